@@ -297,13 +297,13 @@ fresh = "fresh fresh_lazy stopped fresh_feature fresh_whole fresh_whole_lazy".sp
 fresh = {name: {p: rows for p, rows in stored_ones(name).groupby("p")} for name in fresh}
 counted = on_way["sizes"].groupby("p").seed.nunique()
 shown_p = max(counted[counted == counted.max()].index)
-last = max(on_way["sizes"]["rounds"])
+last = on_way["sizes"].newton_steps.max()
 
 
 # %%
-def draw_sizes(ax, rows, rounds, jammed, style="o-", label="$P = {}$"):
-    """Mean error of single networks against the width after so many rounds, one curve a number of points."""
-    for (p, group), colour in zip(rows[rows["rounds"] == rounds].groupby("p"), plots.PALETTE):
+def draw_sizes(ax, rows, newton_steps, jammed, style="o-", label="$P = {}$"):
+    """Mean error of single networks against the width after so many Newton steps, one curve per number of points."""
+    for (p, group), colour in zip(rows[rows.newton_steps == newton_steps].groupby("p"), plots.PALETTE):
         error = 100 * group.groupby("h").error.mean()
         ax.plot(error.index, error, style, color=colour, markersize=3, label=label.format(p))
         at = jammed[p].h.max() if p in jammed else np.nan
@@ -312,7 +312,8 @@ def draw_sizes(ax, rows, rounds, jammed, style="o-", label="$P = {}$"):
 
 def draw_heights(ax, rows, at_end, **how):
     """The height of the peak against the number of points, with its interval over the fresh training sets."""
-    found = {p: mean(jamming.peak_height(own, max(own["rounds"]) if at_end else 0)) for p, own in sorted(rows.items())}
+    at = {p: own.newton_steps.max() if at_end else 0 for p, own in rows.items()}
+    found = {p: mean(jamming.peak_height(rows[p], at[p])) for p in sorted(rows)}
     bars = [[e.value - e.low, e.high - e.value] for e in found.values()]
     ax.errorbar(found.keys(), [e.value for e in found.values()], np.transpose(bars), capsize=3, **how)
 
@@ -320,15 +321,17 @@ def draw_heights(ax, rows, at_end, **how):
 # %%
 fig, axes = plots.panels(4)
 shown = on_way["sizes"][on_way["sizes"].p == shown_p]
-for (rounds, rows), shade in zip(shown.groupby("rounds"), np.linspace(0.9, 0.1, shown["rounds"].nunique())):
+stages = list(shown.groupby("newton_steps"))
+for (done, rows), shade in zip(stages, np.linspace(0.9, 0.1, len(stages))):
     wide = 100 * rows.pivot(index="seed", columns="h", values="error")
-    axes[0].plot(wide.columns, wide.mean(), "o-", color=plt.cm.viridis(shade), markersize=3, label=f"{rounds} rounds")
-curves = {name: pd.concat([on_way[name], rows]).drop_duplicates() for name, rows in whole.items()}
+    axes[0].plot(wide.columns, wide.mean(), "o-", color=plt.cm.viridis(shade), markersize=3, label=f"{done} rounds")
+curves = {name: pd.concat([on_way[name], rows]) for name, rows in whole.items()}
+curves = {name: rows.drop_duplicates(["cell", "newton_steps"]) for name, rows in curves.items()}
 # at sizes drawn from all images, where there are such
 heights = {"lazy": fresh["fresh_lazy"] | fresh["fresh_whole_lazy"], "scale 12": fresh["fresh"] | fresh["fresh_whole"]}
 draw_sizes(axes[1], curves["sizes"], 0, {}, ":", "")
 draw_sizes(axes[1], curves["sizes"], last, heights["scale 12"])
-draw_sizes(axes[2], curves["lazy"], max(on_way["lazy"]["rounds"]), heights["lazy"])
+draw_sizes(axes[2], curves["lazy"], on_way["lazy"].newton_steps.max(), heights["lazy"])
 # %%
 feature, lazy_colour = plots.COLOURS["feature"], plots.COLOURS["lazy"]
 draw_heights(axes[3], heights["lazy"], True, label="lazy", marker="s", color=lazy_colour)
@@ -351,13 +354,13 @@ chapter.figure(fig, "fig-b-rest", "**Trained to rest, the error of single networ
 # %%
 below, most = (sorted(fresh["fresh_whole"])[end] for end in (0, -1))
 large, small = (fresh["fresh_whole"][p] for p in (most, below))
-single, lazy_large = jamming.peak_height(large, max(large["rounds"])), fresh["fresh_whole_lazy"][most]
+single, lazy_large = jamming.peak_height(large, large.newton_steps.max()), fresh["fresh_whole_lazy"][most]
 if most >= 5000:
     chapter.check("B.Fig6-rest-cusp", mean(single), large, figure="fig-b-rest")
-    lazy_height = jamming.peak_height(lazy_large, max(lazy_large["rounds"]))
+    lazy_height = jamming.peak_height(lazy_large, lazy_large.newton_steps.max())
     chapter.check("B.Fig6-rest-lazy", mean(lazy_height), lazy_large, figure="fig-b-rest")
     chapter.check("B.Fig6-rest-stop", mean(single - jamming.peak_height(large, 0)), large, figure="fig-b-rest")
-    grows = mean(single - jamming.peak_height(small, max(small["rounds"])))
+    grows = mean(single - jamming.peak_height(small, small.newton_steps.max()))
     chapter.check("B.Fig6-rest-grows", grows, large, small, figure="fig-b-rest")
 # %%
 at_end = on_way["lazy"][on_way["lazy"]["rounds"] == last]
@@ -392,10 +395,9 @@ if twenty_at >= 2000 and usual.seed.nunique() > 4:
     )
 (slow,) = fresh["fresh_feature"].values() if len(fresh["fresh_feature"]) == 1 else [None]
 if slow is not None and max(slow.p) >= 1000:
-    ends = slow[slow["rounds"] == max(slow["rounds"])]
-    chapter.check(
-        "B.Fig6-rest-feature", mean(jamming.peak_height(slow, max(slow["rounds"]))), slow, figure="fig-b-rest"
-    )
+    ends = slow[slow.newton_steps == slow.newton_steps.max()]
+    height = jamming.peak_height(slow, slow.newton_steps.max())
+    chapter.check("B.Fig6-rest-feature", mean(height), slow, figure="fig-b-rest")
     moving = 100 * (1 - ends.fitted - ends.jammed).mean()
     chapter.say(f"At the smallest scale {moving:.0f} per cent of these networks still move after the last round.")
 # %% [markdown]
@@ -794,7 +796,7 @@ if grown.seed.nunique() > 1:
 # Left of jamming nearly all networks lie at a minimum at the largest scale, many at scale 12, and none at the smallest. Next to
 # it many are still on their way after the last round, with weights that grow.
 # %%
-ends = pd.concat([rows[rows["rounds"] == rows["rounds"].max()] for rows in on_way.values()])
+ends = pd.concat([rows[rows.newton_steps == rows.newton_steps.max()] for rows in on_way.values()])
 ends = ends.groupby(["scale", "p", "h"])[["fitted", "jammed"]].mean().assign(moving=lambda t: 1 - t.fitted - t.jammed)
 ends = ends.assign(most=ends.moving).groupby(["scale", "p"])
 ends = ends.agg({"fitted": "mean", "jammed": "mean", "moving": "mean", "most": "max"}).reset_index()
@@ -884,7 +886,7 @@ resting = held[held.ended == "jammed"]
 fig, axes = plots.panels(4)
 for (decay, rows), colour in zip(resting.groupby("decay"), plots.PALETTE):
     for ax, name in ((axes[0], "ratio"), (axes[3], "strength")):
-        ax.scatter(rows.loss, rows[name], s=10, color=colour, label=rf"$\lambda={plots.number(decay)}$")
+        ax.scatter(rows.quadratic_hinge, rows[name], s=10, color=colour, label=rf"$\lambda={plots.number(decay)}$")
 for (p, rows), colour in zip(there.groupby("p"), plots.PALETTE[3:]):
     axes[1].scatter(rows.parameters, rows.ratio, s=12, color=colour, label=f"$P={p}$")
     values = np.concatenate([np.array(each) / np.mean(each) for each in rows.eigenvalues])
@@ -911,7 +913,7 @@ chapter.figure(fig, "fig-b-8bc", "**Fewer points hold a network at jamming than 
 # %%
 def within(rows, same):
     """The exponent of the strength in the loss of networks that are alike in ``same``, over training sets."""
-    logs = np.log(rows[["loss", "strength"]])
+    logs = np.log(rows[["quadratic_hinge", "strength"]])
     logs -= logs.groupby([rows[name] for name in same]).transform("mean")
     return mean(np.array([np.polyfit(*own.to_numpy().T, 1)[0] for _, own in logs.groupby(rows.seed)]))
 

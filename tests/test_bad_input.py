@@ -119,7 +119,7 @@ BAD = {
         (lambda: infinite_ntk(X[:, :0], depth=3), "x must be float64 points"),
         (lambda: infinite_ntk(X[:0], depth=3), "x must be float64 points"),
         (lambda: infinite_ntk(X.float(), depth=3), "x must be float64 points"),
-        (lambda: infinite_ntk(X.tolist(), depth=3), "x must be float64 points"),
+        (lambda: infinite_ntk(X.tolist(), depth=3), "x must be a torch tensor or a NumPy array"),
         (lambda: infinite_ntk(HOLED, depth=3), "non-finite"),
         (lambda: infinite_ntk(X.clone().requires_grad_(), depth=3), "asks for a gradient"),
         (lambda: relu_recursion.kernel_of_angle(t(4.0), 3), "phi must hold float64 angles from 0 to π"),

@@ -17,6 +17,11 @@ from regimes.validate import InputError
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+def test_every_home_has_a_certificate():
+    homes = [home for wanted in fetch.SETS.values() for home in wanted["homes"]]
+    assert len(homes) > 5 and [home for home in homes if not home.startswith("https://")] == []
+
+
 @pytest.fixture
 def server(tmp_path):
     """A folder that is served, its address, and the paths that were asked for."""

@@ -29,6 +29,8 @@ ASKED = [
     if not text.startswith("regimes")
 ]
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))
+# what a wheel carries beside modules
+DATA = {"regimes": ("py.typed", "training/gradient_flow/compiled.c"), "companion": ("fetch.toml", "*/templates/*")}
 # in an environment beside what the lock names: pip's own, and what torch's builds for CUDA bring
 BESIDE = re.compile(r"regimes(-companion)?|pip|setuptools|wheel|triton|(nvidia|cuda)-.*")
 
@@ -117,27 +119,49 @@ def test_the_linters_before_a_commit_are_those_of_make_lint():
     assert entries == [line.strip().replace("@$(BIN)", ".venv/bin") for line in recipe.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel of a copy of ``lib``, built by the setuptools that is here."""
+@pytest.fixture(scope="module", params=["regimes", "companion"])
+def wheel(request, tmp_path_factory):
+    """A package, its folder in ``lib``, and its wheel, of a copy of ``lib``, built by the setuptools that is here."""
     folder = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    source = {"regimes": "lib", "companion": "lib/companion"}[request.param]
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    done = subprocess.run([*pip, "-w", str(folder), str(folder / "lib")], capture_output=True, text=True, timeout=240)
+    done = subprocess.run([*pip, "-w", str(folder), str(folder / source)], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(next(folder.glob("regimes-*.whl"))) as built:
-        return {name: built.read(name) for name in built.namelist()}
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as built:
+        return request.param, ROOT / source, {name: built.read(name) for name in built.namelist()}
 
 
 def test_the_wheel_carries_licence_readme_authors_address_and_types(wheel):
-    (at,) = (name for name in wheel if name.endswith(".dist-info/METADATA"))
-    told = wheel[at].decode()
-    folder = at.rpartition("/")[0]
-    assert wheel[f"{folder}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes() and "regimes/py.typed" in wheel
-    for line in ("License-Expression: BSD-3-Clause", "Author: The authors", "Project-URL: ", "# regimes"):
+    package, source, held = wheel
+    (at,) = (name for name in held if name.endswith(".dist-info/METADATA"))
+    told, folder = held[at].decode(), at.rpartition("/")[0]
+    assert held[f"{folder}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
+    readme = (source / "README.md").read_text(encoding="utf-8")
+    assert readme.strip() in told and readme.startswith("# regimes")
+    for line in ("License-Expression: BSD-3-Clause", "Author: The authors", "Description-Content-Type: text/markdown"):
         assert f"\n{line}" in told, told
-    modules = {str(path.relative_to(ROOT / "lib")) for path in (ROOT / "lib" / "regimes").rglob("*.py")}
-    assert modules <= wheel.keys() and not any(name.startswith("companion") for name in wheel)
+    code = {str(path.relative_to(ROOT / "lib")) for path in (ROOT / "lib" / package).rglob("*.py")}
+    beside = {name for name in held if not name.endswith(".py") and not name.startswith(f"{folder}/")}
+    assert {name for name in held if name.endswith(".py")} == code
+    data = {path for pattern in DATA[package] for path in (ROOT / "lib" / package).glob(pattern)}
+    assert beside == {str(path.relative_to(ROOT / "lib")) for path in data} and len(data) > 1
+
+
+def test_a_clone_has_the_line_ends_of_the_checksums_whatever_gits_settings(tmp_path):
+    """Else stored tables are refused, and make reads no Makefile."""
+    files = {"a.csv": b"x\n1\n", "b.json": b"{}\n", "c.gz": b"\x1f\n\r\n", "Makefile": b"a:\n"}
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    for name, content in files.items():
+        (first / name).write_bytes(content)
+    shutil.copy(ROOT / ".gitattributes", first)
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "first"]):
+        subprocess.run(["git", "-C", str(first), *words], check=True)
+    crlf = ["-c", "core.autocrlf=true", "-c", "core.eol=crlf"]
+    subprocess.run(["git", *crlf, "clone", "-q", str(first), str(second)], check=True)
+    assert {name: (second / name).read_bytes() for name in files} == files
 
 
 def test_the_engine_asks_for_three_packages_and_the_companion_names_all_its_own():

@@ -5,7 +5,6 @@ comes from the first of its addresses that has it, and its published checksum is
 fetched again, so that a stopped command resumes.
 """
 
-import argparse
 import re
 import sys
 import tomllib
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from companion import paths
-from companion.experiments.cli import one_line_errors
+from companion.experiments.cli import Parser, one_line_errors
 from companion.report import ledger
 from regimes import validate
 from regimes.data import datasets
@@ -65,7 +64,7 @@ def _instead(name: str) -> str:
 
 def main(args: Sequence[str] | None = None) -> int:
     """The command; its exit code is 0 if all data are there, 1 if not, and 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m companion.fetch", description="Fetches full data sets.")
+    parser = Parser(prog="python -m companion.fetch", description="Fetches full data sets.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SETS)} (default: all)")
     chosen = parser.parse_args(args).names or list(SETS)
     with one_line_errors():

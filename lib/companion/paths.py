@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from regimes import validate
 from regimes.validate import InputError
 
 
@@ -31,9 +32,9 @@ def build_folder(profile: str) -> Path:
 
 def run_folder(name: str) -> Path:
     """A run with changed parameters."""
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
-        allowed = "letters, digits, '_', '-' and '.', none of '.-' first"
-        raise InputError(f"name must be a folder's: {allowed}; got {name!r}")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}", name):
+        allowed = "at most 100 letters, digits, '_', '-' and '.', none of '.-' first"
+        raise InputError(f"name must be a folder's: {allowed}; got {validate.shown(name)}")
     return root() / "runs" / name
 
 

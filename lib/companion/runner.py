@@ -6,7 +6,6 @@ parameters were changed, to ``runs/<name>/`` with a page. They replace the last 
 fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
 """
 
-import argparse
 import contextlib
 import logging
 import multiprocessing
@@ -26,7 +25,7 @@ from typing import Any
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, queue
-from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
+from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
 from companion.experiments.sweep import Setting, Study, cells
 from companion.experiments.workers import die_with, end_workers
@@ -40,12 +39,17 @@ with warnings.catch_warnings():  # papermill's own, on import
     import jupytext
     import nbformat
     import papermill
+    from ipykernel.kernelspec import get_kernel_dict
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+    from jupyter_client.manager import KernelManager
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.clientwrap import PapermillNotebookClient
     from papermill.engines import NBClientEngine, papermill_engines
     from traitlets.config import Config
 
 AT_ONCE = 2  # chapters drawn at a time: while one waits for its kernel, the other uses the core
+LONGEST_FOLDER = 60  # bytes of a folder's path in which sockets can have names: 104 in all, on some systems
+READERS = {"PYTHONSTARTUP", "MPLBACKEND", "MATPLOTLIBRC"}  # settings of the reader's own work, hidden from a kernel
 CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
 
 
@@ -70,11 +74,23 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"designs": designs} if designs else {})
 
 
+class _ThisPython(KernelSpecManager):
+    """Gives the kernel of the Python that runs this, whatever kernel of its name the reader has elsewhere."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        return KernelSpec(**get_kernel_dict())
+
+
 class _Client(PapermillNotebookClient):
     """Runs the cells; if it is interrupted, only the kernel is killed, at once.
 
     Jupyter would signal the whole process group, and so also end the process that frees the workers' shared memory.
     """
+
+    def create_kernel_manager(self) -> KernelManager:
+        self.km = super().create_kernel_manager()
+        self.km.kernel_spec_manager = _ThisPython()
+        return self.km
 
     def papermill_execute_cells(self) -> None:
         try:
@@ -92,7 +108,7 @@ class _Engine(NBClientEngine):
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
         # the kernel's and its workers' own messages go to ``said``; what cells print is in the notebook
-        with tempfile.TemporaryDirectory() as own, options["said"].open("w", encoding="utf-8") as said:
+        with _short_folder() as own, options["said"].open("w", encoding="utf-8") as said:
             # sockets in a folder of its own: kernels that start side by side may be given the same TCP port
             link = Config(KernelManager={"transport": "ipc", "connection_file": f"{own}/kernel.json"})
             client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"], config=link)
@@ -109,6 +125,12 @@ class _Engine(NBClientEngine):
 
 
 papermill_engines.register("regimes", _Engine)
+
+
+def _short_folder() -> tempfile.TemporaryDirectory:
+    """A folder for the kernel's sockets, whose paths the system limits: not in a long ``$TMPDIR``."""
+    usual = tempfile.gettempdir()
+    return tempfile.TemporaryDirectory(dir=usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp")
 
 
 def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> Path:
@@ -150,12 +172,13 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, 
     book = notebook(number)
     nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
     ledger.write(folder / f"{number}.ledger.json", [])
-    settings = Path(os.environ.get("IPYTHONDIR") or paths.root() / "build" / "ipython")  # not the reader's own
+    settings = paths.root() / "build" / "ipython"  # not the reader's own
     settings.mkdir(parents=True, exist_ok=True)
-    told = {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
+    told = {name: value for name, value in os.environ.items() if name not in READERS}
+    told |= {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
     with _progress(log):
         papermill.execute_notebook(
-            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), env=os.environ | told,
+            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), env=told,
             execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
             repeats=len(injected) == 1,
         )  # fmt: skip
@@ -220,9 +243,8 @@ def checked(number: str, profile: str, grids: Mapping[Study, list[Setting]]) -> 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m companion.runner", description=__doc__)
-    numbers = " ".join(parameters.chapters())
-    parser.add_argument("chapter", nargs="+", help=f"the chapters' numbers: {numbers}")
+    parser = Parser(prog="python -m companion.runner", description=__doc__)
+    parser.add_argument("chapter", nargs="+", help="the chapters' numbers, such as 05")
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
@@ -232,14 +254,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
     args = parser.parse_args(argv)
     with one_line_errors():
+        given = overrides(args)
         if args.describe:
+            if any(given) or args.profile != "laptop" or args.name is not None or args.figure is not None:
+                raise InputError("--describe shows the laptop's values: it takes no parameter, profile, name or figure")
             print("\n\n".join(map(describe, args.chapter)))
             return 0
-        if args.figure and len(args.chapter) != 1:
-            raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
-        for number in args.chapter if args.figure else ():
-            validate.one_of(excerpt.figure_labels(notebook(number).cells), figure=args.figure)
-        given = overrides(args)
+        if args.figure is not None:
+            if len(args.chapter) != 1:
+                raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
+            validate.one_of(excerpt.figure_labels(notebook(args.chapter[0]).cells), figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
             used = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given)).studies
@@ -311,7 +335,7 @@ def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | Non
     try:
         done = execute(number, values, folder, figure)
     except papermill.PapermillExecutionError as error:
-        why = f"failed in cell {error.cell_index}: {error.ename}: {error.evalue}"
+        why = ": ".join(filter(None, [f"failed in cell {error.cell_index}", error.ename, error.evalue]))
     except DeadKernelError:
         why = "failed: its kernel died; it was killed, or the memory ran out, or *.failed.log says why"
     except CellTimeoutError:

@@ -215,6 +215,16 @@ def tensor(name: str, value: Any) -> "Tensor":
     return torch.from_numpy(np.array(value, dtype=value.dtype.newbyteorder("="), order="C"))
 
 
+def points(name: str, value: Any) -> "Tensor":
+    """A model's inputs: as :func:`tensor`, not empty, and finite; whole numbers, such as tokens, stay whole."""
+    found = tensor(name, value)
+    if not found.numel():
+        raise InputError(f"{name} must hold at least one point, got the shape {tuple(found.shape)}")
+    if found.is_floating_point():
+        arrays(**{name: ("...", found)})
+    return found
+
+
 def _needs_numbers(name: str, value: "Tensor") -> None:
     """Raises ``InputError`` for tensors without entries that can be read, or with complex ones."""
     import torch
@@ -229,13 +239,15 @@ def _needs_numbers(name: str, value: "Tensor") -> None:
 
 
 def _kind(value: Any) -> str:
-    """What a value is, for a message: ``None``, or its type."""
+    """What a value is, for a message: ``None``, a class, or a thing of some type."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     return "None" if value is None else f"a {type(value).__name__}"
 
 
 def model(value: Any, name: str = "model") -> None:
     """``value`` must be a model of ``E`` realisations (:class:`regimes.models.Model`)."""
-    if not all(hasattr(value, part) for part in ("names", "parameters", "tangents")):
+    if isinstance(value, type) or not all(hasattr(value, part) for part in ("names", "parameters", "tangents")):
         made = "regimes.module(...) makes one of a torch module"
         raise InputError(f"{name} must be a model of E realisations, got {_kind(value)}: {made}")
 

@@ -2,13 +2,15 @@
 
 import builtins
 import shlex
+from types import SimpleNamespace
 
 import jupytext
 import nbformat
+import pandas as pd
 import pytest
 
 from companion import studies as registry
-from companion.experiments import cli, parameters
+from companion.experiments import cli, parameters, queue, sweep
 from companion.report import excerpt, views
 from regimes.validate import InputError
 
@@ -63,6 +65,22 @@ def test_a_table_has_the_cells_that_call_its_judge():
     cells = jupytext.read(parameters.source("07")).cells
     judging = [i for i, cell in enumerate(cells) if '"E.Loss-noise"' in cell.source]
     assert {*judging} <= {*excerpt.needed(cells, "tab-e-checked")}
+
+
+def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch):
+    number, item = registry.find("depth.biases")
+    grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
+    asked = sweep.cells(item, grid)
+    held = pd.DataFrame({"cell": [cell.key() for cell in asked[:2]]})
+    left = len(queue.chunks({item.name: item}, asked[2:]))
+    monkeypatch.setattr(excerpt.stored, "table", lambda study: held)
+    monkeypatch.setattr(excerpt.queue, "recorded", lambda study: {})
+    monkeypatch.setattr(excerpt.queue, "seconds", lambda chunk: 3.0)
+    monkeypatch.setattr(excerpt, "origin", lambda cell: SimpleNamespace(seconds=20.0))
+    assert left > 0 and excerpt._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
+    monkeypatch.setattr(excerpt.queue, "recorded", lambda study: {"known": 3.0})
+    every = len(queue.chunks({item.name: item}, asked))
+    assert excerpt._seconds(item, grid) == pytest.approx(3 * every), "what its cells take, where that is known"
 
 
 def test_what_changes_a_figure_and_what_its_studies_take():

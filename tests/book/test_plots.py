@@ -16,6 +16,15 @@ def ax():
     plt.close("all")
 
 
+def test_the_style_starts_from_matplotlibs_defaults():
+    """Whatever the reader's matplotlibrc says."""
+    plots.style()
+    usual = dict(plt.rcParams)
+    plt.rcParams.update({"text.usetex": True, "font.size": 33, "axes.formatter.use_locale": True, "lines.marker": "x"})
+    plots.style()
+    assert dict(plt.rcParams) == usual
+
+
 def test_a_row_of_panels_is_never_wider_than_a_page_can_show():
     for columns, width in ((1, None), (2, None), (3, 5), (4, None)):
         fig, axes = plots.panels(5, columns=columns, width=width)

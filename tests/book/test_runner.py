@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -15,6 +16,7 @@ import nbformat
 import psutil
 import pytest
 from papermill import engines
+from papermill.exceptions import PapermillExecutionError
 
 from companion import paths, runner
 from companion.experiments import parameters
@@ -251,6 +253,48 @@ def test_kernels_that_start_side_by_side_share_no_port(mini_book):
     assert "tmp" in folder and not os.path.exists(folder)
 
 
+READER = "reader = 1\n"  # what a reader's own files would define in a kernel
+
+
+def test_the_readers_own_settings_do_not_reach_a_chapter(mini_book, monkeypatch):
+    """A kernel of that name elsewhere, a long folder for temporary files, settings of IPython and matplotlib."""
+    away = mini_book / ("long" * 25)
+    files = {"kernels/python3/kernel.json": '{"argv": ["false"], "display_name": "no", "language": "python"}'}
+    files |= {"matplotlibrc": "text.usetex: True\nsavefig.dpi: 7\n", "start.py": READER}
+    files |= {"profile_default/startup/00.py": READER}
+    for name, text in files.items():
+        (away / name).parent.mkdir(parents=True, exist_ok=True)
+        (away / name).write_text(text)
+    folders = dict.fromkeys(("JUPYTER_PATH", "IPYTHONDIR", "MPLCONFIGDIR", "JUPYTER_CONFIG_DIR"), away)
+    own = {"PYTHONSTARTUP": away / "start.py", "MATPLOTLIBRC": away / "matplotlibrc", "MPLBACKEND": "tkagg"}
+    for name, value in (folders | own).items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setattr(tempfile, "tempdir", str(away))
+    shown = 'print("reader" in globals(), sys.executable, plt.rcParams["savefig.dpi"], plt.get_backend() == "tkagg")'
+    append(mini_book, f"\n# %%\nimport sys\n{shown}\n")
+    assert run() == 0
+    assert output(mini_book / "build" / "laptop" / "99_mini.ipynb").endswith(f"False {sys.executable} 110.0 False\n")
+
+
+@pytest.mark.parametrize(("evalue", "said"), [("", "ValueError"), ("no", "ValueError: no")])
+def test_an_error_with_and_without_words(mini_book, monkeypatch, capsys, evalue, said):
+    def fails(*given):
+        raise PapermillExecutionError(6, 1, "", "ValueError", evalue, [])
+
+    monkeypatch.setattr(runner, "execute", fails)
+    assert run() == 1 and capsys.readouterr().err == f"chapter 99 failed in cell 6: {said}\n"
+
+
+def test_outside_a_book_a_command_is_one_line(tmp_path, monkeypatch, capsys):
+    def nowhere():
+        raise InputError("no book here")
+
+    monkeypatch.setattr(paths, "root", nowhere)
+    with pytest.raises(SystemExit) as stopped:
+        run("--describe")
+    assert stopped.value.code == 2 and capsys.readouterr().err == "error: no book here\n"
+
+
 def test_a_chapter_that_raises_fails_and_keeps_the_last_good_one(good, capsys):
     source = good / "chapters" / "99_mini.py"
     source.write_text(source.read_text().replace(SLOW, "# %%\nraise ValueError('by design')\n"))
@@ -408,9 +452,18 @@ def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
         (["-f", "binary.toml"], "binary.toml is not text in UTF-8"),
         (["-f", "wide.toml"], "wide.toml is not text in UTF-8"),
         (["-f", "chapters"], "chapters cannot be read"),
+        (["-p", "99", "{1: 2}"], "99 must be a table of parameters by name, got the name 1"),
+        (["-p", "99", "{(): 2}"], "99 must be a table of parameters by name, got the name ()"),
+        (["-p", "scale", "-1e-3"], "scale must be a number from 0 to 10, got -0.001"),
+        (["-p", "scale", "-inf"], "scale must be a number from 0 to 10, got '-inf'"),
+        (["--figure", ""], "figure must be one of fig-mini; got ''"),
+        (["--describe", "-p", "size", "4"], "--describe shows the laptop's values: it takes no parameter"),
+        (["--describe", "--profile", "smoke"], "--describe shows the laptop's values"),
+        (["--describe", "--name", "mine"], "--describe shows the laptop's values"),
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
         *[
             (["--name", name], "name must be a folder's")
-            for name in ("../../evil", "/tmp/evil", "a b", "", ".", "..", ".99", "a/b", "a\nb", "é")
+            for name in ("../../evil", "/tmp/evil", "a b", "", ".", "..", ".99", "a/b", "a\nb", "é", "a" * 101)
         ],
     ],
 )

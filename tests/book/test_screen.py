@@ -130,7 +130,10 @@ def test_the_smallest_font_is_measured_against_the_width():
         label.set_fontsize(9)
     ax.set_title("small", fontsize=6)
     fig.draw_without_rendering()
-    assert screen.smallest_font(fig) == pytest.approx(6 / 360)
+    ax.text(0, 0, "hidden", fontsize=2).set_visible(False)
+    ax.text(0, 0, " ", fontsize=3)
+    assert screen.smallest_font(fig) == pytest.approx(6 / 360), "of what is seen"
+    assert screen.smallest_font(plt.figure(figsize=(5, 2))) == pytest.approx(10 / 360), "matplotlib's, of no text"
 
 
 def test_a_figure_wider_than_the_column_is_narrowed_and_its_fonts_stay():

@@ -485,6 +485,15 @@ def test_what_is_allowed_ends_with_its_block(gpu):
     assert devices.names({torch.device("cpu")}) == devices.names(set()) != "A GPU"
 
 
+def test_what_is_allowed_inside_another_block_ends_with_the_inner_one(gpu):
+    with devices.allowed("any") as outer:
+        with devices.allowed("cpu") as inner:
+            assert devices.pick().type == "cpu"
+        assert [device.type for device in outer] == [device.type for device in inner] == ["cpu"]
+        assert devices.pick().type == "cuda", "what the outer block allows"
+    assert len(inner) == 1 and {device.type for device in outer} == {"cpu", "cuda"}
+
+
 def bad(rows):
     @study(version=1, grid=lambda p: product(n=[1], seeds=[0, 1]), chunk=2)
     def wrong(setting, seeds):
@@ -505,6 +514,7 @@ def bad(rows):
         ([{"seed": 0, "cell": 1}, {"seed": 1}], "names a setting or column 'cell'"),
         ([{"seed": 0, "cell_x": 1}, {"seed": 1}], "names a setting or column 'cell_x'"),
         ([{"seed": 0, "seconds": 1}, {"seed": 1}], "names a setting or column 'seconds'"),
+        ([{"seed": 0}, {"seed": 1, "n": 1}], "measures a column 'n', which names a setting"),
     ],
 )
 def test_rows_that_are_not_what_was_asked_for_are_not_stored(tmp_path, rows, said):
@@ -626,6 +636,48 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
         assert queue.recorded(squares)[asked[squares][4].key(seed=False)] == 5.0
     finally:
         queue._recorded.cache_clear()
+
+
+@study(version=1, axes={"n": "count", "rate": "optional positive"})
+def rated(setting, seeds):
+    """Has a setting of its own name, which this one leaves out."""
+    return [{"seed": seed, "rate": 1.0} for seed in seeds]
+
+
+def test_a_column_named_like_a_setting_that_is_left_out_is_refused(tmp_path):
+    with pytest.raises(InputError, match="rated measures a column 'rate', which names a setting: rename"):
+        sweep(rated, product(n=1, seeds=[0]), store=Store(tmp_path), jobs=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[1, 2]", '{"a": {"b": "x"}}', '{"a": [1]}', '{"a": {"b": true}}', '{"a": {"b": -1}}', "null", "<<<<", "\xff"],
+)
+def test_seconds_that_were_merged_wrongly_are_one_line(tmp_path, monkeypatch, text):
+    (tmp_path / "seconds.json").write_text(text, encoding="latin-1")
+    monkeypatch.setattr(queue.paths, "results", lambda: tmp_path)
+    queue._recorded.cache_clear()
+    with pytest.raises(InputError, match=r"seconds.json must hold seconds by study and setting: take it from git"):
+        queue.recorded(squares)
+
+
+@pytest.mark.parametrize(("error", "said"), [(KeyError("x"), "KeyError: 'x'"), (ValueError(), "ValueError")])
+def test_a_study_that_raises_is_named_with_or_without_words(tmp_path, error, said):
+    @study(version=1, grid=lambda p: product(n=1, seeds=[0]))
+    def fails(setting, seeds):
+        raise error
+
+    with pytest.raises(CellError, match=rf"fails failed at {{'n': 1}}, seeds \[0\]: {said}$"):
+        sweep(fails, fails.grid({}), store=Store(tmp_path), jobs=1)
+
+
+def test_a_queue_that_ends_early_warns_of_nothing(recwarn):
+    item = squares
+    chunks = queue.chunks({item.name: item}, cells(item, item.grid({"n": [1], "seeds": 40})))
+    results = workers._parallel(iter(chunks), 2)
+    next(results)
+    results.close()
+    assert [str(one.message) for one in recwarn] == []
 
 
 def test_a_process_with_other_code_computes_nothing(tmp_path):

@@ -160,6 +160,12 @@ def files(tmp_path, monkeypatch):
     return tmp_path / "s.csv"
 
 
+def test_other_line_ends_are_named(files):
+    files.write_bytes(files.read_bytes().replace(b"\n", b"\r\n"))
+    with pytest.raises(InputError, match="its line ends were changed, as git does"):
+        read_csv(files, version=1)
+
+
 def told(path, change):
     """Changes what lies beside a table, as somebody with an editor would."""
     beside = path.with_suffix(module.BESIDE)

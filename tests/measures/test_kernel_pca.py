@@ -340,7 +340,7 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: kernel_pca(LINEAR, X, Y[:, None]), "y must hold one label for each .*, got .24, 1."),
         (lambda: kernel_pca(LINEAR, X, Y * math.nan), "labels must be -1 or .1 for two classes, got nan"),
         (lambda: diagnose(X @ X.T - 9 * torch.eye(24), Y), "gram must have shape"),
-        (lambda: diagnose(INDEFINITE, Y, count=24), "gram must be positive semi-definite, got the eigenvalue"),
+        (lambda: diagnose(INDEFINITE, Y, count=24), "gram must be positive semi-definite, got an eigenvalue -0.5"),
         (lambda: kernel_pca(LINEAR, X, Y, count=25), "count must be a whole number from 1 to 24, got 25"),
         (lambda: kernel_pca(LINEAR, X, Y, count=0), "count must be a whole number from 1 to 24, got 0"),
         (lambda: kernel_pca(nn.Linear(3, 2).double(), X, Y), "the module must give one number a point"),

@@ -15,6 +15,16 @@ STRIPE = studies.STRIPE_TASK | {
 }  # fmt: skip
 
 
+def test_networks_at_the_largest_size_alone_have_panels():
+    settings = studies.curves.grid(parameters.resolve("04", "smoke"))
+    by_data = {}
+    for setting in settings:
+        by_data.setdefault((setting["data"], setting["h"]), {}).setdefault(setting["panels"], set()).add(setting["p"])
+    assert any(len(sizes) > 1 for panels in by_data.values() for sizes in panels.values())
+    for panels in by_data.values():
+        assert len(panels[True]) == 1 and all(p < max(panels[True]) for p in panels.get(False, ()))
+
+
 @pytest.fixture(scope="module")
 def images():
     return {

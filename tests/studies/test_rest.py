@@ -39,20 +39,21 @@ def by_hand(setting):
 def test_ensembles_on_their_way(setting, by_hand):
     sets, start, ends = by_hand
     rows = rest.cusp(setting, [1])
-    assert [row["rounds"] for row in rows] == [0, 20, 400]
+    assert [row["newton_steps"] for row in rows] == [0, 20, 400]
     for row, done in zip(rows, ends, strict=True):
         F = 10.0 * (done.model(sets.test.x) - start(sets.test.x))
         gaps = (1 - 10.0 * sets.train.y * (done.model(sets.train.x) - start(sets.train.x))).clamp(min=0)
         kinds = [str(why.kind) for why in done.ended]
         assert row["fitted"] == pytest.approx(np.mean([kind == "fitted" for kind in kinds]))
-        assert row["jammed"] == pytest.approx(np.mean([kind == "jammed" for kind in kinds]) if row["rounds"] else 0)
-        assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-2)
+        jammed = np.mean([kind == "jammed" for kind in kinds]) if row["newton_steps"] else 0
+        assert row["jammed"] == pytest.approx(jammed)
+        assert row["quadratic_hinge"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-2)
         assert row["norm"] == pytest.approx(float(F.square().mean(-1).sqrt().mean()), rel=1e-2)
         assert row["error"] == pytest.approx(float((F * sets.test.y <= 0).double().mean()), abs=0.01)
         assert row["ensemble_error"] == pytest.approx(float((F.mean(0) * sets.test.y <= 0).double().mean()), abs=0.01)
         assert row["fluctuation"] == pytest.approx(float(F.var(0).mean().sqrt()), rel=1e-2)
         assert row["unsatisfied"] == pytest.approx(float((gaps > 1e-4).sum(-1).double().mean()), abs=0.4)
-    assert rows[0]["loss"] > rows[1]["loss"] > rows[2]["loss"]
+    assert rows[0]["quadratic_hinge"] > rows[1]["quadratic_hinge"] > rows[2]["quadratic_hinge"]
 
 
 def test_a_network_that_ends_in_the_last_round_of_a_stage_has_ended(setting, by_hand):
@@ -95,12 +96,12 @@ def test_a_falling_decay_holds_networks_at_a_minimum(setting, by_hand):
         own = values[values > 1e-9 * values.max()]
         assert row["ended"] == "jammed" and row["parameters"] == len(w0)
         assert row["unsatisfied"] == int((gaps > 0).sum())
-        assert row["loss"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-4)
+        assert row["quadratic_hinge"] == pytest.approx(float(gaps.square().mean() / 2), rel=1e-4)
         assert row["eigenvalues"] == pytest.approx(own.tolist(), rel=1e-2, abs=1e-5 * float(values.max()))
         assert row["flat"] == pytest.approx(1 - len(own) / len(w0))
         assert row["strength"] == pytest.approx(float(bent.abs().max() / values.max()), rel=1e-2)
         assert abs(row["negative"] - int((bent < -1e-9 * bent.abs().max()).sum())) <= 1
-        assert rows[k + 3]["loss"] < row["loss"]
+        assert rows[k + 3]["quadratic_hinge"] < row["quadratic_hinge"]
 
 
 def output(start, weights, points):

@@ -51,7 +51,7 @@ from regimes.validate import InputError
         ),
         ({"07.kernels.main.d": 1000, "07.kernels.main.alphas": [100.0]}, "d = 1000 with alphas = 100 would take"),
         ({"07.vocabulary.letters.c": -1.0}, "07.vocabulary.letters.c must be a number from 0.01"),
-        ({"07.vocabulary.letters.c": 0.5}, r"1 \+ u²\(c - 1\) for u = 2 of values, c = 0.5 must be a number above 0"),
+        ({"07.vocabulary.letters.c": 0.5}, r"1 \+ u²\(c - 1\) for u = 2 of values, c = 0.5 must be .* above 0, got -1"),
         ({"07.vocabulary.letters.d": [2, 80]}, "values must be at most d = 2, one neuron each, got 3"),
         ({"07.thresholds.features.values": [0.5, 2.0] * 30}, "07.thresholds.features.values"),
         ({"07.thresholds.networks.exponent": 1.5}, "07.thresholds.networks.exponent must be a number from 0 to 1"),

@@ -244,7 +244,7 @@ def test_ensembles_are_read_as_stated(ensemble):
     assert row["ensemble_error"] == pytest.approx(np.mean(F.mean(0) * y <= 0), abs=0.02)
     assert row["norm"] == pytest.approx(np.sqrt((F**2).mean(1)).mean(), rel=1e-3)
     assert row["fluctuation"] == pytest.approx(math.sqrt(F.var(0, ddof=1).mean()), rel=1e-3)
-    assert row["loss"] == pytest.approx((np.maximum(1 - margins, 0) ** 2).mean() / 2, rel=1e-2, abs=1e-9)
+    assert row["quadratic_hinge"] == pytest.approx((np.maximum(1 - margins, 0) ** 2).mean() / 2, rel=1e-2, abs=1e-9)
     assert row["fitted"] == np.mean([why == "fitted" for why in done.ended])
     changes = []
     for e in range(3):

@@ -272,6 +272,14 @@ def test_moments_of_the_readout_matrix_are_those_of_a_compound_free_poisson_law(
     assert free_probability.readout_moments(c) == pytest.approx(closed, rel=1e-12)
 
 
+def test_moments_of_a_readout_of_another_size_scale_with_its_powers():
+    """Of a readout ``s a`` the matrix is ``s² R``; here the mean square is not 1."""
+    c, s = 0.6, 1.3
+    powers = [s ** (2 * m) * power for m, power in enumerate(free_probability.GAUSSIAN, 1)]
+    expected = [s ** (2 * m) * moment for m, moment in enumerate(free_probability.readout_moments(c), 1)]
+    assert free_probability.readout_moments(c, powers) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(("d", "k"), [(150, 150), (300, 300), (150, 600), (300, 150)])
 def test_moments_against_sampled_matrices(d, k):
     """With a network's own readout in the formula its heavy tail drops out, and what is left is of order 1/d."""

@@ -215,6 +215,16 @@ def test_projector_distance_is_that_of_the_full_projectors():
         assert abs(float(torch.linalg.matrix_norm(mine @ mine.T - limit, 2)) - found) < 1e-12
 
 
+@pytest.mark.parametrize("n", [4, 31, 32, 50])
+def test_the_distance_from_the_limit_is_that_of_the_full_spectrum(n):
+    """Below 32 points the whole spectrum, from there on Lanczos."""
+    gram = infinite_ntk(pairs.sphere(n, 6, seed=0), depth=20)
+    limit = torch.full((n, n), 0.25, dtype=torch.float64) + 0.75 * torch.eye(n).double()
+    found = spectrum.distance_from_limit(gram)
+    assert found == pytest.approx(float(torch.linalg.matrix_norm(gram - limit, 2)), rel=1e-9) and found > 1e-3
+    assert spectrum.distance_from_limit(limit) == 0
+
+
 def test_projectors_go_like_one_over_depth_with_the_predicted_constant_and_the_matrix_does_not():
     x = pairs.sphere(100, 8, seed=0)
     phi = torch.acos((x @ x.T).clamp(-1, 1)).fill_diagonal_(1)

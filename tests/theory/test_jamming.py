@@ -154,8 +154,9 @@ def _separable(z):
 
 
 def test_height_of_a_peak_between_two_widths():
-    rows = pd.DataFrame([(s, n, h) for s in (0, 1) for n in (0, 9) for h in (6, 4)], columns=["seed", "rounds", "h"])
-    rows["error"] = 0.1 + 0.01 * rows.seed + 0.02 * ((rows.h == 6) & (rows["rounds"] == 9))
+    found = [(s, n, h) for s in (0, 1) for n in (0, 9) for h in (6, 4)]
+    rows = pd.DataFrame(found, columns=["seed", "newton_steps", "h"])
+    rows["error"] = 0.1 + 0.01 * rows.seed + 0.02 * ((rows.h == 6) & (rows.newton_steps == 9))
     np.testing.assert_allclose(jamming.peak_height(rows, 9), [2, 2], atol=1e-9)
     np.testing.assert_allclose(jamming.peak_height(rows, 0), [0, 0], atol=1e-9)
     with pytest.raises(InputError, match=r"two widths h, got \[6\]"):
@@ -382,7 +383,7 @@ def test_networks_at_jamming_are_those_whose_loss_vanishes_with_the_decay():
     """Two networks a width: their losses go with the decay to the power given, where 2 is to fit."""
     powers = {(2, 0): 0.1, (2, 1): 0.2, (3, 0): 1.9, (3, 1): 0.1, (4, 0): 2.0, (4, 1): 2.0}
     rows = [
-        {"p": 10, "h": h, "seed": 0, "member": m, "decay": decay, "loss": decay**power, "ended": "jammed"}
+        {"p": 10, "h": h, "seed": 0, "member": m, "decay": decay, "quadratic_hinge": decay**power, "ended": "jammed"}
         for (h, m), power in powers.items()
         for decay in (1e-2, 1e-1, 1e-3)
     ]

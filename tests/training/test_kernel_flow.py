@@ -278,7 +278,7 @@ def opposite_twins(_gram, y):
     [
         (lambda k, y: {"alpha": 0.0}, "alpha"),
         (lambda k, y: {"alpha": math.nan}, "alpha"),
-        (lambda k, y: {"ridge": -1e-9}, "ridge must be a number of at least 0"),
+        (lambda k, y: {"ridge": -1e-9}, "ridge must be a number from 0 to 1e.12"),
         (lambda k, y: {"ridge": math.nan}, "ridge"),
         (lambda k, y: {"ridge": "small"}, "ridge"),
         (lambda k, y: {"y": torch.ones(6)}, "both classes"),

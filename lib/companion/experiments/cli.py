@@ -4,14 +4,27 @@ import argparse
 import ast
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from companion.experiments.parameters import PROFILES, read_toml
 from companion.experiments.study import CellError
 from regimes.validate import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser to which ``-1e-3`` and ``-5%`` are values, not options, and whose errors are one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
+
+    def error(self, message: str) -> NoReturn:
+        """Leaves with exit code 2."""
+        _leave(2, f"error: {message} ({self.prog} --help shows what there is)")
 
 
 def add_parameter_options(parser: argparse.ArgumentParser) -> None:
@@ -53,11 +66,11 @@ def one_line_errors() -> Iterator[None]:
         sys.exit(0)
     except OSError as error:
         about = f"{error.filename}: " if error.filename else ""
-        _leave(1, f"error: {about}{error.strerror or error}")
+        _leave(1, f"error: {about}{error.strerror or str(error) or type(error).__name__}")
     except KeyboardInterrupt:
         _leave(130, "stopped; whatever was finished is kept")
 
 
-def _leave(code: int, line: str) -> None:
+def _leave(code: int, line: str) -> NoReturn:
     print(" ".join(line.split()), file=sys.stderr)
     sys.exit(code)

@@ -254,6 +254,8 @@ def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
     own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
     if not isinstance(own, Mapping):
         return rest
+    if nameless := [name for name in own if not isinstance(name, str)]:
+        raise InputError(f"{number} must be a table of parameters by name, got the name {validate.shown(nameless[0])}")
     designs = {name: table for name, table in own.items() if isinstance(table, Mapping)}
     given = {name: value for name, value in {**rest, **own}.items() if name not in designs}
     return given | _flat(number, designs)

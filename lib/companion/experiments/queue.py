@@ -25,7 +25,7 @@ from companion.experiments.recheck import Held, drop_changed
 from companion.experiments.store import Cell, Store, free
 from companion.experiments.study import Study
 from companion.experiments.workers import Chunk, Local
-from regimes import devices
+from regimes import devices, validate
 from regimes.validate import InputError
 
 _LOOK_EVERY = 0.5  # seconds between looks at cells that another queue computes
@@ -185,9 +185,17 @@ def _recorded() -> dict[str, dict[str, float]]:
 
 
 def _written(profile: str) -> dict[str, dict[str, float]]:
-    with contextlib.suppress(InputError, OSError, ValueError):
-        return json.loads(paths.seconds_file(profile).read_text(encoding="utf-8"))
-    return {}
+    try:
+        path = paths.seconds_file(profile)
+        found = json.loads(path.read_text(encoding="utf-8"))
+        seconds = [one for own in found.values() for one in own.values()]
+    except (InputError, FileNotFoundError):
+        return {}
+    except (ValueError, AttributeError):  # no JSON, or other tables
+        seconds = [math.nan]
+    if not all(validate.is_number(one) and one >= 0 for one in seconds):
+        raise InputError(f"{path} must hold seconds by study and setting: take it from git again, or remove it")
+    return found
 
 
 def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:

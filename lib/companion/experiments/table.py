@@ -124,6 +124,9 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     others, that were written, with where they came from.
     """
     text, held = _read_pair(path)
+    if "\r" in text and held["csv"] != _sha(text):
+        why = "its line ends were changed, as git does where core.autocrlf is on"
+        raise InputError(f"{path.name} is refused: {why}; switch that off, remove the file and check it out again")
     head, found = _split(text)
     for key in [*held["cells"], *found]:
         if reason := _changed(key, held["cells"].get(key), head, found.get(key, [])):

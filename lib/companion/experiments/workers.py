@@ -6,6 +6,7 @@
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
         what, why = f"{study.name} at {cells[0].setting} does not fit on", str(error).partition(". GPU")[0]
         raise InputError(f"{what} {devices.names(used)}: {why} (REGIMES_DEVICE=cpu has other memory)") from None
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
+        what = ": ".join(filter(None, [type(error).__name__, str(error)]))
         raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {what}") from error
     finally:
         torch.set_num_threads(threads)
@@ -84,7 +85,11 @@ def _check_rows(chunk: Chunk, rows: Any) -> None:
         raise InputError(
             f"{study.name} was asked for the seeds {sorted(asked)}, its rows have {sorted(given, key=str)}"
         )
-    check_names(study, cells[0].setting | dict.fromkeys(name for row in rows for name in row))
+    measured = list(dict.fromkeys(name for row in rows for name in row))
+    check_names(study, measured)
+    settings = {*cells[0].setting, *getattr(study.grid, "axes", ())}
+    if taken := [name for name in measured if name in settings]:
+        raise InputError(f"{study.name} measures a column {taken[0]!r}, which names a setting: rename the column")
 
 
 def check_names(study: Study, names: Any) -> None:
@@ -129,6 +134,8 @@ class Local:
 
 
 def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
+    # a queue that ends early says why itself
+    warnings.filterwarnings("ignore", ".*tasks (which|have been)", UserWarning)
     with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
         pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
     return pool(joblib.delayed(_with_chunk)(chunk, chunk.study.code) for chunk in chunks)

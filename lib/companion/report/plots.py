@@ -36,7 +36,8 @@ LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, 
 
 
 def style() -> None:
-    """Sets the figure style; every chapter begins with it (through ``Chapter``)."""
+    """Sets the figure style, from matplotlib's defaults; every chapter begins with it (through ``Chapter``)."""
+    matplotlib.rcdefaults()  # not from the reader's matplotlibrc
     sns.set_theme(
         context="notebook",
         style="whitegrid",

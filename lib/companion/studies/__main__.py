@@ -12,7 +12,7 @@ from typing import Any
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
-from companion.experiments.cli import add_parameter_options, one_line_errors, overrides
+from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import extended, share, verify
 from companion.experiments.sweep import Setting, Study, sweep
@@ -126,7 +126,7 @@ def tell_plan(args: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m companion.studies", description=__doc__)
+    parser = Parser(prog="python -m companion.studies", description=__doc__)
     commands = parser.add_subparsers(required=True)
 
     def command(verb: str, function: Callable[..., int | None], **name: Any) -> argparse.ArgumentParser:

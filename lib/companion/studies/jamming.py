@@ -167,7 +167,7 @@ def _needs_memory(setting: Setting, d: int) -> None:
 
 # where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
 _LATE = (
-    *("jammed", "loss", "unsatisfied", "fluctuation", "kernel_change"),
+    *("jammed", "quadratic_hinge", "unsatisfied", "fluctuation", "kernel_change"),
     *(name + stop for name in ("norm", "error", "ensemble_error") for stop in ("", "_0.5", "_0.9", "_0.98")),
 )
 
@@ -187,12 +187,13 @@ _LATE = (
 def ensembles(setting: Setting, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
-    ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`; ``loss``;
-    ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation`` ‖F - ⟨F⟩‖; ``error`` of
-    the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``, ``error_S`` and
-    ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get there count as they
-    ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting has ``fewer``, ``fewer_error``: mean
-    error of ensembles of so many of the members, each in one of them.
+    ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`;
+    ``quadratic_hinge``: half the mean square of the gaps :math:`\max(0, 1 - yF)` of the training points, whatever loss
+    was trained on; ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation``
+    ‖F - ⟨F⟩‖; ``error`` of the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``,
+    ``error_S`` and ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get
+    there count as they ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting has ``fewer``,
+    ``fewer_error``: mean error of ensembles of so many of the members, each in one of them.
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
@@ -228,7 +229,7 @@ def _ensemble(
         "fitted": float(np.mean([done.ended[e].kind == Ended.FITTED for e in members])),
         "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
         "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
-        "loss": float(gaps.square().mean() / 2),
+        "quadratic_hinge": float(gaps.square().mean() / 2),
         "fluctuation": float(jamming.fluctuation(F)),
     }
     row |= norms_and_errors("", F, sets.test.y)

@@ -60,15 +60,16 @@ def _to_rest(
     axes={name: AXES[name] for name in SHARED} | ROUNDS,
     complete=with_images,
     rtol=0.1,
-    columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "loss", "unsatisfied", "norm"], STATISTICAL),
+    columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "quadratic_hinge", "unsatisfied", "norm"], STATISTICAL),
     device="any",
 )
 def cusp(setting: Setting, seeds: list[int]) -> Rows:
-    r"""Ensembles on one training set on their way to rest; one row a training set and number of ``rounds``.
+    r"""Ensembles on one training set on their way to rest; one row per training set and number of ``newton_steps``.
 
-    ``steps`` of the flow (row of 0 rounds), then rounds of Newton's method: ``fitted`` and ``jammed``, the shares of
-    the members that fit and that lie at a minimum that does not, so far. ``parameters`` N; ``unsatisfied``, ``loss``,
-    ``norm``, ``error``, ``ensemble_error`` and ``fluctuation`` as in ``jamming.ensembles``.
+    ``steps`` of the flow (row of 0 Newton steps), then each of ``rounds``, numbers of steps of Newton's method:
+    ``fitted`` and ``jammed``, the shares of the members that fit and that lie at a minimum that does not, so far.
+    ``parameters`` N; ``unsatisfied``, ``quadratic_hinge``, ``norm``, ``error``, ``ensemble_error`` and ``fluctuation``
+    as in ``jamming.ensembles``.
 
     Source: paper B, Fig. 6 and Sec. 2.
     """
@@ -80,12 +81,12 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
             gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
             F = setting["scale"] * (model(sets.test.x) - f0)
             rows.append(
-                {"seed": seed, "rounds": n, "source": sets.train.source}
+                {"seed": seed, "newton_steps": n, "source": sets.train.source}
                 | {"parameters": parameters_of(setting["components"], setting["h"], setting["layers"])}
                 | {"fitted": sum(kind in (Ended.FITTED, Ended.UNTIL) for kind in ended) / len(ended)}
                 | {"jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0}
                 | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
-                | {"loss": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
+                | {"quadratic_hinge": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
                 | norms_and_errors("", F, sets.test.y)
             )
     return rows
@@ -97,7 +98,7 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
     | {"decays": "2 or more increasing numbers from 1e-8 to 1", "rounds": "count to 1e6"},
     complete=with_images,
     rtol=0.1,
-    columns=dict.fromkeys(["ended", "unsatisfied", "negative", "loss", "gap", "eigenvalues"], STATISTICAL),
+    columns=dict.fromkeys(["ended", "unsatisfied", "negative", "quadratic_hinge", "gap", "eigenvalues"], STATISTICAL),
     device="any",
 )
 def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
@@ -105,9 +106,9 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
 
     After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at
     most ``rounds`` each: ``ended`` is ``jammed`` there. Decays are in the unit of ``jamming.ensembles``. Where a
-    network can fit, its ``loss`` U/P goes with the square of the decay, and the ``unsatisfied`` N_Δ become those that
-    hold it at jamming. ``parameters`` N, ``negative`` N₋ (eigenvalues of H_p below zero), ``flat``: share of the
-    eigenvalues of H_0 that are zero, at most 64 of the others as ``eigenvalues``, and their ``gap``; ``strength``:
+    network can fit, its ``quadratic_hinge`` U/P goes with the square of the decay, and the ``unsatisfied`` N_Δ become
+    those that hold it at jamming. ``parameters`` N, ``negative`` N₋ (eigenvalues of H_p below zero), ``flat``: share of
+    the eigenvalues of H_0 that are zero, at most 64 of the others as ``eigenvalues``, and their ``gap``; ``strength``:
     largest eigenvalue of H_p, in size, over that of H_0.
 
     Source: paper B, Fig. 7, 8B and C, Eq. 12 to 14 and footnote 8.
@@ -126,7 +127,7 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
             values, bent = (torch.linalg.eigvalsh(matrix).cpu().numpy() for matrix in (H0, Hp))
             for k, why in enumerate(done.ended):
                 row = {"seed": seed, "member": k, "decay": decay, "source": sets.train.source, "ended": str(why.kind)}
-                row |= {"unsatisfied": int((gaps[k] > 0).sum()), "loss": float(gaps[k].square().mean() / 2)}
+                row |= {"unsatisfied": int((gaps[k] > 0).sum()), "quadratic_hinge": float(gaps[k].square().mean() / 2)}
                 row |= {"parameters": len(values[k]), "negative": int(below[k]), "gap": jamming.gap(values[k])}
                 rows.append(row | spectrum_row(values[k]) | {"strength": float(abs(bent[k]).max() / values[k, -1])})
     return rows

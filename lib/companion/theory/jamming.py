@@ -247,17 +247,17 @@ def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
     return at_width(table, value, widths) - at_width(table, value, widths / FACTOR)
 
 
-def peak_height(table: pd.DataFrame, rounds: int, value: str = "error") -> np.ndarray:
+def peak_height(table: pd.DataFrame, newton_steps: int, value: str = "error") -> np.ndarray:
     """``value`` at the larger of the table's two widths less that at the smaller, in percentage points ``(seeds,)``.
 
     The two are the widths of a peak and of the least error to its left, as other training sets have them.
 
     Args:
-        table: rows with ``seed``, ``rounds``, ``h`` and the value.
-        rounds: of Newton's method after which the value is read.
+        table: rows with ``seed``, ``newton_steps``, ``h`` and the value.
+        newton_steps: after which the value is read.
         value: a column.
     """
-    wide = table[table["rounds"] == rounds].pivot(index="seed", columns="h", values=value)
+    wide = table[table["newton_steps"] == newton_steps].pivot(index="seed", columns="h", values=value)
     if wide.shape[1] != 2:
         raise InputError(f"table must hold two widths h, got {wide.columns.tolist()}")
     return 100 * (wide.iloc[:, 1] - wide.iloc[:, 0]).to_numpy()
@@ -390,11 +390,11 @@ def relative_fluctuation(samples: np.ndarray) -> float:
 
 
 def can_fit(table: pd.DataFrame) -> pd.Series:
-    """Whether a row's network can fit: its ``loss`` falls faster than the power 1.5 of the weakest two ``decay``.
+    """Whether a row's network can fit: its loss falls faster than the power 1.5 of the weakest two ``decay``.
 
-    The exponent is 2 if it can, and 0 if not. Source: paper B, footnote 8.
+    The loss is ``quadratic_hinge``. The exponent is 2 if it can, and 0 if not. Source: paper B, footnote 8.
     """
-    loss = table.pivot(index=NETWORK, columns="decay", values="loss")
+    loss = table.pivot(index=NETWORK, columns="decay", values="quadratic_hinge")
     weakest, weak = sorted(loss)[:2]
     found = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak) > 1.5
     return pd.Series(found.reindex(pd.MultiIndex.from_frame(table[NETWORK])).to_numpy(), table.index)

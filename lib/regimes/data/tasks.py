@@ -197,8 +197,8 @@ def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((p, d)))
 
 
-def needs_both_labels(y: Tensor) -> None:
-    """Raises ``InputError`` unless every realisation has labels -1 and +1 and nothing else."""
+def needs_labels(y: Tensor) -> None:
+    """Raises ``InputError`` unless ``y (..., p)`` holds -1 and +1 and nothing else, and at least one of them."""
     if not isinstance(y, Tensor) or not y.ndim or not y.numel():
         raise InputError(f"labels must be a tensor (..., p) with at least one point, got {validate.shown(y)}")
     known = (y == 1) | (y == -1)
@@ -206,6 +206,11 @@ def needs_both_labels(y: Tensor) -> None:
         other = y[~known].flatten()[0].item()
         remedy = ": 2 * y - 1 makes them of 0 and 1" if bool(((y == 0) | (y == 1)).all()) else ""
         raise InputError(f"labels must be -1 or +1 for two classes, got {other}{remedy}")
+
+
+def needs_both_labels(y: Tensor) -> None:
+    """Raises ``InputError`` unless every realisation has labels -1 and +1 and nothing else."""
+    needs_labels(y)
     if not bool(((y == 1).any(-1) & (y == -1).any(-1)).all()):
         single = int(((y == 1).all(-1) | (y == -1).all(-1)).sum())
         draws = y[..., 0].numel()

@@ -54,7 +54,7 @@ def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float 
     """
     depth = relu_recursion.needs_depth(depth)
     validate.at_least(0, bias=bias)
-    _needs_points(x, z)
+    x, z = _needs_points(x, z)
     n, m = x.shape[-2], (x if z is None else z).shape[-2]
     validate.memory(x.shape[:-2].numel() * n * m * 8, f"the kernel of {n} × {m} points", x.device)
     out = torch.empty(*x.shape[:-1], m, dtype=torch.float64, device=x.device)
@@ -173,10 +173,10 @@ def _scaled(points: Tensor) -> tuple[Tensor, Tensor | float]:
     return points * scale, scale
 
 
-def _needs_points(x: Tensor, z: Tensor | None) -> None:
+def _needs_points(x: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The points as tensors, checked: float64, of one dimension, none of them zero."""
+    x, z = validate.tensor("x", x), None if z is None else validate.tensor("z", z)
     for name, points in (("x", x), ("z", x if z is None else z)):
-        if not isinstance(points, Tensor):
-            raise InputError(f"{name} must be float64 points (..., n, d), got {type(points).__name__}")
         if points.requires_grad:
             raise InputError(f"{name} asks for a gradient, which this kernel does not carry: pass {name}.detach()")
         shape = tuple(points.shape)
@@ -190,3 +190,4 @@ def _needs_points(x: Tensor, z: Tensor | None) -> None:
             raise InputError(f"{name} must be float64 points (..., n, d) matching x, got {points.dtype} {shape}")
         if not bool((points.abs().amax(-1) > 0).all()) or not bool(torch.isfinite(points).all()):
             raise InputError(f"{name} holds a zero or non-finite point; the kernel needs a direction for each")
+    return x, z

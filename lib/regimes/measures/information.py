@@ -104,8 +104,9 @@ def needs_repeated(labels: np.ndarray) -> None:
 
 def _points_and_labels(x: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Points ``(n, d)`` in float64, zeros without a sign, and one label for each ``(n,)``."""
-    x, y = validate.tensor("x", x), validate.tensor("y", y)
-    validate.arrays(x=("n" if x.ndim == 1 else "n d", x))
+    x, y = validate.points("x", x), validate.tensor("y", y)
+    if x.ndim not in (1, 2):
+        raise InputError(f"x must be values (n,) or points (n, d), got {tuple(x.shape)}")
     if y.shape != x.shape[:1]:
         raise InputError(f"y must hold one label a point, ({len(x)},), got {tuple(y.shape)}")
     points, labels = (values.detach().cpu().numpy() for values in (x.reshape(len(x), -1).double() + 0.0, y))

@@ -83,7 +83,7 @@ def kernel_pca(
 
     Source: paper A, Sec. 5.2; information by :func:`regimes.measures.information.mutual_information`.
     """
-    x, y = validate.tensor("x", x), _labels(y)
+    x, y = validate.points("x", x), _labels(y)
     if y.shape[-1] not in x.shape[: 1 if isinstance(model, torch.nn.Module) else 2]:
         raise InputError(f"y must hold one label a point of x {tuple(x.shape)}, got {tuple(y.shape)}")
     validate.whole(1, y.shape[-1], count=count)
@@ -115,8 +115,9 @@ def diagnose(
     gram, y = gram.detach().double(), y.to(gram.device).double().expand(gram.shape[:2])
     gram = spectrum.centre(gram) if centred else gram
     found = spectrum.components(gram, count, least=least)
+    n = gram.shape[-1]
     if bool((found.values < 0).any()):
-        raise InputError(f"gram must be positive semi-definite, got the eigenvalue {float(found.values.min()):.3g} n")
+        raise InputError(f"gram must be positive semi-definite, got an eigenvalue {n * found.values.min():.3g}")
     squares = spectrum.projections(found.vectors, y)
     none = found.values == 0
     vectors = found.vectors.masked_fill(none.unsqueeze(-2), math.nan)
@@ -136,7 +137,7 @@ def diagnose(
 
 def _labels(y: Tensor) -> Tensor:
     """Labels in {-1, +1}, each of at least two points in every realisation, of four points at least."""
-    y = validate.tensor("y", y)
+    y = validate.tensor("y", y).detach()
     if y.ndim not in (1, 2) or y.shape[-1] < 4:
         raise InputError(
             f"y must hold one label for each of at least four points, (n,) or (E, n), got {tuple(y.shape)}"

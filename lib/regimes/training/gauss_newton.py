@@ -36,6 +36,7 @@ from scipy.linalg import get_blas_funcs
 from torch import Tensor
 
 from regimes import devices, validate
+from regimes.data.tasks import needs_labels
 from regimes.models import WORK, Model, losses
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
@@ -145,17 +146,14 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
         raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
     validate.between(1e-200, 1e200, alpha=alpha)
     validate.at_least(0, decay=decay)
-    validate.arrays(x=("... n", x))
-    validate.arrays(y=("...", y))
-    if not bool((y.abs() == 1).all()):
-        raise InputError("labels must be -1 or +1 for a flow of margins")
+    validate.model(initial)
+    x, y = validate.points("x", x), validate.points("y", y).detach()
+    needs_labels(y)
     with torch.no_grad():
         base = initial(x)
-    if y.shape not in (base.shape, base.shape[1:]):
-        shapes = f"{tuple(base.shape)} of the outputs or that of one, got {tuple(y.shape)}"
-        raise InputError(f"y must have the shape {shapes}")
+    y = state.labels_of(y, base)
     own = x.ndim > 2 and x.shape[:2] == base.shape
-    return Problem(x, y.to(base).expand_as(base), base, float(alpha), loss, own, float(decay))
+    return Problem(x, y, base, float(alpha), loss, own, float(decay))
 
 
 def gauss_newton(
@@ -180,7 +178,7 @@ def gauss_newton(
     Args:
         model: ``E`` realisations.
         x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
-        y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
+        y: labels ``(p,)``, ``(1, p)`` or ``(E, p)`` in {-1, +1}.
         alpha: scale of the predictor.
         loss: a smooth one, not the hinge.
         rule: ``follow`` or ``settle``, see the module.

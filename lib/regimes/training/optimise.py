@@ -90,7 +90,7 @@ def optimise(
     Args:
         model: ``E`` realisations.
         x: points ``(p, ...)`` shared by all, or ``(E, p, ...)``.
-        y: labels or targets ``(p,)`` or ``(E, p)``; ``(E, p, k)`` for a model with several ``outputs``.
+        y: labels or targets ``(p,)``, ``(1, p)`` or ``(E, p)``; ``(E, p, k)`` for a model with several ``outputs``.
         method: ``gd``, ``adam`` or ``momentum``.
         rate: of each step of gd and Adam; for gd also ``(E,)``.
         tau: memory of the momentum, in the flow's unit of time.
@@ -107,21 +107,20 @@ def optimise(
     validate.one_of(METHODS, method=method)
     validate.positive(alpha=alpha)
     validate.at_least(0, tau=tau, decay=decay, slack=slack)
-    _needs_rate(method, rate, decay, tau)
+    rate = _needed_rate(method, rate, decay, tau)
     if method == "momentum":
         validate.positive(max_turn=max_turn, max_move=max_move)
-    validate.arrays(x=("... n", x))
-    validate.arrays(y=("...", y))
-    if not loss.two_sided and not bool((y.abs() == 1).all()):
+    validate.model(model)
+    x, y = validate.points("x", x), validate.points("y", y).detach()
+    if not loss.two_sided and not bool(((y == 1) | (y == -1)).all()):
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
     with torch.no_grad():
         begun = _outputs(model, x, y.ndim > 2)
-    if y.shape not in (begun.shape, begun.shape[1:]):
-        raise InputError(
-            f"y must have the shape {tuple(begun.shape)} of the output or that of one, got {tuple(y.shape)}"
-        )
+    y = state.labels_of(y, begun)
+    if isinstance(rate, Tensor) and len(rate) != len(begun):
+        raise InputError(f"rate must be one number, or one for each of {len(begun)} realisations, got {len(rate)}")
     base = begun if centred else torch.zeros_like(begun)
-    problem = _Problem(x, y.to(begun).expand_as(begun), base, float(alpha), loss)
+    problem = _Problem(x, y, base, float(alpha), loss)
     time = torch.zeros(len(begun), dtype=torch.float64, device=begun.device)
     rows = tuple(range(len(begun)))
     first = OptimiserState(rows, loss, float(slack), time, problem.y, alpha * (begun - base), model, model)
@@ -130,19 +129,21 @@ def optimise(
     return _descend(first, problem, cast(float | Tensor, rate), decay, adam=method == "adam")
 
 
-def _needs_rate(method: str, rate: float | Tensor | None, decay: float, tau: float) -> None:
-    """Checks that a rate, decay or memory is given exactly if the method has one."""
+def _needed_rate(method: str, rate: float | Tensor | None, decay: float, tau: float) -> float | Tensor | None:
+    """The rate, checked; a rate, decay or memory must be given exactly if the method has one."""
     if method == "momentum":
         if rate is not None or decay:
             raise InputError(f"momentum takes its steps by itself and has no decay, got rate {rate!r}, decay {decay!r}")
-        return
+        return None
     if tau:
         raise InputError(f"tau is that of momentum, got {tau!r} for {method}")
-    if isinstance(rate, Tensor):
-        if method != "gd" or rate.ndim != 1 or not bool((rate > 0).all()):
-            raise InputError(f"one rate a realisation is for gd alone, and must be positive; got {rate.tolist()}")
-    else:
+    if not getattr(rate, "ndim", 0):
         validate.positive(rate=rate)
+        return float(cast(float, rate))
+    each = validate.tensor("rate", rate).detach()
+    if method != "gd" or each.ndim != 1 or not bool((each > 0).all()) or not bool(each.isfinite().all()):
+        raise InputError(f"one rate a realisation is for gd alone, and must be positive; got {each.tolist()}")
+    return each
 
 
 def _outputs(model: Model, x: Tensor, several: bool) -> Tensor:

@@ -136,6 +136,20 @@ def where_rows(taken: Tensor, new: Sequence[Tensor], old: Sequence[Tensor]) -> l
     return [torch.where(expand_like(taken, a).bool(), a, b) for a, b in zip(new, old, strict=True)]
 
 
+def labels_of(y: Tensor, outputs: Tensor) -> Tensor:
+    """Labels or targets ``y``, one for each of ``outputs (E, p, ...)``, of one realisation or all: ``(E, p, ...)``.
+
+    Raises:
+        InputError: for other shapes, and for values that are not finite.
+    """
+    shape = tuple(outputs.shape)
+    if tuple(y.shape) not in (shape, shape[1:], (1, *shape[1:])):
+        raise InputError(f"y must have the shape {shape} of the outputs or that of one, got {tuple(y.shape)}")
+    y = y.to(outputs)
+    validate.arrays(y=("...", y))
+    return y.expand_as(outputs)
+
+
 def squared_norm(tensors: Sequence[Tensor]) -> Tensor:
     """The squared norm over all tensors of each realisation, ``(e,)``, float64."""
     return total(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
@@ -190,6 +204,20 @@ def after(time: float) -> Rule:
     return lambda state: state.t / time - 1
 
 
+def level(rule: Rule, state: State, name: str = "the rule") -> Tensor:
+    """``rule(state) (e,)``, float64.
+
+    Raises:
+        InputError: for a rule that does not give one number a realisation.
+    """
+    found = rule(state)
+    count = len(state.t)
+    if not isinstance(found, Tensor) or found.shape != (count,) or found.is_complex():
+        got = tuple(found.shape) if isinstance(found, Tensor) else validate.shown(found)
+        raise InputError(f"{name} must give one number a realisation, a tensor ({count},), got {got}")
+    return found.double()
+
+
 def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 60) -> State:
     """The state inside the last step at which ``rule`` is first met, to ``precision`` of the step's length.
 
@@ -197,7 +225,7 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
     secant rule, with halvings if that takes long; each round is one forward pass.
     """
     low, high = torch.zeros_like(state.t), torch.ones_like(state.t)
-    below, above = rule(state.inside(low)).double(), rule(state).double()
+    below, above = level(rule, state.inside(low)), level(rule, state)
     low = torch.where(below < 0, low, high)
     side = torch.zeros_like(low)
     for count in range(rounds):
@@ -209,11 +237,11 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
         middle = middle.clamp(low + apart, high - apart)
         if count > SECANTS and count % 2:  # one that has not found it by now is helped
             middle = (low + high) / 2
-        level = rule(state.inside(middle)).double()
-        past = level >= 0
+        now = level(rule, state.inside(middle))
+        past = now >= 0
         # halving the weight of an end that stays twice keeps the secant from creeping
-        below = torch.where(past, torch.where(side > 0, below / 2, below), level)
-        above = torch.where(past, level, torch.where(side < 0, above / 2, above))
+        below = torch.where(past, torch.where(side > 0, below / 2, below), now)
+        above = torch.where(past, now, torch.where(side < 0, above / 2, above))
         low, high = torch.where(past, low, middle), torch.where(past, middle, high)
         side = torch.where(past, 1.0, -1.0)
     return state.inside(high)

@@ -72,7 +72,7 @@ def gradient_flow(
     Args:
         network: ``E`` realisations; other models than one hidden ReLU layer, and smooth losses, take linearly implicit
             steps (:mod:`regimes.training.gauss_newton`), in the model's precision, on its device.
-        task: points ``x (p, d)`` shared by all, or ``(E, p, d)``; labels accordingly.
+        task: points ``x (p, d)`` or ``(1, p, d)`` shared by all, or ``(E, p, d)``; labels likewise.
         alpha: scale of the predictor, small for feature learning, large for the lazy regime.
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
         tolerance: of a step, see the module; smaller is slower.
@@ -89,10 +89,14 @@ def gradient_flow(
     Source: paper A, Eq. (2).
     """
     loss = losses.named(loss)
+    validate.model(network, "network")
+    if not isinstance(task, Task):
+        raise InputError(f"task must be a Task, got {type(task).__name__}: Task(x, y, source) makes one")
     if isinstance(network, Network):
         _check_task(network, task)
     if not (isinstance(network, Network) and loss.corner):
-        x = task.x.to(network.parameters()[0])
+        like = network.parameters()[0]
+        x = task.x.to(like) if task.x.is_floating_point() else task.x.to(like.device)  # tokens stay whole
         return gauss_newton(network, x, task.y, alpha=alpha, loss=loss, tolerance=tolerance)
     validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
@@ -140,14 +144,19 @@ def _check_task(network: Network, task: Task) -> None:
         raise InputError(
             f"a flow needs at least 2 points and a label for each, got x {tuple(x.shape)}, y {tuple(y.shape)}"
         )
+    if y.shape[:-1] not in ((), (1,), (len(network.omega),)):
+        raise InputError(f"the task's labels must be (p,) or ({len(network.omega)}, p), got {tuple(y.shape)}")
     if x.shape[-1] != network.d:
         raise InputError(f"the network takes inputs of dimension {network.d}, the task has {x.shape[-1]}")
-    if x.ndim == 3 and len(x) != len(network.omega):
+    if x.ndim == 3 and len(x) not in (1, len(network.omega)):
         raise InputError(f"the task holds {len(x)} realisations, the network {len(network.omega)}")
+    if not x.is_floating_point():
+        raise InputError(f"the task's x must hold floating-point numbers, got {x.dtype}")
     if not bool(torch.isfinite(x).all() and torch.isfinite(y).all()):
         raise InputError("the task holds NaN or infinite values")
     needs_both_labels(y)
-    for points, labels in zip(x.reshape(-1, *x.shape[-2:]), y.expand(*x.shape[:-1]).reshape(-1, y.shape[-1])):
+    draws = max(len(one) if one.ndim == axes else 1 for one, axes in ((x, 3), (y, 2)))
+    for points, labels in zip(x.expand(draws, *x.shape[-2:]), y.expand(draws, y.shape[-1])):
         _check_fittable(points, labels)
 
 

@@ -35,6 +35,7 @@ from regimes.training.kernel_flow.hinge import HingePath
 from regimes.training.state import Ending
 from regimes.validate import InputError
 
+LARGEST_RIDGE = 1e12  # beyond it float64 loses the kernel beside the ridge
 EQUAL = 1e-12  # squared distance of two points in feature space, relative to their norms, below which they are equal
 
 
@@ -102,7 +103,7 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
         gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
         y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
         alpha: ``α > 0``.
-        ridge: ``ε`` over the mean of the kernel's diagonal, at least 0. Margins are those of ``K + ε 1``; a state's
+        ridge: ``ε`` over the mean of the kernel's diagonal, from 0 to 1e12. Margins are those of ``K + ε 1``; a state's
             ``model`` takes ``K`` alone, on training points as on others.
 
     Yields:
@@ -111,8 +112,9 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
 
     Source: paper A, Eq. 4.
     """
-    validate.at_least(0, ridge=ridge)
+    validate.between(0, LARGEST_RIDGE, ridge=ridge)
     validate.positive(alpha=alpha)
+    validate.between(1e-200, 1e200, alpha=alpha)
     gram, y = _checked(gram, y, ridge)
     signed = [(k * (labels * alpha / len(labels))).mul_(labels[:, None]) for k, labels in zip(gram, y)]
     return KernelStates([HingePath(np.ascontiguousarray(Q.cpu().numpy())) for Q in signed], y)
@@ -162,14 +164,17 @@ class KernelStates(Iterator[KernelState]):
 
 
 def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+    """Gram matrices ``(E, p, p)`` with their ridge and labels ``(E, p)``, float64, without a gradient's graph."""
+    gram, y = validate.tensor("gram", gram).detach(), validate.tensor("y", y).detach()
     p = y.shape[-1] if y.ndim else 0
     if gram.shape != (*y.shape, p) or p < 2 or y.ndim > 2:
         raise InputError(
             "gram must be (p, p) or (E, p, p) and y (p,) or (E, p) with p >= 2, "
             f"got {tuple(gram.shape)} and {tuple(y.shape)}"
         )
-    gram, y = gram.double().reshape(-1, p, p), y.double().to(gram.device).reshape(-1, p)
+    gram, y = gram.reshape(-1, p, p), y.double().to(gram.device).reshape(-1, p)
     validate.arrays(gram=("E p p", gram))
+    gram = gram.double()
     needs_both_labels(y)
     if ridge:
         own = ridge * gram.diagonal(dim1=-2, dim2=-1).mean(-1)
