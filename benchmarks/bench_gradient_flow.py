@@ -15,7 +15,8 @@ seconds, and of those for a step, since late in training nearby paths part and n
 
 scipy's explicit pairs RK45 and RK23, at its default tolerances and ten times coarser, go to t* on the same closed form,
 beside the flow at nine tolerances, and are compared with it at equal errors of t*. The converged end of training
-(tolerance 0.005, float64) runs with the compiled step and on tensors, and beside the revision's coarse one.
+(tolerance 0.005, float64) runs with the compiled step and on tensors, and beside the revision's coarse one; and beside
+the revision's own at sizes up to the paper's, p = h = 10^4, with the peak of memory.
 
     python benchmarks/bench_gradient_flow.py [quick] [REVISION]
 """
@@ -26,6 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import contextlib
+import functools
 import itertools
 import math
 import statistics
@@ -43,7 +45,7 @@ from scipy.integrate import solve_ivp
 from regimes.data import tasks
 from regimes.models import one_hidden
 from regimes.models.one_hidden import GAIN
-from regimes.training.gradient_flow import compiled, gradient_flow
+from regimes.training.gradient_flow import compiled, gradient_flow, pairs
 from regimes.training.gradient_flow.batch import start
 from regimes.training.gradient_flow.step import advance
 from regimes.training.run import run
@@ -256,9 +258,49 @@ def to_nearly_all():
     print(f"\np=8192, h=500, d=5 to 99 % of the points: {fast:.1f} CPU s (required 15), t = {float(done.t[0]):.4g}")
 
 
-# one process a revision: reads "p seed until", writes CPU seconds and accepted steps
+def large(revision, cases):
+    """To zero loss at tolerance 0.005 in float64, each case in new processes: CPU seconds, steps, and peak memory."""
+    print(f"\nto zero loss, float64, tolerance 0.005, d=5: {revision} / now")
+    print("                       CPU s              ratio   steps           peak MB")
+    for p, h in cases:
+        found = {}
+        with revisions([revision, ""]) as children:
+            for name, child in children.items():
+                print(p, 0, "zero_loss", h, 0.005, file=child.stdin, flush=True)
+                found[name] = [float(value) for value in child.stdout.readline().split()]
+        (before, steps_before, peak_before), (now, steps, peak) = found[revision], found[""]
+        row = f"  p={p:5d}, h={h:5d}: {before:9.2f} {now:9.2f} {before / now:8.2f}   {steps_before:5.0f} {steps:5.0f}"
+        print(f"{row}   {peak_before:6.0f} {peak:6.0f}", flush=True)
+
+
+def rates():
+    """Each sum over pairs of neurons and points: operations a second, as a share of a product of matrices."""
+    matrix = torch.rand(1500, 1500, dtype=torch.float64)
+    matrix @ matrix
+    begun = time.process_time()
+    matrix @ matrix
+    peak = 2 * 1500**3 / (time.process_time() - begun)
+    print(f"\nsums over pairs, float64: share of dgemm ({peak / 1e9:.0f} GF/s)   outputs   own outputs   field")
+    for p, h, d in ((1000, 500, 5), (10_000, 10_000, 5), (2000, 1000, 10)):
+        net, x = one_hidden.one_hidden(d, h, seeds=0), torch.randn(1, p, d, dtype=torch.float64)
+        batch = start(net, x, torch.ones(1, p), alpha=1.0, tolerance=0.01)
+        problem, now, k, shares = batch.problem, batch.now, d + 1, []
+        sums = (
+            (4 * k + 1, functools.partial(pairs.outputs, problem.xt, now.u, now.push)),
+            (2 * k + 2, functools.partial(problem.own_margins, now.u, now.beta)),
+            (4 * k, functools.partial(problem.own_push, now.u, now.q)),
+        )
+        for flops, product in sums:
+            begun, count = time.process_time(), max(1, 10**8 // (p * h))
+            for _ in range(count):
+                product()
+            shares.append(count * flops * p * h / (time.process_time() - begun) / peak)
+        print(f"  p={p:5d}, h={h:5d}, d={d:2d}" + "".join(f"{share:12.0%}" for share in shares))
+
+
+# one process a revision: reads "p seed until h tolerance", writes CPU seconds, accepted steps and the peak memory in MB
 CHILD = """
-import sys, time, torch
+import resource, sys, time, torch
 try:
     from regimes import flow, nets, tasks
     gradient_flow, run, one_hidden = flow.flow, flow.run, nets.one_hidden
@@ -283,7 +325,7 @@ for line in sys.stdin:
             yield state
     begun = time.process_time()
     run(counted(), until=until_of[until])
-    print(time.process_time() - begun, count, flush=True)
+    print(time.process_time() - begun, count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
 """
 
 
@@ -328,7 +370,7 @@ def _ratio(children, revision, p, until, seeds, repeats):
         for i, seed in enumerate(seeds):
             for name, child in children.items():
                 print(p, seed, until, 1000, 0.01, file=child.stdin, flush=True)
-                seconds, steps = child.stdout.readline().split()
+                seconds, steps, _ = child.stdout.readline().split()
                 best[name][i] = min(best[name][i], (float(seconds), int(steps)))
     before, now = (sum(seconds for seconds, _ in best[name]) for name in (revision, ""))
     per_step = statistics.geometric_mean((b / n_b) / (a / n_a) for (b, n_b), (a, n_a) in zip(best[revision], best[""]))
@@ -360,6 +402,8 @@ if __name__ == "__main__":
     against(revision, cases, 2 if quick else 3)
     peers(range(2) if quick else range(3))
     converged(revision, [1000] if quick else [1000, 4000])
+    large(revision, [(1000, 500)] if quick else [(1000, 500), (4096, 500), (4096, 2000), (10_000, 10_000)])
+    rates()
     ensemble(8, 100, 100)
     ensemble(8, 1000, 300)
     # points in the plane: flat kernels, on which steps along the whole gradient creep

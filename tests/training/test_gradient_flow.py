@@ -9,10 +9,11 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
+from regimes import validate
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
 from regimes.training.gradient_flow import batch as batches
-from regimes.training.gradient_flow import gradient_flow, implicit, precision, step
+from regimes.training.gradient_flow import compiled, gradient_flow, implicit, memory, pairs, precision, step
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
@@ -203,7 +204,8 @@ def test_every_loss_alone_and_together(loss, alpha, last):
 
 
 def test_many_points_that_cross_the_corner_meet_the_same_equations_by_smaller_systems(monkeypatch):
-    """Alone and together, against tiny steps; a band of more than four points is large here."""
+    """Alone and together, on tensors, against tiny steps; a band of more than four points is large here."""
+    monkeypatch.setattr(compiled, "suits", lambda batch: False)
     alpha, last = 1e-3, 600.0
     net, task = one_hidden.one_hidden(3, 20, seeds=[0, 1]), tasks.stripe(24, 3, seed=1)
     ones = [tiny_steps(net[e : e + 1], task, alpha=alpha, last=last, steps=6000) for e in (0, 1)]
@@ -261,6 +263,24 @@ def test_a_multiplier_that_the_last_step_left_behind_does_not_stop_the_flow():
         stale, now_moved = step.advance(stale)
         moved |= now_moved
     assert moved.all() and (stale.dt > batch.dt / 10).all()
+
+
+def test_the_memory_asked_for_is_that_of_the_gates_only_on_tensors(monkeypatch):
+    net, task = problem(p=50, d=5, h=40)
+    pairs_ = 8 * 50 * 40
+    with validate.memory_asked() as asked:
+        gradient_flow(net, task, alpha=1.0, dtype=torch.float64)
+        gradient_flow(net, task, alpha=1.0, dtype=torch.float32)
+        monkeypatch.setattr(pairs, "routines", lambda: None)
+        gradient_flow(net, task, alpha=1.0, dtype=torch.float64)
+        assert memory(10**4, 10**4, 5) == 32 * 10**8
+    assert asked[1:] == [2 * pairs_, 4 * pairs_]
+
+
+@pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
+def test_the_memory_of_a_compiled_flow_grows_with_neurons_and_points_not_with_pairs():
+    assert memory(10**4, 10**4, 5) < 10**8
+    assert memory(10**4, 10**4, 5) == 10 * memory(10**3, 10**3, 5)
 
 
 def conserved(net):

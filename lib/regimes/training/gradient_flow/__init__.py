@@ -38,16 +38,16 @@ from regimes.models.one_hidden import Network
 from regimes.training.gauss_newton import ImplicitState, gauss_newton
 from regimes.training.gauss_newton import together as at_once
 from regimes.training.gradient_flow import pairs
-from regimes.training.gradient_flow.batch import gates_bytes, start
+from regimes.training.gradient_flow.batch import GATES, Batch, start
 from regimes.training.gradient_flow.state import FlowState
-from regimes.training.gradient_flow.step import advance
+from regimes.training.gradient_flow.step import walk
 from regimes.training.state import Ended, Ending, fitted
 from regimes.validate import InputError
 
 TOLERANCE = 1e-2
 STEPS = 100_000  # attempted steps of a realisation before it is given up
 BURST = 16  # steps of one realisation before the next one's turn, on the CPU: keeps its arrays in cache
-ARRAYS = 24  # of weights and of inputs that a compiled flow holds at once
+ARRAYS = 64  # of weights and of inputs that a compiled flow holds at once
 STILL = 100.0  # times the age of the flow without a change of the points that are not fitted: stationary
 HINGE = losses.named("hinge")
 
@@ -109,19 +109,26 @@ def gradient_flow(
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
-    each = _bytes(network, x)
+    each = memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
     size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
     devices.reuse_memory()
     validate.memory(size * each, "the arrays of a flow", x.device)
     return _steps(network, x, y, size, {"alpha": float(alpha), "tolerance": float(tolerance)})
 
 
-def _bytes(network: Network, x: Tensor) -> int:
-    """The memory that a realisation needs for points ``x (E, p, d)``: gates on tensors, weights and inputs in C."""
-    p, k = x.shape[-2], network.d + 1
-    if pairs.compiles(x.dtype, x.device, k):
-        return ARRAYS * (network.h + p) * k * x.element_size()
-    return gates_bytes(network.omega[:1], x[:1, :, 0])
+def memory(h: int, p: int, d: int, *, dtype: torch.dtype = torch.float64, device: str | torch.device = "cpu") -> int:
+    """The bytes that the flow of one network needs: in C some arrays of weights and of inputs, on tensors the gates.
+
+    Args:
+        h: width.
+        p: points.
+        d: input dimension.
+        dtype: precision.
+        device: where it computes.
+    """
+    if pairs.compiles(dtype, torch.device(device), d + 1):
+        return ARRAYS * (h + p) * (d + 1) * dtype.itemsize
+    return GATES * h * p * dtype.itemsize
 
 
 def precision(alpha: float, tolerance: float) -> torch.dtype:
@@ -199,6 +206,7 @@ def _one_turn(
     batch = start(network[here], x[here], y[here], **options)
     state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[here], ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
+    ahead: list[tuple[Batch, Tensor]] = []
     yield state
     for _ in range(STEPS):
         kept = [e for e, row in enumerate(state.rows) if row not in ended]
@@ -206,7 +214,8 @@ def _one_turn(
             return
         if len(kept) < len(state.rows):
             state = state.part(kept)
-        batch, moved = advance(state.batch)
+        ahead = ahead or walk(state.batch)
+        batch, moved = ahead.pop(0)
         state = replace(state, batch=batch)
         if any(moved.tolist()):
             _end(state, marks)

@@ -19,6 +19,8 @@ from regimes.models.one_hidden import GAIN, Network
 from regimes.training.gradient_flow import pairs
 from regimes.training.gradient_flow.constants import FIRST_MOVE, FIRST_TURN, SLACK
 
+GATES = 4  # arrays (h, p) that a step on tensors holds at once
+
 
 def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
     """The hyperbolic rotation of ``u (..., h, k)``, ``beta (..., h)`` by ``push = G dt (..., h, k)``."""
@@ -223,11 +225,6 @@ def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
     names = [field.name for field in fields(record)]
     parts = {name: each(change, getattr(record, name), *(getattr(other, name) for other in others)) for name in names}
     return replace(cast(Any, record), **parts)
-
-
-def gates_bytes(u: Tensor, y: Tensor) -> int:
-    """The memory of a step on tensors, for weights ``(e, h, k)`` and labels ``(e, p)``: four arrays of gates."""
-    return 4 * u[..., 0].numel() * y.shape[-1] * u.element_size()
 
 
 def choose(moved: Tensor, new: Batch, old: Batch) -> Batch:

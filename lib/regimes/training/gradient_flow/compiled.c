@@ -30,7 +30,7 @@
 typedef struct { /* a point of the path: (h, k), (h), (p), (p), (h, k) three times, (p) */
     double *u, *beta, *m, *q, *push, *before, *mean, *until;
     double past_dt, dt, drift;
-    int stale; /* margins of an earlier step */
+    int stale, satisfied; /* margins of an earlier step; margins of at least 1 */
 } Point;
 
 enum { REFUSED, MOVED, ELSEWHERE };
@@ -397,14 +397,18 @@ static double *furnish(const Problem *a, Room *room) {
     return all;
 }
 
+static int satisfied_of(const Problem *a, const double *m) {
+    int count = 0;
+    for (int i = 0; i < a->p; i++) count += m[i] >= 1;
+    return count;
+}
+
 /* One attempted step: `after` is filled where it moved, and after->dt in any case. */
-int advance(const Problem *a, const Point *now, Point *after) {
+static int advance(const Problem *a, const Point *now, Point *after) {
     Room room;
-    int satisfied = 0;
     double error, foreseen = FORESEEN, *all = furnish(a, &room);
     if (!all) return ELSEWHERE;
-    for (int i = 0; i < a->p; i++) satisfied += now->m[i] >= 1;
-    room.early = (double)satisfied / a->p < a->early;
+    room.early = (double)satisfied_of(a, now->m) / a->p < a->early;
     room.allowed = (room.early ? a->early_share : a->margin_share) * a->tolerance;
     room.window = 2 * room.allowed + a->band * a->tolerance;
     End end = {after->u, after->beta, after->m, after->q, after->mean, room.open, room.first, room.low, room.high, room.wrong, 0, 0, 0};
@@ -416,11 +420,31 @@ int advance(const Problem *a, const Point *now, Point *after) {
     const int code = error < 0 ? ELSEWHERE : error <= 1 ? MOVED : REFUSED;
     after->dt = now->dt * (code == MOVED ? factor : fmin(factor, a->refused));
     if (code == MOVED) {
+        after->past_dt = now->dt;
+        after->satisfied = satisfied_of(a, after->m);
         screen(a, now, after, &end, &room);
         after->dt = fmin(after->dt, land(a, &room, after));
     }
     free(all), free(room.seen.index);
     return code;
+}
+
+/* Up to `most` attempted steps, until all points are satisfied: the number of those that moved, each in its place of
+   `after`, and the length dt of the next one; -1 where the reference has to look at the first one. */
+int walk(const Problem *a, const Point *now, Point *after, int most, double *dt) {
+    Point here = *now;
+    int steps = 0;
+    for (int tries = 0; tries < most; tries++) {
+        Point *end = after + steps;
+        const int code = advance(a, &here, end);
+        if (code == ELSEWHERE) return tries ? steps : -1;
+        *dt = here.dt = end->dt;
+        if (code == REFUSED) continue;
+        here = *end;
+        steps++;
+        if (end->satisfied == a->p) break;
+    }
+    return steps;
 }
 
 /* ---- products alone ---- */

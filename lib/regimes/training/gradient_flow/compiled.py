@@ -17,6 +17,7 @@ cannot matter. It differs in three decisions, and the ends agree to the toleranc
 
 import ctypes
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -31,6 +32,9 @@ NAMES = (
     "early early_share margin_share safety grow shrink refused reach kkt exact definite band apart hopeless far".split()
 )
 REFUSED, MOVED, ELSEWHERE = range(3)
+STEPS = 16  # attempted in a row
+HELD = 2**26  # bytes of their arrays
+NUMBERS = ("past_dt", "dt", "drift", "stale")
 ARRAYS = ("u", "beta", "m", "q", "push", "before", "mean", "until")
 
 
@@ -49,7 +53,7 @@ class _Point(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ARRAYS),
         *((name, ctypes.c_double) for name in ("past_dt", "dt", "drift")),
-        ("stale", ctypes.c_int),
+        *((name, ctypes.c_int) for name in ("stale", "satisfied")),
     ]
 
 
@@ -98,39 +102,60 @@ def _one(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Problem, 
     return record, arrays
 
 
-def _records(tensors: list[Tensor], **numbers: list[float]) -> list[_Point]:
-    """The records of a batch's realisations, from its arrays in the order of ``ARRAYS`` and its numbers."""
-    starts = [tensor.data_ptr() for tensor in tensors]
-    sizes = [tensor[0].numel() * tensor.element_size() for tensor in tensors]
-    places = [[start + e * size for start, size in zip(starts, sizes)] for e in range(len(tensors[0]))]
-    return [_Point(*place, **{name: values[e] for name, values in numbers.items()}) for e, place in enumerate(places)]
-
-
 def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     """As ``step.advance``; ``None`` if a step needs that one, for its errors or its memory."""
-    found = pairs.routines()
+    found = _walk(batch, 1)
+    return found[0] if found else None
+
+
+def walk(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
+    """What up to ``STEPS`` attempts in a row lead to: the batch after each step that moved, or one that waits.
+
+    Only a single realisation takes several, and none before a fifth of its points are satisfied: there a step is dear,
+    and the caller may stop at t*.
+    """
+    early = len(batch.t) > 1 or float((batch.now.m >= 1).double().mean()) < constants.EARLY
+    bytes_ = 8 * (4 * batch.now.u.numel() + 4 * batch.now.m.numel())
+    return _walk(batch, 1 if early else max(1, min(STEPS, HELD // bytes_)))
+
+
+def _walk(batch: Batch, most: int) -> list[tuple[Batch, Tensor]] | None:
+    found, screen = pairs.routines(), batch.screen or unscreened(batch.now.m)
     assert found is not None
-    now, past, screen = batch.now, batch.past, batch.screen or unscreened(batch.now.m)
+    now, past = batch.now, batch.past
     here = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
-    there = [torch.empty_like(tensor) for tensor in here]
-    starts = _records(here, past_dt=past.dt.tolist(), dt=batch.dt.tolist(), drift=screen.drift.tolist())
-    ends = _records(there)
-    codes = []
-    for (problem, _), start, end in zip(_described(batch.problem, now.u.shape[1]), starts, ends):
-        codes.append(found.advance(ctypes.byref(problem), ctypes.byref(start), ctypes.byref(end)))
-        if codes[-1] == ELSEWHERE:
+    there = [[torch.empty_like(tensor) for tensor in here] for _ in range(most)]
+    numbers = list(zip(past.dt.tolist(), batch.dt.tolist(), screen.drift.tolist()))
+    lengths, counts, records = [], [], []
+    for e, (problem, _) in enumerate(_described(batch.problem, now.u.shape[1])):
+        start, length = _Point(*_places(here, e), *numbers[e]), ctypes.c_double()
+        ends = (_Point * most)(*(_Point(*_places(arrays, e)) for arrays in there))
+        counts.append(found.walk(ctypes.byref(problem), ctypes.byref(start), ends, most, ctypes.byref(length)))
+        if counts[-1] < 0:
             return None
-    moved = torch.tensor([code == MOVED for code in codes])
-    waiting = Batch(batch.problem, now, past, batch.t, _numbers(end.dt for end in ends), screen)
-    if MOVED not in codes:
-        return waiting, moved
-    u, beta, m, q, push, before, mean, until = there
-    after = Batch(
-        batch.problem, Point(u, beta, m, q, push), Past(now.u, now.beta, mean, before, batch.dt),
-        batch.t + batch.dt, waiting.dt,
-        Screen(until, _numbers(end.drift for end in ends), _numbers(end.stale for end in ends)),
-    )  # fmt: skip
-    return (choose(moved, after, waiting) if REFUSED in codes else after), moved
+        lengths.append(length.value)
+        records.append(ends)
+    moved, after = torch.tensor(counts) > 0, [batch]
+    for i in range(max(counts)):
+        after.append(_reached(after[-1], there[i], [ends[i] for ends in records]))
+    last = replace(after[-1], dt=_numbers(lengths))
+    if 0 in counts:
+        waiting = replace(batch, dt=last.dt, screen=screen)
+        last = choose(moved, last, waiting) if any(counts) else waiting
+    return [(reached, moved) for reached in (*after[1:-1], last)]
+
+
+def _reached(batch: Batch, arrays: list[Tensor], records: list[_Point]) -> Batch:
+    """The batch after a step from ``batch``, of what the step has written."""
+    u, beta, m, q, push, before, mean, until = arrays
+    past_dt, dt, drift, stale = (_numbers(getattr(one, name) for one in records) for name in NUMBERS)
+    now, past = Point(u, beta, m, q, push), Past(batch.now.u, batch.now.beta, mean, before, past_dt)
+    return Batch(batch.problem, now, past, batch.t + past_dt, dt, Screen(until, drift, stale))
+
+
+def _places(tensors: list[Tensor], e: int) -> list[int]:
+    """The addresses of realisation ``e`` in tensors ``(e, ...)``."""
+    return [tensor.data_ptr() + e * tensor.stride(0) * tensor.element_size() for tensor in tensors]
 
 
 def _numbers(values: Iterable[float]) -> Tensor:

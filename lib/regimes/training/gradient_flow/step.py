@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regimes import validate
 from regimes.training.gradient_flow import compiled
-from regimes.training.gradient_flow.batch import Batch, Past, Point, choose, gates_bytes, rotate
+from regimes.training.gradient_flow.batch import GATES, Batch, Past, Point, choose, rotate
 from regimes.training.gradient_flow.constants import (
     EARLY,
     EARLY_SHARE,
@@ -32,11 +32,23 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
 
     A realisation whose step was refused keeps its place, with a shorter ``dt``.
     """
-    if compiled.suits(batch):
-        if (found := compiled.attempt(batch)) is not None:
-            return found
+    if compiled.suits(batch) and (found := compiled.attempt(batch)) is not None:
+        return found
+    return _on_tensors(batch)
+
+
+def walk(batch: Batch) -> list[tuple[Batch, Tensor]]:
+    """One attempted step or several in a row: as :func:`advance`, in the order of the path."""
+    if compiled.suits(batch) and (found := compiled.walk(batch)) is not None:
+        return found
+    return [_on_tensors(batch)]
+
+
+def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
+    if batch.screen is not None:
         batch = batch.exact()
-        validate.memory(gates_bytes(batch.now.u, batch.now.m), "the gates of a flow")
+        gates = batch.now.m.numel() * batch.now.u.shape[1]
+        validate.memory(8 * GATES * gates, "the gates of a step")
     far, mean, error = _predict(batch)
     end = solve(batch, far, mean, error <= 1.0, _allowed(batch))
     error = torch.maximum(error, end.error)
