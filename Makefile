@@ -99,7 +99,7 @@ chapter-%: | $(READY)
 	@$(BIN)/python -m companion.runner $* --profile $(PROFILE) $(NAMED) $(if $(FIGURE),--figure "$(FIGURE)") $(PARAMS)
 
 help-%: | $(READY)
-	@$(BIN)/python -m companion.runner $* --describe
+	@$(BIN)/python -m companion.describe $*
 
 test: TESTS_TIER = make test
 test: TESTS_MINUTES = 8
