@@ -79,7 +79,6 @@ import numpy as np
 import pandas as pd
 
 from companion.estimates import exponent, local_exponents, mean, median, ratio
-from companion.experiments import parameters
 from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import knob, selection, sensitivity, support
