@@ -128,6 +128,13 @@
     document.addEventListener("toggle", fit, true);
   }
 
+  // a page that the search opens has the words asked for marked: not letters, and not those of the sidebar
+  function marked() {
+    document.querySelectorAll("span.highlighted").forEach((one) => {
+      if (one.textContent.length < 3 || !one.closest("article")) one.replaceWith(...one.childNodes);
+    });
+  }
+
   // below each hit of the search the words around it
   function snippets() {
     const results = document.getElementById("search-results");
@@ -152,10 +159,10 @@
     document.head.append(script);
   }
 
-  // a link to the glossary tells its definition under the pointer or the keyboard, inside the window; one to an equation
-  // or a figure shows that, unless it is on the screen
+  // a link to the glossary tells its definition under the pointer or the keyboard, inside the window, and a measured
+  // number its interval; one to an equation or a figure shows that, unless it is on the screen
   function glossary() {
-    const links = document.querySelectorAll("a[data-definition], a[data-preview]");
+    const links = document.querySelectorAll("[data-definition], a[data-preview]");
     if (!links.length) return;
     const tip = element("div", { id: "definition", role: "tooltip", hidden: "" });
     document.body.append(tip);
@@ -197,7 +204,7 @@
     }
 
     links.forEach((link) => {
-      ["pointerenter", "focus"].forEach((kind) => link.addEventListener(kind, () => show(link)));
+      ["pointerenter", "focus", "click"].forEach((kind) => link.addEventListener(kind, () => show(link)));
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
     });
     window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
@@ -232,5 +239,6 @@
     snippets();
     glossary();
     notebooks();
+    setTimeout(marked, 100); // Sphinx marks them after the page is there
   });
 })();

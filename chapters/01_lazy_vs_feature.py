@@ -40,7 +40,7 @@
 # argument with another exponent.
 #
 # We test the assumption on the {term}`stripe` (parallel planes) and the {term}`cylinder`. Most of our networks have
-# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
+# 500 neurons, and learn from up to 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent
 # and kernel methods. Chapter 2 explains where the compression comes from.
 #
 # :::{dropdown} Symbols
@@ -933,7 +933,7 @@ for d in curve_d:
 # %% [markdown]
 # The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2). Its error is
 # {claim}`A.Fig3-final-initial-d5` ($d=5$) and {claim}`A.Fig3-final-initial-d10` ($d=10$) times that of the initial
-# kernel. It does not reach the network's error: the ratio is {claim}`A.Fig3-final-kernel-d5` and
+# kernel. It does not reach the network's error: over all sizes the ratio is {claim}`A.Fig3-final-kernel-d5` and
 # {claim}`A.Fig3-final-kernel-d10`. Paper A writes "very similar to that of the neural net in the feature learning regime,
 # except for the largest training set size where it even outperforms it". Paper B writes of "essentially identical
 # performance".

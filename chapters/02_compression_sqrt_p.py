@@ -14,7 +14,7 @@
 # - **The square root holds, on the stripe with its constant.** When a tenth of the points is fitted the {term}`amplification`
 #   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. Its exponent, with the noise of each training set divided out, is
 #   {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$
-#   from 1024 to 16 384, width 100), {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. On the
+#   from 1024 to 16 384, width 100), {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. On the
 #   stripe in $d=5$, from 4096 points on $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical
 #   value. Paper A predicts the exponent $\frac12$ and shows it up to $p\approx10^4$ at width $10^4$.
 # - **Three printed formulas need a correction.** The noise of the training set has the amplitude $\sqrt{D_\perp}$, not
@@ -22,7 +22,7 @@
 #   one, and the time $t^*$ half of the printed one.
 # - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller
 #   $\alpha$ needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the
-#   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
+#   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
 #   With the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power, so it is not sufficient for all neurons.
 # - **The exponent of the largest amplification is open, and our constant for the cylinder is too small.** After $t^*$ the largest amplification has the exponent
 #   {claim}`A.Fig6-largest-d5` on the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$. On the
@@ -1014,7 +1014,7 @@ if len(halves):
 # $$ (eq:A:idle)
 #
 # with a $B$ that does not depend on $p$. The scale must then fall about as $1/p$. We found {eq}`eq:A:idle` on twelve
-# training sets of up to 16 384 points. We test it on others, of up to 65 536 points ({numref}`fig-a-late`).
+# training sets of up to 16 384 points. We test it on others, of up to 65 536 points ({numref}`fig-a-late`).
 # %%
 def draw_times(ax):
     """The time until half of ``λ*`` against the size, and theory's slope through the middle."""

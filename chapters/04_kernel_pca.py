@@ -33,7 +33,7 @@
 # It then measures how much each component says about the label.
 #
 # We do so for two networks. One has a single hidden layer and learns the stripe of chapter 1 at small output scale
-# $\alpha$. The other is paper A's convolutional network with sixteen layers (23 251 parameters, no batch norm), and
+# $\alpha$. The other is paper A's convolutional network with sixteen layers (23 251 parameters, no batch norm), and
 # learns whether a digit is even. Both are trained until every point has a {term}`margin` of at least 1. We then
 # compute the kernel on $n$ points that were not used in training. The {ref}`details page <kernel-components-details>`
 # has the estimators, the numerics and the single statements.
@@ -110,7 +110,7 @@ stops, half = on_stripe["stops"][0], f"{on_images['stops'][0][0]:g}"
 largest = curves[curves.p == image_p[-1]]
 images_are = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}.get(data, data)
 both = {"stripe": stripes, images_are: largest}
-flat = information.null_bias(neighbours)  # what the estimate shows where there is no information
+flat = information.null_bias()  # what the estimate of components shows where there is no information
 
 
 def at(rows, kernel, moment):
@@ -627,7 +627,7 @@ for ax, kind in zip(axes, ("estimate", "nearest")):
         estimated(ax, rows, kind, "n", f"{case}, {rows.exact.mean():.2f} bits")
     ax.set(xlabel="points $n$", title=kinds[kind], ylim=(-0.5, 0.2))
     plots.curve_axes(ax, samples, errors=False)
-axes[0].plot(samples, np.full(len(samples), flat), "--", color=plots.COLOURS["theory"])
+axes[0].plot(samples, np.full(len(samples), information.null_bias(neighbours)), "--", color=plots.COLOURS["theory"])
 axes[0].plot(samples, [-loss for loss in steep], "--", color=plots.COLOURS["theory"], label="derived")
 axes[0].set_ylabel("estimate − exact (bits)")
 for case, name in (("filled", "points fill the space"), ("line", "points on a line")):
@@ -702,9 +702,9 @@ chapter.say(
 # where $I$ is the information and $\hat I_0$ the estimate without information ({numref}`fig-4-initial`). The bias
 # therefore depends on the information.
 # %%
-shown_part = harmonics.little_shown(neighbours)
+shown_part = harmonics.little_shown()
 chapter.say(
-    f"With $k={neighbours}$ neighbours the estimate shows {shown_part:.2g} of a small information. The exact $c$ falls from "
+    f"With $k={information.NEIGHBOURS}$ neighbours the estimate shows {shown_part:.2g} of a small information. The exact $c$ falls from "
     f"{many[0] * exact[many[0]]:.2g} at $d={many[0]}$ to {many[-1] * exact[many[-1]]:.2g} at $d={many[-1]}$."
 )
 # %%

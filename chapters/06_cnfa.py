@@ -121,7 +121,7 @@ def shown_matrix(ax, values, title=""):
 # (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all gradients (upper two
 # rows) look like noise at the start. Their correlation grows while the task is learnt.
 #
-# The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
+# This is one network, narrower than those of the claims below. The target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark where its entry is large. The first image
 # shows the task.
 # %%
 pictured = chapter.rows(studies.frames, "main").sort_values("step")

@@ -37,6 +37,46 @@ LOOK = """async (screen) => {
     };
 }"""
 
+# marks that a line's end parts from the formula that they touch
+PARTED = r"""() => {
+    const beside = (node, way) => { // the text before or after a formula, on the same line or not
+        while (node) {
+            let next = node[way];
+            if (!next) {
+                node = node.parentElement;
+                if (getComputedStyle(node).display !== 'inline') return null;
+                continue;
+            }
+            if (next.tagName === 'BR' || next.className === 'headerlink') return null;
+            while (next.nodeType === 1 && next.childNodes.length) {
+                if (getComputedStyle(next).display !== 'inline' || next.tagName.startsWith('MJX')) return null;
+                next = way === 'nextSibling' ? next.firstChild : next.lastChild;
+            }
+            if (next.nodeType === 3 && next.length) return next;
+            node = next;
+        }
+    };
+    return [...document.querySelectorAll('article span.math')].flatMap((one) => {
+        const box = one.getBoundingClientRect();
+        if (!box.width) return [];
+        return ['previousSibling', 'nextSibling'].filter((way) => {
+            const text = beside(one, way), after = way === 'nextSibling', at = after || !text ? 0 : text.length - 1;
+            if (!text || /\s/.test(text.data[at])) return false;
+            const range = document.createRange();
+            range.setStart(text, at);
+            range.setEnd(text, at + 1);
+            const mark = range.getBoundingClientRect();
+            return mark.width && (after ? mark.left < box.left : mark.left > box.right);
+        }).map((way) => way + ' of ' + one.parentElement.textContent.slice(0, 60));
+    });
+}"""
+# sizes of formulas over those of the text around them
+SIZES = """() => {
+    const size = (one) => parseFloat(getComputedStyle(one).fontSize);
+    const seen = [...document.querySelectorAll('article mjx-container')].filter((one) => one.getClientRects().length);
+    return seen.map((one) => [one.getAttribute('display') === 'true', size(one) / size(one.parentElement)]);
+}"""
+
 
 def stories() -> dict[str, list[str]]:
     """The pages of each chapter, its story first, by the story's name."""

@@ -29,7 +29,7 @@ def test_in_a_sentence_an_estimate_has_its_interval_and_in_a_format_it_is_a_numb
     found = Estimate(1 / 3, 0.25, 0.5, 6)
     assert f"{found}" == str(found) and "[" in f"{found}"
     assert f"{found:.2g} of {found:.1f}" == "0.33 of 0.3"
-    assert str(Estimate.exact(1.9904e-5)) == "1.99·10⁻⁵" and str(Estimate.exact(0.3741994)) == "0.3742"
+    assert str(Estimate.exact(1.9904e-5)) == "1.99\u202f×\u202f10⁻⁵" and str(Estimate.exact(0.3741994)) == "0.3742"
     assert str(Estimate(150.2, 131.0, 182.0, 6)) == "150 [130, 180]" and f"{Estimate(1e3, 1e3, 1e3, 6):.3g}" == "1000"
 
 

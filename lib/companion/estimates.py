@@ -31,15 +31,24 @@ FEWEST = 5  # realisations: Student's interval of fewer rests on their scatter b
 EXACT, SPAN = "no scatter", "range over settings"
 MIXTURE = 3.0  # of a confidence sequence: realisations at which its mixture of means weighs as much as the data
 PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
+NARROW = "\u202f"  # a narrow space at which no line breaks
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def _plain(words: str) -> str:
-    """A number's words as a reader writes them: ``150`` for ``1.5e+02``, ``2·10⁻⁵`` for ``2e-05``."""
+def plain(words: str) -> str:
+    """A number's words as a reader writes them: ``150`` for ``1.5e+02``, ``−2 × 10⁻⁵`` for ``-2e-05``, ``16 384``.
+
+    The minus is a true one. A line breaks at none of the spaces.
+    """
     digits, _, power = words.partition("e")
-    if not power or power.startswith("+0"):
-        return f"{float(words):.0f}" if power else words
-    return f"{digits}·10{str(int(power)).translate(RAISED)}"
+    if power and -1 < int(power) < 6:
+        digits, power = f"{float(words):.0f}", ""
+    if power:
+        ten = f"10{str(int(power)).translate(RAISED)}"
+        digits = digits[:-1] + ten if digits in ("1", "-1") else f"{digits}{NARROW}×{NARROW}{ten}"
+    elif len(digits.lstrip("-").partition(".")[0]) > 4:
+        digits = f"{int(digits):,}".replace(",", NARROW) if digits.lstrip("-").isdigit() else digits
+    return digits.replace("-", "−").replace("inf", "∞")
 
 
 @dataclass(frozen=True)
@@ -63,19 +72,18 @@ class Estimate:
 
     def __str__(self) -> str:
         """The value with its interval, or alone, to four digits, if they agree to five."""
-        width = self.high - self.low
-        scale = max(abs(self.low), abs(self.high))
-        if not math.isfinite(width) or scale == 0:
-            return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if width else f"{self.value:.4g}"
-        if width < 1e-5 * scale:
-            return _plain(f"{self.value:.4g}")
-        digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
-        value, low, high = (_plain(f"{number:.{digits}g}") for number in (self.value, self.low, self.high))
+        width, digits = self.high - self.low, 3
+        if math.isfinite(width):
+            scale = max(abs(self.low), abs(self.high))
+            if width <= 1e-5 * scale:
+                return plain(f"{self.value:.4g}")
+            digits = max(2, 2 + math.floor(math.log10(2 * scale / width)))
+        value, low, high = (plain(f"{number:.{digits}g}") for number in (self.value, self.low, self.high))
         return f"{value} [{low}, {high}]"
 
     def __format__(self, spec: str) -> str:
         """The value alone in a format such as ``.2g``; without one the words of ``str``."""
-        return _plain(format(self.value, spec)) if spec else str(self)
+        return plain(format(self.value, spec)) if spec else str(self)
 
     @property
     def judges(self) -> bool:

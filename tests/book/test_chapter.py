@@ -90,6 +90,19 @@ def test_table_carries_label_and_caption(opened, shown):
     assert table.cell[0] not in shown[1][0].data and "revision" in shown[1][0].data  # folded, not a column
 
 
+def test_numbers_that_a_cell_says_have_one_form(opened, shown):
+    opened.say("by -0.72, 1e-05 and -8.2e-05 of 65536 at 98%, $d=-5$, `-p x -1`, Fig. 3.4, 1-2-5")
+    assert shown[0][0].data == (
+        "by −0.72, 10⁻⁵ and −8.2\u202f×\u202f10⁻⁵ of 65\u202f536 at 98\u202f%, $d=-5$, `-p x -1`, Fig. 3.4, 1-2-5"
+    )
+    fig, _ = plt.subplots()
+    opened.figure(fig, "fig-x", "**It falls by -0.5.** From 16 384 points.")
+    assert shown[1][1]["regimes"]["caption"] == "**It falls by −0.5.** From 16\u202f384 points."
+    opened.table(pd.DataFrame({"x": [-1.25e-7], "n": [40000]}), "tab-x", "At $x$ = -1.")
+    table = shown[2][0].data
+    assert "−1.25\u202f×\u202f10⁻⁷" in table and "40\u202f000" in table and "= −1." in table
+
+
 def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened, shown):
     opened.table(pd.DataFrame({"$a<b$": ["5 $"]}), "tab-x", "At $t^*$, 1 < 2.")
     text = shown[0][0].data
@@ -173,8 +186,10 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
         and "<code>Z.Fig1-size</code>" in said
         and "counter-hypothesis 2 (one was lost)" in said
     )
-    row = views.show("verdicts", [record, record | {"short": "There are three"}], views.ERRATA)
-    assert row.count(said) == 2 and "There are three <b>3</b>" in row and "Z.Fig1-size <b>3</b>" in row
+    rows = views.show("verdicts", [record, record | {"short": "There are three", "stated": 4}], views.ERRATA)
+    assert rows.count("<details") == rows.count(said) == 2, "each opens itself"
+    assert "<span>Z.Fig1-size</span><span><b>3</b></span>" in rows
+    assert "<span>There are three</span><span><b>3</b> (paper 4)</span>" in rows
 
 
 @pytest.mark.parametrize(
@@ -303,11 +318,16 @@ def test_what_no_stored_result_holds_is_computed(opened, mini_book):
     assert set(found.n) == {1, 2, 3, 4, 5, 9} and (found.n == 9).sum() == 5 and (found.n == 2).sum() == 3
 
 
-def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown):
+def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown, monkeypatch):
+    """On the ledger's page, and by hand, where there is none, below the cell."""
     table = sweep(counts, product(n=[1, 2, 3, 4, 5], d=7, seeds=range(5)))
     store(table.assign(x=table.x * 1.5 + 1), mini_book, counts.name)
     opened.rows(counts)
-    assert "are not what this machine computes" in shown[-1][0].data and counts.name in shown[-1][0].data
+    said = json.loads((mini_book / "run" / "99.sampled.json").read_text())[counts.name]
+    assert "x is " in said[0] and not shown
+    monkeypatch.delenv("REGIMES_RUN")
+    Chapter("99", NAMESPACE).rows(counts)
+    assert f"`{counts.name}` are not what this machine computes: " in shown[-1][0].data
 
 
 def test_stored_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mini_book):

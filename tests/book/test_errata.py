@@ -68,6 +68,40 @@ def test_what_does_not_agree_gets_one_line(tmp_path, monkeypatch, entries, claim
     assert "\n" not in str(error.value)
 
 
+WRONG = {
+    "[1, 2]": "must hold a list of tables",
+    "a: 1": "must hold a list of tables",
+    "": "must hold a list of tables",
+    "3": "must hold a list of tables",
+    "- {a: 1": "is not valid YAML: while parsing",
+    "<<<<<<< HEAD\n=======": "(is not valid YAML|must hold a list of tables)",
+    "- ? [a]\n  : 1": "is not valid YAML: while constructing",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_file_that_was_merged_wrongly_is_named_in_one_line(tmp_path, monkeypatch, text):
+    for name, entries, claims in (("errata", text, CLAIM), ("01", ENTRY, text)):
+        with pytest.raises(InputError, match=f"^{name}.yml {WRONG[text]}") as error:
+            in_a_book(tmp_path / name, monkeypatch, entries, claims)
+        assert "\n" not in str(error.value)
+    (tmp_path / "01" / "book" / "claims" / "history.yml").write_text(text)
+    with pytest.raises(InputError, match=r"^history.yml (must hold a table of lists of tables|is not valid YAML)"):
+        ledger.claims.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    "change", ["accept: 1", "accept: [0]", "accept: [a, b]", "alternative: 3", "alternative: {what: 2}", "short: 3"]
+)
+def test_a_declaration_of_another_shape_is_named_in_one_line(tmp_path, monkeypatch, change):
+    name, entry = change.partition(":")[0], CLAIM.replace("statement: s", "statement: s, short: few words")
+    claims = re.sub(rf"{name}: (\[.*?\]|{{.*?}}|few words)", change, entry, count=1)
+    assert claims != entry
+    with pytest.raises(InputError, match=r"^01.yml, Z.Fig1-a: ") as error:
+        in_a_book(tmp_path, monkeypatch, ENTRY, claims)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("drawer", ["limit", "reading"])
 def test_only_an_error_needs_a_band(tmp_path, monkeypatch, drawer):
     without = CLAIM.replace("corrected: [3, 4], ", "")

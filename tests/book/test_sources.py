@@ -61,9 +61,40 @@ def test_all_that_a_chapter_computed_is_on_its_pages(page):
     figures = [output.metadata.regimes for output in outputs if "regimes" in output.get("metadata", {})]
     assert shown.count('class="slider') == html.count('class="slider')
     assert 'class="slider' in html or page == "chapters/03_jamming"  # the one without a player
-    assert shown.count('class="drawn') == len(figures) + 1  # the key figure once more, below what the chapter finds
+    assert shown.count('class="drawn') == len(figures)
     wanted = html.count('class="settings"') + sum(bool(figure.settings) for figure in figures)
     assert wanted and shown.count('class="settings"') == wanted
+
+
+def test_a_foot_says_how_far_this_machine_gave_the_stored_ledger(mini_book, monkeypatch):
+    kept = ledger.read(ROOT / "results" / "ledger.json")[:4]
+    (mini_book / "results").mkdir()
+    ledger.write(mini_book / "results" / "ledger.json", kept)
+    monkeypatch.setattr(parameters, "chapters", lambda: {"99": mini_book / "chapters" / "99_mini.py"})
+    (mini_book / "99.sampled.json").write_text('{"a.b": [], "a.c": ["x is 2 in row 1, computed 3"]}')
+    same = sources.recomputed(kept, mini_book)
+    assert (same["values"], same["others"], same["most"], same["changed"]) == (4, [], 0, 0)
+    far = kept[1] | {"value": kept[1]["value"] * 1.25, "high": 1e6, "verdict": "not reproduced"}
+    found = sources.recomputed([kept[0], far, *kept[2:]], mini_book)
+    assert found["most"] == pytest.approx(0.25) and found["changed"] == 1
+    said = " ".join(views.markdown("foot", again=found).split())
+    assert "3 of 4 values to the digit, the others within 25 %, 1 verdict changed" in said
+    assert "Of 2 stored tables a sample was computed again; 1 differs" in said
+    details = views.show("again", found)
+    assert kept[1]["id"] in details and "x is 2 in row 1, computed 3" in details and kept[0]["id"] not in details
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("a ($x$, or", 'a <span class="kept">($x$,</span> or'),
+        ("a $x$ or $y$-fold", 'a $x$ or <span class="kept">$y$-fold</span>'),
+        ("<b>$x$</b> <em>by $x$</em>, or", '<b>$x$</b> <em>by <span class="kept">$x$,</span></em> or'),
+    ],
+)
+def test_a_formula_stays_with_the_marks_that_touch_it(body, shown):
+    typeset = lambda text: re.sub(r"\$(.)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)  # noqa: E731
+    assert extension.marks_kept(typeset(body)) == typeset(shown)
 
 
 def test_every_chapter_has_a_page_and_every_page_a_place():
@@ -259,6 +290,16 @@ def test_what_the_download_button_saves_is_the_notebook_to_take_home():
 
 
 SHARES = [("error", 0.2), ("early", 0.0), ("late", 0.4)]
+
+
+def test_the_table_of_stored_results_that_no_run_checks(monkeypatch):
+    reasons = {"depth.recipe": "the shortest batch takes 11 s"}
+    monkeypatch.setattr(sources.stored, "unchecked", lambda study, here: reasons.get(study.name, ""))
+    settings = [[{"study": "depth.recipe"}, {"study": "depth.recipe"}], [{"study": "depth.text_training"}], None]
+    records = [{"id": str(i), "settings": one} for i, one in enumerate(settings)]
+    assert sources.unchecked_table(records).splitlines()[2:] == [
+        "| `depth.recipe` | the shortest batch takes 11 s | 1 |"
+    ]
 
 
 def test_the_table_of_numerical_error_lists_where_it_weighs_most(tmp_path, monkeypatch):

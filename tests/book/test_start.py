@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 
 from companion import studies
 from companion.experiments import parameters
-from companion.report import ledger, papers
+from companion.report import excerpt, ledger, papers, views
 from companion.site import sources, start
 from regimes.validate import InputError
 from tests.references import ROOT
@@ -88,3 +88,22 @@ def test_what_holds_counts_the_papers_statements_at_both_sizes():
     assert words.count("not run") == len(sources.titles()) - len({r["chapter"] for r in large})
     widths = [float(re.search(r"[\d.]+", one["style"])[0]) for one in page.select(".scaled")]
     assert max(widths) == 100 and min(widths) > 0
+
+
+def test_the_picture_of_a_finding_has_its_numbers_and_an_axis():
+    """Those of its sentence: each claim of the picture is named there, and drawn at its value."""
+    records = ledger.read(ROOT / "results" / "ledger.json")
+    (ax,) = start.spike_ratios(records).axes
+    drawn = {text.get_text() for text in ax.texts}
+    said = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    assert ax.get_xlabel() and len(drawn) == len(start.SPIKE)
+    for record in (record for record in records if record["id"] in start.SPIKE):
+        assert f"{{claim}}`{record['id']}`" in said and f"{record['value']:.2f}" in drawn
+
+
+def test_the_example_of_the_start_page_shows_something():
+    """It is the command below its figure: what else would it turn red?"""
+    for name in ("book/intro.md", "book/rerun.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        number, label, more = re.search(r"make chapter-(\d+) FIGURE=(\S+)(?: NAME=\w+)? PARAMS='(.*)'", text).groups()
+        assert more == views.command(excerpt.examples(number)[label]), name

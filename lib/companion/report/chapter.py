@@ -19,26 +19,15 @@ from companion import paths
 from companion import studies as registry
 from companion.estimates import Drift, Estimate
 from companion.experiments import parameters, stored
-from companion.experiments.store import stamp
+from companion.experiments.store import stamp, write_atomically
 from companion.experiments.sweep import Study, sweep
-from companion.experiments.table import (
-    CELL,
-    STAMP,
-    Provenance,
-    alike,
-    names_cell,
-    origin,
-    provenance,
-    remember,
-    rows_by_cell,
-)
+from companion.experiments.table import CELL, STAMP, Provenance, alike, names_cell, origin, provenance, remember
 from companion.report import ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
-_POWER = re.compile(r"(?<![\w.])(-?\d(?:\.\d+)?)e([+-]\d+)\b")
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
 
 
@@ -70,6 +59,7 @@ class Chapter:
         self._tables: dict[Study, pd.DataFrame] = {}  # all rows of each study, with its stored results
         self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
+        self._sampled: dict[str, list[str]] = {}  # per study with stored results: what was computed otherwise here
         plots.style()
 
     def design(self, study: Study, name: str) -> dict[str, list[Any]]:
@@ -79,8 +69,8 @@ class Chapter:
     def rows(self, study: Study, design: str = "") -> pd.DataFrame:
         """The rows of one design of a study, or of all, with its stored results: more realisations, and larger sizes.
 
-        At the laptop's parameters stored results replace what they hold, and a sample of them is computed again; a note
-        in the chapter says if it disagrees. At other parameters, stored results of the same settings join.
+        At the laptop's parameters stored results replace what they hold, and a sample of them is computed again; the
+        ledger's page says where it disagrees. At other parameters, stored results of the same settings join.
         """
         if study not in self._tables:
             self._tables[study] = self._with_stored(study)
@@ -90,8 +80,8 @@ class Chapter:
         identity, own = study.grid.identity, study.grid.settings(self.parameters, design)
         asked = own + registry.stored_settings(self.number, study, design, own)
         wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
-        cells = rows_by_cell(table.drop_duplicates(CELL))
-        keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
+        cells = {key: origin(key) for key in table[CELL].unique()}
+        keys = {key for key, cell in cells.items() if (identity(cell.setting), cell.seed) in wanted}
         return table[table[CELL].isin(keys)].reset_index(drop=True)
 
     def _with_stored(self, study: Study) -> pd.DataFrame:
@@ -103,13 +93,14 @@ class Chapter:
             joined = alike(held, rows)
         else:
             left = registry.remaining_settings(self.number, study, grid)
-            made = {cell: origin(cell) for cell in rows_by_cell(held)}
+            made = {cell: origin(cell) for cell in stored.known(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
-            if found := stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made):
-                what = f"The stored results of `{study.name}` are not what this machine computes"
-                lines = [f"{what} ({len(found)} differences):", "", *(f"- {line}" for line in found[:5])]
-                self.say("\n".join([":::{warning}", *lines, ":::"]))
+            found = stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made)
+            self._sampled[study.name] = found
+            write_atomically(self.folder / f"{self.number}.sampled.json", json.dumps(self._sampled, indent=1))
+            if found and self._labels is None:  # by hand there is no such page
+                self.say(f"The stored results of `{study.name}` are not what this machine computes: {'; '.join(found)}")
             remember({cell.key(): there for cell, there in made.items()})
             rows = table[~table[CELL].isin(held[CELL])]
         self._stored |= set(joined[CELL])
@@ -141,7 +132,7 @@ class Chapter:
             if name in self._labels:
                 raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
             self._labels.add(name)
-        about |= {"name": name, "caption": caption, "settings": self._origin(tables)}
+        about |= {"name": name, "caption": views.typeset(caption), "settings": self._origin(tables)}
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._write_rows(name, tables)
@@ -198,8 +189,8 @@ class Chapter:
         display(HTML(shown), metadata={"table": name})
 
     def say(self, text: str) -> None:
-        """Shows a sentence of Markdown, for numbers that come from the data; a percentage as prose has it, ``98 %``."""
-        display(Markdown(re.sub(r"(?<=\d)%", " %", text)))
+        """Shows a sentence of Markdown, for numbers that come from the data; ``views.typeset`` gives their form."""
+        display(Markdown(views.typeset(text)))
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
         """The fold below a figure or a table: its note, all fixed settings, where they ran; empty if nothing ran."""
@@ -283,10 +274,9 @@ def _spoken(text: str) -> str:
 
 
 def _typeset(name: str, values: str) -> str:
-    """A setting in a caption: letters and powers of ten are mathematics, longer names are those of the code."""
+    """A setting in a caption: letters are mathematics, longer names are those of the code."""
     symbol = f"${name}$" if len(name) == 1 else rf"$\{name}$" if name in _GREEK else name
-    powers = _POWER.sub(lambda m: f"${m[1]}\\times10^{{{int(m[2])}}}$".replace(r"$1\times", "$"), values)
-    return f"{symbol} = {powers}"
+    return f"{symbol} = {values}"
 
 
 def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
@@ -311,8 +301,7 @@ def _values(values: Sequence[Any]) -> str:
 
 
 def _cell(it: Any, digits: int) -> str:
-    words = "—" if it is None or it != it else f"{it:.{digits}g}" if isinstance(it, float) else str(it)
-    return f"${plots.number(it)}$" if isinstance(it, float) and "e" in words else words
+    return "—" if it is None or it != it else f"{it:.{digits}g}" if isinstance(it, float) else str(it)
 
 
 def _number(value: Any) -> str:

@@ -75,12 +75,21 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         return super().construct_mapping(node, deep)
 
 
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file; a repeated key is an error."""
+def read_yaml(path: Path, kind: type = list) -> Any:
+    """The content of a YAML file: a list of tables, or (``kind=dict``) a table of such lists; no key stands twice."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        entries = found if kind is list else [entry for own in found.values() for entry in own]
+        good = isinstance(found, kind) and all(isinstance(entry, dict) for entry in entries)
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{path.name} is not valid YAML: {' '.join(str(error).split())}") from None
+    except (TypeError, AttributeError):
+        good = False
+    if not good:
+        raise InputError(f"{path.name} must hold a {'list of tables' if kind is list else 'table of lists of tables'}")
+    return found
 
 
 def errata() -> dict[str, Erratum]:
@@ -94,7 +103,7 @@ def _read(path: Path) -> dict[str, Erratum]:
     for entry in read_yaml(path) if path.exists() else []:
         try:
             erratum = Erratum(**entry)
-        except (TypeError, InputError) as error:
+        except (TypeError, AttributeError, InputError) as error:
             raise InputError(f"errata.yml, {entry.get('id')}: {error}") from None
         if erratum.id in found:
             raise InputError(f"errata.yml has {erratum.id} twice")

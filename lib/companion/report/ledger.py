@@ -22,6 +22,8 @@ from regimes.validate import InputError
 
 IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
+ENDS = ("value", "low", "high")  # of a record: what was measured
+ROUND_OFF = 1e-9  # by which a zero may differ
 MANY = 100.0  # times as many seeds: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
@@ -117,15 +119,15 @@ def claims() -> dict[str, Claim]:
     """All declared claims by id, checked to be complete, unique, and in agreement with the errata."""
     found: dict[str, Claim] = {}
     history = paths.claims_folder() / "history.yml"
-    amended = read_yaml(history) if history.exists() else {}
+    amended = read_yaml(history, dict) if history.exists() else {}
     for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
         for entry in read_yaml(path):
-            for key in ("accept", "corrected", "profiles"):
-                if entry.get(key) is not None:
-                    entry[key] = tuple(entry[key])
             try:
+                for key in ("accept", "corrected", "profiles"):
+                    if entry.get(key) is not None:
+                        entry[key] = tuple(entry[key])
                 claim = Claim(**entry, amended=tuple(amended.pop(entry.get("id"), ())))
-            except (TypeError, InputError) as error:
+            except (TypeError, AttributeError, IndexError, KeyError, InputError) as error:
                 raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
             if claim.id in found:
                 raise InputError(f"{path.name} declares {claim.id}, which is declared already")
@@ -268,8 +270,13 @@ def merge(folder: Path) -> list[dict[str, Any]]:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The records of a ledger file; empty if there is no file."""
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return [_with_ends(record, _tuple) for record in found]
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [_with_ends(record, _tuple) for record in found if record["id"]]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise InputError(f"{path} is not a ledger: take it from git again, or make it again") from None
 
 
 def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -304,6 +311,23 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         total = f", in {claims_of} claims" * (claims_of > len(own))
         parts.append(f"{words} ({len(own)}{total}): {', '.join(counts)}.")
     return " ".join(parts)
+
+
+def apart(found: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3) -> list[str]:
+    """Which of ``value``, ``low`` and ``high`` of a record are not those of a reference, with both numbers.
+
+    They may differ by a ``share`` of the *reference's* interval and by ``same``, a part of its value. Where that
+    interval has no end, its value stands for it; what has no end there has none here.
+    """
+    value, low, high = (reference[name] for name in ENDS)
+    if value is None or found["value"] is None:
+        return [] if value is found["value"] else [f"value {found['value']} for {value}"]
+    width = high - low if math.isfinite(high - low) else abs(value)
+    most = share * width + same * abs(value) + ROUND_OFF
+    pairs = [(name, found[name], reference[name]) for name in ENDS]
+    return [
+        f"{n} {one:.6g} for {other:.6g}" for n, one, other in pairs if one != other and not abs(one - other) <= most
+    ]
 
 
 def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
@@ -368,9 +392,10 @@ def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
 def band(bounds: Sequence[float | None]) -> str:
     """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
     low, high = (None if end is None or math.isinf(end) else end for end in bounds)
-    if low is None or high is None:
-        return "any" if low is high else f"≥ {low:.4g}" if high is None else f"≤ {high:.4g}"
-    return f"{low:.4g} … {high:.4g}"
+    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
+    if least and most:
+        return f"{least} … {most}"
+    return f"≥ {least}" if least else f"≤ {most}" if most else "any"
 
 
 def measured_value(entry: Mapping[str, Any]) -> str:
@@ -380,12 +405,19 @@ def measured_value(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
+def in_text(entry: Mapping[str, Any]) -> str:
+    """The measured value in a sentence, or a dash: two digits, three where two would leave the interval."""
+    if entry["value"] is None:
+        return "—"
+    rounded = float(f"{entry['value']:.2g}")
+    return estimates.plain(f"{entry['value']:.{2 if entry['low'] <= rounded <= entry['high'] else 3}g}")
+
+
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     held = entry["erratum"] if entry["value"] is not None else None
-    value, interval, _ = measured_value(entry).partition(" [")
     return {
         "short": entry["short"] or entry["id"],
         "word": word(entry),
@@ -395,7 +427,8 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "corrected": band(entry["corrected"]) if entry["corrected"] else "",
         "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
-        "value": value if interval or entry["value"] is None else f"{entry['value']:.3g}",
+        "value": in_text(entry),
+        "stated": "" if entry["stated"] is None else estimates.plain(f"{entry['stated']:.3g}"),
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",

@@ -10,10 +10,15 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from companion.estimates import NARROW, plain
 from companion.report import errata, ledger
 
 FOLDERS = (Path(__file__).with_name("templates"), Path(__file__).parents[1] / "site" / "templates")
 ERRATA = "../book/errata.html"  # seen from a chapter's page
+_ASIDE = re.compile(r"(\$[^$]*\$|`[^`]*`|\{[^}]*\}|<[^>]*>|\]\([^)]*\))")  # mathematics, code, roles, tags, addresses
+_NUMBER = re.compile(  # no part of a word, a date, a range or an address; its thousands may be apart
+    r"(?<![\w.…/-])-?(?:[1-9]\d{1,2}(?: \d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w/]|[.-]\w| \d)"
+)
 
 
 @functools.cache
@@ -51,8 +56,17 @@ def markdown(name: str, /, **values: Any) -> str:
     return f"{_templates().get_template(f'{name}.md').render(values).strip()}\n"
 
 
+def typeset(text: str) -> str:
+    """Text whose numbers have one form (``estimates.plain``), a percentage ``98 %``; mathematics and code stay."""
+    parts = _ASIDE.split(text)
+    words = [_NUMBER.sub(lambda found: plain(found[0].replace(" ", "")), part) for part in parts[::2]]
+    parts[::2] = [re.sub(r"(?<=\d) ?%", f"{NARROW}%", part) for part in words]
+    return "".join(parts)
+
+
 def maths(text: str) -> Markup:
-    """Text as HTML; between dollar signs it is set as mathematics."""
+    """Text as HTML, ``typeset``; between dollar signs it is set as mathematics."""
+    text = typeset(text)
     parts = html.escape(text, quote=False).split("$")
     if len(parts) % 2 == 0:  # a dollar of its own
         return Markup(html.escape(text, quote=False))

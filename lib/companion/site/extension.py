@@ -8,6 +8,7 @@ gives the measured number. The pages need no network: ``templates`` leave out wh
 import functools
 import html
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,15 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxTranslator
 from sphinx.util.osutil import relative_uri
 
-from companion.report import ledger
+from companion.report import ledger, views
 
 HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at another's address
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
+_MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
+# a formula with what touches it, or with the mark behind the bold or slanted words that it ends
+_WITH_MARKS = re.compile(rf"((?:[^\s<>]*{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))")
+_CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
+_TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
 NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
 
 
@@ -50,12 +56,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _button(app: Sphinx, config: Config) -> None:
-    """A button for the repository, where ``_config.yml`` names its address."""
+    """A button for the repository, where ``_config.yml`` names its address; the foot of all pages."""
     options = config.html_theme_options
     host = (options.get("repository_url") or "").rstrip("/").rsplit("/", 2)[0]
     options["use_repository_button"] = any(name in host for name in HOSTS)
     if not options["use_repository_button"]:
         options["repository_url"] = ""
+    foot = Path(app.srcdir, "book", "_generated", "foot.html")  # all pages are written anew where it changes
+    options["extra_footer"] = foot.read_text(encoding="utf-8") if foot.exists() else ""
 
 
 def _measured(
@@ -66,11 +74,7 @@ def _measured(
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
         if record := _records(path, path.stat().st_mtime_ns if path.exists() else 0).get(name):
-            value, _, interval = ledger.measured_value(record).partition(" ")
-            long = len(value.lstrip("-0.").replace(".", "")) > 3  # digits
-            shown = f"{record['value']:.3g}" if long else value
-            said = f"{record['statement']} {value} {interval}".rstrip()
-            return [nodes.abbreviation(raw, shown.replace("-", "−"), explanation=said, classes=["measured"])], []
+            return [nodes.raw(raw, views.show("number", record), format="html")], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 
 
@@ -162,6 +166,10 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     """Stores a page's words, and makes its download button save a file: on a chapter the notebook."""
     if doctree is None:
         return
+    numbers = app.env.toc_fignumbers.get(name, {}).get("figure", {})
+    context["body"] = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
+    number = lambda found: f"code of Fig. {'.'.join(map(str, numbers.get(found[1], '?')))}"  # noqa: E731
+    context["body"] = _CODE_OF.sub(number, context["body"])
     body = BeautifulSoup(context["body"], "html.parser")
     if app.config.book_labels is not None:
         for link in body.select('a[href^="../"]'):  # to a page of the book
@@ -169,13 +177,23 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
         context["body"] = str(body)
     for part in body.select(NO_WORDS):
         part.decompose()
-    app.builder.texts[name] = " ".join(body.get_text(" ").split())
+    app.builder.texts[name] = " ".join(_TEX.sub("", body.get_text(" ")).split())
     for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
         if button["label"] == "download-source-button":
             for folder in app.config.html_extra_path:  # of a chapter all pages save the whole
                 for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name[:2]}_*.ipynb"):
                     button["url"] = context["pathto"](f"notebooks/{saved.name}", 1)
             context["saved"] = button["url"]
+
+
+def marks_kept(page: str) -> str:
+    """HTML with each formula and the marks that touch it on one line; one behind bold or slanted words joins these."""
+
+    def kept(found: re.Match[str]) -> str:
+        whole, ends = found[1] + (found[3] or found[4] or ""), found[2] or ""
+        return (whole if re.fullmatch(_MATHS, whole) else f'<span class="kept">{whole}</span>') + ends
+
+    return _WITH_MARKS.sub(kept, page)
 
 
 def _write_texts(app: Sphinx, error: Exception | None) -> None:

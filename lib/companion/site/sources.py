@@ -33,6 +33,7 @@ from companion.site import start
 from regimes import validate
 from regimes.validate import InputError
 
+APART = 0.1  # of a stored interval: how far another processor may move a value
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
     "01": "fig-a-learners",
@@ -96,7 +97,7 @@ def chapter_pages(
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            _fold(cell)
+            cell.metadata["shows"] = bool(cell.outputs)
             cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
         if "parameters" in cell.metadata.get("tags", []):
             how = _how_to_change(path.name[:2])
@@ -115,16 +116,48 @@ def chapter_pages(
         if own := [record for record in judged.values() if record["figure"] in labels]:
             row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", own, views.ERRATA)})
             cells.append(_shows(f"{cell.id}-verdicts", row))
-    parts = split(path.stem, cells)
+    parts = {stem: _folded(own) for stem, own in split(path.stem, cells).items()}
     return {stem: nbformat.from_dict({**notebook, "cells": own}) for stem, own in parts.items()}
 
 
-def _fold(cell: nbformat.NotebookNode) -> None:
-    """Folds a cell's code away behind one line that says what it is."""
-    tags = cell.metadata.get("tags", [])
-    words = next((words for tag, words in FOLDED.items() if tag in tags), "code")
-    cell.metadata["tags"] = [*tags, "hide-input"]
-    cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
+def _folded(cells: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """A page's cells with their code folded away: that of neighbours in one fold, with at most one figure.
+
+    The code of a cell that shows nothing is in the next fold.
+    """
+    groups: list[list[nbformat.NotebookNode]] = []
+    silent: list[nbformat.NotebookNode] = []
+    apart = True  # words stand between this cell and the last code
+    for cell in cells:
+        if cell.cell_type != "code" or FOLDED.keys() & {*cell.metadata.get("tags", [])}:
+            apart = True
+            groups += [[cell]] * (cell.cell_type == "code")
+        elif cell.metadata.get("shows") is False:
+            silent.append(cell)
+        elif cell.metadata.get("shows"):
+            if apart or (_is_figure(cell) and any(map(_is_figure, groups[-1]))):
+                groups.append([])
+            groups[-1] += [*silent, cell]
+            silent, apart = [], False
+    for group in filter(None, [*groups, silent]):
+        _fold(group)
+    return list(cells)
+
+
+def _fold(group: Sequence[nbformat.NotebookNode]) -> None:
+    """Folds the code of cells away behind one line, which says what it is, above their figure or what shows first."""
+    shown = [*filter(_is_figure, group), *(cell for cell in group if cell.outputs), group[0]][0]
+    shown.source = "\n\n".join(cell.source for cell in group)
+    for cell in group:
+        tag = "hide-input" if cell is shown else "remove-input" if cell.outputs else "remove-cell"
+        cell.metadata["tags"] = [*cell.metadata.get("tags", []), tag]
+    words = next((words for tag, words in FOLDED.items() if tag in shown.metadata.tags), "code of these numbers")
+    words = f"code of {{{shown.metadata.mystnb.figure.name}}}" if _is_figure(shown) else words
+    shown.metadata.setdefault("mystnb", {}).update(code_prompt_show=words, code_prompt_hide=words)
+
+
+def _is_figure(cell: nbformat.NotebookNode) -> bool:
+    return "figure" in cell.metadata.get("mystnb", {})
 
 
 def _how_to_change(number: str) -> str:
@@ -142,7 +175,8 @@ def _as_figure(
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell with its other outputs, which would be in the figure else."""
     about = output.metadata.regimes
-    cell.metadata["mystnb"]["figure"] = {"name": about.name, "caption": about.caption, "align": "center"}
+    figure = {"name": about.name, "caption": about.caption, "align": "center"}
+    cell.metadata["mystnb"] = nbformat.from_dict({"figure": figure})
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
         shown = views.show("below", about, rows.get(about.name), book.get(about.name), change)
@@ -188,8 +222,7 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
         shown = chapter_pages(path, extra, records)
         first = shown[source.stem].cells[0]
-        key = KEY_FIGURES.get(number)
-        found = views.markdown("findings", records=records, number=number, figure=key, drawn=_drawn(shown, key))
+        found = views.markdown("findings", records=records, number=number)
         above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
         own, following, rest = (below if heading else above).partition("\n## ")
         first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
@@ -243,13 +276,31 @@ def address() -> str:
     return found.rstrip("/")
 
 
-def ledger_page(records: Sequence[dict[str, Any]], profile: str) -> str:
+def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
     """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table."""
     paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
     papers = ledger.by_paper(records)
     counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    known = {"papers": papers, "paper": paper, "counts": counts, "links": figure_links(records)}
+    known = {"papers": papers, "paper": paper, "counts": counts, "links": figure_links(records), "again": again}
     return views.markdown("ledger", records=records, profile=profile, **known)
+
+
+def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
+    """How far a laptop run gives the values of ``results/ledger.json``, and its studies' stored results.
+
+    ``values`` counts those of both ledgers, ``others`` are pairs, here and there, that differ in a digit or in their
+    verdict, ``most`` is the largest share by which they do, of the value or of half its interval. ``sampled``: the
+    studies whose stored results were computed again in part, with what differed.
+    """
+    there = {one["id"]: one for one in ledger.read(paths.results() / "ledger.json") if one["value"] is not None}
+    pairs = [(one, there[one["id"]]) for one in records if one["id"] in there and one["value"] is not None]
+    others = [(a, b) for a, b in pairs if views.show("number", a) != views.show("number", b)]
+    far = [abs(a["value"] - b["value"]) / max(abs(b["value"]), (b["high"] - b["low"]) / 2, 1e-300) for a, b in others]
+    found = {"values": len(pairs), "others": others, "most": max(far, default=0.0), "sampled": {}}
+    for number, source in parameters.chapters().items():
+        path = (folder / f"{source.stem}.ipynb").resolve().with_name(f"{number}.sampled.json")
+        found["sampled"] |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found | {"changed": sum(a["verdict"] != b["verdict"] for a, b in others)}
 
 
 def studies_page() -> str:
@@ -265,16 +316,27 @@ def finer_table(shown: int = 2) -> str:
     return views.markdown("finer", found=found, shown=shown)
 
 
+def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
+    """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
+    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
+    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in names}
+    claims = {name: [] for name in names}
+    for record in records:
+        for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
+            claims[study].append(record["id"])
+    return views.markdown("unchecked", reasons=reasons, claims=claims)
+
+
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     found = []
     for path in (path for path in pages if path.stem in {source.stem for source in parameters.chapters().values()}):
         number, notebook = path.name[:2], nbformat.read(path, as_version=4)
-        (paths.generated() / f"card-{number}.png").write_bytes(_picture(notebook, KEY_FIGURES.get(number)))
-        own = [record for record in records if record["chapter"] == number]
-        painted = "painted" in _drawn({path.stem: notebook}, KEY_FIGURES.get(number)).partition(">")[0]
-        own = {"number": number, "title": titles()[number][0], "page": path.stem, "records": own, "painted": painted}
-        found.append(own)
+        figure = _figure(notebook, KEY_FIGURES.get(number))
+        (paths.generated() / f"card-{number}.png").write_bytes(base64.b64decode(figure.data["image/png"]))
+        own = {"records": [record for record in records if record["chapter"] == number]}
+        own |= {"number": number, "title": titles()[number][0], "page": path.stem}
+        found.append(own | {"painted": figure.metadata.regimes.painted})
     return views.markdown("cards", cards=found)
 
 
@@ -284,19 +346,11 @@ def titles() -> dict[str, tuple[str, str]]:
     return {n: (re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1], path.stem) for n, path in sources}
 
 
-def _drawn(pages: Mapping[str, nbformat.NotebookNode], name: str | None) -> str:
-    """The figure of that label as its page shows it, but for what moves; empty where there is none."""
-    outputs = [o for one in pages.values() for cell in one.cells for o in cell.get("outputs", []) if _label(o) == name]
-    shown = outputs[0].data.get("text/html", "") if name and outputs else ""
-    return shown[shown.find('<div class="drawn') :]
-
-
-def _picture(notebook: nbformat.NotebookNode, name: str | None) -> bytes:
-    """The figure of that label, or the first, as PNG."""
-    for cell in notebook.cells:
-        label = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
-        if label and name in (label, None):
-            return base64.b64decode(cell.outputs[0].data["image/png"])
+def _figure(notebook: nbformat.NotebookNode, name: str | None) -> nbformat.NotebookNode:
+    """The output of a page that shows the figure of that label, or the first."""
+    for cell in filter(_is_figure, notebook.cells):
+        if name in (cell.metadata.mystnb.figure.name, None):
+            return cell.outputs[0]
     raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
 
 
@@ -404,8 +458,10 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     return [record for record in records if record["cells"] and set(record["cells"]) <= there]
 
 
-def compare_verdicts(folder: Path) -> int:
-    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any."""
+def compare(folder: Path) -> int:
+    """Prints each verdict of a built ledger that is not the stored one's, and each value and end of an interval that is
+    more than ``APART`` of the stored interval from it; 1 where there is any.
+    """
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
     here, there = ({one["id"]: one for one in ledger.read(at / "ledger.json")} for at in (folder, paths.results()))
@@ -413,7 +469,10 @@ def compare_verdicts(folder: Path) -> int:
     found = [
         f"{name}: {own} here, {other} in the stored ledger" for name, (own, other) in pairs.items() if own != other
     ]
-    print("\n".join(found) or f"all {len(there)} claims have the verdicts of results/ledger.json")
+    for name in here.keys() & there.keys():
+        if moved := ledger.apart(here[name], there[name], APART):
+            found.append(f"{name}: {', '.join(moved)} in the stored ledger")
+    print("\n".join(sorted(found)) or f"all {len(there)} claims have the verdicts and values of results/ledger.json")
     return int(bool(found))
 
 
@@ -452,12 +511,12 @@ def main(argv: list[str] | None = None) -> int:
         "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
     )
     parser.add_argument(
-        "--compare", action="store_true", help="only say whose verdicts are not those of results/ledger.json"
+        "--compare", action="store_true", help="only say whose verdicts or values are not those of results/ledger.json"
     )
     args = parser.parse_args(argv)
     with one_line_errors():
         if args.compare:
-            return compare_verdicts(paths.build_folder(args.profile))
+            return compare(paths.build_folder(args.profile))
         if args.name is not None and not (args.keep and args.profile == "paper"):
             raise InputError(f"name must go with paper --keep, got {args.name!r}")
         folder = paths.build_folder(args.profile) if args.name is None else paths.run_folder(args.name)
@@ -468,15 +527,18 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         pages = stage(args.profile)
         records = ledger.merge(folder)
+        again = recomputed(records, folder) if args.profile == "laptop" else None  # of which the stored ledger is
+        write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
         made = {
             "summary": views.markdown("summary", profile=args.profile, records=records),
-            "ledger": ledger_page(records, args.profile),
+            "ledger": ledger_page(records, args.profile, again),
             "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
             "cards": cards(records, pages),
             "holds": start.holds(records, titles(), args.profile),
             "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
+            "unchecked": unchecked_table(records),
             "studies": studies_page(),
         }
         for name, text in made.items():
