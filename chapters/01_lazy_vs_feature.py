@@ -230,11 +230,15 @@ def of(table, curve, share=None):
     return rows if share is None else rows[rows.share == share]
 
 
+def on_all_sizes(rows):
+    """The rows of the seeds that were trained on every size."""
+    return rows[rows.groupby("seed").p.transform("nunique") == rows.p.nunique()]
+
+
 def to_largest(d, share):
     """The stripe's networks at one fitted fraction, of the seeds that were trained on all sizes, the largest too."""
     rows = pd.concat([of(table[table.d == d], "feature", share) for table in (nets, larger)])
-    rows = from_start(rows.drop_duplicates(["p", "seed"]))
-    return rows[rows.groupby("seed").p.transform("size") == rows.p.nunique()]
+    return on_all_sizes(from_start(rows.drop_duplicates(["p", "seed"])))
 
 
 # %%
@@ -1592,7 +1596,7 @@ chapter.figure(
 # {claim}`A.Fig3-wide-exponent-d10` ($d=10$). The kernel frozen at $t^*$ has {claim}`A.Fig3-wide-star-d5` and
 # {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder.
 # %%
-wide, wide_tube = (chapter.rows(studies.networks, name) for name in ("wide", "wide_cylinder"))
+wide, wide_tube = (on_all_sizes(chapter.rows(studies.networks, name)) for name in ("wide", "wide_cylinder"))
 narrow = nets[nets.d.isin(wide.d) & nets.p.isin(wide.p) & nets.seed.isin(wide.seed)]
 fig, axes = plots.panels(wide.d.nunique() + 1, columns=3, width=3.7, height=3.8, sharey=True)
 cases = {f"stripe, $d={d}$": (wide[wide.d == d], narrow[narrow.d == d]) for d in sorted(wide.d.unique())}
