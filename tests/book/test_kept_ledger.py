@@ -20,7 +20,7 @@ LAPTOP, PAPER = (
 RECORDS = LAPTOP + PAPER
 CLAIMS = ROOT / "book" / "claims"
 DECLARED = {entry["id"]: entry for path in sorted(CLAIMS.glob("0*.yml")) for entry in read_yaml(path)}
-for name, changes in read_yaml(CLAIMS / "history.yml").items():
+for name, changes in read_yaml(CLAIMS / "history.yml", dict).items():
     DECLARED[name]["amended"] = changes
 ERRORS = {entry["id"] for entry in read_yaml(ROOT / "book" / "errata.yml") if entry["drawer"] == "error"}
 
