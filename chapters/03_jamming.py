@@ -145,6 +145,14 @@ axes[0].set_title(f"{image_names.get(data, data)}, {components} components\n{pap
 for scale in cut_scales:
     axes[0].axhline(np.log10(scale), color="0.2", linestyle=":", linewidth=1.5)
 axes[0].set_ylim(np.log10(cut_scales[0]) - 0.3, np.log10(cut_scales[-1]) + 0.3)  # no cut on the frame
+for x, y, words, colour, turn in (
+    (0.96, 0.9, "lazy", "k", 0),
+    (0.96, 0.08, "features", "k", 0),
+    (0.06, 0.6, "no fit", "w", 90),
+):
+    axes[0].text(
+        x, y, words, transform=axes[0].transAxes, ha="center" if turn else "right", color=colour, rotation=turn
+    )
 plots.phase_map(axes[1], second_map, jamming.transitions(second_map, "h"))
 other = second_map.data.iloc[0]
 axes[1].set_title(
@@ -370,9 +378,8 @@ for p, rows in at_end[at_end.members == at_end.members.max()].groupby("p"):
     over = (means.ensemble_error - (means.ensemble_error.shift(1) + means.ensemble_error.shift(-1)) / 2).dropna()
     if len(over):
         jammed_at = (means.fitted[over.index] - 0.5).abs().idxmin()
-        bumps.append(
-            f"{100 * over[jammed_at]:.2g} on {p} points ({rows[rows.h == jammed_at].seed.nunique()} training sets)"
-        )
+        count = rows[rows.h == jammed_at].seed.nunique()
+        bumps.append(f"{100 * over[jammed_at]:.2g} on {p} points ({count} training set{'s' * (count > 1)})")
 if bumps:
     chapter.say(
         f"In the lazy regime ensembles of {at_end.members.max()} keep a bump at rest on many points. At the width where half of the networks "

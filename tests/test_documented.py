@@ -40,7 +40,7 @@ CHEAPER = {
     "run NAME": "run depth.normalised_kernel",
     "cp -r build/cells/void/*/NAME": "mkdir -p build/cells/void/old/NAME && cp -r build/cells/void/*/NAME",
     "-f mine.toml --name mine": "-f mine.toml --name mine --check",
-    "2000'": "2000 --check'",
+    "0.6, 0.8]\"'": "0.6, 0.8]\" --check'",
     "[2, 10, 50]\"'": "[2, 10, 50]\" --check'",
     "~/data": "data",
     "measure_pages laptop": "measure_pages smoke",

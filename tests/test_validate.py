@@ -2,10 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
+import torch
 
 from regimes import validate
 from regimes.validate import InputError
+from tests.cases import for_each, refused
 
 BAD = [
     (validate.integer, (1,), 0),
@@ -55,3 +58,68 @@ def test_good_values_pass():
     validate.increasing(a=[-1, 0.5, 2], b=(3,))
     validate.length(1, 2, a=[1], b=[1, 1])
     validate.distinct(a=[1, 2])
+
+
+ONES = np.ones((3, 4))
+FITS = {
+    "a matrix": {"a": ("n d", ONES)},
+    "leading axes": {"a": ("... d", np.ones((2, 3, 4)))},
+    "no leading axis": {"a": ("... n d", ONES)},
+    "any shape": {"a": ("...", np.ones(()))},
+    "equal sizes": {"a": ("n d", ONES), "b": ("n", np.ones(3)), "c": ("d n", ONES.T)},
+    "a size": {"a": ("n 4", ONES)},
+    "a sum beyond float64": {"a": ("n", np.full(3, 1e308))},
+}
+FAILS = {
+    "an axis too few": ({"a": ("... n d", np.ones(3))}, r"a must have shape \(... n d\), got \(3,\)"),
+    "an axis too many": ({"a": ("n", ONES)}, r"a must have shape \(n\), got \(3, 4\)"),
+    "another size": ({"a": ("n 5", ONES)}, r"a must have shape \(n 5\), got \(3, 4\)"),
+    "sizes that differ": (
+        {"a": ("n d", ONES), "b": ("d", np.ones(3))},
+        r"b must have shape \(d\) with d = 4, got \(3,\)",
+    ),
+    "sizes that differ in one": ({"a": ("n n", ONES)}, r"a must have shape \(n n\), got \(3, 4\)"),
+    "an empty axis": ({"a": ("n d", ONES[:0])}, r"a must have shape \(n d\), got \(0, 4\)"),
+    "whole numbers": (
+        {"a": ("n d", ONES.astype(int))},
+        "a must be an array .n d. of floating-point numbers, got (torch.)?int64",
+    ),
+    "NaN": ({"a": ("n", np.array([1.0, math.nan]))}, "a must hold finite numbers"),
+    "infinity": ({"a": ("n", np.array([1.0, -math.inf]))}, "a must hold finite numbers"),
+    "both infinities": ({"a": ("n", np.array([math.inf, -math.inf]))}, "a must hold finite numbers"),
+    "two precisions": (
+        {"a": ("n", torch.ones(3)), "b": ("n", torch.ones(3).double())},
+        "b must be torch.float32 as the arrays before it, got torch.float64",
+    ),
+}
+
+
+@for_each({name: (given,) for name, given in FITS.items()})
+def test_arrays_that_fit_pass(given):
+    validate.arrays(**given)
+    for (_, array), found in zip(given.values(), validate.tensors(**given), strict=True):
+        assert isinstance(found, torch.Tensor) and found.numpy().dtype == array.dtype and (found.numpy() == array).all()
+
+
+@for_each(FAILS)
+def test_arrays_that_do_not_fit_are_refused(given, words):
+    refused(lambda: validate.arrays(**given), words)
+    refused(lambda: validate.tensors(**given), words)
+
+
+def test_arrays_of_numpy_may_have_two_precisions():
+    validate.arrays(a=("n d", ONES), b=("n d", ONES.astype(np.float32)))
+
+
+def test_a_tensor_made_of_an_array_is_a_copy():
+    array = np.zeros(3)
+    (found,) = validate.tensors(x=("n", array))
+    array += 1
+    assert found.tolist() == [0, 0, 0]
+
+
+def test_a_refused_shape_leaves_no_size_behind():
+    """``n`` is that of the first array that fits, not of one that did not."""
+    sizes = {}
+    assert not validate._fits(["n", "n"], (3, 4), sizes) and sizes == {}
+    assert validate._fits(["n", "4"], (3, 4), sizes) and sizes == {"n": 3}

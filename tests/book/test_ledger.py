@@ -506,17 +506,40 @@ def test_a_statement_counts_once_whatever_the_number_of_its_claims():
     )
 
 
+def test_an_estimate_is_compared_with_its_reference_by_the_references_interval():
+    was = {"value": 2.0, "low": 1.0, "high": 3.0}
+    assert not ledger.apart(was | {"value": 2.19, "high": 3.19}, was, 0.1)
+    assert ledger.apart(was | {"value": 2.3}, was, 0.1) == ["value 2.3 for 2"]
+    # a wider interval excuses nothing
+    assert ledger.apart({"value": 2.3, "low": -9.0, "high": 9.0}, was, 0.1) == [
+        "value 2.3 for 2", "low -9 for 1", "high 9 for 3",
+    ]  # fmt: skip
+    none = {"value": None, "low": None, "high": None}
+    assert not ledger.apart(none, none, 0.1) and ledger.apart(none, was, 0.1) and ledger.apart(was, none, 0.1)
+    single = {"value": 2.0, "low": -math.inf, "high": math.inf}
+    assert not ledger.apart(single | {"value": 2.19}, single, 0.1) and ledger.apart(
+        single | {"value": 200.0}, single, 0.1
+    )
+    assert ledger.apart(single, was, 0.1) and ledger.apart(was, single, 0.1)
+    exact = {"value": 2.0, "low": 2.0, "high": 2.0}
+    assert not ledger.apart(exact | {"value": 2.001}, exact, 0.1) and ledger.apart(exact | {"value": 2.01}, exact, 0.1)
+
+
 def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
-    """Verdicts count, not digits: another processor may round otherwise."""
+    """In verdicts, values and the ends of intervals: another processor may move these by a tenth of the interval."""
     claim, built = ledger.claims()["Z.Fig1-size"], mini_book / "build" / "laptop" / "ledger.json"
-    entry = ledger.record(claim, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")
+    entry = ledger.record(claim, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
     built.parent.mkdir(parents=True)
     ledger.write(mini_book / "results" / "ledger.json", [entry])
     with pytest.raises(SystemExit, match="2"):
         sources.main(["laptop", "--compare"])
     assert "build the book first" in capsys.readouterr().err
-    ledger.write(built, [entry | {"value": 3.01, "high": 3.02}])
+    ledger.write(built, [entry | {"value": 3.01, "high": 3.11}])
     assert sources.main(["laptop", "--compare"]) == 0 and "all 1 claims" in capsys.readouterr().out
+    for change in ({"value": 3.03}, {"high": 3.13}, {"low": 2.87}, {"low": -math.inf}, {"value": None}):
+        ledger.write(built, [entry | change])
+        assert sources.main(["laptop", "--compare"]) == 1
+        assert f"Z.Fig1-size: {next(iter(change))} " in capsys.readouterr().out
     ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record(ledger.claims()["Z.Fig2-none"])])
     assert sources.main(["laptop", "--compare"]) == 1
     assert capsys.readouterr().out.splitlines() == [

@@ -292,6 +292,16 @@ def test_what_the_download_button_saves_is_the_notebook_to_take_home():
 SHARES = [("error", 0.2), ("early", 0.0), ("late", 0.4)]
 
 
+def test_the_table_of_stored_results_that_no_run_checks(monkeypatch):
+    reasons = {"depth.recipe": "the shortest batch takes 11 s"}
+    monkeypatch.setattr(sources.stored, "unchecked", lambda study, here: reasons.get(study.name, ""))
+    settings = [[{"study": "depth.recipe"}, {"study": "depth.recipe"}], [{"study": "depth.text_training"}], None]
+    records = [{"id": str(i), "settings": one} for i, one in enumerate(settings)]
+    assert sources.unchecked_table(records).splitlines()[2:] == [
+        "| `depth.recipe` | the shortest batch takes 11 s | 1 |"
+    ]
+
+
 def test_the_table_of_numerical_error_lists_where_it_weighs_most(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
     columns = [

@@ -194,6 +194,7 @@ def flip_gz(path):
 
 
 ROWS = "cell [0-9a-f]{24}: its rows, or where they come from, were changed"
+DAMAGED, OTHER = r"^s.cells.json.gz is damaged", r"^s.csv is refused: its columns hold other things than was written"
 FORGED = {
     "a factor": (lines(lambda all: [all[0], *(one.replace("0.333333333", "0.5") for one in all[1:])]), ROWS),
     "an entry of a list": (lines(lambda all: [one.replace("[0.666666667, [1]]", "[0.6, [1]]") for one in all]), ROWS),
@@ -225,7 +226,26 @@ FORGED = {
     "no gz": (lambda path: path.with_suffix(module.BESIDE).write_bytes(b"{}"), r"^s.cells.json.gz is damaged"),
     "a gz of an older book": (lambda path: told(path, lambda held: held.pop("csv")), r"^s.cells.json.gz is damaged"),
     "a cell less told": (first_cell(lambda cell: cell.pop("digest")), r"^s.cells.json.gz is damaged"),
-}
+    **{
+        f"{name} is {value}": (first_cell(lambda cell, name=name, value=value: cell.update({name: value})), DAMAGED)
+        for name, value in [
+            ("setting", None), ("versions", None), ("versions", {"numpy": 2}), ("seconds", -1.0), ("seconds", 0.0),
+            ("seconds", math.inf), ("seconds", "1"), ("device", None), ("seed", "0"), ("seed", True), ("rows", None),
+        ]
+    },
+    **{
+        f"{name} are {value}": (
+            lambda path, name=name, value=value: told(path, lambda held: held.update({name: value})), said,
+        )
+        for name, value, said in [
+            ("words", None, DAMAGED), ("words", [1], DAMAGED), ("lists", 3, DAMAGED), ("nonfinite", None, DAMAGED),
+            ("words", ["seed"], OTHER), ("words", ["cell", "word", "x"], OTHER), ("words", [], OTHER),
+            ("lists", [], OTHER), ("lists", ["few", "x"], OTHER), ("nonfinite", ["no column"], OTHER),
+        ]
+    },
+    "no words": (lambda path: told(path, lambda held: held.pop("words")), DAMAGED),
+    "a cell is a list": (lambda path: told(path, lambda held: held["cells"].update(a=[])), DAMAGED),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "words"), FORGED.values(), ids=FORGED)
@@ -269,6 +289,18 @@ def test_what_a_study_does_not_declare_is_not_written(tmp_path):
         assert len(read_csv(tmp_path / "g.csv", version=1)) == 2
         for path in tmp_path.glob("g.*"):
             path.unlink()
+
+
+@pytest.mark.parametrize("word", ["1", "nan", "True", "[1]"])
+def test_words_that_would_be_read_as_numbers_are_not_written(tmp_path, word):
+    @study(version=1, grid=lambda p: product(n=[1], seeds=range(2)))
+    def named(setting, seeds):
+        return [{"seed": s, "x": word} for s in seeds]
+
+    table = sweep(named, named.grid({}), store=Store(tmp_path / "cells"), jobs=1)
+    with pytest.raises(InputError, match=r"^w.csv is not written: the words in x would be read as numbers or lists$"):
+        write_csv(table, tmp_path / "w.csv")
+    assert not list(tmp_path.glob("w.*"))
 
 
 def test_a_writer_that_is_stopped_leaves_no_mixed_pair(files, monkeypatch):

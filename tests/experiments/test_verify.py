@@ -9,10 +9,11 @@ import pytest
 
 from companion import studies as registry
 from companion.experiments import store as stores
+from companion.experiments import stored
 from companion.experiments import table as tables
 from companion.experiments.store import Cell, Store
 from companion.experiments.stored import share, verify
-from companion.experiments.sweep import product, study, sweep
+from companion.experiments.sweep import STATISTICAL, product, study, sweep
 from companion.experiments.table import BESIDE, read_csv, write_csv
 from companion.studies import __main__ as command
 from companion.studies._here import is_here
@@ -38,40 +39,68 @@ def table(tmp_path):
     return tmp_path / "b.csv"
 
 
-def forge(path, change):
-    """Rewrites a table with its proofs, as one would who knows how."""
+def forge(path, change, **made):
+    """Rewrites a table with its proofs, as one would who knows how, and what else its cells say of their origin."""
     held = json.loads(gzip.decompress(path.with_suffix(BESIDE).read_bytes()))
-    cells = {k: {n: v for n, v in c.items() if n not in tables.PROOF} for k, c in held["cells"].items()}
-    tables._write_pair(path, change(path.read_text()), {n: held[n] for n in tables.ABOUT - {"csv"}}, cells)
+    cells = {k: {n: v for n, v in c.items() if n not in tables.PROOF} | made for k, c in held["cells"].items()}
+    tables._write_pair(path, change(path.read_text()), {n: held[n] for n in tables.ABOUT}, cells)
 
 
 def test_a_sample_is_of_whole_batches_as_they_were_computed(table):
-    found = verify(blocks, table, share(0.2, 1, "b"), jobs=1)
+    found = verify(blocks, table, share(0.2, 1, blocks), jobs=1)
     assert (found.computed, found.stored, found.said) == (len([s for _, seeds in CALLS for s in seeds]), 30, ())
     assert 6 <= found.computed <= 8 and all(seeds in ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9)) for _, seeds in CALLS)
     assert str(found).endswith(f"{found.computed} of 30 cells computed again, all as stored")
     first = list(CALLS)
     for seed, same in ((1, True), (2, False)):
         CALLS.clear()
-        verify(blocks, table, share(0.2, seed, "b"), jobs=1)
+        verify(blocks, table, share(0.2, seed, blocks), jobs=1)
         assert (CALLS == first) is same
     CALLS.clear()
-    assert verify(blocks, table, share(1.0, 1, "b"), jobs=1).computed == 30 and len(CALLS) == 9
+    assert verify(blocks, table, share(1.0, 1, blocks), jobs=1).computed == 30 and len(CALLS) == 9
     CALLS.clear()
     assert verify(blocks, table, lambda batches: batches[:1], jobs=1).computed == 4 and len(CALLS) == 1
 
 
 def test_a_number_that_was_forged_with_its_proof_is_named(table):
     forge(table, lambda text: re.sub(r"(?m)^(7,)([\d.]+)", lambda m: f"{m[1]}{1.5 * float(m[2]):.9g}", text))
-    found = verify(blocks, table, share(1.0, 1, "b"), jobs=1)
+    found = verify(blocks, table, share(1.0, 1, blocks), jobs=1)
     assert len(found.said) == 3 and all("seed = 7): x is " in line for line in found.said)
     assert str(found).endswith("30 of 30 cells computed again, 3 differences")
 
 
+@study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(20)), columns={"x": STATISTICAL})
+def late(setting, seeds):
+    """A number of the end of training."""
+    return [{"seed": s, "x": setting["n"] + s / 3} for s in seeds]
+
+
+@pytest.mark.parametrize("count", [5, 20])
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count, elsewhere, factor, monkeypatch):
+    """On the processor that computed them one cell shows it; on another as many as ``enough``, if there are so many."""
+    rows = sweep(late, product(n=[1, 2], seeds=range(count)), store=Store(tmp_path / "cells"), jobs=1)
+    write_csv(rows.assign(x=factor * rows.x), tmp_path / "l.csv")
+    if elsewhere:
+        forge(tmp_path / "l.csv", lambda text: text, versions={"cpu": "another"})
+    monkeypatch.setattr(tables, "_ORIGINS", {})  # as in another process
+    found = verify(late, tmp_path / "l.csv", share(0.05, 1, late), jobs=1)
+    least = 12 if 2 * count >= 12 else 1
+    assert found.computed == least and found.drawn == least * elsewhere
+    tells = not elsewhere or least == 12
+    assert bool(found.said) == (tells and factor != 1) and bool(found.undecided) == (not tells)
+    ends = "all as stored" if not found.said else "differences" if tells else ""
+    ends = ends if tells else "not decided: x would show a factor in 12 cells or more, not in 1"
+    assert str(found).endswith(ends)
+
+
 def test_cells_whose_data_are_not_here_are_left_out_and_counted(table):
-    found = verify(blocks, table, share(1.0, 1, "b"), here=lambda setting: setting["n"] != 2, jobs=1)
+    found = verify(blocks, table, share(1.0, 1, blocks), here=lambda setting: setting["n"] != 2, jobs=1)
     assert (found.computed, found.left) == (20, 10) and "10 left out, whose data are not on this machine" in str(found)
-    assert verify(blocks, table, share(1.0, 1, "b"), here=lambda setting: False, jobs=1).computed == 0
+    none = verify(blocks, table, share(1.0, 1, blocks), here=lambda setting: False, jobs=1)
+    assert none.computed == 0 and none.undecided == "no cell could be computed"
+    assert str(none).startswith(f"{blocks.name}: 0 of 30 cells computed again, not decided: no cell could be computed")
 
 
 @pytest.mark.parametrize(
@@ -181,12 +210,17 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
     assert "depth.half_depth is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
 
 
-def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys):
+def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monkeypatch):
     assert run("keep", "--jobs", "1") == 0
     capsys.readouterr()
     assert run("verify", "--sample", "100%", "--seed", "3", "--jobs", "1") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "--sample 100% --seed 3" and len(lines) == 2 and lines[1].endswith("all as stored")
+    assert lines[0] == "--sample 100% --seed 3" and len(lines) == 4 and lines[1].endswith("all as stored")
+    assert lines[2:] == ["0 not as stored", "0 not decided"]
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "is_here", lambda setting: False)
+        assert run("verify", "--jobs", "1") == 0
+    assert capsys.readouterr().out.splitlines()[2:] == ["0 not as stored", f"1 not decided: {STUDY}"]
     assert run("verify", STUDY, "--jobs", "1") == 0
     assert re.match(r"--sample 5% --seed 20\d{6}\n", capsys.readouterr().out)
     path = book / f"{STUDY}.csv"
@@ -215,3 +249,26 @@ def test_cells_of_uncommitted_code_are_set_aside(tmp_path):
         and len(store.names()) == 1
     )
     assert len(store.names("void/old/*/v1")) == 2
+
+
+def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(stored.paths, "results", lambda: tmp_path)
+    write_csv(sweep(late, late.grid({}), store=Store(tmp_path / "cells"), jobs=1), tmp_path / f"{late.name}.csv")
+    assert stored.unchecked(late, lambda setting: True) == ""
+    assert stored.unchecked(late, lambda setting: False) == "their data are not on this machine"
+    monkeypatch.setattr(tables, "_ORIGINS", {})
+    forge(tmp_path / f"{late.name}.csv", lambda text: text, seconds=146.2)
+    assert stored.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
+
+
+def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(table, monkeypatch):
+    items = stored.batches(blocks, stored.known(read_csv(table, version=1)))
+    drawn = []
+    for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
+        monkeypatch.setattr(stored, "week", lambda week=week: week)
+        monkeypatch.setattr(stored, "SECONDS", sum(map(stored.seconds, items)) / 3)
+        drawn.append([batch[0].key() for batch in stored._sample(blocks, items)])
+    assert drawn[0] == drawn[1] and len({tuple(sorted(one)) for one in drawn}) > 1
+    monkeypatch.setattr(stored, "SECONDS", 0.0)
+    assert len(stored._sample(blocks, items)) == 1 and stored._sample(blocks, []) == []
+    assert re.fullmatch(r"\d{4}-\d\d", stored.week())

@@ -6,12 +6,16 @@ holds on every processor:
 
 - a relative tolerance, or a pair ``(relative, absolute)`` for a column whose zeros are round-off;
 - ``STATISTICAL``: a number that is computed again is another draw from the same distribution. Such columns are compared
-  as samples. The stored and the fresh value of a cell are exchangeable, so that the signs of their differences are fair
-  coins. The sum of differences over the root of their sum of squares then exceeds ``z`` with probability at most
-  ``2 exp(-z²/2)``, for any distribution. ``z`` limits false alarms to one comparison in a thousand. A factor common to
-  all cells is found from some 25 to 50 cells on (``enough``); with fewer, only values far from all stored ones are.
+  as samples. The stored and the fresh rows of a cell are exchangeable: to exchange them turns the signs of all their
+  differences, and no such turn is likelier than another. So the largest lean of a column, its sum of differences over
+  the root of their sum of squares, is compared with the largest lean under other turns of the cells. An alarm is false
+  with probability ``ALARM`` at most, for any distribution and any dependence of the columns on each other. A factor
+  common to all cells can be told from ``ENOUGH`` cells on; with fewer, only values far from all stored ones are.
 
-Source: W. Hoeffding, J. Amer. Statist. Assoc. 58 (1963) 13, for sums of signs.
+A cell may have another number of rows where it is computed again if its study declares all of its columns statistical:
+then their means over its rows are compared.
+
+Source: R. A. Fisher, The Design of Experiments (1935) 21, for the turns of signs.
 """
 
 import math
@@ -19,15 +23,20 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from companion.experiments.store import Cell
 from companion.experiments.study import STATISTICAL, Rows, Study
 
-ALARM = 1e-3  # probability of a false alarm, a comparison of a study
+ALARM = 5e-4  # probability of a false alarm, a comparison of a study
+ENOUGH = math.ceil(1 - math.log2(ALARM))  # cells: with fewer, chance turns all differences one way more often than that
+TURNS = 9999  # drawn of the signs, where there are more
 LEAST = 0.01  # mean relative difference below which two samples are the same for our ends
 GROUP = 12  # stored realisations of a setting from which on a single value can be far from them
 FAR = 5.0  # times their range beyond it
 NARROW = 0.1  # relative width that a range has at least
 NUMBER = "a number"
+MEAN = -1  # in place of a row: the mean over a cell's rows
 Place = tuple[int, str, str]  # row of a cell, column, place in the lists there
 Sample = dict[tuple[str, Place], list[float]]
 
@@ -47,14 +56,16 @@ def differences(
             statistical columns have the study's ``rtol``, too.
     """
     said: list[str] = []
-    leanings: dict[tuple[str, str], list[float]] = defaultdict(list)
+    leanings: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * len(fresh))
     kinds: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     sample = _sample(study, stored, {cell.key(seed=False) for cell in fresh})
-    for cell, rows in fresh.items():
-        if len(stored[cell]) != len(rows):
-            said.append(f"{_named(cell)}: {len(stored[cell])} rows are stored, {len(rows)} computed")
-            continue
+    for number, (cell, rows) in enumerate(fresh.items()):
         there, here = _flat(stored[cell]), _flat(rows)
+        if len(stored[cell]) != len(rows):
+            if cell in repeated or not _all_statistical(study, cell, stored[cell] + rows):
+                said.append(f"{_named(cell)}: {len(stored[cell])} rows are stored, {len(rows)} computed")
+                continue
+            there, here = _means(study, there), _means(study, here)
         pairs = {place: (there.get(place, ""), here.get(place, "")) for place in sorted(there.keys() | here.keys())}
         drawn = {p: pair for p, pair in pairs.items() if study.tolerance(p[1]) == STATISTICAL and cell not in repeated}
         said += _unlike(study, cell, {place: pair for place, pair in pairs.items() if place not in drawn})
@@ -69,9 +80,9 @@ def differences(
             for what, part in _parts(*pair, _within(study, column)):
                 parts[column, what].append(part)
         for name, found in parts.items():
-            leanings[name].append(sum(found) / len(found))
+            leanings[name][number] = sum(found) / len(found)
     said += [f"{c}: stored are {_list(a)}, computed {_list(b)}" for c, (a, b) in sorted(kinds.items()) if not a & b]
-    return said + _shifts(leanings, len(fresh))
+    return said + _shifts(leanings)
 
 
 def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) -> list[str]:
@@ -83,25 +94,67 @@ def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) ->
     return [f"{_named(cell)}: {line}" for line in found.values()]
 
 
+def _all_statistical(study: Study, cell: Cell, rows: Rows) -> bool:
+    """Whether a study declares so all that it measures in some rows of a cell."""
+    measured = {column for row in rows for column in row} - {*cell.setting, "seed"}
+    return all(study.tolerance(column) == STATISTICAL for column in measured)
+
+
+def _means(study: Study, values: Mapping[Place, Any]) -> dict[Place, Any]:
+    """The mean of each statistical column's numbers over a cell's rows and lists."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for (_, column, _), value in values.items():
+        if study.tolerance(column) == STATISTICAL and not isinstance(value, str):
+            found[column].append(value)
+    return {(MEAN, column, ""): sum(numbers) / len(numbers) for column, numbers in found.items()}
+
+
 def enough(study: Study) -> int:
     """The least number of cells that separates two samples of a study's statistical columns; 0 if it has none."""
-    count = sum(tolerance == STATISTICAL for tolerance in study.columns.values())
-    return math.ceil(_threshold(count) ** 2) if count else 0
+    return ENOUGH if STATISTICAL in study.columns.values() else 0
 
 
-def _threshold(tests: int) -> float:
-    return math.sqrt(2 * math.log(2 * max(1, tests) / ALARM))
-
-
-def _shifts(signs: Mapping[tuple[str, str], list[float]], cells: int) -> list[str]:
+def _shifts(leanings: Mapping[tuple[str, str], list[float]]) -> list[str]:
     """The columns whose differences have mostly one sign, or words that became rarer or more frequent."""
-    said, most = [], _threshold(len(signs))
-    for (column, what), found in sorted(signs.items()):
-        mean, root = sum(found) / cells, math.sqrt(sum(value * value for value in found))
-        if root and abs(sum(found)) / root > most and abs(mean) > LEAST:
+    names = [name for name, found in sorted(leanings.items()) if any(found)]
+    if not names:
+        return []
+    differences = np.array([leanings[name] for name in names]).T  # (cells, columns)
+    said = []
+    for (column, what), mean, chance in zip(names, differences.mean(0), chances(differences)):
+        if chance <= ALARM and abs(mean) > LEAST:
             how = "of what is stored" if what == NUMBER else f"more of {what!r}"
-            said.append(f"{column}: over {cells} cells the mean difference is {mean:+.0%} {how}")
+            said.append(f"{column}: over {len(differences)} cells the mean difference is {mean:+.0%} {how}")
     return said
+
+
+def chances(differences: np.ndarray) -> np.ndarray:
+    """The probability that a column would lean so far, or another of them, if the signs of whole cells were chance.
+
+    All turns of the signs are taken where there are no more than ``TURNS``, else so many at random.
+
+    Args:
+        differences: ``(cells, columns)``, no column all zero.
+
+    Returns:
+        ``(columns,)``.
+    """
+    cells = len(differences)
+    scaled = differences / np.sqrt((differences**2).sum(0))
+    own = abs(scaled.sum(0)) * (1 - 1e-9)  # the same sum in another order rounds differently
+    if 2**cells <= TURNS:
+        turns = 1 - 2 * (np.arange(2**cells)[:, None] >> np.arange(cells) & 1)
+        return (_leans(turns, scaled)[:, None] >= own).mean(0)
+    rng, count = np.random.default_rng(0), np.ones_like(own)  # the turn that was found is one of them
+    for _ in range(99):  # a part of them at a time, for the memory
+        turns = rng.choice([-1.0, 1.0], (TURNS // 99, cells))
+        count += (_leans(turns, scaled)[:, None] >= own).sum(0)
+    return count / (TURNS + 1)
+
+
+def _leans(turns: np.ndarray, scaled: np.ndarray) -> np.ndarray:
+    """The largest lean of a column under each turn."""
+    return abs(turns @ scaled).max(1)
 
 
 def _parts(one: Any, other: Any, within: tuple[float, float]) -> Iterator[tuple[str, float]]:

@@ -3,9 +3,10 @@
 A table in ``results/`` (``chapters/profiles/stored.toml``) holds more of its study than the laptop profile asks for. A
 run at that profile's parameters takes the table, and computes a few batches of it again, which must agree within the
 columns' tolerances (``companion.experiments.compare``). A checksum shows that a table is unchanged since it was
-written; only another computation shows that it was right.
+written; only another computation shows that it was right. Each week other batches are drawn.
 """
 
+import datetime
 import math
 import random
 import tempfile
@@ -22,10 +23,11 @@ from companion.experiments.queue import chunks
 from companion.experiments.store import Cell, Store, committed
 from companion.experiments.study import STATISTICAL, Setting, Study
 from companion.experiments.sweep import cells, sweep
-from companion.experiments.table import CELL, Origin, origin, read_csv, rows_by_cell
+from companion.experiments.table import CELL, Origin, cells_of, origin, read_csv, rows_by_cell
 from regimes.validate import InputError
 
-SECONDS = 3.0  # of stored results that a run computes again, a study, or the batch that took least
+SECONDS = 3.0  # of stored results that a run computes again, a study, or one of the ``CHEAPEST`` batches
+CHEAPEST = 3
 LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m companion.studies verify``
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
@@ -72,11 +74,20 @@ def remaining(
     held = table(study) if list(grid) == list(usual) else pd.DataFrame()
     if held.empty:
         return list(grid)
-    known = list(rows_by_cell(held))
-    settings = {cell.key(seed=False): cell.setting for cell in known}.values()
+    here = [cell for cell in known(held) if is_here(cell.setting)]
+    return lacking(held, grid) + _grid(_sample(study, batches(study, here)))
+
+
+def lacking(held: pd.DataFrame, grid: Sequence[Setting]) -> list[Setting]:
+    """The settings of a grid that stored results lack; none whose data are other ones than theirs."""
+    settings = {cell.key(seed=False): cell.setting for cell in known(held)}.values()
     data = {setting.get("data") for setting in settings}
-    fresh = [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
-    return fresh + _grid(_sample(study, _batches(study, [cell for cell in known if is_here(cell.setting)])))
+    return [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
+
+
+def known(held: pd.DataFrame) -> list[Cell]:
+    """The cells of a table's rows."""
+    return [origin(key).cell() for key in held[CELL].unique()] if len(held) else []
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,8 @@ class Verified:
     Attributes:
         study: whose it is.
         computed: number of cells computed again.
+        drawn: number of these whose statistical columns were compared as samples: another processor or other code
+            computed what is stored.
         stored: number of cells.
         left: number of cells that cannot be computed here, because their data are not on this machine.
         said: disagreements with the stored rows, one line each.
@@ -93,17 +106,26 @@ class Verified:
 
     study: Study
     computed: int
+    drawn: int
     stored: int
     left: int
     said: tuple[str, ...]
 
+    @property
+    def undecided(self) -> str:
+        """Why the cells computed again do not tell whether the table is right; empty if they do, or if they differ."""
+        if self.said or (self.computed and not 0 < self.drawn < enough(self.study)):
+            return ""
+        names = [column for column, tolerance in self.study.columns.items() if tolerance == STATISTICAL]
+        few = f"{', '.join(names)} would show a factor in {enough(self.study)} cells or more, not in {self.drawn}"
+        return few if self.computed else "no cell could be computed"
+
     def __str__(self) -> str:
         parts = [f"{self.study.name}: {self.computed} of {self.stored} cells computed again"]
-        parts.append(f"{len(self.said)} differences" if self.said else "all as stored")
-        samples = sum(tolerance == STATISTICAL for tolerance in self.study.columns.values())
-        if samples:
-            few = f", of which only outliers show in fewer than {enough(self.study)} cells"
-            parts.append(f"{samples} columns as samples{few * (self.computed < enough(self.study))}")
+        if self.undecided:
+            parts.append(f"not decided: {self.undecided}")
+        else:
+            parts.append(f"{len(self.said)} differences" if self.said else "all as stored")
         if self.left:
             parts.append(f"{self.left} left out, whose data are not on this machine")
         return ", ".join(parts)
@@ -127,14 +149,15 @@ def verify(
         jobs: as for ``sweep``.
     """
     held = read_csv(path, version=study.version)
-    made = {cell: origin(cell) for cell in rows_by_cell(held)}
+    made = {cell: origin(cell) for cell in known(held)}
     possible = [cell for cell in made if here(cell.setting)]
-    batches, said = choose(_batches(study, possible)), []
-    if batches:
+    chosen, said, drawn = choose(batches(study, possible)), [], 0
+    if chosen:
         with tempfile.TemporaryDirectory() as folder:
-            again = sweep(study, _grid(batches), store=Store(folder), jobs=jobs)
+            again = sweep(study, _grid(chosen), store=Store(folder), jobs=jobs)
         said = disagreements(study, held, again, made)
-    return Verified(study, sum(map(len, batches)), len(made), len(made) - len(possible), tuple(said))
+        drawn = len(set(again[CELL])) - len(_repeated(study, again, made)) if enough(study) else 0
+    return Verified(study, sum(map(len, chosen)), drawn, len(made), len(made) - len(possible), tuple(said))
 
 
 def disagreements(study: Study, held: pd.DataFrame, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> list[str]:
@@ -150,18 +173,36 @@ def disagreements(study: Study, held: pd.DataFrame, again: pd.DataFrame, made: M
     written = {column for rows in stored.values() for row in rows for column in row}
     long = [c for c in again if c not in written and again[c].map(lambda value: isinstance(value, (list, tuple))).any()]
     fresh = rows_by_cell(again.drop(columns=long))
-    now = {cell: origin(cell) for cell in fresh}
-    same = {c for c in fresh if (made[c].digest, made[c].versions) == (now[c].digest, now[c].versions)}
-    return differences(study, stored, fresh, repeated=same if study.repeats else ())
+    return differences(study, stored, fresh, repeated=_repeated(study, again, made))
 
 
-def share(part: float, seed: int, name: str) -> Callable[[list[Batch]], list[Batch]]:
-    """Chooses batches at random until they hold ``part`` of all cells, at least one batch."""
+def _repeated(study: Study, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> set[Cell]:
+    """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
+    pairs = {cell: (made[cell], origin(cell)) for cell in known(again)} if study.repeats else {}
+    return {c for c, (one, other) in pairs.items() if (one.digest, one.versions) == (other.digest, other.versions)}
+
+
+def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
+    """Why a run computes no batch of a study's stored results again; empty if it does."""
+    cells = cells_of(paths.results() / f"{study.name}.csv", version=study.version)
+    possible = [cell for cell in cells if here(cell.setting)]
+    if not possible:
+        return "their data are not on this machine"
+    shortest = min(map(seconds, batches(study, possible)))
+    return f"the shortest batch takes {shortest:.0f} s" if shortest > LONGEST else ""
+
+
+def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[Batch]]:
+    """Chooses batches at random until they hold ``part`` of all cells, at least one batch.
+
+    For a study with statistical columns there are as many cells as tell a factor from chance, if it has so many.
+    """
 
     def choose(batches: list[Batch]) -> list[Batch]:
-        batches = sorted(batches, key=lambda cells: cells[0].key())
-        random.Random(f"{seed} {name}").shuffle(batches)
-        wanted, chosen = math.ceil(part * sum(map(len, batches))), []
+        batches, count = sorted(batches, key=lambda cells: cells[0].key()), sum(map(len, batches))
+        random.Random(f"{seed} {study.name}").shuffle(batches)
+        least = enough(study) if enough(study) <= count else 0
+        wanted, chosen = max(math.ceil(part * count), least), []
         while batches and sum(map(len, chosen)) < wanted:
             chosen.append(batches.pop())
         return chosen
@@ -170,23 +211,29 @@ def share(part: float, seed: int, name: str) -> Callable[[list[Batch]], list[Bat
 
 
 def _sample(study: Study, batches: list[Batch]) -> list[Batch]:
-    """Batches at random that took ``SECONDS`` together, else the one that took least; the same ones in every run."""
-    batches = sorted((b for b in batches if _seconds(b) <= LONGEST), key=lambda b: (_seconds(b), b[0].key()))
-    chosen, others = batches[:1], batches[1:]
-    left = SECONDS - sum(map(_seconds, chosen))
-    random.Random(study.name).shuffle(others)
-    for batch in others:
-        if _seconds(batch) <= left:
+    """Batches at random that took ``SECONDS`` together, else one of the cheapest; the same ones for a week."""
+    batches = sorted((b for b in batches if seconds(b) <= LONGEST), key=lambda b: (seconds(b), b[0].key()))
+    draw, chosen, left = random.Random(f"{week()} {study.name}"), [], SECONDS
+    for batch in draw.sample(batches, len(batches)):
+        if seconds(batch) <= left:
             chosen.append(batch)
-            left -= _seconds(batch)
-    return chosen
+            left -= seconds(batch)
+    return chosen or [draw.choice(batches[:CHEAPEST])] if batches else []
 
 
-def _seconds(cells: Batch) -> float:
+def week() -> str:
+    """The week, such as ``2026-48``, for which samples stay the same."""
+    year, number, _ = datetime.date.today().isocalendar()
+    return f"{year}-{number:02}"
+
+
+def seconds(cells: Batch) -> float:
+    """The time that a stored batch took."""
     return sum(origin(cell).seconds for cell in cells)
 
 
-def _batches(study: Study, cells: Sequence[Cell]) -> list[Batch]:
+def batches(study: Study, cells: Sequence[Cell]) -> list[Batch]:
+    """The cells as a sweep computes them, some at once."""
     return [chunk.cells for chunk in chunks({study.name: study}, cells)]
 
 

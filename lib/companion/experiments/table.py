@@ -6,6 +6,7 @@ A *cell* is one unit of stored work: a study at one setting and one seed. ``swee
 exactly these rows. An average over rows loses the column and is refused here: pass the rows that were averaged.
 """
 
+import contextlib
 import csv
 import dataclasses
 import gzip
@@ -29,7 +30,10 @@ STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 LONG = 512  # entries of a list up to which it is kept in a table's file
 BESIDE = ".cells.json.gz"
 PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest of these and of its origin
-ABOUT = {"csv", "lists", "words", "nonfinite"}  # of a table: its text's digest; which columns hold what
+ABOUT = ("lists", "words", "nonfinite")  # of a table, beside its text's digest: which columns hold what
+# what the file holds for each part of a cell's origin and proof
+_HELD = {"study": str, "version": int, "setting": dict, "seed": int, "data": str, "seconds": float, "device": str}
+_HELD |= {"revision": str, "versions": dict, "digest": str, "rows": int, "checksum": str}
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,11 @@ def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = (
     words = [n for n in own if n not in lists and rows[n].map(lambda value: isinstance(value, str)).any()]
     about = {"lists": lists, "words": words, "nonfinite": sorted(nonfinite)}
     text = rows[own].assign(**{n: rows[n].map(_text) for n in lists}).to_csv(index=False, float_format="%.9g")
+    seen = _columns(*_split(text))
+    if unlike := sorted({*seen["lists"]} ^ {*lists} | {*seen["words"]} ^ {*words}):
+        raise InputError(
+            f"{path.name} is not written: the words in {', '.join(unlike)} would be read as numbers or lists"
+        )
     _write_pair(path, text, about, origins)
 
 
@@ -133,8 +142,10 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
             raise InputError(f"{path.name} is refused, cell {key}: {reason}; {_remedy(path)}")
     if held["csv"] != _sha(text):
         raise InputError(f"{path.name} is refused: its rows were moved since they were written; {_remedy(path)}")
-    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in held["cells"].items()}
-    origins = {key: origin for key, origin in origins.items() if origin.version == version}
+    about = {name: sorted(held[name]) for name in ("lists", "words")}
+    if about != _columns(head, found) or not set(held["nonfinite"]) <= set(head):
+        raise InputError(f"{path.name} is refused: its columns hold other things than was written; {_remedy(path)}")
+    origins = _origins(held, version)
     # a cell that a sweep of this process has returned stands for that
     remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
     # an empty field is what a row lacks; a word such as "None" is a word
@@ -144,6 +155,19 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
     return pd.concat([pd.DataFrame(told).drop(columns=table.columns, errors="ignore"), table], axis=1)
+
+
+def cells_of(path: Path, *, version: int) -> list[Cell]:
+    """The cells of a table that ``write_csv`` wrote, whose origin is known from then on; its rows are not looked at."""
+    found = _origins(_read_pair(path)[1], version)
+    remember({key: origin for key, origin in found.items() if key not in _ORIGINS})
+    return [origin.cell() for origin in found.values()]
+
+
+def _origins(held: Mapping[str, Any], version: int) -> dict[str, Origin]:
+    """The origins of a file's cells of one version of their study."""
+    found = {key: {n: v for n, v in cell.items() if n not in PROOF} for key, cell in held["cells"].items()}
+    return {key: Origin(**one) for key, one in found.items() if one["version"] == version}
 
 
 def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
@@ -168,8 +192,8 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
             raise InputError(f"{other.name} lies in {path.parent} without its {file.name}; {_remedy(path)}")
     try:
         held = json.loads(gzip.decompress(beside.read_bytes()))
-        whole = {field.name for field in dataclasses.fields(Origin)} | PROOF
-        if not all(cell.keys() == whole for cell in held["cells"].values()) or not held.keys() >= ABOUT:
+        columns = [name for names in ABOUT for name in held[names]]
+        if not all(map(_is_cell, held["cells"].values())) or {*map(type, [held["csv"], *columns])} != {str}:
             raise ValueError
     except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError):
         raise InputError(f"{beside.name} is damaged, or was not written by this book; {_remedy(path)}") from None
@@ -177,6 +201,27 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
         return path.read_bytes().decode(), held
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{path.name} cannot be read; {_remedy(path)}") from None
+
+
+def _is_cell(cell: Mapping[str, Any]) -> bool:
+    """Whether a cell of the file holds all parts, each of its kind, and took some time."""
+    kinds = {name: type(value) for name, value in cell.items()}
+    return kinds == _HELD and 0 < cell["seconds"] < math.inf and {*map(type, cell["versions"].values())} <= {str}
+
+
+def _columns(head: list[str], rows: Mapping[str, list[list[str]]]) -> dict[str, list[str]]:
+    """The columns of a text that hold ``lists``, and those that hold ``words``, with the cells' keys."""
+    fields = {name: {row[i] for own in rows.values() for row in own} - {""} for i, name in enumerate(head)}
+    lists = {name for name, values in fields.items() if values and all(value[0] == "[" for value in values)}
+    words = {n for n, values in fields.items() if n == CELL or (n not in lists and not all(map(_is_number, values)))}
+    return {"lists": sorted(lists), "words": sorted(words)}
+
+
+def _is_number(field: str) -> bool:
+    """Whether a field of a text is a number or a truth value, as they are written."""
+    with contextlib.suppress(ValueError):
+        return isinstance(float(field), float)
+    return field in ("True", "False")
 
 
 def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: list[list[str]]) -> str:

@@ -21,17 +21,7 @@ from companion.estimates import Drift, Estimate
 from companion.experiments import parameters, stored
 from companion.experiments.store import stamp, write_atomically
 from companion.experiments.sweep import Study, sweep
-from companion.experiments.table import (
-    CELL,
-    STAMP,
-    Provenance,
-    alike,
-    names_cell,
-    origin,
-    provenance,
-    remember,
-    rows_by_cell,
-)
+from companion.experiments.table import CELL, STAMP, Provenance, alike, names_cell, origin, provenance, remember
 from companion.report import ledger, plots, screen, views
 from regimes.validate import InputError
 
@@ -90,8 +80,8 @@ class Chapter:
         identity, own = study.grid.identity, study.grid.settings(self.parameters, design)
         asked = own + registry.stored_settings(self.number, study, design, own)
         wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
-        cells = rows_by_cell(table.drop_duplicates(CELL))
-        keys = {cell.key() for cell in cells if (identity(cell.setting), cell.seed) in wanted}
+        cells = {key: origin(key) for key in table[CELL].unique()}
+        keys = {key for key, cell in cells.items() if (identity(cell.setting), cell.seed) in wanted}
         return table[table[CELL].isin(keys)].reset_index(drop=True)
 
     def _with_stored(self, study: Study) -> pd.DataFrame:
@@ -103,7 +93,7 @@ class Chapter:
             joined = alike(held, rows)
         else:
             left = registry.remaining_settings(self.number, study, grid)
-            made = {cell: origin(cell) for cell in rows_by_cell(held)}
+            made = {cell: origin(cell) for cell in stored.known(held)}
             self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
             table, joined = (sweep(study, left) if left else held.iloc[:0]), held
             found = stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made)

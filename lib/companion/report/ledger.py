@@ -22,6 +22,8 @@ from regimes.validate import InputError
 
 IN_PART = "in part"  # of a statement: its claims have several verdicts
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
+ENDS = ("value", "low", "high")  # of a record: what was measured
+ROUND_OFF = 1e-9  # by which a zero may differ
 MANY = 100.0  # times as many seeds: beyond, another way must be found
 AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
@@ -309,6 +311,23 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
         total = f", in {claims_of} claims" * (claims_of > len(own))
         parts.append(f"{words} ({len(own)}{total}): {', '.join(counts)}.")
     return " ".join(parts)
+
+
+def apart(found: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3) -> list[str]:
+    """Which of ``value``, ``low`` and ``high`` of a record are not those of a reference, with both numbers.
+
+    They may differ by a ``share`` of the *reference's* interval and by ``same``, a part of its value. Where that
+    interval has no end, its value stands for it; what has no end there has none here.
+    """
+    value, low, high = (reference[name] for name in ENDS)
+    if value is None or found["value"] is None:
+        return [] if value is found["value"] else [f"value {found['value']} for {value}"]
+    width = high - low if math.isfinite(high - low) else abs(value)
+    most = share * width + same * abs(value) + ROUND_OFF
+    pairs = [(name, found[name], reference[name]) for name in ENDS]
+    return [
+        f"{n} {one:.6g} for {other:.6g}" for n, one, other in pairs if one != other and not abs(one - other) <= most
+    ]
 
 
 def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:

@@ -33,6 +33,7 @@ from companion.site import start
 from regimes import validate
 from regimes.validate import InputError
 
+APART = 0.1  # of a stored interval: how far another processor may move a value
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
     "01": "fig-a-learners",
@@ -315,6 +316,17 @@ def finer_table(shown: int = 2) -> str:
     return views.markdown("finer", found=found, shown=shown)
 
 
+def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
+    """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
+    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
+    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in names}
+    claims = {name: [] for name in names}
+    for record in records:
+        for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
+            claims[study].append(record["id"])
+    return views.markdown("unchecked", reasons=reasons, claims=claims)
+
+
 def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     found = []
@@ -446,8 +458,10 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     return [record for record in records if record["cells"] and set(record["cells"]) <= there]
 
 
-def compare_verdicts(folder: Path) -> int:
-    """Prints each verdict of a built ledger that is not the stored one's; 1 where there is any."""
+def compare(folder: Path) -> int:
+    """Prints each verdict of a built ledger that is not the stored one's, and each value and end of an interval that is
+    more than ``APART`` of the stored interval from it; 1 where there is any.
+    """
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
     here, there = ({one["id"]: one for one in ledger.read(at / "ledger.json")} for at in (folder, paths.results()))
@@ -455,7 +469,10 @@ def compare_verdicts(folder: Path) -> int:
     found = [
         f"{name}: {own} here, {other} in the stored ledger" for name, (own, other) in pairs.items() if own != other
     ]
-    print("\n".join(found) or f"all {len(there)} claims have the verdicts of results/ledger.json")
+    for name in here.keys() & there.keys():
+        if moved := ledger.apart(here[name], there[name], APART):
+            found.append(f"{name}: {', '.join(moved)} in the stored ledger")
+    print("\n".join(sorted(found)) or f"all {len(there)} claims have the verdicts and values of results/ledger.json")
     return int(bool(found))
 
 
@@ -494,12 +511,12 @@ def main(argv: list[str] | None = None) -> int:
         "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
     )
     parser.add_argument(
-        "--compare", action="store_true", help="only say whose verdicts are not those of results/ledger.json"
+        "--compare", action="store_true", help="only say whose verdicts or values are not those of results/ledger.json"
     )
     args = parser.parse_args(argv)
     with one_line_errors():
         if args.compare:
-            return compare_verdicts(paths.build_folder(args.profile))
+            return compare(paths.build_folder(args.profile))
         if args.name is not None and not (args.keep and args.profile == "paper"):
             raise InputError(f"name must go with paper --keep, got {args.name!r}")
         folder = paths.build_folder(args.profile) if args.name is None else paths.run_folder(args.name)
@@ -521,6 +538,7 @@ def main(argv: list[str] | None = None) -> int:
             "holds": start.holds(records, titles(), args.profile),
             "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
+            "unchecked": unchecked_table(records),
             "studies": studies_page(),
         }
         for name, text in made.items():

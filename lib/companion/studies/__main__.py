@@ -93,7 +93,10 @@ def keep(args: argparse.Namespace) -> None:
 
 
 def verify_sample(args: argparse.Namespace) -> int:
-    """Computes a random sample of the results in results/ again; exit code 1 if some are not what is stored."""
+    """Computes a random sample of the results in results/ again; exit code 1 if some are not what is stored.
+
+    The last lines count the tables that are not as stored, and those of which the sample cannot tell.
+    """
     part = _amount(args.sample, *_PART)
     if part > 1:
         raise InputError(f"{_PART[1]}, got {args.sample!r}")
@@ -102,18 +105,21 @@ def verify_sample(args: argparse.Namespace) -> int:
     if args.name is not None:
         validate.one_of(tables, study=args.name)
     print(f"--sample {args.sample} --seed {seed}")
-    failed = False
+    different, undecided = [], []
     for name in [args.name] if args.name else tables:
         item = registry.find(name)[1]
         try:
-            found = verify(item, tables[name], share(part, seed, name), here=is_here, jobs=args.jobs)
+            found = verify(item, tables[name], share(part, seed, item), here=is_here, jobs=args.jobs)
         except InputError as error:
             print(f"{name}: {error}", flush=True)
-            failed = True
+            different.append(name)
         else:
             print("\n  ".join([str(found), *found.said[:MOST]]), flush=True)
-            failed |= bool(found.said)
-    return int(failed)
+            different += [name] * bool(found.said)
+            undecided += [name] * bool(found.undecided)
+    for names, word in ((different, "not as stored"), (undecided, "not decided")):
+        print(f"{len(names)} {word}{': ' * bool(names)}{', '.join(names)}")
+    return int(bool(different))
 
 
 def tell_plan(args: argparse.Namespace) -> None:
@@ -151,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("designs", nargs="*", help="of the study, such as main (default: all)")
     one.add_argument("--jobs", **jobs)
     one = command("verify", verify_sample, **maybe)
-    one.add_argument("--sample", default="5%", help="of the cells of each study (default: 5%%)")
+    one.add_argument("--sample", default="5%", help="of the cells of each study, or as many as tell (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")
     one.add_argument("--jobs", **jobs)
     return parser

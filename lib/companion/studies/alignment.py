@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import Rows, Setting, study
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import first_there, identity
 from companion.studies._tasks import draw_task, networks_of, of_task
 from companion.theory.alignment import celeba
@@ -315,8 +315,10 @@ def _stripe_fits(setting: Setting) -> Setting:
     return of_task(setting)
 
 
+# a flow in float32: after t* another processor takes other steps, and as many rows more or less
 @study(
     version=1, complete=_stripe_fits, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here",
+    columns=dict.fromkeys("moment t satisfied uc c size size_gradient error ended".split(), STATISTICAL),
     axes={
         "shape": "one of stripe", "d": "count from 2 to 1000", "interfaces": "increasing numbers from -8 to 8",
         "p": LEAST, "h": "count from 2 to 1e5", "tolerance": "share", "test": LEAST,
