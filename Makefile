@@ -21,6 +21,8 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 export REGIMES_CACHE := $(CURDIR)/build/compiled
 # dozens of processes import the library: where it may not be stored compiled, each compiles it again
 unexport PYTHONDONTWRITEBYTECODE
+# the environment is the book's: packages, settings and kernels of the reader's other work stay out of it
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP JUPYTER_PATH MPLBACKEND MATPLOTLIBRC
 
 READY := $(VENV)/.ready
 CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.py)))
