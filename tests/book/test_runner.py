@@ -147,7 +147,7 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd, monkeypat
     assert record["verdict"] == "reproduced" and record["value"] == 3 and record["profile"] == "laptop"
     (page,) = sources.stage("laptop")
     cells = nbformat.read(page, as_version=4).cells
-    folded = {"hide-input", "remove-input"}
+    folded = {"hide-input", "remove-input", "remove-cell"}  # the last: its code is in the next fold
     assert all(folded & set(c.metadata.tags) for c in cells if c.cell_type == "code")
     assert any("make help-99" in c.source for c in cells if c.cell_type == "markdown")
     figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
@@ -179,9 +179,9 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     html = ran_book / "runs" / "mine" / "html"
     names = "99_mini.html", "99_the_rest.html", "index.html"
     page, rest, first = ((html / name).read_text(encoding="utf-8") for name in names)
-    assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page and "Fig. 1" in rest
+    assert "<figcaption>" in page and "It rises." in page and "code of Fig. 1<" in page and "Fig. 1" in rest
     assert (
-        'title="There are three. 5">5</abbr>' in rest
+        'data-definition="measured 5 · accepted 3 … 3 · not reproduced" role="button" tabindex="0">5</span>' in rest
         and "fig-gone" in rest
         and "there (in the book)" in rest
         and "{ref}" not in rest
