@@ -1,6 +1,7 @@
 """What ``make`` knows a page to depend on: every file that a chapter's run reads."""
 
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -53,6 +54,14 @@ def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
     assert asked and not re.search(r"read_csv|\bopen\(", text)
     own = {item.function.__name__ for item in studies.of(number).values()}
     assert asked <= own
+
+
+def test_the_readers_settings_of_python_stay_outside():
+    names = "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "JUPYTER_PATH", "MPLBACKEND", "MATPLOTLIBRC"
+    make = ["make", "--eval", "seen: ; @env", "seen"]
+    env = os.environ | dict.fromkeys(names, "/reader") | {"REGIMES_STORE": "/kept"}
+    seen = subprocess.run(make, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    assert "/reader" not in seen and "REGIMES_STORE=/kept" in seen
 
 
 def test_a_ledger_is_not_kept_from_uncommitted_changes(tmp_path):

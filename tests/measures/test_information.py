@@ -122,6 +122,10 @@ EXACT = {
         for width in (3.0, 1.0, 0.5)
     },
     "gaussians in steps of 0.01": (lambda rng: rounded(rng, 4000, 0.01), two_gaussians(1.0, 0.3)),
+    "fine steps that tell nothing": (
+        lambda rng: (np.floor(rng.standard_normal(1000) / 0.02) * 0.02, labels(rng, 1000, 0.3)),
+        0.0,
+    ),
     "rectified gaussians": (
         lambda rng: ((pair := shifted(rng, 2000, 1.0, 0.3))[0].clip(0), pair[1]),
         rectified_gaussians(1.0, 0.3),

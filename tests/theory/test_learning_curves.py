@@ -241,3 +241,47 @@ def test_two_sizes_show_no_drift_nor_do_smaller_ones():
     assert learning_curves.drift(learning_curves.beta, table, late=[falling([0.3], (10, 20))]) == learning_curves.beta(
         table
     )
+
+
+def power_law(exponent, factor=1.0, sizes=(400, 100, 200, 800), seeds=4):
+    """Errors ``factor p^(-β)``, times a constant for each seed."""
+    rows = [(seed, p, factor * (1 + 0.1 * seed) * p**-exponent) for p in sizes for seed in range(seeds)]
+    return pd.DataFrame(rows, columns=["seed", "p", "error"])
+
+
+def test_curves_are_compared_seed_by_seed():
+    lazy_curve, feature_curve = power_law(0.3, 2.0), power_law(0.8)
+    sizes, errors = learning_curves.by_size(feature_curve)
+    assert sizes.tolist() == [100, 200, 400, 800] and errors.shape == (4, 4)
+    assert errors[1] == pytest.approx(1.1 * sizes**-0.8)
+    assert learning_curves.beta(feature_curve).value == pytest.approx(0.8)
+    assert learning_curves.beta_difference(feature_curve, lazy_curve).value == pytest.approx(0.5)
+    ratio = learning_curves.error_ratio(lazy_curve, feature_curve)
+    between = np.exp(np.mean(np.log(2 * sizes**0.5)))  # a geometric mean over sizes
+    assert ratio.value == pytest.approx(between)
+    assert ratio.low == pytest.approx(ratio.high), "each seed's own constant drops out"
+
+
+def test_curves_that_cannot_be_compared_are_refused():
+    curve = power_law(0.3)
+    with pytest.raises(InputError, match="error must be measured at every size of every realisation"):
+        learning_curves.by_size(curve[1:])
+    for other in (power_law(0.3, sizes=(100, 200, 400)), power_law(0.3, seeds=3), power_law(0.3, sizes=(1, 2, 3, 4))):
+        for compare in (learning_curves.beta_difference, learning_curves.error_ratio):
+            with pytest.raises(InputError, match="the same sizes and realisations"):
+                compare(curve, other)
+    zero = curve.assign(error=curve.error * (curve.p != 100))
+    for pair in ((zero, curve), (curve, zero)):
+        with pytest.raises(InputError, match="errors above 0"):
+            learning_curves.error_ratio(*pair)
+
+
+@pytest.mark.parametrize(("d", "d_parallel", "gain"), [(2, 1, 2 / 4), (5, 1, 8 / 13), (5, 2, 3 / 13), (5, 4, 1 / 13)])
+def test_the_gain_from_compressing_the_uninformative_directions(d, d_parallel, gain):
+    assert learning_curves.compression_gain(d, d_parallel) == pytest.approx(gain)
+
+
+@pytest.mark.parametrize(("d", "d_parallel"), [(5, 5), (5, 6), (5, 0), (1, 1)])
+def test_there_is_a_direction_to_compress(d, d_parallel):
+    with pytest.raises(InputError, match=r"(d_parallel|d) must"):
+        learning_curves.compression_gain(d, d_parallel)

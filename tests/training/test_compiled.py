@@ -74,6 +74,22 @@ def test_each_step_is_the_reference(case, large_band, monkeypatch):
     assert share(batch) > 0.7
 
 
+def test_a_large_band_meets_the_equations_without_its_gram_matrix(monkeypatch):
+    """Above 200 points: the margins of the reference, to the violation that a step may have."""
+    system, sizes, count = implicit._system, [0], 0
+    monkeypatch.setattr(implicit, "_system", lambda *a: sizes.append(a[2].index.shape[-1]) or system(*a))
+    batch = batch_of(tasks.stripe(800, 3, seed=1), 30, 1e-3, 2e-2)
+    for _ in range(70):
+        sizes[:] = [0]
+        (ours, moved), (batch, expected) = compiled.attempt(batch), reference(batch, monkeypatch)
+        if max(sizes) > 200 and bool(moved) and bool(expected):
+            count += 1
+            torch.testing.assert_close(
+                ours.exact().now.m, batch.now.m, atol=2 * constants.KKT * batch.problem.tolerance, rtol=0
+            )
+    assert count > 5
+
+
 def inputs_norm(batch):
     return batch.problem.xt.norm(dim=-1)
 

@@ -1,14 +1,14 @@
 r"""Mutual information of a variable and a label in bits: estimates, and exact values to compare them with.
 
 :func:`mutual_information` is for any labels, and for continuous variables, discrete ones and mixtures. For each point
-it takes the smallest ball that holds ``k`` others of the point's label. Of the ``n_y`` points with this label ``k̃`` lie
-in that ball, of all ``n`` points ``m``:
+it takes the smallest ball that holds ``k`` others of the point's label. Of the ``n_y`` points with this label ``k̃``
+others lie in that ball, of all ``n`` points ``m`` others:
 
 .. math:: \hat I(x; y) = \psi(n) + \langle \psi(\tilde k) - \psi(n_y) - \psi(m) \rangle
 
-with the digamma function :math:`\psi` and the mean over points. The point itself counts where several points are at
-the same distance, else not, and :math:`\tilde k = k`. A value that so many points share that more than ``k`` of the
-label are expected among them is a ball of its own.
+with the digamma function :math:`\psi` and the mean over points; :math:`\tilde k > k` only where several points are at
+the same distance. A value that so many points share that more than ``k`` of the label are expected among them is a ball
+of its own, in which the point itself counts, too.
 
 :func:`paper_a_information` is what chapter 4 tests:
 
@@ -79,13 +79,12 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
 
 
 def _in_balls(points: np.ndarray, chosen: np.ndarray, alone: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many of the chosen points, and of all, lie around each that is ``alone`` among them, up to its ``k``-th."""
+    """How many others, chosen ones and of all, lie around each chosen point that is ``alone``, up to its ``k``-th."""
     own = points[chosen]
     centres, everyone, alike = own[alone], cKDTree(points), cKDTree(own)
     radius = alike.query(centres, [k + 1], p=np.inf)[0][:, 0]  # the nearest of all is the point itself
     same, within = (tree.query_ball_point(centres, radius, np.inf, return_length=True) for tree in (alike, everyone))
-    untied = (same == k + 1) & (radius > 0)
-    return same - untied, within - untied
+    return same - 1, within - 1
 
 
 def label_entropy(labels: np.ndarray) -> float:

@@ -41,7 +41,7 @@ from regimes.training.gradient_flow import pairs
 from regimes.training.gradient_flow.batch import GATES, Batch, start
 from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import walk
-from regimes.training.state import Ended, Ending, fitted
+from regimes.training.state import Ended, Ending
 from regimes.validate import InputError
 
 TOLERANCE = 1e-2
@@ -227,19 +227,18 @@ def _one_turn(
 
 def _end(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> None:
     """Ends the realisations that are fitted or no longer move; the device is read once."""
-    m, pushed = state.margins_to(1), state.batch.now.push.flatten(1).any(-1)
-    columns = state.t, m.amax(-1), (m < 1).sum(-1), fitted(state) >= 0, torch.isfinite(m).all(-1), pushed
-    found = torch.stack([column.double() for column in columns], -1).tolist()
-    for e, (row, (t, largest, count, fits, finite, moves)) in enumerate(zip(state.rows, found)):
+    p = state.y.shape[-1]
+    found = torch.cat([state.t.unsqueeze(-1), state.batch.described()], -1).tolist()
+    for e, (row, (t, largest, count, finite, moves)) in enumerate(zip(state.rows, found)):
         still, why = _stationary(state, marks, e, t, largest), None
-        if fits:
+        if count == p:
             why = Ending(Ended.FITTED)
         elif not finite:
             why = Ending(Ended.OVERFLOW, ": the weights left the range of the precision")
         elif not moves:
-            why = Ending(Ended.NO_GRADIENT, f": no neuron is active on the {count:.0f} points below the margin")
+            why = Ending(Ended.NO_GRADIENT, f": no neuron is active on the {p - count:.0f} points below the margin")
         elif still:
-            why = Ending(Ended.STATIONARY, f" with {count:.0f} points below the margin")
+            why = Ending(Ended.STATIONARY, f" with {p - count:.0f} points below the margin")
         if why is not None:
             state.ended.setdefault(row, why)
 
@@ -249,9 +248,11 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]], e: int
 
     This applies once margins are of order one; before, at small ``alpha``, they hardly move for a long time.
     """
-    m = state.margins_to(1)[e]
-    since, then = marks.setdefault(state.rows[e], (t, m))
-    if largest < 0.5 or t <= STILL * since:
+    since, then = marks.get(state.rows[e], (t, None))
+    if then is not None and (largest < 0.5 or t <= STILL * since):
         return False
+    m = state.margins_to(1)[e]
     marks[state.rows[e]] = (t, m)
+    if then is None:
+        return False
     return bool(((m - then)[~(m >= 1)].abs() < 0.1 * state.batch.problem.tolerance).all())

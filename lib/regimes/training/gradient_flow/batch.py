@@ -192,7 +192,7 @@ class Batch:
     """The state of a batch of realisations: problem, point reached, last step, time and next step ``(e,)``.
 
     Times are float64, in the unit of :mod:`regimes.training.gradient_flow`. ``screen`` says which margins of ``now``
-    are of an earlier step; none of them are if it is ``None``.
+    are of an earlier step; none of them are if it is ``None``. ``signs`` is :meth:`described` where the step told it.
     """
 
     problem: FlowProblem
@@ -201,6 +201,7 @@ class Batch:
     t: Tensor
     dt: Tensor
     screen: Screen | None = None
+    signs: Tensor | None = None
 
     def exact(self) -> "Batch":
         """The same batch with all margins those of its weights."""
@@ -210,6 +211,17 @@ class Batch:
         if bool(self.screen.stale.any()):
             m = self.problem.own_margins(self.now.u, self.now.beta)
         return replace(self, now=replace(self.now, m=m), screen=None)
+
+    def described(self) -> Tensor:
+        """The largest margin, the number of satisfied points, whether all margins are finite, and any ``G`` is not 0.
+
+        Shape ``(e, 4)``, float64.
+        """
+        if self.signs is not None:
+            return self.signs
+        m = self.now.m
+        columns = m.amax(-1), (m >= 1).sum(-1), torch.isfinite(m).all(-1), self.now.push.flatten(1).any(-1)
+        return torch.stack([column.double() for column in columns], -1)
 
     def part(self, rows: Tensor) -> "Batch":
         """The realisations ``rows`` (an index tensor), as a batch of their own."""

@@ -29,8 +29,8 @@
 
 typedef struct { /* a point of the path: (h, k), (h), (p), (p), (h, k) three times, (p) */
     double *u, *beta, *m, *q, *push, *before, *mean, *until;
-    double past_dt, dt, drift;
-    int stale, satisfied; /* margins of an earlier step; margins of at least 1 */
+    double past_dt, dt, drift, largest; /* the largest margin */
+    int stale, satisfied, finite, pushed; /* margins of an earlier step, of at least 1; whether all are finite, any G is not 0 */
 } Point;
 
 enum { REFUSED, MOVED, ELSEWHERE };
@@ -153,29 +153,42 @@ static int choose_band(const Problem *a, const End *end, Room *room, int *kept) 
     return crossing;
 }
 
+/* q -> the minimiser, with A in memory: b = `right` + A q, of the q given */
+static int dense(const Kernel *A, double *right, double *q) {
+    const Problem *a = A->a;
+    const int n = A->set->n;
+    double *matrix = n > a->largest ? NULL : malloc(sizeof(double) * ((size_t)n * n + 1));
+    int fine = matrix && gram(A, matrix);
+    for (int j = 0; fine && j < n; j++)
+        for (int i = 0; q[j] != 0 && i < n; i++) right[i] += matrix[(size_t)j * n + i] * q[j];
+    fine = fine && box_qp(n, matrix, right, q, a->exact * a->kkt * a->tolerance, a->dposv);
+    free(matrix);
+    return fine ? SOLVED : FAILED;
+}
+
 /* new multipliers of the band */
 static int multipliers(const Problem *a, const Point *now, const End *end, const Room *room, int kept, double *new) {
     const Set *band = &room->band;
-    const int n = band->n, products = n > FREE;
+    const int n = band->n;
     double *vectors = malloc(sizeof(double) * 6 * ((size_t)n + 1));
-    double *signs = vectors, *width = vectors + n, *old = vectors + 2 * n, *right = vectors + 3 * n, *part = vectors + 4 * n, *known = vectors + 5 * n;
+    double *signs = vectors, *width = vectors + n, *right = vectors + 2 * n, *part = vectors + 3 * n, *known = vectors + 4 * n, *trial = vectors + 5 * n;
     if (!vectors) return FAILED;
     Kernel A = {a, band, end->open, end->u, end->beta, 2 * a->alpha * now->dt / ((double)a->h * a->h * a->p), signs, width, room->c, room->f, room->G, room->slope, room->rows};
     for (int i = 0; i < n; i++) {
         const int at = band->index[i];
-        signs[i] = a->y[at], width[i] = end->high[at] - end->low[at], old[i] = end->q[at] - end->low[at];
-        part[i] = old[i] / fmax(width[i], 1e-12);
+        signs[i] = a->y[at], width[i] = end->high[at] - end->low[at];
+        part[i] = (end->q[at] - end->low[at]) / fmax(width[i], 1e-12);
     }
-    apply(&A, part, known);
-    for (int i = 0; i < n; i++) right[i] = width[i] * (a->corner - end->m[band->index[i]]) + known[i];
-    int code = SOLVED;
-    if (products) code = free_box_qp(&A, right, part, kept, FREE_EXACT * a->kkt * a->tolerance);
-    if (code == SHORTER && !(now->dt > SHORTER_DT * now->past_dt)) code = FAILED;
-    if (!products || code == FAILED) {
-        double *matrix = n > a->largest ? NULL : malloc(sizeof(double) * ((size_t)n * n + 1));
-        code = matrix && gram(&A, matrix) && box_qp(n, matrix, right, part, a->exact * a->kkt * a->tolerance, a->dposv) ? SOLVED : FAILED;
-        free(matrix);
+    for (int i = 0; i < n; i++) right[i] = width[i] * (a->corner - end->m[band->index[i]]);
+    int code = FAILED;
+    if (n > FREE) {
+        apply(&A, part, known);
+        for (int i = 0; i < n; i++) known[i] += right[i], trial[i] = part[i];
+        code = free_box_qp(&A, known, trial, kept, FREE_EXACT * a->kkt * a->tolerance);
+        if (code == SOLVED) memcpy(part, trial, sizeof(double) * n);
+        if (code == SHORTER && !(now->dt > SHORTER_DT * now->past_dt)) code = FAILED;
     }
+    if (code == FAILED) code = dense(&A, right, part);
     for (int i = 0; i < n; i++) {
         const int at = band->index[i];
         new[i] = part[i] == 1 ? end->high[at] : end->low[at] + width[i] * part[i];
@@ -360,6 +373,7 @@ static double land(const Problem *a, Room *room, Point *after) {
         }
         longest = fmax(longest, square);
     }
+    after->pushed = longest != 0;
     return a->reach / fmax(sqrt(longest), 1e-300);
 }
 
@@ -403,6 +417,16 @@ static int satisfied_of(const Problem *a, const double *m) {
     return count;
 }
 
+static void describe(const Problem *a, Point *at) {
+    at->satisfied = satisfied_of(a, at->m);
+    at->largest = -INFINITY;
+    at->finite = 1;
+    for (int i = 0; i < a->p; i++) {
+        at->largest = fmax(at->largest, at->m[i]);
+        at->finite &= isfinite(at->m[i]) != 0;
+    }
+}
+
 /* One attempted step: `after` is filled where it moved, and after->dt in any case. */
 static int advance(const Problem *a, const Point *now, Point *after) {
     Room room;
@@ -421,7 +445,7 @@ static int advance(const Problem *a, const Point *now, Point *after) {
     after->dt = now->dt * (code == MOVED ? factor : fmin(factor, a->refused));
     if (code == MOVED) {
         after->past_dt = now->dt;
-        after->satisfied = satisfied_of(a, after->m);
+        describe(a, after);
         screen(a, now, after, &end, &room);
         after->dt = fmin(after->dt, land(a, &room, after));
     }

@@ -16,8 +16,9 @@ cannot matter. It differs in three decisions, and the ends agree to the toleranc
 """
 
 import ctypes
-from collections.abc import Iterable
+import operator
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -35,6 +36,8 @@ REFUSED, MOVED, ELSEWHERE = range(3)
 STEPS = 16  # attempted in a row
 HELD = 2**26  # bytes of their arrays
 NUMBERS = ("past_dt", "dt", "drift", "stale")
+SIGNS = ("largest", "satisfied", "finite", "pushed")
+_values = operator.attrgetter(*NUMBERS, *SIGNS)
 ARRAYS = ("u", "beta", "m", "q", "push", "before", "mean", "until")
 
 
@@ -52,8 +55,8 @@ class _Problem(ctypes.Structure):
 class _Point(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ARRAYS),
-        *((name, ctypes.c_double) for name in ("past_dt", "dt", "drift")),
-        *((name, ctypes.c_int) for name in ("stale", "satisfied")),
+        *((name, ctypes.c_double) for name in ("past_dt", "dt", "drift", "largest")),
+        *((name, ctypes.c_int) for name in ("stale", "satisfied", "finite", "pushed")),
     ]
 
 
@@ -124,12 +127,17 @@ def _walk(batch: Batch, most: int) -> list[tuple[Batch, Tensor]] | None:
     assert found is not None
     now, past = batch.now, batch.past
     here = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
-    there = [[torch.empty_like(tensor) for tensor in here] for _ in range(most)]
+    sizes = [tensor.numel() for tensor in here]
+    there = [torch.empty(sum(sizes), dtype=torch.float64) for _ in range(most)]
+    starts = list(accumulate(sizes, initial=0))
     numbers = list(zip(past.dt.tolist(), batch.dt.tolist(), screen.drift.tolist()))
     lengths, counts, records = [], [], []
     for e, (problem, _) in enumerate(_described(batch.problem, now.u.shape[1])):
-        start, length = _Point(*_places(here, e), *numbers[e]), ctypes.c_double()
-        ends = (_Point * most)(*(_Point(*_places(arrays, e)) for arrays in there))
+        own = [8 * e * size // len(numbers) for size in sizes]
+        start = _Point(*(tensor.data_ptr() + at for tensor, at in zip(here, own)), *numbers[e])
+        places = [8 * first + at for first, at in zip(starts, own)]
+        ends = (_Point * most)(*(_Point(*[room.data_ptr() + at for at in places]) for room in there))
+        length = ctypes.c_double()
         counts.append(found.walk(ctypes.byref(problem), ctypes.byref(start), ends, most, ctypes.byref(length)))
         if counts[-1] < 0:
             return None
@@ -137,10 +145,11 @@ def _walk(batch: Batch, most: int) -> list[tuple[Batch, Tensor]] | None:
         records.append(ends)
     moved, after = torch.tensor(counts) > 0, [batch]
     for i in range(max(counts)):
-        after.append(_reached(after[-1], there[i], [ends[i] for ends in records]))
-    last = replace(after[-1], dt=_numbers(lengths))
+        arrays = [part.view(tensor.shape) for part, tensor in zip(there[i].split(sizes), here)]
+        after.append(_reached(after[-1], arrays, [ends[i] for ends in records]))
+    last = replace(after[-1], dt=torch.tensor(lengths, dtype=torch.float64))
     if 0 in counts:
-        waiting = replace(batch, dt=last.dt, screen=screen)
+        waiting = replace(batch, dt=last.dt, screen=screen, signs=batch.described())
         last = choose(moved, last, waiting) if any(counts) else waiting
     return [(reached, moved) for reached in (*after[1:-1], last)]
 
@@ -148,16 +157,8 @@ def _walk(batch: Batch, most: int) -> list[tuple[Batch, Tensor]] | None:
 def _reached(batch: Batch, arrays: list[Tensor], records: list[_Point]) -> Batch:
     """The batch after a step from ``batch``, of what the step has written."""
     u, beta, m, q, push, before, mean, until = arrays
-    past_dt, dt, drift, stale = (_numbers(getattr(one, name) for one in records) for name in NUMBERS)
+    values = torch.tensor([_values(one) for one in records], dtype=torch.float64)
+    past_dt, dt, drift, stale = values[:, : len(NUMBERS)].unbind(-1)
     now, past = Point(u, beta, m, q, push), Past(batch.now.u, batch.now.beta, mean, before, past_dt)
-    return Batch(batch.problem, now, past, batch.t + past_dt, dt, Screen(until, drift, stale))
-
-
-def _places(tensors: list[Tensor], e: int) -> list[int]:
-    """The addresses of realisation ``e`` in tensors ``(e, ...)``."""
-    return [tensor.data_ptr() + e * tensor.stride(0) * tensor.element_size() for tensor in tensors]
-
-
-def _numbers(values: Iterable[float]) -> Tensor:
-    """One number for each realisation ``(e,)``, float64."""
-    return torch.tensor(list(values), dtype=torch.float64)
+    screen, signs = Screen(until, drift, stale), values[:, len(NUMBERS) :]
+    return Batch(batch.problem, now, past, batch.t + past_dt, dt, screen, signs)

@@ -65,4 +65,4 @@ class FlowState(state.State):
         batch, problem, past = self.batch, self.batch.problem, self.batch.past
         u, beta = rotate(past.u, past.beta, past.mean * (share * past.dt).to(past.u.dtype)[:, None, None])
         now = replace(batch.now, u=u, beta=beta, m=problem.own_margins(u, beta))
-        return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt, screen=None))
+        return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt, screen=None, signs=None))

@@ -46,7 +46,7 @@ def walk(batch: Batch) -> list[tuple[Batch, Tensor]]:
 
 def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
     if batch.screen is not None:
-        batch = batch.exact()
+        batch = replace(batch.exact(), signs=None)
         gates = batch.now.m.numel() * batch.now.u.shape[1]
         validate.memory(8 * GATES * gates, "the gates of a step")
     far, mean, error = _predict(batch)
