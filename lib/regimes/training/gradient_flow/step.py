@@ -18,6 +18,7 @@ from regimes.training.gradient_flow.constants import (
     EARLY,
     EARLY_SHARE,
     GROW,
+    LARGE,
     MARGIN_SHARE,
     REACH,
     REFUSED,
@@ -47,8 +48,9 @@ def walk(batch: Batch) -> list[tuple[Batch, Tensor]]:
 def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
     if batch.screen is not None:
         batch = replace(batch.exact(), signs=None)
-        gates = batch.now.m.numel() * batch.now.u.shape[1]
-        validate.memory(8 * GATES * gates, "the gates of a step")
+        needed = 8 * GATES * batch.now.m.numel() * batch.now.u.shape[1]
+        if needed > LARGE:
+            validate.memory(needed, "the gates of a step")
     far, mean, error = _predict(batch)
     end = solve(batch, far, mean, error <= 1.0, _allowed(batch))
     error = torch.maximum(error, end.error)
