@@ -346,7 +346,7 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: kernel_pca(nn.Linear(3, 2).double(), X, Y), "the module must give one number a point"),
         (lambda: kernel_pca(LINEAR, X, Y[:22]), "y must hold one label a point"),
         (lambda: kernel_pca(LINEAR, X, Y, params=["nothing"]), "params must be some of"),
-        (lambda: kernel_pca(LINEAR, X[0], Y), r"y must hold one label a point of x .3,., got .24,."),
+        (lambda: kernel_pca(LINEAR, X[0], Y), r"x must be inputs \(p, 3\) or \(1, p, 3\).*got \(3,\)"),
         (lambda: diagnose(normal(1, 24, 24), Y), "gram must be symmetric"),
         (lambda: diagnose(torch.zeros(1, 24, 24).double(), Y), "gram must have a positive trace"),
         (lambda: spectrum.rkhs_norm(torch.zeros(3), torch.ones(3)), "values must be positive"),

@@ -25,9 +25,10 @@ from torch import Tensor
 from regimes import validate
 from regimes.kernels import tiles
 from regimes.kernels.infinite import infinite_ntk
-from regimes.models import WORK, Model
+from regimes.models import WORK, Model, checked
+from regimes.models.differentiated import Differentiated
+from regimes.models.module import ModuleModel
 from regimes.models.tangents import Tangents, chosen
-from regimes.validate import InputError
 
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
 TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core's cache, or fill a GPU
@@ -41,30 +42,35 @@ def ntk(
 
     Args:
         model: ``E`` realisations with one output; ``regimes.module`` makes one of a torch module.
-        x: inputs ``(n, d)``, the same for all realisations, or ``(E, n, d)``; images as vectors.
-        z: other inputs, likewise with ``m`` rows; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
+        x: points ``(n, ...)``, the same for all realisations, or ``(E, n, ...)``: each as a vector, or of the shape
+            that the model has for them (:func:`regimes.models.inputs`).
+        z: other points, likewise ``m``; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
         params: parameters to differentiate with respect to, out of ``model.names``: for one hidden layer ``omega``,
             ``b``, ``beta``, for fully connected networks ``W1``, ``b1``, …, ``WL`` (``WL`` alone gives the last-layer
             kernel). ``None``: all that are trained.
-        memory: bytes of temporaries; one point of one realisation is computed at any cost.
+        memory: bytes of temporaries, for a torch module with what a forward pass keeps for the backward one; one point
+            of one realisation is computed at any cost.
 
     Returns:
-        ``(E, n, m)``, in the inputs' dtype, on their device.
+        ``(E, n, m)``, in the weights' dtype, on their device.
+
+    Raises:
+        InputError: for what is no model, points that do not fit it, and unknown parameters.
 
     Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
     validate.integer(1, memory=memory)
-    validate.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
-    if isinstance(model, torch.nn.Module):
-        raise InputError(f"model must be a model of E realisations: module(...) makes one of a {type(model).__name__}")
-    params = chosen(params, model.names)
-    right, count = x if z is None else z, len(model.parameters()[0])
-    _needs_realisations(count, x=x, z=right)
-    shape = (count, x.shape[-2], right.shape[-2])
-    validate.memory(math.prod(shape) * x.element_size(), f"a kernel of shape {shape}", x.device)
-    out = torch.empty(shape, dtype=x.dtype, device=x.device)
+    x = checked(model, x)
+    z = None if z is None else checked(model, z, "z")
+    params, first = chosen(params, model.names), model.parameters()[0]
+    shape = (len(first), x.shape[1], (x if z is None else z).shape[1])
+    validate.memory(math.prod(shape) * first.element_size(), f"a kernel of shape {shape}", first.device)
+    if isinstance(model, ModuleModel):
+        mine = Differentiated(model.only(params), x, memory)
+        return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
+    out = torch.empty(shape, dtype=first.dtype, device=first.device)
     together, side, kept = _plan(model, out, memory)
-    for start in range(0, count, together):
+    for start in range(0, len(out), together):
         e = slice(start, start + together)
         tangents = functools.partial(_tangents, model[e], params)
         _fill(out[e], tangents, _of(x, e), None if z is None else _of(z, e), side, kept)
@@ -75,16 +81,9 @@ def _tangents(model: Model, params: Collection[str], x: Tensor) -> Tangents:
     return model.tangents(x).only(params)
 
 
-def _needs_realisations(count: int, **points: Tensor) -> None:
-    """Checks that points are shared by all realisations or given for each; the model checks dimension and dtype."""
-    for name, value in points.items():
-        if value.shape[:-2] not in ((), (1,), (count,)):
-            raise InputError(f"{name} must be points (n, d) or ({count}, n, d), got {tuple(value.shape)}")
-
-
 def _of(x: Tensor, e: slice) -> Tensor:
     """The points of the realisations ``e``."""
-    return x[e] if x.ndim == 3 and len(x) > 1 else x
+    return x[e] if len(x) > 1 else x
 
 
 def _plan(model: Model, out: Tensor, memory: int) -> tuple[int, int, int]:
@@ -108,7 +107,7 @@ def _fill(
 ) -> None:
     """Writes the kernel into ``out``; each tile of rows is kept until all columns have passed."""
     mirrored = z is None
-    rows, columns = x.split(side, -2), (x if z is None else z).split(side, -2)
+    rows, columns = x.split(side, 1), (x if z is None else z).split(side, 1)
     held: dict[int, Tangents] = {}
     for first in range(0, len(rows), kept):
         held.clear()  # before the next ones take their memory

@@ -18,7 +18,7 @@ from regimes.data.tasks import needs_both_labels
 from regimes.kernels import ntk
 from regimes.measures import spectrum
 from regimes.measures.information import Estimate, informations, mutual_information, needs_repeated
-from regimes.models import Model
+from regimes.models import Model, checked
 from regimes.models.module import module
 from regimes.validate import InputError
 
@@ -84,15 +84,13 @@ def kernel_pca(
     Source: paper A, Sec. 5.2; information by :func:`regimes.measures.information.mutual_information`.
     """
     x, y = validate.points("x", x), _labels(y)
-    if y.shape[-1] not in x.shape[: 1 if isinstance(model, torch.nn.Module) else 2]:
-        raise InputError(f"y must hold one label a point of x {tuple(x.shape)}, got {tuple(y.shape)}")
-    validate.whole(1, y.shape[-1], count=count)
     if isinstance(model, torch.nn.Module):
-        kernel = ntk(
-            module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), x.flatten(1) if x.ndim > 2 else x
-        )
-    else:
-        kernel = ntk(model, x.flatten(-3) if x.ndim > 3 else x, params=params)
+        model, params = module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), None
+    x = checked(model, x)
+    if y.shape[-1] != x.shape[1]:
+        raise InputError(f"y must hold one label a point, {x.shape[1]}, got {tuple(y.shape)}")
+    validate.whole(1, y.shape[-1], count=count)
+    kernel = ntk(model, x, params=params)
     return diagnose(kernel, y, count=count, centred=centred)
 
 

@@ -16,10 +16,11 @@ from regimes import validate
 from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
-from regimes.models import Model, blocks
+from regimes.models import Model, blocks, checked
 from regimes.models.tangents import chosen
 from regimes.training import kernel_flow
 from regimes.training.state import Ended, Ending
+from regimes.validate import InputError
 
 BLOCK = 2**24  # entries of the infinitely wide kernel of one block of test points
 MEMORY = 2**24  # bytes of the tangents of a block of points, with what making them takes: a few times a cache
@@ -82,20 +83,35 @@ def lazy(
 
     Args:
         model: ``S`` realisations.
-        train: points ``(S, p, d)`` and labels ``(S, p)``; for a fair test, other points than trained the model.
-        test: points ``(S, n, d)`` and labels.
+        train: points ``(S, p, ...)``, or ``(p, ...)`` shared by all, as the model takes them
+            (:func:`regimes.models.inputs`), and labels ``(S, p)`` or ``(p,)``; for a fair test, other points than
+            trained the model.
+        test: points and labels likewise.
         params: names of the parameters that move, ``None`` for all.
         ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points needs it for a unique end.
         memory: as of :func:`tangent_predictor`.
 
+    Raises:
+        InputError: for points that do not fit the model, and labels that are not one a point.
+
     Source: paper A, Eq. 4 at a fixed kernel, and Fig. 9.
     """
-    _needs_tasks(train, test)
-    grams = ntk(model, train.x, params=params)
-    fits = [_fit_seen(gram, y, ridge) for gram, y in zip(grams, train.y, strict=True)]
+    (x, y), (z, labels) = _as_taken(model, "train", train), _as_taken(model, "test", test)
+    grams = ntk(model, x, params=params)
+    fits = [_fit_seen(gram, own, ridge) for gram, own in zip(grams, y, strict=True)]
     c = torch.stack([c for c, _ in fits])
-    f = tangent_predictor(model, train.x, c, test.x, params=params, memory=memory)
-    return Lazy(wrong(f, test.y), tuple(why for _, why in fits), f)
+    f = tangent_predictor(model, x, c, z, params=params, memory=memory)
+    return Lazy(wrong(f, labels), tuple(why for _, why in fits), f)
+
+
+def _as_taken(model: Model, name: str, task: Task) -> tuple[Tensor, Tensor]:
+    """Points ``(1, p, ...)`` or ``(S, p, ...)`` and labels ``(S, p)`` of a task, checked."""
+    x, count = checked(model, task.x, f"{name}.x"), len(model.parameters()[0])
+    validate.arrays(**{f"{name}.y": ("...", task.y)})
+    if task.y.shape not in ((count, x.shape[1]), (x.shape[1],)):
+        wanted = f"({count}, {x.shape[1]}) or ({x.shape[1]},)"
+        raise InputError(f"{name}.y must hold one label a point, {wanted}, got {tuple(task.y.shape)}")
+    return x, task.y.expand(count, -1)
 
 
 def _fit_seen(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, str]:
@@ -117,9 +133,9 @@ def tangent_predictor(
 
     Args:
         model: ``S`` realisations.
-        x: training points ``(S, p, d)``.
+        x: training points ``(S, p, ...)``, or ``(p, ...)`` shared by all, as the model takes them.
         c: dual coefficients ``(S, p)``.
-        z: points ``(S, n, d)``.
+        z: points ``(S, n, ...)`` or ``(n, ...)``.
         params: names of the parameters that move, ``None`` for all.
         memory: bytes of the tangents of a block of points, temporaries included.
 
@@ -128,8 +144,9 @@ def tangent_predictor(
 
     Source: paper A, Eq. 1 and Sec. 2.4.
     """
+    x, z = checked(model, x), checked(model, z, "z")
     count = len(model.parameters()[0])
-    validate.arrays(x=(f"{count} p d", x), c=(f"{count} p", c), z=(f"{count} n d", z))
+    validate.arrays(c=(f"{count} {x.shape[1]}", c))
     names, weights = chosen(params, model.names), dict(zip(model.names, model.parameters()))
     moved = [torch.zeros_like(weights[name]) for name in weights if name in names]
     for rows in blocks(model, x, memory):

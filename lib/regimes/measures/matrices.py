@@ -14,14 +14,14 @@ Source: paper D, Sec. 2 and App. B.
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from regimes import validate
 from regimes.data import tasks
-from regimes.models import Model
+from regimes.models import Model, checked
 from regimes.validate import InputError
 
 
@@ -154,11 +154,13 @@ class Site:
         weights: ``W (E, k, d)``, times the layer's multiplier.
         inputs: ``x (E, n, d)``; each position of a point counts as a point.
         delta: ``δ (E, n, k)``.
+        name: of the layer: as in ``named_modules()`` of a torch module, else that of the weights, such as ``W1``.
     """
 
     weights: Tensor
     inputs: Tensor
     delta: Tensor
+    name: str = ""
 
     @functools.cached_property
     def gradients(self) -> Tensor:
@@ -175,7 +177,8 @@ def sites(model: Model, x: Tensor) -> list[Site]:
     """The layers of a network for which the ansatz is not trivial: linear ones with at least two outputs, in order.
 
     They take one forward and one backward pass. A layer with a single output is left out, because its ``F`` and ``Ḡ``
-    have rank one and always agree; so are convolutions.
+    have rank one and always agree; so are convolutions. Frozen layers and layers whose weights are computed from other
+    parameters are among them: ``name`` says which layer one is.
 
     Args:
         model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`).
@@ -186,6 +189,7 @@ def sites(model: Model, x: Tensor) -> list[Site]:
 
     Source: paper D, Sec. 2.1.
     """
+    x = checked(model, x)
     parts = model.layers(x) if hasattr(model, "layers") else model.tangents(x).parts
     values = dict(zip(model.names, model.parameters(), strict=True))
     found = [_site(part, values) for part in parts if _is_linear(part, values)]
@@ -222,14 +226,20 @@ def measure(now: Site, start: Site) -> dict[str, Tensor]:
 
 
 def _is_linear(part: Any, values: dict[str, Tensor]) -> bool:
-    weights = values.get(part.names[0]) if part.names else None
+    weights = _weights(part, values)
     return hasattr(part, "delta") and weights is not None and weights.ndim == 3 and weights.shape[-2] > 1
+
+
+def _weights(part: Any, values: dict[str, Tensor]) -> Tensor | None:
+    """``W`` of a layer: those that a module's layer used, or the parameters."""
+    return part.weight if hasattr(part, "weight") else values.get(part.names[0])
 
 
 def _site(part: Any, values: dict[str, Tensor]) -> Site:
     inputs, delta = (t.flatten(1, -2) if t.ndim > 3 else t for t in (part.h, part.delta))
-    weights = values[part.names[0]]
-    return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta)
+    weights = cast(Tensor, _weights(part, values))
+    name = getattr(part, "layer", part.names[0])
+    return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta, name)
 
 
 def _gram(rows: Tensor) -> Tensor:

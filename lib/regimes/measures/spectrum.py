@@ -16,7 +16,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
 from regimes import validate
-from regimes.models import Model
+from regimes.models import Model, checked
 from regimes.models.tangents import Tangents
 from regimes.validate import InputError
 
@@ -76,30 +76,33 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
 
     Args:
         model: ``E`` realisations, float64.
-        x: points ``(n, d)`` or ``(E, n, d)``.
+        x: points ``(n, ...)`` shared by all or ``(E, n, ...)``, as the model takes them.
         count: their number, from 1 to ``n - 1``.
 
     Source: paper A, Sec. 5.1.
     """
-    validate.model(model)
-    (x,) = validate.tensors(x=("... n d", x))
-    validate.one_of((torch.float64,), **{"x.dtype": x.dtype})
-    validate.whole(1, x.shape[-2] - 1, count=count)
-    points = x.expand(len(model.parameters()[0]), *x.shape[-2:])
-    found = [_by_products(model[e : e + 1].tangents(one[None]), one, count) for e, one in enumerate(points)]
+    x = checked(model, x)
+    first, n = model.parameters()[0], x.shape[1]
+    validate.one_of((torch.float64,), **{"the model's dtype": first.dtype})
+    validate.whole(1, n - 1, count=count)
+    found = []
+    for e in range(len(first)):
+        tangents = model[e : e + 1].tangents(x[[e if len(x) > 1 else 0]])
+        found.append(_by_products(tangents, first.new_empty(n), count))
     values, vectors = (torch.stack(part) for part in zip(*found))
-    return _scaled(values, vectors, ROUNDED * torch.finfo(x.dtype).eps * values[..., 0] / x.shape[-2])
+    return _scaled(values, vectors, ROUNDED * torch.finfo(first.dtype).eps * values[..., 0] / n)
 
 
-def _by_products(tangents: Tangents, x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    n = len(x)
+def _by_products(tangents: Tangents, like: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and vectors of the kernel, as ``like (n,)`` in precision and device."""
+    n = len(like)
 
     def product(v: np.ndarray) -> np.ndarray:
-        return tangents.jvp(tangents.vjp(torch.from_numpy(v.reshape(1, n)).to(x)))[0].cpu().numpy()
+        return tangents.jvp(tangents.vjp(torch.from_numpy(v.reshape(1, n)).to(like)))[0].cpu().numpy()
 
     start = np.random.default_rng(0).standard_normal(n)
     values, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), count, which="LA", v0=start)
-    largest, own = (torch.from_numpy(np.flip(found, -1).copy()).to(x) for found in (values, vectors))
+    largest, own = (torch.from_numpy(np.flip(found, -1).copy()).to(like) for found in (values, vectors))
     return largest, own
 
 

@@ -29,6 +29,9 @@ class Model(Protocol):
     def tangent_size(self) -> int:
         """The count of numbers in the tangents of one point."""
 
+    def points(self, x: Tensor, name: str = "x") -> Tensor:
+        """Points as the model takes them, ``(1, p, ...)`` shared by all or ``(E, p, ...)``, see :func:`inputs`."""
+
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)``."""
 
@@ -63,13 +66,17 @@ class Realisations:
         return self._map(lambda tensor: tensor.to(dtype=dtype if tensor.is_floating_point() else None, device=device))
 
 
+class Each(tuple):
+    """What is not a tensor, one entry a realisation."""
+
+
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def join(models: Sequence[AnyModel]) -> AnyModel:
     """One ensemble of the realisations of several models of one kind, in their order.
 
-    Tensors are concatenated along the realisations; everything else must agree.
+    Tensors, and what there is for :class:`Each`, are concatenated along the realisations; everything else must agree.
     """
     if not models or len({type(model) for model in models}) > 1:
         raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
@@ -82,6 +89,8 @@ def _joined(name: str, values: list[Any]) -> Any:
     kinds = [_kind(value) for value in values]
     if any(kind != kinds[0] for kind in kinds):
         raise InputError(f"{name} must agree in all models to be joined, got {', '.join(map(str, kinds))}")
+    if isinstance(values[0], Each):
+        return Each(entry for value in values for entry in value)
     if isinstance(values[0], tuple):
         return tuple(_joined(f"{name}[{i}]", list(items)) for i, items in enumerate(zip(*values)))
     return torch.cat(values) if isinstance(values[0], Tensor) else values[0]
@@ -91,6 +100,8 @@ def _kind(value: Any) -> Any:
     """What must agree: everything but a tensor's number of realisations."""
     if isinstance(value, Tensor):
         return ("E", *value.shape[1:]), value.dtype, value.device
+    if isinstance(value, Each):
+        return "one a realisation"
     return f"{len(value)} entries" if isinstance(value, tuple) else value
 
 
@@ -102,29 +113,63 @@ def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tenso
     return list(parameters)
 
 
-def inputs(x: Tensor, shape: tuple[int, ...], first: Tensor, *, hint: str = "") -> Tensor:
-    """Points ``x``, each of a ``shape`` or as a vector, in the dtype of weights ``first (E, ...)``.
+def inputs(
+    x: Tensor, shape: tuple[int, ...], first: Tensor, *, name: str = "x", hint: str = "", whole: bool = False
+) -> Tensor:
+    """Points ``x``, each of a ``shape`` or as a vector, in the dtype and on the device of weights ``first (E, ...)``.
+
+    This is the one rule which axis is what: the last axes are those of a point (one if it comes as a vector), the axis
+    before them counts points, and one more before it counts realisations, ``E`` or 1. Points of their own shape come
+    first where both readings fit, as for three points of shape ``(1, 8)`` in ``(3, 1, 8)``.
+
+    Args:
+        x: a tensor or a NumPy array.
+        shape: of one point.
+        first: weights with the leading axis of realisations.
+        name: of the points, for messages.
+        hint: the end of a message.
+        whole: whether points may also be whole numbers, as tokens are.
 
     Returns:
         ``(1, p, *shape)`` if the realisations share them, else ``(E, p, *shape)``.
+
+    Raises:
+        InputError: for anything else.
     """
-    count, axes = len(first), len(shape)
-    if isinstance(x, Tensor) and axes > 1 and x.ndim in (2, 3) and x.shape[-1] == math.prod(shape):
+    x = validate.tensor(name, x)
+    count, axes, given = len(first), len(shape), tuple(x.shape)
+    whole = whole and x.dtype in (torch.int32, torch.int64)
+    if given[-axes:] != shape and axes > 1 and x.ndim in (2, 3) and given[-1] == math.prod(shape):
         x = x.unflatten(-1, shape)
-    if not isinstance(x, Tensor) or x.ndim - axes not in (1, 2) or (x.shape[-axes:], x.dtype) != (shape, first.dtype):
-        sizes = ", ".join(map(str, shape))
-        wanted = f"(p, {sizes}) or ({count}, p, {sizes}){f' or (p, {math.prod(shape)})' * (axes > 1)} in {first.dtype}"
-        got = f"{tuple(x.shape)} in {x.dtype}" if isinstance(x, Tensor) else validate.shown(x)
-        raise InputError(f"x must be inputs {wanted}, got {got}{hint}")
+    if x.ndim - axes not in (1, 2) or x.shape[-axes:] != shape or (x.dtype != first.dtype and not whole):
+        sizes, dense = ", ".join(map(str, shape)), math.prod(shape)
+        vectors = f" or (p, {dense})" if axes > 1 else ""
+        if axes == 1 and dense == math.prod(given[1:]):
+            hint = f"; {name}.flatten(1) makes vectors"
+        wanted = f"(p, {sizes}) or ({count}, p, {sizes}){vectors} in {first.dtype}"
+        raise InputError(f"{name} must be inputs {wanted}, got {given} in {x.dtype}{hint}")
+    if x.device != first.device:
+        raise InputError(f"{name} must be on the model's device, {first.device}, got {x.device}")
     if x.ndim == axes + 1:
         return x[None]
     if len(x) not in (1, count):
-        raise InputError(f"x must hold {count} realisations, one a network, got {len(x)}")
+        raise InputError(f"{name} must hold {count} realisations, one a network, got {len(x)}")
     return x
 
 
+def checked(model: Model, x: Tensor, name: str = "x") -> Tensor:
+    """The points of a caller, at least one and all finite, as ``model`` takes them: ``(1, p, ...)`` or ``(E, p, ...)``.
+
+    Raises:
+        InputError: for what is no model, and for points that do not fit it.
+    """
+    validate.model(model)
+    return model.points(validate.points(name, x), name)
+
+
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:
-    """Slices of the points ``x (..., p, d)`` whose tangents take at most ``memory`` bytes, or of one point."""
-    each = WORK * len(model.parameters()[0]) * model.tangent_size * x.element_size()
+    """Slices of the points ``x (., p, ...)`` whose tangents take at most ``memory`` bytes, or of one point."""
+    first = model.parameters()[0]
+    each = WORK * len(first) * model.tangent_size * first.element_size()
     size = max(1, memory // each)
-    return (slice(start, start + size) for start in range(0, x.shape[-2], size))
+    return (slice(start, start + size) for start in range(0, x.shape[1], size))

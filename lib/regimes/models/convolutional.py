@@ -144,6 +144,10 @@ class Convolutional(Realisations):
         maps = [stage.out * math.prod(stage.window.size) for stage in self.stages]
         return patches + 2 * sum(maps) - maps[-1] + 20 * self.h + 1  # of the head the averages alone
 
+    def points(self, x: Tensor, name: str = "x") -> Tensor:
+        """Points as the network takes them, see :func:`regimes.models.inputs`."""
+        return inputs(x, self.shape, self.readout, name=name)
+
     def _patches(self, x: Tensor) -> Tensor:
         """The windows of the first convolution, ``(E, fan-in, p, positions)``, for checked inputs."""
         first = self.stages[0].window
@@ -170,7 +174,7 @@ class Convolutional(Realisations):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``f (E, p)`` for images ``x (p, channels, height, width)`` or ``(E, p, …)``, also as vectors."""
-        x = inputs(x, self.shape, self.readout)
+        x = self.points(x)
         if torch.is_grad_enabled() and not x.requires_grad and any(w.requires_grad for w in self.parameters()):
             return _ByTangents.apply(self, x, *self.parameters())
         heads = [self._forward(block)[0][-1].mean(-1) for block in self._blocks(x)]
@@ -187,7 +191,7 @@ class Convolutional(Realisations):
         No gradient of a single point is made before ``rows`` or ``gram`` ask for it. The last part is the last layer's;
         its ``jvp`` of the last two parameters is the output.
         """
-        x = inputs(x, self.shape, self.readout)
+        x = self.points(x)
         self._needs_memory(x)
         averages, layers = zip(*(self._layers(block) for block in self._blocks(x)))
         return Tangents((*map(Blocks, zip(*layers)), self._last(averages)))

@@ -69,10 +69,14 @@ class FullyConnected(Realisations):
         """``Σ_l (n_{l-1} + n_l)``."""
         return sum(self.widths[:-1]) + sum(self.widths[1:])
 
+    def points(self, x: Tensor, name: str = "x") -> Tensor:
+        """Points as the network takes them, see :func:`regimes.models.inputs`."""
+        return inputs(x, self.weights[0].shape[2:], self.weights[0], name=name)
+
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """``[h_0, …, h_{L-1}]`` and ``[z_1, …, z_{L-1}]``."""
         first = self.weights[0]
-        hidden, before = [inputs(x, first.shape[2:], first).expand(len(first), -1, -1)], []
+        hidden, before = [self.points(x).expand(len(first), -1, -1)], []
         for layer, (weight, multiplier) in enumerate(zip(self.weights[:-1], self.multipliers)):
             z = (hidden[-1] @ weight.mT).mul_(multiplier)
             if self.biases:

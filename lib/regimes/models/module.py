@@ -1,27 +1,56 @@
-"""Your own torch module as a model, with a leading axis of independent realisations.
+r"""Your own torch module as a model, with a leading axis of independent realisations.
 
-Any module works whose output is one number per point and depends on that point alone. The page *API* trains one lazily
-and with features.
+Any module works whose output is one number per point and depends on that point alone: perceptrons, convolutions,
+recurrent networks, transformers, with shared, frozen or reparametrised weights, in float32 or float64. These are the
+rules, for all functions that take a model:
+
+- **Axes.** ``shape`` says what one point is, such as ``(1, 28, 28)``; without it points are vectors. ``x`` is
+  ``(p, *shape)`` or ``(E, p, *shape)``, or the points as vectors, ``(p, d)`` or ``(E, p, d)``
+  (:func:`regimes.models.inputs`). Points are numbers in the parameters' precision, or whole numbers, such as the tokens
+  of an embedding.
+- **Copies.** The module, its parameters and its buffers are copied once; what it sets on itself during a call is
+  forgotten after it. Points are copied at each call, so that a module may change them in place.
+- **Realisations.** With ``seeds`` each network is a module of its own, with all that it holds: also tensors, masks,
+  permutations and numbers that are neither parameters nor buffers.
+- **A look.** The first call looks at two of its points (:mod:`regimes.models.look`). It refuses a module that draws
+  random numbers, changes its buffers, lets a point depend on its batch, or has no derivatives.
+- **Derivatives.** Gradients of single points are made together where ``torch.func.vmap`` can, else by a backward pass
+  for each, as for LSTMs, modules that ask for ``.item()``, and checkpoints. :math:`Jw` is taken by forward
+  differentiation, or from those gradients. Both fast ways are compared with backward passes when first used.
+- **Memory.** ``memory`` bounds gradients and what a forward pass keeps for them, in bytes beside the result. Each
+  point's gradient is made once where all of them fit.
+- **Errors.** Bad input gets one line; an error inside the module stands above it with its own traceback.
 """
 
-import copy
-import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.functional import pad, unfold
 
 from regimes import validate
-from regimes.models import Realisations, inputs
+from regimes.models import Each, Realisations, inputs, matching
+from regimes.models.differentiated import Differentiated
+from regimes.models.look import look
+from regimes.models.realisation import Realisation, Skeleton, needs_autograd
 from regimes.models.tangents import Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
 
-MEMORY = 2**28  # bytes of a Jacobian's rows at a time
+
+@dataclass(frozen=True)
+class Seen(Convolution):
+    """The tangents of a ``Linear`` or ``Conv2d`` layer of a module.
+
+    Attributes:
+        layer: its name, as in ``named_modules()``.
+        weight: the weights it used ``(E, ...)``, also where they are frozen or computed from other parameters.
+    """
+
+    layer: str = field(kw_only=True)
+    weight: Tensor = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -29,7 +58,7 @@ class ModuleModel(Realisations):
     """A torch module at the parameters of ``E`` realisations.
 
     Attributes:
-        skeleton: the module; its own parameters are not used.
+        skeletons: of each realisation, a copy of the module without its numbers.
         names: of the trained parameters.
         tensors: the trained parameters, each ``(E, ...)``.
         fixed_names: of the other parameters and the buffers.
@@ -37,7 +66,7 @@ class ModuleModel(Realisations):
         shape: of one point.
     """
 
-    skeleton: nn.Module
+    skeletons: Each
     names: tuple[str, ...]
     tensors: tuple[Tensor, ...]
     fixed_names: tuple[str, ...] = ()
@@ -46,87 +75,62 @@ class ModuleModel(Realisations):
 
     @property
     def tangent_size(self) -> int:
-        """The count of numbers in the tangents of one point, its gradient."""
-        return sum(tensor[0].numel() for tensor in self.tensors)
+        """The count of numbers that a backward pass needs of one point; before the first call, of the gradient."""
+        return max(one.activations for one in self.skeletons) or sum(tensor[0].numel() for tensor in self.tensors)
 
-    def _inputs(self, x: Tensor) -> Tensor:
-        """Checked points, ``(p, ...)`` if all realisations share them."""
-        shape = self.shape or tuple(x.shape[-1:] if isinstance(x, Tensor) else "d")
-        found = inputs(x, shape, self.tensors[0], hint="; module(shape=...) says the shape of one point")
-        return found[0] if len(found) == 1 else found
+    def each(self, x: Tensor) -> list[tuple[Realisation, Tensor]]:
+        """Every network alone with its points ``(p, ...)``, out of ``x (1, p, ...)`` or ``(E, p, ...)``."""
+        return [(self._alone(e), x[e if len(x) > 1 else 0]) for e in range(len(self.skeletons))]
 
-    def _own(self, x: Tensor) -> bool:
-        """Whether each realisation has points of its own, for checked ones."""
-        return x.ndim == len(self.shape or "d") + 2
+    def _alone(self, e: int) -> Realisation:
+        tensors, fixed = ([_usable(tensor[e]) for tensor in kept] for kept in (self.tensors, self.fixed))
+        return Realisation(self.skeletons[e], self.names, tuple(tensors), dict(zip(self.fixed_names, fixed)))
 
-    def _one(self, tensors: Sequence[Tensor], fixed: Sequence[Tensor], x: Tensor) -> Tensor:
-        """The outputs ``(p,)`` of one realisation."""
-        values = dict(zip((*self.names, *self.fixed_names), (*tensors, *fixed)))
-        try:
-            found = functional_call(self.skeleton, values, (x,))
-        except torch.OutOfMemoryError:
-            raise
-        except (RuntimeError, ValueError, IndexError, TypeError) as error:
-            raise InputError(f"the module cannot take {len(x)} points of shape {tuple(x.shape[1:])}: {error}") from None
-        if not isinstance(found, Tensor) or found.shape[:1] != x.shape[:1] or found.numel() != len(x):
-            got = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-            raise InputError(f"the module must give one number a point, it gives {got} for {len(x)} points")
-        return found.reshape(len(x))
+    def points(self, x: Tensor, name: str = "x") -> Tensor:
+        """Points as the module takes them, see :func:`regimes.models.inputs`; at first, a look at the module.
 
-    def _outputs(self, tensors: Sequence[Tensor], x: Tensor) -> Tensor:
-        """The outputs ``(E, p)`` at checked points."""
-        if len(tensors[0]) == 1:
-            alone = [tensor[0] for tensor in tensors], [tensor[0] for tensor in self.fixed]
-            return self._one(*alone, x[0] if self._own(x) else x).unsqueeze(0)
-        return vmap(self._one, (0, 0, 0 if self._own(x) else None))(list(tensors), list(self.fixed), x)
+        Raises:
+            InputError: for points of another shape or precision, and as :func:`regimes.models.look.look`.
+        """
+        x = validate.tensor(name, x)
+        shape = self.shape or tuple(x.shape[-1:])
+        hint = "; module(shape=...) says the shape of one point" if x.ndim != 2 else ""
+        x = inputs(x, shape, self.tensors[0], name=name, hint=hint, whole=True)
+        if not x.numel():
+            raise InputError(f"{name} must hold at least one point, got shape {tuple(x.shape)}")
+        if not all(skeleton.looked for skeleton in self.skeletons):
+            for one, own in self.each(x):
+                look(one, own.detach())
+        return x
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``."""
-        return self._outputs(self.tensors, self._inputs(x))
+        x = self.points(x)
+        return torch.stack([one.outputs(one.tensors, own) for one, own in self.each(x)])
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the outputs with respect to the parameters."""
-        return Tangents((Differentiated(self, self._inputs(x)),))
+        return Tangents((Differentiated(self, self.points(x)),))
 
-    def layers(self, x: Tensor) -> list[Convolution]:
+    def layers(self, x: Tensor) -> list[Seen]:
         """The tangents of each ``Linear`` and ``Conv2d``, in the order of calls; a shared layer appears at each call.
 
         Each holds the layer's inputs ``h (E, p, positions, n_in)`` and ``δ (E, p, positions, n_out)``; a linear layer
-        of vectors has one position. The cost is one forward and one backward pass per realisation.
+        of vectors has one position. Frozen and reparametrised layers are among them. The cost is one forward and one
+        backward pass per realisation.
 
         Raises:
             InputError: as the call, for a module without such layers, or one whose points do not stay in their rows.
         """
-        x = self._inputs(x)
-        found = [self[e : e + 1]._probe(x[e] if self._own(x) else x) for e in range(len(self.tensors[0]))]
+        needs_autograd()
+        x = self.points(x)
+        found = [_probe(one, own) for one, own in self.each(x)]
         if not found[0]:
             raise InputError("the module has no Linear or Conv2d layers")
+        called = [[layer.layer for layer in same] for same in found]
+        if any(names != called[0] for names in called):
+            raise InputError("the realisations must call the same layers in the same order")
         return [replace(same[0], **_joined(same)) for same in zip(*found)]
-
-    def _probe(self, x: Tensor) -> list[Convolution]:
-        """The layers of one realisation: ``δ`` is the derivative with respect to zeros added to a layer's output."""
-        seen: list[tuple[str, Any, Tensor, Tensor]] = []
-
-        def hook(name: str) -> Callable:
-            def look(layer: nn.Module, inputs: tuple[Tensor], output: Tensor) -> Tensor:
-                zero = torch.zeros_like(output, requires_grad=True)
-                seen.append((name, layer, inputs[0].detach(), zero))
-                return output + zero
-
-            return look
-
-        layers = [
-            (name, part) for name, part in self.skeleton.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)
-        ]
-        hooks = [layer.register_forward_hook(hook(name)) for name, layer in layers]
-        try:
-            with torch.enable_grad():
-                total = self._outputs(self.tensors, x).sum()
-        finally:
-            for handle in hooks:
-                handle.remove()
-        deltas = torch.autograd.grad(total, [zero for *_, zero in seen], materialize_grads=True) if seen else ()
-        return [_layer(name, layer, h, delta, len(x)) for (name, layer, h, _), delta in zip(seen, deltas)]
 
     def parameters(self) -> list[Tensor]:
         """The trained parameters, in the order of ``names``."""
@@ -134,7 +138,7 @@ class ModuleModel(Realisations):
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "ModuleModel":
         """The same module at other parameters."""
-        return replace(self, tensors=tuple(parameters))
+        return replace(self, tensors=tuple(matching(parameters, self.tensors)))
 
     def only(self, names: Collection[str]) -> "ModuleModel":
         """The same module with fewer trained parameters."""
@@ -144,97 +148,18 @@ class ModuleModel(Realisations):
         tensors, fixed = (tuple(values[name] for name in kept) for kept in (wanted, rest))
         return replace(self, names=wanted, tensors=tensors, fixed_names=rest, fixed=fixed)
 
+    def __getitem__(self, rows: slice | Tensor) -> "ModuleModel":
+        """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
+        which = torch.arange(len(self.skeletons))[rows.cpu() if isinstance(rows, Tensor) else rows].tolist()
+        return replace(super().__getitem__(rows), skeletons=Each(self.skeletons[e] for e in which))
+
     def _map(self, change: Callable[[Tensor], Tensor]) -> "ModuleModel":
         return replace(self, tensors=tuple(map(change, self.tensors)), fixed=tuple(map(change, self.fixed)))
 
 
-@dataclass(frozen=True)
-class Differentiated:
-    """The tangents of all parameters of a torch module, by automatic differentiation on demand.
-
-    ``vjp`` is a backward pass (after a single forward one), ``jvp`` a pass of forward differentiation. Only ``rows``
-    and ``gram`` form gradients of single points, ``gram`` within ``memory`` bytes.
-
-    Attributes:
-        model: the module.
-        x: points ``(p, ...)`` shared by all realisations or ``(E, p, ...)``.
-        memory: bytes of rows at a time.
-    """
-
-    model: ModuleModel
-    x: Tensor
-    memory: int = MEMORY
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parameters."""
-        return self.model.names
-
-    @property
-    def points(self) -> int:
-        """Their number."""
-        return self.x.shape[1 if self.model._own(self.x) else 0]
-
-    def only(self, names: Collection[str]) -> "Differentiated":
-        """The same module with fewer parameters."""
-        return replace(self, model=self.model.only(names))
-
-    @functools.cached_property
-    def _graph(self) -> tuple[list[Tensor], Tensor]:
-        with torch.enable_grad():
-            leaves = [tensor.detach().requires_grad_() for tensor in self.model.tensors]
-            return leaves, self.model._outputs(leaves, self.x)
-
-    def vjp(self, v: Tensor) -> list[Tensor]:
-        """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
-        leaves, outputs = self._graph
-        return list(torch.autograd.grad(outputs, leaves, v, retain_graph=True, materialize_grads=True))
-
-    def jvp(self, w: Sequence[Tensor]) -> Tensor:
-        """``J w`` for one tensor a parameter: ``(E, p)``."""
-        return jvp(lambda *tensors: self.model._outputs(tensors, self.x), self.model.tensors, tuple(w))[1]
-
-    def jacobian(self) -> Tensor:
-        """``J`` itself, ``(E, p, P)``."""
-        return self._rows(slice(None))
-
-    def _rows(self, points: slice) -> Tensor:
-        model, own = self.model, self.model._own(self.x)
-
-        def output(tensors: list[Tensor], fixed: list[Tensor], point: Tensor) -> Tensor:
-            return model._one(tensors, fixed, point.unsqueeze(0)).squeeze(0)
-
-        found = []
-        for e in range(len(model.tensors[0])):
-            tensors, fixed = ([tensor[e] for tensor in every] for every in (model.tensors, model.fixed))
-            x = self.x[e, points] if own else self.x[points]
-            gradients = vmap(grad(output), (None, None, 0), chunk_size=self._fitting(16))(tensors, fixed, x)
-            found.append(torch.cat([gradient.flatten(1) for gradient in gradients], 1))
-        return torch.stack(found)
-
-    def _fitting(self, share: int) -> int:
-        """The number of points whose rows take a share of the memory, for all realisations."""
-        first = self.model.tensors[0]
-        return max(1, self.memory // (share * len(first) * self.model.tangent_size * first.element_size()))
-
-    @functools.cached_property
-    def _kept(self) -> Tensor:
-        return self.jacobian()
-
-    def _tiles(self, size: int, start: int = 0) -> Iterator[tuple[slice, Tensor]]:
-        """Rows in tiles from ``start`` on, made on demand; those of few points are made once."""
-        points = [slice(i, min(i + size, self.points)) for i in range(start, self.points, size)]
-        few = self.points <= self._fitting(2)
-        return ((rows, self._kept[:, rows] if few else self._rows(rows)) for rows in points)
-
-    def gram(self, other: "Differentiated") -> Tensor:
-        """The tangent kernel ``J J'ᵀ (E, n, m)``, tile by tile; exactly symmetric for a model with itself."""
-        mirrored, first = other is self, self.model.tensors[0]
-        out = first.new_empty(len(first), self.points, other.points)
-        for rows, mine in self._tiles(self._fitting(2)):
-            for columns, theirs in other._tiles(self._fitting(8), rows.start if mirrored else 0):
-                out[:, rows, columns] = mine @ theirs.mT
-        return out.triu() + out.triu(1).mT if mirrored else out
+def _usable(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy of one that was made in inference mode, which autograd refuses."""
+    return tensor.clone() if tensor.is_inference() and not torch.is_inference_mode_enabled() else tensor
 
 
 def module(
@@ -246,8 +171,8 @@ def module(
 ) -> ModuleModel:
     """A torch module as a model, at its current parameters or built once for each seed.
 
-    Parameters are copied: the module stays as it is, and later changes to it have no effect here. Buffers, such as the
-    averages of a batch norm in ``eval()``, keep their values.
+    The module stays as it is, and later changes to it have no effect here. Buffers, such as the averages of a batch
+    norm in ``eval()``, keep their values. The head of this page says what works and what is promised.
 
     Args:
         source: a module, which makes one realisation; or a function that builds one, for ``seeds``.
@@ -258,14 +183,15 @@ def module(
 
     Raises:
         InputError: for a module without parameters, of mixed precision, with dropout or batch norm in training mode,
-            for unknown ``params``, seeds for a module or none for a function, and a function that builds different
-            modules.
+            compiled by ``torch.jit`` or spread by ``DataParallel``, for unknown ``params``, seeds for a module or none
+            for a function, and a function that builds different modules.
     """
     if shape is not None:
         validate.length(1, 8, shape=shape)
         validate.integer(1, **{f"shape[{i}]": n for i, n in enumerate(shape)})
     built = _built(source, seeds)
     for one in built:
+        _needs_own_kind(one)
         _needs_separate_points(one)
     every = [dict([*one.named_parameters(), *one.named_buffers()]) for one in built]
     kinds = [[(name, value.shape, value.dtype) for name, value in values.items()] for values in every]
@@ -273,9 +199,9 @@ def module(
         raise InputError("source must build modules with the same parameters for all seeds")
     names = _trained(built[0], params)
     fixed = tuple(name for name in every[0] if name not in names)
+    skeletons = Each(map(Skeleton.of, built))
     tensors, others = ([torch.stack([v[name].detach() for v in every]) for name in kept] for kept in (names, fixed))
-    skeleton = copy.deepcopy(built[0])
-    return ModuleModel(skeleton, names, tuple(tensors), fixed, tuple(others), tuple(shape) if shape else None)
+    return ModuleModel(skeletons, names, tuple(tensors), fixed, tuple(others), tuple(shape) if shape else None)
 
 
 def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | None) -> list[nn.Module]:
@@ -294,6 +220,19 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
     if not all(isinstance(one, nn.Module) for one in found):
         raise InputError(f"source must build torch modules, got {validate.shown(found[0])}")
     return found
+
+
+def _needs_own_kind(one: nn.Module) -> None:
+    """Checks that a module's parameters can be exchanged from outside, and have shapes."""
+    for name, part in one.named_modules():
+        where = f"the module's {name}" if name else "the module"
+        if isinstance(part, torch.jit.ScriptModule):
+            raise InputError(f"{where} is compiled by torch.jit, which fixes its parameters: give the module before")
+        if isinstance(part, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            raise InputError(f"{where} is a {type(part).__name__}: give its .module")
+    for name, value in [*one.named_parameters(), *one.named_buffers()]:
+        if isinstance(value, nn.parameter.UninitializedTensorMixin):
+            raise InputError(f"the module's {name} has no shape yet: call the module once on a few points first")
 
 
 def _needs_separate_points(one: nn.Module) -> None:
@@ -320,7 +259,36 @@ def _trained(one: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
     return tuple(name for name in names if params is None or name in params)
 
 
-def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, points: int) -> Convolution:
+def _probe(one: Realisation, x: Tensor) -> list[Seen]:
+    """The layers of one network: ``δ`` is the derivative with respect to zeros added to a layer's output."""
+    seen: list[tuple[str, Any, Tensor, Tensor, Tensor]] = []
+
+    def hook(name: str) -> Callable:
+        def note(layer: nn.Module, given: tuple[Tensor], output: Tensor) -> Tensor:
+            zero = torch.zeros_like(output, requires_grad=True)
+            # copies: the module may change its own inputs in place later
+            seen.append((name, layer, given[0].detach().clone(), zero, layer.weight.detach().clone()))
+            return output + zero
+
+        return note
+
+    def job(module: nn.Module) -> Sequence[Tensor]:
+        layers = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)]
+        hooks = [layer.register_forward_hook(hook(name)) for name, layer in layers]
+        try:
+            total = one.called(module, x).sum()
+        finally:
+            for handle in hooks:
+                handle.remove()
+        zeros = [zero for _, _, _, zero, _ in seen]
+        return torch.autograd.grad(total, zeros, materialize_grads=True) if seen else ()
+
+    with torch.enable_grad():
+        deltas = one.run(one.tensors, job)
+    return [_layer(name, layer, h, delta, weight, len(x)) for (name, layer, h, _, weight), delta in zip(seen, deltas)]
+
+
+def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, weight: Tensor, points: int) -> Seen:
     """The tangents of a layer of one realisation, from its inputs and the derivatives with respect to its outputs."""
     if len(h) != points:
         raise InputError(f"layer {name} takes {len(h)} rows for {points} points: each point must keep one row")
@@ -328,9 +296,10 @@ def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, po
         h, delta = _patches(layer, h).mT, delta.flatten(2).mT
     else:
         h, delta = (maps.flatten(1, -2) if maps.ndim > 2 else maps.unsqueeze(1) for maps in (h, delta))
-    names = tuple(f"{name}.{kind}" for kind in ("weight", "bias") if getattr(layer, kind) is not None)
-    groups = getattr(layer, "groups", 1)
-    return Convolution(h.unsqueeze(0), delta.unsqueeze(0), 1.0, layer.bias is not None, groups, names=names)
+    bias = layer.bias is not None
+    names = tuple(f"{name}.{kind}" if name else kind for kind in ("weight", "bias")[: 1 + bias])
+    groups, every = getattr(layer, "groups", 1), (h.unsqueeze(0), delta.unsqueeze(0))
+    return Seen(*every, 1.0, bias, groups, names=names, layer=name, weight=weight.unsqueeze(0))
 
 
 def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:
@@ -344,5 +313,5 @@ def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:
     return unfold(pad(h, (*sides[1], *sides[0]), mode), layer.kernel_size, layer.dilation, stride=layer.stride)
 
 
-def _joined(same: Sequence[Convolution]) -> dict[str, Tensor]:
-    return {kind: torch.cat([getattr(layer, kind) for layer in same]) for kind in ("h", "delta")}
+def _joined(same: Sequence[Seen]) -> dict[str, Tensor]:
+    return {kind: torch.cat([getattr(layer, kind) for layer in same]) for kind in ("h", "delta", "weight")}

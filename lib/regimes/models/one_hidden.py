@@ -52,9 +52,13 @@ class Network(Realisations):
         """``d + 2h``."""
         return self.d + 2 * self.h
 
+    def points(self, x: Tensor, name: str = "x") -> Tensor:
+        """Points as the network takes them, see :func:`regimes.models.inputs`."""
+        return inputs(x, (self.d,), self.omega, name=name)
+
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``f (E, p)`` at points ``x (p, d)`` shared by all realisations, or ``(E, p, d)``, of any dtype."""
-        x = inputs(x.to(self.omega) if isinstance(x, Tensor) else x, (self.d,), self.omega).expand(len(self.b), -1, -1)
+        x = self.points(validate.tensor("x", x).to(self.omega)).expand(len(self.b), -1, -1)
         return torch.cat([self._block(x[:, rows]) for rows in self._blocks(x.shape[-2])], -1)
 
     def tangents(self, x: Tensor) -> Tangents:
@@ -64,7 +68,7 @@ class Network(Realisations):
         :math:`\delta_n = \sqrt2\,\beta_n\,1(u_n > 0)/h` (the left derivative at a kink), and :math:`\beta_n` has
         :math:`\sqrt2\max(0, u_n)/h`.
         """
-        x = inputs(x, (self.d,), self.omega).expand(len(self.b), -1, -1)
+        x = self.points(x).expand(len(self.b), -1, -1)
         u = torch.baddbmm(self.b[:, None, :], x, self.omega.mT, alpha=self.d**-0.5)
         delta = (u > 0) * (self.beta * (GAIN / self.h))[:, None, :]
         first = Layer(x, delta, self.d**-0.5, True, names=self.names[:-1])

@@ -37,7 +37,7 @@ from torch import Tensor
 
 from regimes import devices, validate
 from regimes.data.tasks import needs_labels
-from regimes.models import WORK, Model, losses
+from regimes.models import WORK, Model, checked, losses
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
 from regimes.training import state
@@ -105,14 +105,15 @@ class ImplicitState(state.State):
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem of ``e`` realisations: points, labels ``(e, p)``, outputs at time 0, scale, loss and decay."""
+    """The problem of ``e`` realisations: points ``(e, p, ...)``, or ``(1, p, ...)`` shared by all, labels ``(e, p)``,
+    outputs at time 0, scale, loss and decay.
+    """
 
     x: Tensor
     y: Tensor
     base: Tensor
     alpha: float
     loss: Loss
-    own_points: bool
     decay: float
 
     def margins(self, f: Tensor) -> Tensor:
@@ -129,13 +130,13 @@ class Problem:
 
     def points(self, index: Tensor) -> Tensor:
         """The points ``index (e, a)`` of each realisation, ``(e, a, ...)``."""
-        if not self.own_points:
-            return self.x[index]
+        if len(self.x) == 1:
+            return self.x[0][index]
         return self.x[torch.arange(len(index), device=index.device)[:, None], index]
 
     def part(self, rows: Tensor | slice) -> "Problem":
         """The problem of some realisations."""
-        x = self.x[rows] if self.own_points else self.x
+        x = self.x[rows] if len(self.x) == len(self.y) else self.x
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
 
@@ -146,14 +147,12 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
         raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
     validate.between(1e-200, 1e200, alpha=alpha)
     validate.at_least(0, decay=decay)
-    validate.model(initial)
-    x, y = validate.points("x", x), validate.points("y", y).detach()
+    x, y = checked(initial, x), validate.points("y", y).detach()
     needs_labels(y)
     with torch.no_grad():
         base = initial(x)
     y = state.labels_of(y, base)
-    own = x.ndim > 2 and x.shape[:2] == base.shape
-    return Problem(x, y, base, float(alpha), loss, own, float(decay))
+    return Problem(x, y, base, float(alpha), loss, float(decay))
 
 
 def gauss_newton(

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models import Model, losses
+from regimes.models import Model, checked, losses
 from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.state import Ended, Ending, expand_like, squared_norm, where_rows
@@ -110,8 +110,7 @@ def optimise(
     rate = _needed_rate(method, rate, decay, tau)
     if method == "momentum":
         validate.positive(max_turn=max_turn, max_move=max_move)
-    validate.model(model)
-    x, y = validate.points("x", x), validate.points("y", y).detach()
+    x, y = checked(model, x), validate.points("y", y).detach()
     if not loss.two_sided and not bool(((y == 1) | (y == -1)).all()):
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
     with torch.no_grad():
@@ -161,7 +160,7 @@ class _Problem:
     loss: Loss
 
     def part(self, rows: Tensor) -> "_Problem":
-        x = self.x[rows] if self.x.ndim > 2 and self.x.shape[:2] == self.y.shape[:2] else self.x
+        x = self.x[rows] if len(self.x) == len(self.y) else self.x
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
     def gradient(self, model: Model) -> tuple[Tensor, list[Tensor]]:

@@ -34,10 +34,9 @@ class Snapshot(NamedTuple):
 
 
 def snapshot(state: State) -> Snapshot:
-    """The snapshot of a state of one realisation."""
-    return Snapshot(
-        float(state.t), state.model, state.F[0], state.margins[0], float(state.loss), float(state.satisfied)
-    )
+    """The snapshot of a state of one realisation, its model in the caller's precision."""
+    model = state.model.to(dtype=state.given)
+    return Snapshot(float(state.t), model, state.F[0], state.margins[0], float(state.loss), float(state.satisfied))
 
 
 @dataclass
@@ -45,8 +44,8 @@ class Trajectory:
     """The record that :func:`run` keeps of a training of ``E`` realisations.
 
     Attributes:
-        model: the models at the end, ``(E, ...)``.
-        initial: the models at time 0.
+        model: the models at the end, ``(E, ...)``, in the precision of those that the solver was given.
+        initial: the models at time 0, likewise.
         t: final times ``(E,)``.
         F: final predictor on the training points ``(E, p)``.
         ended: why each realisation ended, one line each with its ``kind`` (:class:`regimes.training.state.Ended`).
@@ -181,7 +180,8 @@ def run(
         raise InputError("the flow has no states")
     ends = [record.single(row) for row in sorted(record.latest)]
     return Trajectory(
-        model=models.join([end.model for end in ends]), initial=models.join([end.initial for end in ends]),
+        model=models.join([end.model.to(dtype=end.given) for end in ends]),
+        initial=models.join([end.initial.to(dtype=end.given) for end in ends]),
         t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),
         ended=[end.ended.get(end.rows[0], Ending(Ended.STEPS, ": its states were cut off")) for end in ends],
         events=record.happened, path=record.observed, saved=record.saved,

@@ -79,6 +79,11 @@ class State(Observed):
         own = {f.name: _part(getattr(self, f.name), rows) for f in fields(self) if f.name not in ("rows", "ended")}
         return replace(self, rows=tuple(self.rows[e] for e in which), **own)
 
+    @property
+    def given(self) -> torch.dtype:
+        """The precision of the caller's models, in which they are handed back."""
+        return self.initial.parameters()[0].dtype
+
     def inside(self, share: Tensor) -> Self:
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end.
 

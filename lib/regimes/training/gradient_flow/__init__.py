@@ -76,7 +76,8 @@ def gradient_flow(
         alpha: scale of the predictor, small for feature learning, large for the lazy regime.
         loss: a name in :data:`regimes.models.losses.LOSSES`, or a :class:`regimes.models.losses.Loss`.
         tolerance: of a step, see the module; smaller is slower.
-        dtype: precision; ``"auto"`` follows :func:`precision`.
+        dtype: precision of the steps; ``"auto"`` follows :func:`precision`. :func:`regimes.run` gives models back in
+            the network's own precision.
         device: where to compute, the network's own by default; ``"auto"`` picks CUDA if the machine has it.
         together: number of realisations in a state; by default one on the CPU, whose cache it fits; on CUDA as many as
             its memory holds.
@@ -106,6 +107,7 @@ def gradient_flow(
     if together is not None:
         validate.integer(1, together=together)
     place, count = devices.pick(network.omega.device if device is None else device), len(network.omega)
+    given = network.omega.dtype
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
@@ -113,7 +115,7 @@ def gradient_flow(
     size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
     devices.reuse_memory()
     validate.memory(size * each, "the arrays of a flow", x.device)
-    return _steps(network, x, y, size, {"alpha": float(alpha), "tolerance": float(tolerance)})
+    return _steps(network, x, y, size, given, {"alpha": float(alpha), "tolerance": float(tolerance)})
 
 
 def memory(h: int, p: int, d: int, *, dtype: torch.dtype = torch.float64, device: str | torch.device = "cpu") -> int:
@@ -181,11 +183,11 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
         raise InputError(f"points {i} and {j} are equal and have opposite labels: no network fits them")
 
 
-def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> Iterator[FlowState]:
+def _steps(network: Network, x: Tensor, y: Tensor, size: int, given: torch.dtype, options: dict) -> Iterator[FlowState]:
     """The initial states of all realisations, then states in turns of ``BURST`` steps of ``size`` realisations."""
     ended: dict[int, Ending] = {}
     rows = list(range(len(x)))
-    turns = [_one_turn(network, x, y, rows[i : i + size], ended, options) for i in range(0, len(x), size)]
+    turns = [_one_turn(network, x, y, rows[i : i + size], ended, given, options) for i in range(0, len(x), size)]
     for turn in turns:
         yield next(turn)
     while turns:
@@ -199,12 +201,12 @@ def _steps(network: Network, x: Tensor, y: Tensor, size: int, options: dict) -> 
 
 
 def _one_turn(
-    network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, Ending], options: dict
+    network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, Ending], given: torch.dtype, options: dict
 ) -> Iterator[FlowState]:
     """The states of the realisations ``rows`` until each has ended."""
     here = slice(rows[0], rows[-1] + 1)
     batch = start(network[here], x[here], y[here], **options)
-    state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[here], ended=ended)
+    state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[here], given, ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     ahead: list[tuple[Batch, Tensor]] = []
     yield state

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from regimes.models.one_hidden import Network
@@ -17,10 +18,12 @@ class FlowState(state.State):
     Attributes:
         batch: the integrator's own record.
         start: the networks at time 0, ``(e, ...)``.
+        dtype: the precision of the caller's networks.
     """
 
     batch: Batch
     start: Network
+    dtype: torch.dtype
 
     @property
     def t(self) -> Tensor:
@@ -51,6 +54,11 @@ class FlowState(state.State):
     def initial(self) -> Network:
         """The networks at time 0."""
         return self.start
+
+    @property
+    def given(self) -> torch.dtype:
+        """The precision of the caller's networks."""
+        return self.dtype
 
     def inside(self, share: Tensor) -> "FlowState":
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end, on the integrator's path."""

@@ -1,0 +1,179 @@
+"""A look at a torch module when it is first used: whether it is a function of each point with derivatives.
+
+It takes two of the caller's points and a handful of passes, and leaves points, parameters and random numbers alone.
+"""
+
+import contextlib
+import pickle
+import random
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regimes.models.realisation import Graph, Realisation, same
+from regimes.validate import InputError
+
+
+@torch.inference_mode(False)
+def look(one: Realisation, x: Tensor) -> None:
+    """Refuses, in one line, a module whose kernel would be a wrong number.
+
+    Args:
+        one: a network; its skeleton notes how many numbers a forward pass keeps, and that it was looked at.
+        x: points ``(p, ...)``.
+
+    Raises:
+        InputError: for a module that draws random numbers, changes its parameters or buffers, gives two outputs for
+            the same points, lets a point depend on the others of its batch, or has no derivatives by its parameters.
+    """
+    few = x[[0, -1]] if len(x) > 1 else x.clone()
+    fixed = {name: value.detach().clone() for name, value in one.fixed.items()}
+    copied = Realisation(one.skeleton, one.names, tuple(tensor.detach().clone() for tensor in one.tensors), fixed)
+    with _same_chance(x.device) as drawn:
+        graph = _counted(copied, few)
+        _needs_rest(one, copied, drawn())
+        again = copied.graph(few)[1]
+        if not torch.allclose(graph[1], again, rtol=1e-6, atol=0.0, equal_nan=True):
+            raise InputError("the module gives two outputs for the same points: something in it changes at each call")
+        _needs_own_leaves(graph)
+        if not graph[1].requires_grad:
+            hint = "forward runs under torch.no_grad, detaches or rounds"
+            raise InputError(f"the module's output has no derivative by {_some(one.names)}: {hint}")
+        v = torch.arange(1.0, len(few) + 1).to(graph[1])
+        pulled = copied.pull(graph, v)
+        _needs_separate(copied, few, v, graph[1].detach(), pulled)
+        if not any(bool(gradient.any()) for gradient in pulled):
+            _needs_slope(copied, few)
+    one.skeleton.looked = len(x) > 1  # a single point says nothing about batches
+
+
+@contextlib.contextmanager
+def _same_chance(device: torch.device) -> Iterator[Callable[[], bool]]:
+    """Restores the generators of random numbers; gives a function that says whether one of them has moved."""
+    own, numpy, python = _states(device), np.random.get_state(), random.getstate()  # noqa: NPY002
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            yield lambda: _states(device) != own
+        finally:
+            np.random.set_state(numpy)  # noqa: NPY002
+            random.setstate(python)
+
+
+def _states(device: torch.device) -> bytes:
+    """The state of all generators that a module may draw from without one of its own."""
+    cuda = [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
+    bits = [state.numpy().tobytes() for state in (torch.get_rng_state(), *cuda)]
+    return pickle.dumps((bits, np.random.get_state(), random.getstate()))  # noqa: NPY002
+
+
+def _counted(one: Realisation, few: Tensor) -> Graph:
+    """Leaves and outputs; notes the count of numbers that the backward pass needs of each point."""
+    own = {tensor.untyped_storage().data_ptr() for tensor in (*one.tensors, *one.fixed.values())}
+    kept: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        graph = one.graph(few)
+    one.skeleton.activations = sum(kept.values()) // (len(few) * one.tensors[0].element_size())
+    return graph
+
+
+def _needs_rest(one: Realisation, copied: Realisation, drawn: bool) -> None:
+    """Checks that a forward pass drew nothing and left parameters and buffers as they were."""
+    if drawn:
+        raise InputError("the module draws random numbers in its forward: call .eval() first, or fix what it draws")
+    before = dict(zip(one.names, one.tensors)) | one.fixed
+    after = dict(zip(copied.names, copied.tensors)) | copied.fixed
+    for name, value in before.items():
+        if not torch.equal(_filled(value), _filled(after[name])):
+            raise InputError(f"the module changes its own {name} in its forward: call .eval() first")
+
+
+def _filled(value: Tensor) -> Tensor:
+    return value.nan_to_num() if value.is_floating_point() else value
+
+
+def _needs_own_leaves(graph: Graph) -> None:
+    """Checks that the output's graph ends at the parameters, not at tensors that the module does not register."""
+    own, seen, waiting = {id(leaf) for leaf in graph[0]}, set(), [graph[1].grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        waiting.extend(after for after, _ in node.next_functions)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in own:
+            remedy = "register it (nn.Parameter, nn.ModuleList) or detach it"
+            shape = tuple(leaf.shape)
+            raise InputError(f"the module uses a tensor of shape {shape} outside of its named_parameters: {remedy}")
+
+
+def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> None:
+    """Checks that the points give alone what they give in their batch, outputs and derivatives.
+
+    A module that takes no batch of one, as with a ``squeeze``, may give it for a point beside itself, if it gives the
+    same in a batch of three.
+    """
+    terms = [(tensor.double() * gradient.double()).norm() for tensor, gradient in zip(one.tensors, pulled)]
+    scale = float(torch.stack(terms).norm())  # of the output's terms, where they cancel
+    try:
+        alone, summed = _alone(one, few, v)
+        if same([outputs], [alone], scale) and same(pulled, summed):
+            return
+        wrong = _differing(outputs, alone)
+    except InputError as error:
+        wrong = error
+    one.skeleton.pairs = True
+    with contextlib.suppress(InputError):
+        alone, summed = _alone(one, few, v)
+        three = one.outputs(one.tensors, torch.cat([few, few[:1]]))[: len(few)]
+        if same([outputs], [alone], scale) and same([outputs], [three], scale) and same(pulled, summed):
+            return
+    one.skeleton.pairs = False
+    raise wrong
+
+
+def _alone(one: Realisation, few: Tensor, v: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """The outputs of single points, and the sum of their gradients with weights ``v``."""
+    graphs = [one.graph(point.unsqueeze(0)) for point in few]
+    rows = [one.pull(graph, weight[None]) for graph, weight in zip(graphs, v)]
+    return torch.cat([outputs.detach() for _, outputs in graphs]), [torch.stack(g).sum(0) for g in zip(*rows)]
+
+
+def _differing(outputs: Tensor, alone: Tensor) -> InputError:
+    apart = (outputs - alone).abs().argmax()
+    there, here = float(outputs[apart]), float(alone[apart])
+    hint = "a point must not depend on the others (is batch_first missing, or a mean over the batch taken?)"
+    return InputError(f"the module gives {there:.6g} for a point in a batch, {here:.6g} without the others: {hint}")
+
+
+def _needs_slope(one: Realisation, few: Tensor) -> None:
+    """Checks that derivatives that are all zero, as of dead neurons, are not so at other parameters and points, too."""
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(like: Tensor) -> Tensor:
+        return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like)
+
+    for _ in range(3):
+        there = one.at([drawn(tensor) for tensor in one.tensors])
+        x = few + drawn(few) if few.is_floating_point() else few
+        try:
+            graph = there.graph(x)
+        except InputError:  # outside of its domain
+            return
+        if any(bool(gradient.any()) for gradient in there.pull(graph, torch.ones_like(graph[1]))):
+            return
+    hint = "is the output rounded, a sign or an argmax?"
+    raise InputError(f"the module's output has zero derivatives by {_some(one.names)} wherever it was tried: {hint}")
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

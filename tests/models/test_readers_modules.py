@@ -1,0 +1,692 @@
+"""Modules as readers bring them: each gives torch's own numbers point by point, or is refused in one line."""
+
+import copy
+import functools
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+import regimes
+from regimes.measures.matrices import sites
+from regimes.measures.spectrum import tangent_components
+from regimes.models import join
+from regimes.training.gauss_newton import gauss_newton
+from regimes.validate import InputError
+from tests.cases import for_each, refused
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*weight_norm.*:FutureWarning",
+    "ignore:.*nested_tensor.*:UserWarning",
+    "ignore:None of the inputs have requires_grad=True:UserWarning",
+)
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def built(make, seed=0):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return make().double()
+
+
+def rows(one, x):
+    """The oracle: a backward pass a point, of a batch of two equal ones."""
+    found, weights = [], [weight for weight in one.parameters() if weight.requires_grad]
+    for point in x:
+        one.zero_grad()
+        one(torch.stack([point, point])).reshape(2)[0].backward()
+        found.append(torch.cat([torch.zeros(w.numel()) if w.grad is None else w.grad.flatten() for w in weights]))
+    one.zero_grad()
+    return torch.stack(found)
+
+
+class Net(nn.Module):
+    """A module from a forward function and its parts."""
+
+    def __init__(self, forward, **parts):
+        super().__init__()
+        self.run = forward
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.run(self, x)
+
+
+def net(forward, **makers):
+    return lambda: Net(forward, **{name: make() for name, make in makers.items()})
+
+
+def linear(*sizes, **options):
+    return functools.partial(nn.Linear, *sizes, **options)
+
+
+def last_of(kind):
+    return net(lambda s, x: s.o(s.r(x)[0][:, -1]), r=lambda: kind(3, 4, batch_first=True), o=linear(4, 1))
+
+
+def encoder():
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    return nn.TransformerEncoder(layer, 1)
+
+
+class Doubling(torch.autograd.Function):
+    """Of the old kind: neither for vmap nor for forward differentiation."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp() - 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].exp()
+
+
+def asks(s, x):
+    """Control flow on values, as of a mask in a language model."""
+    h = s.l(x)
+    if torch.all(torch.isfinite(h)).item():
+        h = torch.tanh(h)
+    return s.o(h)
+
+
+def moved(s, x):
+    x -= 0.5
+    return s.o(torch.tanh(s.l(x)))
+
+
+def keeps(s, x):
+    s.h = s.l(x).relu()
+    s.seen = [*getattr(s, "seen", []), s.h]
+    return s.o(s.h)
+
+
+def added(s, x):
+    h = s.l(x)
+    h += x.sum(1, keepdim=True)
+    h[:, 0] = 0.0
+    return s.o(F.relu_(h))
+
+
+def checkpointed(s, x, reentrant=False):
+    return s.o(checkpoint(lambda h: torch.tanh(s.l(h)), x, use_reentrant=reentrant))
+
+
+def reentrant(s, x):
+    return s.o(checkpoint(lambda h: torch.tanh(s.m(h)), s.l(x), use_reentrant=True))
+
+
+def causal(s, x):
+    return s.o(F.scaled_dot_product_attention(*s.q(x).chunk(3, -1), is_causal=True)[:, -1])
+
+
+def by_parts(s, x):
+    return torch.stack([s.o(torch.tanh(s.l(point))) for point in x])
+
+
+def reused(s, x):
+    h = torch.tanh(s.l(x))
+    return s.o(torch.tanh(s.l(h)))
+
+
+SMALL = {"l": linear(3, 3), "o": linear(3, 1)}
+TWO = {"l": linear(3, 4), "o": linear(4, 1)}
+
+
+def normed(wrap):
+    return lambda: nn.Sequential(wrap(nn.Linear(3, 4)), nn.Tanh(), nn.Linear(4, 1))
+
+
+WORK = {  # module, shape of a point
+    "lstm": (last_of(nn.LSTM), (5, 3)),
+    "gru": (last_of(nn.GRU), (5, 3)),
+    "rnn": (last_of(nn.RNN), (5, 3)),
+    "two-way lstm": (
+        net(
+            lambda s, x: s.o(s.r(x)[0].mean(1)),
+            r=lambda: nn.LSTM(3, 2, num_layers=2, bidirectional=True, batch_first=True),
+            o=linear(4, 1),
+        ),
+        (5, 3),
+    ),
+    "lstm cell": (net(lambda s, x: s.o(s.r(x)[0]), r=lambda: nn.LSTMCell(3, 4), o=linear(4, 1)), (3,)),
+    "transformer": (net(lambda s, x: s.o(s.e(x).mean(1)), e=encoder, o=linear(4, 1)), (3, 4)),
+    "attention": (
+        net(
+            lambda s, x: s.o(s.a(x, x, x, need_weights=False)[0].sum(1)),
+            a=lambda: nn.MultiheadAttention(4, 2, batch_first=True),
+            o=linear(4, 1),
+        ),
+        (3, 4),
+    ),
+    "causal attention": (net(causal, q=linear(4, 12), o=linear(4, 1)), (3, 4)),
+    "asks for an item": (net(asks, **TWO), (3,)),
+    "squeezed head": (net(lambda s, x: s.o(torch.tanh(s.l(x))).squeeze(), **TWO), (3,)),
+    "squeezed inside": (
+        net(
+            lambda s, x: s.o(s.n(s.p(s.c(x)).squeeze())),
+            c=lambda: nn.Conv2d(1, 4, 3),
+            p=lambda: nn.AdaptiveAvgPool2d(1),
+            n=lambda: nn.BatchNorm1d(4),
+            o=linear(4, 1),
+        ),
+        (1, 5, 5),
+    ),
+    "checkpoint": (net(checkpointed, **TWO), (3,)),
+    "reentrant checkpoint": (net(reentrant, m=linear(4, 4), **TWO), (3,)),
+    "old function": (net(lambda s, x: s.o(Doubling.apply(s.l(x))), **TWO), (3,)),
+    "changes its points": (net(moved, **TWO), (3,)),
+    "keeps features": (net(keeps, **TWO), (3,)),
+    "in-place": (net(added, **TWO), (3,)),
+    "a loop over points": (net(by_parts, **TWO), (3,)),
+    "layer used twice": (net(reused, **SMALL), (3,)),
+    "old weight norm": (normed(nn.utils.weight_norm), (3,)),
+    "old spectral norm": (normed(nn.utils.spectral_norm), (3,)),
+    "weight norm": (normed(nn.utils.parametrizations.weight_norm), (3,)),
+    "orthogonal": (normed(nn.utils.parametrizations.orthogonal), (3,)),
+    "spectral norm": (normed(nn.utils.parametrizations.spectral_norm), (3,)),
+    "batch norm": (lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1)), (3,)),
+    "group norm": (
+        lambda: nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.GELU(), nn.Flatten(), nn.Linear(16, 1)),
+        (2, 4, 4),
+    ),
+    "grey pictures": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 3), nn.ReLU(), nn.Linear(3, 1)), (8, 8)),
+    "upsampling": (
+        lambda: nn.Sequential(nn.ConvTranspose2d(1, 2, 2, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(32, 1)),
+        (1, 2, 2),
+    ),
+}
+
+
+def taken(make, shape, seed=0):
+    one = built(make, seed).eval()
+    return one, regimes.module(one, shape=shape if len(shape) > 1 else None)
+
+
+@for_each(WORK)
+def test_a_kernel_is_that_of_single_backward_passes(make, shape):
+    one, model = taken(make, shape)
+    x, z = draw(5, *shape), draw(3, *shape, seed=1)
+    with torch.random.fork_rng():
+        before, state = x.clone(), torch.get_rng_state()
+        J, other = rows(one, x), rows(one, z)
+        torch.testing.assert_close(model(x)[0], one(x.clone()).detach().reshape(5))
+        torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+        torch.testing.assert_close(regimes.ntk(model, x.flatten(1), z, memory=2**14)[0], J @ other.T)
+        torch.testing.assert_close(regimes.ntk(model, x[:1])[0], J[:1] @ J[:1].T)
+        assert torch.equal(x, before)
+        assert torch.equal(torch.get_rng_state(), state)
+
+
+@for_each(WORK)
+def test_every_product_with_the_jacobian_is_right(make, shape):
+    one, model = taken(make, shape)
+    x, v = draw(4, *shape), draw(1, 4, seed=2)
+    w, J, tangents = [draw(*t.shape, seed=3) for t in model.parameters()], rows(one, x), model.tangents(x)
+    torch.testing.assert_close(torch.cat([t.flatten() for t in tangents.vjp(v)]), v[0] @ J)
+    torch.testing.assert_close(tangents.jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
+    torch.testing.assert_close(tangents.jacobian()[0], J)
+    found = tangent_components(model, x.flatten(1), 2)
+    torch.testing.assert_close(found.values[0], torch.linalg.eigvalsh(J @ J.T / 4).flip(0)[:2])
+
+
+@for_each({name: WORK[name] for name in ("lstm", "transformer", "asks for an item", "squeezed head", "checkpoint")})
+def test_learning_with_the_frozen_kernel_and_training_work(make, shape):
+    one, model = taken(make, shape)
+    x, z, y = draw(6, *shape), draw(4, *shape, seed=1), torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
+    train, test = regimes.data.tasks.Task(x, y, ""), regimes.data.tasks.Task(z, y[:4], "")
+    found = regimes.lazy(model, train, test, ridge=1e-2)
+    J, other = rows(one, x), rows(one, z)
+    c = regimes.training.kernel_flow.fit((J @ J.T)[None], y[None], ridge=1e-2).coefficients[0]
+    torch.testing.assert_close(found.f[0], other @ J.T @ c, rtol=1e-5, atol=1e-7)
+    state = [now for now, _ in zip(gauss_newton(model, x, y, alpha=1.0), range(3))][-1]
+    assert float(state.loss) < 1.0
+    J_then = rows(one, x)
+    torch.testing.assert_close(J_then, J)  # the reader's module has not moved
+
+
+def features():
+    made = Net(lambda s, x: s.o(torch.cos(x @ s.B)), o=nn.Linear(16, 1))
+    made.B = torch.randn(3, 16).double()
+    return made
+
+
+def permuted():
+    made = Net(lambda s, x: s.o(torch.tanh(s.l(x[:, s.order]))), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
+    made.order = torch.randperm(3)
+    return made
+
+
+def masked():
+    made = Net(lambda s, x: s.o(torch.tanh(s.l(x) * s.parts["mask"][0])), l=nn.Linear(3, 8), o=nn.Linear(8, 1))
+    made.parts = {"mask": [torch.rand(8).double().round()]}
+    return made
+
+
+def scaled():
+    made = Net(lambda s, x: s.scale * s.o(torch.tanh(s.l(x))), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
+    made.scale = float(torch.rand(()))
+    return made
+
+
+def of_numpy():
+    made = Net(lambda s, x: s.o(x * torch.from_numpy(s.scale)), o=nn.Linear(3, 1))
+    made.scale = torch.rand(3).double().numpy()
+    return made
+
+
+def closure():
+    B = torch.randn(3, 5).double()
+    return Net(lambda s, x: s.o(torch.sin(x @ B)), o=nn.Linear(5, 1))
+
+
+def nested():
+    return nn.Sequential(features(), nn.Linear(1, 1))
+
+
+def another_activation():
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh() if torch.rand(()) < 0.5 else nn.Sigmoid(), nn.Linear(4, 1))
+
+
+STATES = [features, permuted, masked, scaled, of_numpy, closure, nested, another_activation]
+
+
+@for_each({make.__name__: make for make in STATES})
+def test_each_realisation_has_its_own_state(make):
+    def double():
+        return make().double()
+
+    x, seeds = draw(4, 3), [3, 4, 5, 6]
+    model = regimes.module(double, seeds=seeds)
+    for e, seed in enumerate(seeds):
+        one = built(make, seed)
+        J = rows(one, x)
+        torch.testing.assert_close(model(x)[e], one(x).detach().reshape(4))
+        for part in (model[e : e + 1], model[torch.tensor([e])], regimes.module(double, seeds=[seed])):
+            torch.testing.assert_close(regimes.ntk(part, x)[0], J @ J.T)
+    torch.testing.assert_close(join([model[2:], model[:2]])(x), model(x)[[2, 3, 0, 1]])
+
+
+def test_the_axes_of_points_are_never_guessed():
+    flat = nn.Sequential(nn.Flatten(), nn.Linear(64, 1)).double()
+    model, x = regimes.module(flat, shape=(8, 8)), draw(1, 8, 8)
+    J = rows(flat, x)
+    for given in (x, x.flatten(1), x[None], x.flatten(1)[None]):
+        torch.testing.assert_close(regimes.ntk(model, given)[0], J @ J.T)
+    two = regimes.module(lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 1)).double(), seeds=[0, 1], shape=(8, 8))
+    x = draw(2, 8, 8)  # two points for both, not one for each
+    assert regimes.ntk(two, x).shape == (2, 2, 2) and two(x).shape == (2, 2)
+    own = draw(2, 3, 8, 8)
+    torch.testing.assert_close(regimes.ntk(two, own)[1], regimes.ntk(two[1:], own[1])[0])
+    torch.testing.assert_close(regimes.ntk(two, own, own.flatten(2)[:, :2]), regimes.ntk(two, own)[..., :2])
+    task = regimes.data.tasks.Task(x, torch.tensor([1.0, -1]).double(), "")
+    assert regimes.lazy(model, task, task).f.shape == (1, 2)
+    for call in (model, functools.partial(regimes.ntk, model), lambda x: sites(model, x)):
+        refused(functools.partial(call, draw(8, 9)), r"x must be inputs \(p, 8, 8\) or \(1, p, 8, 8\) or \(p, 64\)")
+        refused(functools.partial(call, draw(3, 4, 8, 8)), "x must hold 1 realisations")
+    refused(lambda: regimes.module(nn.Linear(16, 1).double())(draw(3, 1, 4, 4)), r"x.flatten\(1\)|shape=")
+
+
+def test_as_many_points_as_pixels_are_trained_on_as_points():
+    one = nn.Sequential(nn.Flatten(), nn.Linear(9, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    build, y = lambda: copy.deepcopy(one), torch.tensor([1.0, -1, 1]).double()
+    model, x = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3)), draw(3, 3, 3)
+    flat = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3))
+    for train in (lambda m, x: regimes.optimise(m, x, y, rate=0.1), lambda m, x: gauss_newton(m, x, y, alpha=1.0)):
+        ends = [
+            [now for now, _ in zip(train(m, given), range(4))][-1] for m, given in ((model, x), (flat, x.flatten(1)))
+        ]
+        torch.testing.assert_close(*[end.F for end in ends])
+
+
+def test_a_solver_hands_models_back_in_the_callers_precision():
+    task = regimes.stripe(12, 3, seed=0)
+    for dtype in (torch.float64, torch.float32):
+        start = regimes.one_hidden(3, 8, seeds=[0, 1]).to(dtype=dtype)
+        path = regimes.run(regimes.gradient_flow(start, task, alpha=0.1))
+        assert {t.dtype for model in (path.model, path.initial) for t in model.parameters()} == {dtype}
+        assert torch.equal(path.initial.omega, start.omega.float().to(dtype))
+        there = path.at("t_star")[2]
+        assert regimes.ntk(path.model, task.x.to(dtype)).dtype == regimes.ntk(there, task.x.to(dtype)).dtype == dtype
+
+
+def tokens():
+    return nn.Sequential(nn.Embedding(7, 4), nn.Flatten(), nn.Linear(12, 3), nn.Tanh(), nn.Linear(3, 1))
+
+
+def test_tokens_are_points():
+    one, x = built(tokens), torch.randint(7, (5, 3), generator=torch.Generator().manual_seed(0))
+    J = rows(one, x)
+    for given in (x, x.int(), x.numpy()):
+        torch.testing.assert_close(regimes.ntk(regimes.module(one), given)[0], J @ J.T)
+    torch.testing.assert_close(sites(regimes.module(one), x)[0].inputs[0], one[:2](x).detach())
+    refused(lambda: regimes.ntk(regimes.module(built(TWO["l"])), x), "the module (cannot take points|must give one)")
+    refused(lambda: regimes.ntk(regimes.fully_connected([3, 1], seeds=[0]), x), "x must be inputs")
+
+
+class Quiet(nn.Module):
+    """Without derivatives, in the way that is asked for."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change, self.l, self.o = change, nn.Linear(3, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.change(self, x)
+
+
+def silent(s, x):
+    with torch.no_grad():
+        return s.o(torch.tanh(s.l(x)))
+
+
+def dropped(s, x):
+    return s.o(F.dropout(s.l(x), 0.5, s.training))
+
+
+def noise_of_numpy(s, x):
+    return s.o(s.l(x)) * np.random.rand()  # noqa: NPY002
+
+
+def counted_up(s, x):
+    s.count += 1.0
+    return s.count * s.o(s.l(x))
+
+
+def with_count():
+    made = Quiet(counted_up)
+    made.register_buffer("count", torch.zeros(()))
+    return made
+
+
+def generator():
+    made = Quiet(lambda s, x: s.o(s.l(x)) + torch.randn(len(x), 1, generator=s.g, dtype=x.dtype))
+    made.g = torch.Generator().manual_seed(0)
+    return made
+
+
+def unregistered():
+    made = Quiet(lambda s, x: s.o(s.layers[0](s.l(x))))
+    made.layers = [nn.Linear(4, 4).double()]
+    return made
+
+
+def not_batch_first():
+    return Net(lambda s, x: s.o(s.r(x)[0][:, -1]), r=nn.LSTM(3, 4), o=nn.Linear(4, 1))
+
+
+REFUSED = {  # module, shape, words
+    "dropout by function": (lambda: Quiet(dropped), (3,), "random numbers"),
+    "rrelu": (lambda: nn.Sequential(nn.Linear(3, 4), nn.RReLU(), nn.Linear(4, 1)), (3,), "random numbers"),
+    "noise": (lambda: Quiet(lambda s, x: s.o(s.l(x) + 0.1 * torch.randn_like(s.l(x)))), (3,), "random numbers"),
+    "noise of numpy": (lambda: Quiet(noise_of_numpy), (3,), "random numbers"),
+    "a generator of its own": (generator, (3,), "two outputs for the same points"),
+    "spectral norm": (
+        lambda: nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4)), nn.Tanh(), nn.Linear(4, 1)),
+        (3,),
+        r"changes its own 0\.parametrizations.* call \.eval\(\)",
+    ),
+    "a buffer": (with_count, (3,), "changes its own count"),
+    "instance norm": (
+        lambda: nn.Sequential(nn.InstanceNorm1d(2, track_running_stats=True), nn.Flatten(), nn.Linear(8, 1)),
+        (2, 4),
+        r"changes its own 0\.running_mean",
+    ),
+    "mean over the batch": (
+        lambda: Quiet(lambda s, x: s.o(torch.tanh(s.l(x) - s.l(x).mean(0)))),
+        (3,),
+        "must not depend on the others",
+    ),
+    "softmax over the batch": (
+        lambda: Quiet(lambda s, x: s.o(torch.softmax(s.l(x), 0))),
+        (3,),
+        "must not depend on the others",
+    ),
+    "size of the batch": (lambda: Quiet(lambda s, x: s.o(s.l(x)) / len(x)), (3,), "must not depend on the others"),
+    "a batch that seems a sequence": (not_batch_first, (5, 3), "batch_first"),
+    "no_grad": (lambda: Quiet(silent), (3,), "no derivative by l.weight"),
+    "detach": (lambda: Quiet(lambda s, x: s.o(s.l(x)).detach()), (3,), "no derivative"),
+    "sign": (lambda: Quiet(lambda s, x: torch.sign(s.o(s.l(x)))), (3,), "zero derivatives"),
+    "rounded": (lambda: Quiet(lambda s, x: s.o(s.l(x)).round()), (3,), "zero derivatives"),
+    "argmax": (lambda: Quiet(lambda s, x: s.l(x).argmax(1).double()), (3,), "no derivative"),
+    "whole numbers": (lambda: Quiet(lambda s, x: s.l(x).argmax(1)), (3,), "numbers, it gives torch.int64"),
+    "complex": (lambda: Quiet(lambda s, x: torch.complex(s.o(s.l(x)), s.o(s.l(x)))), (3,), "gives torch.complex128"),
+    "sparse": (lambda: Quiet(lambda s, x: s.o(s.l(x)).to_sparse()), (3,), "sparse"),
+    "a tuple": (lambda: Quiet(lambda s, x: (s.o(s.l(x)),)), (3,), "one number a point, it gives a tuple"),
+    "an unregistered layer": (unregistered, (3,), "outside of its named_parameters"),
+}
+
+
+@for_each(REFUSED)
+def test_what_would_be_a_wrong_number_is_refused(make, shape, words):
+    model, x = regimes.module(built(make), shape=shape if len(shape) > 1 else None), draw(6, *shape)
+    state = torch.get_rng_state()
+    for call in (functools.partial(regimes.ntk, model), model, lambda x: model.tangents(x), lambda x: sites(model, x)):
+        refused(functools.partial(call, x), words)
+        assert torch.equal(torch.get_rng_state(), state)
+
+
+def dead():
+    made = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1, bias=False))
+    nn.init.constant_(made[0].bias, -100.0)
+    return made
+
+
+def centred():
+    made = Quiet(lambda s, x: s.o(torch.tanh(s.l(x))) - s.start(x).detach())
+    made.start = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    pairs = {"0": made.l, "2": made.o}
+    made.start.load_state_dict(
+        {f"{i}.{kind}": getattr(one, kind) for i, one in pairs.items() for kind in ("weight", "bias")}
+    )
+    return made
+
+
+def zero_head():
+    made = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    nn.init.zeros_(made[2].weight)
+    return made
+
+
+@for_each({make.__name__: make for make in (dead, centred, zero_head)})
+def test_derivatives_may_vanish_where_they_are(make):
+    one, x = built(make), draw(5, 3)
+    J = rows(one, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(one), x)[0], J @ J.T)
+
+
+def test_black_pictures_without_a_bias_have_the_zero_kernel():
+    one = nn.Sequential(nn.Linear(3, 4, bias=False), nn.ReLU(), nn.Linear(4, 1, bias=False)).double()
+    assert not regimes.ntk(regimes.module(one), torch.zeros(3, 3).double()).any()
+
+
+def test_layers_have_names_frozen_and_computed_ones_too():
+    one = built(lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)))
+    whole, x = sites(regimes.module(one), draw(5, 6)), draw(5, 6)
+    one[0].requires_grad_(False)
+    found = sites(regimes.module(one), x)
+    assert [site.name for site in found] == ["0", "2"]
+    for mine, theirs in zip(found, whole):
+        torch.testing.assert_close(mine.weights, theirs.weights)
+        torch.testing.assert_close(mine.delta, theirs.delta)
+    first = torch.func.vmap(torch.func.grad(lambda point: one(point).squeeze()))(x)
+    torch.testing.assert_close(found[0].gradients[0], first)
+    for wrap in (nn.utils.parametrizations.weight_norm, nn.utils.weight_norm, nn.utils.parametrizations.orthogonal):
+        one = built(lambda: nn.Sequential(nn.Linear(6, 3), normed(wrap)()))  # noqa: B023
+        found, given = sites(regimes.module(one), x), one[0](x).detach().requires_grad_()
+        assert [site.name for site in found] == ["0", "1.0"]
+        torch.testing.assert_close(found[1].gradients[0], torch.autograd.grad(one[1](given).sum(), given)[0])
+    assert [site.name for site in sites(regimes.fully_connected([6, 4, 3, 1], seeds=[0]), x)] == ["W1", "W2"]
+    named = Net(lambda s, x: s.head(s.body(x)), body=nn.Sequential(nn.Linear(6, 4), nn.Tanh()), head=nn.Linear(4, 1))
+    assert [site.name for site in sites(regimes.module(named.double()), x)] == ["body.0"]
+
+
+def test_a_residual_that_changes_a_layers_input_leaves_the_site_alone():
+    def forward(s, x):
+        h = s.l(x)
+        h += s.m(h).detach()
+        return s.o(torch.tanh(h))
+
+    one = built(net(forward, m=linear(4, 4), **TWO))
+    one.m.requires_grad_(False)
+    x = draw(4, 3)
+    found = sites(regimes.module(one), x)
+    torch.testing.assert_close(found[1].inputs[0], one.l(x).detach())
+
+
+def test_a_trained_module_that_keeps_its_features_is_copied():
+    one, x = built(net(keeps, **TWO)), draw(5, 3)
+    one(x).sum().backward()
+    before = len(one.seen)
+    model = regimes.module(one)
+    J = rows(regimes_free(one), x)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    assert len(one.seen) == before
+    copy.deepcopy(model)
+
+
+def regimes_free(one):
+    """The same module without what it keeps."""
+    found = built(net(keeps, **TWO))
+    found.load_state_dict(one.state_dict())
+    return found
+
+
+class Locked:
+    def __deepcopy__(self, known):
+        raise TypeError("cannot pickle a lock")
+
+
+def with_lock():
+    made = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+    made[0].lock = Locked()
+    return made
+
+
+KINDS = {
+    "lazy": (lambda: nn.Sequential(nn.LazyLinear(4), nn.Linear(4, 1)), "0.weight has no shape yet"),
+    "script": (lambda: torch.jit.script(nn.Sequential(nn.Linear(3, 1))), "torch.jit"),
+    "trace": (lambda: nn.Sequential(torch.jit.trace(nn.Linear(3, 1), torch.ones(2, 3))), "module's 0 .* torch.jit"),
+    "parallel": (lambda: nn.DataParallel(nn.Linear(3, 1)), r"give its \.module"),
+    "a lock": (with_lock, "cannot be copied, its attribute 0.lock is the reason: TypeError: cannot pickle a lock"),
+    "a number": (lambda: 3, "source must be a torch module"),
+    "a function": (lambda: torch.tanh, "source must be a torch module, or a function that builds one with seeds"),
+}
+
+
+@for_each(KINDS)
+def test_modules_that_cannot_be_taken_get_one_line(make, words):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = make()
+    refused(lambda: regimes.module(one), words)
+
+
+POINTS = {
+    "sparse": (lambda: draw(4, 3).to_sparse(), r"to_dense\(\)"),
+    "complex": (lambda: draw(4, 3).to(torch.complex128), "complex"),
+    "words": (lambda: "points", "tensor"),
+    "single precision": (lambda: draw(4, 3).float(), "in torch.float64, got .4, 3. in torch.float32"),
+    "none": (lambda: draw(0, 3), "at least one point"),
+    "infinite": (lambda: draw(4, 3) / 0, "finite"),
+}
+
+
+@for_each(POINTS)
+def test_points_that_cannot_be_taken_get_one_line(make, words):
+    refused(lambda: regimes.ntk(regimes.module(built(linear(3, 1))), make()), words)
+
+
+def test_what_is_no_model_is_named():
+    task = regimes.stripe(8, 3, seed=[0])
+    for given in (nn.Linear(3, 1), torch.tanh, 3):
+        for call in (
+            functools.partial(regimes.ntk, given, task.x),
+            functools.partial(regimes.lazy, given, task, task),
+            functools.partial(sites, given, task.x),
+            functools.partial(gauss_newton, given, task.x, task.y, alpha=1.0),
+            functools.partial(regimes.optimise, given, task.x, task.y, rate=0.1),
+        ):
+            refused(call, r"must be a model of E realisations, got a .*module\(\.\.\.\) makes one")
+
+
+def test_inference_mode_is_left_or_named():
+    one, x = built(net(lambda s, x: s.o(torch.tanh(s.l(x))), **TWO)), draw(4, 3)
+    J = rows(one, x)
+    with torch.inference_mode():
+        model, made = regimes.module(one), x.clone()
+        torch.testing.assert_close(model(made)[0], one(x).squeeze(1))
+        refused(lambda: regimes.ntk(model, x), "torch.inference_mode")
+    torch.testing.assert_close(regimes.ntk(model, made)[0], J @ J.T)
+    torch.testing.assert_close(model.tangents(made).vjp(torch.ones(1, 4).double())[0][0].flatten(), J.sum(0)[:12])
+
+
+def test_the_readers_own_traceback_is_kept():
+    def the_readers_line(s, x):
+        return s.o(x @ x)
+
+    model = regimes.module(built(net(the_readers_line, **TWO)))
+    with pytest.raises(
+        InputError, match=r"the module cannot take points of shape \(3,\) in float64: RuntimeError"
+    ) as error:
+        regimes.ntk(model, draw(4, 3))
+    assert len(str(error.value)) < 300 and "\n" not in str(error.value)
+    assert "the_readers_line" in "".join(traceback.format_exception(error.value))
+
+
+def test_warnings_of_torch_do_not_reach_a_reader():
+    _, model = taken(*WORK["transformer"])
+    x = draw(4, 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = regimes.ntk(model, x)
+        model.tangents(x).jvp(model.parameters())
+        tangent_components(model, x, 2)
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert kernel.shape == (1, 4, 4) and model.skeletons[0].by_vmap and model.skeletons[0].forwards
+
+
+def counting(monkeypatch):
+    made = []
+    whole = regimes.models.realisation.Realisation.rows
+    monkeypatch.setattr(
+        regimes.models.realisation.Realisation, "rows", lambda self, x: made.append(len(x)) or whole(self, x)
+    )
+    return made
+
+
+def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memory(monkeypatch):
+    made = counting(monkeypatch)
+    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 40), nn.ReLU(), nn.Linear(40, 1))))
+    x, z, each, counts = draw(64, 9), draw(24, 9, seed=1), model.tangent_size * 8, []
+    expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
+    for memory in [each * n for n in (1, 4, 8, 16, 32, 48, 64, 70, 80, 128, 1024)]:
+        made.clear()
+        torch.testing.assert_close(regimes.ntk(model, x, memory=memory), expected[0])
+        counts.append(sum(made))
+        torch.testing.assert_close(regimes.ntk(model, x, z, memory=memory), expected[1])
+        torch.testing.assert_close(regimes.ntk(model, z, x, memory=memory), expected[1].mT)
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] == counts[-4] == 64 and counts[-5] <= 1.1 * 64
+
+
+def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):
+    """A network of few parameters on large pictures: its points are differentiated a few at a time."""
+    made = counting(monkeypatch)
+    layers = nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 1)
+    model, x = regimes.module(built(lambda: nn.Sequential(*layers)), shape=(1, 16, 16)), draw(40, 256)
+    kernel = regimes.ntk(model, x)
+    made.clear()
+    torch.testing.assert_close(regimes.ntk(model, x, memory=2**20), kernel)
+    kept = 8 * 8 * 256  # bytes of the activations of a point
+    assert max(made) * 2 * kept <= 2**20 and sum(made) == 40
+    assert kept <= 8 * model.tangent_size <= 3 * kept
