@@ -1,4 +1,4 @@
-"""Would my recurrent network learn as well lazily? Its test error, and that of the kernel frozen at the start."""
+"""Would my recurrent network learn as well lazily, with the kernel of its start?"""
 
 import torch
 from torch import nn
@@ -21,8 +21,9 @@ class Listener(nn.Module):
 
 torch.manual_seed(0)
 x = torch.randn(500, 20, 2, dtype=torch.double)  # your series
-y = (x[..., 0] * x[..., 1]).mean(1).sign()  # and labels: do the two numbers agree on average?
-train, test = (Task(x[None, rows], y[None, rows], "my series") for rows in (slice(0, 200), slice(200, 500)))
+y = (x[..., 0] * x[..., 1]).mean(1).sign()  # and labels: do the numbers agree in sign?
+train = Task(x[None, :200], y[None, :200], "my series")
+test = Task(x[None, 200:], y[None, 200:], "my series")
 net = Listener().double()
 
 start = regimes.module(net, shape=(20, 2))

@@ -1,4 +1,4 @@
-"""How far does training move my transformer's kernel? Its change, and what it says about fresh sequences."""
+"""How far does training move my transformer's kernel, and does it turn to the labels?"""
 
 import torch
 from torch import nn
@@ -13,7 +13,8 @@ class Reader(nn.Module):
     def __init__(self):
         super().__init__()
         self.tokens, self.places = nn.Embedding(10, 16), nn.Parameter(torch.randn(8, 16))
-        self.encoder, self.head = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), nn.Linear(16, 1)
+        self.encoder = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+        self.head = nn.Linear(16, 1)
 
     def forward(self, x):
         """Outputs ``(n, 1)``."""
@@ -33,7 +34,7 @@ for _ in range(50):
 end = regimes.module(net.eval(), shape=(8,))
 
 before, after = (regimes.ntk(model, x[fresh]) for model in (start, end))
-print(f"the kernel changed by {((after - before).norm() / before.norm()).item():.1f} times its norm")
+change = (after - before).norm() / before.norm()
 then, now = (alignment(kernel, y[fresh]).item() for kernel in (before, after))
+print(f"the kernel changed by {change:.1f} times its norm")
 print(f"its alignment with the labels: {then:.2f}, then {now:.2f}")
-print(f"test error {(end(x[fresh]) * y[fresh] <= 0).double().mean().item():.2f}")
