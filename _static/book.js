@@ -206,6 +206,7 @@
     links.forEach((link) => {
       ["pointerenter", "focus", "click"].forEach((kind) => link.addEventListener(kind, () => show(link)));
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
+      link.addEventListener("keydown", (event) => { if (event.key === "Enter") show(link); });
     });
     window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
     ["wheel", "touchmove"].forEach((kind) => window.addEventListener(kind, hide, { passive: true }));

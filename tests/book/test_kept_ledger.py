@@ -20,7 +20,7 @@ LAPTOP, PAPER = (
 RECORDS = LAPTOP + PAPER
 CLAIMS = ROOT / "book" / "claims"
 DECLARED = {entry["id"]: entry for path in sorted(CLAIMS.glob("0*.yml")) for entry in read_yaml(path)}
-for name, changes in read_yaml(CLAIMS / "history.yml").items():
+for name, changes in read_yaml(CLAIMS / "history.yml", dict).items():
     DECLARED[name]["amended"] = changes
 ERRORS = {entry["id"] for entry in read_yaml(ROOT / "book" / "errata.yml") if entry["drawer"] == "error"}
 
@@ -109,7 +109,7 @@ def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
 
 
 # claims of each chapter that rest on stored rows or formulas alone; the cold book of every week compares all
-HELD = {"01": 43, "02": 28, "03": 41, "04": 68, "05": 34, "06": 70, "07": 0}  # of 03, with 10,000 cells, every week
+HELD = {"01": 43, "02": 28, "03": 41, "04": 68, "05": 34, "06": 70, "07": 49}  # of 03, with 10,000 cells, every week
 
 
 @pytest.mark.parametrize("number", [n if n != "03" else pytest.param(n, marks=pytest.mark.weekly) for n in HELD])
