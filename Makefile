@@ -34,7 +34,7 @@ NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 CODE := $(shell find lib -name '*.py' -o -name '*.c' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml $(wildcard chapters/profiles/*.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
-PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results/ledger.paper.json results/plan.md _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
+PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
@@ -101,7 +101,7 @@ chapter-%: | $(READY)
 	@$(BIN)/python -m companion.runner $* --profile $(PROFILE) $(NAMED) $(if $(FIGURE),--figure "$(FIGURE)") $(PARAMS)
 
 help-%: | $(READY)
-	@$(BIN)/python -m companion.runner $* --describe
+	@$(BIN)/python -m companion.describe $*
 
 test: TESTS_TIER = make test
 test: TESTS_MINUTES = 8

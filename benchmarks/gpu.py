@@ -1,10 +1,10 @@
 """Every solver, kernel and study on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
 
-A table of one row a case, kept in ``results/gpu.csv``: the largest relative difference from the CPU and that allowed,
-seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile, compared column by column
-to the tolerance that the study states; the cheapest on the CPU first. Then the time of a step of the flow at p = h =
-10⁴ as a fraction of what the memory's bandwidth allows, for ensembles that fit, and one network of that size to zero
-loss. What a card cannot compute is said in its row, and the others go on.
+A table of one row a case, kept in ``results/gpu/`` under the card's name: the largest relative difference from the CPU
+and that allowed, seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile,
+compared column by column to the tolerance that the study states; the cheapest on the CPU first. Then the time of a
+step of the flow at p = h = 10⁴ as a fraction of what the memory's bandwidth allows, for ensembles that fit, and one
+network of that size to zero loss. What a card cannot compute is said in its row, and the others go on.
 
 The table is written after each row. ``--first`` names the part to begin with, ``--seconds`` the time after which no
 further row is begun: what is left then is said. Where there is no CUDA device it says so and exits 0.
@@ -15,6 +15,7 @@ further row is begun: what is left then is said. Where there is no CUDA device i
 import argparse
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -50,6 +51,7 @@ from regimes.validate import InputError
 
 CHEAP = ("lazy_feature.compressed", "depth.text_training")  # the studies of ``--small``
 PARTS = ("solvers", "studies", "steps")
+COLUMNS = "case p h members cpu_seconds seconds floor_seconds difference allowed agrees peak_MB said".split()
 WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
 
 
@@ -237,13 +239,21 @@ def measured(parts: list[Iterator[Planned]], seconds: float) -> Iterator[dict[st
             yield attempted(row, measure)
 
 
+def write(rows: list[dict[str, Any]], stamp: dict[str, Any], path: Path) -> None:
+    """The table to three digits, with the card and the version of torch in each row."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pd.DataFrame(rows, columns=[*COLUMNS]).assign(**stamp)
+    table[["p", "h", "members"]] = table[["p", "h", "members"]].astype("Int64")
+    table.to_csv(path, index=False, float_format="%.3g")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--small", action="store_true", help="sizes of a test")
     parser.add_argument("--first", choices=PARTS, default=PARTS[0], help="part to begin with")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further row after this time")
-    parser.add_argument("--csv", type=Path, default=paths.results() / "gpu.csv", help="where the table is written")
+    parser.add_argument("--csv", type=Path, help="where the table is written (default: results/gpu/, the card's name)")
     args = parser.parse_args(arguments)
     if args.device.startswith("cuda") and not torch.cuda.is_available():
         print("no CUDA device on this machine: nothing to compare")
@@ -256,7 +266,8 @@ def main(arguments: list[str]) -> int:
         shown = {name: f"{value:.2g}" if isinstance(value, float) else value for name, value in row.items() if value}
         print(", ".join(f"{name} {value}" for name, value in shown.items()), flush=True)
         if not args.small:
-            pd.DataFrame(rows).assign(**stamp).to_csv(args.csv, index=False)
+            name = re.sub(r"\W+", "-", stamp["device"])
+            write(rows, stamp, args.csv or paths.results() / "gpu" / f"{name}.csv")
     return 0 if all(row["agrees"] for row in rows if "members" not in row) else 1
 
 

@@ -213,6 +213,8 @@ BAD = {
         (lambda: regression.kernel_flow_prediction(GRAM, GRAM.float(), X), "cross must be torch.float64"),
         (lambda: regression.kernel_flow_prediction(GRAM.triu(), GRAM, X), "gram must be symmetric"),
         (lambda: spectrum.projector_distance(NAN * GRAM), "gram must hold finite numbers"),
+        (lambda: spectrum.operators(GRAM, GRAM[:, 1:], [1.0]), "cross must have shape"),
+        (lambda: spectrum.operators(GRAM, NAN * GRAM, [1.0]), "cross must hold finite numbers"),
         (lambda: spectrum.operators(GRAM, GRAM, [-1.0]), "times must be"),
         (lambda: spectrum.operators(GRAM, GRAM, []), "times must be"),
         (lambda: spectrum.operators(ROUND_OFF, ROUND_OFF, [INF]), "the kernel matrix cannot be inverted"),

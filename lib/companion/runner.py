@@ -210,20 +210,6 @@ def _progress(log: Path) -> Iterator[None]:
         thread.join()
 
 
-def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, allowed values, meaning; then its designs, a line each."""
-    known = [p for p in parameters.declared(number).values() if p.name != "profile"]
-    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
-    designs: dict[str, list[str]] = {}
-    for name, value in parameters.designs(number).items():
-        design, _, axis = name.rpartition(".")
-        designs.setdefault(design, []).append(f"{axis} = {value!r}")
-    if designs:
-        lines.append(f'\nDesigns, of which any entry is changed so: -p {design}.{axis} "{value!r}"')
-        lines += [f"{design:32} {', '.join(entries)}" for design, entries in designs.items()]
-    return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
-
-
 def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
     """What a figure depends on; InputError if it ignores a parameter that is ``given``."""
     own = excerpt.changes(number, notebook(number), [figure])[figure]
@@ -249,17 +235,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
     parser.add_argument("--figure", help="run what this figure or table needs, fig-c-fig2, and nothing else")
-    parser.add_argument("--describe", action="store_true", help="list the chapter's parameters and stop")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
     args = parser.parse_args(argv)
     with one_line_errors():
         given = overrides(args)
-        if args.describe:
-            if any(given) or args.profile != "laptop" or args.name is not None or args.figure is not None:
-                raise InputError("--describe shows the laptop's values: it takes no parameter, profile, name or figure")
-            print("\n\n".join(map(describe, args.chapter)))
-            return 0
         if args.figure is not None:
             if len(args.chapter) != 1:
                 raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")

@@ -18,7 +18,7 @@ import pytest
 from papermill import engines
 from papermill.exceptions import PapermillExecutionError
 
-from companion import paths, runner
+from companion import describe, paths, runner
 from companion.experiments import parameters
 from companion.report import ledger, views
 from companion.report.chapter import Chapter
@@ -147,7 +147,7 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd, monkeypat
     assert record["verdict"] == "reproduced" and record["value"] == 3 and record["profile"] == "laptop"
     (page,) = sources.stage("laptop")
     cells = nbformat.read(page, as_version=4).cells
-    folded = {"hide-input", "remove-input"}
+    folded = {"hide-input", "remove-input", "remove-cell"}  # the last: its code is in the next fold
     assert all(folded & set(c.metadata.tags) for c in cells if c.cell_type == "code")
     assert any("make help-99" in c.source for c in cells if c.cell_type == "markdown")
     figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
@@ -179,9 +179,9 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     html = ran_book / "runs" / "mine" / "html"
     names = "99_mini.html", "99_the_rest.html", "index.html"
     page, rest, first = ((html / name).read_text(encoding="utf-8") for name in names)
-    assert "<figcaption>" in page and "It rises." in page and "Fig. 1" in page and "Fig. 1" in rest
+    assert "<figcaption>" in page and "It rises." in page and "code of Fig. 1<" in page and "Fig. 1" in rest
     assert (
-        'title="There are three. 5">5</abbr>' in rest
+        'data-definition="measured 5 · accepted 3 … 3 · not reproduced" role="button" tabindex="0">5</span>' in rest
         and "fig-gone" in rest
         and "there (in the book)" in rest
         and "{ref}" not in rest
@@ -291,7 +291,7 @@ def test_outside_a_book_a_command_is_one_line(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(paths, "root", nowhere)
     with pytest.raises(SystemExit) as stopped:
-        run("--describe")
+        describe.main(["99"])
     assert stopped.value.code == 2 and capsys.readouterr().err == "error: no book here\n"
 
 
@@ -457,9 +457,6 @@ def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
         (["-p", "scale", "-1e-3"], "scale must be a number from 0 to 10, got -0.001"),
         (["-p", "scale", "-inf"], "scale must be a number from 0 to 10, got '-inf'"),
         (["--figure", ""], "figure must be one of fig-mini; got ''"),
-        (["--describe", "-p", "size", "4"], "--describe shows the laptop's values: it takes no parameter"),
-        (["--describe", "--profile", "smoke"], "--describe shows the laptop's values"),
-        (["--describe", "--name", "mine"], "--describe shows the laptop's values"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         *[
             (["--name", name], "name must be a folder's")
@@ -512,7 +509,7 @@ def test_a_study_computes_nothing_where_its_table_cannot_go(tmp_path, monkeypatc
     assert not list(tmp_path.rglob("*.json"))
 
 
-@pytest.mark.parametrize("command", ["companion.studies list", "companion.runner 05 --describe"])
+@pytest.mark.parametrize("command", ["companion.studies list", "companion.describe 05"])
 def test_a_pipe_that_is_closed_early_is_no_error(start, command):
     listed = start(sys.executable, "-m", *command.split(), cwd=ROOT)
     listed.stdout.close()  # as head does once it has what it wants
@@ -548,8 +545,14 @@ def test_stage_refuses_pages_of_another_profile(ran_book):
         sources.stage("laptop")
 
 
+def test_describe_loads_nothing_that_computes():
+    code = "import sys; from companion.describe import main; main(['03']); print({'torch', 'pandas'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.endswith("set()\n") and "map_scales" in done.stdout, done.stderr
+
+
 def test_describe_lists_parameters_and_check_counts_cells(mini_book, capsys):
-    assert run("--describe") == 0
+    assert describe.main(["99"]) == 0
     assert re.search(r"scale +0\.5 +their scale\n +a number from 0 to 10", capsys.readouterr().out)
     assert run("--check", "-p", "size", "4") == 0
     assert "0 cells of 0 studies; nothing was computed" in capsys.readouterr().out

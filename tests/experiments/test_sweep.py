@@ -18,8 +18,8 @@ import pytest
 import torch
 
 from companion.experiments import progress, queue, recheck, workers
+from companion.experiments.errors import CellError
 from companion.experiments.store import Cell, Store, free
-from companion.experiments.study import CellError
 from companion.experiments.sweep import cells, product, study, sweep
 from companion.experiments.table import provenance
 from regimes import devices

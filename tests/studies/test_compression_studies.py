@@ -181,3 +181,11 @@ def test_bad_parameters_get_one_line(change, words):
     with pytest.raises(InputError, match=words) as caught:
         registry.grids("02", parameters.resolve("02", "smoke", change))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["d_parallel", "radius"])
+def test_a_cylinder_needs_both_of_its_own_numbers(missing):
+    setting = {"interfaces": [], **CYLINDER}
+    assert studies._needs_rest(setting) == setting
+    with pytest.raises(InputError, match="a cylinder needs d_parallel and radius"):
+        studies._needs_rest({name: value for name, value in setting.items() if name != missing})

@@ -76,6 +76,48 @@ def test_a_size_that_hardly_varies_has_the_exponent_one():
     assert 0.2 < law.exponents["p"] < 2
 
 
+PARTS = "1e-8 p^2 h + 1e-6 lines h shares + 1e-7 test h"
+
+
+def parts_took(p, h, lines, test, loss="hinge"):
+    flow, along, points = 1e-8 * p**2 * h, 1e-6 * lines * h * 3, 1e-7 * test * h
+    return 2.0 * (flow + along + points) * (3.0 if loss == "square" else 1.0)
+
+
+def test_parts_add_where_a_power_law_multiplies():
+    """Ten times the lines and ten times the test points are not a hundred times the cell."""
+    small = {"lines": 300, "test": 10_000, "shares": [0.1, 0.5, 1.0]}
+    known = [
+        (small | {"p": p, "h": 500, "loss": loss}, parts_took(p, 500, 300, 10_000, loss))
+        for p in (128, 512, 2048)
+        for loss in ("hinge", "square")
+    ]
+    far = {"lines": 3000, "test": 100_000, "shares": [0.1, 0.5, 1.0], "p": 8192, "h": 10_000}
+    for loss in ("hinge", "square"):
+        right = parts_took(8192, 10_000, 3000, 100_000, loss)
+        assert plan.fit_law(known, PARTS).seconds(far | {"loss": loss}) == pytest.approx(right, rel=0.05)
+    assert plan.fit_law(known).seconds(far | {"loss": "hinge"}) > 5 * parts_took(8192, 10_000, 3000, 100_000)
+
+
+def test_a_cell_of_a_busy_machine_does_not_move_the_law():
+    known = [({"p": p, "h": 500}, 1e-8 * p**2 * 500) for p in (64, 128, 256, 512, 1024, 2048)]
+    known[0] = (known[0][0], 50.0)
+    law = plan.sum_law("1e-8 p^2 h", known)
+    assert law.seconds({"p": 8192, "h": 500}) == pytest.approx(1e-8 * 8192**2 * 500, rel=0.1)
+
+
+@pytest.mark.parametrize("name", plan.PARTS)
+def test_the_law_of_parts_predicts_cells_that_it_has_not_seen(name):
+    number, item = studies.find(name)
+    known, _ = plan._known(number, item, [])
+    axes = set().union(*(setting for setting, _ in known))
+    for _, powers in plan._terms(plan.PARTS[name]):
+        assert {*powers} <= {*axes, "frozen", "shares"}, "an axis that the study does not have"
+    found = plan.left_out(known, plan.PARTS[name])
+    if found is not None:
+        assert 0.5 < found.predicted / found.seconds < 2
+
+
 def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch):
     monkeypatch.setenv("REGIMES_DATA", "")
     images, found = shape("mnist"), plan.of_chapter("03", "paper")

@@ -177,6 +177,10 @@ def test_a_rate_that_is_too_large_says_so():
         ({"rate": 0.1, "loss": "hinge"}, "targets other than ±1 need the square loss, got hinge"),
         ({"rate": 0.1, "loss": "cubic"}, "loss must be one of"),
         ({"rate": 0.1, "alpha": 0.0}, "alpha must be"),
+        ({"rate": 0.1, "slack": -1.0}, "slack must be"),
+        ({"method": "momentum", "tau": -1.0}, "tau must be"),
+        ({"method": "momentum", "max_turn": 0.0}, "max_turn must be"),
+        ({"method": "momentum", "max_move": 0.0}, "max_move must be"),
         ({"rate": 0.1, "decay": -1.0}, "decay must be"),
     ],
 )

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from companion.experiments.errors import CellError
 from companion.experiments.parameters import PROFILES, read_toml
-from companion.experiments.study import CellError
 from regimes.validate import InputError
 
 

@@ -75,7 +75,7 @@ class Kind:
         return replace(self, order="", least=1)
 
     def allowed(self) -> str:
-        """The words of a message and of ``--describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
+        """Words of a message, and of ``companion.describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
         many = "s" * bool(self.order)
         words = {
             "count": f"whole number{many} from {self.low} to {self.high}",

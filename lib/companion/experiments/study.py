@@ -19,10 +19,6 @@ STATISTICAL = "statistical"  # a column whose numbers are draws, and others wher
 Tolerance = float | tuple[float, float] | str
 
 
-class CellError(RuntimeError):
-    """A study raised; the message is one line that names it, its setting and its seeds."""
-
-
 @dataclass(frozen=True)
 class Study:
     """A named measurement: ``function(setting, seeds) -> rows``, each row with its ``seed``.

@@ -15,8 +15,9 @@ import torch
 from joblib.externals.loky import get_reusable_executor
 
 from companion.experiments import digest
+from companion.experiments.errors import CellError
 from companion.experiments.store import Cell, stamp
-from companion.experiments.study import CellError, Rows, Study
+from companion.experiments.study import Rows, Study
 from companion.experiments.table import STAMP, names_cell
 from regimes import devices
 from regimes.validate import InputError

@@ -1,9 +1,12 @@
 r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
 
-A study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}` seconds a
-cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit is by
-least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not tell;
-how far it can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
+The dearest studies have parts whose cost is known, such as a flow (``p h d``) and test points (``test h``): a cell
+costs their sum (:data:`PARTS`), times a factor that stored cells give. Sizes of different parts do not multiply.
+
+Any other study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}`
+seconds a cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit
+is by least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not
+tell. How far a law can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
 """
 
 import itertools
@@ -36,6 +39,93 @@ INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer
 FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
 SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 
+# Seconds of one core (2.5 GHz, AVX-512), one term a part of a cell; a list counts with its length, what a setting lacks
+# with 1. Least squares of the relative error of cells with 500 and 10^4 neurons: a flow to t*, to zero loss; tangent
+# kernels and their flows; their functions on test points; a network's error along lines; the infinitely wide kernel and
+# its function; a support vector machine; eigenvectors of a Gram matrix.
+TO_T_STAR, TO_ZERO_LOSS = "1e-7 p h d", "2.3e-8 p h d + 1.8e-6 p h + 4e-4 p"
+FROZEN, TEST, LINES = "3.4e-11 p^2 h frozen + 6e-8 p^2 frozen", "9.6e-9 test h frozen", "3.1e-7 lines h shares"
+WIDE, WIDE_TEST, MACHINE = "1e-7 p^2", "1e-8 test p", "1e-7 p^2"
+KERNELS = "5e-11 n^2 h stops + 1e-9 n^3 stops"
+PARTS = {
+    "lazy_feature.networks": f"{TO_ZERO_LOSS} + {FROZEN} + {TEST} + {LINES}",
+    "sensitivity.ends": f"{TO_ZERO_LOSS} + 4e-6 lines h",
+    "lazy_feature.compressed": f"{TO_T_STAR} + {WIDE} + {WIDE_TEST}",
+    "lazy_feature.finite_curve": f"{FROZEN} + {TEST}",
+    "lazy_feature.wide_curve": f"{WIDE} + {WIDE_TEST}",
+    "lazy_feature.imposed": f"{WIDE} + {WIDE_TEST}",
+    "support.star_kernel": f"{TO_T_STAR} + {FROZEN} + {FROZEN} + {TEST} + {TEST} + {WIDE} + {MACHINE} + {MACHINE}",
+    "compression.growth": "1e-7 p h d",
+    "compression.courses": TO_ZERO_LOSS,
+    "compression.fit": "1e-7 p h d + 1e-5 test h",
+    "kernel_pca.stripes": f"{TO_ZERO_LOSS} + {KERNELS} + {TEST} + 1e-6 many h + {FROZEN}",
+    "kernel_pca.stripe_spectra": f"{TO_ZERO_LOSS} + {KERNELS} + 1e-6 many h",
+    "kernel_pca.stripe_norms": f"{TO_ZERO_LOSS} + {KERNELS} + 4e-9 n^3 stops",
+}
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Seconds a cell as the sum of its parts, times what stored cells took of it.
+
+    Attributes:
+        parts: of each the seconds of a unit, and the power of each size.
+        constant: logarithm of the factor of all parts alike: this machine, and what the parts leave out.
+        factors: logarithm of the factor, by name and value, of what is no size.
+        largest: value of each size in the cells that gave the factors.
+        alike: none, as parts say how they grow.
+    """
+
+    parts: tuple[tuple[float, Mapping[str, int]], ...]
+    constant: float
+    factors: Mapping[tuple[str, str], float]
+    largest: Mapping[str, float]
+    alike: frozenset[str] = frozenset()
+
+    def seconds(self, setting: Setting) -> float:
+        """What a cell of the setting is expected to take on one core."""
+        factor = math.exp(self.constant + sum(self.factors.get(one, 0.0) for one in _words(setting)))
+        return factor * sum(
+            unit * math.prod(_count(setting.get(name)) ** power for name, power in powers.items())
+            for unit, powers in self.parts
+        )
+
+
+def _count(value: Any) -> float:
+    """A size, or how many a list holds; 1 where there is none."""
+    return float(len(value)) if isinstance(value, (list, tuple)) else _size(value)
+
+
+def sum_law(parts: str, known: Sequence[tuple[Setting, float]]) -> Sum:
+    """The law of the ``parts``, written as in :data:`PARTS`, with the factors by which known cells differ from it.
+
+    Large cells count most: each weighs as much as it should take. What it took may be a busy machine's.
+    """
+    plain = Sum(_terms(parts), 0.0, {}, {})
+    said = np.array([plain.seconds(setting) for setting, _ in known])
+    logs = np.log(np.array([seconds for _, seconds in known]) / said)
+    words = [_words(setting) for setting, _ in known]
+    varied = [one for one in sorted(set(itertools.chain(*words))) if not all(one in own for own in words)]
+    matrix = np.array([[float(one in own) for one in varied] for own in words]).reshape(len(known), len(varied))
+    weights = said / said.max()
+    centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
+    left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(varied))]
+    right = np.r_[np.sqrt(weights) * (logs - level), np.zeros(len(varied))]
+    factors = np.linalg.lstsq(left, right, rcond=None)[0] if varied else np.zeros(0)
+    names = _sizes(setting for setting, _ in known)
+    largest = {name: max(_size(setting.get(name)) for setting, _ in known) for name in names}
+    return Sum(plain.parts, float(level - centre @ factors), dict(zip(varied, factors.tolist())), largest)
+
+
+def _terms(parts: str) -> tuple[tuple[float, Mapping[str, int]], ...]:
+    """The parts as numbers: ``"2e-8 p^2 h"`` is ``(2e-8, {"p": 2, "h": 1})``."""
+    found = []
+    for term in parts.split(" + "):
+        unit, *sizes = term.split()
+        powers = [size.partition("^") for size in sizes]
+        found.append((float(unit), {name: int(power or 1) for name, _, power in powers}))
+    return tuple(found)
+
 
 @dataclass(frozen=True)
 class Law:
@@ -64,8 +154,10 @@ class Law:
         return self.overhead + math.exp(law)
 
 
-def fit_law(known: Sequence[tuple[Setting, float]]) -> Law:
+def fit_law(known: Sequence[tuple[Setting, float]], parts: str = "") -> Law | Sum:
     """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one."""
+    if parts:
+        return sum_law(parts, known)
     least = min(took for _, took in known)
     laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FEWEST else OVERHEADS[:1])]
     return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
@@ -85,7 +177,7 @@ class LeftOut(NamedTuple):
     predicted: float
 
 
-def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
+def left_out(known: Sequence[tuple[Setting, float]], parts: str = "") -> LeftOut | None:
     """The known settings with the largest product of sizes; the law is of those that are smaller.
 
     ``None`` where fewer than ``FEWEST`` settings are smaller.
@@ -96,7 +188,7 @@ def left_out(known: Sequence[tuple[Setting, float]]) -> LeftOut | None:
     rest = [pair for pair, product in zip(known, products) if product < max(products)]
     if len(rest) < FEWEST:
         return None
-    law, (setting, _) = fit_law(rest), largest[0]
+    law, (setting, _) = fit_law(rest, parts), largest[0]
     varied = [name for name in names if name in setting and len({other.get(name) for other, _ in known}) > 1]
     predicted = float(np.mean([law.seconds(setting) for setting, _ in largest]))
     return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
@@ -211,7 +303,7 @@ def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
 
 
 def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tuple[Setting, float]], bool]:
-    """Settings of a study with the mean seconds of their cells, and whether a GPU took them.
+    """Settings of a study with the median seconds of their cells, and whether a GPU took them.
 
     Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
     machine computes the study on a GPU and results of one are stored, these alone.
@@ -231,7 +323,8 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tup
         if key not in settings and queue.recorded(study).get(key):
             settings[key] = cell.setting
             took[key].append(queue.recorded(study)[key])
-    return [(settings[key], float(np.mean(own))) for key, own in took.items() if np.mean(own) > 0], card
+    # the median: a cell that was computed on a busy machine does not count for many
+    return [(settings[key], float(np.median(own))) for key, own in took.items() if np.median(own) > 0], card
 
 
 def plan(
@@ -246,7 +339,8 @@ def plan(
         held: keys of the cells that need not be computed.
         memory: bytes that the grid asks for.
     """
-    law, left, count = fit_law(known) if known else None, defaultdict(int), 0
+    parts = PARTS.get(study.name, "")
+    law, left, count = fit_law(known, parts) if known else None, defaultdict(int), 0
     kinds: dict[str, Setting] = {}
     for cell in cells(study, list(grid)):
         key, count = cell.key(seed=False), count + 1
@@ -261,7 +355,7 @@ def plan(
         if _size(kinds[key].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
     }
     here, longest = count - sum(left.values()), max(took.values(), default=0.0)
-    return Plan(study, count, here, hours, longest, memory, tuple(sorted(beyond)), left_out(known))
+    return Plan(study, count, here, hours, longest, memory, tuple(sorted(beyond)), left_out(known, parts))
 
 
 def in_words(hours: float) -> str:

@@ -2,7 +2,7 @@
 
 import torch
 
-from companion.experiments.sweep import Rows, Setting, study
+from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._tasks import DRAWN, draw_task, networks_of
 from companion.studies.lazy_feature import SCALES, axes, fits, train_network
 from companion.theory.compression import amplification
@@ -19,6 +19,7 @@ SHOWN = 60  # neurons whose weights are kept
     axes=axes("shape interfaces d p h") | {"alpha": SCALES} | axes("tolerance") | {"until": "share"},
     complete=fits(),
     rtol=1e-2,
+    columns=dict.fromkeys(("F", "arrows", "wrong", "amplification"), STATISTICAL),  # another device ends elsewhere
     data=DRAWN,
     device="any",
 )

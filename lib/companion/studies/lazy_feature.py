@@ -386,6 +386,9 @@ def machine(gram: Tensor, y: Tensor, predictor: Callable[[Tensor], Tensor], labe
     rtol=1e-3,
     data=DRAWN,
     device="any",
+    # a flow in float32
+    columns=dict.fromkeys(("t_star", "amplification_star"), 1e-2)
+    | dict.fromkeys(("error", "ended", "amplification_max"), STATISTICAL),
 )
 def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
     """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.

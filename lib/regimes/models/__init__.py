@@ -144,7 +144,7 @@ def inputs(
     if x.ndim - axes not in (1, 2) or x.shape[-axes:] != shape or (x.dtype != first.dtype and not whole):
         sizes, dense = ", ".join(map(str, shape)), math.prod(shape)
         vectors = f" or (p, {dense})" if axes > 1 else ""
-        if axes == 1 and dense == math.prod(given[1:]):
+        if axes == 1 and len(given) > 2 and dense == math.prod(given[1:]):
             hint = f"; {name}.flatten(1) makes vectors"
         wanted = f"(p, {sizes}) or ({count}, p, {sizes}){vectors} in {first.dtype}"
         raise InputError(f"{name} must be inputs {wanted}, got {given} in {x.dtype}{hint}")
