@@ -13,9 +13,12 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 import regimes
+from regimes.data.tasks import Task
 from regimes.measures.matrices import sites
 from regimes.measures.spectrum import tangent_components
 from regimes.models import join
+from regimes.models.realisation import Realisation
+from regimes.training import kernel_flow
 from regimes.training.gauss_newton import gauss_newton
 from regimes.validate import InputError
 from tests.cases import for_each, refused
@@ -243,10 +246,10 @@ def test_every_product_with_the_jacobian_is_right(make, shape):
 def test_learning_with_the_frozen_kernel_and_training_work(make, shape):
     one, model = taken(make, shape)
     x, z, y = draw(6, *shape), draw(4, *shape, seed=1), torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
-    train, test = regimes.data.tasks.Task(x, y, ""), regimes.data.tasks.Task(z, y[:4], "")
+    train, test = Task(x, y, ""), Task(z, y[:4], "")
     found = regimes.lazy(model, train, test, ridge=1e-2)
     J, other = rows(one, x), rows(one, z)
-    c = regimes.training.kernel_flow.fit((J @ J.T)[None], y[None], ridge=1e-2).coefficients[0]
+    c = kernel_flow.fit((J @ J.T)[None], y[None], ridge=1e-2).coefficients[0]
     torch.testing.assert_close(found.f[0], other @ J.T @ c, rtol=1e-5, atol=1e-7)
     state = [now for now, _ in zip(gauss_newton(model, x, y, alpha=1.0), range(3))][-1]
     assert float(state.loss) < 1.0
@@ -328,7 +331,7 @@ def test_the_axes_of_points_are_never_guessed():
     own = draw(2, 3, 8, 8)
     torch.testing.assert_close(regimes.ntk(two, own)[1], regimes.ntk(two[1:], own[1])[0])
     torch.testing.assert_close(regimes.ntk(two, own, own.flatten(2)[:, :2]), regimes.ntk(two, own)[..., :2])
-    task = regimes.data.tasks.Task(x, torch.tensor([1.0, -1]).double(), "")
+    task = Task(x, torch.tensor([1.0, -1]).double(), "")
     assert regimes.lazy(model, task, task).f.shape == (1, 2)
     for call in (model, functools.partial(regimes.ntk, model), lambda x: sites(model, x)):
         refused(functools.partial(call, draw(8, 9)), r"x must be inputs \(p, 8, 8\) or \(1, p, 8, 8\) or \(p, 64\)")
@@ -657,10 +660,8 @@ def test_warnings_of_torch_do_not_reach_a_reader():
 
 def counting(monkeypatch):
     made = []
-    whole = regimes.models.realisation.Realisation.rows
-    monkeypatch.setattr(
-        regimes.models.realisation.Realisation, "rows", lambda self, x: made.append(len(x)) or whole(self, x)
-    )
+    whole = Realisation.rows
+    monkeypatch.setattr(Realisation, "rows", lambda self, x: made.append(len(x)) or whole(self, x))
     return made
 
 

@@ -146,7 +146,7 @@ def tangent_predictor(
     """
     x, z = checked(model, x), checked(model, z, "z")
     count = len(model.parameters()[0])
-    validate.arrays(c=(f"{count} {x.shape[1]}", c))
+    (c,) = validate.tensors(c=(f"{count} {x.shape[1]}", c))
     names, weights = chosen(params, model.names), dict(zip(model.names, model.parameters()))
     moved = [torch.zeros_like(weights[name]) for name in weights if name in names]
     for rows in blocks(model, x, memory):
