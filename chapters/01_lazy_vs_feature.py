@@ -1598,9 +1598,10 @@ chapter.figure(
 # %%
 wide, wide_tube = (on_all_sizes(chapter.rows(studies.networks, name)) for name in ("wide", "wide_cylinder"))
 narrow = nets[nets.d.isin(wide.d) & nets.p.isin(wide.p) & nets.seed.isin(wide.seed)]
-fig, axes = plots.panels(wide.d.nunique() + 1, columns=3, width=3.7, height=3.8, sharey=True)
 cases = {f"stripe, $d={d}$": (wide[wide.d == d], narrow[narrow.d == d]) for d in sorted(wide.d.unique())}
 cases["cylinder, $d=3$"] = (wide_tube, tube[tube.p.isin(wide_tube.p) & tube.seed.isin(wide_tube.seed)])
+# %%
+fig, axes = plots.panels(len(cases), columns=3, width=3.7, height=3.8, sharey=True)
 for ax, (title, pair) in zip(axes, cases.items()):
     for rows, line in zip(pair, ("-", ":")):
         for curve, share, label in (("feature", 1.0, "network"), ("final", STAR, "kernel at $t^*$")):
@@ -1670,6 +1671,7 @@ pairs = {
     "float64, another processor": (elsewhere, usual),
 }
 changes = {name: error_change(*pair) for name, pair in pairs.items() if len(pair[0])}
+# %%
 finer = changes[f"tolerance {fine_end:g}"].unstack()
 halted_at = finer.columns[-2]
 chapter.say(

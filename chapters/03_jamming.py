@@ -138,8 +138,9 @@ h_cut, n_cut = (jamming.transitions(cuts, column) for column in ("h", "parameter
 # lazy. The line hardly depends on the width far from jamming, and bends up by a factor of about 4 near it. The
 # other line, the black band, is jamming: the width at which half of the networks fit.
 # %%
-fig, axes = plots.panels(2, height=4.2)
 image_names = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10", "digits": "small digits"}
+# %%
+fig, axes = plots.panels(2, height=4.2)
 plots.phase_map(axes[0], on_map, jamming.transitions(on_map, "h"))
 axes[0].set_title(f"{image_names.get(data, data)}, {components} components\n{papers.beside(map_p, 'B.points')}")
 for scale in cut_scales:

@@ -13,7 +13,7 @@ from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.compare import differences, enough
 from companion.experiments.store import committed
-from companion.experiments.stored import batches, seconds, share, verify
+from companion.experiments.stored import batches, duration, share, verify
 from companion.experiments.sweep import STATISTICAL, cells
 from companion.experiments.table import BESIDE, origin, read_csv, rows_by_cell
 from companion.studies._here import is_here
@@ -86,8 +86,8 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
 
 def dearest(found):
     """The batch that took longest of those below ``AFFORDABLE`` seconds; cheap ones, lazy and small, tell least."""
-    order = sorted(found, key=lambda cells: (seconds(cells), cells[0].key()))
-    return ([cells for cells in order if seconds(cells) < AFFORDABLE] or order[:1])[-1:]
+    order = sorted(found, key=lambda cells: (duration(cells), cells[0].key()))
+    return ([cells for cells in order if duration(cells) < AFFORDABLE] or order[:1])[-1:]
 
 
 @pytest.mark.parametrize("name", COMPUTED)

@@ -266,7 +266,7 @@ def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(tab
     drawn = []
     for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
         monkeypatch.setattr(stored, "week", lambda week=week: week)
-        monkeypatch.setattr(stored, "SECONDS", sum(map(stored.seconds, items)) / 3)
+        monkeypatch.setattr(stored, "SECONDS", sum(map(stored.duration, items)) / 3)
         drawn.append([batch[0].key() for batch in stored._sample(blocks, items)])
     assert drawn[0] == drawn[1] and len({tuple(sorted(one)) for one in drawn}) > 1
     monkeypatch.setattr(stored, "SECONDS", 0.0)

@@ -13,7 +13,7 @@ from regimes import validate
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
 from regimes.training.gradient_flow import batch as batches
-from regimes.training.gradient_flow import compiled, gradient_flow, implicit, memory, pairs, precision, step
+from regimes.training.gradient_flow import compiled, gradient_flow, implicit, pairs, precision, step
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
@@ -273,14 +273,14 @@ def test_the_memory_asked_for_is_that_of_the_gates_only_on_tensors(monkeypatch):
         gradient_flow(net, task, alpha=1.0, dtype=torch.float32)
         monkeypatch.setattr(pairs, "routines", lambda: None)
         gradient_flow(net, task, alpha=1.0, dtype=torch.float64)
-        assert memory(10**4, 10**4, 5) == 32 * 10**8
+        assert flow_memory(10**4, 10**4, 5) == 32 * 10**8
     assert asked[1:] == [2 * pairs_, 4 * pairs_]
 
 
 @pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
 def test_the_memory_of_a_compiled_flow_grows_with_neurons_and_points_not_with_pairs():
-    assert memory(10**4, 10**4, 5) < 10**8
-    assert memory(10**4, 10**4, 5) == 10 * memory(10**3, 10**3, 5)
+    assert flow_memory(10**4, 10**4, 5) < 10**8
+    assert flow_memory(10**4, 10**4, 5) == 10 * flow_memory(10**3, 10**3, 5)
 
 
 def conserved(net):

@@ -188,7 +188,7 @@ def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
     possible = [cell for cell in cells if here(cell.setting)]
     if not possible:
         return "their data are not on this machine"
-    shortest = min(map(seconds, batches(study, possible)))
+    shortest = min(map(duration, batches(study, possible)))
     return f"the shortest batch takes {shortest:.0f} s" if shortest > LONGEST else ""
 
 
@@ -212,12 +212,12 @@ def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[
 
 def _sample(study: Study, batches: list[Batch]) -> list[Batch]:
     """Batches at random that took ``SECONDS`` together, else one of the cheapest; the same ones for a week."""
-    batches = sorted((b for b in batches if seconds(b) <= LONGEST), key=lambda b: (seconds(b), b[0].key()))
+    batches = sorted((b for b in batches if duration(b) <= LONGEST), key=lambda b: (duration(b), b[0].key()))
     draw, chosen, left = random.Random(f"{week()} {study.name}"), [], SECONDS
     for batch in draw.sample(batches, len(batches)):
-        if seconds(batch) <= left:
+        if duration(batch) <= left:
             chosen.append(batch)
-            left -= seconds(batch)
+            left -= duration(batch)
     return chosen or [draw.choice(batches[:CHEAPEST])] if batches else []
 
 
@@ -227,7 +227,7 @@ def week() -> str:
     return f"{year}-{number:02}"
 
 
-def seconds(cells: Batch) -> float:
+def duration(cells: Batch) -> float:
     """The time that a stored batch took."""
     return sum(origin(cell).seconds for cell in cells)
 

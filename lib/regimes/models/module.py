@@ -24,11 +24,12 @@ rules, for all functions that take a model:
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, unfold
+from torch.nn.parameter import is_lazy
 
 from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
@@ -231,7 +232,7 @@ def _needs_own_kind(one: nn.Module) -> None:
         if isinstance(part, nn.DataParallel | nn.parallel.DistributedDataParallel):
             raise InputError(f"{where} is a {type(part).__name__}: give its .module")
     for name, value in [*one.named_parameters(), *one.named_buffers()]:
-        if isinstance(value, nn.parameter.UninitializedTensorMixin):
+        if is_lazy(value):
             raise InputError(f"the module's {name} has no shape yet: call the module once on a few points first")
 
 
@@ -267,7 +268,7 @@ def _probe(one: Realisation, x: Tensor) -> list[Seen]:
         def note(layer: nn.Module, given: tuple[Tensor], output: Tensor) -> Tensor:
             zero = torch.zeros_like(output, requires_grad=True)
             # copies: the module may change its own inputs in place later
-            seen.append((name, layer, given[0].detach().clone(), zero, layer.weight.detach().clone()))
+            seen.append((name, layer, given[0].detach().clone(), zero, cast(Tensor, layer.weight).detach().clone()))
             return output + zero
 
         return note

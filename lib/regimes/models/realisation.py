@@ -18,7 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.parameter import is_lazy
 
+from regimes.models.tangents import total
 from regimes.validate import InputError
 
 LONGEST = 160  # characters of another library's message that are repeated
@@ -95,7 +97,7 @@ class Skeleton:
 
 
 def _placeholder(name: str, value: Tensor) -> Tensor:
-    if isinstance(value, nn.parameter.UninitializedTensorMixin):
+    if is_lazy(value):
         raise InputError(f"the module's {name} has no shape yet: call the module once on a few points first")
     empty = torch.empty_like(value, device="meta", requires_grad=False)
     return nn.Parameter(empty, requires_grad=value.requires_grad) if isinstance(value, nn.Parameter) else empty
@@ -188,11 +190,11 @@ class Realisation:
             kind = f"{tuple(x.shape[1:])} in {str(x.dtype).removeprefix('torch.')}"
             raise InputError(f"the module cannot take points of shape {kind}: {short(error)}") from error
         if not isinstance(found, Tensor) or found.numel() != len(x) or found.shape[:1] not in ((len(x),), ()):
-            got = tuple(found.shape) if isinstance(found, Tensor) else f"a {type(found).__name__}"
+            got = str(tuple(found.shape)) if isinstance(found, Tensor) else f"a {type(found).__name__}"
             raise InputError(f"the module must give one number a point, it gives {got} for {len(x)} points")
         if not found.is_floating_point() or found.layout != torch.strided:
-            kind = found.dtype if found.layout == torch.strided else found.layout
-            raise InputError(f"the module must give dense real floating-point numbers, it gives {kind}")
+            got = str(found.dtype if found.layout == torch.strided else found.layout)
+            raise InputError(f"the module must give dense real floating-point numbers, it gives {got}")
         return found.reshape(len(x))
 
     def graph(self, x: Tensor) -> Graph:
@@ -228,7 +230,7 @@ class Realisation:
         """``J w (p,)`` by forward differentiation, or ``None`` where it cannot be had so."""
         if self.skeleton.forwards is None:
             few, rows = x[:2], self.backwards(x[:2])
-            expected = sum((row * tensor).flatten(1).sum(1) for row, tensor in zip(rows, w))
+            expected = total((row * tensor).flatten(1).sum(1) for row, tensor in zip(rows, w))
             self.skeleton.forwards = _agrees(lambda: [self._forwards(few, w)], [expected])
         return self._forwards(x, w) if self.skeleton.forwards else None
 

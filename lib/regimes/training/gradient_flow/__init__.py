@@ -111,14 +111,16 @@ def gradient_flow(
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
-    each = memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
+    each = flow_memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
     size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
     devices.reuse_memory()
     validate.memory(size * each, "the arrays of a flow", x.device)
     return _steps(network, x, y, size, given, {"alpha": float(alpha), "tolerance": float(tolerance)})
 
 
-def memory(h: int, p: int, d: int, *, dtype: torch.dtype = torch.float64, device: str | torch.device = "cpu") -> int:
+def flow_memory(
+    h: int, p: int, d: int, *, dtype: torch.dtype = torch.float64, device: str | torch.device = "cpu"
+) -> int:
     """The bytes that the flow of one network needs: in C some arrays of weights and of inputs, on tensors the gates.
 
     Args:

@@ -111,7 +111,7 @@ def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     return found[0] if found else None
 
 
-def walk(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
+def several(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
     """What up to ``STEPS`` attempts in a row lead to: the batch after each step that moved, or one that waits.
 
     Only a single realisation takes several, and none before a fifth of its points are satisfied: there a step is dear,

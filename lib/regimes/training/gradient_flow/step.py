@@ -40,7 +40,7 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
 
 def walk(batch: Batch) -> list[tuple[Batch, Tensor]]:
     """One attempted step or several in a row: as :func:`advance`, in the order of the path."""
-    if compiled.suits(batch) and (found := compiled.walk(batch)) is not None:
+    if compiled.suits(batch) and (found := compiled.several(batch)) is not None:
         return found
     return [_on_tensors(batch)]
 
