@@ -13,7 +13,7 @@ from regimes import validate
 from regimes.data import tasks
 from regimes.models import losses, one_hidden
 from regimes.training.gradient_flow import batch as batches
-from regimes.training.gradient_flow import compiled, gradient_flow, implicit, pairs, precision, step
+from regimes.training.gradient_flow import compiled, flow_memory, gradient_flow, implicit, pairs, precision, step
 from regimes.training.run import run
 from regimes.training.state import after, t_star
 
