@@ -187,7 +187,8 @@ def parameters(setting: Setting, seeds: list[int]) -> Rows:
 @_drawn(version=3, axes=_axes("activation target alpha0 step alpha beta lam case d"), complete=_of_case)
 def agreement(setting: Setting, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
-    return curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
+    rows = curve(setting | {"model": "srf", "alphas": [setting["alpha"]]}, seeds)
+    return [{name: value for name, value in row.items() if name != "alpha"} for row in rows]  # it is a setting here
 
 
 @_drawn(version=2, axes=_axes("activation target r c gamma alpha beta lam d"), complete=_fits())
