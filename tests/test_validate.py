@@ -73,6 +73,7 @@ FITS = {
 FAILS = {
     "an axis too few": ({"a": ("... n d", np.ones(3))}, r"a must have shape \(... n d\), got \(3,\)"),
     "an axis too many": ({"a": ("n", ONES)}, r"a must have shape \(n\), got \(3, 4\)"),
+    "sizes alone": ({"a": ("3 5", ONES)}, r"a must have shape \(3, 5\), got \(3, 4\)"),
     "another size": ({"a": ("n 5", ONES)}, r"a must have shape \(n 5\), got \(3, 4\)"),
     "sizes that differ": (
         {"a": ("n d", ONES), "b": ("d", np.ones(3))},

@@ -268,7 +268,8 @@ def arrays(**given: tuple[str, Any]) -> None:
             raise InputError(f"{name} must be an array ({shape}) of floating-point numbers, got {kind or repr(value)}")
         if not _fits(shape.split(), tuple(value.shape), sizes):
             known = ", ".join(f"{axis} = {size}" for axis, size in sizes.items() if axis in shape.split())
-            raise InputError(f"{name} must have shape ({shape}){known and f' with {known}'}, got {tuple(value.shape)}")
+            wanted = shape.replace(" ", ", ") if shape.replace(" ", "").isdigit() else shape
+            raise InputError(f"{name} must have shape ({wanted}){known and f' with {known}'}, got {tuple(value.shape)}")
         if not _all_finite(value):
             raise InputError(f"{name} must hold finite numbers, got NaN or infinity among them")
         if kind.startswith("torch.") and kinds.setdefault("torch", kind) != kind:

@@ -667,7 +667,8 @@ def counting(monkeypatch):
 
 def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memory(monkeypatch):
     made = counting(monkeypatch)
-    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 40), nn.ReLU(), nn.Linear(40, 1))))
+    # wide, so that the tile of a product, which is within the memory too, is less than one gradient
+    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 2000), nn.ReLU(), nn.Linear(2000, 1))))
     x, z, each, counts = draw(64, 9), draw(24, 9, seed=1), model.tangent_size * 8, []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
     for memory in [each * n for n in (1, 4, 8, 16, 32, 48, 64, 70, 80, 128, 1024)]:

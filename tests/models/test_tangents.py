@@ -88,9 +88,9 @@ def test_a_point_holds_what_the_model_says(model):
 
 
 def test_blocks_cover_all_points_within_the_memory():
-    model, x = MODELS["one-hidden"], draw(50, 3)  # 15 numbers a point, two realisations, four times while at work
+    model, x = MODELS["one-hidden"], draw(1, 50, 3)  # 15 numbers a point, two realisations, four times while at work
     for memory, size in ((1, 1), (15 * 2 * 4 * 8 * 7 + 8, 7), (10**9, 50)):
-        found = [len(x[rows]) for rows in blocks(model, x, memory)]
+        found = [x[:, rows].shape[1] for rows in blocks(model, x, memory)]
         assert sum(found) == 50 and found[0] == size
 
 

@@ -53,9 +53,10 @@ def test_random_problems_end_fitted_or_say_why(i):
     margins = (done.F * task.y.to(done.F))[0]
     assert why.startswith(ENDS) and "\n" not in why
     assert (why == "fitted") == bool(loss.fitted(margins, TOLERANCE).all())
-    # what the flow says holds for the network it hands back
+    # what the flow says holds for the network it hands back, in the precision of the one it was given
     outputs = alpha * (done.model(task.x) - done.initial(task.x))
-    torch.testing.assert_close(outputs, done.F, rtol=1e-4, atol=1e-4)
+    assert outputs.dtype == net(task.x).dtype
+    torch.testing.assert_close(outputs, done.F.to(outputs), rtol=1e-4, atol=1e-4)
 
 
 def test_a_run_alone_is_the_run_inside_an_ensemble():

@@ -35,7 +35,7 @@ class Snapshot(NamedTuple):
 
 def snapshot(state: State) -> Snapshot:
     """The snapshot of a state of one realisation, its model in the caller's precision."""
-    model = state.model.to(dtype=state.given)
+    model = state.returned(state.model)
     return Snapshot(float(state.t), model, state.F[0], state.margins[0], float(state.loss), float(state.satisfied))
 
 
@@ -180,8 +180,8 @@ def run(
         raise InputError("the flow has no states")
     ends = [record.single(row) for row in sorted(record.latest)]
     return Trajectory(
-        model=models.join([end.model.to(dtype=end.given) for end in ends]),
-        initial=models.join([end.initial.to(dtype=end.given) for end in ends]),
+        model=models.join([end.returned(end.model) for end in ends]),
+        initial=models.join([end.returned(end.initial) for end in ends]),
         t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),
         ended=[end.ended.get(end.rows[0], Ending(Ended.STEPS, ": its states were cut off")) for end in ends],
         events=record.happened, path=record.observed, saved=record.saved,

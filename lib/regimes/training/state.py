@@ -84,6 +84,13 @@ class State(Observed):
         """The precision of the caller's models, in which they are handed back."""
         return self.initial.parameters()[0].dtype
 
+    def returned(self, model: Any) -> Any:
+        """One of this state's models as it is handed back: networks in the caller's precision.
+
+        What has no ``to``, such as an expansion in kernels, is no network of the caller's and stays as it is.
+        """
+        return model.to(dtype=self.given) if hasattr(model, "to") else model
+
     def inside(self, share: Tensor) -> Self:
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end.
 
