@@ -237,11 +237,12 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
 
 
 @pytest.mark.parametrize(("host", "known"), [("github.com", True), ("code.example.org", False)])
-def test_the_theme_has_a_button_for_a_host_that_it_knows(host, known):
+def test_the_theme_has_a_button_for_a_host_that_it_knows(tmp_path, host, known):
     url = f"https://{host}/someone/the-book.git"
     config = SimpleNamespace(html_theme_options={"repository_url": url})
-    extension._button(None, config)
-    assert config.html_theme_options == {"repository_url": url if known else "", "use_repository_button": known}
+    extension._button(SimpleNamespace(srcdir=tmp_path), config)
+    button = {"repository_url": url if known else "", "use_repository_button": known}
+    assert config.html_theme_options == button | {"extra_footer": ""}
 
 
 def test_all_pages_are_written_anew_where_one_has_another_title_or_definition():

@@ -123,7 +123,8 @@ def test_errors_and_overlaps_of_spiked_features(name):
     setting, kind = SRF[name]
     for row in getattr(studies, name)(setting, [0, 3]):
         bulk, w, theta = spiked(setting, row["seed"], **kind)
-        a, train_error, test_error = learnt(setting, row["seed"], w, theta, row["alpha"])
+        alpha = (setting | row)["alpha"]
+        a, train_error, test_error = learnt(setting, row["seed"], w, theta, alpha)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
         pulled = a @ bulk / len(a) ** 0.5
         found = {"m": a.sum() / len(a) ** 0.5, "zeta": pulled[0], "q1": (pulled[1:] ** 2).sum(), "q2": a @ a / len(a)}
