@@ -30,7 +30,10 @@ HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at 
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
 _MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
 # a formula with what touches it, or with the mark behind the bold or slanted words that it ends
-_WITH_MARKS = re.compile(rf"((?:[^\s<>]*{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))")
+# (from a word's beginning only: from each of its letters, a picture written as one word of text takes minutes)
+_WITH_MARKS = re.compile(
+    rf"((?:(?:(?<![^\s<>])[^\s<>]*)?{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))"
+)
 _CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
 _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
 NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
