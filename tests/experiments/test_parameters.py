@@ -1,6 +1,7 @@
 """Laptop values, then the profile, then the reader: in that order, each of its kind, and unknown names are errors."""
 
 import functools
+import importlib
 import math
 
 import pytest
@@ -89,6 +90,12 @@ def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
         with pytest.raises(InputError, match=r"^x(\[\d+\])? must ") as raised:
             kind.checked("x", value)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["regimes.data.datasets.CORPORA", "companion.theory.spiked.functions.FUNCTIONS"])
+def test_the_names_of_a_collection_are_read_without_its_module(name):
+    module, _, collection = name.rpartition(".")
+    assert list(parameters.kind(f"one of {name}").names) == [*getattr(importlib.import_module(module), collection)]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ The studies' ``check_parameters`` check conditions on several parameters.
 import ast
 import copy
 import functools
-import importlib
+import importlib.util
 import math
 import re
 import tomllib
@@ -154,14 +154,24 @@ def _item(words: str, text: str) -> Kind:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``."""
+    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``.
+
+    A collection's names are the texts in its definition, which is read and not run: its module may load torch.
+    """
     if not re.fullmatch(r"[a-z_.]+\.[A-Z_]+", text):
         return tuple(text.split(", "))
     module, _, name = text.rpartition(".")
     try:
-        return tuple(getattr(importlib.import_module(module), name))
-    except (ImportError, AttributeError):
-        raise InputError(f"there is no collection {text}") from None
+        tree = ast.parse(Path(importlib.util.find_spec(module).origin).read_text(encoding="utf-8"))
+    except (ImportError, AttributeError, TypeError):
+        tree = ast.Module([], [])
+    definitions = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+    ]
+    if not definitions:
+        raise InputError(f"there is no collection {text}")
+    texts = [node.value for node in ast.walk(definitions[0]) if isinstance(node, ast.Constant)]
+    return tuple(text for text in texts if isinstance(text, str))
 
 
 def chapters() -> dict[str, Path]:
