@@ -1,6 +1,6 @@
 """Runs chapters: ``python -m companion.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
-First the cells of all studies are computed as one queue. Then jupytext turns each source into a notebook, and IPython
+First the cells of all studies are computed as one queue. Then jupytext turns each source into a notebook, and papermill
 executes two at a time, each in a copy of this process: they read the stored cells and draw. Notebook and ledger go to
 ``build/<profile>/``, or, if parameters were changed, to ``runs/<name>/`` with a page. They replace the last good ones
 by one rename. A run that fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
@@ -9,13 +9,14 @@ by one rename. A run that fails or is killed changes neither, and leaves its not
 import argparse
 import contextlib
 import io
+import logging
 import multiprocessing
 import os
-import platform
 import shutil
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Collection, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -26,7 +27,7 @@ import matplotlib
 import nbformat
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
-from nbformat.v4 import new_code_cell, new_output
+from nbformat.v4 import new_output
 from traitlets.config import Config
 
 from companion import paths
@@ -41,9 +42,13 @@ from companion.site import locks, pages, versions
 from regimes import validate
 from regimes.validate import InputError
 
+with warnings.catch_warnings():  # papermill's own, on import
+    warnings.simplefilter("ignore")
+    import papermill
+    from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
+
 AT_ONCE = 2  # chapters drawn at a time: while one writes, the other uses the core
 PATIENCE = 10  # seconds that a chapter which is to stop may take to clear up
-LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
 
 
 def notebook(number: str) -> nbformat.NotebookNode:
@@ -54,7 +59,7 @@ def notebook(number: str) -> nbformat.NotebookNode:
         raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
     for index, cell in enumerate(book.cells):
         cell["id"] = f"chapter-{number}-{index:03d}"
-        cell.metadata.setdefault("tags", [])
+        cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
     return book
 
 
@@ -65,10 +70,6 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     designs = {name: value for name, value in values.items() if "." in name and usual.get(name) != value}
     found = {name: values[name] for name in shown if name == "profile" or values[name] != shown[name]}
     return found | ({"designs": designs} if designs else {})
-
-
-class ChapterError(RuntimeError):
-    """A cell of a chapter raised; the message says which one, and what."""
 
 
 class _Outputs(list):
@@ -115,8 +116,8 @@ class _Shell(InteractiveShell):
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
 
-    def fill(self, index: int, cell: nbformat.NotebookNode) -> None:
-        """Runs a cell, and keeps what it shows; ChapterError if it raises."""
+    def fill(self, cell: nbformat.NotebookNode) -> bool:
+        """Runs a cell and keeps what it shows; whether it did not raise."""
         self.outputs = cell.outputs = _Outputs()
         self.display_pub.publish = self.outputs.show
         out, err = _Stream(self.outputs, "stdout"), _Stream(self.outputs, "stderr")
@@ -124,12 +125,38 @@ class _Shell(InteractiveShell):
             result = self.run_cell(cell.source, store_history=True)
         cell.execution_count = result.execution_count
         cell.outputs = list(self.outputs)
-        error = result.error_before_exec or result.error_in_exec
-        if isinstance(error, KeyboardInterrupt):
-            raise error
-        if error is not None:
-            what = ": ".join(filter(None, [f"failed in cell {index}", type(error).__name__, str(error)]))
-            raise ChapterError(" ".join(what.split())) from error
+        if isinstance(result.error_in_exec, KeyboardInterrupt):
+            raise result.error_in_exec
+        return result.success
+
+
+class _Engine(Engine):
+    """papermill's engine that runs the cells in this process, not in a kernel, which would import all of it again."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: NotebookExecutionManager, kernel_name: str, *, repeats: bool, **_: Any
+    ) -> None:
+        # the injected cell has one id in all runs, and is hidden where it repeats what the chapter shows
+        injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
+        injected["id"] = "injected-parameters"
+        injected.metadata.tags += ["remove-cell"] * repeats
+        shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
+        # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
+        path, nb_man.output_path = nb_man.output_path, None
+        try:
+            for index, cell in enumerate(nb_man.nb.cells):
+                if cell.cell_type == "code":
+                    nb_man.cell_start(cell, index)
+                    if not shell.fill(cell):
+                        nb_man.cell_exception(cell, index)
+                        return
+                    nb_man.cell_complete(cell, index)
+        finally:
+            nb_man.output_path = path
+
+
+papermill_engines.register("regimes", _Engine)
 
 
 def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> Path:
@@ -146,7 +173,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
         fresh = versions.fresh(last_good)
         done = fresh / names[0]
         try:
-            _fill(number, values, fresh, figure)
+            _papermill(number, values, fresh, figure)
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
                 if done.exists():
@@ -162,30 +189,22 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
     return folder / names[0]
 
 
-def _fill(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> None:
+def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> None:
     """Runs a chapter's cells; writes its notebook and its ledger (empty if it judges nothing) into ``folder``."""
+    raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
     book, injected = notebook(number), changed(number, values)
-    if figure:
-        book = excerpt.excerpt(number, book, figure)
-    first = next(i for i, cell in enumerate(book.cells) if "parameters" in cell.metadata.tags)
-    lines = "\n".join(f"{name} = {value!r}" for name, value in injected.items())
-    # the injected cell has one id in all runs, and is hidden where it repeats what the chapter shows
-    tags = ["injected-parameters"] + ["remove-cell"] * (len(injected) == 1)
-    own = new_code_cell(f"# Parameters\n{lines}\n", id="injected-parameters", metadata={"tags": tags})
-    book.cells.insert(first + 1, own)
-    book.metadata |= {"parameters": injected, "language_info": LANGUAGE | {"version": platform.python_version()}}
+    nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
     ledger.write(folder / f"{number}.ledger.json", [])
     os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
-    os.chdir(paths.root())
     matplotlib.use("agg")  # whatever the reader's settings say
-    shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     progress.terminal = sys.stderr
-    try:
-        for index, cell in enumerate(book.cells):
-            if cell.cell_type == "code":
-                shell.fill(index, cell)
-    finally:
-        nbformat.write(book, folder / f"{parameters.source(number).stem}.ipynb")
+    # papermill takes a kind for a type and calls the parameter unknown
+    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
+    papermill.execute_notebook(
+        str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), progress_bar=False,
+        repeats=len(injected) == 1,
+    )  # fmt: skip
+    raw.unlink()
 
 
 def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
@@ -286,13 +305,15 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path, figure: str | N
 
 def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> int:
     """Executes a chapter, prints the outcome, and returns the exit code."""
+    warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
     start = time.perf_counter()
     try:
         done = execute(number, values, folder, figure)
-    except ChapterError as error:
+    except papermill.PapermillExecutionError as error:
+        why = ": ".join(filter(None, [f"failed in cell {error.cell_index}", error.ename, error.evalue]))
         partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
         where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
-        print(f"chapter {number} {error}{where}", file=sys.stderr)
+        print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
         return 1
     print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
     return 0

@@ -461,7 +461,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
             for claim, own in ((first, asked), (second, asked[-1:]))
         ]
         ledger.write(folder / "99.ledger.json", made if size != 5 else [entry | {"cells": {}} for entry in made])
-        ran = nbformat.v4.new_notebook(metadata={"parameters": {"profile": profile, "size": size}})
+        ran = nbformat.v4.new_notebook(metadata={"papermill": {"parameters": {"profile": profile, "size": size}}})
         nbformat.write(ran, folder / "99_mini.ipynb")
         return [(record["id"], record["value"]) for record in sources.keep_paper(folder)]
 

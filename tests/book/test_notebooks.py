@@ -1,4 +1,4 @@
-"""The chapters as they were executed at the smoke profile, against stored references; nothing runs twice."""
+"""The chapters as papermill executed them at the smoke profile, against stored references; nothing runs twice."""
 
 import gzip
 import json

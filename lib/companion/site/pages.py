@@ -204,7 +204,7 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
 def _chapter(path: Path) -> dict[str, Any]:
     """A chapter on a run's first page: changes against the laptop book (``results/`` if it is not built), verdicts."""
     number, notebook, built = path.name[:2], _read(path), paths.build_folder("laptop")
-    given = dict(notebook.metadata.parameters)
+    given = dict(notebook.metadata.papermill.parameters)
     profile, given = given.pop("profile"), given | given.pop("designs", {})
     book, usual = parameters.resolve(number), parameters.resolve(number, profile)
     own = {name: (book.get(name), value) for name, value in given.items() if usual.get(name) != value}

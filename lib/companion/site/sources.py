@@ -215,7 +215,7 @@ def stage(profile: str) -> list[Path]:
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
         notebook = nbformat.read(path, as_version=4)
-        ran = notebook.metadata.parameters["profile"]
+        ran = notebook.metadata.papermill.parameters["profile"]
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         records = ledger.read(folder / f"{number}.ledger.json")
@@ -259,7 +259,7 @@ def take_home(
             cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), _TERM.sub(r"\1", cell.source))
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
-    notebook.metadata.pop("parameters", None)
+    notebook.metadata.pop("papermill", None)
     return notebook
 
 
@@ -440,7 +440,7 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     formulas, which have no size.
     """
     ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
-    given = dict(ran.metadata.parameters)
+    given = dict(ran.metadata.papermill.parameters)
     designs = given.pop("designs", {})
     if given.pop("profile", "laptop") != "paper":
         return []
