@@ -331,9 +331,9 @@ keys = ["target", "alpha0"]
 apart = measure.limits(means, "test", keys, blocks=measure.fewest(means, keys)).to_numpy() - 1
 chapter.check("E.Fig2-theory", away(apart), probed, figure="fig-e-2")
 left = largest(res_curves[(res_curves["alpha0"] > 0) & (res_curves["alpha0"] < 4)])
-over = left.assign(over=left["test_error"] / measure.predicted(left)["test_error"])
-for alpha0, rows in over.groupby("alpha0"):
-    most = rows.groupby(["target", "alpha"])["over"].mean().max() - 1
+for alpha0, rows in left.groupby("alpha0"):
+    over = rows.assign(over=rows["test_error"] / measure.predicted(rows)["test_error"])
+    most = over.groupby(["target", "alpha"])["over"].mean().max() - 1
     chapter.say(
         f"At $\\alpha_0={alpha0:g}$, which the claim leaves out, the networks' error is up to {most:.0%} above the theory of spiked "
         "features: with few samples for the step the rows' covariance matters ({numref}`fig-e-map`)."

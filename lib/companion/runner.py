@@ -196,6 +196,7 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str
     nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
     ledger.write(folder / f"{number}.ledger.json", [])
     os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
+    os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
     progress.terminal = sys.stderr
     # papermill takes a kind for a type and calls the parameter unknown

@@ -31,7 +31,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"maths": maths, "words": words, "command": command}
+    found.filters |= {"maths": maths, "captioned": captioned, "command": command}
     found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
     return found
 
@@ -80,7 +80,7 @@ def maths(text: str) -> Markup:
     return Markup("".join(a + b for a, b in zip(parts[::2], [*inside, ""], strict=True)))
 
 
-def words(text: str) -> Markup:
+def captioned(text: str) -> Markup:
     """A caption as HTML, for a page without Sphinx: ``maths``, bold and code; of references their words."""
     shown = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(maths(_ROLE.sub(r"\1", text))))
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", shown))
