@@ -1,6 +1,7 @@
 """Laptop values, then the profile, then the reader: in that order, each of its kind, and unknown names are errors."""
 
 import functools
+import importlib
 import math
 
 import pytest
@@ -89,6 +90,15 @@ def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
         with pytest.raises(InputError, match=r"^x(\[\d+\])? must ") as raised:
             kind.checked("x", value)
         assert "\n" not in str(raised.value)
+
+
+COLLECTIONS = "regimes.data.datasets.CORPORA", "companion.theory.spiked.functions.FUNCTIONS"
+
+
+@pytest.mark.parametrize("name", (*COLLECTIONS, "companion.studies.depth.LAYER_NAMES"))
+def test_the_names_of_a_collection_are_those_of_its_module(name):
+    module, _, collection = name.rpartition(".")
+    assert list(parameters.kind(f"one of {name}").names) == [*getattr(importlib.import_module(module), collection)]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +254,7 @@ class NONE:
         return [{"seeds": [0]}]
 
 
-EXAMPLES = {"few": (17, 4), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
+EXAMPLES = {"few": (9, 2), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
 
 
 @pytest.mark.parametrize("many", ["few", pytest.param("many", marks=pytest.mark.weekly)])
