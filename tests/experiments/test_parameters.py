@@ -92,8 +92,11 @@ def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
         assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["regimes.data.datasets.CORPORA", "companion.theory.spiked.functions.FUNCTIONS"])
-def test_the_names_of_a_collection_are_read_without_its_module(name):
+COLLECTIONS = "regimes.data.datasets.CORPORA", "companion.theory.spiked.functions.FUNCTIONS"
+
+
+@pytest.mark.parametrize("name", (*COLLECTIONS, "companion.studies.depth.LAYER_NAMES"))
+def test_the_names_of_a_collection_are_those_of_its_module(name):
     module, _, collection = name.rpartition(".")
     assert list(parameters.kind(f"one of {name}").names) == [*getattr(importlib.import_module(module), collection)]
 
