@@ -6,6 +6,7 @@ executes two at a time, each in a copy of this process: they read the stored cel
 by one rename. A run that fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
 """
 
+import argparse
 import contextlib
 import io
 import logging
@@ -195,6 +196,7 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str
     nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
     ledger.write(folder / f"{number}.ledger.json", [])
     os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
+    os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
     progress.terminal = sys.stderr
     # papermill takes a kind for a type and calls the parameter unknown
@@ -259,7 +261,7 @@ def main(argv: list[str] | None = None) -> int:
         if not args.figure:  # whose cells say which studies
             left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
             queue.fill({study: cells(study, grid) for study, grid in left.items() if grid}, Store.default())
-        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder))
+        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder, args))
 
 
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
@@ -318,13 +320,14 @@ def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | Non
     return 0
 
 
-def _page(folder: Path) -> int:
-    """Builds the pages of a run with changed parameters; returns the exit code."""
+def _page(folder: Path, args: argparse.Namespace) -> int:
+    """Builds the page of a run of one figure, or the pages of a run with changed parameters; returns the exit code."""
     try:
-        print(f"its page: {_shown(pages.of_run(folder))}")
+        page = pages.of_figure(folder, args.chapter[0], args.figure) if args.figure else pages.of_run(folder)
     except pages.PagesError as error:
         print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
         return 1
+    print(f"its page: {_shown(page)}")
     return 0
 
 

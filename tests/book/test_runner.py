@@ -219,6 +219,27 @@ def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):
     assert "figure must be one of fig-mini" in capsys.readouterr().err
 
 
+def test_one_figure_has_a_page_without_sphinx(ran_book, monkeypatch):
+    """What was changed, the picture beside the book's, its rows, the verdicts; the picture alone without a book."""
+    monkeypatch.setattr(pages, "build", None)  # Sphinx
+    assert run("--figure", "fig-mini", "-p", "size", "4", "--name", "one") == 0
+    html = ran_book / "runs" / "one" / "html"
+    page = (html / "index.html").read_text(encoding="utf-8")
+    assert "<td><code>3</code></td><td><code>4</code></td><td>how many numbers</td>" in page
+    assert page.count("data:image/png;base64,") == 2 and "<p>A line. It rises.</p>" in page and "{{" not in page
+    assert "<em>reproduced</em><br>3" in page and "→ <em>not reproduced</em><br>4" in page
+    assert 'href="fig-mini.csv"' in page and (html / "fig-mini.csv").read_text().count("\n") == 5
+    static = re.search(r'src="([^"]+)/mathjax/tex-chtml.js"', page)[1]
+    assert (html / static).resolve() == ran_book / "_static"
+    assert run("--figure", "fig-mini", "--name", "one") == 0
+    page = (html / "index.html").read_text(encoding="utf-8")
+    assert "No parameter was changed" in page and "does not differ from the book" in page
+    shutil.rmtree(ran_book / "build" / "laptop")
+    assert run("--figure", "fig-mini", "-p", "size", "4", "--name", "one") == 0
+    page = (html / "index.html").read_text(encoding="utf-8")
+    assert "has not been built here" in page and page.count("data:image/png;base64,") == 1
+
+
 @pytest.mark.parametrize("more", [["--check"], ["--no-page"]])
 def test_a_parameter_that_the_figure_ignores_is_refused(mini_book, capsys, more):
     (mini_book / "mine.toml").write_text("size = 4\nscale = 3\n")
