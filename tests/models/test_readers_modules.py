@@ -337,7 +337,7 @@ def test_the_axes_of_points_are_never_guessed():
     assert regimes.lazy(model, task, task).f.shape == (1, 2)
     for call in (model, functools.partial(regimes.ntk, model), lambda x: sites(model, x)):
         refused(functools.partial(call, draw(8, 9)), r"x must be inputs \(p, 8, 8\) or \(1, p, 8, 8\) or \(p, 64\)")
-        refused(functools.partial(call, draw(3, 4, 8, 8)), "x must hold 1 realisations")
+        refused(functools.partial(call, draw(3, 4, 8, 8)), "x must hold 1 realisation")
     refused(lambda: regimes.module(nn.Linear(16, 1).double())(draw(3, 1, 4, 4)), r"x.flatten\(1\)|shape=")
 
 
