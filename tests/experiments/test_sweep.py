@@ -572,6 +572,7 @@ def marked(setting, seeds):
 def test_workers_of_a_command_are_copies_of_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "MARK", ["here"])
     with workers.forking():
+        assert torch.get_num_threads() == 1, "a copy would wait for torch's threads for ever"
         found = sweep(marked, marked.grid({}), store=Store(tmp_path), jobs=2)
     assert not workers.forks(), "a reader's process may have threads"
     apart = found[found.process != os.getpid()]

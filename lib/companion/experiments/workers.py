@@ -168,13 +168,19 @@ _allowed = False
 
 @contextlib.contextmanager
 def forking() -> Iterator[None]:
-    """Within, this process is a command of the book's: it has no threads of a reader's, and may be copied."""
+    """Within, this process is a command of the book's: it has no threads of a reader's, and may be copied.
+
+    Nor has it torch's: a copy would wait for them for ever.
+    """
     global _allowed
     before, _allowed = _allowed, True
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         yield
     finally:
         _allowed = before
+        torch.set_num_threads(threads)
 
 
 def forks() -> bool:
