@@ -1,13 +1,20 @@
 """The laptop's ledger from stored rows alone: each chapter's statements one by one, of which none computes a cell.
 
-A statement that needs rows which are not stored is left out, with all that rests on it.
+A statement that needs rows which are not stored is left out, with all that rests on it. ``python -m
+tests.stored_ledger [01 ...]`` compares these records with ``results/ledger.json``, to the last digit.
 """
 
 import ast
+import json
+import sys
+import tempfile
+from pathlib import Path
 
 import jupytext
 import matplotlib.pyplot as plt
+import pytest
 
+from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, stored, sweep
 from companion.report import chapter as module
@@ -86,3 +93,29 @@ def _execute(statement, names):
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.pop(node.id, None)
+
+
+def differences(number):
+    """The fields of each record of a chapter that are not those of ``results/ledger.json``, and how many records."""
+    kept = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        found = json.loads(json.dumps(records(number, Path(folder), patch)))
+    fields = {name: kept[name].keys() & record.keys() for name, record in found.items()}
+    unlike = {name: sorted(f for f in own if found[name][f] != kept[name][f]) for name, own in fields.items()}
+    return {name: own for name, own in unlike.items() if own}, len(found)
+
+
+def main(numbers):
+    """Prints the differences of the chapters; returns the exit code."""
+    code = 0
+    for number in numbers or parameters.chapters():
+        unlike, count = differences(number)
+        print(f"chapter {number}: {count} records of stored rows, {len(unlike)} of them differ", flush=True)
+        for name, fields in unlike.items():
+            print(f"  {name}: {', '.join(fields)}")
+        code = max(code, bool(unlike))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

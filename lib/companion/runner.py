@@ -261,8 +261,8 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
         if not args.figure:  # whose cells say which studies
-            left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
-            queue.fill({study: cells(study, grid) for study, grid in left.items() if grid}, Store.default())
+            left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
+            queue.fill({study: own for study, own in left.items() if own}, Store.default())
         return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder))
 
 

@@ -7,10 +7,12 @@ written; only another computation shows that it was right. Each week other batch
 """
 
 import datetime
+import functools
+import itertools
 import math
 import random
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from companion.experiments.queue import chunks
 from companion.experiments.store import Cell, Store, committed
 from companion.experiments.study import STATISTICAL, Setting, Study
 from companion.experiments.sweep import cells, sweep
-from companion.experiments.table import CELL, Origin, cells_of, origin, read_csv, rows_by_cell
+from companion.experiments.table import CELL, Origin, cells_of, origin, read_cells, remember, rows_by_cell
 from regimes.validate import InputError
 
 SECONDS = 3.0  # of stored results that a run computes again, a study, or one of the ``CHEAPEST`` batches
@@ -32,10 +34,58 @@ LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m 
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
 
-def table(study: Study) -> pd.DataFrame:
-    """The stored results of a study, empty where there are none; InputError as ``table.read_csv``."""
-    path = paths.results() / f"{study.name}.csv"
-    return read_csv(path, version=study.version) if path.exists() else pd.DataFrame()
+class Results:
+    """What ``results/`` holds of a study: a second folder of the store, which is only read.
+
+    Attributes:
+        study: whose cells they are.
+        rows: of all of them, in the order of the file; empty where nothing is stored.
+        origins: where each comes from, by its key.
+        refused: the cells that are damaged or forged, one line each. They count as not stored.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.rows, self.origins, self.refused = pd.DataFrame(), {}, []
+        path = paths.results() / f"{study.name}.csv"
+        if path.exists():
+            self.rows, self.origins, refused = read_cells(path, version=study.version)
+            self.refused = [f"{path.name} is refused, {line}" for line in refused]
+            remember(self.origins)
+
+    @functools.cached_property
+    def settings(self) -> set[str]:
+        """The keys of the settings that it has cells of."""
+        return {origin.cell().key(seed=False) for origin in self.origins.values()}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.origins
+
+    def take(self, cells: Mapping[str, Cell]) -> pd.DataFrame:
+        """The rows of cells by their keys: of those that are not here, by ``sweep``; then of the others."""
+        new = [cell for key, cell in cells.items() if key not in self]
+        parts = [sweep(self.study, _grid([[cell] for cell in new]))] if new else []
+        if len(new) < len(cells):
+            parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
+        return pd.concat(parts, ignore_index=True)
+
+    def sample(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
+        """The cells that a run computes again: batches that took ``SECONDS`` together, the same ones for a week.
+
+        Only those are drawn whose data are on this machine (``is_here``), by their settings.
+        """
+        here = [origin.cell() for origin in self.origins.values() if is_here(origin.setting)]
+        return list(itertools.chain(*_sample(self.study, batches(self.study, here))))
+
+    def disagreements(self, cells: Sequence[Cell]) -> list[str]:
+        """Computes cells that are stored again; what differs, and what was refused, one line each."""
+        if not cells:
+            return self.refused
+        made = {cell: self.origins[cell.key()] for cell in cells}
+        again = sweep(self.study, _grid([[cell] for cell in cells]))
+        found = disagreements(self.study, self.rows, again, made)
+        remember(self.origins)
+        return [*self.refused, *found]
 
 
 def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int | None) -> tuple[pd.DataFrame, int]:
@@ -43,46 +93,27 @@ def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int |
 
     Rows of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
-    held, asked = table(study), cells(study, grid)
-    held = held if held.empty else held[held.revision.map(committed)]
+    results = Results(study)
+    asked = in_order(cells(study, grid))
+    held = results.rows if results.rows.empty else results.rows[results.rows.revision.map(committed)]
     have = set() if held.empty else {*held[CELL]}
-    new = [cell for cell in asked if cell.key() not in have]
+    new = [cell for key, cell in asked.items() if key not in have]
     fresh = sweep(study, _grid([[cell] for cell in new]), jobs=jobs) if new else held[:0]
     loose = {found for found in fresh.revision if not committed(found)}
     if loose:  # a worker's, on a cluster
         raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
     joined = pd.concat([held, fresh], ignore_index=True) if have else fresh
-    order = {cell.key(): place for place, cell in enumerate(asked)}
+    order = {key: place for place, key in enumerate(asked)}
     place = joined[CELL].map(order).fillna(-1)  # of no design that was asked for
     return joined.loc[place[place.ge(0) | others].sort_values(kind="stable").index], len(new)
 
 
-def remaining(
-    study: Study, grid: Sequence[Setting], usual: Sequence[Setting], is_here: Callable[[Mapping[str, Any]], bool]
-) -> list[Setting]:
-    """The part of a grid that a run has to compute: cells without stored results, and a sample of the others.
-
-    It is the whole grid if that is not the laptop profile's (``usual``), or if nothing is stored. A setting is left out
-    if its data replace those of the stored results, which are not on this machine.
-
-    Args:
-        study: the study.
-        grid: the settings asked for, each with its ``seeds``.
-        usual: those of the laptop profile.
-        is_here: whether the data of a setting are on this machine.
-    """
-    held = table(study) if list(grid) == list(usual) else pd.DataFrame()
-    if held.empty:
-        return list(grid)
-    here = [cell for cell in known(held) if is_here(cell.setting)]
-    return lacking(held, grid) + _grid(_sample(study, batches(study, here)))
-
-
-def lacking(held: pd.DataFrame, grid: Sequence[Setting]) -> list[Setting]:
-    """The settings of a grid that stored results lack; none whose data are other ones than theirs."""
-    settings = {cell.key(seed=False): cell.setting for cell in known(held)}.values()
-    data = {setting.get("data") for setting in settings}
-    return [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
+def in_order(cells: Iterable[Cell]) -> dict[str, Cell]:
+    """Cells by their keys, each once: by setting in order of appearance, then by seed."""
+    found: dict[str, dict[int, Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.key(seed=False), {})[cell.seed] = cell
+    return {own[seed].key(): own[seed] for own in found.values() for seed in sorted(own)}
 
 
 def known(held: pd.DataFrame) -> list[Cell]:
@@ -148,14 +179,15 @@ def verify(
         here: whether the data of a setting are on this machine.
         jobs: as for ``sweep``.
     """
-    held = read_csv(path, version=study.version)
-    made = {cell: origin(cell) for cell in known(held)}
+    held, origins, refused = read_cells(path, version=study.version)
+    remember(origins)
+    made = {origin.cell(): origin for origin in origins.values()}
     possible = [cell for cell in made if here(cell.setting)]
-    chosen, said, drawn = choose(batches(study, possible)), [], 0
+    chosen, said, drawn = choose(batches(study, possible)), refused, 0
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
             again = sweep(study, _grid(chosen), store=Store(folder), jobs=jobs)
-        said = disagreements(study, held, again, made)
+        said = refused + disagreements(study, held, again, made)
         drawn = len(set(again[CELL])) - len(_repeated(study, again, made)) if enough(study) else 0
     return Verified(study, sum(map(len, chosen)), drawn, len(made), len(made) - len(possible), tuple(said))
 

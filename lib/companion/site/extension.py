@@ -31,9 +31,7 @@ TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on dis
 _MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
 # a formula with what touches it, or with the mark behind the bold or slanted words that it ends
 # (from a word's beginning only: from each of its letters, a picture written as one word of text takes minutes)
-_WITH_MARKS = re.compile(
-    rf"((?:(?:(?<![^\s<>])[^\s<>]*)?{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))"
-)
+_WITH_MARKS = re.compile(rf"((?:(?:(?<![^\s<>])[^\s<>]*)?{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))")
 _CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
 _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
 NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
