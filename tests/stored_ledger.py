@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 import pytest
 
 from companion import paths
-from companion import studies as registry
 from companion.experiments import parameters, stored, sweep
 from companion.report import chapter as module
 from companion.report import ledger
@@ -38,25 +37,15 @@ class Absent:
 class OfStored(module.Chapter):
     """A chapter that shows nothing, and whose tables are what is stored."""
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self._lacking = {}  # what a run would compute of a study's grid
-
     def rows(self, study, design=""):
         """As ``Chapter.rows``; ``Absent`` where a run would compute some of them."""
-        table, grid = self._with_stored(study), study.grid(self.parameters)
-        if study not in self._lacking:
-            self._lacking[study] = [study.grid.identity(s) for s in stored.lacking(table, grid)] if len(table) else []
-        own = study.grid.settings(self.parameters, design) if design else grid
-        absent = table.empty or any(study.grid.identity(setting) in self._lacking[study] for setting in own)
-        return Absent() if absent else super().rows(study, design)
+        try:
+            return super().rows(study, design)
+        except NotStoredError:
+            return Absent()
 
-    def _with_stored(self, study):
-        if study not in self._tables:
-            self._tables[study] = stored.table(study)
-            absent = [cell for cell in stored.known(self._tables[study]) if not registry.is_here(cell.setting)]
-            self._absent |= {cell.key() for cell in absent}
-        return self._tables[study]
+    def _compute_sample(self, results):
+        """Computes none."""
 
     def _show(self, *args, **about):
         """Draws nothing."""
@@ -73,7 +62,7 @@ def records(number, folder, monkeypatch):
     monkeypatch.setenv("REGIMES_RUN", str(folder))
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (module, "sweep", compute), (sweep, "sweep", compute),
+        (stored, "sweep", compute), (sweep, "sweep", compute),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     names = {"__name__": "__main__"}
@@ -95,12 +84,16 @@ def _execute(statement, names):
                 names.pop(node.id, None)
 
 
+# what a run notes of its machine; of cells that a chapter draws, and for formulas, this is no other run's
+WHERE = {"device", "revision", "versions", "seconds"}
+
+
 def differences(number):
     """The fields of each record of a chapter that are not those of ``results/ledger.json``, and how many records."""
     kept = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         found = json.loads(json.dumps(records(number, Path(folder), patch)))
-    fields = {name: kept[name].keys() & record.keys() for name, record in found.items()}
+    fields = {name: (kept[name].keys() & record.keys()) - WHERE for name, record in found.items()}
     unlike = {name: sorted(f for f in own if found[name][f] != kept[name][f]) for name, own in fields.items()}
     return {name: own for name, own in unlike.items() if own}, len(found)
 

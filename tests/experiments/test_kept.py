@@ -13,7 +13,7 @@ from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.compare import differences, enough
 from companion.experiments.store import committed
-from companion.experiments.stored import batches, duration, share, verify
+from companion.experiments.stored import Results, batches, duration, share, verify
 from companion.experiments.sweep import STATISTICAL, cells
 from companion.experiments.table import BESIDE, origin, read_csv, rows_by_cell
 from companion.studies._here import is_here
@@ -82,6 +82,24 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         assert len(absent) == len(makeshift)
         kept, wanted = kept - absent, set(wanted) - makeshift
     assert kept == set(wanted), "python -m companion.studies keep"
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(name):
+    """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
+    number, item = registry.find(name)
+    results = Results(item)
+    assert not results.refused and results.origins
+    made = {key: origin.cell() for key, origin in results.origins.items()}
+    assert all(cell.key() == key and cell.study == name for key, cell in made.items())
+    values = parameters.resolve(number, "laptop", KEPT[name])
+    stored = {key for origin in results.origins.values() for key in origin.designs}
+    assert stored == set(item.grid.names(values)), "python -m companion.studies keep"
+    for design in stored:
+        kept = {key for key, origin in results.origins.items() if design in origin.designs}
+        if all(is_here(results.origins[key].setting) for key in kept):
+            wanted = cells(item, item.grid.settings(values, design))
+            assert kept == {cell.key() for cell in wanted}, f"{design}: python -m companion.studies keep"
 
 
 def dearest(found):

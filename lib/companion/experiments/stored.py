@@ -41,16 +41,15 @@ class Results:
         study: whose cells they are.
         rows: of all of them, in the order of the file; empty where nothing is stored.
         origins: where each comes from, by its key.
-        refused: the cells that are damaged or forged, one line each. They count as not stored.
+        refused: why a cell is damaged or forged, by its key. Such a cell counts as not stored.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.rows, self.origins, self.refused = pd.DataFrame(), {}, []
+        self.rows, self.origins, self.refused = pd.DataFrame(), {}, {}
         path = paths.results() / f"{study.name}.csv"
         if path.exists():
-            self.rows, self.origins, refused = read_cells(path, version=study.version)
-            self.refused = [f"{path.name} is refused, {line}" for line in refused]
+            self.rows, self.origins, self.refused = read_cells(path, version=study.version)
             remember(self.origins)
 
     @functools.cached_property
@@ -80,12 +79,12 @@ class Results:
     def disagreements(self, cells: Sequence[Cell]) -> list[str]:
         """Computes cells that are stored again; what differs, and what was refused, one line each."""
         if not cells:
-            return self.refused
+            return [*self.refused.values()]
         made = {cell: self.origins[cell.key()] for cell in cells}
         again = sweep(self.study, _grid([[cell] for cell in cells]))
         found = disagreements(self.study, self.rows, again, made)
         remember(self.origins)
-        return [*self.refused, *found]
+        return [*self.refused.values(), *found]
 
 
 def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int | None) -> tuple[pd.DataFrame, int]:
@@ -183,11 +182,11 @@ def verify(
     remember(origins)
     made = {origin.cell(): origin for origin in origins.values()}
     possible = [cell for cell in made if here(cell.setting)]
-    chosen, said, drawn = choose(batches(study, possible)), refused, 0
+    chosen, said, drawn = choose(batches(study, possible)), [*refused.values()], 0
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
             again = sweep(study, _grid(chosen), store=Store(folder), jobs=jobs)
-        said = refused + disagreements(study, held, again, made)
+        said += disagreements(study, held, again, made)
         drawn = len(set(again[CELL])) - len(_repeated(study, again, made)) if enough(study) else 0
     return Verified(study, sum(map(len, chosen)), drawn, len(made), len(made) - len(possible), tuple(said))
 

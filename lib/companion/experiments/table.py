@@ -147,14 +147,14 @@ def read_csv(path: Path, *, version: int) -> pd.DataFrame:
     """
     table, origins, refused = read_cells(path, version=version)
     if refused:
-        raise InputError(f"{path.name} is refused, {refused[0]}; {_remedy(path)}")
+        raise InputError(next(iter(refused.values())))
     # a cell that a sweep of this process has returned stands for that
     remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
     return table
 
 
-def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Origin], list[str]]:
-    """The whole cells of a table that ``write_csv`` wrote: their rows and origins; and the others, one line each.
+def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Origin], dict[str, str]]:
+    """The whole cells of a table that ``write_csv`` wrote: their rows and origins; and why others are refused, by key.
 
     A cell that is damaged or forged is left out alone. InputError where a file is missing or no such file, or where its
     cells are whole and the file is not.
@@ -164,10 +164,10 @@ def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Ori
         why = "its line ends were changed, as git does where core.autocrlf is on"
         raise InputError(f"{path.name} is refused: {why}; switch that off, remove the file and check it out again")
     head, found = _split(text)
-    refused = []
+    refused = {}
     for key in dict.fromkeys([*held["cells"], *found]):
         if reason := _changed(key, held["cells"].get(key), head, found.get(key, [])):
-            refused.append(f"{_named(key, held['cells'].get(key))}: {reason}")
+            refused[key] = f"{path.name} is refused, {_named(key, held['cells'].get(key))}: {reason}; {_remedy(path)}"
             held["cells"].pop(key, None)
             found.pop(key, None)
     if not held["cells"]:
@@ -245,8 +245,8 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
 
 def _is_cell(cell: Mapping[str, Any]) -> bool:
     """Whether a cell of the file holds all parts, each of its kind, and took some time."""
-    kinds = {name: type(value) for name, value in cell.items()}
-    words = [*cell["versions"].values(), *cell["designs"]] if kinds == _HELD else [None]
+    kinds = {"designs": list} | {name: type(value) for name, value in cell.items()}  # older tables name no designs
+    words = [*cell["versions"].values(), *cell.get("designs", [])] if kinds == _HELD else [None]
     return {*map(type, words)} <= {str} and 0 < cell["seconds"] < math.inf
 
 

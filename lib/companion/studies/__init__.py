@@ -123,7 +123,8 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
         if values["profile"] == "laptop" and own == laptop and stored:
             data = {cell.setting.get("data") for cell in stored.values()}
             more = {cell.key(): cell for cell in cells(study, own)}
-            designs[design] = stored | {k: c for k, c in more.items() if k in results or _is_new(c, results, data)}
+            found = results.origins.keys() | results.refused.keys()  # what is refused is computed
+            designs[design] = stored | {k: c for k, c in more.items() if k in found or _is_new(c, results, data)}
         else:
             seeds = {cell.seed for cell in stored.values()} if _are_usual(own, laptop) else set()
             designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, own, seeds, results))}
