@@ -4,7 +4,8 @@ Baseline: one realisation at ``d = 1000`` (one gradient step on ``n0 = d`` sampl
 population's test error), which gives one point of a learning curve with a realisation's scatter. Beside it the error on
 4000 points, which scatters by 2 %. Required: at most 10 ms a saddle point (penalties down to 1e-6, the interpolation
 peak included), 10^4 different ones in at most 20 s, at least 1000 times faster than the simulation. Saddle points of
-logistic regression by Anderson's mixing beside plain damped steps, to the same gap.
+logistic regression by Anderson's mixing beside plain damped steps, to the same gap. Logistic readouts beside
+scikit-learn's three solvers, each with the gradient that it leaves, over the first one.
 """
 
 import os
@@ -13,12 +14,15 @@ os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
-from companion.theory.spiked import convex_theory, network, population, ridge_theory
+from companion.theory.spiked import convex_theory, fit_readout, network, population, ridge_theory
 from companion.theory.spiked.conditional_map import equivalent
 from companion.theory.spiked.functions import function
 
@@ -89,6 +93,29 @@ def logistic() -> tuple[float, float]:
         convex_theory._mixed = mixed
 
 
+def readouts(d: int, seeds: int, lam: float) -> None:
+    """Prints CPU seconds of a realisation and the gradient left: ours, and scikit-learn's solvers."""
+    drawn = network.spiked_features(d=d, p=d, r=2.0, c=1.2, gamma=0.8, seeds=range(seeds))
+    x, y = network.second_batch(function("sign"), drawn, 2 * d, range(seeds))
+    phi = network.feature_map(function("tanh"), drawn, x)
+    rows, labels = phi[0].numpy(), y[0].numpy()
+
+    def left(a: np.ndarray) -> float:
+        gradient = lam * a - rows.T @ (labels / (1 + np.exp(labels * (rows @ a))))
+        return float(np.linalg.norm(gradient) / np.linalg.norm(rows.T @ labels / 2))
+
+    found = fit_readout.readout(phi, y, "logistic", lam)
+    spent = cpu(lambda: fit_readout.readout(phi, y, "logistic", lam), 3) / seeds
+    row = f"logistic, {2 * d} x {d}, lam {lam:g}: {spent * 1e3:8.2f} ms ({left(found[0].numpy()):.0e})"
+    for solver in ("newton-cholesky", "newton-cg", "lbfgs"):
+        machine = LogisticRegression(C=1 / lam, fit_intercept=False, solver=solver, tol=1e-12, max_iter=10_000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # as near as it comes
+            theirs = cpu(lambda fit=machine.fit: fit(rows, labels), 3)
+        row += f"; {solver} {theirs * 1e3:.2f} ms ({left(machine.coef_[0]):.0e}), {theirs / spent:.1f} x"
+    print(row)
+
+
 def main() -> None:
     """Prints the table; the last column is what is required."""
     torch.set_num_threads(1)
@@ -104,6 +131,9 @@ def main() -> None:
     print(f"{COUNT} saddle points of one channel     {curve:10.2f} s")
     best, plain = logistic()
     print(f"logistic regression, mixed and plain   {best * 1e3:10.1f} {plain * 1e3:9.1f} ms")
+    for d, seeds in ((50, 24), (200, 8), (800, 1)) if SIZE > 200 else ((50, 24),):
+        for lam in (0.1, 0.01):
+            readouts(d, seeds, lam)
     print(f"simulation over single                 {simulated / single:10.0f} x")
     print(f"simulation over one of many, different {simulated / distinct * COUNT:10.0f} x  (at least 1000 x)")
     print(f"simulation over one of many, a curve   {simulated / curve * COUNT:10.0f} x")

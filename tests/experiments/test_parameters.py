@@ -244,7 +244,7 @@ class NONE:
         return [{"seeds": [0]}]
 
 
-EXAMPLES = {"few": (17, 4), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
+EXAMPLES = {"few": (9, 2), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
 
 
 @pytest.mark.parametrize("many", ["few", pytest.param("many", marks=pytest.mark.weekly)])

@@ -669,16 +669,16 @@ def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memor
     made = counting(monkeypatch)
     # wide, so that the tile of a product, which is within the memory too, is less than one gradient
     model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 2000), nn.ReLU(), nn.Linear(2000, 1))))
-    x, z, each, counts = draw(64, 9), draw(24, 9, seed=1), model.tangent_size * 8, []
+    x, z, each, counts = draw(32, 9), draw(12, 9, seed=1), model.tangent_size * 8, []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
-    for memory in [each * n for n in (1, 4, 8, 16, 32, 48, 64, 70, 80, 128, 1024)]:
+    for memory in [each * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
         made.clear()
         torch.testing.assert_close(regimes.ntk(model, x, memory=memory), expected[0])
         counts.append(sum(made))
         torch.testing.assert_close(regimes.ntk(model, x, z, memory=memory), expected[1])
         torch.testing.assert_close(regimes.ntk(model, z, x, memory=memory), expected[1].mT)
     assert counts == sorted(counts, reverse=True)
-    assert counts[-1] == counts[-4] == 64 and counts[-5] <= 1.1 * 64
+    assert counts[-1] == counts[-4] == 32 and counts[-5] <= 36
 
 
 def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):

@@ -10,7 +10,6 @@ tell. How far a law can be trusted is measured on the largest cells, predicted b
 """
 
 import contextlib
-import itertools
 import json
 import math
 from collections import defaultdict
@@ -38,6 +37,7 @@ TOLD = 2.0  # times a size must vary in the stored cells for its exponent to be 
 FEWEST = 5  # settings that tell of an overhead, or of larger ones
 INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer measurements
 FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
+Array = np.ndarray
 SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 
 # Seconds of one core (2.5 GHz, AVX-512), one term a part of a cell; a list counts with its length, what a setting lacks
@@ -66,102 +66,100 @@ PARTS = {
 
 
 @dataclass(frozen=True)
-class Sum:
-    """Seconds a cell as the sum of its parts, times what stored cells took of it.
+class Law:
+    """Seconds a cell of a study: the sum of its parts, times what measured cells took of it.
 
     Attributes:
         parts: of each the seconds of a unit, and the power of each size.
-        constant: logarithm of the factor of all parts alike: this machine, and what the parts leave out.
+        factor: of all parts alike: this machine, and what the parts leave out.
         factors: logarithm of the factor, by name and value, of what is no size.
-        largest: value of each size in the cells that gave the factors.
-        alike: none, as parts say how they grow.
+        largest: value of each size in the cells that were measured.
+        alike: the sizes that varied by less than ``TOLD`` where powers were fitted; they have the power 1.
     """
 
-    parts: tuple[tuple[float, Mapping[str, int]], ...]
-    constant: float
+    parts: tuple[tuple[float, Mapping[str, float]], ...]
+    factor: float
     factors: Mapping[tuple[str, str], float]
     largest: Mapping[str, float]
     alike: frozenset[str] = frozenset()
 
     def seconds(self, setting: Setting) -> float:
         """What a cell of the setting is expected to take on one core."""
-        factor = math.exp(self.constant + sum(self.factors.get(one, 0.0) for one in _words(setting)))
-        return factor * sum(
+        parts = (
             unit * math.prod(_count(setting.get(name)) ** power for name, power in powers.items())
             for unit, powers in self.parts
         )
+        return self.factor * math.exp(_word_factor(self.factors, setting)) * sum(parts)
 
 
-def _count(value: Any) -> float:
-    """A size, or how many a list holds; 1 where there is none."""
-    return float(len(value)) if isinstance(value, (list, tuple)) else _size(value)
+def fit_law(known: Sequence[tuple[Setting, float]], parts: str = "") -> Law:
+    """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one.
 
-
-def sum_law(parts: str, known: Sequence[tuple[Setting, float]]) -> Sum:
-    """The law of the ``parts``, written as in :data:`PARTS`, with the factors by which known cells differ from it.
-
-    Large cells count most: each weighs as much as it should take. What it took may be a busy machine's.
+    Its ``parts`` as in :data:`PARTS`; without them an overhead and a power law, fitted too.
     """
-    plain = Sum(_terms(parts), 0.0, {}, {})
-    said = np.array([plain.seconds(setting) for setting, _ in known])
-    logs = np.log(np.array([seconds for _, seconds in known]) / said)
-    words = [_words(setting) for setting, _ in known]
-    varied = [one for one in sorted(set(itertools.chain(*words))) if not all(one in own for own in words)]
-    matrix = np.array([[float(one in own) for one in varied] for own in words]).reshape(len(known), len(varied))
-    weights = said / said.max()
-    centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
-    left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(varied))]
-    right = np.r_[np.sqrt(weights) * (logs - level), np.zeros(len(varied))]
-    factors = np.linalg.lstsq(left, right, rcond=None)[0] if varied else np.zeros(0)
-    names = _sizes(setting for setting, _ in known)
-    largest = {name: max(_size(setting.get(name)) for setting, _ in known) for name in names}
-    return Sum(plain.parts, float(level - centre @ factors), dict(zip(varied, factors.tolist())), largest)
+    if parts:
+        return _law(known, _terms(parts))
+    least = min(took for _, took in known)
+    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FEWEST else OVERHEADS[:1])]
+    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
 
 
-def _terms(parts: str) -> tuple[tuple[float, Mapping[str, int]], ...]:
+def _terms(parts: str) -> tuple[tuple[float, Mapping[str, float]], ...]:
     """The parts as numbers: ``"2e-8 p^2 h"`` is ``(2e-8, {"p": 2, "h": 1})``."""
     found = []
     for term in parts.split(" + "):
         unit, *sizes = term.split()
         powers = [size.partition("^") for size in sizes]
-        found.append((float(unit), {name: int(power or 1) for name, _, power in powers}))
+        found.append((float(unit), {name: float(power or 1) for name, _, power in powers}))
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Law:
-    """Seconds a cell of a study, fitted to what some took.
-
-    Attributes:
-        overhead: seconds that any cell takes.
-        constant: logarithm of ``c``.
-        exponents: of each size.
-        factors: logarithm of the factor, by name and value, of what is no size.
-        largest: value of each size in the cells it was fitted to.
-        alike: the sizes that varied by less than ``TOLD``, with the exponent 1.
-    """
-
-    overhead: float
-    constant: float
-    exponents: Mapping[str, float]
-    factors: Mapping[tuple[str, str], float]
-    largest: Mapping[str, float]
-    alike: frozenset[str]
-
-    def seconds(self, setting: Setting) -> float:
-        """What a cell of the setting is expected to take on one core."""
-        powers = (k * math.log(_size(setting.get(name))) for name, k in self.exponents.items())
-        law = self.constant + sum(powers) + sum(self.factors.get(one, 0.0) for one in _words(setting))
-        return self.overhead + math.exp(law)
+def _law(known: Sequence[tuple[Setting, float]], parts: Any, alike: frozenset[str] = frozenset()) -> Law:
+    """The law of these parts. Cells weigh what they should take: what a small one took may be a busy machine's."""
+    plain = Law(parts, 1.0, {}, {})
+    expected = np.array([plain.seconds(setting) for setting, _ in known])
+    logs, weights = np.log(np.array([took for _, took in known]) / expected), expected / expected.max()
+    _, factors = _least_squares(known, weights, logs, np.zeros((len(known), 0)))
+    level = np.average([own - _word_factor(factors, s) for own, (s, _) in zip(logs, known)], weights=weights)
+    names = _sizes(setting for setting, _ in known)
+    largest = {name: max(_size(setting.get(name)) for setting, _ in known) for name in names}
+    return Law(tuple(parts), math.exp(level), factors, largest, alike)
 
 
-def fit_law(known: Sequence[tuple[Setting, float]], parts: str = "") -> Law | Sum:
-    """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one."""
-    if parts:
-        return sum_law(parts, known)
-    least = min(took for _, took in known)
-    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FEWEST else OVERHEADS[:1])]
-    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
+def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
+    """The law of an overhead and one product of powers; a size that hardly varies has the power 1."""
+    names, net = _sizes(setting for setting, _ in known), np.array([took - overhead for _, took in known])
+    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting, _ in known])
+    told = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
+    weights = net / net.max()
+    powers, _ = _least_squares(known, weights, np.log(net), sizes, told)
+    unit = math.exp(np.average(np.log(net) - sizes @ powers, weights=weights))
+    alike = frozenset(name for name, own in zip(names, told) if not own)
+    return _law(known, ((overhead, {}), (unit, dict(zip(names, powers.tolist())))), alike)
+
+
+def _least_squares(
+    known: Sequence[tuple[Setting, float]], weights: Array, logs: Array, sizes: Array, told: Array | None = None
+) -> tuple[Array, dict[tuple[str, str], float]]:
+    """Powers of the sizes, 1 where the cells do not tell, and the logarithm of a factor for each word that varies."""
+    words = [set(_words(setting)) for setting, _ in known]
+    varied = sorted(set.union(*words) - set.intersection(*words))
+    matrix = np.c_[sizes, np.array([[one in own for one in varied] for own in words], float).reshape(len(known), -1)]
+    usual, free = np.r_[np.ones(sizes.shape[1]), np.zeros(len(varied))], np.full(len(varied), np.inf)
+    if not len(usual):
+        return usual, {}
+    low = np.r_[np.where(told, 0.0, 1 - 1e-9), -free] if told is not None else -free
+    high = np.r_[np.where(told, STEEPEST, 1 + 1e-9), free] if told is not None else free
+    spread, level = matrix - np.average(matrix, 0, weights), np.average(logs, weights=weights)
+    left = np.r_[np.sqrt(weights)[:, None] * spread, WEAK * np.eye(len(usual))]
+    right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
+    found = lsq_linear(left, right, (low, high)).x
+    return found[: sizes.shape[1]], dict(zip(varied, found[sizes.shape[1] :].tolist()))
+
+
+def _word_factor(factors: Mapping[tuple[str, str], float], setting: Setting) -> float:
+    """Logarithm of the factor of what is no size."""
+    return sum(factors.get(one, 0.0) for one in _words(setting))
 
 
 class LeftOut(NamedTuple):
@@ -195,30 +193,9 @@ def left_out(known: Sequence[tuple[Setting, float]], parts: str = "") -> LeftOut
     return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
 
 
-def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
-    settings, net = [setting for setting, _ in known], np.array([took - overhead for _, took in known])
-    logs, weights = np.log(net), net / net.max()
-    names, words = _sizes(settings), [_words(setting) for setting in settings]
-    varied = [one for one in sorted(set(itertools.chain(*words))) if not all(one in own for own in words)]
-    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting in settings])
-    matrix = np.c_[sizes, np.array([[float(one in own) for one in varied] for own in words])]
-    centre, level = np.average(matrix, 0, weights), np.average(logs, weights=weights)
-    usual = np.r_[np.ones(len(names)), np.zeros(len(varied))]
-    told = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
-    low = np.r_[np.where(told, 0.0, 1 - 1e-9), np.full(len(varied), -np.inf)]
-    high = np.r_[np.where(told, STEEPEST, 1 + 1e-9), np.full(len(varied), np.inf)]
-    left = np.r_[np.sqrt(weights)[:, None] * (matrix - centre), WEAK * np.eye(len(usual))]
-    right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
-    found = lsq_linear(left, right, (low, high)).x if len(usual) else usual
-    exponents, factors = found[: len(names)].tolist(), found[len(names) :].tolist()
-    return Law(
-        overhead=overhead,
-        constant=float(level - centre @ found),
-        exponents=dict(zip(names, exponents)),
-        factors=dict(zip(varied, factors)),
-        largest=dict(zip(names, np.exp(sizes.max(0)).tolist())),
-        alike=frozenset(name for name, own in zip(names, told) if not own),
-    )
+def _count(value: Any) -> float:
+    """A size, or how many a list holds; 1 where there is none."""
+    return float(len(value)) if isinstance(value, (list, tuple)) else _size(value)
 
 
 def _sizes(settings: Iterable[Setting]) -> list[str]:
