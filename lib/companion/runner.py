@@ -27,7 +27,7 @@ from companion import studies as registry
 from companion.experiments import parameters, queue
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
-from companion.experiments.sweep import Setting, Study, cells
+from companion.experiments.sweep import Study, cells
 from companion.experiments.workers import die_with, end_workers
 from companion.report import excerpt, ledger
 from companion.site import locks, pages, versions
@@ -221,10 +221,14 @@ def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
     return own
 
 
-def checked(number: str, profile: str, grids: Mapping[Study, list[Setting]]) -> str:
-    """What a run would compute or find stored, in one line."""
-    count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
-    return f"chapter {number} at the {profile} profile: {count} cells of {len(grids)} studies; nothing was computed"
+def checked(number: str, values: Mapping[str, Any], studies: Collection[Study]) -> str:
+    """What a run would find stored, and compute, in one line."""
+    asked, store = [registry.asked(number, study, values) for study in studies], Store.default()
+    count, new = sum(len(own.cells) for own in asked), [cell for own in asked for cell in own.new]
+    left = sum(cell not in store for cell in new)
+    found = f"{count - len(new)} found in results/, {len(new) - left} in the cell store, {left} to compute"
+    what = f"{count} cells of {len(studies)} studies, {found}"
+    return f"chapter {number} at the {values['profile']} profile: {what}; nothing was computed"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -253,7 +257,7 @@ def main(argv: list[str] | None = None) -> int:
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
-            print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
+            print("\n".join(checked(number, values[number], grids[number]) for number in grids))
             return 0
         if args.times:
             asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}

@@ -139,20 +139,6 @@ def _write_pair(path: Path, text: str, about: Mapping[str, Any], origins: Mappin
     write_atomically(path.with_suffix(BESIDE), gzip.compress(json.dumps(held).encode(), mtime=0))
 
 
-def read_csv(path: Path, *, version: int) -> pd.DataFrame:
-    """A table that ``write_csv`` wrote, whose cells are known again; rows of another ``version`` of it are left out.
-
-    InputError, naming the cell, unless both files are there and whole, and every cell has the rows, all of them and no
-    others, that were written, with where they came from.
-    """
-    table, origins, refused = read_cells(path, version=version)
-    if refused:
-        raise InputError(next(iter(refused.values())))
-    # a cell that a sweep of this process has returned stands for that
-    remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
-    return table
-
-
 def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Origin], dict[str, str]]:
     """The whole cells of a table that ``write_csv`` wrote: their rows and origins; and why others are refused, by key.
 
@@ -180,7 +166,8 @@ def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Ori
     is_other = any({*seen[name]} - {*about[name]} for name in seen) if refused else seen != about
     if is_other or not set(held["nonfinite"]) <= set(head):
         raise InputError(f"{path.name} is refused: its columns hold other things than was written; {_remedy(path)}")
-    origins = _origins(held, version)
+    own = {key: held["cells"][key] for key in found if held["cells"][key]["version"] == version}
+    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in own.items()}
     # an empty field is what a row lacks; a word such as "None" is a word
     texts = dict.fromkeys([*held["words"], *held["lists"]], str)
     table = pd.read_csv(io.StringIO(text), dtype=texts, keep_default_na=False, na_values=[""])
@@ -188,19 +175,6 @@ def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Ori
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
     return pd.concat([pd.DataFrame(told).drop(columns=table.columns, errors="ignore"), table], axis=1), origins, refused
-
-
-def cells_of(path: Path, *, version: int) -> list[Cell]:
-    """The cells of a table that ``write_csv`` wrote, whose origin is known from then on; its rows are not looked at."""
-    found = _origins(_read_pair(path)[1], version)
-    remember({key: origin for key, origin in found.items() if key not in _ORIGINS})
-    return [origin.cell() for origin in found.values()]
-
-
-def _origins(held: Mapping[str, Any], version: int) -> dict[str, Origin]:
-    """The origins of a file's cells of one version of their study."""
-    whole = {key: cell for key, cell in held["cells"].items() if _is_cell(cell) and cell["version"] == version}
-    return {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in whole.items()}
 
 
 def _joined(head: list[str], found: Mapping[str, list[list[str]]]) -> str:

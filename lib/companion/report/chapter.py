@@ -71,7 +71,7 @@ class Chapter:
 
         At the laptop's values a design is as large as ``results/`` holds it; a changed one has its own settings, with
         the stored seeds that all of them share. At the laptop profile a sample of the study's stored cells is computed
-        again; the ledger's page says where it disagrees. InputError for a design without a cell.
+        again; the ledger's page says where it disagrees.
         """
         if study not in self._asked:
             self._asked[study] = registry.asked(self.number, study, self.parameters)
@@ -85,7 +85,7 @@ class Chapter:
     def _compute_sample(self, results: stored.Results) -> None:
         """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
         cells = results.sample(registry.is_here) if self.profile == "laptop" else []
-        found = results.disagreements(cells)
+        found = results.compute_again(cells)
         if not cells and not found:
             return
         self._sampled[results.study.name] = found

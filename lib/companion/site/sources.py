@@ -25,7 +25,6 @@ from companion import studies as registry
 from companion.experiments import parameters, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.experiments.table import CELL, read_csv
 from companion.report import excerpt, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
@@ -479,12 +478,11 @@ def needs_commits(folder: Path) -> None:
     (``companion.experiments.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    stored: set[str] = set()
-    for path in sorted(paths.results().glob("*.csv")):
-        stored |= set(read_csv(path, version=registry.find(path.stem)[1].version)[CELL])
+    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
+    kept = {key for name in names for key in stored.Results(registry.find(name)[1]).origins}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
-            own = {revision for key, revision in record["cells"].items() if key not in stored}
+            own = {revision for key, revision in record["cells"].items() if key not in kept}
             own = own if record["cells"] else {record["revision"]}  # of formulas alone
             if loose := {revision for revision in own if not committed(revision)}:
                 raise InputError(

@@ -16,6 +16,7 @@ import pandas as pd
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.design import Designs
+from companion.experiments.progress import say
 from companion.experiments.store import Cell
 from companion.experiments.stored import Results, in_order
 from companion.experiments.sweep import Setting, Study, cells
@@ -95,15 +96,18 @@ class Asked:
         return [cell for key, cell in self.cells.items() if key not in self.results.origins]
 
     def rows(self, design: str = "") -> pd.DataFrame:
-        """The rows of a design, or of all; InputError where it has no cell."""
+        """The rows of a design, or of all; of a design without a cell none, and it is said; InputError if none has."""
         name = self.results.study.name
-        if design:
-            validate.one_of(self.designs, **{f"a design of {name.rpartition('.')[2]}": design})
-        own = {key: cell for key, cell in self.cells.items() if not design or key in self.designs[design]}
+        none = "has no cell: results/ holds none, and its parameters ask for no realisation"
+        if not self.cells:
+            raise InputError(f"{name} {none}")
+        if not design:
+            return self.results.take(self.cells)
+        validate.one_of(self.designs, **{f"a design of {name.rpartition('.')[2]}": design})
+        own = {key: cell for key, cell in self.cells.items() if key in self.designs[design]}
         if not own:
-            where = f"design {design} of {name}" if design else name
-            raise InputError(f"{where} has no cell: results/ holds none, and its parameters ask for no realisation")
-        return self.results.take(own)
+            say(f"design {design} of {name} {none}")
+        return self.results.take(own or self.cells)[: None if own else 0]
 
 
 def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
@@ -147,7 +151,9 @@ def _with_shared(study: Study, own: Sequence[Setting], seeds: Collection[int], r
     """The settings of a changed design, each with its seeds and those of ``seeds`` at which all of them are stored."""
 
     def is_stored(seed: int) -> bool:
-        return all(cell.key() in results for cell in cells(study, [setting | {"seeds": [seed]} for setting in own]))
+        return all(
+            cell.key() in results.origins for cell in cells(study, [setting | {"seeds": [seed]} for setting in own])
+        )
 
     shared = [seed for seed in seeds if is_stored(seed)]
     return [setting | {"seeds": sorted({*setting["seeds"], *shared})} for setting in own]
