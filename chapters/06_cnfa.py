@@ -73,7 +73,6 @@ decay_rates: "3 or more increasing numbers from 0 to 100" = [0.0, 0.5, 0.75, 1.0
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 
 from companion.estimates import Estimate, jackknife, least, mean, median, ratio
@@ -747,7 +746,7 @@ chapter.say(
 # On isotropic data it falls from scales up to 0.1: the smallest fall there is a change of {claim}`D.Fig5-small-scale`. Paper D finds a
 # fall, and states no scales. From scale 1 it rises in the first layer, by {claim}`D.Fig5-isotropic`.
 # %%
-hues = dict(zip(sorted(scales, reverse=True), sns.color_palette("viridis", len(scales))))
+hues = dict(zip(sorted(scales, reverse=True), plots.shades(len(scales))))
 
 
 def draw_paths(ax, rows, column):

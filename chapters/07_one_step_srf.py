@@ -74,7 +74,6 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from scipy.optimize import brentq
 
 from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean
@@ -97,7 +96,7 @@ from companion.theory.spiked.functions import function, hermite
 
 # %%
 chapter = Chapter("07", globals())
-blues = sns.color_palette("viridis", 5)
+blues = plots.shades(5)
 
 
 def points(ax, table, x, colour, y="test_error"):
@@ -298,7 +297,7 @@ res_curves = chapter.rows(studies.learning_curves, "main")
 # %%
 fig, axes = plots.panels(2, width=5.0, height=4.2)
 fine = np.linspace(min(fig2_alphas) * 0.6, max(fig2_alphas), 60)
-shades = sns.color_palette("viridis", len(fig2_alpha0) + 1)
+shades = plots.shades(len(fig2_alpha0) + 1)
 for ax, (target, rows) in zip(axes, res_curves.groupby("target", sort=False)):
     common = rows.iloc[0][["activation", "target", "step", "beta", "lam"]]
     for colour, alpha0 in zip(shades, [*sorted(fig2_alpha0), np.inf]):
@@ -332,9 +331,9 @@ keys = ["target", "alpha0"]
 apart = measure.limits(means, "test", keys, blocks=measure.fewest(means, keys)).to_numpy() - 1
 chapter.check("E.Fig2-theory", away(apart), probed, figure="fig-e-2")
 left = largest(res_curves[(res_curves["alpha0"] > 0) & (res_curves["alpha0"] < 4)])
-over = left.assign(over=left["test_error"] / measure.predicted(left)["test_error"])
-for alpha0, rows in over.groupby("alpha0"):
-    most = rows.groupby(["target", "alpha"])["over"].mean().max() - 1
+for alpha0, rows in left.groupby("alpha0"):
+    over = rows.assign(over=rows["test_error"] / measure.predicted(rows)["test_error"])
+    most = over.groupby(["target", "alpha"])["over"].mean().max() - 1
     chapter.say(
         f"At $\\alpha_0={alpha0:g}$, which the claim leaves out, the networks' error is up to {most:.0%} above the theory of spiked "
         "features: with few samples for the step the rows' covariance matters ({numref}`fig-e-map`)."
@@ -462,6 +461,8 @@ maps = {
 }
 
 # %%
+import seaborn as sns
+
 fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
 for ax, (title, ratio) in zip(axes, maps.items()):
     table = ratio.unstack().sort_index(ascending=False)
@@ -586,6 +587,8 @@ chapter.say(
 res1 = chapter.rows(studies.parameters, "main")
 
 # %%
+import seaborn as sns
+
 fig, axes = plots.panels(3, columns=3, height=4.0, sharex=True)
 words = ("strength $r$", r"alignment $\gamma$", "bulk variance $c$")
 for ax, name, title in zip(axes, ("r", "gamma", "c"), words):
@@ -944,7 +947,7 @@ pools = {r: channel(function(activation), function("identity"), r=r, c=1.0, gamm
 
 # %%
 fig, axes = plots.panels(3, columns=3, width=3.7, height=3.4)
-for e, shade in zip(pools.values(), sns.color_palette("viridis", len(pools))):
+for e, shade in zip(pools.values(), plots.shades(len(pools))):
     for ax, values in zip(axes, (e.kappa0[0], e.k[0] * e.kappa1[0])):
         ax.plot(e.k[0], values, color=shade, linewidth=0.9)
 for ax, words in zip(axes, (r"$\kappa_0(k;r)$", r"$k\,\kappa_1(k;r)$")):

@@ -341,7 +341,7 @@ BAD = {
         (lambda: tangent_predictor(DEEP, TASK.x[[0, 1, 1]], TASK.y, TEST.x), "^x must hold 2 realisations, .*, got 3"),
         (lambda: tangent_predictor(DEEP, TASK.x, TASK.y, TEST.x[..., :3]), r"z must be inputs \(p, 4\)"),
         (lambda: lazy(PAIR, TASK, TEST), "a network with one output is needed here"),
-        (lambda: lazy(DEEP[:1], TASK, TEST), "train.x must hold 1 realisations, one a network, got 2"),
+        (lambda: lazy(DEEP[:1], TASK, TEST), "train.x must hold 1 realisation, got 2"),
         (lambda: tasks.stripe(5, 2, interfaces=[NAN]), "interfaces must be"),
         (lambda: tasks.stripe(5, 2, seed=None), "seeds must be"),
         (lambda: tasks.stripe(10**15, 2), "bytes"),

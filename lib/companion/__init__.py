@@ -8,6 +8,9 @@ import sys
 # nbformat imports jsonschema, and that a grammar of addresses which takes a second to compile, in every process that
 # reads a notebook. No notebook asks for it, and jsonschema does without where it is not there.
 sys.modules.setdefault("rfc3987_syntax", None)
+# nor does jupytext need a server of notebooks to read one
+for name in ("sync", "async"):
+    sys.modules.setdefault(f"jupytext.{name}_contentsmanager", None)
 
 LAYERS = {
     "estimates paths": "estimates with intervals, the book's folders",

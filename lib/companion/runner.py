@@ -1,34 +1,42 @@
 """Runs chapters: ``python -m companion.runner 05 --profile smoke -p curve_depth 2000 -f mine.toml --name mine``.
 
 First the cells of all studies are computed as one queue. Then jupytext turns each source into a notebook, and papermill
-executes two at a time: they read the stored cells and draw. Notebook and ledger go to ``build/<profile>/``, or, if
-parameters were changed, to ``runs/<name>/`` with a page. They replace the last good ones by one rename. A run that
-fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
+executes two at a time, each in a copy of this process: they read the stored cells and draw. Notebook and ledger go to
+``build/<profile>/``, or, if parameters were changed, to ``runs/<name>/`` with a page. They replace the last good ones
+by one rename. A run that fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
 """
 
+import argparse
 import contextlib
+import io
 import logging
 import multiprocessing
 import os
 import shutil
 import signal
 import sys
-import tempfile
-import threading
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+import jupytext
+import matplotlib
+import nbformat
+from IPython.core.displayhook import DisplayHook
+from IPython.core.interactiveshell import InteractiveShell
+from nbformat.v4 import new_output
+from traitlets.config import Config
+
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, queue
+from companion.experiments import parameters, progress, queue
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
 from companion.experiments.sweep import Study, cells
-from companion.experiments.workers import die_with, end_workers
+from companion.experiments.workers import die_with, forking, forks
 from companion.report import excerpt, ledger
 from companion.site import locks, pages, versions
 from regimes import validate
@@ -36,21 +44,11 @@ from regimes.validate import InputError
 
 with warnings.catch_warnings():  # papermill's own, on import
     warnings.simplefilter("ignore")
-    import jupytext
-    import nbformat
     import papermill
-    from ipykernel.kernelspec import get_kernel_dict
-    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-    from jupyter_client.manager import KernelManager
-    from nbclient.exceptions import CellTimeoutError, DeadKernelError
-    from papermill.clientwrap import PapermillNotebookClient
-    from papermill.engines import NBClientEngine, papermill_engines
-    from traitlets.config import Config
+    from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
 
-AT_ONCE = 2  # chapters drawn at a time: while one waits for its kernel, the other uses the core
-LONGEST_FOLDER = 60  # bytes of a folder's path in which sockets can have names: 104 in all, on some systems
-READERS = {"PYTHONSTARTUP", "MPLBACKEND", "MATPLOTLIBRC"}  # settings of the reader's own work, hidden from a kernel
-CELL_SECONDS = 3600  # a cell that takes longer hangs: papermill would wait for ever
+AT_ONCE = 2  # chapters drawn at a time: while one writes, the other uses the core
+PATIENCE = 10  # seconds that a chapter which is to stop may take to clear up
 
 
 def notebook(number: str) -> nbformat.NotebookNode:
@@ -74,63 +72,91 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"designs": designs} if designs else {})
 
 
-class _ThisPython(KernelSpecManager):
-    """Gives the kernel of the Python that runs this, whatever kernel of its name the reader has elsewhere."""
+class _Outputs(list):
+    """What a cell shows and prints, as a kernel would send it."""
 
-    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        return KernelSpec(**get_kernel_dict())
-
-
-class _Client(PapermillNotebookClient):
-    """Runs the cells; if it is interrupted, only the kernel is killed, at once.
-
-    Jupyter would signal the whole process group, and so also end the process that frees the workers' shared memory.
-    """
-
-    def create_kernel_manager(self) -> KernelManager:
-        self.km = super().create_kernel_manager()
-        self.km.kernel_spec_manager = _ThisPython()
-        return self.km
-
-    def papermill_execute_cells(self) -> None:
-        try:
-            super().papermill_execute_cells()
-        except BaseException:
-            process = self.km.provisioner.process
-            process.kill()
-            process.wait()
-            raise
+    def show(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **_: Any) -> None:
+        """Takes what ``display`` publishes."""
+        self.append(new_output("display_data", data, metadata=metadata or {}))
 
 
-class _Engine(NBClientEngine):
-    """papermill's engine with our client."""
+class _Stream(io.TextIOBase):
+    """A file whose text goes into a cell's outputs: into one, until the cell shows something else."""
+
+    def __init__(self, outputs: _Outputs, name: str) -> None:
+        self.outputs, self.name = outputs, name
+
+    def write(self, text: str) -> int:
+        if not self.outputs or self.outputs[-1].get("name") != self.name:
+            self.outputs.append(new_output("stream", name=self.name, text=""))
+        self.outputs[-1]["text"] += text
+        return len(text)
+
+    def fileno(self) -> int:
+        """Where a worker that dies says why."""
+        return sys.__stderr__.fileno()
+
+
+class _Values(DisplayHook):
+    """Keeps the value of a cell's last line."""
+
+    def __call__(self, result: Any = None) -> None:
+        if result is not None:
+            data, metadata = self.compute_format_data(result)
+            self.shell.outputs.append(
+                new_output("execute_result", data, metadata=metadata, execution_count=self.shell.execution_count)
+            )
+
+
+class _Shell(InteractiveShell):
+    """IPython in this process, without a terminal, a history, or files of the reader's."""
+
+    displayhook_class = _Values
+
+    def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
+        self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
+
+    def fill(self, cell: nbformat.NotebookNode) -> bool:
+        """Runs a cell and keeps what it shows; whether it did not raise."""
+        self.outputs = cell.outputs = _Outputs()
+        self.display_pub.publish = self.outputs.show
+        out, err = _Stream(self.outputs, "stdout"), _Stream(self.outputs, "stderr")
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            result = self.run_cell(cell.source, store_history=True)
+        cell.execution_count = result.execution_count
+        cell.outputs = list(self.outputs)
+        if isinstance(result.error_in_exec, KeyboardInterrupt):
+            raise result.error_in_exec
+        return result.success
+
+
+class _Engine(Engine):
+    """papermill's engine that runs the cells in this process, not in a kernel, which would import all of it again."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> nbformat.NotebookNode:
-        # the kernel's and its workers' own messages go to ``said``; what cells print is in the notebook
-        with _short_folder() as own, options["said"].open("w", encoding="utf-8") as said:
-            # sockets in a folder of its own: kernels that start side by side may be given the same TCP port
-            link = Config(KernelManager={"transport": "ipc", "connection_file": f"{own}/kernel.json"})
-            client = _Client(nb_man, kernel_name=kernel_name, timeout=options["execution_timeout"], config=link)
-            # the injected cell has one id in all runs, and is hidden where it repeats what the chapter shows
-            injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
-            injected["id"] = "injected-parameters"
-            injected.metadata.tags += ["remove-cell"] * options["repeats"]
-            # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
-            path, nb_man.output_path = nb_man.output_path, None
-            try:
-                return client.execute(stderr=said, env=options["env"])
-            finally:
-                nb_man.output_path = path
+    def execute_managed_notebook(
+        cls, nb_man: NotebookExecutionManager, kernel_name: str, *, repeats: bool, **_: Any
+    ) -> None:
+        # the injected cell has one id in all runs, and is hidden where it repeats what the chapter shows
+        injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
+        injected["id"] = "injected-parameters"
+        injected.metadata.tags += ["remove-cell"] * repeats
+        shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
+        # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
+        path, nb_man.output_path = nb_man.output_path, None
+        try:
+            for index, cell in enumerate(nb_man.nb.cells):
+                if cell.cell_type == "code":
+                    nb_man.cell_start(cell, index)
+                    if not shell.fill(cell):
+                        nb_man.cell_exception(cell, index)
+                        return
+                    nb_man.cell_complete(cell, index)
+        finally:
+            nb_man.output_path = path
 
 
 papermill_engines.register("regimes", _Engine)
-
-
-def _short_folder() -> tempfile.TemporaryDirectory:
-    """A folder for the kernel's sockets, whose paths the system limits: not in a long ``$TMPDIR``."""
-    usual = tempfile.gettempdir()
-    return tempfile.TemporaryDirectory(dir=usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp")
 
 
 def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> Path:
@@ -138,7 +164,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
 
     ``NN_name.ipynb`` and ``NN.ledger.json`` are links, through the link ``.NN``, to the folder of the last good run.
     Two runs of one chapter into one folder wait for each other. A failed run leaves the partial notebook as
-    ``*.failed.ipynb``, and the last messages of kernel and workers as ``*.failed.log``.
+    ``*.failed.ipynb``.
     """
     stem, last_good = parameters.source(number).stem, folder / f".{number}"
     names = f"{stem}.ipynb", f"{number}.ledger.json"
@@ -147,12 +173,11 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
         fresh = versions.fresh(last_good)
         done = fresh / names[0]
         try:
-            _papermill(number, values, fresh, folder / f"{stem}.log", figure)
+            _papermill(number, values, fresh, figure)
         except BaseException:
             with contextlib.suppress(OSError):  # a full disk is told of, not this
-                for left, kept in ((done, f"{stem}.failed.ipynb"), (fresh / "kernel.log", f"{stem}.failed.log")):
-                    if left.exists():
-                        os.replace(left, folder / kept)
+                if done.exists():
+                    os.replace(done, folder / f"{stem}.failed.ipynb")
                 shutil.rmtree(fresh, ignore_errors=True)
             raise
         for name in names:  # as old as what was read: a source that was edited meanwhile is newer
@@ -160,54 +185,27 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
         versions.swap(fresh, last_good)
         for name in names:
             versions.point(folder / name, Path(last_good.name) / name)
-        for end in ("ipynb", "log"):
-            (folder / f"{stem}.failed.{end}").unlink(missing_ok=True)
+        (folder / f"{stem}.failed.ipynb").unlink(missing_ok=True)
     return folder / names[0]
 
 
-def _papermill(number: str, values: Mapping[str, Any], folder: Path, log: Path, figure: str | None = None) -> None:
+def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> None:
     """Runs a chapter's cells; writes its notebook and its ledger (empty if it judges nothing) into ``folder``."""
     raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
-    injected = changed(number, values)
-    book = notebook(number)
+    book, injected = notebook(number), changed(number, values)
     nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
     ledger.write(folder / f"{number}.ledger.json", [])
-    settings = paths.root() / "build" / "ipython"  # not the reader's own
-    settings.mkdir(parents=True, exist_ok=True)
-    told = {name: value for name, value in os.environ.items() if name not in READERS}
-    told |= {"REGIMES_RUN": str(folder), "REGIMES_LOG": str(log), "IPYTHONDIR": str(settings)}
-    with _progress(log):
-        papermill.execute_notebook(
-            str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), env=told,
-            execution_timeout=CELL_SECONDS, progress_bar=sys.stderr.isatty(), said=folder / "kernel.log",
-            repeats=len(injected) == 1,
-        )  # fmt: skip
+    os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
+    os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
+    matplotlib.use("agg")  # whatever the reader's settings say
+    progress.terminal = sys.stderr
+    # papermill takes a kind for a type and calls the parameter unknown
+    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
+    papermill.execute_notebook(
+        str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), progress_bar=False,
+        repeats=len(injected) == 1,
+    )  # fmt: skip
     raw.unlink()
-    (folder / "kernel.log").unlink()
-
-
-@contextlib.contextmanager
-def _progress(log: Path) -> Iterator[None]:
-    """Shows the progress of the sweeps inside the notebook as it comes."""
-    log.write_text("")
-    stop = threading.Event()
-
-    def follow() -> None:
-        with log.open(encoding="utf-8") as lines:
-            while True:
-                ended = stop.wait(1.0)
-                for line in lines:
-                    print(f"  {line}", end="", file=sys.stderr, flush=True)
-                if ended:
-                    return
-
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
@@ -242,7 +240,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
     args = parser.parse_args(argv)
-    with one_line_errors():
+    with one_line_errors(), forking():
         given = overrides(args)
         if args.figure is not None:
             if len(args.chapter) != 1:
@@ -263,22 +261,18 @@ def main(argv: list[str] | None = None) -> int:
             asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}
             queue.record_seconds(asked, Store.default(), args.profile)
             return 0
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers and kernels go too
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers go too
         if not args.figure:  # whose cells say which studies
             left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
             queue.fill({study: own for study, own in left.items() if own}, Store.default())
-        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder))
+        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder, args))
 
 
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
-    """Executes chapters, several in processes of their own; returns the exit code."""
-    if len(values) == 1:
-        ((number, own),) = values.items()
-        return _run(number, own, folder, figure)
-    end_workers()  # a process that has threads must not fork
-    fork = multiprocessing.get_context("fork")
+    """Executes chapters, each in a process of its own, a copy of this one; returns the exit code."""
+    how = multiprocessing.get_context("fork" if forks() else "spawn")
     longest_first = sorted(values, key=lambda number: -parameters.source(number).stat().st_size)
-    waiting = [fork.Process(target=_apart, args=(number, values[number], folder)) for number in longest_first]
+    waiting = [how.Process(target=_apart, args=(number, values[number], folder, figure)) for number in longest_first]
     running: dict[int, Any] = {}
     code = 0
     try:
@@ -290,21 +284,25 @@ def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | N
             for sentinel in wait(running):
                 process = running.pop(sentinel)
                 process.join()
-                code = max(code, abs(process.exitcode))
+                if process.exitcode < 0:
+                    print("a chapter failed: its process was killed, or the memory ran out", file=sys.stderr)
+                code = max(code, min(abs(process.exitcode), 1) if process.exitcode < 0 else process.exitcode)
     finally:
         for process in running.values():
             process.terminate()
-            process.join()
+        for process in running.values():
+            process.join(PATIENCE)
+            process.kill()
     return code
 
 
-def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
+def _apart(number: str, values: Mapping[str, Any], folder: Path, figure: str | None) -> None:
     """Executes a chapter in this process, which ignores Ctrl-C: its parent, which gets it too, ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(os.getppid())
     with one_line_errors():
         try:
-            code = _run(number, values, folder)
+            code = _run(number, values, folder, figure)
         except KeyboardInterrupt:
             code = 130  # for the parent to say
         sys.exit(code)
@@ -313,33 +311,27 @@ def _apart(number: str, values: Mapping[str, Any], folder: Path) -> None:
 def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> int:
     """Executes a chapter, prints the outcome, and returns the exit code."""
     warnings.filterwarnings("ignore", category=UserWarning, module="papermill")
-    # papermill takes a kind for a type and calls the parameter unknown
-    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     start = time.perf_counter()
     try:
         done = execute(number, values, folder, figure)
     except papermill.PapermillExecutionError as error:
         why = ": ".join(filter(None, [f"failed in cell {error.cell_index}", error.ename, error.evalue]))
-    except DeadKernelError:
-        why = "failed: its kernel died; it was killed, or the memory ran out, or *.failed.log says why"
-    except CellTimeoutError:
-        why = f"failed: a cell took more than {CELL_SECONDS} s"
-    else:
-        print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
-        return 0
-    partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
-    where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
-    print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
-    return 1
+        partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
+        where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
+        print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
+        return 1
+    print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
+    return 0
 
 
-def _page(folder: Path) -> int:
-    """Builds the pages of a run with changed parameters; returns the exit code."""
+def _page(folder: Path, args: argparse.Namespace) -> int:
+    """Builds the page of a run of one figure, or the pages of a run with changed parameters; returns the exit code."""
     try:
-        print(f"its page: {_shown(pages.of_run(folder))}")
+        page = pages.of_figure(folder, args.chapter[0], args.figure) if args.figure else pages.of_run(folder)
     except pages.PagesError as error:
         print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
         return 1
+    print(f"its page: {_shown(page)}")
     return 0
 
 

@@ -1,6 +1,7 @@
 """Laptop values, then the profile, then the reader: in that order, each of its kind, and unknown names are errors."""
 
 import functools
+import importlib
 import math
 
 import pytest
@@ -89,6 +90,15 @@ def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
         with pytest.raises(InputError, match=r"^x(\[\d+\])? must ") as raised:
             kind.checked("x", value)
         assert "\n" not in str(raised.value)
+
+
+COLLECTIONS = "regimes.data.datasets.CORPORA", "companion.theory.spiked.functions.FUNCTIONS"
+
+
+@pytest.mark.parametrize("name", (*COLLECTIONS, "companion.studies.depth.LAYER_NAMES"))
+def test_the_names_of_a_collection_are_those_of_its_module(name):
+    module, _, collection = name.rpartition(".")
+    assert list(parameters.kind(f"one of {name}").names) == [*getattr(importlib.import_module(module), collection)]
 
 
 @pytest.mark.parametrize(

@@ -712,10 +712,9 @@ def test_bad_input(tmp_path, call, said):
         call(Store(tmp_path))
 
 
-def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, capsys, tmp_path):
+def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    monkeypatch.delenv("REGIMES_LOG", raising=False)
     short, long = progress.Progress("s", 2, 2), progress.Progress("l", 100, 100)
     short.step(2)
     for second in range(0, 130, 10):
@@ -726,7 +725,3 @@ def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, 
     now[0] += 70
     half.step(1, 20.0)  # a long one first: a quarter of the work
     assert capsys.readouterr().err.splitlines() == ["h: 1/100 cells, 70 s, about 210 s left"]
-    monkeypatch.setenv("REGIMES_LOG", str(tmp_path / "log"))
-    progress.Progress("r", 1, 3)
-    progress.Progress("r", 0, 3)
-    assert (tmp_path / "log").read_text() == "r: 2 of 3 cells were stored\n" and capsys.readouterr().err == ""

@@ -338,7 +338,7 @@ def test_bad_networks_get_one_line(bad, line):
         ),
         (images(3, 2, 9, 9), "x must be inputs"),
         (images(3, 1, 9, 9).float(), "torch.float64"),
-        (images(3, 2, 1, 9, 9), "x must hold 1 realisations, one a network, got 3"),
+        (images(3, 2, 1, 9, 9), "x must hold 1 realisation, got 3"),
         ([[0.0]], "x must be a torch tensor or a NumPy array of real numbers, got a list"),
     ],
 )

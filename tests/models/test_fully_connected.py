@@ -73,3 +73,17 @@ def test_he_gain_keeps_the_size_of_the_signal():
     net = fully_connected([50, *[400] * 8, 1], seeds=range(40))
     ratio = (net.hidden(x)[-1] ** 2).mean(-1)[:, 0] * 2 / (2 * (x**2).mean())  # ReLU halves, gain² doubles
     assert abs(float(ratio.mean()) - 1) < 4 * float(ratio.std()) / math.sqrt(40)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("sigma", ["relu", "tanh", activation("swish", steepness=5.0, normalised=True)])
+def test_the_pullback_is_that_of_automatic_differentiation(sigma, bias):
+    model = fully_connected([3, 5, 4, 2], seeds=[0, 1], sigma=sigma, bias=bias)
+    generator = torch.Generator().manual_seed(0)
+    x, v = (torch.randn(2, 6, size, generator=generator, dtype=torch.float64) for size in (3, 2))
+    f, pull = model.pullback(x)
+    leaves = [tensor.clone().requires_grad_() for tensor in model.parameters()]
+    outputs = model.with_parameters(leaves).outputs(x)
+    torch.testing.assert_close(f, outputs.detach())
+    for found, expected in zip(pull(v), torch.autograd.grad((outputs * v).sum(), leaves), strict=True):
+        torch.testing.assert_close(found, expected)

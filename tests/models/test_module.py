@@ -270,7 +270,7 @@ def test_bad_modules_get_one_line(given, line):
         (perceptron(), None, points(3, 4).float(), r"x must be inputs \(p, 4\) or \(1, p, 4\) in torch.float64"),
         (perceptron(), None, points(4), "x must be inputs"),
         (perceptron(), None, [[0.0]], "x must be a torch tensor"),
-        (perceptron(), None, points(3, 2, 4), "x must hold 1 realisations, one a network, got 3"),
+        (perceptron(), None, points(3, 2, 4), "x must hold 1 realisation, got 3"),
         (
             images(),
             (2, 9, 8),

@@ -2,6 +2,8 @@
 
 import copy
 import functools
+import subprocess
+import sys
 import traceback
 import warnings
 
@@ -335,7 +337,7 @@ def test_the_axes_of_points_are_never_guessed():
     assert regimes.lazy(model, task, task).f.shape == (1, 2)
     for call in (model, functools.partial(regimes.ntk, model), lambda x: sites(model, x)):
         refused(functools.partial(call, draw(8, 9)), r"x must be inputs \(p, 8, 8\) or \(1, p, 8, 8\) or \(p, 64\)")
-        refused(functools.partial(call, draw(3, 4, 8, 8)), "x must hold 1 realisations")
+        refused(functools.partial(call, draw(3, 4, 8, 8)), "x must hold 1 realisation")
     refused(lambda: regimes.module(nn.Linear(16, 1).double())(draw(3, 1, 4, 4)), r"x.flatten\(1\)|shape=")
 
 
@@ -649,9 +651,12 @@ def test_the_readers_own_traceback_is_kept():
 def test_warnings_of_torch_do_not_reach_a_reader():
     _, model = taken(*WORK["transformer"])
     x = draw(4, 12)
+    task = Task(x, torch.tensor([1.0, -1.0, 1.0, -1.0]).double(), "drawn")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kernel = regimes.ntk(model, x)
+        regimes.lazy(model, task, task)
+        model.layers(x)
         model.tangents(x).jvp(model.parameters())
         tangent_components(model, x, 2)
     assert torch.backends.mha.get_fastpath_enabled()
@@ -668,7 +673,7 @@ def counting(monkeypatch):
 def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memory(monkeypatch):
     made = counting(monkeypatch)
     # wide, so that the tile of a product, which is within the memory too, is less than one gradient
-    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 2000), nn.ReLU(), nn.Linear(2000, 1))))
+    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 2000), nn.PReLU(), nn.Linear(2000, 1))))
     x, z, each, counts = draw(32, 9), draw(12, 9, seed=1), model.tangent_size * 8, []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
     for memory in [each * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
@@ -679,6 +684,71 @@ def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memor
         torch.testing.assert_close(regimes.ntk(model, z, x, memory=memory), expected[1].mT)
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == counts[-4] == 32 and counts[-5] <= 36
+
+
+def perceptron():
+    return nn.Sequential(
+        nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 6, bias=False), nn.ReLU(inplace=True), nn.Linear(6, 1)
+    )
+
+
+def tied():
+    made = perceptron()
+    made.append(nn.Linear(1, 1))
+    return Net(lambda s, x: s.made(x) + s.made[2](s.made[2](x @ s.made[0].weight.T)).sum(1, keepdim=True), made=made)
+
+
+DENSE = {  # modules, and whether layers' inputs and derivatives are all that a kernel needs
+    "perceptron": (perceptron, True),
+    "frozen": (lambda: perceptron().requires_grad_(False).append(nn.Linear(1, 1)), True),
+    "a trained factor": (lambda: perceptron().append(nn.PReLU()), False),
+    "a layer called three times, weights in a product": (tied, False),
+    "weights of other weights": (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1)), False),
+    "positions": (lambda: Net(lambda s, x: s.a(x[:, :, None]).tanh().mean((1, 2)), a=nn.Linear(1, 4)), False),
+    "two rows a point": (
+        lambda: Net(lambda s, x: s.a(torch.cat([x, -x])).view(2, -1).prod(0), a=nn.Linear(3, 1)),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+@pytest.mark.parametrize("memory", [1, 2**28])
+def test_a_kernel_needs_no_gradients_where_linear_layers_hold_all_parameters(name, memory, monkeypatch):
+    source, dense = DENSE[name]
+    model, x, z = regimes.module(lambda: source().double(), seeds=[0, 1]), draw(5, 3), draw(4, 3, seed=1)
+    J, other = (model.tangents(points).jacobian() for points in (x, z))
+    made = counting(monkeypatch)
+    torch.testing.assert_close(regimes.ntk(model, x, memory=memory), J @ J.mT)
+    torch.testing.assert_close(regimes.ntk(model, x, z, memory=memory), J @ other.mT)
+    assert bool(made) != dense
+
+
+PEAK = """
+import re, sys, torch
+from pathlib import Path
+import regimes
+
+def peak():
+    return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
+
+torch.set_num_threads(1)
+last = (torch.nn.PReLU,) if sys.argv[1] == "gradients" else (torch.nn.ReLU,)
+layers = torch.nn.Linear(20, 980), last[0](), torch.nn.Linear(980, 1000), torch.nn.ReLU(), torch.nn.Linear(1000, 1)
+model, x = regimes.module(torch.nn.Sequential(*layers)), torch.randn(512, 20)
+regimes.ntk(model, x[:4])
+begun = peak()
+regimes.ntk(model, x, memory=286 * 10**6)
+print(sum(w.numel() for w in model.parameters()), peak() - begun)
+"""
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("way", ["layers", "gradients"])
+def test_a_million_parameters_at_512_points_stay_within_the_memory(way):
+    done = subprocess.run([sys.executable, "-c", PEAK, way], capture_output=True, text=True, check=True)
+    count, taken = map(int, done.stdout.split())
+    assert count > 10**6 and taken < 1.1 * 286 * 10**6
 
 
 def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):

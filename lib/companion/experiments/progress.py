@@ -1,22 +1,16 @@
-"""Progress of a sweep: a bar on a terminal, a line per minute elsewhere, the log file inside a notebook."""
+"""Progress of a sweep: a bar on a terminal, a line per minute elsewhere."""
 
-import os
 import sys
 import time
+from typing import TextIO
 
 LINE_EVERY = 60.0  # seconds between progress lines where there is no terminal
+terminal: TextIO | None = None  # of a run, in whose cells ``sys.stderr`` is the notebook's
 
 
-def say(text: str, *, quiet: bool = False) -> None:
-    """One line on stderr; inside a notebook, whose stderr would land on the page, in the file ``$REGIMES_LOG``.
-
-    The runner shows what that file says; ``quiet`` lines go there alone.
-    """
-    if path := os.environ.get("REGIMES_LOG"):
-        with open(path, "a", encoding="utf-8") as log:
-            print(text, file=log)
-    elif not quiet:
-        print(text, file=sys.stderr, flush=True)
+def say(text: str) -> None:
+    """One line on stderr."""
+    print(text, file=terminal or sys.stderr, flush=True)
 
 
 class Progress:
@@ -33,8 +27,6 @@ class Progress:
         self.name, self.missing, self.done = name, missing, 0
         self.seconds, self.spent = seconds, 0.0
         self.start = self.last = time.monotonic()
-        if 0 < missing < total:
-            say(f"{name}: {total - missing} of {total} cells were stored", quiet=True)
 
     def step(self, cells: int, seconds: float = 0.0) -> None:
         """Counts finished cells and their expected seconds."""
@@ -44,8 +36,9 @@ class Progress:
         share = self.spent / self.seconds if self.spent else self.done / self.missing
         left = (now - self.start) * max(1 / share - 1, 0)
         text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s, about {left:.0f} s left"
-        if not os.environ.get("REGIMES_LOG") and sys.stderr.isatty():
-            print(f"\r{text:79}", end="\n" if self.done == self.missing else "", file=sys.stderr, flush=True)
+        shown = terminal or sys.stderr
+        if shown.isatty():
+            print(f"\r{text:79}", end="\n" if self.done == self.missing else "", file=shown, flush=True)
         elif now - self.last > LINE_EVERY or (self.done == self.missing and now - self.start > LINE_EVERY):
             self.last = now
             say(text)

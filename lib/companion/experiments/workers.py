@@ -3,16 +3,21 @@
 ``REGIMES_SCHEDULER`` sends them to a cluster instead, see ``companion.experiments.cluster``.
 """
 
+import contextlib
+import itertools
+import multiprocessing
 import os
+import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
 from typing import Any, NamedTuple
 
 import joblib
 import torch
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor
 
 from companion.experiments import digest
 from companion.experiments.errors import CellError
@@ -22,8 +27,8 @@ from companion.experiments.table import STAMP, names_cell
 from regimes import devices
 from regimes.validate import InputError
 
-# with less than this left to do, starting worker processes (they import torch) costs more than it saves
-INLINE_SECONDS = 5.0
+# with less than this left to do, starting worker processes costs more than it saves: new ones import torch
+INLINE_SECONDS, FORKED_SECONDS = 5.0, 1.0
 _WATCH_EVERY = 0.5  # seconds between a worker's looks at its parent
 
 
@@ -122,7 +127,8 @@ class Local:
             seconds: their expected time on one core; 0 if unknown.
         """
         spent, done = 0.0, 0
-        while self.inline and (min(self.jobs, count - done) < 2 or seconds < INLINE_SECONDS):
+        few = FORKED_SECONDS if forks() else INLINE_SECONDS
+        while self.inline and (min(self.jobs, count - done) < 2 or seconds < few):
             chunk = next(chunks, None)
             if chunk is None:
                 return
@@ -131,7 +137,7 @@ class Local:
             done += 1
             spent += result.provenance["seconds"] * len(chunk.cells)  # without what a first call looks up once
             seconds = spent / done * (count - done)
-        yield from _parallel(chunks, min(self.jobs, max(count - done, 2)))
+        yield from (_forked if forks() else _parallel)(chunks, min(self.jobs, max(count - done, 2)))
 
 
 def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
@@ -140,6 +146,40 @@ def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Resul
     with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
         pool = joblib.Parallel(n_jobs=jobs, pre_dispatch="n_jobs", batch_size=1, return_as="generator_unordered")
     return pool(joblib.delayed(_with_chunk)(chunk, chunk.study.code) for chunk in chunks)
+
+
+def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
+    """The same in copies of this process, which have imported all there is to import; they end with the queue."""
+    fork = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(jobs, context=fork, initializer=die_with, initargs=(os.getpid(),))
+    try:
+        running = {pool.submit(_with_chunk, one, one.study.code) for one in itertools.islice(chunks, jobs)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+                running |= {pool.submit(_with_chunk, one, one.study.code) for one in itertools.islice(chunks, 1)}
+    finally:
+        pool.shutdown(kill_workers=True)
+
+
+_allowed = False
+
+
+@contextlib.contextmanager
+def forking() -> Iterator[None]:
+    """Within, this process is a command of the book's: it has no threads of a reader's, and may be copied."""
+    global _allowed
+    before, _allowed = _allowed, True
+    try:
+        yield
+    finally:
+        _allowed = before
+
+
+def forks() -> bool:
+    """Whether workers may be copies of this process: not beside CUDA, which a copy cannot use."""
+    return _allowed and sys.platform == "linux" and not torch.cuda.is_available()
 
 
 def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:

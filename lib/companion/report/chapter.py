@@ -124,9 +124,10 @@ class Chapter:
         about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
         if tables:
             self._write_rows(name, tables)
-        data = screen.pictures(fig) | ({"text/html": moving} if moving else {}) | {"text/plain": repr(fig)}
+        alone = "REGIMES_FIGURE" in os.environ  # a run of one figure, whose page has one picture of it
+        data = screen.pictures(fig, alone=alone) | ({"text/html": moving} if moving else {}) | {"text/plain": repr(fig)}
         about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
-        about |= {"narrow": None if about.get("still") else screen.phone_variant(fig)}
+        about |= {"narrow": None if alone or about.get("still") else screen.phone_variant(fig)}
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 

@@ -1,19 +1,23 @@
-"""The book's one figure style: seaborn's whitegrid, a colour-blind palette, sizes that fit the page."""
+"""The book's one figure style: a white grid, a colour-blind palette, sizes that fit the page."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import colorConverter, to_rgb
 
 from companion.estimates import mean
 from companion.report import screen
 from regimes.measures.kernel_pca import Diagnosis
 
-PALETTE = sns.color_palette("colorblind")
+STYLE = Path(__file__).with_name("templates") / "book.mplstyle"
+PALETTE = [
+    to_rgb(f"#{colour}") for colour in "0173B2 DE8F05 029E73 D55E00 CC78BC CA9161 FBAFE4 949494 ECE133 56B4E9".split()
+]
 # the same thing has the same colour in every chapter
 COLOURS = {
     "feature": PALETTE[3],  # a network that learns features
@@ -38,23 +42,15 @@ LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, 
 def style() -> None:
     """Sets the figure style, from matplotlib's defaults; every chapter begins with it (through ``Chapter``)."""
     matplotlib.rcdefaults()  # not from the reader's matplotlibrc
-    sns.set_theme(
-        context="notebook",
-        style="whitegrid",
-        palette="colorblind",
-        rc={
-            "figure.figsize": (7.2, 4.2),
-            "figure.dpi": 110,
-            "savefig.dpi": 110,
-            "figure.constrained_layout.use": True,
-            "axes.grid.which": "major",
-            "grid.linewidth": 0.6,
-            "lines.linewidth": 1.6,
-            "legend.frameon": False,
-            "mathtext.fontset": "cm",
-        },
-    )
-    matplotlib.rcParams["svg.hashsalt"] = "regimes"  # the same figure gives the same bytes
+    plt.style.use(STYLE)
+    letters = zip("bgrmyck", [*(PALETTE[i] for i in (0, 2, 3, 4, 8, 9)), (0.1, 0.1, 0.1)], strict=True)
+    for letter, colour in letters:  # ``"k--"`` is the palette's black
+        colorConverter.colors[letter] = colour
+
+
+def shades(count: int) -> list[tuple[float, ...]]:
+    """Colours from dark to light for so many curves, without the ends of the map."""
+    return [tuple(colour) for colour in plt.get_cmap("viridis")(np.linspace(0, 1, count + 2)[1:-1])[:, :3]]
 
 
 def panels(count: int, *, columns: int = 2, width: float | None = None, height: float = 3.4, **kwargs: object) -> tuple:

@@ -40,18 +40,19 @@ SMALL = 2.6  # inches: panels below, more than four of them, stand two and two
 ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
 LEGIBLE = 8  # CSS pixels of the smallest font on a phone
 SECONDS = 0.4  # a frame, while it plays
-_ENDS = {"image/svg+xml": "svg", "image/webp": "webp"}
+_ENDS = {"image/svg+xml": "svg", "image/webp": "webp", "image/png": "png"}  # the first that a figure has is shown
 
 
-def pictures(fig: Figure) -> dict[str, str]:
+def pictures(fig: Figure, *, alone: bool = False) -> dict[str, str]:
     """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
 
-    A figure too wide for the page is narrowed; its fonts keep their size.
+    A figure too wide for the page is narrowed; its fonts keep their size. With ``alone`` the PNG has to do.
     """
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     _drop_unseen_ticks(fig)
     with _settled(fig) as box:
-        return {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))} | _best(fig, box)
+        png = {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))}
+        return png if alone else png | _best(fig, box)
 
 
 def _drop_unseen_ticks(fig: Figure) -> None:

@@ -16,6 +16,7 @@ from companion.report import errata, ledger
 FOLDERS = (Path(__file__).with_name("templates"), Path(__file__).parents[1] / "site" / "templates")
 ERRATA = "../book/errata.html"  # seen from a chapter's page
 _ASIDE = re.compile(r"(\$[^$]*\$|`[^`]*`|\{[^}]*\}|<[^>]*>|\]\([^)]*\))")  # mathematics, code, roles, tags, addresses
+_ROLE = re.compile(r"\{[a-z:]+\}`([^`<]*?)(?:\s*<[^>`]+>)?`")  # a link, by its words
 _NUMBER = re.compile(  # no part of a word, a date, a range or an address; its thousands may be apart
     r"(?<![\w.…/-])-?(?:[1-9]\d{1,2}(?: \d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w/]|[.-]\w| \d)"
 )
@@ -30,7 +31,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"maths": maths, "command": command}
+    found.filters |= {"maths": maths, "captioned": captioned, "command": command}
     found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
     return found
 
@@ -56,6 +57,11 @@ def markdown(name: str, /, **values: Any) -> str:
     return f"{_templates().get_template(f'{name}.md').render(values).strip()}\n"
 
 
+def page(name: str, /, **values: Any) -> str:
+    """A whole page of HTML by the template of that name."""
+    return _templates().get_template(f"{name}.html").render(values)
+
+
 def typeset(text: str) -> str:
     """Text whose numbers have one form (``estimates.plain``), a percentage ``98 %``; mathematics and code stay."""
     parts = _ASIDE.split(text)
@@ -72,3 +78,9 @@ def maths(text: str) -> Markup:
         return Markup(html.escape(text, quote=False))
     inside = [f'<span class="math notranslate nohighlight">\\({part}\\)</span>' for part in parts[1::2]]
     return Markup("".join(a + b for a, b in zip(parts[::2], [*inside, ""], strict=True)))
+
+
+def captioned(text: str) -> Markup:
+    """A caption as HTML, for a page without Sphinx: ``maths``, bold and code; of references their words."""
+    shown = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(maths(_ROLE.sub(r"\1", text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", shown))

@@ -119,6 +119,25 @@ def of_run(folder: Path) -> Path:
     return folder / "html" / "index.html"
 
 
+def of_figure(folder: Path, number: str, label: str) -> Path:
+    """Writes the page of a run of one figure or table, without Sphinx: its reader waits; returns the page."""
+    path = folder / f"{parameters.source(number).stem}.ipynb"
+    chapter, outputs = _chapter(path), [out for cell in _read(path).cells for out in cell.get("outputs", [])]
+    tables = [out.data["text/html"] for out in outputs if out.get("metadata", {}).get("table") == label]
+    with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
+        fresh = versions.fresh(folder / "html")
+        rows = path.resolve().parent / "rows" / f"{label}.csv"
+        shown = {"output": _figures(path).get(label), "book": chapter["figures"].get(label, (None, None))[1]}
+        shown |= {"tables": tables, "rows": rows.name if rows.exists() else "", "notebook": path.name}
+        if rows.exists():
+            shutil.copy(rows, fresh)
+        static = os.path.relpath(paths.root() / "_static", folder.resolve() / "html")
+        page = views.page("figure", name=folder.name, label=label, chapter=chapter, static=static, **shown)
+        (fresh / "index.html").write_text(page, encoding="utf-8")
+        versions.swap(fresh, folder / "html")
+    return folder / "html" / "index.html"
+
+
 def _lay_out(folder: Path, source: Path) -> None:
     """Writes the sources of a run's pages: a small book with the settings of the large one."""
     chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
@@ -156,7 +175,12 @@ def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.Noteb
 
 def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
     """The outputs of a notebook that show figures, by label; empty if there is no notebook."""
-    return _figures_of(nbformat.read(path, as_version=4).cells if path.exists() else [])
+    return _figures_of(_read(path).cells if path.exists() else [])
+
+
+def _read(path: Path) -> nbformat.NotebookNode:
+    """A notebook of the runner's, which has checked it."""
+    return nbformat.v4.reads(path.read_text(encoding="utf-8"))
 
 
 def _figures_of(cells: Sequence[nbformat.NotebookNode]) -> dict[str, nbformat.NotebookNode]:
@@ -179,7 +203,7 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
 
 def _chapter(path: Path) -> dict[str, Any]:
     """A chapter on a run's first page: changes against the laptop book (``results/`` if it is not built), verdicts."""
-    number, notebook, built = path.name[:2], nbformat.read(path, as_version=4), paths.build_folder("laptop")
+    number, notebook, built = path.name[:2], _read(path), paths.build_folder("laptop")
     given = dict(notebook.metadata.papermill.parameters)
     profile, given = given.pop("profile"), given | given.pop("designs", {})
     book, usual = parameters.resolve(number), parameters.resolve(number, profile)
@@ -189,7 +213,7 @@ def _chapter(path: Path) -> dict[str, Any]:
     pairs = [(known[r["id"]], r) for r in records if r["id"] in known]
     is_built = (built / path.name).exists()
     figures = _changed(path) if is_built else {label: (output, None) for label, output in _figures(path).items()}
-    if own and not is_built and profile == "laptop":
+    if own and not is_built and profile == "laptop" and len(figures) > 1:
         turned = excerpt.changes(number, jupytext.read(parameters.source(number)))
         figures = {k: pair for k, pair in figures.items() if k not in turned or turned[k].of(own)} or figures
     pages = sources.split(path.stem, notebook.cells)

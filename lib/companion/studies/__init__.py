@@ -6,8 +6,10 @@
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,19 +29,26 @@ from regimes.validate import InputError
 
 def modules() -> dict[str, list[ModuleType]]:
     """The study modules by the number of the chapter they serve."""
-    modules = _modules()
-    return {number: [m for m in modules if number == m.CHAPTER] for number in sorted({m.CHAPTER for m in modules})}
+    return {number: _modules(number) for number in sorted(set(_chapters().values()))}
 
 
 @functools.cache
-def _modules() -> list[ModuleType]:
-    names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
-    return [importlib.import_module(f"{__name__}.{name}") for name in names]
+def _chapters() -> dict[str, str]:
+    """The number of its chapter for each study module, by name: its text says so, and loading all of them is dear."""
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    texts = {name: Path(__path__[0], f"{name}.py").read_text(encoding="utf-8") for name in names}
+    return {name: re.search(r'^CHAPTER = "(\d+)"', text, re.MULTILINE)[1] for name, text in texts.items()}
+
+
+@functools.cache
+def _modules(number: str) -> list[ModuleType]:
+    """The study modules of one chapter."""
+    return [importlib.import_module(f"{__name__}.{name}") for name, own in _chapters().items() if own == number]
 
 
 def of(number: str) -> dict[str, Study]:
     """The studies of a chapter, by their full names."""
-    found = (item for module in modules().get(number, []) for item in vars(module).values() if isinstance(item, Study))
+    found = (item for module in _modules(number) for item in vars(module).values() if isinstance(item, Study))
     return {item.name: item for item in found}
 
 
@@ -55,7 +64,7 @@ def grids(number: str, values: Mapping[str, Any], study: Study | None = None) ->
 
     So a value that makes no sense is named, in an InputError, before anything is computed.
     """
-    for module in modules().get(number, []):
+    for module in _modules(number):
         getattr(module, "check_parameters", lambda values: None)(values)
     return {item: item.grid(values) for item in ([study] if study else of(number).values())}
 

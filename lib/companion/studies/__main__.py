@@ -17,6 +17,7 @@ from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import extended, share, verify
 from companion.experiments.sweep import Setting, Study, cells, sweep
 from companion.experiments.table import provenance, write_csv
+from companion.experiments.workers import forking
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
 from regimes import validate
@@ -169,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     args = _parser().parse_args(argv)
-    with one_line_errors():
+    with one_line_errors(), forking():
         return args.function(args) or 0
 
 

@@ -14,6 +14,7 @@ from regimes.data.tasks import Task
 from regimes.models import one_hidden
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
+from regimes.training.gradient_flow import flow_memory, precision
 from regimes.validate import InputError
 
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
@@ -48,7 +49,7 @@ def of_task(setting: Setting, *, kinds: Sequence[str] = ("train",)) -> Setting:
 
 
 def needs_memory(setting: Setting, *, points: str = "p", kernels: int = 7) -> None:
-    """Kernels of all points, and the gates of a flow where there is a width, must fit into the memory.
+    """Kernels of all points, and where there is a width the flow and the hidden layer, must fit into the memory.
 
     A call of two realisations has seven ``kernels`` at a time, that of one has four.
 
@@ -58,7 +59,21 @@ def needs_memory(setting: Setting, *, points: str = "p", kernels: int = 7) -> No
     n, h = setting[points], setting.get("h")
     validate.memory(8 * kernels * n * n, f"{points} = {n}")
     if h is not None:
-        validate.memory(32 * n * h, f"{points} = {n} with h = {h}")
+        needs_flow(setting, points=points)
+
+
+def needs_flow(setting: Setting, *, points: str = "p") -> None:
+    """The flow of one network and its hidden layer, which is computed in blocks of points, must fit into the memory.
+
+    Raises:
+        InputError: naming the axes, with the bytes.
+    """
+    n, h = setting[points], setting["h"]
+    needed = 16 * min(n * h, one_hidden.ENTRIES)
+    if points == "p" and "tolerance" in setting:
+        dtype = precision(setting["alpha"], setting["tolerance"])
+        needed += flow_memory(h, n, setting["d"], dtype=dtype, device=devices.pick())
+    validate.memory(needed, f"{points} = {n} with h = {h}")
 
 
 def draw_task(setting: Setting, kind: str, p: int, seeds: list[int]) -> Task:

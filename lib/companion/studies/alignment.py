@@ -12,7 +12,7 @@ from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import first_there, identity
-from companion.studies._tasks import draw_task, networks_of, of_task
+from companion.studies._tasks import draw_task, needs_memory, networks_of, of_task
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
@@ -310,8 +310,7 @@ def frames(setting: Setting, seeds: list[int]) -> Rows:
 
 def _stripe_fits(setting: Setting) -> Setting:
     """The setting, if all its draws have both labels, and memory holds kernels of its points and gates."""
-    p, h = setting["p"], setting["h"]
-    validate.memory(max(56 * p * p, 32 * p * h), f"p = {p} with h = {h}")
+    needs_memory(setting)
     return of_task(setting)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, networks_of, of_task
+from companion.studies._tasks import DRAWN, draw_task, needs_flow, networks_of, of_task
 from companion.studies.lazy_feature import fastest_attractor, fastest_ring, predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
@@ -76,7 +76,7 @@ def _fits(setting: Setting) -> Setting:
     """
     _needs_rest(setting)
     found = of_task({"shape": "stripe", "until": "star"} | setting)
-    validate.memory(32 * found["p"] * found["h"], f"p = {found['p']} with h = {found['h']}")
+    needs_flow(found)
     return found
 
 

