@@ -221,8 +221,9 @@ def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
 
 def checked(number: str, values: Mapping[str, Any], studies: Collection[Study]) -> str:
     """What a run would find stored, and compute, in one line."""
-    asked, store = [registry.asked(number, study, values) for study in studies], Store.default()
+    asked = [registry.asked(number, study, values) for study in studies]
     count, new = sum(len(own.cells) for own in asked), [cell for own in asked for cell in own.new]
+    store = Store.default() if new else ()
     left = sum(cell not in store for cell in new)
     found = f"{count - len(new)} found in results/, {len(new) - left} in the cell store, {left} to compute"
     what = f"{count} cells of {len(studies)} studies, {found}"
