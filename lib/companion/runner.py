@@ -208,9 +208,9 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str
     raw.unlink()
 
 
-def _asked(number: str, figure: str, given: Collection[str]) -> excerpt.Change:
+def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collection[str]) -> excerpt.Change:
     """What a figure depends on; InputError if it ignores a parameter that is ``given``."""
-    own = excerpt.changes(number, notebook(number), [figure])[figure]
+    own = excerpt.changes(number, book, [figure])[figure]
     if ignored := [name for name in given if not own.of([name])]:
         names = [knob.name for knob in own.knobs]
         designs = f"; entries of the designs {', '.join(sorted(own.designs))}" if own.designs else ""
@@ -246,10 +246,11 @@ def main(argv: list[str] | None = None) -> int:
         if args.figure is not None:
             if len(args.chapter) != 1:
                 raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
-            validate.one_of(excerpt.figure_labels(notebook(args.chapter[0]).cells), figure=args.figure)
+            book = notebook(args.chapter[0])
+            validate.one_of(excerpt.figure_labels(book.cells), figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
-            used = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given)).studies
+            used = _asked(args.chapter[0], book, args.figure, parameters.named(args.chapter[0], *given)).studies
             grids = {n: {study: registry.grids(n, own, study)[study] for study in used} for n, own in values.items()}
         else:
             grids = {number: registry.grids(number, own) for number, own in values.items()}

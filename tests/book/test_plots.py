@@ -1,8 +1,13 @@
 """The book's figure style: guides, plain numbers, labels and colours."""
 
+import subprocess
+import sys
+
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import seaborn
 from matplotlib.colors import to_rgb
 
 from companion.report import plots, screen
@@ -108,3 +113,26 @@ def test_scales_run_from_the_colour_of_feature_learning_to_that_of_the_lazy_regi
     colours = plots.from_feature_to_lazy(3)
     assert tuple(colours[0]) == to_rgb(plots.COLOURS["feature"]) and tuple(colours[-1]) == to_rgb(plots.COLOURS["lazy"])
     assert np.allclose(colours[1], (colours[0] + colours[2]) / 2)
+
+
+def test_the_style_is_seaborns_without_seaborn():
+    """It takes a second to load, in every run of a chapter; only chapter 7 draws with it."""
+    own = {"figure.figsize": [7.2, 4.2], "figure.dpi": 110, "savefig.dpi": 110, "grid.linewidth": 0.6}
+    own |= {"lines.linewidth": 1.6, "legend.frameon": False, "mathtext.fontset": "cm"}
+    own |= {"figure.constrained_layout.use": True, "svg.hashsalt": "regimes", "image.cmap": "viridis"}
+    plots.style()
+    mine, colours = dict(matplotlib.rcParams), [to_rgb(letter) for letter in "bgrmyck"]
+    matplotlib.rcdefaults()
+    seaborn.set_theme(context="notebook", style="whitegrid", palette="colorblind", rc=own)
+    theirs = dict(matplotlib.rcParams)
+    cycles = [list(map(to_rgb, one.pop("axes.prop_cycle").by_key()["color"])) for one in (mine, theirs)]
+    assert {k: (mine[k], theirs[k]) for k in mine if mine[k] != theirs[k]} == {} and cycles[0] == cycles[1]
+    assert colours == [to_rgb(letter) for letter in "bgrmyck"]
+    assert plots.shades(3) == list(seaborn.color_palette("viridis", 3))
+
+
+def test_a_chapter_loads_neither_seaborn_nor_the_studies_of_others():
+    code = "import sys, companion.report.chapter; from companion import studies; studies.of('05'); "
+    code += "print(sorted({'seaborn', 'companion.studies.jamming', 'companion.studies.depth'} & {*sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "['companion.studies.depth']\n", done.stderr

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 import torch
 
@@ -555,6 +556,30 @@ def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert len(held) == 6 == len(store.names()) and all(held.values())
     assert queue.fill(asked, store) == held and len(order) == 3
+
+
+MARK = []  # of this process, and of copies of it
+
+
+@study(version=1, grid=lambda p: product(n=1, seeds=range(6)))
+def marked(setting, seeds):
+    """Where a cell is computed."""
+    time.sleep(0.4)
+    return [{"seed": seeds[0], "process": os.getpid(), "marked": bool(MARK)}]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process with threads cannot be copied")
+def test_workers_of_a_command_are_copies_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "MARK", ["here"])
+    with workers.forking():
+        found = sweep(marked, marked.grid({}), store=Store(tmp_path), jobs=2)
+    assert not workers.forks(), "a reader's process may have threads"
+    apart = found[found.process != os.getpid()]
+    assert len(apart) >= 4 and apart.process.nunique() == 2 and apart.marked.all()
+    until = time.monotonic() + 5
+    while time.monotonic() < until and any(psutil.pid_exists(int(pid)) for pid in apart.process):
+        time.sleep(0.05)
+    assert not any(psutil.pid_exists(int(pid)) for pid in apart.process), "they end with the queue"
 
 
 PAIR = '''

@@ -263,7 +263,7 @@ def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
 
 
 def _profile(number: str, profile: str) -> dict[str, Any]:
-    return _full(number, {number: read_toml(paths.profile_file(profile)).get(number, {})})
+    return _full(number, {number: copy.deepcopy(_toml(paths.profile_file(profile)).get(number, {}))})
 
 
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,8 +287,13 @@ def _flat(name: str, table: Any) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a dictionary."""
+    return copy.deepcopy(_toml(path))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """A TOML file as a dictionary that all who read it share: to copy a profile takes longer than to use it."""
     try:
-        return copy.deepcopy(_parsed(path.read_text(encoding="utf-8")))
+        return _parsed(path.read_text(encoding="utf-8"))
     except OSError:
         raise InputError(f"parameter file {path} cannot be read") from None
     except UnicodeDecodeError:

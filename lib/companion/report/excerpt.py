@@ -190,7 +190,11 @@ def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | 
     """What each figure, or each of these ``labels``, depends on; seconds are those at the laptop's parameters."""
     values, known, suggested = parameters.resolve(number), parameters.declared(number), examples(number)
     own = {study.function.__name__: study for study in registry.of(number).values()}
-    seconds = {name: _seconds(study, registry.grids(number, values, study)[study]) for name, study in own.items()}
+
+    @functools.cache
+    def seconds(name: str) -> float:
+        return _seconds(own[name], registry.grids(number, values, own[name])[own[name]])
+
     found = {}
     for label in figure_labels(book.cells) if labels is None else labels:
         code = [book.cells[i].source for i in needed(book.cells, label)[1:]]
@@ -202,7 +206,7 @@ def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | 
         bases = {
             f"{name}.{base}" for name in shown for one in shown[name] for base in own[name].grid.inherits(values, one)
         }
-        took = sum(seconds[name] for name in shown)
+        took = sum(map(seconds, shown))
         found[label] = Change(knobs, [own[name] for name in shown], took, frozenset(bases), suggested.get(label))
     return found
 
