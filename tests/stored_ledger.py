@@ -6,9 +6,11 @@ tests.stored_ledger [01 ...]`` compares these records with ``results/ledger.json
 
 import ast
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import jupytext
 import matplotlib.pyplot as plt
@@ -18,6 +20,8 @@ from companion import paths
 from companion.experiments import parameters, stored, sweep
 from companion.report import chapter as module
 from companion.report import ledger
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
 
 class NotStoredError(Exception):
@@ -35,7 +39,9 @@ class Absent:
 
 
 class OfStored(module.Chapter):
-    """A chapter that shows nothing, and whose tables are what is stored."""
+    """A chapter that shows nothing, keeps what it says, and whose tables are what is stored."""
+
+    said: ClassVar[list[str]] = []  # sentences, captions, and the lines of tables
 
     def rows(self, study, design=""):
         """As ``Chapter.rows``; ``Absent`` where a run would compute some of them."""
@@ -47,19 +53,36 @@ class OfStored(module.Chapter):
     def _compute_sample(self, results):
         """Computes none."""
 
-    def _show(self, *args, **about):
+    def _show(self, fig, name, caption, *args, **about):
         """Draws nothing."""
+        self.said.append(f"{name}: {caption}")
 
-    slider = table = say = _show
+    def slider(self, fig, draw, labels, name, caption, *tables, **about):
+        """Draws nothing."""
+        self.said += [f"{name}: {caption}", f"{name}: {', '.join(labels)}"]
+
+    def table(self, rows, name, caption, *tables, digits=4):
+        """Keeps its lines."""
+        self.said.append(f"{name}: {caption}")
+        for line in module._without_provenance(rows).itertuples(index=False):
+            self.said.append(f"{name}: {' | '.join(module._cell(value, digits) for value in line)}")
+
+    def say(self, text):
+        """Keeps it."""
+        self.said.append(" ".join(text.split()))
 
 
 def records(number, folder, monkeypatch):
-    """The records, by claim, of a chapter that rest on stored rows or on formulas; ``folder`` is for its files."""
+    """The records, by claim, of a chapter that rest on stored rows or on formulas; ``folder`` is for its files.
+
+    ``OfStored.said`` then has its sentences that do.
+    """
 
     def compute(study, *args, **options):
         raise NotStoredError
 
     monkeypatch.setenv("REGIMES_RUN", str(folder))
+    monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
         (stored, "sweep", compute), (sweep, "sweep", compute),
@@ -82,6 +105,26 @@ def _execute(statement, names):
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.pop(node.id, None)
+
+
+def unlike(now, was):
+    """The lines that differ: in a word, or in a number by more than a unit of its last digit."""
+    if len(now) != len(was):
+        return sorted({*now} ^ {*was})
+    return [f"{one}  <-  {other}" for one, other in zip(now, was) if not _alike(one, other)]
+
+
+def _alike(one, other):
+    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
+    return all(abs(float(a) - float(b)) <= 1.01 * max(_unit(a), _unit(b)) for a, b in pairs)
+
+
+def _unit(number):
+    """A unit of the last digit of a written number."""
+    digits, _, power = number.lower().partition("e")
+    return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
 
 
 # what a run notes of its machine; of cells that a chapter draws, and for formulas, this is no other run's
