@@ -273,6 +273,20 @@ def large(revision, cases):
         print(f"{row}   {peak_before:6.0f} {peak:6.0f}", flush=True)
 
 
+def by_share(cases):
+    """Steps and CPU seconds until shares of the points are satisfied: where a faster step could gain."""
+    print("\nto shares of the points, float64, tolerance 0.005, d=5: steps, CPU s")
+    for p, h in cases:
+        net, task = one_hidden.one_hidden(5, h, seeds=100), tasks.stripe(p, 5, seed=0)
+        begun, left, row = time.process_time(), [0.1, 0.5, 0.9, 0.99, 1.0], ""
+        states = gradient_flow(net, task, alpha=ALPHA, tolerance=5e-3, device="cpu")
+        for steps, state in enumerate(states):
+            share = float((state.margins_to(1) >= 1).double().mean())
+            while left and share >= left[0]:
+                row += f"   {left.pop(0):.0%} {steps:5d} {time.process_time() - begun:7.2f}"
+        print(f"  p={p:5d}, h={h:5d}:{row}", flush=True)
+
+
 def rates():
     """Each sum over pairs of neurons and points: operations a second, as a share of a product of matrices."""
     matrix = torch.rand(1500, 1500, dtype=torch.float64)
@@ -404,6 +418,7 @@ if __name__ == "__main__":
         peers(range(2) if quick else range(3), h)
     converged(revision, [1000] if quick else [1000, 4000])
     large(revision, [(1000, 500)] if quick else [(1000, 500), (4096, 500), (4096, 2000), (10_000, 10_000)])
+    by_share([(1000, 500)] if quick else [(1000, 500), (4096, 500), (10_000, 10_000)])
     rates()
     ensemble(8, 100, 100)
     ensemble(8, 1000, 300)

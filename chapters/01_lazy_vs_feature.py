@@ -201,8 +201,8 @@ chapter.figure(
     "characteristic time along a line of slope minus one.",
 )
 # %%
-# more seeds and wider kernels than a laptop computes in minutes are kept in results/; they join those of the same
-# settings, and a changed parameter leaves them out
+# more seeds and wider kernels than a laptop computes in minutes are kept in results/; where a parameter is
+# changed, the seeds that all sizes have
 shapes = "stripe", "cylinder"
 wide, wide_tube = (chapter.rows(studies.wide_curve, shape) for shape in shapes)
 of_networks = (chapter.rows(studies.wide_curve, f"{shape}_networks") for shape in shapes)  # of their training sets

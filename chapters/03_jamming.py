@@ -119,8 +119,8 @@ chapter.figure(
 # networks by the clock. Our line, too, depends on the training budget ([details](#how-long-is-long-enough)). The section
 # on networks at rest removes the budget.
 # %%
-# more training sets than a laptop trains in minutes, and wider networks, are stored in results/; they join those of the
-# same settings, and a changed parameter leaves them out
+# more training sets than a laptop trains in minutes, and wider networks, are stored in results/; where a parameter is
+# changed, the seeds that all sizes have
 on_map = chapter.rows(studies.ensembles, "map")
 cuts = chapter.rows(studies.ensembles, "slices")
 cut_scales = sorted(chapter.design(studies.ensembles, "slices")["scale"])

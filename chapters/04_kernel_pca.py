@@ -101,8 +101,8 @@ chapter.figure(
 # %% [markdown]
 # ## The first components gain information
 # %%
-# more realisations than a laptop trains in minutes are kept in results/; they join those of the same settings, and a
-# changed parameter leaves them out
+# more realisations than a laptop trains in minutes are kept in results/; where a parameter is
+# changed, the seeds that all sizes have
 stripes, curves = chapter.rows(studies.stripes, "main"), chapter.rows(studies.curves, "main")
 on_stripe, on_images = (chapter.design(study, "main") for study in (studies.stripes, studies.curves))
 stripe_n, stripe_many, image_n = on_stripe["n"][0], on_stripe["many"][0], on_images["n"][0]

@@ -735,8 +735,8 @@ chapter.slider(
 # extrapolate the ratio to infinite dimension, assuming a distance of order $1/d$.
 
 # %%
-# more realisations and larger sizes than a laptop computes in minutes are stored in results/; they join those of the same
-# settings, and a changed parameter leaves them out
+# more realisations and larger sizes than a laptop computes in minutes are stored in results/; where a parameter is
+# changed, the seeds that all sizes have
 res3 = chapter.rows(studies.agreement, "main")
 res3 = res3.join(measure.predicted(res3).add_suffix("_theory"))
 res3 = res3.assign(ratio=res3["test_error"] / res3["test_error_theory"])

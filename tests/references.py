@@ -1,5 +1,6 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
-Beside them what the programs print for which the reader has a model: ``book/yours/*.txt``.
+Beside them what the laptop's chapters say of stored rows (``NN.said.txt``), and what the programs print for which the
+reader has a model: ``book/yours/*.txt``.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate has moved. What numbers should be is for
@@ -10,13 +11,16 @@ import html
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
 import pandas as pd
+import pytest
 
 from companion.experiments import parameters
 from companion.report import ledger
+from tests import stored_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
@@ -95,6 +99,12 @@ def main() -> int:
         notebook = nbformat.read(SMOKE / f"{source.stem}.ipynb", as_version=4)
         nbformat.write(described(notebook), FOLDER / f"{source.stem}.ipynb")
         print(f"wrote tests/references/{source.stem}.ipynb")
+    for number in parameters.chapters():
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            stored_ledger.records(number, Path(folder), patch)
+            said = stored_ledger.OfStored.said
+        (FOLDER / f"{number}.said.txt").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+        print(f"wrote tests/references/{number}.said.txt")
     measured().to_csv(LEDGER, float_format="%.6g")
     print("wrote tests/references/ledger.csv")
     for program in YOURS:

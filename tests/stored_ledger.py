@@ -1,17 +1,27 @@
 """The laptop's ledger from stored rows alone: each chapter's statements one by one, of which none computes a cell.
 
-A statement that needs rows which are not stored is left out, with all that rests on it.
+A statement that needs rows which are not stored is left out, with all that rests on it. ``python -m
+tests.stored_ledger [01 ...]`` compares these records with ``results/ledger.json``, to the last digit.
 """
 
 import ast
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import ClassVar
 
 import jupytext
 import matplotlib.pyplot as plt
+import pytest
 
-from companion import studies as registry
+from companion import paths
 from companion.experiments import parameters, stored, sweep
 from companion.report import chapter as module
 from companion.report import ledger
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
 
 class NotStoredError(Exception):
@@ -29,44 +39,53 @@ class Absent:
 
 
 class OfStored(module.Chapter):
-    """A chapter that shows nothing, and whose tables are what is stored."""
+    """A chapter that shows nothing, keeps what it says, and whose tables are what is stored."""
 
-    def __init__(self, *args):
-        super().__init__(*args)
-        self._lacking = {}  # what a run would compute of a study's grid
+    said: ClassVar[list[str]] = []  # sentences, captions, and the lines of tables
 
     def rows(self, study, design=""):
         """As ``Chapter.rows``; ``Absent`` where a run would compute some of them."""
-        table, grid = self._with_stored(study), study.grid(self.parameters)
-        if study not in self._lacking:
-            self._lacking[study] = [study.grid.identity(s) for s in stored.lacking(table, grid)] if len(table) else []
-        own = study.grid.settings(self.parameters, design) if design else grid
-        absent = table.empty or any(study.grid.identity(setting) in self._lacking[study] for setting in own)
-        return Absent() if absent else super().rows(study, design)
+        try:
+            return super().rows(study, design)
+        except NotStoredError:
+            return Absent()
 
-    def _with_stored(self, study):
-        if study not in self._tables:
-            self._tables[study] = stored.table(study)
-            absent = [cell for cell in stored.known(self._tables[study]) if not registry.is_here(cell.setting)]
-            self._absent |= {cell.key() for cell in absent}
-        return self._tables[study]
+    def _compute_sample(self, results):
+        """Computes none."""
 
-    def _show(self, *args, **about):
+    def _show(self, fig, name, caption, *args, **about):
         """Draws nothing."""
+        self.said.append(f"{name}: {caption}")
 
-    slider = table = say = _show
+    def slider(self, fig, draw, labels, name, caption, *tables, **about):
+        """Draws nothing."""
+        self.said += [f"{name}: {caption}", f"{name}: {', '.join(labels)}"]
+
+    def table(self, rows, name, caption, *tables, digits=4):
+        """Keeps its lines."""
+        self.said.append(f"{name}: {caption}")
+        for line in module._without_provenance(rows).itertuples(index=False):
+            self.said.append(f"{name}: {' | '.join(module._cell(value, digits) for value in line)}")
+
+    def say(self, text):
+        """Keeps it."""
+        self.said.append(" ".join(text.split()))
 
 
 def records(number, folder, monkeypatch):
-    """The records, by claim, of a chapter that rest on stored rows or on formulas; ``folder`` is for its files."""
+    """The records, by claim, of a chapter that rest on stored rows or on formulas; ``folder`` is for its files.
+
+    ``OfStored.said`` then has its sentences that do.
+    """
 
     def compute(study, *args, **options):
         raise NotStoredError
 
     monkeypatch.setenv("REGIMES_RUN", str(folder))
+    monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (module, "sweep", compute), (sweep, "sweep", compute),
+        (stored, "sweep", compute), (sweep, "sweep", compute),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     names = {"__name__": "__main__"}
@@ -86,3 +105,53 @@ def _execute(statement, names):
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.pop(node.id, None)
+
+
+def unlike(now, was):
+    """The lines that differ: in a word, or in a number by more than a unit of its last digit."""
+    if len(now) != len(was):
+        return sorted({*now} ^ {*was})
+    return [f"{one}  <-  {other}" for one, other in zip(now, was) if not _alike(one, other)]
+
+
+def _alike(one, other):
+    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
+    return all(abs(float(a) - float(b)) <= 1.01 * max(_unit(a), _unit(b)) for a, b in pairs)
+
+
+def _unit(number):
+    """A unit of the last digit of a written number."""
+    digits, _, power = number.lower().partition("e")
+    return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+
+
+# what a run notes of its machine; of cells that a chapter draws, and for formulas, this is no other run's
+WHERE = {"device", "revision", "versions", "seconds"}
+
+
+def differences(number):
+    """The fields of each record of a chapter that are not those of ``results/ledger.json``, and how many records."""
+    kept = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        found = json.loads(json.dumps(records(number, Path(folder), patch)))
+    fields = {name: (kept[name].keys() & record.keys()) - WHERE for name, record in found.items()}
+    unlike = {name: sorted(f for f in own if found[name][f] != kept[name][f]) for name, own in fields.items()}
+    return {name: own for name, own in unlike.items() if own}, len(found)
+
+
+def main(numbers):
+    """Prints the differences of the chapters; returns the exit code."""
+    code = 0
+    for number in numbers or parameters.chapters():
+        unlike, count = differences(number)
+        print(f"chapter {number}: {count} records of stored rows, {len(unlike)} of them differ", flush=True)
+        for name, fields in unlike.items():
+            print(f"  {name}: {', '.join(fields)}")
+        code = max(code, bool(unlike))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -35,7 +35,7 @@ from companion import studies as registry
 from companion.experiments import parameters, progress, queue
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
-from companion.experiments.sweep import Setting, Study, cells
+from companion.experiments.sweep import Study, cells
 from companion.experiments.workers import die_with, forking, forks
 from companion.report import excerpt, ledger
 from companion.site import locks, pages, versions
@@ -219,10 +219,15 @@ def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collect
     return own
 
 
-def checked(number: str, profile: str, grids: Mapping[Study, list[Setting]]) -> str:
-    """What a run would compute or find stored, in one line."""
-    count = sum(len(setting["seeds"]) for grid in grids.values() for setting in grid)
-    return f"chapter {number} at the {profile} profile: {count} cells of {len(grids)} studies; nothing was computed"
+def checked(number: str, values: Mapping[str, Any], studies: Collection[Study]) -> str:
+    """What a run would find stored, and compute, in one line."""
+    asked = [registry.asked(number, study, values) for study in studies]
+    count, new = sum(len(own.cells) for own in asked), [cell for own in asked for cell in own.new]
+    store = Store.default() if new else ()
+    left = sum(cell not in store for cell in new)
+    found = f"{count - len(new)} found in results/, {len(new) - left} in the cell store, {left} to compute"
+    what = f"{count} cells of {len(studies)} studies, {found}"
+    return f"chapter {number} at the {values['profile']} profile: {what}; nothing was computed"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -252,7 +257,7 @@ def main(argv: list[str] | None = None) -> int:
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
-            print("\n".join(checked(number, args.profile, grids[number]) for number in grids))
+            print("\n".join(checked(number, values[number], grids[number]) for number in grids))
             return 0
         if args.times:
             asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}
@@ -260,8 +265,8 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers go too
         if not args.figure:  # whose cells say which studies
-            left = {s: registry.remaining_settings(n, s, grid) for n, own in grids.items() for s, grid in own.items()}
-            queue.fill({study: cells(study, grid) for study, grid in left.items() if grid}, Store.default())
+            left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
+            queue.fill({study: own for study, own in left.items() if own}, Store.default())
         return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder, args))
 
 

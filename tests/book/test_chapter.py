@@ -294,71 +294,151 @@ def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given,
         Chapter("99", NAMESPACE | given)
 
 
-def store(table, mini_book, name):
+@study(version=1, axes={"n": "count to 100"}, data="counted")
+def designed(setting, seeds):
+    """Rows of named designs."""
+    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+
+
+FEW, MANY = "[99.designed.few]\nn = [1, 2]\nseeds = 2\n", "[99.designed.many]\nn = [2, 3]\nseeds = 3\n"
+
+
+def opened_with(mini_book, text=FEW + MANY, **designs):
+    """The chapter with these designs at the laptop profile, and changed entries of them."""
+    (mini_book / "chapters" / "profiles" / "laptop.toml").write_text(text)
+    return Chapter("99", NAMESPACE | {"designs": {f"99.designed.{name}": value for name, value in designs.items()}})
+
+
+def seeds(chapter, design, study=designed):
+    return {n: sorted(own) for n, own in chapter.rows(study, design).groupby("n").seed}
+
+
+def store(mini_book, item, table, **designs):
+    """Stores the rows of a study, for some designs their settings by ``n``."""
     (mini_book / "results").mkdir(exist_ok=True)
-    write_csv(table, mini_book / "results" / f"{name}.csv")
+    marks = {name: set(table.cell[table.n.isin(sizes)]) for name, sizes in designs.items()}
+    write_csv(table, mini_book / "results" / f"{item.name}.csv", designs=marks)
 
 
 def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini_book, shown, monkeypatch):
-    assert len(Chapter("99", NAMESPACE).rows(counts)) == 15  # none stored
-    more = sweep(counts, product(n=[1, 2, 3, 4, 5, 9], d=7, seeds=range(5)))
-    store(more, mini_book, counts.name)
+    assert len(opened_with(mini_book).rows(designed)) == 8  # none stored; what both hold, once
+    more = sweep(designed, product(n=[1, 2, 9], seeds=range(5)))
+    store(mini_book, designed, more, few=[1, 2, 9])
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
     monkeypatch.setattr(stored, "SECONDS", 0.0)
-    found = opened.rows(counts)
-    assert len(found) == 30 and found.cell.is_unique and set(found.cell) == set(more.cell) and not shown
+    chapter = opened_with(mini_book)
+    found = chapter.rows(designed, "few")
+    assert len(found) == 15 and found.cell.is_unique and set(found.cell) == set(more.cell) and not shown
     assert len(list((mini_book / "none").glob("*/v*/*.json"))) == 1  # the cheapest one
-    said = "Data: counted. Here $n$ = 1 … 9 (6); 5 seeds. Profile: laptop, with rows kept in results/."
-    assert opened.note(found) == said
-
-
-def test_what_no_stored_result_holds_is_computed(opened, mini_book):
-    store(sweep(counts, product(n=[1, 9], d=7, seeds=range(5))), mini_book, counts.name)
-    found = opened.rows(counts)
-    assert set(found.n) == {1, 2, 3, 4, 5, 9} and (found.n == 9).sum() == 5 and (found.n == 2).sum() == 3
+    said = "Data: counted. Here $n$ = 1, 2, 9; 5 seeds. Profile: laptop, with rows kept in results/."
+    assert chapter.note(found) == said
+    # another design finds by their keys the cells that it asks for
+    assert seeds(chapter, "many") == {2: [0, 1, 2], 3: [0, 1, 2]}
+    assert len(list((mini_book / "none").glob("*/v*/*.json"))) == 1 + 3
 
 
 def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown, monkeypatch):
     """On the ledger's page, and by hand, where there is none, below the cell."""
-    table = sweep(counts, product(n=[1, 2, 3, 4, 5], d=7, seeds=range(5)))
-    store(table.assign(x=table.x * 1.5 + 1), mini_book, counts.name)
-    opened.rows(counts)
-    said = json.loads((mini_book / "run" / "99.sampled.json").read_text())[counts.name]
+    table = sweep(designed, product(n=[1, 2], seeds=range(5)))
+    store(mini_book, designed, table.assign(x=table.x * 1.5 + 1), few=[1, 2])
+    opened_with(mini_book).rows(designed, "few")
+    said = json.loads((mini_book / "run" / "99.sampled.json").read_text())[designed.name]
     assert "x is " in said[0] and not shown
     monkeypatch.delenv("REGIMES_RUN")
-    Chapter("99", NAMESPACE).rows(counts)
-    assert f"`{counts.name}` are not what this machine computes: " in shown[-1][0].data
+    opened_with(mini_book).rows(designed, "few")
+    assert f"`{designed.name}` are not what this machine computes: " in shown[-1][0].data
 
 
-def test_stored_sizes_that_were_not_asked_for_stay_out_of_a_changed_run(opened, mini_book):
-    store(sweep(sized, product(n=[0, 1, 2, 9], seeds=range(4))), mini_book, sized.name)
-    assert set(opened.rows(sized).n) == {0, 1, 2, 9}
-    changed = Chapter("99", NAMESPACE | {"size": 2}).rows(sized)
-    assert set(changed.n) == {0, 1} and set(changed.seed) == {0, 1, 2, 3}
+def test_a_damaged_cell_is_computed_and_said_and_no_other(opened, mini_book, monkeypatch):
+    table = sweep(designed, product(n=[1, 2], seeds=range(5)))
+    store(mini_book, designed, table, few=[1, 2])
+    path = mini_book / "results" / f"{designed.name}.csv"
+    key = table.cell[(table.n == 2) & (table.seed == 1)].iloc[0]
+    path.write_text(path.read_text().replace(f"3,{key}", f"4,{key}"))
+    monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
+    chapter = opened_with(mini_book)
+    found = chapter.rows(designed, "few")
+    assert found.x[found.cell == key].tolist() == [3] and len(found) == 10
+    (said,) = json.loads((mini_book / "run" / "99.sampled.json").read_text())[designed.name]
+    assert said.startswith(f"{path.name} is refused, cell {key} (n = 2, seed = 1): its rows, or where they ")
+    later = table.cell[(table.n == 2) & (table.seed == 4)].iloc[0]  # one that the laptop does not ask for
+    path.write_text(path.read_text().replace(f"6,{later}", f"7,{later}"))
+    assert len(opened_with(mini_book).rows(designed, "few")) == 9
 
 
-def _pictures_grid(p):
-    common = {"data": HERE[0], "words": f"{HERE[0]}, all of them"}
-    return product(n=[1, 2], **common, seeds=range(2))
+def test_a_changed_design_is_its_own_affair(opened, mini_book, monkeypatch):
+    """It keeps the stored seeds that all of its settings have, and every cell that it asks for; no other moves."""
+    grid = product(n=[1, 2], seeds=range(6)) + product(n=[3], seeds=range(4)) + product(n=[4], seeds=[7])
+    store(mini_book, designed, sweep(designed, grid), few=[1, 2], many=[2, 3])
+    usual = opened_with(mini_book)
+    assert seeds(usual, "few") == {1: [*range(6)], 2: [*range(6)]}
+    assert seeds(usual, "many") == {2: [*range(6)], 3: [*range(4)]}
+    monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
+
+    def computed():
+        return len(list((mini_book / "none").glob(f"{designed.name}/v*/*.json")))
+
+    monkeypatch.setattr(stored.Results, "sample", lambda *args: [])
+    for given, found in (
+        ({"few.n": [2]}, {2: [*range(6)]}),  # fewer sizes
+        ({"few.n": [1, 3]}, {1: [*range(4)], 3: [*range(4)]}),  # another's
+        ({"few.n": [1, 4]}, {1: [0, 1], 4: [0, 1]}),  # a new one: two are computed
+        ({"few.seeds": 3}, {1: [*range(6)], 2: [*range(6)]}),
+        ({"few.seeds": [5, 3]}, {1: [3, 5], 2: [3, 5]}),  # those that are listed, and no others
+    ):
+        changed = opened_with(mini_book, **given)
+        assert seeds(changed, "few") == found, given
+        assert seeds(changed, "many") == seeds(usual, "many"), given
+        assert computed() == 2 * (4 in found or "few.seeds" in given)
+
+
+def test_other_profiles_take_the_stored_seeds_of_their_own_settings(opened, mini_book):
+    store(mini_book, designed, sweep(designed, product(n=[1, 2, 9], seeds=range(5))), few=[1, 2, 9])
+    opened_with(mini_book)
+    chapter = Chapter("99", NAMESPACE | {"profile": "smoke"})
+    assert seeds(chapter, "few") == {1: [*range(5)], 2: [*range(5)]}
+
+
+@study(version=1, axes={"n": "count to 100", "seeds": "count from 0 to 10"}, data="counted")
+def optional(setting, seeds):
+    """A study whose designs may ask for no realisation."""
+    return [{"seed": s, "x": setting["n"]} for s in seeds]
+
+
+def test_a_design_without_a_cell_says_which(opened, mini_book, capfd, monkeypatch):
+    some, none = "[99.optional.some]\nn = 1\nseeds = 1\n", "[99.optional.none]\nn = 2\nseeds = 0\n"
+    monkeypatch.delenv("REGIMES_LOG", raising=False)
+    chapter = opened_with(mini_book, some + none)
+    assert len(chapter.rows(optional, "some")) == len(chapter.rows(optional)) == 1
+    assert chapter.rows(optional, "none").empty and "x" in chapter.rows(optional, "none")
+    assert f"design none of {optional.name} has no cell: results/ holds none, and its " in capfd.readouterr().err
+    with pytest.raises(InputError, match=f"^{optional.name} has no cell: results/ holds none, and its parameters ask"):
+        opened_with(mini_book, none).rows(optional, "none")
 
 
 HERE = ["best"]
 
 
-@study(version=1, grid=_pictures_grid)
+def _pictured(setting):
+    return setting | {"data": HERE[0], "words": f"{HERE[0]}, all of them"}
+
+
+@study(version=1, axes={"n": "count to 100"}, complete=_pictured)
 def pictures(setting, seeds):
     """Rows that depend on the data set."""
     return [{"seed": s, "x": len(setting["data"]) + s, "source": setting["data"]} for s in seeds]
 
 
 def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened, mini_book, shown, monkeypatch):
+    text = "[99.pictures.main]\nn = [1, 2]\nseeds = 2\n"
     more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
-    store(sweep(pictures, more), mini_book, pictures.name)
+    store(mini_book, pictures, sweep(pictures, more), main=[1, 2, 3])
     monkeypatch.setattr(registry, "is_here", lambda setting: True)
+    opened = opened_with(mini_book, text)
     assert opened.note(opened.rows(pictures)).endswith("Profile: laptop, with rows kept in results/.")
     monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
     monkeypatch.setattr(registry, "is_here", lambda setting: setting.get("data") != "best")
-    opened = Chapter("99", NAMESPACE)
+    opened = opened_with(mini_book, text)
     found = opened.rows(pictures)
     assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them
     assert opened.note(found).endswith("Profile: laptop, with stored rows: the data are not on this machine.")
@@ -366,29 +446,11 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
 
 
-@study(version=1, axes={"n": "count to 100"}, data="counted")
-def designed(setting, seeds):
-    """Rows of named designs."""
-    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
-
-
-def test_rows_are_those_of_one_design_and_what_is_stored_for_it(mini_book):
-    profiles = mini_book / "chapters" / "profiles"
-    few, many = "[99.designed.few]\nn = [1, 2]\nseeds = 2\n", "[99.designed.many]\nn = [2, 3]\nseeds = 3\n"
-    (profiles / "laptop.toml").write_text(few + many)
-
-    def seeds(chapter, design):
-        return chapter.rows(designed, design).groupby("n").seed.apply(list).to_dict()
-
-    chapter = Chapter("99", NAMESPACE)
+def test_rows_are_those_of_one_design_and_what_is_stored_for_it(opened, mini_book):
+    chapter = opened_with(mini_book)
     assert chapter.design(designed, "few") == {"n": [1, 2], "seeds": [[0, 1]]}
     assert len(chapter.rows(designed)) == 8  # what both hold, once
     assert seeds(chapter, "few") == {1: [0, 1], 2: [0, 1]} and seeds(chapter, "many") == {2: [0, 1, 2], 3: [0, 1, 2]}
-    (profiles / "stored.toml").write_text('["99"]\ndesigned.few.seeds = 4\n')
-    store(sweep(designed, product(n=[1, 2], seeds=range(4))), mini_book, designed.name)
-    found = seeds(Chapter("99", NAMESPACE), "few")
-    assert {n: sorted(own) for n, own in found.items()} == {1: [0, 1, 2, 3], 2: [0, 1, 2, 3]}
-    changed = Chapter("99", NAMESPACE | {"designs": {"99.designed.few.n": [5]}})
-    assert seeds(changed, "few") == {5: [0, 1]}
+    assert seeds(opened_with(mini_book, **{"few.n": [5]}), "few") == {5: [0, 1]}
     with pytest.raises(InputError, match="a design of designed must be one of few, many; got 'none'"):
-        changed.rows(designed, "none")
+        chapter.rows(designed, "none")

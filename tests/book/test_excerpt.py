@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import jupytext
 import nbformat
-import pandas as pd
 import pytest
 
 from companion import studies as registry
@@ -71,12 +70,11 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
     number, item = registry.find("depth.biases")
     grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
     asked = sweep.cells(item, grid)
-    held = pd.DataFrame({"cell": [cell.key() for cell in asked[:2]]})
+    stored = SimpleNamespace(origins={cell.key(): SimpleNamespace(seconds=20.0) for cell in asked[:2]})
     left = len(queue.chunks({item.name: item}, asked[2:]))
-    monkeypatch.setattr(excerpt.stored, "table", lambda study: held)
+    monkeypatch.setattr(excerpt, "Results", lambda study: stored)
     monkeypatch.setattr(excerpt.queue, "recorded", lambda study: {})
     monkeypatch.setattr(excerpt.queue, "seconds", lambda chunk: 3.0)
-    monkeypatch.setattr(excerpt, "origin", lambda cell: SimpleNamespace(seconds=20.0))
     assert left > 0 and excerpt._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
     monkeypatch.setattr(excerpt.queue, "recorded", lambda study: {"known": 3.0})
     every = len(queue.chunks({item.name: item}, asked))

@@ -12,7 +12,7 @@ from companion import studies as registry
 from companion.report import ledger
 from companion.report.ledger import read_yaml
 from tests import stored_ledger
-from tests.references import ROOT
+from tests.references import FOLDER, ROOT
 
 LAPTOP, PAPER = (
     json.loads((ROOT / "results" / name).read_text(encoding="utf-8")) for name in ("ledger.json", "ledger.paper.json")
@@ -114,10 +114,15 @@ HELD = {"01": 43, "02": 28, "03": 41, "04": 68, "05": 34, "06": 70, "07": 49}  #
 
 @pytest.mark.parametrize("number", [n if n != "03" else pytest.param(n, marks=pytest.mark.weekly) for n in HELD])
 def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_path, monkeypatch):
-    """To a thousandth, with the verdicts: a ledger that was edited, and arithmetic that has changed, are noticed."""
+    """To a thousandth, with the verdicts, and each number in a sentence, a caption or a table to its last digit.
+
+    A ledger that was edited, and arithmetic that has changed, are noticed.
+    """
     kept = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}
     found = stored_ledger.records(number, tmp_path, monkeypatch)
     assert len(found) >= HELD[number], f"only {len(found)} claims rest on stored rows alone"
+    said = (FOLDER / f"{number}.said.txt").read_text(encoding="utf-8").splitlines()
+    assert not stored_ledger.unlike(stored_ledger.OfStored.said, said), "if this is meant: make references"
     moved = {name: ledger.apart(record, kept[name], 1e-3) for name, record in found.items()}
     moved |= {name: ["verdict"] for name, record in found.items() if record["verdict"] != kept[name]["verdict"]}
     assert not {name: how for name, how in moved.items() if how}, "if this is meant: make keep"

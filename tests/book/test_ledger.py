@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -409,7 +410,7 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
             kept(**change)
     (mini_book / "results").mkdir()
     (mini_book / "results" / "depth.layer_map.csv").write_text("")
-    monkeypatch.setattr(sources, "read_csv", lambda path, version: {"cell": ["b"]})
+    monkeypatch.setattr(sources.stored, "Results", lambda study: SimpleNamespace(origins={"b": None}))
     kept(cells={"a": "new", "b": "old+"})
 
 

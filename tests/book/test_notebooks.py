@@ -120,16 +120,16 @@ def test_every_verdict_follows_from_its_numbers(number, source):
 
 @pytest.fixture(scope="module")
 def cell_of():
-    """A cell by its key, by a way of its own: its file in the store, or what lies beside a kept table."""
+    """A cell by its key, by a way of its own: what lies beside a kept table, or its file in the store."""
     stored = {path.stem: path for path in Store.default().folder.glob("*/v*/*.json")}
     kept = {}
     for path in paths.results().glob("*.cells.json.gz"):
         kept |= json.loads(gzip.decompress(path.read_bytes()))["cells"]
 
     def found(key):
-        if key in stored:
-            return json.loads(stored[key].read_text(encoding="utf-8"))
-        return kept[key] | {"provenance": {name: kept[key][name] for name in ("seconds", "device")}}
+        if key in kept:  # which stands before the store
+            return kept[key] | {"provenance": {name: kept[key][name] for name in ("seconds", "device")}}
+        return json.loads(stored[key].read_text(encoding="utf-8"))
 
     return found
 

@@ -579,7 +579,10 @@ def test_describe_lists_parameters_and_check_counts_cells(mini_book, capsys):
     assert describe.main(["99"]) == 0
     assert re.search(r"scale +0\.5 +their scale\n +a number from 0 to 10", capsys.readouterr().out)
     assert run("--check", "-p", "size", "4") == 0
-    assert "0 cells of 0 studies; nothing was computed" in capsys.readouterr().out
+    assert (
+        "0 cells of 0 studies, 0 found in results/, 0 in the cell store, 0 to compute; nothing"
+        in capsys.readouterr().out
+    )
     assert not (mini_book / "build").exists()
 
 

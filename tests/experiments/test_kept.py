@@ -13,9 +13,9 @@ from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.compare import differences, enough
 from companion.experiments.store import committed
-from companion.experiments.stored import batches, duration, share, verify
+from companion.experiments.stored import Results, batches, duration, share, verify
 from companion.experiments.sweep import STATISTICAL, cells
-from companion.experiments.table import BESIDE, origin, read_csv, rows_by_cell
+from companion.experiments.table import BESIDE, origin, rows_by_cell
 from companion.studies._here import is_here
 from regimes.validate import InputError
 
@@ -63,7 +63,7 @@ def test_a_chapter_reads_what_is_stored(name):
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name):
     item = registry.find(name)[1]
-    table = read_csv(paths.results() / f"{name}.csv", version=item.version)
+    table = Results(item).rows
     assert {*item.columns, *item.nonfinite} <= set(table.columns)
     kept = set(rows_by_cell(table))
     assert all(map(committed, {origin(cell).revision for cell in kept})), "python -m companion.studies keep NAME"
@@ -82,6 +82,24 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         assert len(absent) == len(makeshift)
         kept, wanted = kept - absent, set(wanted) - makeshift
     assert kept == set(wanted), "python -m companion.studies keep"
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(name):
+    """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
+    number, item = registry.find(name)
+    results = Results(item)
+    assert not results.refused and results.origins
+    made = {key: origin.cell() for key, origin in results.origins.items()}
+    assert all(cell.key() == key and cell.study == name for key, cell in made.items())
+    values = parameters.resolve(number, "laptop", KEPT[name])
+    stored = {key for origin in results.origins.values() for key in origin.designs}
+    assert stored == set(item.grid.names(values)), "python -m companion.studies keep"
+    for design in stored:
+        kept = {key for key, origin in results.origins.items() if design in origin.designs}
+        if all(is_here(results.origins[key].setting) for key in kept):
+            wanted = cells(item, item.grid.settings(values, design))
+            assert kept == {cell.key() for cell in wanted}, f"{design}: python -m companion.studies keep"
 
 
 def dearest(found):
@@ -118,7 +136,7 @@ class Rounded(np.random.Generator):
 def test_a_rounding_of_what_is_drawn_moves_no_number_further_than_its_study_says(name, monkeypatch):
     """So does another processor: as it rounds, so does a network whose first weights are moved by a rounding."""
     item, draw = registry.find(name)[1], np.random.default_rng
-    stored = rows_by_cell(read_csv(paths.results() / f"{name}.csv", version=item.version))
+    stored = rows_by_cell(Results(item).rows)
     (batch,) = dearest(batches(item, [cell for cell in stored if is_here(cell.setting)])) or pytest.skip("no data")
     seeds = [cell.seed for cell in batch]
     once = item(batch[0].setting, seeds)
@@ -144,7 +162,7 @@ def multiplied(rows, columns, factor):
 def test_a_factor_in_the_statistical_columns_of_a_table_is_noticed_on_any_processor(name):
     """By the weekly sample, as ``verify --sample 5%`` draws it; the rows stored are what is computed again."""
     item = registry.find(name)[1]
-    stored = rows_by_cell(read_csv(paths.results() / f"{name}.csv", version=item.version))
+    stored = rows_by_cell(Results(item).rows)
     columns = {column for column, tolerance in item.columns.items() if tolerance == STATISTICAL}
     here = [cell for cell in stored if is_here(cell.setting)]
     again = {cell: stored[cell] for batch in share(0.05, 1, item)(batches(item, here)) for cell in batch}

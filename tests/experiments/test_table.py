@@ -12,8 +12,17 @@ import pytest
 from companion.experiments import table as module
 from companion.experiments.store import Store
 from companion.experiments.sweep import product, study, sweep
-from companion.experiments.table import alike, names_cell, provenance, read_csv, rows_by_cell, sources, write_csv
+from companion.experiments.table import names_cell, provenance, read_cells, rows_by_cell, sources, write_csv
 from regimes.validate import InputError
+
+
+def read_csv(path, *, version):
+    """The rows of a table whose cells are all whole; InputError for the first that is not."""
+    rows, origins, refused = read_cells(path, version=version)
+    if refused:
+        raise InputError(next(iter(refused.values())))
+    module.remember({key: origin for key, origin in origins.items() if key not in module._ORIGINS})
+    return rows
 
 
 @study(version=1, grid=lambda p: product(n=[1, 2, 3], k=["a"], seeds=range(2)), data="counted")
@@ -193,7 +202,8 @@ def flip_gz(path):
     beside.write_bytes(raw[: len(raw) // 2] + bytes([raw[len(raw) // 2] ^ 255]) + raw[len(raw) // 2 + 1 :])
 
 
-ROWS = "cell [0-9a-f]{24}: its rows, or where they come from, were changed"
+ROWS = r"cell [0-9a-f]{24} \(.*\): its rows, or where they come from, were changed"
+ORIGIN = "cell [0-9a-f]{24}: where it comes from is damaged"
 DAMAGED, OTHER = r"^s.cells.json.gz is damaged", r"^s.csv is refused: its columns hold other things than was written"
 FORGED = {
     "a factor": (lines(lambda all: [all[0], *(one.replace("0.333333333", "0.5") for one in all[1:])]), ROWS),
@@ -225,12 +235,13 @@ FORGED = {
     "a flipped gz": (flip_gz, r"^s.cells.json.gz is damaged"),
     "no gz": (lambda path: path.with_suffix(module.BESIDE).write_bytes(b"{}"), r"^s.cells.json.gz is damaged"),
     "a gz of an older book": (lambda path: told(path, lambda held: held.pop("csv")), r"^s.cells.json.gz is damaged"),
-    "a cell less told": (first_cell(lambda cell: cell.pop("digest")), r"^s.cells.json.gz is damaged"),
+    "a cell less told": (first_cell(lambda cell: cell.pop("digest")), ORIGIN),
     **{
-        f"{name} is {value}": (first_cell(lambda cell, name=name, value=value: cell.update({name: value})), DAMAGED)
+        f"{name} is {value}": (first_cell(lambda cell, name=name, value=value: cell.update({name: value})), ORIGIN)
         for name, value in [
             ("setting", None), ("versions", None), ("versions", {"numpy": 2}), ("seconds", -1.0), ("seconds", 0.0),
             ("seconds", math.inf), ("seconds", "1"), ("device", None), ("seed", "0"), ("seed", True), ("rows", None),
+            ("designs", None), ("designs", [1]),
         ]
     },
     **{
@@ -329,19 +340,40 @@ def test_the_same_table_gives_the_same_bytes(files):
     assert files.with_suffix(module.BESIDE).read_bytes() == before
 
 
-def test_stored_rows_join_where_nothing_but_the_seed_differs(tmp_path):
-    store = Store(tmp_path)
-    grid = product(n=[1, 2, 3], k=["a"], seeds=range(4)) + product(n=[1], k=["b"], seeds=range(4))
-    kept = sweep(one, grid, store=store, jobs=1)
-    rows = sweep(one, product(n=[1, 2], k=["a"], seeds=range(2)), store=store, jobs=1)
-    found = alike(kept, rows)
-    assert set(zip(found.n, found.k, found.seed)) == {(n, "a", seed) for n in (1, 2) for seed in (2, 3)}
-    assert not set(found.cell) & set(rows.cell)
-    changed = sweep(one, product(n=[7], k=["c"], seeds=range(2)), store=store, jobs=1)
-    assert alike(kept, changed).empty
-    assert alike(kept, pd.concat([rows, changed])).empty  # else some points would have more realisations than others
-    data = sweep(one, product(n=[1], k=["a"], data="b", seeds=[0]), store=store, jobs=1)
-    assert len(alike(kept, pd.concat([rows, data]))) == len(alike(kept, rows))  # another data set is another matter
+def test_a_damaged_cell_is_refused_by_name_and_no_other_is_lost(files):
+    whole = read_csv(files, version=1)
+    key = whole.cell.iloc[-1]
+    lines(lambda all: [*all[:-1], all[-1].replace("0.666666667", "abc")])(files)
+    rows, origins, refused = read_cells(files, version=1)
+    ((named, why),) = refused.items()
+    assert named == key and why.startswith(
+        f"s.csv is refused, cell {key} (n = 2, seed = 2): its rows, or where they come"
+    )
+    others = whole[whole.cell != key]
+    pd.testing.assert_frame_equal(rows, others)
+    assert set(origins) == set(others.cell)
+    told(files, lambda held: held["cells"][others.cell.iloc[0]].pop("digest"))
+    assert len(read_cells(files, version=1)[1]) == 4
+    lines(lambda all: all[:1])(files)
+    rows, origins, refused = read_cells(files, version=1)
+    assert rows.empty and not origins and len(refused) == 6
+
+
+def test_a_cell_says_for_which_designs_it_is_stored(files):
+    table = read_csv(files, version=1)
+    first, second, *_ = table.cell.unique()
+
+    def designs():
+        return {key: tuple(one.designs) for key, one in read_cells(files, version=1)[1].items() if one.designs}
+
+    write_csv(table, files, nonfinite=["needed"], designs={"a": {first, second}, "b": {first}})
+    assert designs() == {first: ("a", "b"), second: ("a",)}
+    module.remember(read_cells(files, version=1)[1])
+    write_csv(table, files, nonfinite=["needed"], designs={"a": {second}})
+    assert designs() == {first: ("b",), second: ("a",)}
+    first_cell(lambda cell: cell.update(designs=["a"]))(files)
+    with pytest.raises(InputError, match=ROWS):
+        read_csv(files, version=1)
 
 
 def test_a_table_without_cells_is_not_written(tmp_path):

@@ -12,9 +12,9 @@ from companion.experiments import store as stores
 from companion.experiments import stored
 from companion.experiments import table as tables
 from companion.experiments.store import Cell, Store
-from companion.experiments.stored import share, verify
+from companion.experiments.stored import Results, share, verify
 from companion.experiments.sweep import STATISTICAL, product, study, sweep
-from companion.experiments.table import BESIDE, read_csv, write_csv
+from companion.experiments.table import BESIDE, write_csv
 from companion.studies import __main__ as command
 from companion.studies._here import is_here
 
@@ -146,7 +146,7 @@ def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(boo
     assert run("keep", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
     item = registry.find(STUDY)[1]
     assert run("keep", "--jobs", "1") == 0 and "0 new cells" not in capsys.readouterr().out
-    table = read_csv(book / f"{STUDY}.csv", version=item.version)
+    table = Results(item).rows
     assert len(table) and set(table.revision) == {COMMIT}
     monkeypatch.setattr(type(item), "__call__", lambda *args: pytest.fail("it computes again"))
     assert run("keep", STUDY, "--jobs", "1") == 0
@@ -168,7 +168,7 @@ def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, de
         assert computed == (set() if step == 3 or (designs and step == 2) else {points})
         tables_of.append((book / f"{STUDY}.csv").read_bytes())
         held = {11, 13} if designs and step else {points}
-        assert set(read_csv(book / f"{STUDY}.csv", version=item.version).points) == held
+        assert set(Results(item).rows.points) == held
     assert designs or tables_of[0] == tables_of[2] == tables_of[3]
 
 
@@ -179,7 +179,7 @@ def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
         monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
         assert run("keep", STUDY, "main", "--jobs", "1") == 0
-        found.append(read_csv(book / f"{STUDY}.csv", version=registry.find(STUDY)[1].version))
+        found.append(Results(registry.find(STUDY)[1]).rows)
     first, both = found
     assert set(first.points) == {11} and set(both.points) == {11, 13} and set(first.cell) < set(both.cell)
     assert len(both[both.points == 11]) == len(first)
@@ -200,7 +200,7 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
         f"{count} stored cells come from code that no commit holds; they are computed anew" in capsys.readouterr().out
     )
     assert len(list((tmp_path / "cells" / "void").rglob("*.json"))) == count
-    assert set(read_csv(book / f"{STUDY}.csv", version=registry.find(STUDY)[1].version).revision) == {COMMIT}
+    assert set(Results(registry.find(STUDY)[1]).rows.revision) == {COMMIT}
     from companion.experiments import workers
 
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
@@ -230,7 +230,7 @@ def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monk
     out = capsys.readouterr().out
     assert "differences" in out and re.search(r"\n  cell [0-9a-f]{24} \(", out)
     path.write_text(path.read_text()[:-50])
-    assert run("verify", "--jobs", "1") == 1 and f"{STUDY}: {STUDY}.csv is refused, cell " in capsys.readouterr().out
+    assert run("verify", "--jobs", "1") == 1 and f"\n  {STUDY}.csv is refused, cell " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("sample", ["0%", "5", "101%", "-1%", "x%", "nan%"])
@@ -262,7 +262,7 @@ def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
 
 
 def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(table, monkeypatch):
-    items = stored.batches(blocks, stored.known(read_csv(table, version=1)))
+    items = stored.batches(blocks, stored.Results(blocks, table).of_data(lambda setting: True))
     drawn = []
     for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
         monkeypatch.setattr(stored, "week", lambda week=week: week)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from companion.experiments import parameters
-from companion.studies import _here, grids, stored_settings
+from companion.studies import asked, grids
 from companion.studies import jamming as studies
 from regimes.data import datasets
 from regimes.validate import InputError
@@ -84,15 +84,18 @@ def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_desig
             raise InputError(f"{name} is not here")
         return datasets.identity(name)
 
-    for module in (_here, studies):
-        monkeypatch.setattr(module, "identity", identity)
-    own = studies.ensembles.grid.settings(parameters.resolve("03"), "second_data")
-    found = stored_settings("03", studies.ensembles, "second_data", own)
-    assert {s["data"] for s in own} == {"digits"} and {s["data"] for s in found} == {"fashion_mnist"}
-    widths = {s["h"] for s in found}
-    assert widths > {s["h"] for s in own} and len(found) == 16 * len(widths) * len({s["scale"] for s in own})
+    monkeypatch.setattr(studies, "identity", identity)
+    values = parameters.resolve("03")
+    own = studies.ensembles.grid.settings(values, "second_data")
+    found = asked("03", studies.ensembles, values)
+    cells = [found.cells[key] for key in found.designs["second_data"]]
+    assert {s["data"] for s in own} == {"digits"} and {cell.setting["data"] for cell in cells} == {"fashion_mnist"}
+    widths = {cell.setting["h"] for cell in cells}
+    assert widths > {s["h"] for s in own} and len(cells) == 16 * len(widths) * len({s["scale"] for s in own})
     # at other parameters there is none of them
-    assert stored_settings("03", studies.ensembles, "second_data", own[1:]) == []
+    changed = asked("03", studies.ensembles, parameters.resolve("03", "laptop", {f"{SECOND}.h": [3, 6]}))
+    cells = [changed.cells[key] for key in changed.designs["second_data"]]
+    assert {cell.setting["data"] for cell in cells} == {"digits"} and len(cells) == 2 * 2 * 4
 
 
 def test_decay_keeps_predictors_small(setting):

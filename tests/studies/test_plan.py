@@ -183,13 +183,16 @@ def test_a_plan_counts_what_is_left_and_names_what_is_guessed():
 
 
 def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
-    own, (_, item) = plan.origin, studies.find("lazy_feature.networks")
-    of_a_card = lambda cell: replace(own(cell), seconds=1.0, versions={"cuda": "12.8"})  # noqa: E731
+    _, item = studies.find("lazy_feature.networks")
     with monkeypatch.context() as before_any_ran_there:
         before_any_ran_there.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
         known, card = plan._known("01", item, [])
         assert known and not card  # the seconds of the CPU are what is known
-    monkeypatch.setattr(plan, "origin", lambda cell: (of_a_card if cell.setting["p"] > 500 else own)(cell))
+    results = plan.Results(item)
+    for key, one in results.origins.items():
+        if one.setting["p"] > 500:
+            results.origins[key] = replace(one, seconds=1.0, versions={"cuda": "12.8"})
+    monkeypatch.setattr(plan, "Results", lambda study: results)
     with monkeypatch.context() as on_a_gpu:
         on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
         known, card = plan._known("01", item, [])
@@ -224,7 +227,9 @@ def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
     found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
     kept, fresh = found["depth.text_training"], found["depth.colinear"]
     assert 0 < kept.stored < kept.cells  # but for the sample that is computed again
-    assert fresh.stored == 0 and not any(one.stored for one in plan.of_chapter("05", "paper")[0])
+    paper = {one.study.name: one for one in plan.of_chapter("05", "paper")[0]}
+    assert fresh.stored == 0 and paper["depth.colinear"].stored == 0
+    assert 0 < paper["depth.smallest_eigenvalue"].stored < paper["depth.smallest_eigenvalue"].cells  # in results/
     setting = fresh.study.grid(parameters.resolve("05"))[0]
     own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])

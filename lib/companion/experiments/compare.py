@@ -63,7 +63,7 @@ def differences(
         there, here = _flat(stored[cell]), _flat(rows)
         if len(stored[cell]) != len(rows):
             if cell in repeated or not _all_statistical(study, cell, stored[cell] + rows):
-                said.append(f"{_named(cell)}: {len(stored[cell])} rows are stored, {len(rows)} computed")
+                said.append(f"{cell.description}: {len(stored[cell])} rows are stored, {len(rows)} computed")
                 continue
             there, here = _means(study, there), _means(study, here)
         pairs = {place: (there.get(place, ""), here.get(place, "")) for place in sorted(there.keys() | here.keys())}
@@ -74,7 +74,7 @@ def differences(
             column = place[1]
             if _is_far(pair[1], sample.get((cell.key(seed=False), place), [])):
                 far = "is far from all that is stored at this setting"
-                said.append(f"{_named(cell)}: {column} = {_shown(pair[1])} {far}")
+                said.append(f"{cell.description}: {column} = {_shown(pair[1])} {far}")
             for side, value in zip(kinds[column], pair):
                 side.add(value if isinstance(value, str) else NUMBER)
             for what, part in _parts(*pair, _within(study, column)):
@@ -91,7 +91,7 @@ def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) ->
     for (row, column, _), (one, other) in pairs.items():
         if not _same(one, other, _within(study, column)):
             found.setdefault(column, f"{column} is {_shown(one)} in row {row + 1}, computed {_shown(other)}")
-    return [f"{_named(cell)}: {line}" for line in found.values()]
+    return [f"{cell.description}: {line}" for line in found.values()]
 
 
 def _all_statistical(study: Study, cell: Cell, rows: Rows) -> bool:
@@ -230,12 +230,6 @@ def _entries(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, "" if math.isnan(value) else str(value)
     else:
         yield path, "" if value is None else value
-
-
-def _named(cell: Cell) -> str:
-    shown = {name: value for name, value in cell.setting.items() if isinstance(value, (int, float, str))}
-    settings = ", ".join([*(f"{name} = {value}" for name, value in sorted(shown.items())), f"seed = {cell.seed}"])
-    return f"cell {cell.key()} ({settings})"
 
 
 def _shown(value: Any) -> str:

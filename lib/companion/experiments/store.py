@@ -56,6 +56,13 @@ class Cell:
         """Where its file lies in a store or an archive."""
         return f"{self.study}/v{self.version}/{self.key()}.json"
 
+    @property
+    def description(self) -> str:
+        """Its key, with the numbers and words of its setting and its seed, for messages."""
+        shown = {name: value for name, value in self.setting.items() if isinstance(value, (int, float, str))}
+        settings = ", ".join([*(f"{name} = {value}" for name, value in sorted(shown.items())), f"seed = {self.seed}"])
+        return f"cell {self.key()} ({settings})"
+
 
 def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
     """A cell's file: the cell, its rows and provenance, its key, and the checksum of all this."""

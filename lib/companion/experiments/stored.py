@@ -7,10 +7,12 @@ written; only another computation shows that it was right. Each week other batch
 """
 
 import datetime
+import functools
+import itertools
 import math
 import random
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from companion.experiments.queue import chunks
 from companion.experiments.store import Cell, Store, committed
 from companion.experiments.study import STATISTICAL, Setting, Study
 from companion.experiments.sweep import cells, sweep
-from companion.experiments.table import CELL, Origin, cells_of, origin, read_csv, rows_by_cell
+from companion.experiments.table import CELL, origin, read_cells, remember, rows_by_cell
 from regimes.validate import InputError
 
 SECONDS = 3.0  # of stored results that a run computes again, a study, or one of the ``CHEAPEST`` batches
@@ -32,10 +34,65 @@ LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m 
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
 
-def table(study: Study) -> pd.DataFrame:
-    """The stored results of a study, empty where there are none; InputError as ``table.read_csv``."""
-    path = paths.results() / f"{study.name}.csv"
-    return read_csv(path, version=study.version) if path.exists() else pd.DataFrame()
+class Results:
+    """What ``results/`` holds of a study: a second folder of the store, which is only read.
+
+    Attributes:
+        study: whose cells they are.
+        rows: of all of them, in the order of the file; empty where nothing is stored.
+        origins: where each comes from, by its key.
+        refused: why a cell is damaged or forged, by its key. Such a cell counts as not stored.
+    """
+
+    def __init__(self, study: Study, path: Path | None = None) -> None:
+        self.study = study
+        self.rows, self.origins, self.refused = pd.DataFrame(), {}, {}
+        path = path or paths.results() / f"{study.name}.csv"
+        if path.exists():
+            self.rows, self.origins, self.refused = read_cells(path, version=study.version)
+            remember(self.origins)
+
+    @functools.cached_property
+    def settings(self) -> set[str]:
+        """The keys of the settings that it has cells of."""
+        return {origin.cell().key(seed=False) for origin in self.origins.values()}
+
+    def of_data(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
+        """The cells whose data are on this machine (``is_here``), by their settings."""
+        return [origin.cell() for origin in self.origins.values() if is_here(origin.setting)]
+
+    def take(self, cells: Mapping[str, Cell]) -> pd.DataFrame:
+        """The rows of cells by their keys: of those that are not here, by ``sweep``; then of the others."""
+        new = [cell for key, cell in cells.items() if key not in self.origins]
+        parts = [sweep(self.study, _grid([[cell] for cell in new]))] if new else []
+        if len(new) < len(cells):
+            parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
+        return pd.concat(parts, ignore_index=True)
+
+    def sample(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
+        """The cells that a run computes again: batches that took ``SECONDS`` together, the same ones for a week."""
+        return list(itertools.chain(*_sample(self.study, batches(self.study, self.of_data(is_here)))))
+
+    def compute_again(self, cells: Sequence[Cell]) -> list[str]:
+        """Computes some of its cells; what differs, and what was refused, one line each."""
+        again = sweep(self.study, _grid([[cell] for cell in cells])) if cells else self.rows[:0]
+        found = self.differences(again) if cells else []
+        remember(self.origins)
+        return [*self.refused.values(), *found]
+
+    def differences(self, again: pd.DataFrame) -> list[str]:
+        """The disagreements with rows of its cells that were computed again, one line each."""
+        stored = rows_by_cell(self.rows)
+        written = {column for rows in stored.values() for row in rows for column in row}
+        lists = [c for c in again if again[c].map(lambda value: isinstance(value, (list, tuple))).any()]
+        fresh = rows_by_cell(again.drop(columns=[column for column in lists if column not in written]))
+        return differences(self.study, stored, fresh, repeated=self.repeated(again))
+
+    def repeated(self, again: pd.DataFrame) -> set[Cell]:
+        """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
+        keys = again[CELL].unique() if self.study.repeats else ()
+        pairs = [(self.origins[key], origin(key)) for key in keys]
+        return {a.cell() for a, b in pairs if (a.digest, a.versions) == (b.digest, b.versions)}
 
 
 def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int | None) -> tuple[pd.DataFrame, int]:
@@ -43,51 +100,27 @@ def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int |
 
     Rows of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
-    held, asked = table(study), cells(study, grid)
-    held = held if held.empty else held[held.revision.map(committed)]
+    results = Results(study)
+    asked = in_order(cells(study, grid))
+    held = results.rows if results.rows.empty else results.rows[results.rows.revision.map(committed)]
     have = set() if held.empty else {*held[CELL]}
-    new = [cell for cell in asked if cell.key() not in have]
+    new = [cell for key, cell in asked.items() if key not in have]
     fresh = sweep(study, _grid([[cell] for cell in new]), jobs=jobs) if new else held[:0]
     loose = {found for found in fresh.revision if not committed(found)}
     if loose:  # a worker's, on a cluster
         raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
     joined = pd.concat([held, fresh], ignore_index=True) if have else fresh
-    order = {cell.key(): place for place, cell in enumerate(asked)}
+    order = {key: place for place, key in enumerate(asked)}
     place = joined[CELL].map(order).fillna(-1)  # of no design that was asked for
     return joined.loc[place[place.ge(0) | others].sort_values(kind="stable").index], len(new)
 
 
-def remaining(
-    study: Study, grid: Sequence[Setting], usual: Sequence[Setting], is_here: Callable[[Mapping[str, Any]], bool]
-) -> list[Setting]:
-    """The part of a grid that a run has to compute: cells without stored results, and a sample of the others.
-
-    It is the whole grid if that is not the laptop profile's (``usual``), or if nothing is stored. A setting is left out
-    if its data replace those of the stored results, which are not on this machine.
-
-    Args:
-        study: the study.
-        grid: the settings asked for, each with its ``seeds``.
-        usual: those of the laptop profile.
-        is_here: whether the data of a setting are on this machine.
-    """
-    held = table(study) if list(grid) == list(usual) else pd.DataFrame()
-    if held.empty:
-        return list(grid)
-    here = [cell for cell in known(held) if is_here(cell.setting)]
-    return lacking(held, grid) + _grid(_sample(study, batches(study, here)))
-
-
-def lacking(held: pd.DataFrame, grid: Sequence[Setting]) -> list[Setting]:
-    """The settings of a grid that stored results lack; none whose data are other ones than theirs."""
-    settings = {cell.key(seed=False): cell.setting for cell in known(held)}.values()
-    data = {setting.get("data") for setting in settings}
-    return [s for s in grid if s.get("data") in data and {k: v for k, v in s.items() if k != "seeds"} not in settings]
-
-
-def known(held: pd.DataFrame) -> list[Cell]:
-    """The cells of a table's rows."""
-    return [origin(key).cell() for key in held[CELL].unique()] if len(held) else []
+def in_order(cells: Iterable[Cell]) -> dict[str, Cell]:
+    """Cells by their keys, each once: by setting in order of appearance, then by seed."""
+    found: dict[str, dict[int, Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.key(seed=False), {})[cell.seed] = cell
+    return {own[seed].key(): own[seed] for own in found.values() for seed in sorted(own)}
 
 
 @dataclass(frozen=True)
@@ -148,44 +181,21 @@ def verify(
         here: whether the data of a setting are on this machine.
         jobs: as for ``sweep``.
     """
-    held = read_csv(path, version=study.version)
-    made = {cell: origin(cell) for cell in known(held)}
-    possible = [cell for cell in made if here(cell.setting)]
-    chosen, said, drawn = choose(batches(study, possible)), [], 0
+    results = Results(study, path)
+    possible = results.of_data(here)
+    chosen, said, drawn = choose(batches(study, possible)), [*results.refused.values()], 0
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
             again = sweep(study, _grid(chosen), store=Store(folder), jobs=jobs)
-        said = disagreements(study, held, again, made)
-        drawn = len(set(again[CELL])) - len(_repeated(study, again, made)) if enough(study) else 0
-    return Verified(study, sum(map(len, chosen)), drawn, len(made), len(made) - len(possible), tuple(said))
-
-
-def disagreements(study: Study, held: pd.DataFrame, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> list[str]:
-    """The disagreements with stored results, one line each.
-
-    Args:
-        study: the study.
-        held: its stored results.
-        again: some of their cells, computed again.
-        made: where the stored cells come from, noted before they were computed again.
-    """
-    stored = rows_by_cell(held)
-    written = {column for rows in stored.values() for row in rows for column in row}
-    long = [c for c in again if c not in written and again[c].map(lambda value: isinstance(value, (list, tuple))).any()]
-    fresh = rows_by_cell(again.drop(columns=long))
-    return differences(study, stored, fresh, repeated=_repeated(study, again, made))
-
-
-def _repeated(study: Study, again: pd.DataFrame, made: Mapping[Cell, Origin]) -> set[Cell]:
-    """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
-    pairs = {cell: (made[cell], origin(cell)) for cell in known(again)} if study.repeats else {}
-    return {c for c, (one, other) in pairs.items() if (one.digest, one.versions) == (other.digest, other.versions)}
+        said += results.differences(again)
+        drawn = again[CELL].nunique() - len(results.repeated(again)) if enough(study) else 0
+    count = len(results.origins)
+    return Verified(study, sum(map(len, chosen)), drawn, count, count - len(possible), tuple(said))
 
 
 def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
     """Why a run computes no batch of a study's stored results again; empty if it does."""
-    cells = cells_of(paths.results() / f"{study.name}.csv", version=study.version)
-    possible = [cell for cell in cells if here(cell.setting)]
+    possible = Results(study).of_data(here)
     if not possible:
         return "their data are not on this machine"
     shortest = min(map(duration, batches(study, possible)))

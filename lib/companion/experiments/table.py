@@ -15,7 +15,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ PROOF = {"rows", "checksum"}  # of a cell: how many rows it has, and the digest 
 ABOUT = ("lists", "words", "nonfinite")  # of a table, beside its text's digest: which columns hold what
 # what the file holds for each part of a cell's origin and proof
 _HELD = {"study": str, "version": int, "setting": dict, "seed": int, "data": str, "seconds": float, "device": str}
-_HELD |= {"revision": str, "versions": dict, "digest": str, "rows": int, "checksum": str}
+_HELD |= {"revision": str, "versions": dict, "digest": str, "designs": list, "rows": int, "checksum": str}
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Origin:
         revision: the checkout's commit.
         versions: of Python and the packages, and what decides rounding.
         digest: of the code.
+        designs: of its study that it is stored for; none of a cell that was just computed.
     """
 
     study: str
@@ -63,6 +64,7 @@ class Origin:
     revision: str
     versions: Mapping[str, str]
     digest: str
+    designs: Sequence[str] = ()
 
     def cell(self) -> Cell:
         """The cell that this is the origin of."""
@@ -82,7 +84,13 @@ def names_cell(column: str) -> bool:
     return column == CELL or str(column).startswith(f"{CELL}_")
 
 
-def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = ()) -> None:
+def write_csv(
+    table: pd.DataFrame,
+    path: Path,
+    *,
+    nonfinite: Collection[str] = (),
+    designs: Mapping[str, Collection[str]] | None = None,
+) -> None:
     """Writes a sweep's table as CSV (nine digits), and beside it (``.cells.json.gz``) the origin of each cell.
 
     Settings and stamps are with the cells, not in the rows. Lists of more than ``LONG`` entries are left out. The
@@ -92,8 +100,13 @@ def write_csv(table: pd.DataFrame, path: Path, *, nonfinite: Collection[str] = (
         table: of a sweep.
         path: the CSV file.
         nonfinite: columns that may hold NaN or infinity, or nothing in some rows; InputError where others do.
+        designs: the keys of the cells of some designs, which are stored for these; other designs keep their cells.
     """
+    marks = designs or {}
     origins = {key: dataclasses.asdict(_ORIGINS[key]) for key in _keys(table)}
+    for key, origin in origins.items():
+        others = [name for name in origin["designs"] if name not in marks]
+        origin["designs"] = sorted([*others, *(name for name, keys in marks.items() if key in keys)])
     told = [origins[key]["setting"] for key in table[CELL]]
     rows = table.drop(columns=[n for n in table.columns if n in STAMP or table[n].map(_entries).max() > LONG])
     own = [n for n in rows.columns if any(n not in setting or setting[n] != v for setting, v in zip(told, rows[n]))]
@@ -126,48 +139,49 @@ def _write_pair(path: Path, text: str, about: Mapping[str, Any], origins: Mappin
     write_atomically(path.with_suffix(BESIDE), gzip.compress(json.dumps(held).encode(), mtime=0))
 
 
-def read_csv(path: Path, *, version: int) -> pd.DataFrame:
-    """A table that ``write_csv`` wrote, whose cells are known again; rows of another ``version`` of it are left out.
+def read_cells(path: Path, *, version: int) -> tuple[pd.DataFrame, dict[str, Origin], dict[str, str]]:
+    """The whole cells of a table that ``write_csv`` wrote: their rows and origins; and why others are refused, by key.
 
-    InputError, naming the cell, unless both files are there and whole, and every cell has the rows, all of them and no
-    others, that were written, with where they came from.
+    A cell that is damaged or forged is left out alone. InputError where a file is missing or no such file, or where its
+    cells are whole and the file is not.
     """
     text, held = _read_pair(path)
     if "\r" in text and held["csv"] != _sha(text):
         why = "its line ends were changed, as git does where core.autocrlf is on"
         raise InputError(f"{path.name} is refused: {why}; switch that off, remove the file and check it out again")
     head, found = _split(text)
-    for key in [*held["cells"], *found]:
+    refused = {}
+    for key in dict.fromkeys([*held["cells"], *found]):
         if reason := _changed(key, held["cells"].get(key), head, found.get(key, [])):
-            raise InputError(f"{path.name} is refused, cell {key}: {reason}; {_remedy(path)}")
-    if held["csv"] != _sha(text):
+            refused[key] = f"{path.name} is refused, {_named(key, held['cells'].get(key))}: {reason}; {_remedy(path)}"
+            held["cells"].pop(key, None)
+            found.pop(key, None)
+    if not held["cells"]:
+        return pd.DataFrame(), {}, refused
+    if refused:
+        text = _joined(head, found)
+    elif held["csv"] != _sha(text):
         raise InputError(f"{path.name} is refused: its rows were moved since they were written; {_remedy(path)}")
-    about = {name: sorted(held[name]) for name in ("lists", "words")}
-    if about != _columns(head, found) or not set(held["nonfinite"]) <= set(head):
+    seen, about = _columns(head, found), {name: sorted(held[name]) for name in ("lists", "words")}
+    is_other = any({*seen[name]} - {*about[name]} for name in seen) if refused else seen != about
+    if is_other or not set(held["nonfinite"]) <= set(head):
         raise InputError(f"{path.name} is refused: its columns hold other things than was written; {_remedy(path)}")
-    origins = _origins(held, version)
-    # a cell that a sweep of this process has returned stands for that
-    remember({key: origin for key, origin in origins.items() if key not in _ORIGINS})
+    own = {key: held["cells"][key] for key in found if held["cells"][key]["version"] == version}
+    origins = {key: Origin(**{n: v for n, v in cell.items() if n not in PROOF}) for key, cell in own.items()}
     # an empty field is what a row lacks; a word such as "None" is a word
     texts = dict.fromkeys([*held["words"], *held["lists"]], str)
     table = pd.read_csv(io.StringIO(text), dtype=texts, keep_default_na=False, na_values=[""])
     table = table.assign(**{n: table[n].map(json.loads, na_action="ignore") for n in held["lists"]})
     table = table[table[CELL].isin(origins)].reset_index(drop=True)
     told = [dict(origins[key].setting) | {n: getattr(origins[key], n) for n in STAMP} for key in table[CELL]]
-    return pd.concat([pd.DataFrame(told).drop(columns=table.columns, errors="ignore"), table], axis=1)
+    return pd.concat([pd.DataFrame(told).drop(columns=table.columns, errors="ignore"), table], axis=1), origins, refused
 
 
-def cells_of(path: Path, *, version: int) -> list[Cell]:
-    """The cells of a table that ``write_csv`` wrote, whose origin is known from then on; its rows are not looked at."""
-    found = _origins(_read_pair(path)[1], version)
-    remember({key: origin for key, origin in found.items() if key not in _ORIGINS})
-    return [origin.cell() for origin in found.values()]
-
-
-def _origins(held: Mapping[str, Any], version: int) -> dict[str, Origin]:
-    """The origins of a file's cells of one version of their study."""
-    found = {key: {n: v for n, v in cell.items() if n not in PROOF} for key, cell in held["cells"].items()}
-    return {key: Origin(**one) for key, one in found.items() if one["version"] == version}
+def _joined(head: list[str], found: Mapping[str, list[list[str]]]) -> str:
+    """The text of a table from its columns and its rows by cell."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([head, *(row for rows in found.values() for row in rows)])
+    return text.getvalue()
 
 
 def rows_by_cell(table: pd.DataFrame) -> dict[Cell, list[dict[str, Any]]]:
@@ -193,7 +207,7 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
     try:
         held = json.loads(gzip.decompress(beside.read_bytes()))
         columns = [name for names in ABOUT for name in held[names]]
-        if not all(map(_is_cell, held["cells"].values())) or {*map(type, [held["csv"], *columns])} != {str}:
+        if {*map(type, held["cells"].values())} - {dict} or {*map(type, [held["csv"], *columns])} != {str}:
             raise ValueError
     except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, TypeError):
         raise InputError(f"{beside.name} is damaged, or was not written by this book; {_remedy(path)}") from None
@@ -205,8 +219,9 @@ def _read_pair(path: Path) -> tuple[str, dict[str, Any]]:
 
 def _is_cell(cell: Mapping[str, Any]) -> bool:
     """Whether a cell of the file holds all parts, each of its kind, and took some time."""
-    kinds = {name: type(value) for name, value in cell.items()}
-    return kinds == _HELD and 0 < cell["seconds"] < math.inf and {*map(type, cell["versions"].values())} <= {str}
+    kinds = {"designs": list} | {name: type(value) for name, value in cell.items()}  # older tables name no designs
+    words = [*cell["versions"].values(), *cell.get("designs", [])] if kinds == _HELD else [None]
+    return {*map(type, words)} <= {str} and 0 < cell["seconds"] < math.inf
 
 
 def _columns(head: list[str], rows: Mapping[str, list[list[str]]]) -> dict[str, list[str]]:
@@ -228,6 +243,8 @@ def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: li
     """Why a cell of a table's file is refused; empty if it is good."""
     if cell is None:
         return "no such cell was written"
+    if not _is_cell(cell):
+        return "where it comes from is damaged"
     if len(rows) != cell["rows"]:
         return f"{cell['rows']} rows were written, {len(rows)} are there"
     origin = {name: value for name, value in cell.items() if name not in PROOF}
@@ -236,6 +253,14 @@ def _changed(key: str, cell: Mapping[str, Any] | None, head: list[str], rows: li
     if cell["checksum"] != _checksum(key, origin, head, rows):
         return "its rows, or where they come from, were changed since they were written"
     return ""
+
+
+def _named(key: str, cell: Mapping[str, Any] | None) -> str:
+    """A cell with its setting and seed, where these are its own."""
+    if cell and _is_cell(cell):
+        own = Cell(cell["study"], cell["version"], cell["setting"], cell["seed"])
+        return own.description if own.key() == key else f"cell {key}"
+    return f"cell {key}"
 
 
 def _split(text: str) -> tuple[list[str], dict[str, list[list[str]]]]:
@@ -279,25 +304,6 @@ def _text(value: Any, *, inside: bool = False) -> Any:
         found = [_text(one, inside=True) for one in value]
         return found if inside else json.dumps(found)
     return float(f"{value:.9g}") if inside and isinstance(value, float) else value
-
-
-def alike(held: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """The stored rows ``held`` whose settings ``rows`` have: more realisations of the same.
-
-    None of a data set (setting ``data``) of which some setting of ``rows`` is not stored: part of a changed grid would
-    have more realisations than the rest. A cell that ``rows`` hold already is left out.
-    """
-    there = set(rows[CELL])
-    wanted, known = ({_fixed(key) for key in keys} for keys in (there, held[CELL]))
-    changed = {data for data, _ in wanted - known}
-    joins = {fixed for fixed in wanted if fixed[0] not in changed}
-    return held[[key not in there and _fixed(key) in joins for key in held[CELL]]]
-
-
-def _fixed(key: str) -> tuple[str, str]:
-    """A cell's data set, and its study and setting, to compare."""
-    origin = _ORIGINS[key]
-    return str(origin.setting.get("data")), json.dumps([origin.study, dict(origin.setting)], sort_keys=True)
 
 
 @dataclass(frozen=True)

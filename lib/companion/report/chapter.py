@@ -20,8 +20,8 @@ from companion import studies as registry
 from companion.estimates import Drift, Estimate
 from companion.experiments import parameters, stored
 from companion.experiments.store import stamp, write_atomically
-from companion.experiments.sweep import Study, sweep
-from companion.experiments.table import CELL, STAMP, Provenance, alike, names_cell, origin, provenance, remember
+from companion.experiments.sweep import Study
+from companion.experiments.table import CELL, STAMP, Provenance, names_cell, origin, provenance
 from companion.report import ledger, plots, screen, views
 from regimes.validate import InputError
 
@@ -56,7 +56,7 @@ class Chapter:
         self.folder = Path(run) if run else paths.run_folder("interactive")
         self.records: dict[str, dict[str, Any]] = {}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
-        self._tables: dict[Study, pd.DataFrame] = {}  # all rows of each study, with its stored results
+        self._asked: dict[Study, registry.Asked] = {}
         self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         self._sampled: dict[str, list[str]] = {}  # per study with stored results: what was computed otherwise here
@@ -67,44 +67,32 @@ class Chapter:
         return study.grid.values(self.parameters, name)
 
     def rows(self, study: Study, design: str = "") -> pd.DataFrame:
-        """The rows of one design of a study, or of all, with its stored results: more realisations, and larger sizes.
+        """The rows of one design of a study, or of all: from ``results/``, else from the store, else computed.
 
-        At the laptop's parameters stored results replace what they hold, and a sample of them is computed again; the
-        ledger's page says where it disagrees. At other parameters, stored results of the same settings join.
+        At the laptop's values a design is as large as ``results/`` holds it; a changed one has its own settings, with
+        the stored seeds that all of them share. At the laptop profile a sample of the study's stored cells is computed
+        again; the ledger's page says where it disagrees.
         """
-        if study not in self._tables:
-            self._tables[study] = self._with_stored(study)
-        table = self._tables[study]
-        if not design:
-            return table.copy()
-        identity, own = study.grid.identity, study.grid.settings(self.parameters, design)
-        asked = own + registry.stored_settings(self.number, study, design, own)
-        wanted = {(identity(setting), seed) for setting in asked for seed in setting["seeds"]}
-        cells = {key: origin(key) for key in table[CELL].unique()}
-        keys = {key for key, cell in cells.items() if (identity(cell.setting), cell.seed) in wanted}
-        return table[table[CELL].isin(keys)].reset_index(drop=True)
+        if study not in self._asked:
+            self._asked[study] = registry.asked(self.number, study, self.parameters)
+            self._compute_sample(self._asked[study].results)
+        found, origins = self._asked[study].rows(design), self._asked[study].results.origins
+        stored = set(found[CELL]) & origins.keys()
+        self._stored |= stored
+        self._absent |= {key for key in stored if not registry.is_here(origins[key].setting)}
+        return found
 
-    def _with_stored(self, study: Study) -> pd.DataFrame:
-        held, grid = stored.table(study), study.grid(self.parameters)
-        if held.empty:
-            return sweep(study, grid)
-        if grid != registry.usual(self.number, study):
-            rows = sweep(study, grid)
-            joined = alike(held, rows)
-        else:
-            left = registry.remaining_settings(self.number, study, grid)
-            made = {cell: origin(cell) for cell in stored.known(held)}
-            self._absent |= {cell.key() for cell in made if not registry.is_here(cell.setting)}
-            table, joined = (sweep(study, left) if left else held.iloc[:0]), held
-            found = stored.disagreements(study, held, table[table[CELL].isin(held[CELL])], made)
-            self._sampled[study.name] = found
-            write_atomically(self.folder / f"{self.number}.sampled.json", json.dumps(self._sampled, indent=1))
-            if found and self._labels is None:  # by hand there is no such page
-                self.say(f"The stored results of `{study.name}` are not what this machine computes: {'; '.join(found)}")
-            remember({cell.key(): there for cell, there in made.items()})
-            rows = table[~table[CELL].isin(held[CELL])]
-        self._stored |= set(joined[CELL])
-        return pd.concat([part for part in (rows, joined) if len(part)], ignore_index=True)
+    def _compute_sample(self, results: stored.Results) -> None:
+        """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
+        cells = results.sample(registry.is_here) if self.profile == "laptop" else []
+        found = results.compute_again(cells)
+        if not cells and not found:
+            return
+        self._sampled[results.study.name] = found
+        write_atomically(self.folder / f"{self.number}.sampled.json", json.dumps(self._sampled, indent=1))
+        if found and self._labels is None:  # by hand there is no such page
+            what = f"The stored results of `{results.study.name}` are not what this machine computes"
+            self.say(f"{what}: {'; '.join(found)}")
 
     def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure with its caption; its data, profile and settings unfold below.

@@ -14,10 +14,10 @@ import nbformat
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, queue, stored
+from companion.experiments import parameters, queue
+from companion.experiments.stored import Results
 from companion.experiments.study import Setting, Study
 from companion.experiments.sweep import cells as cells_of
-from companion.experiments.table import CELL, origin
 from regimes import validate
 
 DRAWN = {"ax", "axes", "fig"}  # what several cells may draw into, one of them through another
@@ -228,7 +228,7 @@ def _designs_shown(
 
 def _seconds(study: Study, grid: Sequence[Setting]) -> float:
     """The expected seconds of a grid; for a study with stored results only, those that they took."""
-    held = stored.table(study) if not queue.recorded(study) else ()
-    there, asked = set(held[CELL]) if len(held) else set(), cells_of(study, grid)
-    left = queue.chunks({study.name: study}, [cell for cell in asked if cell.key() not in there])
-    return sum(map(queue.seconds, left)) + sum(origin(cell).seconds for cell in asked if cell.key() in there)
+    there = Results(study).origins if not queue.recorded(study) else {}
+    asked = {cell.key(): cell for cell in cells_of(study, grid)}
+    left = queue.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in there])
+    return sum(map(queue.seconds, left)) + sum(there[key].seconds for key in asked.keys() & there.keys())

@@ -25,8 +25,6 @@ from companion import studies as registry
 from companion.experiments import parameters, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.experiments.sweep import cells
-from companion.experiments.table import CELL, read_csv, rows_by_cell
 from companion.report import excerpt, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
@@ -446,14 +444,11 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
         return []
     whole = registry.grids(number, parameters.resolve(number, "paper"))
     shown = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
-    own = registry.grids(number, parameters.resolve(number, "paper", shown | given, designs))
+    values = parameters.resolve(number, "paper", shown | given, designs)
+    own = registry.grids(number, values)
     there: set[str] = set()
-    for study, grid in whole.items():
-        asked = cells(study, grid) if grid == own[study] else []
-        settings = {cell.key(seed=False) for cell in asked}
-        held = stored.table(study)
-        joined = (cell for cell in (rows_by_cell(held) if len(held) else ()) if cell.key(seed=False) in settings)
-        there |= {cell.key() for cell in (*asked, *joined)}
+    for study in (study for study, grid in whole.items() if grid == own[study]):
+        there |= registry.asked(number, study, values).cells.keys()
     records = ledger.read(folder / f"{number}.ledger.json")
     return [record for record in records if record["cells"] and set(record["cells"]) <= there]
 
@@ -483,12 +478,11 @@ def needs_commits(folder: Path) -> None:
     (``companion.experiments.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    stored: set[str] = set()
-    for path in sorted(paths.results().glob("*.csv")):
-        stored |= set(read_csv(path, version=registry.find(path.stem)[1].version)[CELL])
+    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
+    kept = {key for name in names for key in stored.Results(registry.find(name)[1]).origins}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
-            own = {revision for key, revision in record["cells"].items() if key not in stored}
+            own = {revision for key, revision in record["cells"].items() if key not in kept}
             own = own if record["cells"] else {record["revision"]}  # of formulas alone
             if loose := {revision for revision in own if not committed(revision)}:
                 raise InputError(

@@ -7,16 +7,21 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
+
 from companion import paths
-from companion.experiments import parameters, stored
+from companion.experiments import parameters
+from companion.experiments.design import Designs
+from companion.experiments.progress import say
 from companion.experiments.store import Cell
-from companion.experiments.sweep import Setting, Study
-from companion.experiments.table import rows_by_cell
+from companion.experiments.stored import Results, in_order
+from companion.experiments.sweep import Setting, Study, cells
 from companion.studies._here import is_here
 from regimes import validate
 from regimes.validate import InputError
@@ -80,41 +85,93 @@ def _stored_designs(number: str) -> dict[str, Any]:
     return parameters.read_toml(path).get(number, {}) if path.exists() else {}
 
 
-def stored_settings(number: str, study: Study, design: str, own: Sequence[Setting]) -> list[Setting]:
-    """What is stored of a design: all where its ``own`` settings are the laptop's, else more seeds of these.
+@dataclass(frozen=True)
+class Asked:
+    """The cells that a chapter asks of a study.
 
-    Of data that are not on this machine it is what is stored of such data.
+    Attributes:
+        results: what is stored of the study.
+        cells: by their keys; by setting in order of appearance, then by seed.
+        designs: the keys of each design's cells; of a grid without designs under no name.
     """
-    with validate.memory_asked():  # they are stored: nothing is computed
-        usual = study.grid.settings(parameters.resolve(number), design)
-        more = {number: {study.function.__name__: _stored_designs(number).get(study.function.__name__, {})}}
-        values = parameters.resolve(number, "laptop", more)
-        try:
-            found = study.grid.settings(values, design)
-        except InputError:
-            asked = study.grid.values(values, design)
-            cells = [cell for cell in rows_by_cell(stored.table(study)) if not is_here(cell.setting)]
-            found = [cell.setting | {"seeds": [cell.seed]} for cell in cells if _among(cell, asked)]
-    known = [study.grid.identity(setting) for setting in own]
-    return [setting for setting in found if own == usual or study.grid.identity(setting) in known]
+
+    results: Results
+    cells: Mapping[str, Cell]
+    designs: Mapping[str, Collection[str]]
+
+    @property
+    def new(self) -> list[Cell]:
+        """Those that ``results/`` lacks."""
+        return [cell for key, cell in self.cells.items() if key not in self.results.origins]
+
+    def rows(self, design: str = "") -> pd.DataFrame:
+        """The rows of a design, or of all; of a design without a cell none, and it is said; InputError if none has."""
+        name = self.results.study.name
+        none = "has no cell: results/ holds none, and its parameters ask for no realisation"
+        if not self.cells:
+            raise InputError(f"{name} {none}")
+        if not design:
+            return self.results.take(self.cells)
+        validate.one_of(self.designs, **{f"a design of {name.rpartition('.')[2]}": design})
+        own = {key: cell for key, cell in self.cells.items() if key in self.designs[design]}
+        if not own:
+            say(f"design {design} of {name} {none}")
+        return self.results.take(own or self.cells)[: None if own else 0]
 
 
-def _among(cell: Cell, asked: Mapping[str, list[Any]]) -> bool:
-    """Whether a cell has values of those asked for; of data and seeds each names several."""
-    own = cell.setting | {"seeds": cell.seed}
-    several = {axis: [v for one in ones if isinstance(one, list) for v in one] for axis, ones in asked.items()}
-    return all(
-        own[axis] in ones or (axis in ("data", "seeds") and own[axis] in several[axis])
-        for axis, ones in asked.items()
-        if axis in own
-    )
+def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
+    """The cells of a study at a chapter's parameters.
+
+    With the laptop's values a design is as large as ``results/`` holds it; where that has no cell of a setting, it is
+    computed, unless its data stand in for those of the results. A changed design has its own settings, and beside its
+    own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are.
+    """
+    results, usual = Results(study), parameters.resolve(number)
+    designs = {}
+    for design in study.grid.names(values) if isinstance(study.grid, Designs) else [""]:
+        own = study.grid.settings(values, design) if design else study.grid(values)
+        with validate.memory_asked():  # no more than a measure
+            laptop = study.grid.settings(usual, design) if design else own
+        stored = {key: origin.cell() for key, origin in results.origins.items() if design in origin.designs}
+        if values["profile"] == "laptop" and own == laptop and stored:
+            data = {cell.setting.get("data") for cell in stored.values()}
+            more = {cell.key(): cell for cell in cells(study, own)}
+            found = results.origins.keys() | results.refused.keys()  # what is refused is computed
+            designs[design] = stored | {k: c for k, c in more.items() if k in found or _is_new(c, results, data)}
+        else:
+            seeds = {cell.seed for cell in stored.values()} if _are_usual(own, laptop) else set()
+            designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, own, seeds, results))}
+    every = in_order(cell for own in designs.values() for cell in own.values())
+    return Asked(results, every, {name: set(own) for name, own in designs.items()})
 
 
-def usual(number: str, study: Study) -> list[Setting]:
-    """A study's grid at the laptop profile, which stored results stand in for."""
-    return grids(number, parameters.resolve(number), study)[study]
+def _is_new(cell: Cell, results: Results, data: Collection[Any]) -> bool:
+    """Whether a cell's setting is not among stored ones, and of the same data."""
+    return cell.key(seed=False) not in results.settings and cell.setting.get("data") in data
 
 
-def remaining_settings(number: str, study: Study, grid: Sequence[Setting]) -> list[Setting]:
-    """What a run has to compute of a study's grid beside its stored results: ``stored.remaining``."""
-    return stored.remaining(study, grid, usual(number, study), is_here)
+def _are_usual(own: Sequence[Setting], laptop: Sequence[Setting]) -> bool:
+    """Whether the seeds of a design are counted, or those that the laptop profile lists."""
+    seeds, usual = ({tuple(setting["seeds"]) for setting in settings} for settings in (own, laptop))
+    return seeds == usual or all(found == (*range(len(found)),) for found in seeds)
+
+
+def _with_shared(study: Study, own: Sequence[Setting], seeds: Collection[int], results: Results) -> list[Setting]:
+    """The settings of a changed design, each with its seeds and those of ``seeds`` at which all of them are stored."""
+
+    def is_stored(seed: int) -> bool:
+        return all(
+            cell.key() in results.origins for cell in cells(study, [setting | {"seeds": [seed]} for setting in own])
+        )
+
+    shared = [seed for seed in seeds if is_stored(seed)]
+    return [setting | {"seeds": sorted({*setting["seeds"], *shared})} for setting in own]
+
+
+def to_compute(number: str, study: Study, values: Mapping[str, Any]) -> list[Cell]:
+    """The cells that a run takes from the store or computes: those that ``results/`` lacks, and a sample of the others.
+
+    The sample is of the laptop profile: smoke is to be quick, and a run of days is verified apart.
+    """
+    found = asked(number, study, values)
+    return found.new + (found.results.sample(is_here) if values["profile"] == "laptop" else [])

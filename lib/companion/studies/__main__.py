@@ -15,7 +15,7 @@ from companion.experiments import parameters
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import extended, share, verify
-from companion.experiments.sweep import Setting, Study, sweep
+from companion.experiments.sweep import Setting, Study, cells, sweep
 from companion.experiments.table import provenance, write_csv
 from companion.experiments.workers import forking
 from companion.studies import _plan as plan
@@ -77,19 +77,22 @@ def keep(args: argparse.Namespace) -> None:
     if args.name is not None:
         validate.one_of(sorted(sizes), study=args.name)
     needs_commit("stored results")
-    grids: dict[Study, list[Setting]] = {}
+    grids: dict[Study, dict[str, list[Setting]]] = {}
     for number, item in [registry.find(name) for name in ([args.name] if args.name else sizes)]:
         values = parameters.resolve(number, "laptop", sizes[item.name])
-        own = [setting for design in args.designs for setting in item.grid.settings(values, design)]
-        grids |= {item: own} if own else registry.grids(number, values, item)
-    for item, grid in grids.items():
+        if not args.designs:
+            registry.grids(number, values, item)  # which checks the whole
+        grids[item] = {name: item.grid.settings(values, name) for name in args.designs or item.grid.names(values)}
+    for item, designs in grids.items():
         count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
+        grid = [setting for own in designs.values() for setting in own]
         table, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
         path = paths.results() / f"{item.name}.csv"
         path.parent.mkdir(exist_ok=True)
-        write_csv(table, path, nonfinite=item.nonfinite)
+        marks = {name: {cell.key() for cell in cells(item, grid)} for name, grid in designs.items()}
+        write_csv(table, path, nonfinite=item.nonfinite, designs=marks)
         print(f"wrote {path}: {len(table)} rows, {new} new cells")
 
 

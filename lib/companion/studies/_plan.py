@@ -9,6 +9,7 @@ is by least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with 
 tell. How far a law can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
 """
 
+import contextlib
 import json
 import math
 from collections import defaultdict
@@ -20,11 +21,11 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from companion import studies as registry
-from companion.experiments import parameters, queue, stored
+from companion.experiments import parameters, queue
 from companion.experiments.store import Store
+from companion.experiments.stored import Results
 from companion.experiments.study import Setting, Study
 from companion.experiments.sweep import cells
-from companion.experiments.table import origin, rows_by_cell
 from companion.studies._images import as_fetched
 from regimes import devices, validate
 from regimes.validate import InputError
@@ -256,7 +257,9 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
             refused[item.name] = str(error)
         else:
             known, card = _known(number, item, grid)
-            one = plan(item, grid, known, _held(number, item, grid), memory)
+            with as_fetched() if lacking else contextlib.nullcontext():
+                held = _held(number, item, values, grid)
+            one = plan(item, grid, known, held, memory)
             found.append(one._replace(to_fetch=lacking, card=card))
     return found, refused
 
@@ -272,10 +275,11 @@ def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Setting], i
     return grid, max(asked, default=0), lacking
 
 
-def _held(number: str, study: Study, grid: Sequence[Setting]) -> set[str]:
+def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[Setting]) -> set[str]:
     """The keys of a grid's cells that a run would not compute: it finds them in the cell store or in ``results/``."""
-    store, left = Store.default(), registry.remaining_settings(number, study, grid)
-    missing = {cell.key() for cell in (cells(study, left) if left else ()) if cell not in store}
+    store = Store.default()
+    with validate.memory_asked():
+        missing = {cell.key() for cell in registry.to_compute(number, study, values) if cell not in store}
     return {cell.key() for cell in cells(study, grid)} - missing
 
 
@@ -287,13 +291,13 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tup
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Setting] = {}
-    held = stored.table(study)
-    found = {cell: origin(cell) for cell in (rows_by_cell(held) if len(held) else ())}
-    card = devices.kind(study.device) == "cuda" and any("cuda" in own.versions for own in found.values())
-    for cell, own in found.items():
+    found = Results(study).origins.values()
+    card = devices.kind(study.device) == "cuda" and any("cuda" in own.versions for own in found)
+    for own in found:
         if ("cuda" in own.versions) == card:
-            settings[cell.key(seed=False)] = cell.setting
-            took[cell.key(seed=False)].append(own.seconds)
+            key = own.cell().key(seed=False)
+            settings[key] = dict(own.setting)
+            took[key].append(own.seconds)
     usual = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
     for cell in cells(study, usual) if usual else ():
         key = cell.key(seed=False)

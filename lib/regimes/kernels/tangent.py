@@ -68,10 +68,11 @@ def ntk(
     size = model.tangent_size
     if isinstance(model, ModuleModel):
         model = model.only(params)
-        size = max(size, 2 * model.dense_size(x)) if model.dense_size(x) else 0
-        if not size:
+        held = model.dense_size(x)
+        if not held:
             mine = Differentiated(model, x, memory)
             return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
+        size = max(size, 2 * held)
     out = torch.empty(shape, dtype=first.dtype, device=first.device)
     together, side, kept = _plan(size, out, memory)
     for start in range(0, len(out), together):

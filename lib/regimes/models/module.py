@@ -316,7 +316,9 @@ def _dense_size(one: Realisation, few: Tensor) -> int:
     """As ``dense_size``, for one network."""
     try:
         seen = _probe(one, few)
-    except InputError:  # a layer whose rows are not points
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # rows that are not points, layers that are computed again in the backward pass: gradients work
         return 0
     called = [name for layer in seen for name in layer.names]
     vectors = all(layer.weight.ndim == 3 and layer.h.shape[2] == 1 for layer in seen)
