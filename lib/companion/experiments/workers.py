@@ -12,12 +12,12 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import joblib
 import torch
-from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor
+from joblib.externals.loky import get_reusable_executor
 
 from companion.experiments import digest
 from companion.experiments.errors import CellError
@@ -150,17 +150,27 @@ def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Resul
 
 def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
     """The same in copies of this process, which have imported all there is to import; they end with the queue."""
-    fork = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(jobs, context=fork, initializer=die_with, initargs=(os.getpid(),))
+    fork, others = multiprocessing.get_context("fork"), set(multiprocessing.active_children())
+    # not loky's, which forks again, beside its own threads, for a worker whose memory has grown
+    pool = ProcessPoolExecutor(jobs, mp_context=fork, initializer=die_with, initargs=(os.getpid(),))
+    running: dict[Future, Chunk] = {}
+    by_value = joblib.wrap_non_picklable_objects  # a notebook may have defined the study
+
+    def begin(most: int) -> None:
+        for chunk in itertools.islice(chunks, most):
+            running[pool.submit(compute, by_value(chunk, keep_wrapper=False), chunk.study.code)] = chunk
+
     try:
-        running = {pool.submit(_with_chunk, one, one.study.code) for one in itertools.islice(chunks, jobs)}
+        begin(jobs)
         while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-                running |= {pool.submit(_with_chunk, one, one.study.code) for one in itertools.islice(chunks, 1)}
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                chunk = running.pop(future)
+                begin(1)
+                yield chunk, future.result()
     finally:
-        pool.shutdown(kill_workers=True)
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.kill()  # where the queue ended early; else they have nothing to do
+        pool.shutdown(cancel_futures=True)
 
 
 _allowed = False
