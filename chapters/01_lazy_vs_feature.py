@@ -1595,8 +1595,8 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-wide",
-    f"**On the stripe {wide.h.max()} neurons err {' and '.join(f'{one.value:.2g}' for one in list(by_width.values())[:2])} times as "
-    f"often as {narrow.h.max()} do.** Test error at the end of training, and of the kernel frozen at $t^*$ that learns fresh points, on the "
+    f"**On the stripe the test error of {wide.h.max()} neurons is {' and '.join(f'{one.value:.2g}' for one in list(by_width.values())[:2])} "
+    f"times that of {narrow.h.max()}.** Test error at the end of training, and of the kernel frozen at $t^*$ that learns fresh points, on the "
     f"same training sets: medians and quartiles of {wide.seed.nunique()} seeds. Solid: paper A's width.",
     wide,
     narrow,
