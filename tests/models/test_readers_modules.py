@@ -751,6 +751,33 @@ def test_a_million_parameters_at_512_points_stay_within_the_memory(way):
     assert count > 10**6 and taken < 1.1 * 286 * 10**6
 
 
+class Scaled(nn.Module):
+    """Points scaled by the largest number of the batch, where that is large: not so of any point alone."""
+
+    def __init__(self, asks):
+        super().__init__()
+        self.asks, self.layers = asks, nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
+
+    def forward(self, x):
+        largest = x.abs().max()
+        if self.asks and largest > 2.5:  # vmap cannot ask
+            return self.layers(x / largest)
+        return self.layers(x if self.asks else x / largest.clamp(min=2.5))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_batch_that_changes_its_points_only_later_gives_the_kernel_of_single_points(asks):
+    """At the two points of the first look nothing depends on the others."""
+    net, x = built(lambda: Scaled(asks)), draw(30, 6)
+    x[:2] /= 10
+    assert (x.abs().amax(1) > 2.5).sum() > 1
+    rows = [torch.autograd.grad(net(point[None]).squeeze(), [*net.parameters()]) for point in x]
+    flat = torch.stack([torch.cat([part.flatten() for part in row]) for row in rows])
+    model = regimes.module(net)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], flat @ flat.mT)
+    torch.testing.assert_close(regimes.ntk(model, x[:2], x)[0], flat[:2] @ flat.mT)
+
+
 def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):
     """A network of few parameters on large pictures: its points are differentiated a few at a time."""
     made = counting(monkeypatch)

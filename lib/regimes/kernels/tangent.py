@@ -68,7 +68,7 @@ def ntk(
     size = model.tangent_size
     if isinstance(model, ModuleModel):
         model = model.only(params)
-        held = model.dense_size(x)
+        held = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
         if not held:
             mine = Differentiated(model, x, memory)
             return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))

@@ -138,14 +138,16 @@ class ModuleModel(Realisations):
     def dense_size(self, x: Tensor) -> int:
         """The count of numbers in :meth:`dense` of one point; 0 where other operations depend on trained parameters.
 
-        It is found at two of the points ``x``, where :meth:`dense` is compared with backward passes.
+        It is found at two of the points ``x``, where :meth:`dense` is compared with backward passes. It is 0, too,
+        where a point has another output in a batch than alone: :meth:`dense` takes them together.
         """
         needs_autograd()
         for one, own in self.each(x):
             if self.names not in one.skeleton.dense:
                 one.skeleton.dense[self.names] = _dense_size(one, own[:2].detach())
         sizes = {skeleton.dense[self.names] for skeleton in self.skeletons}
-        return sizes.pop() if len(sizes) == 1 else 0
+        alike = sizes != {0} and len(sizes) == 1 and all(one.separates(own) for one, own in self.each(x))
+        return sizes.pop() if alike else 0
 
     def dense(self, x: Tensor) -> Tangents:
         """The tangents from the inputs and ``δ`` of linear layers, of a module that has a :meth:`dense_size`."""

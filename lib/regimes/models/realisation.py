@@ -24,7 +24,7 @@ from regimes.models.tangents import total
 from regimes.validate import InputError
 
 LONGEST = 160  # characters of another library's message that are repeated
-
+TOGETHER = 1024  # points of a batch that is compared with its points alone
 Given = TypeVar("Given")
 Graph = tuple[list[Tensor], Tensor]  # trained parameters as leaves, and the outputs (p,)
 
@@ -246,6 +246,18 @@ class Realisation:
             few = x[:2]
             self.skeleton.by_vmap = _agrees(lambda: self._vmapped(few), self.backwards(few))
         return self._vmapped(x) if self.skeleton.by_vmap else self.backwards(x)
+
+    def separates(self, x: Tensor) -> bool:
+        """Whether the outputs of points in a batch are those of each alone; no, too, where ``vmap`` cannot tell."""
+
+        def alone(point: Tensor) -> Tensor:
+            return self.outputs(self.tensors, point.unsqueeze(0)).squeeze(0)
+
+        def agree(part: Tensor) -> bool:
+            return _agrees(lambda: [vmap(alone)(part)], [self.outputs(self.tensors, part)])
+
+        with torch.no_grad(), differentiable():
+            return all(map(agree, x.split(TOGETHER)))
 
     def _vmapped(self, x: Tensor) -> list[Tensor]:
         def output(tensors: list[Tensor], point: Tensor) -> Tensor:
