@@ -126,7 +126,7 @@ def test_round_off_of_another_processor_is_no_alarm(chaos, count):
     assert alarms == 0
 
 
-@pytest.mark.parametrize("columns", [1, 20])
+@pytest.mark.parametrize("columns", [pytest.param(1, marks=pytest.mark.weekly), 20])
 @pytest.mark.parametrize("cells", [12, pytest.param(40, marks=pytest.mark.weekly)])
 def test_the_chance_of_a_lean_is_exact_for_differences_of_any_distribution(cells, columns, monkeypatch):
     """In 2000 draws a chance of 5 % or less comes to 5 %, for one column and for many that depend on each other."""

@@ -22,8 +22,8 @@ SMALLER = {
 
 ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]
 # in every run of the tests: chapter 1, which mixed devices once, and one of each other kind of training
-OFTEN = {"compression.arrivals", "jamming.ensembles", "kernel_pca.scans", "depth.text_training", "alignment.features"}
-TIERS = [n if n.startswith("lazy_feature") or n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
+OFTEN = {"lazy_feature.networks", "jamming.ensembles", "depth.text_training", "alignment.features"}
+TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
 
 # closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
 STAY = {
