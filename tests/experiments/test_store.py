@@ -286,7 +286,9 @@ def test_the_instructions_in_use_are_those_that_the_environment_allows(monkeypat
     plain = {
         f"{isa}, MKL_CBWR=COMPATIBLE" for isa in ("DEFAULT", "NO AVX")
     }  # in the words of this torch or an older one
-    assert done.stdout.strip() in plain and module.arithmetic()["isa"] not in plain
+    assert done.stdout.strip() in plain
+    if not told.keys() & os.environ.keys():
+        assert module.arithmetic()["isa"] not in plain
 
 
 def test_revision_says_what_is_not_committed(tmp_path, monkeypatch):
