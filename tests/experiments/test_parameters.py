@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
+from companion.experiments.record import Axis
 from companion.experiments.sweep import Cell
 from regimes import validate
 from regimes.validate import InputError
@@ -240,8 +241,10 @@ def usable(number, name, value, studies):
 
 def axis(study, name):
     """The kind of a design's axis; of names and of zipped axes, any text."""
-    words = study.grid.axes.get(name.rpartition(".")[2], "text").removeprefix("optional ").removeprefix("each of ")
-    return parameters.kind("count to 1000" if name.endswith(".seeds") else words)
+    if name.endswith(".seeds"):
+        return study.grid.seeds
+    found = study.grid.axes.get(name.rpartition(".")[2], Axis.of("text"))
+    return found.several or found.kind
 
 
 class NONE:

@@ -207,7 +207,7 @@ ENSEMBLE = {"data": "digits", "components": 4, "layers": 2, "members": 3, "loss"
 
 @pytest.fixture(scope="module")
 def ensemble():
-    sizes = {"test": 50, "kernel_p": 8, "p": 20, "scale": 5.0, "h": 4, "stops": [0.5]}
+    sizes = {"test": 50, "kernel_p": 8, "p": 20, "scale": 5.0, "h": 4, "stops": [0.5], "decay": 0.0}
     return ENSEMBLE | sizes | {"words": jamming.identity("digits")}
 
 
@@ -234,7 +234,7 @@ def principal(count):
 
 def test_ensembles_are_read_as_stated(ensemble):
     (row,) = jamming.ensembles(ensemble, [1])
-    sets, start = jamming.draw_sets(ensemble, 1), swish(ensemble, 1, 4)
+    sets, start = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1), swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
     F = (5.0 * (done.model(sets.test.x) - start(sets.test.x))).numpy()
@@ -251,7 +251,8 @@ def test_ensembles_are_read_as_stated(ensemble):
         kernels = [outer(jacobian(model[e : e + 1], sets.kernel.x).numpy().T) for model in (start, done.model)]
         changes.append(np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0]))
     assert row["kernel_change"] == pytest.approx(np.exp(np.mean(np.log(changes))), rel=1e-2)
-    found = jamming.efforts(ensemble, [1])
+    alone = {name: value for name, value in ensemble.items() if name not in ("stops", "decay")}
+    found = jamming.efforts(alone, [1])
     assert [r["needed"] < math.inf for r in found] == [why == "fitted" for why in done.ended]
     assert [r["time"] for r in found if r["time"] < math.inf] == pytest.approx(
         [float(t) for t, why in zip(done.t, done.ended) if why == "fitted"], rel=1e-3
@@ -283,20 +284,21 @@ def test_the_stripe_of_chapter_3_is_read_as_stated():
 
 
 def test_networks_before_training():
-    (row,) = jamming.starts({"d": 3, "p": 6, "layers": 2, "h": 5}, [2])
-    x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((6, 3)))
+    (row,) = jamming.starts({"d": 3, "p": 10, "layers": 2, "h": 5}, [2])
+    x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((10, 3)))
     sigma = activation("relu", normalised=True)
     model = fully_connected(
         [3, 5, 5, 1], seeds=draw_seeds("weights", [2], size=5), sigma=sigma, parametrisation="mean-field", gain=1.0
     )
     kernel = 5 * outer(jacobian(model, x).numpy().T)
-    assert row["kernel"] == pytest.approx(kernel[np.triu_indices(6)])
+    assert row["kernel"] == pytest.approx(kernel[np.triu_indices(10)])
 
 
 def test_widths_from_which_networks_fit(ensemble):
-    setting = ensemble | {"scale": 1.0, "p": 24}
+    setting = {name: value for name, value in ensemble.items() if name not in ("h", "stops", "decay")}
+    setting |= {"scale": 1.0, "p": 24}
     rows = jamming.thresholds(setting, [0])
-    train = jamming.draw_sets(setting, 0).train
+    train = jamming.draw_sets(jamming.Threshold.of(setting), 0).train
     for row in rows:
         h = row["h"]
         sigma = activation("swish", steepness=10.0, normalised=True)
@@ -312,8 +314,8 @@ def test_widths_from_which_networks_fit(ensemble):
 
 
 def test_nearest_images_by_subsets():
-    setting = {"data": "digits", "words": "", "p": [1797, 900], "images": 20}
-    whole, half = jamming.neighbours(setting, [0])
+    setting = {"data": "digits", "words": "", "p": [900, 1797], "images": 20}
+    half, whole = jamming.neighbours(setting, [0])
     x = load_digits().data
     x = (x - x.mean(0)) / (x - x.mean(0)).std()
     order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(1797)

@@ -234,7 +234,7 @@ class Chapter:
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, found.settings))
-        self.records[claim_id] = ledger.record(
+        self.records[claim_id] = ledger.record_of(
             claim,
             chapter=self.number,
             value=float(estimate.value),
