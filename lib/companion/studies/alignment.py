@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from companion.experiments.record import Each, Increasing, Positive, record
 from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
 from companion.studies._images import first_there, identity
-from companion.studies._tasks import draw_task, needs_memory, networks_of, of_task
+from companion.studies._tasks import ByFlow, StripeSet, TestPoints, draw_tasks, networks_of
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
@@ -308,23 +309,20 @@ def frames(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _stripe_fits(setting: Setting) -> Setting:
-    """The setting, if all its draws have both labels, and memory holds kernels of its points and gates."""
-    needs_memory(setting)
-    return of_task(setting)
+@record
+class StripeScales(ByFlow, StripeSet):
+    """Paper A's networks on the stripe at three or more scales ``alpha``, and ``test`` points that tell their error."""
+
+    alpha: Each[Increasing[Positive[1e12], 3]]
+    test: TestPoints
 
 
 # a flow in float32: after t* another processor takes other steps, and as many rows more or less
 @study(
-    version=1, complete=_stripe_fits, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here",
+    version=1, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here",
     columns=dict.fromkeys("moment t satisfied uc c size size_gradient error ended".split(), STATISTICAL),
-    axes={
-        "shape": "one of stripe", "d": "count from 2 to 1000", "interfaces": "increasing numbers from -8 to 8",
-        "p": LEAST, "h": "count from 2 to 1e5", "tolerance": "share", "test": LEAST,
-        "alpha": "each of 3 or more increasing positives to 1e12",
-    },
 )  # fmt: skip
-def stripes(setting: Setting, seeds: list[int]) -> Rows:
+def stripes(s: StripeScales, seeds: list[int]) -> Rows:
     """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
 
     ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
@@ -336,12 +334,12 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        train, test = (draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
-        network = networks_of(setting, [seed])
-        flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+        train, test = draw_tasks(s, [seed], "train", "test")
+        network = networks_of(s, [seed])
+        flow = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance)
         events = {"late": satisfied(LATE), "end": fitted}
         path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
-        F = setting["alpha"] * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
+        F = s.alpha * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
         about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
         between = [{k: v for k, v in row.items() if k != "realisation"} for row in path.path[1:-1]]
         moments = [{"moment": "start"} | _begun(network, train)] + [{"moment": "path"} | row for row in between]
