@@ -405,13 +405,15 @@ def optional(setting, seeds):
     return [{"seed": s, "x": setting["n"]} for s in seeds]
 
 
-def test_a_design_without_a_cell_says_which(opened, mini_book, capfd, monkeypatch):
+def test_a_design_without_a_cell_says_which(opened, mini_book, capfd):
     some, none = "[optional.some]\nn = 1\nseeds = 1\n", "[optional.none]\nn = 2\nseeds = 0\n"
-    monkeypatch.delenv("REGIMES_LOG", raising=False)
     chapter = opened_with(mini_book, some + none)
     assert len(chapter.rows(optional, "some")) == len(chapter.rows(optional)) == 1
     assert chapter.rows(optional, "none").empty and "x" in chapter.rows(optional, "none")
     assert f"design none of {optional.name} has no cell: results/ holds none, and its " in capfd.readouterr().err
+    (mini_book / "chapters" / "profiles" / "smoke.toml").write_text(some + none)  # which says that it wants none
+    smoke = Chapter("99", NAMESPACE | {"profile": "smoke"})
+    assert smoke.rows(optional, "none").empty and not capfd.readouterr().err
     with pytest.raises(InputError, match=f"^{optional.name} has no cell: results/ holds none, and its parameters ask"):
         opened_with(mini_book, none).rows(optional, "none")
 
