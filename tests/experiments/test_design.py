@@ -136,13 +136,20 @@ def test_so_many_values_may_be_asked_for():
             two(values(main={"n": given, "seeds": 1}))
 
 
-DESIGNS = '[99.counted.main]\nn = [1, 2]\nseeds = 3\n[99.counted.more]\nextends = "main"\n'
+DESIGNS = """
+[smoke]
+size = 2
+[counted.main]
+n = [1, 2]
+seeds = 3
+smoke.seeds = 1
+[counted.more]
+extends = "main"
+"""
 
 
 def test_profiles_and_readers_override_entries(mini_book):
-    profiles = mini_book / "chapters" / "profiles"
-    (profiles / "laptop.toml").write_text(DESIGNS)
-    (profiles / "smoke.toml").write_text('["99"]\nsize = 2\ncounted.main.seeds = 1\n')
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(DESIGNS)
     name = "99.counted.main.n"
     assert parameters.resolve("99")[name] == [1, 2] and parameters.designs("99", "smoke") == {
         "99.counted.main.seeds": 1

@@ -134,9 +134,8 @@ def test_values_of_all_profiles_are_of_their_kinds():
     for number in parameters.chapters():
         for profile in parameters.PROFILES:
             parameters.resolve(number, profile)
-    for profile in ("smoke", "paper"):
-        tables = parameters.read_toml(paths.profile_file(profile))
-        assert {number for number, table in tables.items() if table} <= set(parameters.chapters())
+    files = sorted(paths.designs_file("01").parent.iterdir())
+    assert files == [paths.designs_file(number) for number in parameters.chapters()]
 
 
 def test_unreadable_files(tmp_path):
