@@ -25,7 +25,7 @@ from companion import studies as registry
 from companion.experiments import parameters, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.report import excerpt, ledger, screen, views
+from companion.report import changes, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
 from regimes import validate
@@ -90,7 +90,7 @@ def chapter_pages(
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
         rows[file.stem] = f"{above}rows/{file.name}"
-    changed = excerpt.changes(path.name[:2], notebook) if book is None else {}
+    changed = changes.changes(path.name[:2], notebook) if book is None else {}
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
@@ -160,7 +160,7 @@ def _is_figure(cell: nbformat.NotebookNode) -> bool:
 
 def _how_to_change(number: str) -> str:
     """How to run a chapter with other parameters: the command of the first figure that has one."""
-    label, example = next(iter(excerpt.examples(number).items()), (None, None))
+    label, example = next(iter(changes.examples(number).items()), (None, None))
     return views.markdown("change", number=number, label=label, example=example).strip()
 
 
@@ -183,7 +183,7 @@ def _as_figure(
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
 
 
-def _change(number: str, change: excerpt.Change) -> dict[str, Any]:
+def _change(number: str, change: changes.Change) -> dict[str, Any]:
     """What a figure depends on, for its page, with the studies that have stored results."""
     stored = [study.name for study in change.studies if (paths.results() / f"{study.name}.csv").exists()]
     return change._asdict() | {"number": number, "stored": stored}
