@@ -411,7 +411,8 @@ def test_a_design_without_a_cell_says_which(opened, mini_book, capfd):
     assert len(chapter.rows(optional, "some")) == len(chapter.rows(optional)) == 1
     assert chapter.rows(optional, "none").empty and "x" in chapter.rows(optional, "none")
     assert f"design none of {optional.name} has no cell: results/ holds none, and its " in capfd.readouterr().err
-    (mini_book / "chapters" / "profiles" / "smoke.toml").write_text(some + none)  # which says that it wants none
+    wanting_none = some + none + "smoke.seeds = 0\n"
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(wanting_none)
     smoke = Chapter("99", NAMESPACE | {"profile": "smoke"})
     assert smoke.rows(optional, "none").empty and not capfd.readouterr().err
     with pytest.raises(InputError, match=f"^{optional.name} has no cell: results/ holds none, and its parameters ask"):
