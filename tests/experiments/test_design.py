@@ -158,7 +158,7 @@ def test_profiles_and_readers_override_entries(mini_book):
     assert (found[name], found["99.counted.main.seeds"], found["size"], found["sizes"]) == (7, 1, 5, [3])
     assert parameters.resolve("99", "laptop", {name: [4]})[name] == [4]
     for wrong in ("99.counted.nobody.n", "99.nobody.main.n", "99.counted.n", "99"):
-        with pytest.raises(InputError, match=f"unknown parameter '{wrong}' of chapter 99; known: profile, size"):
+        with pytest.raises(InputError, match=f"unknown parameter '{wrong}' of chapter 99; "):
             parameters.resolve("99", "laptop", {wrong: 3})
 
 
