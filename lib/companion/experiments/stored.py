@@ -1,7 +1,7 @@
 """Stored results in place of most of a run, and their verification: some of their cells are computed again.
 
-A table in ``results/`` (``chapters/profiles/stored.toml``) holds more of its study than the laptop profile asks for. A
-run at that profile's parameters takes the table, and computes a few batches of it again, which must agree within the
+A table in ``results/`` (``stored`` in ``chapters/designs/``) holds more of its study than the laptop profile asks for.
+A run at that profile's parameters takes the table, and computes a few batches of it again, which must agree within the
 columns' tolerances (``companion.experiments.compare``). A checksum shows that a table is unchanged since it was
 written; only another computation shows that it was right. Each week other batches are drawn.
 """

@@ -76,7 +76,10 @@ class Chapter:
         if study not in self._asked:
             self._asked[study] = registry.asked(self.number, study, self.parameters)
             self._compute_sample(self._asked[study].results)
-        found, origins = self._asked[study].rows(design), self._asked[study].results.origins
+        asked, is_usual = self._asked[study], self.profile == "smoke" and not self._is_changed
+        # where the smoke profile asks for no cell of a design, this is as it should be: nothing is said
+        found = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
+        origins = asked.results.origins
         stored = set(found[CELL]) & origins.keys()
         self._stored |= stored
         self._absent |= {key for key in stored if not registry.is_here(origins[key].setting)}

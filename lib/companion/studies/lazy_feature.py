@@ -87,7 +87,7 @@ class Learning(ByFlow, LazyCurve):
 
 
 @record
-class FreshPoints(Learning):
+class FreshSets(Learning):
     """Trained networks whose kernels learn another training set of the same size."""
 
     both: ClassVar[tuple[str, ...]] = ("train", "fresh")
@@ -101,7 +101,7 @@ class ScaleScan(Learning):
 
 
 @record
-class OnTheWay(FreshPoints):
+class OnTheWay(FreshSets):
     """Networks looked at on the way to zero loss, and at the end.
 
     Attributes:
@@ -338,7 +338,7 @@ def compressed(s: Learning, seeds: list[int]) -> Rows:
 
 
 @study(version=1, chunk=2, rtol=1e-3, data=DRAWN, device="any")
-def features(s: FreshPoints, seeds: list[int]) -> Rows:
+def features(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
 
     ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the

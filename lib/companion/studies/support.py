@@ -7,7 +7,7 @@ import torch
 from companion.experiments.record import record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
-from companion.studies.lazy_feature import FreshPoints, machine, train_network
+from companion.studies.lazy_feature import FreshSets, machine, train_network
 from companion.theory import learning_curves
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
@@ -34,7 +34,7 @@ class SupportLayer(StripeSet):
     columns={"error": STATISTICAL, "vectors": STATISTICAL},
     nonfinite=("vectors",),
 )
-def star_kernel(s: FreshPoints, seeds: list[int]) -> Rows:
+def star_kernel(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` (``curve`` star), and the infinitely wide initial one on data compressed by ``Λ*``.
 
     Both learn one fresh training set, as a flow to zero loss and as a hard-margin machine with an offset: ``error``,
@@ -43,7 +43,7 @@ def star_kernel(s: FreshPoints, seeds: list[int]) -> Rows:
     return [row | {"seed": seed} for seed in seeds for row in _at_star(s, seed)]
 
 
-def _at_star(s: FreshPoints, seed: int) -> Rows:
+def _at_star(s: FreshSets, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
     trained = train_network(networks_of(s, [seed]), train, s, until=t_star)
     if trained.star[0] is None:
