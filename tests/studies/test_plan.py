@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -189,9 +188,9 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
         known, card = plan._known("01", item, [])
         assert known and not card  # the seconds of the CPU are what is known
     results = plan.Results(item)
-    for key, one in results.origins.items():
-        if one.setting["p"] > 500:
-            results.origins[key] = replace(one, seconds=1.0, versions={"cuda": "12.8"})
+    for key, one in results.records.items():
+        if one.cell.setting["p"] > 500:
+            results.records[key] = one._replace(provenance=one.provenance | {"seconds": 1.0, "class": "cuda"})
     monkeypatch.setattr(plan, "Results", lambda study: results)
     with monkeypatch.context() as on_a_gpu:
         on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
