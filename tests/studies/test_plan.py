@@ -230,7 +230,8 @@ def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
     assert fresh.stored == 0 and paper["depth.colinear"].stored == 0
     assert 0 < paper["depth.smallest_eigenvalue"].stored < paper["depth.smallest_eigenvalue"].cells  # in results/
     setting = fresh.study.grid(parameters.resolve("05"))[0]
-    own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
+    own = {k: v for k, v in setting.items() if k != "seeds"}
+    made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "seconds": 1.0, "digest": ""}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
     Store.default().save((cell, [{"seed": cell.seed}], made))
     assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1
