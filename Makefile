@@ -31,7 +31,7 @@ NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 # all that any chapter's run reads, beside its source and the stored results of its studies
-CODE := $(shell find lib -name '*.py' -o -name '*.c' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml $(wildcard chapters/profiles/*.toml)
+CODE := $(shell find lib -name '*.py' -o -name '*.c' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
 PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
@@ -72,9 +72,9 @@ STALE :=
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(eval STALE += $(call number,$*))
 
-# a chapter reads the stored results of the modules in lib/companion/studies that say they are its own
+# a chapter reads its designs, and the stored results of the modules in lib/companion/studies that say they are its own
 modules = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/studies/*.py)))
-$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach one,$(call modules,$(it)),$(wildcard results/$(one).*))))
+$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(wildcard chapters/designs/$(call number,$(it)).toml) $(foreach one,$(call modules,$(it)),$(wildcard results/$(one).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
 ledger = build/$(PROFILE)/$(call number,$(1)).ledger.json

@@ -1570,13 +1570,13 @@ wide, wide_tube = (on_all_sizes(chapter.rows(studies.networks, name)) for name i
 narrow = nets[nets.d.isin(wide.d) & nets.p.isin(wide.p) & nets.seed.isin(wide.seed)]
 cases = {f"stripe, $d={d}$": (wide[wide.d == d], narrow[narrow.d == d]) for d in sorted(wide.d.unique())}
 cases["cylinder, $d=3$"] = (wide_tube, tube[tube.p.isin(wide_tube.p) & tube.seed.isin(wide_tube.seed)])
-by_width = {
+by_problem = {
     title: error_ratio(*(of(rows, "feature", 1.0) for rows in pair)) for title, pair in cases.items()
 }  # of the end of training, at all sizes
 chapter.say(
-    f"The error of {wide.h.max()} neurons is that of {narrow.h.max()} times "
-    + ", ".join(f"{one.value:.2g} [{one.low:.2g}, {one.high:.2g}] ({title})" for title, one in by_width.items())
-    + f", over {wide.p.min()} to {wide.p.max()} points."
+    f"The error of {wide.h.max()} neurons is "
+    + ", ".join(f"{one.value:.2g} [{one.low:.2g}, {one.high:.2g}] ({title})" for title, one in by_problem.items())
+    + f" times that of {narrow.h.max()}, over {wide.p.min()} to {wide.p.max()} points."
 )
 # %%
 fig, axes = plots.panels(len(cases), columns=3, width=3.7, height=3.8, sharey=True)
@@ -1595,7 +1595,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 chapter.figure(
     fig,
     "fig-a-wide",
-    f"**On the stripe the test error of {wide.h.max()} neurons is {' and '.join(f'{one.value:.2g}' for one in list(by_width.values())[:2])} "
+    f"**On the stripe the test error of {wide.h.max()} neurons is {' and '.join(f'{one.value:.2g}' for one in list(by_problem.values())[:2])} "
     f"times that of {narrow.h.max()}.** Test error at the end of training, and of the kernel frozen at $t^*$ that learns fresh points, on the "
     f"same training sets: medians and quartiles of {wide.seed.nunique()} seeds. Solid: paper A's width.",
     wide,

@@ -74,6 +74,7 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from scipy.optimize import brentq
 
 from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean
@@ -461,8 +462,6 @@ maps = {
 }
 
 # %%
-import seaborn as sns
-
 fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
 for ax, (title, ratio) in zip(axes, maps.items()):
     table = ratio.unstack().sort_index(ascending=False)
@@ -587,8 +586,6 @@ chapter.say(
 res1 = chapter.rows(studies.parameters, "main")
 
 # %%
-import seaborn as sns
-
 fig, axes = plots.panels(3, columns=3, height=4.0, sharex=True)
 words = ("strength $r$", r"alignment $\gamma$", "bulk variance $c$")
 for ax, name, title in zip(axes, ("r", "gamma", "c"), words):

@@ -1,6 +1,6 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
-Beside them what the laptop's chapters say of stored rows (``NN.said.txt``), and what the programs print for which the
-reader has a model: ``book/yours/*.txt``.
+Beside them what the laptop's chapters say of stored rows and draw from them (``NN.said.txt``), and what the programs
+print for which the reader has a model: ``book/yours/*.txt``.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate has moved. What numbers should be is for

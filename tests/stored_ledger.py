@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from companion import paths
 from companion.experiments import parameters, queue
 from companion.report import chapter as module
 from companion.report import ledger
+from tests import drawn
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
@@ -41,7 +43,7 @@ class Absent:
 class OfStored(module.Chapter):
     """A chapter that shows nothing, keeps what it says, and whose tables are what is stored."""
 
-    said: ClassVar[list[str]] = []  # sentences, captions, and the lines of tables
+    said: ClassVar[list[str]] = []  # sentences, captions, what figures show, and the lines of tables
 
     def rows(self, study, design=""):
         """As ``Chapter.rows``; ``Absent`` where a run would compute some of them."""
@@ -54,12 +56,15 @@ class OfStored(module.Chapter):
         """Computes none."""
 
     def _show(self, fig, name, caption, *args, **about):
-        """Draws nothing."""
+        """Keeps its caption and what it shows."""
         self.said.append(f"{name}: {caption}")
+        self.said += [f"{name}: {line}" for line in drawn.lines(fig)]
 
-    def slider(self, fig, draw, labels, name, caption, *tables, **about):
-        """Draws nothing."""
+    def slider(self, fig, draw, labels, name, caption, *tables, still=None, **about):
+        """Keeps its caption, its labels, its last frame and what paper shows."""
         self.said += [f"{name}: {caption}", f"{name}: {', '.join(labels)}"]
+        draw(len(labels) - 1)
+        self.said += [f"{name}: {line}" for shown in (fig, still) if shown for line in drawn.lines(shown)]
 
     def table(self, rows, name, caption, *tables, digits=4):
         """Keeps its lines."""
@@ -100,7 +105,8 @@ def records(number, folder, monkeypatch):
 def _execute(statement, names):
     """Runs a statement; where it cannot, the names that it would have set are unknown from there on."""
     try:
-        exec(compile(ast.Module([statement], []), "chapter", "exec"), names)
+        with warnings.catch_warnings(action="ignore"):  # as of a legend whose lines need rows that are absent
+            exec(compile(ast.Module([statement], []), "chapter", "exec"), names)
     except Exception:  # of rows that are absent anything may fail
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

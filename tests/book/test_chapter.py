@@ -301,12 +301,12 @@ def designed(setting, seeds):
     return [{"seed": s, "x": setting["n"] + s} for s in seeds]
 
 
-FEW, MANY = "[99.designed.few]\nn = [1, 2]\nseeds = 2\n", "[99.designed.many]\nn = [2, 3]\nseeds = 3\n"
+FEW, MANY = "[designed.few]\nn = [1, 2]\nseeds = 2\n", "[designed.many]\nn = [2, 3]\nseeds = 3\n"
 
 
 def opened_with(mini_book, text=FEW + MANY, **designs):
     """The chapter with these designs at the laptop profile, and changed entries of them."""
-    (mini_book / "chapters" / "profiles" / "laptop.toml").write_text(text)
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(text)
     return Chapter("99", NAMESPACE | {"designs": {f"99.designed.{name}": value for name, value in designs.items()}})
 
 
@@ -407,13 +407,16 @@ def optional(setting, seeds):
     return [{"seed": s, "x": setting["n"]} for s in seeds]
 
 
-def test_a_design_without_a_cell_says_which(opened, mini_book, capfd, monkeypatch):
-    some, none = "[99.optional.some]\nn = 1\nseeds = 1\n", "[99.optional.none]\nn = 2\nseeds = 0\n"
-    monkeypatch.delenv("REGIMES_LOG", raising=False)
+def test_a_design_without_a_cell_says_which(opened, mini_book, capfd):
+    some, none = "[optional.some]\nn = 1\nseeds = 1\n", "[optional.none]\nn = 2\nseeds = 0\n"
     chapter = opened_with(mini_book, some + none)
     assert len(chapter.rows(optional, "some")) == len(chapter.rows(optional)) == 1
     assert chapter.rows(optional, "none").empty and "x" in chapter.rows(optional, "none")
     assert f"design none of {optional.name} has no cell: results/ holds none, and its " in capfd.readouterr().err
+    wanting_none = some + none + "smoke.seeds = 0\n"
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(wanting_none)
+    smoke = Chapter("99", NAMESPACE | {"profile": "smoke"})
+    assert smoke.rows(optional, "none").empty and not capfd.readouterr().err
     with pytest.raises(InputError, match=f"^{optional.name} has no cell: results/ holds none, and its parameters ask"):
         opened_with(mini_book, none).rows(optional, "none")
 
@@ -432,7 +435,7 @@ def pictures(setting, seeds):
 
 
 def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened, mini_book, shown, monkeypatch):
-    text = "[99.pictures.main]\nn = [1, 2]\nseeds = 2\n"
+    text = "[pictures.main]\nn = [1, 2]\nseeds = 2\n"
     more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
     store(mini_book, pictures, sweep(pictures, more), main=[1, 2, 3])
     monkeypatch.setattr(registry, "is_here", lambda setting: True)

@@ -80,7 +80,7 @@ def test_only_an_error_corrects(drawer, three_drawers):
 @pytest.mark.parametrize("drawer", ["limit", "reading"])
 def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer, three_drawers):
     claim = replace(WRONG, erratum=f"z-{drawer}")
-    entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, interval="t", verdict="not reproduced")
+    entry = ledger.record_of(claim, value=0.95, low=0.94, high=0.96, n=8, interval="t", verdict="not reproduced")
     held = f'errata.html#erratum-z-{drawer}">{drawer}: It is <span'
     for shown in (
         show("line", entry, "errata.html"),
@@ -89,7 +89,7 @@ def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer
     ):
         assert held in shown and ">corrected" not in shown
     assert "what holds: ≥ 0.9" in show("table", [entry])
-    for other in (entry | {"erratum": None}, ledger.record(claim)):
+    for other in (entry | {"erratum": None}, ledger.record_of(claim)):
         assert drawer not in show("table", [other]) and "erratum-" not in markdown(
             "findings", records=[other], number="99"
         )
@@ -166,7 +166,7 @@ def test_a_verdict_on_large_sizes_is_that_of_the_larger_ones_alone(value, half, 
 def test_a_record_that_drifts_says_what_the_larger_sizes_say_and_what_size_would_decide():
     whole, late = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.9, 0.7))
     drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
-    entry = ledger.record(
+    entry = ledger.record_of(
         PLAIN, value=0.9, low=0.89, high=0.91, n=9, interval=whole.method, late=ledger.late(PLAIN, drift)
     )
     entry |= {"verdict": "not yet asymptotic", "data": ""}
@@ -181,7 +181,7 @@ def test_an_interval_without_the_stated_number_says_so():
     claim = replace(PLAIN, stated=0.5)
     near, far = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.505, 0.45))
     entries = [
-        ledger.record(
+        ledger.record_of(
             claim, value=e.value, low=e.low, high=e.high, n=9, interval=e.method, verdict=judge(claim, e, "laptop")
         )
         for claim, e in ((claim, near), (replace(claim, id="Z.Fig1-c"), far))
@@ -209,7 +209,7 @@ def test_merge_holds_every_claim_once(mini_book):
     folder = mini_book / "build" / "smoke"
     claim = ledger.claims()["Z.Fig1-size"]
     ledger.write(
-        folder / "99.ledger.json", [ledger.record(claim, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
+        folder / "99.ledger.json", [ledger.record_of(claim, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
     )
     merged = ledger.merge(folder)
     assert [r["id"] for r in merged] == ["Z.Fig1-size", "Z.Fig2-none"]
@@ -229,7 +229,7 @@ def test_merge_holds_every_claim_once(mini_book):
 
 def test_a_merged_ledger_lists_no_cells_and_a_chapters_does(mini_book):
     folder = mini_book / "build" / "smoke"
-    made = ledger.record(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
+    made = ledger.record_of(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
     ledger.write(folder / "99.ledger.json", [made])
     assert "cells" not in ledger.merge(folder)[0] and ledger.read(folder / "99.ledger.json")[0]["cells"] == ["abc"]
 
@@ -265,7 +265,7 @@ def test_a_claim_that_cannot_fail_or_does_not_say_what_changed_is_refused(change
 
 
 def undecided(value, half, n=8, interval="mean, Student's t", **change):
-    entry = ledger.record(PLAIN, value=value, low=value - half, high=value + half, n=n, interval=interval)
+    entry = ledger.record_of(PLAIN, value=value, low=value - half, high=value + half, n=n, interval=interval)
     return entry | {"verdict": "undecided"} | change
 
 
@@ -299,7 +299,9 @@ def test_an_undecided_claim_says_what_would_decide_it(entry, words):
 def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss $x^2$."}
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
-    entry = ledger.record(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
+    entry = ledger.record_of(
+        claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided"
+    )
     text = show("table", [entry])
     for words in ("counter-hypothesis 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 seeds"):
         assert words in text
@@ -309,7 +311,7 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
 def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(three_drawers):
     null = {"value": 0.0, "what": "a < b & c"}
     claim = Claim(id="Z.Fig1-d", accept=(0.4, 0.6), alternative=null, corrected=(0.9, 1.0), erratum="z-error", **GIVEN)
-    entry = ledger.record(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
+    entry = ledger.record_of(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
     line = show("line", entry, "errata.html")
     held, paper = line.split("The paper: ")
     assert '<b>corrected</b> It is <span class="math notranslate nohighlight">\\(x^2\\)</span>' in held
@@ -348,8 +350,8 @@ def test_bands_read_as_words():
     [(0.37504, 0.0005, "0.375"), (0.992, 0.03, "0.99"), (-1.56, 0.1, "−1.6"), (1.69e-6, 1e-7, "1.7\u202f×\u202f10⁻⁶")],
 )
 def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(value, half, words):
-    entry = ledger.record(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
-    assert ledger.in_text(entry) == words and ledger.in_text(ledger.record(PLAIN)) == "—"
+    entry = ledger.record_of(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
+    assert ledger.in_text(entry) == words and ledger.in_text(ledger.record_of(PLAIN)) == "—"
     said = f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced"
     assert f'data-definition="{said}">{words}</span>' in show("number", entry)
     assert " · paper 0.5 · " in show("number", entry | {"stated": 0.5})
@@ -358,7 +360,7 @@ def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(va
 def test_papers_come_in_order_with_what_was_not_measured_last():
     def entry(name, value):
         claim = Claim(**(GIVEN | {"id": f"{name}-a", "item": name}), accept=(0.4, 0.6), alternative=NULL)
-        return ledger.record(claim, value=value, low=value, high=value, n=1 if value else None, verdict=None)
+        return ledger.record_of(claim, value=value, low=value, high=value, n=1 if value else None, verdict=None)
 
     found = ledger.by_paper([entry("E.Fig1", None), entry("B.Fig9", None), entry("B.Fig1", 0.5), entry("B.Fig2", None)])
     assert {letter: [record["item"] for record in own] for letter, own in found.items()} == {
@@ -374,12 +376,12 @@ def test_papers_come_in_order_with_what_was_not_measured_last():
 
 
 def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
-    measured = ledger.record(PLAIN, value=0.5, low=0.5, high=0.5, n=3, chapter="05", figure="fig-c-1")
+    measured = ledger.record_of(PLAIN, value=0.5, low=0.5, high=0.5, n=3, chapter="05", figure="fig-c-1")
     records = [
         measured | {"id": "a", "verdict": "corrected"},
         measured | {"id": "b", "verdict": "corrected"},
         measured | {"id": "c", "verdict": None, "chapter": "07"},
-        ledger.record(PLAIN) | {"id": "d"},
+        ledger.record_of(PLAIN) | {"id": "d"},
     ]
     links = {"a": "../chapters/05_x.html#fig-1", "b": "../chapters/05_x.html#fig-2", "c": "../chapters/07_y.html#fig-3"}
     assert show("decided", records, links) == (
@@ -393,7 +395,7 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
     from companion.experiments import store
     from companion.site import sources
 
-    made = ledger.record(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, revision="new")
+    made = ledger.record_of(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, revision="new")
 
     def kept(now="new", **change):
         monkeypatch.setattr(store, "revision", lambda: now)
@@ -417,7 +419,7 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
 def test_a_row_says_what_was_measured_at_the_papers_size():
     others = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
     laptop = [
-        ledger.record(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **others), **found, profile="laptop")
+        ledger.record_of(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **others), **found, profile="laptop")
         for name, found in (
             ("Z.Fig1-a", {"value": 0.5, "low": 0.45, "high": 0.55, "n": 8, "verdict": "reproduced"}),
             ("Z.Fig1-b", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
@@ -450,7 +452,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
         """Nothing."""
 
     monkeypatch.setattr(studies, "of", lambda number: {item.name: item for item in (sized, fixed)})
-    (mini_book / "chapters" / "profiles" / "paper.toml").write_text('["99"]\nsize = 9\n')
+    (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
     first, second = ledger.claims().values()
 
     def run(name, size, profile="paper"):
@@ -458,7 +460,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
         asked = [*cells(sized, sized.grid({"size": size})), *cells(fixed, fixed.grid({}))]
         measured = {"chapter": "99", "value": float(size), "low": 1.0, "high": 99.0, "n": 1, "profile": profile}
         made = [
-            ledger.record(claim, **measured, cells={cell.key(): "new" for cell in own})
+            ledger.record_of(claim, **measured, cells={cell.key(): "new" for cell in own})
             for claim, own in ((first, asked), (second, asked[-1:]))
         ]
         ledger.write(folder / "99.ledger.json", made if size != 5 else [entry | {"cells": {}} for entry in made])
@@ -492,7 +494,9 @@ def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
 
 
 def counted(name, verdict, part_of=None):
-    return ledger.record(replace(PLAIN, id=name, part_of=part_of), value=1.0, low=0.9, high=1.1, n=9, verdict=verdict)
+    return ledger.record_of(
+        replace(PLAIN, id=name, part_of=part_of), value=1.0, low=0.9, high=1.1, n=9, verdict=verdict
+    )
 
 
 def test_a_statement_counts_once_whatever_the_number_of_its_claims():
@@ -529,7 +533,7 @@ def test_an_estimate_is_compared_with_its_reference_by_the_references_interval()
 def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
     """In verdicts, values and the ends of intervals: another processor may move these by a tenth of the interval."""
     claim, built = ledger.claims()["Z.Fig1-size"], mini_book / "build" / "laptop" / "ledger.json"
-    entry = ledger.record(claim, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
+    entry = ledger.record_of(claim, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
     built.parent.mkdir(parents=True)
     ledger.write(mini_book / "results" / "ledger.json", [entry])
     with pytest.raises(SystemExit, match="2"):
@@ -541,7 +545,7 @@ def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
         ledger.write(built, [entry | change])
         assert sources.main(["laptop", "--compare"]) == 1
         assert f"Z.Fig1-size: {next(iter(change))} " in capsys.readouterr().out
-    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record(ledger.claims()["Z.Fig2-none"])])
+    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record_of(ledger.claims()["Z.Fig2-none"])])
     assert sources.main(["laptop", "--compare"]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "Z.Fig1-size: undecided here, reproduced in the stored ledger",

@@ -33,7 +33,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
     assert inside(parameters.source(number)) in known
     assert {inside(path) for path in (ROOT / "lib").rglob("*.[cp]*") if path.suffix in (".py", ".c")} <= known
     assert "book/papers.yml" in known
-    assert {inside(path) for path in paths.profile_file("smoke").parent.glob("*.toml")} <= known
+    assert inside(paths.designs_file(number)) in known
     assert {*map(inside, paths.claims_folder().iterdir()), inside(paths.errata_file())} <= known
 
 

@@ -11,6 +11,7 @@ import seaborn
 from matplotlib.colors import to_rgb
 
 from companion.report import plots, screen
+from tests import drawn, stored_ledger
 
 
 @pytest.fixture
@@ -136,3 +137,40 @@ def test_a_chapter_loads_neither_seaborn_nor_the_studies_of_others():
     code += "print(sorted({'seaborn', 'companion.studies.jamming', 'companion.studies.depth'} & {*sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "['companion.studies.depth']\n", done.stderr
+
+
+CHANGES = {  # what a chapter's figure may show otherwise
+    "a label": lambda ax: ax.set_xlabel("time"),
+    "a scale": lambda ax: ax.set_yscale("log"),
+    "a limit": lambda ax: ax.set_xlim(0, 11),
+    "a title": lambda ax: ax.set_title("errors"),
+    "a name in the legend": lambda ax: ax.legend(["network", "theory"]),
+    "no legend": lambda ax: ax.get_legend().remove(),
+    "a word": lambda ax: ax.texts[0].set_text("half"),
+    "a word's place": lambda ax: setattr(ax.texts[0], "xy", (6, 5)),
+    "values": lambda ax: ax.lines[0].set_ydata([1, 4, 8.2]),
+    "their order": lambda ax: ax.lines[0].set_ydata([9, 4, 1]),
+    "a colour": lambda ax: ax.lines[1].set_color(plots.COLOURS["paper"]),
+    "a line's style": lambda ax: ax.lines[1].set_linestyle(":"),
+    "a marker": lambda ax: ax.lines[0].set_marker("s"),
+    "a line more": lambda ax: ax.axhline(2),
+    "a point less": lambda ax: ax.collections[0].set_offsets([(2, 3)]),
+    "a band": lambda ax: ax.fill_between([1, 9], 1, 2),
+    "a bar": lambda ax: ax.bar([5], [2]),
+    "a shade": lambda ax: ax.images[0].set_data([[0, 1], [1, 0]]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_references_hold_what_a_figure_shows(ax, change):
+    ax.plot([1, 4, 9], [1, 4, 9], "o-", label="network")
+    ax.plot([1, 9], [2, 2], "--", label="law")
+    ax.scatter([2, 8], [3, 7])
+    ax.imshow([[0, 1], [2, 3]], extent=(0, 10, 0, 10))
+    ax.annotate("middle", (5, 5))
+    ax.legend()
+    ax.set(xlabel="x", xlim=(0, 10), ylim=(0, 10))
+    before = drawn.lines(ax.figure)
+    assert not stored_ledger.unlike(drawn.lines(ax.figure), before)
+    CHANGES[change](ax)
+    assert stored_ledger.unlike(drawn.lines(ax.figure), before)

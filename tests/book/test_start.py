@@ -101,6 +101,19 @@ def test_the_picture_of_a_finding_has_its_numbers_and_an_axis():
         assert f"{{claim}}`{record['id']}`" in said and f"{record['value']:.2f}" in drawn
 
 
+def test_a_claim_that_a_ledger_lacks_is_not_drawn():
+    """As in a book of other chapters, or one in which it was not judged."""
+    records = ledger.read(ROOT / "results" / "ledger.json")
+    lacking, *_ = start.SPIKE
+    unjudged = [record | {"value": None} if record["id"] == lacking else record for record in records]
+    for some in (unjudged, [record for record in records if record["id"] != lacking]):
+        (ax,) = start.spike_ratios(some).axes
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == list(start.SPIKE.values())[1:] and len(
+            ax.texts
+        ) == 2
+    assert not start.spike_ratios([]).axes[0].texts
+
+
 def test_the_example_of_the_start_page_shows_something():
     """It is the command below its figure: what else would it turn red?"""
     for name in ("book/intro.md", "book/rerun.md"):

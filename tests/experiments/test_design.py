@@ -7,11 +7,14 @@ import pytest
 
 from companion.experiments import parameters
 from companion.experiments.design import MOST, Designs
+from companion.experiments.parameters import kind
+from companion.experiments.record import Axis
 from companion.experiments.sweep import product, study
 from regimes.validate import InputError
 from tests.cases import for_each
 
-AXES = {"kind": "one of a, b", "n": "count from 2 to 1000", "x": "optional number", "depths": "increasing counts"}
+WORDS = {"kind": "one of a, b", "n": "count from 2 to 1000", "x": "optional number", "depths": "increasing counts"}
+AXES = {name: Axis.of(words) for name, words in WORDS.items()}
 grid = Designs("runs", AXES)
 MAIN = {"kind": "a", "n": [2, 3], "depths": [1, 5], "seeds": 2}
 
@@ -58,7 +61,7 @@ def test_a_setting_of_two_designs_is_computed_once_with_the_seeds_of_both():
 
 
 def test_a_design_without_a_realisation_is_there_and_not_computed():
-    some = Designs("runs", AXES | {"seeds": "count from 0 to 5"})
+    some = Designs("runs", AXES, kind("count from 0 to 5"))
     given = values(more={"extends": "main", "n": [3, 4], "seeds": 0})
     assert [(one["n"], one["seeds"]) for one in some(given)] == [(2, [0, 1]), (3, [0, 1])]
     assert [(one["n"], one["seeds"]) for one in some.settings(given, "more")] == [(3, []), (4, [])]
@@ -73,7 +76,7 @@ def test_a_value_may_be_that_of_a_parameter():
 
 
 def test_what_follows_from_the_axes_is_added():
-    doubled = Designs("runs", AXES, lambda setting: setting | {"double": 2 * setting["n"]})
+    doubled = Designs("runs", AXES, complete=lambda setting: setting | {"double": 2 * setting["n"]})
     assert [one["double"] for one in doubled(values())] == [4, 6]
     assert hash(doubled) and hash(study(version=1, axes=AXES)(lambda setting, seeds: []))
     assert pickle.loads(pickle.dumps(grid))(values()) == grid(values())
@@ -119,27 +122,34 @@ def test_whole_designs_that_make_no_sense_are_refused_too():
     with pytest.raises(InputError, match=r"99\.runs\.few needs the axes .*; missing or unknown: kind, n|n, kind"):
         of("few", few={"depths": [1], "seeds": 1})
     with pytest.raises(InputError, match=r"99\.runs\.main \(n = \$sizes\): n is no prime"):
-        Designs("runs", AXES, refuses)(values(knobs={"sizes": [5]}, main=MAIN | {"n": "$sizes"}))
-    wide = Designs("runs", dict.fromkeys("abc", "count"))
+        Designs("runs", AXES, complete=refuses)(values(knobs={"sizes": [5]}, main=MAIN | {"n": "$sizes"}))
+    wide = Designs("runs", dict.fromkeys("abc", Axis.of("count")))
     with pytest.raises(InputError, match=f"99.runs.main: the axes must have at most {MOST} combinations, got 1000000"):
         wide(values(main={axis: list(range(1, 101)) for axis in "abc"} | {"seeds": 1}))
 
 
 def test_so_many_values_may_be_asked_for():
-    two = Designs("runs", {"n": "each of 2 or more distinct counts"})
+    two = Designs("runs", {"n": Axis.of("each of 2 or more distinct counts")})
     assert [one["n"] for one in two(values(main={"n": [3, 1], "seeds": 1}))] == [3, 1]
     for given in ([3], 3):
         with pytest.raises(InputError, match=r"99\.runs\.main\.n must"):
             two(values(main={"n": given, "seeds": 1}))
 
 
-DESIGNS = '[99.counted.main]\nn = [1, 2]\nseeds = 3\n[99.counted.more]\nextends = "main"\n'
+DESIGNS = """
+[smoke]
+size = 2
+[counted.main]
+n = [1, 2]
+seeds = 3
+smoke.seeds = 1
+[counted.more]
+extends = "main"
+"""
 
 
 def test_profiles_and_readers_override_entries(mini_book):
-    profiles = mini_book / "chapters" / "profiles"
-    (profiles / "laptop.toml").write_text(DESIGNS)
-    (profiles / "smoke.toml").write_text('["99"]\nsize = 2\ncounted.main.seeds = 1\n')
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(DESIGNS)
     name = "99.counted.main.n"
     assert parameters.resolve("99")[name] == [1, 2] and parameters.designs("99", "smoke") == {
         "99.counted.main.seeds": 1

@@ -1,4 +1,4 @@
-"""Stored results: all that ``chapters/profiles/stored.toml`` declares, and what the code as it is computes again."""
+"""Stored results: all that ``chapters/designs/`` declare, and what the code as it is computes again."""
 
 import re
 import subprocess

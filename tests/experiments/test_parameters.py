@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
+from companion.experiments.record import Axis
 from companion.experiments.sweep import Cell
 from regimes import validate
 from regimes.validate import InputError
@@ -133,9 +134,8 @@ def test_values_of_all_profiles_are_of_their_kinds():
     for number in parameters.chapters():
         for profile in parameters.PROFILES:
             parameters.resolve(number, profile)
-    for profile in ("smoke", "paper"):
-        tables = parameters.read_toml(paths.profile_file(profile))
-        assert {number for number, table in tables.items() if table} <= set(parameters.chapters())
+    files = sorted(paths.designs_file("01").parent.iterdir())
+    assert files == [paths.designs_file(number) for number in parameters.chapters()]
 
 
 def test_unreadable_files(tmp_path):
@@ -240,8 +240,10 @@ def usable(number, name, value, studies):
 
 def axis(study, name):
     """The kind of a design's axis; of names and of zipped axes, any text."""
-    words = study.grid.axes.get(name.rpartition(".")[2], "text").removeprefix("optional ").removeprefix("each of ")
-    return parameters.kind("count to 1000" if name.endswith(".seeds") else words)
+    if name.endswith(".seeds"):
+        return study.grid.seeds
+    found = study.grid.axes.get(name.rpartition(".")[2], Axis.of("text"))
+    return found.several or found.kind
 
 
 class NONE:

@@ -199,7 +199,7 @@ def test_the_default_store_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "mine"))
     assert Store.default().folder == tmp_path / "mine"
     monkeypatch.delenv("REGIMES_STORE")
-    (tmp_path / "chapters" / "profiles").mkdir(parents=True)
+    (tmp_path / "chapters" / "designs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert Store.default().folder == tmp_path / "build" / "cells"
 
@@ -293,7 +293,7 @@ def test_the_instructions_in_use_are_those_that_the_environment_allows(monkeypat
 
 def test_revision_says_what_is_not_committed(tmp_path, monkeypatch):
     git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
-    (tmp_path / "chapters" / "profiles").mkdir(parents=True)
+    (tmp_path / "chapters" / "designs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert module.revision.__wrapped__() == "unknown"
     (tmp_path / "file").write_text("1")
@@ -306,7 +306,7 @@ def test_revision_says_what_is_not_committed(tmp_path, monkeypatch):
 
 
 def test_a_copy_without_its_history_is_told_its_revision(tmp_path, monkeypatch):
-    (tmp_path / "chapters" / "profiles").mkdir(parents=True)
+    (tmp_path / "chapters" / "designs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGIMES_REVISION", "0123456789ab")
     assert module.revision.__wrapped__() == "0123456789ab"

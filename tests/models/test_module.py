@@ -240,10 +240,13 @@ def varied():
         ((nn.Linear(2, 1).half(), {}), "one precision"),
         (
             (nn.Sequential(nn.Linear(2, 1), nn.Dropout(0.1)), {}),
-            "module's 1 draws at random in training mode: call .eval",
+            "module's layer 1 draws at random in training mode: call .eval",
         ),
         ((nn.LSTM(2, 3, num_layers=2, dropout=0.5), {}), "draws at random"),
-        ((nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), {}), "1 makes a point depend on the others: call .eval"),
+        (
+            (nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), {}),
+            "module's layer 1 makes a point depend on the others: call .eval",
+        ),
         ((nn.BatchNorm1d(3, track_running_stats=False).eval(), {}), "take a norm of each point alone"),
         ((perceptron(), {"seeds": [0]}), "seeds need a function"),
         ((perceptron, {}), "source must be a torch module, or a function"),

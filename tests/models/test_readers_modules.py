@@ -580,7 +580,7 @@ def with_lock():
 KINDS = {
     "lazy": (lambda: nn.Sequential(nn.LazyLinear(4), nn.Linear(4, 1)), "0.weight has no shape yet"),
     "script": (lambda: torch.jit.script(nn.Sequential(nn.Linear(3, 1))), "torch.jit"),
-    "trace": (lambda: nn.Sequential(torch.jit.trace(nn.Linear(3, 1), torch.ones(2, 3))), "module's 0 .* torch.jit"),
+    "trace": (lambda: nn.Sequential(torch.jit.trace(nn.Linear(3, 1), torch.ones(2, 3))), "layer 0 .* torch.jit"),
     "parallel": (lambda: nn.DataParallel(nn.Linear(3, 1)), r"give its \.module"),
     "a lock": (with_lock, "cannot be copied, its attribute 0.lock is the reason: TypeError: cannot pickle a lock"),
     "a number": (lambda: 3, "source must be a torch module"),

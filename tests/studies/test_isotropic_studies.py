@@ -36,7 +36,7 @@ def test_the_part_of_little_information_that_is_shown(k):
 
 
 def test_components_of_the_untrained_kernel_tell_what_linear_functions_do():
-    rows = isotropic.initial.function({"d": 10, "n": 1000}, list(range(8)))
+    rows = isotropic.initial({"d": 10, "n": 1000}, list(range(8)))
     excess = np.mean([row["information"] for row in rows]) - information.null_bias()
     assert excess / rows[0]["exact"] == pytest.approx(harmonics.little_shown(), abs=0.2)
 
@@ -44,7 +44,7 @@ def test_components_of_the_untrained_kernel_tell_what_linear_functions_do():
 def test_images_are_learnt_by_each_kernel():
     """The regression's error by hand; more images have nearer neighbours and errors that are smaller."""
     setting = {"data": "digits", "words": isotropic.identity("digits"), "p": 60, "test": 200}
-    rows = isotropic.images.function(setting, [0])
+    rows = isotropic.images(setting, [0])
     assert [row["kernel"] for row in rows] == [*isotropic.KERNELS]
     pool = datasets.centred(datasets.load("digits", labels="parity"))
     train, test = datasets.split(pool, [60, 200], seed=draw_seeds("train", [0])[0])
@@ -53,7 +53,7 @@ def test_images_are_learnt_by_each_kernel():
     assert rows[0]["square"] == pytest.approx(float((f - test.y).square().mean()), rel=1e-6)
     apart = torch.cdist(train.x, train.x).fill_diagonal_(torch.inf).amin(1).mean() / 128**0.5
     assert rows[0]["nearest"] == pytest.approx(float(apart), rel=1e-6)
-    more = isotropic.images.function(setting | {"p": 600}, [0])
+    more = isotropic.images(setting | {"p": 600}, [0])
     for few, many in zip(rows, more):
         assert many["nearest"] < few["nearest"] and many["error"] < few["error"] < 0.5
         assert many["square"] < few["square"] < 1

@@ -25,7 +25,7 @@ def setting():
 @pytest.fixture(scope="module")
 def by_hand(setting):
     """The training set and the test set; networks at the start, after the flow, after 20 and 400 rounds."""
-    sets = jamming.draw_sets(setting, 1)
+    sets = jamming.draw_sets(rest.Cusp.of(setting), 1)
     sigma = activation("swish", steepness=10.0, normalised=True)
     kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
     start = fully_connected([4, 2, 2, 1], seeds=draw_seeds("weights", [3, 4, 5], size=2), **kind)
@@ -62,8 +62,8 @@ def test_a_network_that_ends_in_the_last_round_of_a_stage_has_ended(setting, by_
     last = int(done.t[0])
     assert done.ended[0].kind != "given up" and 1 < last < 400
     for rounds in ([last], [last, 400]):
-        assert rest._to_rest(setting, x, y, start, rounds)[last][1][0] == done.ended[0].kind
-    assert rest._to_rest(setting, x, y, start, [last - 1, 400])[last - 1][1][0] == "given up"
+        assert rest._to_rest(rest.Cusp.of(setting), x, y, start, rounds)[last][1][0] == done.ended[0].kind
+    assert rest._to_rest(rest.Cusp.of(setting), x, y, start, [last - 1, 400])[last - 1][1][0] == "given up"
 
 
 def test_a_falling_decay_holds_networks_at_a_minimum(setting, by_hand):
@@ -132,9 +132,10 @@ def by_autograd(start, x, y, scale, rate, batches):
 def test_stochastic_descent_by_automatic_differentiation():
     names = "data words components test kernel_p layers members p scale h".split()
     setting = {k: v for k, v in (SETTING | {"words": jamming.identity("digits"), "h": 3}).items() if k in names}
-    rows = rest.stochastic(setting | {"batch": 7, "rate": 0.8, "looks": [2, 30]}, [1, 2])
+    setting |= {"batch": 7, "rate": 0.8, "looks": [2, 30]}
+    rows, own = rest.stochastic(setting, [1, 2]), rest.Stochastic.of(setting)
     assert [(row["seed"], row["look"]) for row in rows] == [(1, 2), (2, 2), (1, 30), (2, 30)]
-    sets, start = jamming.draw_sets(setting, 2), jamming.swish_networks(setting, 4, [2])
+    sets, start = jamming.draw_sets(own, 2), jamming.swish_networks(own, 3, [2])
     draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", [6, 7, 8])]
     batches = [[rng.integers(100, size=7) for _ in range(30)] for rng in draws]
     found = by_autograd(start, sets.train.x, sets.train.y, 10.0, 0.8, batches)
@@ -148,9 +149,10 @@ def test_stochastic_descent_by_automatic_differentiation():
 def test_motion_of_pre_activations_by_hand(setting):
     usual = {k: v for k, v in setting.items() if k != "rounds"}
     (row,) = rest.preactivations(usual, [1])
-    sets, start = jamming.draw_sets(usual, 1), jamming.swish_networks(usual, 4, [1])
+    own = jamming.Networks.of(usual)
+    sets, start = jamming.draw_sets(own, 1), jamming.swish_networks(own, 2, [1])
     x, y = sets.train.x.expand(3, -1, -1).contiguous(), sets.train.y.expand(3, -1).contiguous()
-    end = jamming.train_to_verdict(usual, start, x, y).model
+    end = jamming.train_to_verdict(own, start, x, y).model
     first = [sets.train.x @ net.weights[0].mT / 2 for net in (start, end)]
     second = [start.sigma(a) @ net.weights[1].mT / 2**0.5 for a, net in zip(first, (start, end))]
     ratio = [float(((b - a).square().mean() / a.square().mean()).sqrt()) for a, b in (first, second)]

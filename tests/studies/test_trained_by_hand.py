@@ -19,7 +19,7 @@ from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import run
 
-NET = {"n": 30, "d": 6, "k": 9, "rank": 4, "test": 40, "steps": 6, "every": 6, "rate": 0.1, "penalty": 0.0}
+NET = {"n": 30, "d": 6, "k": 9, "rank": 4, "test": 40, "steps": 6, "rate": 0.1, "penalty": 0.0}
 NET |= {"spectrum": "isotropic", "second": 1.0, "scales": [0.25], "method": "gd"}
 
 
@@ -82,7 +82,7 @@ def test_correlations_along_training_by_autograd(change):
     begun, net = drawn(2, setting), drawn(2, setting)
     method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
     descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
-    for row in alignment.paths(setting, [2]):
+    for row in alignment.paths(setting | {"every": 6}, [2]):
         layer = row["layer"] - 1
         start, delta_start = begun.read(x, layer)
         if row["step"] == 0:
@@ -111,7 +111,7 @@ def test_correlations_along_training_by_autograd(change):
 def test_inputs_have_the_covariance_that_their_spectrum_names():
     k = np.arange(1.0, 7)
     for name, values in {"isotropic": k**0, "1/(1+k)": 1 / (1 + k), "1/(1+k^2)": 1 / (1 + k**2)}.items():
-        x = alignment._chain(NET | {"spectrum": name}, "train", 20_000, [1]).x[0].numpy()
+        x = alignment._chain(alignment.OnChain.of(NET | {"spectrum": name}), "train", 20_000, [1]).x[0].numpy()
         assert np.linalg.eigvalsh(x.T @ x / len(x))[::-1] == pytest.approx(values, rel=0.1), name
 
 
@@ -129,7 +129,7 @@ def test_features_and_frames_by_autograd():
     egop = np.pad(ring @ ring / 4, (0, 2))
     for name, matrix in (("egop_nfm", outer(weights)), ("egop_agop", outer(delta @ weights))):
         assert first[name] == pytest.approx(cosine(egop, matrix), rel=1e-6)
-    (row,) = alignment.frames(NET | {"frames": [6]}, [0])
+    _, row = alignment.frames(NET | {"frames": [3, 6]}, [0])
     moved = weights - begun.read(x, 0)[0]
     shown = {"nfm": weights, "agop": delta @ weights / 30**0.5, "moved": moved, "centred": delta @ moved / 30**0.5}
     for name, rows in shown.items():  # up to the number of points in the gradients' mean
@@ -162,13 +162,14 @@ def test_the_ansatz_on_the_stripe_by_autograd():
 def test_pictures_by_a_plain_loop():
     setting = {"data": "digits", "words": "", "count": 60, "share": 0.75, "k": 8, "scale": 0.1, "rate": 1e-2}
     pool, _ = alignment.load_pictures("digits", 60, None)
-    train, test = alignment._parted(setting, pool, 0)
+    setting |= {"steps": 5, "draws": 2}
+    train, test = alignment._parted(alignment.Pictures.of(setting), pool, 0)
     assert len(train.y) == 45 and len(test.y) == 15
     found = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
     net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])
     x, y = train.x.double(), train.y.double()
     descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
-    (row,) = alignment.glasses(setting | {"steps": 5, "draws": 2}, [0])
+    (row,) = alignment.glasses(setting, [0])
     weights, delta = net.read(x, 0)
     nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
     assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)
@@ -207,7 +208,7 @@ ENSEMBLE = {"data": "digits", "components": 4, "layers": 2, "members": 3, "loss"
 
 @pytest.fixture(scope="module")
 def ensemble():
-    sizes = {"test": 50, "kernel_p": 8, "p": 20, "scale": 5.0, "h": 4, "stops": [0.5]}
+    sizes = {"test": 50, "kernel_p": 8, "p": 20, "scale": 5.0, "h": 4, "stops": [0.5], "decay": 0.0}
     return ENSEMBLE | sizes | {"words": jamming.identity("digits")}
 
 
@@ -234,7 +235,7 @@ def principal(count):
 
 def test_ensembles_are_read_as_stated(ensemble):
     (row,) = jamming.ensembles(ensemble, [1])
-    sets, start = jamming.draw_sets(ensemble, 1), swish(ensemble, 1, 4)
+    sets, start = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1), swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
     F = (5.0 * (done.model(sets.test.x) - start(sets.test.x))).numpy()
@@ -251,7 +252,8 @@ def test_ensembles_are_read_as_stated(ensemble):
         kernels = [outer(jacobian(model[e : e + 1], sets.kernel.x).numpy().T) for model in (start, done.model)]
         changes.append(np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0]))
     assert row["kernel_change"] == pytest.approx(np.exp(np.mean(np.log(changes))), rel=1e-2)
-    found = jamming.efforts(ensemble, [1])
+    alone = {name: value for name, value in ensemble.items() if name not in ("stops", "decay")}
+    found = jamming.efforts(alone, [1])
     assert [r["needed"] < math.inf for r in found] == [why == "fitted" for why in done.ended]
     assert [r["time"] for r in found if r["time"] < math.inf] == pytest.approx(
         [float(t) for t, why in zip(done.t, done.ended) if why == "fitted"], rel=1e-3
@@ -283,20 +285,21 @@ def test_the_stripe_of_chapter_3_is_read_as_stated():
 
 
 def test_networks_before_training():
-    (row,) = jamming.starts({"d": 3, "p": 6, "layers": 2, "h": 5}, [2])
-    x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((6, 3)))
+    (row,) = jamming.starts({"d": 3, "p": 10, "layers": 2, "h": 5}, [2])
+    x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((10, 3)))
     sigma = activation("relu", normalised=True)
     model = fully_connected(
         [3, 5, 5, 1], seeds=draw_seeds("weights", [2], size=5), sigma=sigma, parametrisation="mean-field", gain=1.0
     )
     kernel = 5 * outer(jacobian(model, x).numpy().T)
-    assert row["kernel"] == pytest.approx(kernel[np.triu_indices(6)])
+    assert row["kernel"] == pytest.approx(kernel[np.triu_indices(10)])
 
 
 def test_widths_from_which_networks_fit(ensemble):
-    setting = ensemble | {"scale": 1.0, "p": 24}
+    setting = {name: value for name, value in ensemble.items() if name not in ("h", "stops", "decay")}
+    setting |= {"scale": 1.0, "p": 24}
     rows = jamming.thresholds(setting, [0])
-    train = jamming.draw_sets(setting, 0).train
+    train = jamming.draw_sets(jamming.Threshold.of(setting), 0).train
     for row in rows:
         h = row["h"]
         sigma = activation("swish", steepness=10.0, normalised=True)
@@ -312,8 +315,8 @@ def test_widths_from_which_networks_fit(ensemble):
 
 
 def test_nearest_images_by_subsets():
-    setting = {"data": "digits", "words": "", "p": [1797, 900], "images": 20}
-    whole, half = jamming.neighbours(setting, [0])
+    setting = {"data": "digits", "words": "", "p": [900, 1797], "images": 20}
+    half, whole = jamming.neighbours(setting, [0])
     x = load_digits().data
     x = (x - x.mean(0)) / (x - x.mean(0)).std()
     order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(1797)

@@ -1,39 +1,47 @@
-"""Designs: the settings of a study by name, as data in the profiles' TOML.
+"""Designs: the settings of a study by name, as data in TOML.
 
 ::
 
-    [05.projectors.sphere]   # chapter, study, design
+    # chapters/designs/05.toml
+    [projectors.sphere]      # study, design
     cloud = "sphere"         # one value
     n = [100, 200]           # an axis: each of these
     n0 = "$n0"               # what the chapter's parameter of that name holds
     depths = [5, 30]         # one value, where a setting holds a list
     seeds = [6, 2]           # how many realisations, here with each n
     zip = [["n", "seeds"]]   # axes that go together, value by value
-    [05.projectors.images]
+    smoke.n = [20, 40]       # of another profile, in place of that of the laptop
+    paper.n = [1000, 2000]
+    stored.seeds = 40        # of what results/ holds
+    [projectors.images]
     extends = "sphere"       # all its entries, except those given here
+    [projectors]
+    stored = true            # the laptop's sizes of all designs
+    finer.tolerance = 0.1    # a factor, or another word, that makes the numerics finer; see benchmarks/finer.py
 
-``laptop.toml`` holds all; other profiles, and readers, replace entries. A study declares the kinds of a setting's
-entries in the words of ``companion.experiments.parameters``, ``@study(axes={"n": "count from 3"})``;
-``each of 2 or more distinct counts`` needs so many, and ``optional count`` may be left out. If its ``seeds`` are a
-``count from 0``, no run computes a design with none; its stored results may have some.
+Readers replace entries, too. The axes are the fields of the study's record
+(``companion.experiments.record``), or what ``@study(axes={"n": "count from 3"})`` names. If ``seeds`` may be 0, no run
+computes a design with none; its stored results may have some.
 """
 
-import functools
 import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from companion.experiments.parameters import kind
+from companion.experiments.parameters import Kind, kind
+from companion.experiments.record import Axis
 from regimes import validate
 from regimes.validate import InputError
 
-Setting = dict[str, Any]
+Entries = dict[str, Any]  # of a setting, by name, as a cell stores them; and in a grid its ``seeds``
+Setting = Entries
 MOST = 100_000  # settings of a design: they are built in memory
-_kind = functools.cache(kind)
+LISTED = kind("distinct counts from 0")  # seeds
+COUNTED = kind("count to 1000")
 
 
 @dataclass(frozen=True)
@@ -42,17 +50,19 @@ class Designs:
 
     Attributes:
         study: the name of the study's function.
-        axes: the kind of each axis, in the order of a setting's entries; of ``seeds`` by default ``count to 1000``.
+        axes: of a setting, by name.
+        seeds: how many there may be.
         complete: adds to a setting what follows from its axes; raises InputError for one that cannot be computed.
     """
 
     study: str
-    axes: Mapping[str, str] = field(hash=False)
-    complete: Callable[[Setting], Setting] = dict
+    axes: Mapping[str, Axis] = field(hash=False)
+    seeds: Kind = COUNTED
+    complete: Callable[[Entries], Entries] = dict
 
-    def __call__(self, values: Mapping[str, Any]) -> list[Setting]:
+    def __call__(self, values: Mapping[str, Any]) -> list[Entries]:
         """The settings of all designs, each once, with the seeds of every design that holds it, none without."""
-        found: dict[str, Setting] = {}
+        found: dict[str, Entries] = {}
         tables = self._tables(values)
         for design in tables:
             for setting in self.settings(values, design):
@@ -64,11 +74,11 @@ class Designs:
             raise InputError(f"{where} must have seeds in one design at least, got none")
         return some
 
-    def identity(self, setting: Setting) -> str:
+    def identity(self, setting: Entries) -> str:
         """The identity of a setting within the study: its values on the axes, without its seeds."""
-        return json.dumps([setting.get(axis) for axis in self.axes if axis != "seeds"])
+        return json.dumps([setting.get(axis) for axis in self.axes])
 
-    def settings(self, values: Mapping[str, Any], design: str) -> list[Setting]:
+    def settings(self, values: Mapping[str, Any], design: str) -> list[Entries]:
         """The settings of a design: all combinations of its axes; zipped axes vary together."""
         where, table, groups = self._whole(values, design)
         axes = self.values(values, design)
@@ -83,17 +93,20 @@ class Designs:
     def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
         """The values of each axis of a design, each of its kind."""
         where, table, groups = self._whole(values, design)
-        kinds = {**self.axes, "seeds": self.axes.get("seeds", "count to 1000")}
-        needed = {axis for axis, words in kinds.items() if not words.startswith("optional ")}
-        if not needed <= table.keys() <= kinds.keys():
-            wrong = *(needed - table.keys()), *(table.keys() - kinds.keys())
-            raise InputError(f"{where} needs the axes {', '.join(kinds)}; missing or unknown: {', '.join(wrong)}")
+        known = [*self.axes, "seeds"]
+        needed = {"seeds", *(name for name, axis in self.axes.items() if not axis.optional)}
+        if not needed <= table.keys() <= {*known}:
+            wrong = *(needed - table.keys()), *(table.keys() - {*known})
+            raise InputError(f"{where} needs the axes {', '.join(known)}; missing or unknown: {', '.join(wrong)}")
         found = {}
-        for axis in (axis for axis in kinds if axis in table):
+        for axis in (axis for axis in known if axis in table):
             given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
             given = [_of_knob(name, one, values) for one in given] if isinstance(given, list) else given
             given = _of_knob(name, given, values)
-            found[axis] = (_seeds if axis == "seeds" else _values)(name, kinds[axis], given, together)
+            if axis == "seeds":
+                found[axis] = self._seeds(name, given, together)
+            else:
+                found[axis] = self.axes[axis].values(name, given, together=together)
         return found
 
     def names(self, values: Mapping[str, Any]) -> list[str]:
@@ -113,6 +126,14 @@ class Designs:
         while base := tables[found[-1]][1].get("extends"):
             found.append(base)
         return found
+
+    def _seeds(self, name: str, given: Any, together: bool) -> list[list[int]]:
+        """The realisations of each setting: those counted, or those listed."""
+        if together and isinstance(given, list):
+            return [self._seeds(f"{name}[{i}]", one, False)[0] for i, one in enumerate(given)]
+        if isinstance(given, list):
+            return [LISTED.checked(name, given)]
+        return [[*range(self.seeds.checked(name, given))]]
 
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The full name of each design of the study, and its own entries."""
@@ -140,7 +161,7 @@ class Designs:
         return where, table, zipped
 
 
-def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Setting]:
+def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Entries]:
     """All combinations of axes; axes of a group vary together."""
     blocks = {}
     for axis in axes:
@@ -176,23 +197,3 @@ def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:
     if _names_knob(given) and given[1:] not in values:
         raise InputError(f"{name} names {given}, and the chapter has no such parameter")
     return values[given[1:]] if _names_knob(given) else given
-
-
-def _values(name: str, words: str, given: Any, together: bool) -> list[Any]:
-    """The values of an axis, each of its kind; where axes go ``together`` one may come twice."""
-    known = _kind(words.removeprefix("optional ").removeprefix("each of "))
-    if known.order and not words.startswith("each of "):
-        lists = isinstance(given, list) and any(isinstance(one, list) for one in given)
-        return [known.checked(name, one) for one in (given if lists else [given])]
-    if isinstance(given, list) or known.least > 1:
-        return replace(known, order="list of" if together else known.order or "distinct").checked(name, given)
-    return [known.item.checked(name, given)]
-
-
-def _seeds(name: str, words: str, given: Any, together: bool) -> list[list[int]]:
-    """The realisations of each setting: those counted, or those listed."""
-    if together and isinstance(given, list):
-        return [_seeds(f"{name}[{i}]", words, one, False)[0] for i, one in enumerate(given)]
-    known = _kind("distinct counts from 0" if isinstance(given, list) else words)
-    found = known.checked(name, given)
-    return [found if known.order else [*range(found)]]

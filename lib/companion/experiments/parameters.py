@@ -1,9 +1,9 @@
 """The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
 
 A chapter's cell tagged ``parameters`` holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
-``chapters/profiles/smoke.toml`` and ``paper.toml`` override them, one table a chapter. TOML, because YAML 1.1 reads
-``1e-6`` as a string. Tables within are the designs of studies (``companion.experiments.design``), whose entries go by
-full names, ``05.projectors.sphere.n``; ``laptop.toml`` holds all of them.
+``chapters/designs/05.toml`` overrides them for other profiles, in its tables ``smoke`` and ``paper``. All its other
+tables are the designs of studies (``companion.experiments.design``), whose entries go by full names,
+``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
 
 The kind gives the allowed values, in words that this module reads and the notebook ignores::
 
@@ -40,6 +40,8 @@ from regimes import validate
 from regimes.validate import InputError
 
 PROFILES = ("smoke", "laptop", "paper")
+SIZES = ("smoke", "paper", "stored")  # of a design, where they differ from the laptop's
+ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
 MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
 _COMMENT = re.compile(r"#\s*(.*)$")
 _LIST = re.compile(r"(?:(?P<least>\d+) or more )?(?P<order>increasing|distinct|list of) (?P<items>.+)")
@@ -258,12 +260,36 @@ def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
 
 
 def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
-    """The entries of a chapter's designs that a profile's file holds, by their full names."""
+    """The entries of a chapter's designs at a profile, or of what is ``stored`` of them, by their full names."""
     return {name: value for name, value in _profile(number, profile).items() if "." in name}
 
 
+def about_studies(number: str) -> dict[str, dict[str, Any]]:
+    """What a chapter's designs say of whole studies, by function: what is ``finer``, whether all is ``stored``."""
+    tables = _studies(number)
+    found = {study: {word: table[word] for word in ABOUT if word in table} for study, table in tables.items()}
+    return {study: copy.deepcopy(words) for study, words in found.items() if words}
+
+
 def _profile(number: str, profile: str) -> dict[str, Any]:
-    return _full(number, {number: copy.deepcopy(_toml(paths.profile_file(profile)).get(number, {}))})
+    """The values that a chapter's file of designs gives at a profile: of parameters, and of entries by full names."""
+    found = dict(_file(number).get(profile, {})) if profile in PROFILES else {}
+    for study, table in _studies(number).items():
+        for design, entries in ((name, own) for name, own in table.items() if name not in ABOUT):
+            own = entries if profile == "laptop" else entries.get(profile, {})
+            there = own.items() if isinstance(own, Mapping) else ()
+            found |= {f"{number}.{study}.{design}.{axis}": value for axis, value in there if axis not in SIZES}
+    return copy.deepcopy(found)
+
+
+def _studies(number: str) -> dict[str, Any]:
+    """The tables of a chapter's studies, by function."""
+    return {name: table for name, table in _file(number).items() if name not in SIZES}
+
+
+def _file(number: str) -> Mapping[str, Any]:
+    path = paths.designs_file(number)
+    return _toml(path) if path.exists() else {}
 
 
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:

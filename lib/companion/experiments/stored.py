@@ -1,6 +1,6 @@
 """Stored results in place of most of a run, and their verification: some of their cells are computed again.
 
-A file in ``results/`` (``chapters/profiles/stored.toml``) holds more of its study than the laptop profile asks for. A
+A file in ``results/`` (``stored`` in ``chapters/designs/``) holds more of its study than the laptop profile asks for. A
 run at that profile's parameters takes it, and computes a few batches of it again, which must agree within the columns'
 tolerances (``companion.experiments.compare``). A checksum shows that a cell is unchanged since it was written; only
 another computation shows that it was right. Each week other batches are drawn.
@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from companion.experiments.compare import enough
+from companion.experiments.design import Entries
 from companion.experiments.queue import chunks
 from companion.experiments.results import Results, compute
 from companion.experiments.store import Cell, Record, Store, committed
-from companion.experiments.study import STATISTICAL, Setting, Study
+from companion.experiments.study import STATISTICAL, Study
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin
 from regimes.validate import InputError
@@ -30,7 +31,7 @@ LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m 
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
 
-def extended(study: Study, grid: Sequence[Setting], *, others: bool, jobs: int | None) -> tuple[list[Record], int]:
+def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int | None) -> tuple[list[Record], int]:
     """The stored cells with those of a grid that they lack, in its order, and how many are new.
 
     Cells of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.

@@ -1,5 +1,7 @@
 """Studies: named pure functions from one setting and a list of seeds to rows."""
 
+import functools
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +11,9 @@ from typing import Any
 from torch import Tensor
 
 from companion.experiments import digest
-from companion.experiments.design import Designs, Setting
+from companion.experiments.design import Designs, Entries
+from companion.experiments.parameters import kind
+from companion.experiments.record import Axis, Setting
 from regimes import devices, validate
 from regimes.validate import InputError
 
@@ -42,9 +46,9 @@ class Study:
         known: the code its numbers come from, if it comes from another process.
     """
 
-    function: Callable[[Setting, list[int]], Rows] = field(repr=False)
+    function: Callable[[Any, list[int]], Rows] = field(repr=False)
     version: int
-    grid: Callable[[Mapping[str, Any]], list[Setting]] = field(repr=False)
+    grid: Callable[[Mapping[str, Any]], list[Entries]] = field(repr=False)
     chunk: int = 1
     rtol: float = 1e-6
     data: str = ""
@@ -76,6 +80,11 @@ class Study:
         """``module.function``, such as ``depth.mnist_regression``."""
         return f"{self.module}.{self.function.__name__}"
 
+    @functools.cached_property
+    def record(self) -> type[Setting] | None:
+        """The record that the function takes; ``None`` if it takes a dictionary."""
+        return _record_of(self.function)
+
     @property
     def code(self) -> digest.Code:
         """The code its numbers come from, as it was where the study was made."""
@@ -90,7 +99,7 @@ class Study:
         """The tolerance of a column on every kind of processor."""
         return self.columns.get(column, self.rtol)
 
-    def __call__(self, setting: Setting, seeds: Sequence[int]) -> Rows:
+    def __call__(self, setting: Entries, seeds: Sequence[int]) -> Rows:
         """The rows at one setting, for seeds of one chunk, as plain numbers and lists; nothing is stored.
 
         Only here results leave the study's device: its rows may hold tensors.
@@ -100,7 +109,7 @@ class Study:
             first = asked[0] // self.chunk * self.chunk
             batch = list(range(first, first + self.chunk))
         with devices.allowed(self.device):
-            found = _numbers(self.function(dict(setting), batch))
+            found = _numbers(self.function(self.record.of(setting) if self.record else dict(setting), batch))
         return [row for row in found if row["seed"] in asked] if self.whole else found
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -122,25 +131,46 @@ def _numbers(found: Any) -> Any:
 def study(
     *,
     version: int,
-    grid: Callable[[Mapping[str, Any]], list[Setting]] | None = None,
-    axes: Mapping[str, str] | None = None,
-    complete: Callable[[Setting], Setting] = dict,
+    grid: Callable[[Mapping[str, Any]], list[Entries]] | None = None,
+    axes: Mapping[str, str | Axis] | None = None,
+    complete: Callable[[Entries], Entries] = dict,
+    seeds: str = "count to 1000",
     **options: Any,
-) -> Callable[[Callable[[Setting, list[int]], Rows]], Study]:
+) -> Callable[[Callable[[Any, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments and ``options`` are its attributes.
 
-    Without a ``grid`` its settings are those of its designs, for which ``axes`` and ``complete`` are; see
-    ``companion.experiments.design``.
+    Without a ``grid`` its settings are those of its designs (``companion.experiments.design``), with the fields of the
+    record that the function takes, and as many ``seeds`` as that kind says.
     """
 
-    def wrap(function: Callable[[Setting, list[int]], Rows]) -> Study:
+    def wrap(function: Callable[[Any, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
-        return Study(function, version, grid or Designs(function.__name__, axes or {}, complete), **options)
+        taken = _record_of(function)
+        if taken:
+            designs = Designs(function.__name__, taken.axes(), kind(seeds), functools.partial(_completed, taken))
+        else:
+            given = {name: axis if isinstance(axis, Axis) else Axis.of(axis) for name, axis in (axes or {}).items()}
+            several = given.pop("seeds", Axis.of(seeds)).kind
+            designs = Designs(function.__name__, given, several, complete)
+        return Study(function, version, grid or designs, **options)
 
     return wrap
 
 
-def product(*, seeds: Sequence[int], **axes: Any) -> list[Setting]:
+def _record_of(function: Callable[..., Any]) -> type[Setting] | None:
+    """The record that a study takes, by the annotation of its setting; ``None`` for one that takes a dictionary."""
+    found = next(iter(inspect.signature(function).parameters.values())).annotation
+    return found if inspect.isclass(found) and issubclass(found, Setting) else None
+
+
+def _completed(taken: type[Setting], entries: Entries) -> Entries:
+    """A design's entries with what follows from them."""
+    seeds = entries["seeds"]
+    made = taken(**{name: value for name, value in entries.items() if name != "seeds"})
+    return made.completed(seeds).entries() | {"seeds": seeds}
+
+
+def product(*, seeds: Sequence[int], **axes: Any) -> list[Entries]:
     """The grid of all combinations: a list, tuple or range is an axis, anything else is fixed.
 
     A list as one value is written ``[[...]]``. Every setting gets ``seeds``.

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from companion.experiments import queue
+from companion.experiments.design import Setting
 from companion.experiments.store import Cell, Store
-from companion.experiments.study import STATISTICAL, Rows, Setting, Study, product, study
+from companion.experiments.study import STATISTICAL, Rows, Study, product, study
 from companion.experiments.table import tabulate
 from companion.experiments.workers import check_names
 from regimes import validate

@@ -78,7 +78,10 @@ class Chapter:
         if study not in self._asked:
             self._asked[study] = registry.asked(self.number, study, self.parameters)
             self._compute_sample(self._asked[study].results)
-        found, records = self._asked[study].rows(design), self._asked[study].results.records
+        asked, is_usual = self._asked[study], self.profile == "smoke" and not self._is_changed
+        # where the smoke profile asks for no cell of a design, this is as it should be: nothing is said
+        found = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
+        records = asked.results.records
         stored = set(found[CELL]) & records.keys()
         self._stored |= stored
         self._absent |= {key for key in stored if not registry.is_here(records[key].cell.setting)}
@@ -233,7 +236,7 @@ class Chapter:
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, found.settings))
-        self.records[claim_id] = ledger.record(
+        self.records[claim_id] = ledger.record_of(
             claim,
             chapter=self.number,
             value=float(estimate.value),

@@ -15,8 +15,9 @@ import nbformat
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, queue
+from companion.experiments.design import Entries
 from companion.experiments.results import Results
-from companion.experiments.study import Setting, Study
+from companion.experiments.study import Study
 from companion.experiments.sweep import cells as cells_of
 from regimes import validate
 
@@ -226,7 +227,7 @@ def _designs_shown(
     return {name: asked[name] for name in own if name in asked}
 
 
-def _seconds(study: Study, grid: Sequence[Setting]) -> float:
+def _seconds(study: Study, grid: Sequence[Entries]) -> float:
     """The expected seconds of a grid; for a study with stored results only, those that they took."""
     there = Results(study).records if not queue.recorded(study) else {}
     asked = {cell.key(): cell for cell in cells_of(study, grid)}

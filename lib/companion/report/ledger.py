@@ -231,7 +231,7 @@ def _flat(values: Any) -> Iterator[Any]:
         yield from _flat(one)
 
 
-def record(claim: Claim, **measured: Any) -> dict[str, Any]:
+def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
@@ -263,7 +263,7 @@ def merge(folder: Path) -> list[dict[str, Any]]:
     measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
     for name in measured:
         validate.one_of(claims(), claim=name)
-    merged = [measured.get(name) or record(claim) for name, claim in claims().items()]
+    merged = [measured.get(name) or record_of(claim) for name, claim in claims().items()]
     write(folder / "ledger.json", merged)
     return merged
 

@@ -425,8 +425,10 @@ def keep_paper(folder: Path) -> list[dict[str, Any]]:
 def _still_declared(record: Mapping[str, Any]) -> bool:
     """Whether a claim is declared now as it was when this was measured."""
     claim = ledger.claims().get(record["id"])
-    empty = ledger.record(claim) if claim else {}
-    return bool(claim) and record == ledger.record(claim, **{k: v for k, v in record.items() if empty.get(k) is None})
+    empty = ledger.record_of(claim) if claim else {}
+    return bool(claim) and record == ledger.record_of(
+        claim, **{k: v for k, v in record.items() if empty.get(k) is None}
+    )
 
 
 def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:

@@ -56,20 +56,19 @@ def shown(fig: Figure, name: str, alt: str) -> str:
 
 
 def spike_ratios(records: Sequence[Mapping[str, Any]]) -> Figure:
-    """The network's test error over that of random weights with a spike: claims of chapter 7 with their intervals."""
+    """The network's test error over that of random weights with a spike: the ledger's claims with their intervals."""
     plots.style()
     fig, ax = plt.subplots(figsize=(3.6, 2.6))
-    known = {record["id"]: record for record in records}
+    known = {record["id"]: record for record in records if record["value"] is not None}
+    shown = [name for name in SPIKE if name in known]
     ax.axvline(1, color=plots.COLOURS["theory"], linewidth=1)
-    for place, name in enumerate(SPIKE):
+    for place, name in enumerate(shown):
         one = known[name]
-        if one["value"] is None:
-            continue
         ax.plot([one["low"], one["high"]], [place] * 2, color=plots.COLOURS["feature"])
         ax.plot(one["value"], place, "o", color=plots.COLOURS["feature"])
         ax.annotate(f"{one['value']:.2f}", (one["value"], place), (0, 7), textcoords="offset points", ha="center")
-    ax.set_yticks(range(len(SPIKE)), SPIKE.values())
-    ax.set(ylim=(len(SPIKE) - 0.4, -0.7), xlabel="error, network / spike alone")
+    ax.set_yticks(range(len(shown)), [SPIKE[name] for name in shown])
+    ax.set(ylim=(len(shown) - 0.4, -0.7), xlabel="error, network / spike alone")
     ax.grid(visible=False, axis="y")
     return fig
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from companion import paths
 from companion.experiments import parameters
 from companion.experiments.design import Designs
 from companion.experiments.progress import say
@@ -71,19 +70,28 @@ def grids(number: str, values: Mapping[str, Any], study: Study | None = None) ->
 
 
 def stored_sizes() -> dict[str, dict[str, Any]]:
-    """The studies with stored results, each with what ``stored.toml`` changes of its designs at the laptop profile."""
-    found = {}
+    """The studies with stored results, each with what is ``stored`` of its designs beside the laptop profile's."""
+    found: dict[str, dict[str, Any]] = {}
     for number in modules():
         own = {item.function.__name__: name for name, item in of(number).items()}
-        for function, designs in _stored_designs(number).items():
-            validate.one_of(own, **{f"a study of chapter {number}": function})
-            found[own[function]] = {number: {function: designs}}
+        whole = [study for study, about in parameters.about_studies(number).items() if about.get("stored")]
+        entries = parameters.designs(number, "stored")
+        for study in [*whole, *(entry.split(".")[1] for entry in entries)]:
+            validate.one_of(own, **{f"a study of chapter {number}": study})
+            found.setdefault(own[study], {})
+        for entry, value in entries.items():
+            found[own[entry.split(".")[1]]][entry] = value
     return found
 
 
-def _stored_designs(number: str) -> dict[str, Any]:
-    path = paths.profile_file("stored")
-    return parameters.read_toml(path).get(number, {}) if path.exists() else {}
+def finer() -> dict[str, dict[str, Any]]:
+    """What makes the numerics of a study finer, by its name."""
+    return {
+        name: about["finer"]
+        for number in modules()
+        for name, item in of(number).items()
+        if "finer" in (about := parameters.about_studies(number).get(item.function.__name__, {}))
+    }
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def keep(args: argparse.Namespace) -> None:
-    """Computes what the book keeps in results/ (hours), by ``stored.toml``, or that of one study or its designs.
+    """Computes what the book keeps in results/ (hours), as its designs say, or that of one study or its designs.
 
     Cells of committed code in results/ or the store are not computed again: remove the study's file and its folder in
     the store to force it. With designs its other cells stay, else they go.

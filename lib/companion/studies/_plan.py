@@ -22,9 +22,10 @@ from scipy.optimize import lsq_linear
 
 from companion import studies as registry
 from companion.experiments import parameters, queue
+from companion.experiments.design import Entries
 from companion.experiments.results import Results
 from companion.experiments.store import Store
-from companion.experiments.study import Setting, Study
+from companion.experiments.study import Study
 from companion.experiments.sweep import cells
 from companion.studies._images import as_fetched
 from regimes import devices, validate
@@ -83,7 +84,7 @@ class Law:
     largest: Mapping[str, float]
     alike: frozenset[str] = frozenset()
 
-    def seconds(self, setting: Setting) -> float:
+    def seconds(self, setting: Entries) -> float:
         """What a cell of the setting is expected to take on one core."""
         parts = (
             unit * math.prod(_count(setting.get(name)) ** power for name, power in powers.items())
@@ -92,7 +93,7 @@ class Law:
         return self.factor * math.exp(_word_factor(self.factors, setting)) * sum(parts)
 
 
-def fit_law(known: Sequence[tuple[Setting, float]], parts: str = "") -> Law:
+def fit_law(known: Sequence[tuple[Entries, float]], parts: str = "") -> Law:
     """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one.
 
     Its ``parts`` as in :data:`PARTS`; without them an overhead and a power law, fitted too.
@@ -114,7 +115,7 @@ def _terms(parts: str) -> tuple[tuple[float, Mapping[str, float]], ...]:
     return tuple(found)
 
 
-def _law(known: Sequence[tuple[Setting, float]], parts: Any, alike: frozenset[str] = frozenset()) -> Law:
+def _law(known: Sequence[tuple[Entries, float]], parts: Any, alike: frozenset[str] = frozenset()) -> Law:
     """The law of these parts. Cells weigh what they should take: what a small one took may be a busy machine's."""
     plain = Law(parts, 1.0, {}, {})
     expected = np.array([plain.seconds(setting) for setting, _ in known])
@@ -126,7 +127,7 @@ def _law(known: Sequence[tuple[Setting, float]], parts: Any, alike: frozenset[st
     return Law(tuple(parts), math.exp(level), factors, largest, alike)
 
 
-def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
+def _power_law(known: Sequence[tuple[Entries, float]], overhead: float) -> Law:
     """The law of an overhead and one product of powers; a size that hardly varies has the power 1."""
     names, net = _sizes(setting for setting, _ in known), np.array([took - overhead for _, took in known])
     sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting, _ in known])
@@ -139,7 +140,7 @@ def _power_law(known: Sequence[tuple[Setting, float]], overhead: float) -> Law:
 
 
 def _least_squares(
-    known: Sequence[tuple[Setting, float]], weights: Array, logs: Array, sizes: Array, told: Array | None = None
+    known: Sequence[tuple[Entries, float]], weights: Array, logs: Array, sizes: Array, told: Array | None = None
 ) -> tuple[Array, dict[tuple[str, str], float]]:
     """Powers of the sizes, 1 where the cells do not tell, and the logarithm of a factor for each word that varies."""
     words = [set(_words(setting)) for setting, _ in known]
@@ -157,7 +158,7 @@ def _least_squares(
     return found[: sizes.shape[1]], dict(zip(varied, found[sizes.shape[1] :].tolist()))
 
 
-def _word_factor(factors: Mapping[tuple[str, str], float], setting: Setting) -> float:
+def _word_factor(factors: Mapping[tuple[str, str], float], setting: Entries) -> float:
     """Logarithm of the factor of what is no size."""
     return sum(factors.get(one, 0.0) for one in _words(setting))
 
@@ -176,7 +177,7 @@ class LeftOut(NamedTuple):
     predicted: float
 
 
-def left_out(known: Sequence[tuple[Setting, float]], parts: str = "") -> LeftOut | None:
+def left_out(known: Sequence[tuple[Entries, float]], parts: str = "") -> LeftOut | None:
     """The known settings with the largest product of sizes; the law is of those that are smaller.
 
     ``None`` where fewer than ``FEWEST`` settings are smaller.
@@ -198,7 +199,7 @@ def _count(value: Any) -> float:
     return float(len(value)) if isinstance(value, (list, tuple)) else _size(value)
 
 
-def _sizes(settings: Iterable[Setting]) -> list[str]:
+def _sizes(settings: Iterable[Entries]) -> list[str]:
     return sorted({name for setting in settings for name, value in setting.items() if _is_size(name, value)})
 
 
@@ -210,7 +211,7 @@ def _size(value: Any) -> float:
     return float(value) if _is_size("", value) else 1.0
 
 
-def _words(setting: Setting) -> list[tuple[str, str]]:
+def _words(setting: Entries) -> list[tuple[str, str]]:
     """What is no size: names of data and losses, scales and tolerances, lists."""
     words = {name: value for name, value in setting.items() if name != "seeds" and not _is_size(name, value)}
     return [(name, json.dumps(value)) for name, value in words.items()]
@@ -264,7 +265,7 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
     return found, refused
 
 
-def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Setting], int, str]:
+def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Entries], int, str]:
     """A study's settings, the bytes that they ask for, and what they lack before ``make data``."""
     with validate.memory_asked() as asked:
         try:
@@ -275,7 +276,7 @@ def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Setting], i
     return grid, max(asked, default=0), lacking
 
 
-def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[Setting]) -> set[str]:
+def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[Entries]) -> set[str]:
     """The keys of a grid's cells that a run would not compute: it finds them in the cell store or in ``results/``."""
     store = Store.default()
     with validate.memory_asked():
@@ -283,14 +284,14 @@ def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[S
     return {cell.key() for cell in cells(study, grid)} - missing
 
 
-def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tuple[Setting, float]], bool]:
+def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[list[tuple[Entries, float]], bool]:
     """Settings of a study with the median seconds of their cells, and whether a GPU took them.
 
     Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
     machine computes the study on a GPU and results of one are stored, these alone.
     """
     took: dict[str, list[float]] = defaultdict(list)
-    settings: dict[str, Setting] = {}
+    settings: dict[str, Entries] = {}
     found = Results(study).records.values()
     card = devices.kind(study.device) == "cuda" and any(own.provenance["class"] == "cuda" for own in found)
     for own in found:
@@ -309,7 +310,7 @@ def _known(number: str, study: Study, grid: Sequence[Setting]) -> tuple[list[tup
 
 
 def plan(
-    study: Study, grid: Iterable[Setting], known: Sequence[tuple[Setting, float]], held: set[str], memory: int
+    study: Study, grid: Iterable[Entries], known: Sequence[tuple[Entries, float]], held: set[str], memory: int
 ) -> Plan:
     """What a grid takes.
 
@@ -322,7 +323,7 @@ def plan(
     """
     parts = PARTS.get(study.name, "")
     law, left, count = fit_law(known, parts) if known else None, defaultdict(int), 0
-    kinds: dict[str, Setting] = {}
+    kinds: dict[str, Entries] = {}
     for cell in cells(study, list(grid)):
         key, count = cell.key(seed=False), count + 1
         kinds[key] = cell.setting

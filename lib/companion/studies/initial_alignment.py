@@ -1,12 +1,14 @@
 """Chapter 6, the half at initialisation: what theory says of the early C-NFA, and what networks show."""
 
 from collections.abc import Sequence
+from typing import Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import Rows, Setting, study
+from companion.experiments.record import Count, Each, Increasing, Number, Positive, Setting, record
+from companion.experiments.sweep import Rows, study
 from companion.theory.alignment import data, egop, free_probability, predictions
 from regimes import validate
 from regimes.data import tasks
@@ -22,48 +24,145 @@ FREE = "without spikes"  # the reading of App. F that can be built and predicted
 LOWEST = 1e-4  # floor of these data
 MATRICES = 12  # square matrices of float64 that a realisation holds
 READINGS = (*data.READINGS, FREE)
-SEVERAL = "count from 2 to 1000"
+SEVERAL = "count from 2 to 1000"  # realisations
+Few = Count[2, 1000]
 
 
-def _fits(setting: Setting) -> Setting:
-    """The setting, if the ring fits into its space, and memory holds square matrices, points, or what is averaged."""
-    n, d, k, points, draws = (setting.get(name, 0) for name in ("n", "d", "k", "points", "draws"))
-    if setting.get("rank", 0) > max(n, d):
-        raise InputError(f"rank must be at most {max(n, d)}, the dimension, got {setting['rank']}")
-    needed = 8 * MATRICES * max(n, k) ** 2 + 24 * points * d + 16 * draws * (n * k + k * d + n * d + 2 * d * d)
-    validate.memory(needed, " with ".join(f"{name} = {size}" for name, size in setting.items() if type(size) is int))
-    return setting
+@record
+class Ring(Setting):
+    """``points`` in ``d`` dimensions, whose label is the chain monomial of the first ``rank``."""
+
+    rank: Count[3, 100]
+    d: Few
+    points: Count[100, 10_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The ring fits into its space, and memory holds the points."""
+        _ring_fits(self.rank, self.d)
+        validate.memory(24 * self.points * self.d, f"d = {self.d} with points = {self.points}")
+        return self
 
 
-@study(
-    version=1,
-    axes={"rank": "count from 3 to 100", "d": SEVERAL, "points": "count from 100 to 1e7", "seeds": SEVERAL},
-    complete=_fits,
-    chunk=100,
-    data="chain monomial of standard normal points, drawn here",
-)
-def outer_products(setting: Setting, seeds: list[int]) -> Rows:
+@record
+class FewPoints(Setting):
+    """``n`` points in ``d`` dimensions, and ``draws`` quadratic networks of width ``k`` on them."""
+
+    n: Few
+    d: Few
+    k: Few
+    draws: Count[100, 10_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds what is averaged."""
+        n, d, k = self.n, self.d, self.k
+        each = 16 * (n * k + k * d + n * d + 2 * d * d)
+        validate.memory(_square(max(n, k)) + self.draws * each, f"n = {n} with d = {d}, k = {k}, draws = {self.draws}")
+        return self
+
+
+@record
+class SquareData(Setting):
+    """As many points and neurons as dimensions, ``n``."""
+
+    n: Count[16, 8192]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds square matrices."""
+        validate.memory(_square(self.n), f"n = {self.n}")
+        return self
+
+
+@record
+class ReversingData(SquareData):
+    """As many points and neurons as dimensions; the data reverse the alignment.
+
+    Attributes:
+        reading: of what the paper says of these data.
+        balance: share of the points that are in the first part.
+        floor: smallest eigenvalue of data without spikes.
+        networks: of a data set.
+    """
+
+    reading: Literal[*READINGS]
+    balance: Positive[1]
+    floor: Number[0, 1]
+    networks: Count[1000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Both parts of the data have points enough, and without spikes there is a floor to divide by."""
+        n, balance, free = self.n, self.balance, self.reading == FREE
+        least, most = (2, n // 2) if free else (1, n)
+        if not least <= round(balance * n) <= most:
+            raise InputError(f"balance must give the first part {least} to {most} of n = {n} points, got {balance:g}")
+        if free and self.floor < LOWEST:
+            raise InputError(f"floor must be at least {LOWEST:g} without spikes, got {self.floor:g}")
+        return super().completed(seeds)
+
+
+@record
+class Ensembles(Setting):
+    """``networks`` of width ``k`` on one data set of ``n`` points in ``n`` dimensions, normal or a rotation's rows."""
+
+    data: Literal["normal", "isotropic"]
+    n: Count[8, 4096]
+    k: Each[Increasing[Count[2, 16_384]]]
+    networks: Count[2, 10_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds square matrices."""
+        validate.memory(_square(max(self.n, self.k)), f"n = {self.n} with k = {self.k}")
+        return self
+
+
+@record
+class DecayingData(Setting):
+    """Networks of width ``k`` on ``n`` points in ``n`` dimensions, of covariance ``1/(1 + i^decay)``.
+
+    Attributes:
+        rank: of the low-rank target.
+        sigma: activation.
+    """
+
+    n: Count[8, 4096]
+    rank: Count[2, 100]
+    k: Each[Increasing[Count[8, 16_384], 2]]
+    sigma: Literal["quadratic", "relu"]
+    target: Literal["low rank", "high rank"]
+    decay: Each[Increasing[Number[0, 100], 3]]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The ring fits into its space, and memory holds square matrices."""
+        _ring_fits(self.rank, self.n)
+        validate.memory(_square(max(self.n, self.k)), f"n = {self.n} with k = {self.k}")
+        return self
+
+
+def _ring_fits(rank: int, d: int) -> None:
+    if rank > d:
+        raise InputError(f"rank must be at most {d}, the dimension, got {rank}")
+
+
+def _square(n: int) -> int:
+    """Bytes of the square matrices of a realisation."""
+    return 8 * MATRICES * n**2
+
+
+@study(version=1, seeds=SEVERAL, chunk=100, data="chain monomial of standard normal points, drawn here")
+def outer_products(s: Ring, seeds: list[int]) -> Rows:
     """The mean outer product of the chain monomial's gradients: its ``found`` rank, and how ``far`` the closed form is.
 
     ``far``: Frobenius norm of the difference over that of the closed form. Source: paper D, Eqs. 1 and 2.
     """
-    rank, d = setting["rank"], setting["d"]
-    closed, rows = egop.chain_monomial_egop(rank, d), []
+    closed, rows = egop.chain_monomial_egop(s.rank, s.d), []
     for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
-        sampled = egop.sampled_egop(tasks.chain_monomial(setting["points"], d, r=rank, seed=drawn))
+        sampled = egop.sampled_egop(tasks.chain_monomial(s.points, s.d, r=s.rank, seed=drawn))
         far = float((sampled - closed).norm() / closed.norm())
         rows.append({"seed": seed, "found": int(torch.linalg.matrix_rank(sampled, rtol=1e-9)), "far": far})
     return rows
 
 
-@study(
-    version=1,
-    axes={"n": SEVERAL, "d": SEVERAL, "k": SEVERAL, "draws": "count from 100 to 1e7", "seeds": SEVERAL},
-    complete=_fits,
-    chunk=4,
-    data="standard normal points and labels, drawn here",
-)
-def expectations(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, seeds=SEVERAL, chunk=4, data="standard normal points and labels, drawn here")
+def expectations(s: FewPoints, seeds: list[int]) -> Rows:
     """Means of ``ẆᵀẆ`` and ``ẆᵀKẆ`` over ``draws`` quadratic networks, all on the same few points.
 
     ``nfm``, ``agop``: distance of the means from the formulas, Frobenius norm over that of the mean; ``agop_printed``,
@@ -72,7 +171,7 @@ def expectations(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Prop. 10.
     """
-    n, d, k = (setting[name] for name in ("n", "d", "k"))
+    n, d, k = s.n, s.d, s.k
     points, labels = draw_seeds("train", [0])[0], draw_seeds("labels", [0])[0]
     x, y = tasks.gaussian_points(n, d, seed=points), tasks.gaussian_points(n, 1, seed=labels)[:, 0]
     printed = predictions.expected_agop(x, y, k, printing="printed")
@@ -80,7 +179,7 @@ def expectations(setting: Setting, seeds: list[int]) -> Rows:
     formulas |= {"agop_printed": printed, "agop_over_k": printed / k}
     rows = []
     for seed, drawn in zip(seeds, draw_seeds("weights", seeds), strict=True):
-        feature, outer = _mean_speeds(x, y, k, setting["draws"], drawn)
+        feature, outer = _mean_speeds(x, y, k, s.draws, drawn)
         row = {"seed": seed}
         for name, formula in formulas.items():
             mean = feature if name == "nfm" else outer
@@ -99,14 +198,8 @@ def _mean_speeds(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tuple[T
     return tuple(rows.flatten(0, 1).mT @ rows.flatten(0, 1) / draws for rows in (speed, delta @ speed))
 
 
-@study(
-    version=1,
-    axes={"n": "count from 16 to 8192", "seeds": SEVERAL},
-    complete=_fits,
-    rtol=1e-4,
-    data="Gaussian points of unit mean square and normal labels, drawn here",
-)
-def traces(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, seeds=SEVERAL, rtol=1e-4, data="Gaussian points of unit mean square and normal labels, drawn here")
+def traces(s: SquareData, seeds: list[int]) -> Rows:
     """The traces of the C-NFA over their free-probability formulas; one row a network with data of its own.
 
     ``eq20``, ``eq22``, ``eq28``: observed over predicted, with the network's own moments of ``R``; ``eq28_printed``,
@@ -115,7 +208,7 @@ def traces(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Eqs. 19, 20, 22 and 28.
     """
-    n, rows = setting["n"], []
+    n, rows = s.n, []
     kinds = [draw_seeds(kind, seeds, size=n) for kind in ("train", "labels", "weights")]
     for seed, points, labels, drawn in zip(seeds, *kinds, strict=True):
         x, y = tasks.gaussian_points(n, n, seed=points) / n**0.5, tasks.gaussian_points(n, 1, seed=labels)[:, 0]
@@ -147,15 +240,11 @@ def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
 
 @study(
     version=1,
-    axes={
-        "data": "one of normal, isotropic", "n": "count from 8 to 4096",
-        "k": "each of 1 or more increasing counts from 2 to 16384", "networks": SEVERAL,
-    },
-    complete=_fits,
+    seeds=SEVERAL,
     rtol=1e-4,
     data="Gaussian points of unit mean square, or the rows of a rotation, and normal labels, drawn here",
-)  # fmt: skip
-def averages(setting: Setting, seeds: list[int]) -> Rows:
+)
+def averages(s: Ensembles, seeds: list[int]) -> Rows:
     """What becomes of the C-NFA's traces in the mean over quadratic networks of width ``k``; one row a data set.
 
     ``commutes``: mean of the networks' correlations over the correlation of their mean traces. ``eq20``: mean of
@@ -164,16 +253,17 @@ def averages(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Eqs. 5, 6 and 20, Assumption 9.
     """
-    n, k, rows = setting["n"], setting["k"], []
+    n, k, rows = s.n, s.k, []
     kinds = [draw_seeds(kind, seeds, size=n) for kind in ("train", "labels", "weights")]
     for seed, points, labels, drawn in zip(seeds, *kinds, strict=True):
-        spread = setting["data"] == "normal"
+        spread = s.data == "normal"
         x = tasks.gaussian_points(n, n, seed=points) / n**0.5 if spread else tasks.rotation(n, seed=points)
         y, rng = tasks.gaussian_points(n, 1, seed=labels)[:, 0], np.random.default_rng(drawn)
         (A, B), found, own = free_probability.data_matrices(x, y), [], []
         t = free_probability.matrix_traces(A, B)
-        for _ in range(setting["networks"]):
-            R = free_probability.readout_matrix(*(torch.from_numpy(rng.standard_normal(s)) for s in ((k, n), k))) / k
+        for _ in range(s.networks):
+            weights, a = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((k, n), k))
+            R = free_probability.readout_matrix(weights, a) / k
             found.append(torch.stack(free_probability.observed_traces(A, B, R)))
             own.append(free_probability.numerator(t, free_probability.moments(R)))
         above, first, second = each = torch.stack(found, dim=1)
@@ -186,26 +276,15 @@ def averages(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _parts_fit(setting: Setting) -> Setting:
-    """The setting, if both parts of its data have points enough, and a floor to divide by where there are no spikes."""
-    n, balance, free = setting["n"], setting["balance"], setting["reading"] == FREE
-    least, most = (2, n // 2) if free else (1, n)
-    if not least <= round(balance * n) <= most:
-        raise InputError(f"balance must give the first part {least} to {most} of n = {n} points, got {balance:g}")
-    if free and setting["floor"] < LOWEST:
-        raise InputError(f"floor must be at least {LOWEST:g} without spikes, got {setting['floor']:g}")
-    return _fits(setting)
-
-
 @study(
-    version=1, complete=_parts_fit, chunk=4, rtol=1e-3, nonfinite=["printed"],
-    axes={
-        "n": "count from 16 to 8192", "reading": f"one of {__name__}.READINGS", "balance": "positive to 1",
-        "floor": "number from 0 to 1", "networks": "count to 1000", "seeds": SEVERAL,
-    },
+    version=1,
+    seeds=SEVERAL,
+    chunk=4,
+    rtol=1e-3,
+    nonfinite=["printed"],
     columns={"observed": 2e-2, "first_order": 2e-2},  # where an inverse is taken in float32
-)  # fmt: skip
-def reversal(setting: Setting, seeds: list[int]) -> Rows:
+)
+def reversal(s: ReversingData, seeds: list[int]) -> Rows:
     """Observed and predicted C-NFA on alignment-reversing data; one row a data set and ``network``.
 
     Width and dimension are ``n`` too; the networks of a seed are the same for all its data sets. ``observed``: of the
@@ -214,28 +293,27 @@ def reversal(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 3 and App. F.
     """
-    rows, n = [], setting["n"]
+    rows, n = [], s.n
     r = free_probability.readout_moments(1.0)
     for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
-        task = _reversing(setting, drawn)
+        task = _reversing(s, drawn)
         t = free_probability.matrix_traces(*free_probability.data_matrices(task.x, task.y))
         about = {"seed": seed, "source": task.source, "predicted": float(free_probability.correlation(t, r))}
-        if setting["reading"] == FREE:  # on spikes it can be the root of a negative number
+        if s.reading == FREE:  # on spikes it can be the root of a negative number
             about["printed"] = float(free_probability.correlation(t, r, printing="printed"))
         kernel = predictions.expected_kernel(task.x, sigma="quadratic", hidden=1)
         about["first_order"] = float(predictions.early_correlation(task.x, task.y, kernel))
-        for network in range(setting["networks"]):
-            weights = draw_seeds("weights", [setting["networks"] * seed + network], size=n)
+        for network in range(s.networks):
+            weights = draw_seeds("weights", [s.networks * seed + network], size=n)
             found = early([n, n, 1], "quadratic", weights, task.x, task.y)
             rows.append(about | {"network": network, "observed": float(found)})
     return rows
 
 
-def _reversing(setting: Setting, seed: int) -> Task:
-    n, balance = setting["n"], setting["balance"]
-    if setting["reading"] == FREE:
-        return data.spike_free(n, balance=balance, floor=setting["floor"], seed=seed)
-    return data.reversing(n, balance=balance, reading=setting["reading"], seed=seed)
+def _reversing(s: ReversingData, seed: int) -> Task:
+    if s.reading == FREE:
+        return data.spike_free(s.n, balance=s.balance, floor=s.floor, seed=seed)
+    return data.reversing(s.n, balance=s.balance, reading=s.reading, seed=seed)
 
 
 def early(widths: Sequence[int], sigma: str, weights: Sequence[int], x: Tensor, y: Tensor) -> Tensor:
@@ -248,16 +326,8 @@ def _early(site: Site, y: Tensor) -> Tensor:
     return matrices.uc_nfa(matrices.velocity(site.inputs, site.delta, y.expand(site.inputs.shape[:-1])), site.delta)
 
 
-@study(
-    version=2, complete=_fits, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here",
-    axes={
-        "n": "count from 8 to 4096", "rank": "count from 2 to 100",
-        "k": "each of 2 or more increasing counts from 8 to 16384", "sigma": "one of quadratic, relu",
-        "target": "one of low rank, high rank", "decay": "each of 3 or more increasing numbers from 0 to 100",
-        "seeds": SEVERAL,
-    },
-)  # fmt: skip
-def decays(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=2, seeds=SEVERAL, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here")
+def decays(s: DecayingData, seeds: list[int]) -> Rows:
     """Observed and first-order C-NFA of the first of two hidden layers at initialisation, against the data's decay.
 
     ``observed``: with labels for residuals; ``residual``: with the residuals; ``predicted``: with the kernel of an
@@ -266,11 +336,11 @@ def decays(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 6 and App. C.
     """
-    n, k, sigma, rows = setting["n"], setting["k"], setting["sigma"], []
+    n, k, sigma, rows = s.n, s.k, s.sigma, []
     widths = [n, k, k, 1]
     kinds = [draw_seeds(kind, seeds) for kind in ("train", "rotation", "direction")]
     for seed, weights, *drawn in zip(seeds, draw_seeds("weights", seeds, size=k), *kinds, strict=True):
-        task = _decaying(setting, *drawn)
+        task = _decaying(s, *drawn)
         model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="standard", gain=1.0)
         site = matrices.sites(model, task.x)[0]
         kernel = predictions.expected_kernel(task.x, sigma=sigma, hidden=2)
@@ -281,8 +351,7 @@ def decays(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _decaying(setting: Setting, points: int, basis: int, mixing: int) -> Task:
-    n, decay = setting["n"], setting["decay"]
-    if setting["target"] == "low rank":
-        return tasks.chain_monomial(n, n, r=setting["rank"], decay=decay, basis=basis, seed=points)
-    return data.full_rank(n, n, decay=decay, basis=basis, mixing=mixing, seed=points)
+def _decaying(s: DecayingData, points: int, basis: int, mixing: int) -> Task:
+    if s.target == "low rank":
+        return tasks.chain_monomial(s.n, s.n, r=s.rank, decay=s.decay, basis=basis, seed=points)
+    return data.full_rank(s.n, s.n, decay=s.decay, basis=basis, mixing=mixing, seed=points)

@@ -1,12 +1,15 @@
 """Chapter 4, kernels that know no direction: what their components tell in many dimensions; how they learn images."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import Rows, Setting, study
+from companion.experiments.record import Count, Setting, derived, record
+from companion.experiments.sweep import Rows, study
 from companion.studies._images import centred, identity, needs
 from companion.studies._tasks import DRAWN
 from companion.theory.kernel_pca import harmonics as theory
@@ -23,12 +26,35 @@ KERNELS = {"laplace": 1, "gaussian": 2, "ntk": 0}  # of exp(-2 apart^exponent); 
 DEPTH = 3  # weight layers of the network whose kernel is "ntk": two hidden ones, as paper B's
 WIDTHS = 2.0  # bandwidths between two images at the typical distance; the paper does not state it
 HARD = 1e12  # bound on the coefficients of a machine with a hard margin
-POINTS = {"d": "count from 2 to 100", "n": "count from 60 to 2e4"}
-AXES = {"data": "one of mnist, cifar10, digits", "p": "count from 20 to 1e5", "test": "count from 50 to 1e5"}
 
 
-@study(version=1, axes=POINTS, rtol=1e-3, data=DRAWN)
-def initial(setting: Setting, seeds: list[int]) -> Rows:
+@record
+class StripePoints(Setting):
+    """``n`` points of the stripe in ``d`` dimensions."""
+
+    d: Count[2, 100]
+    n: Count[60, 20_000]
+
+
+@record
+class ImageSample(Setting):
+    """``p`` images of a data set to learn, and ``test`` others; ``words`` tell it from others of its name."""
+
+    data: Literal["mnist", "cifar10", "digits"]
+    words: str = derived()
+    p: Count[20, 100_000]
+    test: Count[50, 100_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, which need not be here where no realisation is asked for."""
+        if not seeds:
+            return replace(self, words="")
+        needs(self.data, self.test + self.p, "test + p")
+        return replace(self, words=identity(self.data))
+
+
+@study(version=1, rtol=1e-3, data=DRAWN)
+def initial(s: StripePoints, seeds: list[int]) -> Rows:
     """What the first components of the infinitely wide, untrained kernel tell of the stripe, in ``d`` dimensions.
 
     ``information``: the estimate's mean over the first ``min(d, 10)`` centred ones, which are nearly linear functions;
@@ -36,24 +62,17 @@ def initial(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 5.1.
     """
-    rows, d = [], setting["d"]
+    rows = []
     for seed in seeds:
-        drawn = tasks.stripe(setting["n"], d, interfaces=STRIPE, seed=draw_seeds("pairs", [seed], size=setting["n"])[0])
+        drawn = tasks.stripe(s.n, s.d, interfaces=STRIPE, seed=draw_seeds("pairs", [seed], size=s.n)[0])
         gram, how = wide_one_hidden_ntk(drawn.x)[None], {"centred": True, "estimate": paper_a_information}
-        told = diagnose(gram, drawn.y, count=min(d, COUNT), **how).information
-        rows.append({"seed": seed, "information": float(told.mean()), "exact": theory.linear_information(d)})
+        told = diagnose(gram, drawn.y, count=min(s.d, COUNT), **how).information
+        rows.append({"seed": seed, "information": float(told.mean()), "exact": theory.linear_information(s.d)})
     return rows
 
 
-def _on_images(setting: Setting) -> Setting:
-    """A setting with the words for its images, which need not be here where no realisation is asked for."""
-    if setting["seeds"]:
-        needs(setting["data"], setting["test"] + setting["p"], "test + p")
-    return {"data": setting["data"], "words": identity(setting["data"]) if setting["seeds"] else ""} | setting
-
-
-@study(version=1, axes=AXES | {"seeds": "count from 0 to 1000"}, complete=_on_images, rtol=2e-2)
-def images(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, seeds="count from 0 to 1000", rtol=2e-2)
+def images(s: ImageSample, seeds: list[int]) -> Rows:
     """Isotropic kernels on ``p`` images, each ``kernel`` a row: test errors and the distance of neighbours.
 
     ``error``: of the machine with a hard margin; ``regression`` and ``square``: share of wrong labels and mean square
@@ -62,12 +81,12 @@ def images(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Sec. 5; Spigler et al., J. Stat. Mech. (2020) 124001.
     """
-    pool, rows = centred(setting["data"], setting["words"]), []
+    pool, rows = centred(s.data, s.words), []
     for seed in seeds:
-        train, test = datasets.split(pool, [setting["p"], setting["test"]], seed=draw_seeds("train", [seed])[0])
+        train, test = datasets.split(pool, [s.p, s.test], seed=draw_seeds("train", [seed])[0])
         x = torch.cat([train.x, test.x])
         apart = (1 - train.x @ x.T / x.shape[1]).clamp(min=0).sqrt()
-        shared = {"seed": seed, "nearest": float(apart[:, : setting["p"]].fill_diagonal_(math.inf).amin(1).mean())}
+        shared = {"seed": seed, "nearest": float(apart[:, : s.p].fill_diagonal_(math.inf).amin(1).mean())}
         apart.fill_diagonal_(0)
         for kernel, exponent in KERNELS.items():
             gram = torch.exp(-WIDTHS * apart**exponent) if exponent else infinite_ntk(train.x, x, depth=DEPTH)

@@ -3,14 +3,16 @@
 import functools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.experiments.record import Count, FirstOf, Increasing, Number, Positive, Setting, derived, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import first_there, identity, needs, shape
 from companion.studies._tasks import of_task
 from companion.studies.lazy_feature import draw_task as draw_stripe
@@ -41,19 +43,150 @@ ENSEMBLE = {"chunk": TOGETHER, "whole": True, "device": "any"}  # numbers depend
 RANDOM = "random"  # in place of a data set: random points with random labels
 DRAWN = "standard normal points with random labels, drawn here"
 
-IMAGES = "mnist, fashion_mnist, cifar10, digits"
-AXES = {
-    "data": f"distinct any of {IMAGES}",  # the first of these that is on this machine
-    "components": "count from 2 to 1000", "d": "count from 2 to 100", "p": "count from 10 to 1e5",
-    "test": "count to 1e5", "kernel_p": "count to 1e4", "layers": "count to 8", "h": "count from 2 to 1e4",
-    "scale": "positive", "loss": "one of quadratic_hinge, soft_hinge, logistic", "steps": "count from 10 to 1e6",
-    "members": "count from 2 to 100", "stops": "2 or more increasing numbers from 0.05 to 1", "decay": "number from 0",
-}  # fmt: skip
+IMAGES = ("mnist", "fashion_mnist", "cifar10", "digits")
+Points = Count[10, 100_000]
+Width = Count[2, 10_000]
+Loss = Literal["quadratic_hinge", "soft_hinge", "logistic"]
 
 
-def _axes(names: str, **own: str) -> dict[str, str]:
-    """The kinds of some axes, those of ``own`` in place of the module's."""
-    return {name: (AXES | own)[name] for name in [*names.split(), *own]}
+@record
+class OnImages(Setting):
+    """Ensembles of networks on images.
+
+    Attributes:
+        data: their name; with ``words``, which tell data of this name from others of it.
+        components: principal components of the images that a network sees.
+        test: points of the test set.
+        kernel_p: points at which the tangent kernel is compared.
+        layers: hidden layers of a network.
+        members: networks on one training set.
+        p: points of a training set.
+        scale: ``α̃`` of the output.
+    """
+
+    data: FirstOf[IMAGES]
+    words: str = derived()
+    components: Count[2, 1000]
+    test: Count[1, 100_000]
+    kernel_p: Count[1, 10_000]
+    layers: Count[1, 8]
+    members: Count[2, 100]
+    p: Points
+    scale: Positive
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the first of its data sets that is on this machine, whose images and the memory must suffice."""
+        name = first_there(self.data, _words)
+        if name != RANDOM:
+            _, pixels = shape(name)
+            if self.components > pixels:
+                raise InputError(f"components must be at most the {pixels} pixels of {name}, got {self.components}")
+            needs(name, self.test + self.kernel_p + self.p, "test + kernel_p + p")
+        _needs_memory(self, self.components, self.layers)
+        return replace(self, data=name, words=_words(name))
+
+
+@record
+class TrainedEnsemble(OnImages):
+    """Ensembles on images, trained on a ``loss`` in at most ``steps``."""
+
+    loss: Loss
+    steps: Count[10, 1_000_000]
+
+
+@record
+class Networks(TrainedEnsemble):
+    """Ensembles on images, of one width ``h``."""
+
+    h: Width
+
+    @property
+    def parameters(self) -> int:
+        """N of a network."""
+        return parameters_of(self.components, self.h, self.layers)
+
+
+@record
+class Ensemble(Networks):
+    """Ensembles on images that are looked at on the way.
+
+    Attributes:
+        stops: satisfied fractions at which a network is looked at.
+        decay: of the weights, in units of the rate at which a network learns a single point.
+        fewer: members of smaller ensembles.
+    """
+
+    stops: Increasing[Number[0.05, 1]]
+    decay: Number[0, None]
+    fewer: Count[100] | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As on images; an ensemble of all its members is the ensemble."""
+        if self.fewer and self.fewer > self.members:
+            raise InputError(f"fewer must be at most members = {self.members}, got {self.fewer}")
+        found = super().completed(seeds)
+        return replace(found, fewer=None) if self.fewer == self.members else found
+
+
+@record
+class Threshold(TrainedEnsemble):
+    """Ensembles of all widths, on images or random points."""
+
+    data: FirstOf[(RANDOM, *IMAGES)]
+
+
+@record
+class Starts(Setting):
+    """Networks of ``layers`` of width ``h`` at their start, on ``p`` random points in ``d`` dimensions."""
+
+    d: Count[2, 1000]
+    p: Count[10, 10_000]
+    layers: Count[1, 8]
+    h: Width
+
+
+@record
+class Neighbours(Setting):
+    """The pool at sizes ``p``, and ``images`` whose neighbours are looked for in it."""
+
+    data: FirstOf[IMAGES]
+    words: str = derived()
+    p: Increasing[Points, 2]
+    images: Count[1, 10_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the first of its data sets that is on this machine, and those of its sizes that this suffices for."""
+        name = first_there(self.data, _words)
+        count, _ = shape(name)
+        sizes = [size for size in self.p if size <= count]
+        if len(sizes) < 2:
+            raise InputError(f"p must hold at least 2 sizes of at most {count}, the images of {name}, got {self.p}")
+        needs(name, self.images * (max(seeds) + 1), "images times seeds")
+        return replace(self, data=name, words=identity(name), p=sizes)
+
+
+@record
+class OnStripe(Setting):
+    """Ensembles of chapter 1's network of width ``h`` on ``p`` points of its stripe in ``d`` dimensions."""
+
+    shape: str = derived()
+    interfaces: list[float] = derived()
+    d: Count[2, 100]
+    p: Points
+    members: Count[2, 100]
+    test: Count[1, 100_000]
+    kernel_p: Count[1, 10_000]
+    loss: Loss
+    steps: Count[10, 1_000_000]
+    scale: Positive
+    h: Width
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With its task, whose draws hold both labels; memory holds the networks."""
+        _needs_memory(self, self.d + 1)  # and the bias
+        found = replace(self, **STRIPE)
+        of_task(found.entries() | {"seeds": seeds})
+        return found
 
 
 @functools.lru_cache(maxsize=4)
@@ -68,39 +201,6 @@ def _words(name: str) -> str:
     return "" if name == RANDOM else identity(name)
 
 
-def with_images(setting: Setting) -> Setting:
-    """A setting with the first of its data sets that is on this machine, and the words for it."""
-    name, components, members = first_there(setting["data"], _words), setting["components"], setting["members"]
-    if name != RANDOM:
-        _, pixels = shape(name)
-        if components > pixels:
-            raise InputError(f"components must be at most the {pixels} pixels of {name}, got {components}")
-        needs(name, setting["test"] + setting["kernel_p"] + setting["p"], "test + kernel_p + p")
-    if setting.get("fewer", 0) > members:
-        raise InputError(f"fewer must be at most members = {members}, got {setting['fewer']}")
-    _needs_memory(setting, components)
-    found = {"data": name, "words": _words(name)} | setting | {"data": name}
-    return {axis: value for axis, value in found.items() if axis != "fewer" or value < members}  # all: the ensemble
-
-
-def _on_stripe(setting: Setting) -> Setting:
-    """A setting with its task, whose draws hold both labels; memory holds the networks."""
-    found = of_task(STRIPE | setting)
-    _needs_memory(found, found["d"] + 1)  # and the bias
-    return found
-
-
-def _among_images(setting: Setting) -> Setting:
-    """A setting with the words for its images, and those of its sizes that they suffice for."""
-    name, wanted = first_there(setting["data"], _words), setting["p"]
-    count, _ = shape(name)
-    sizes = [size for size in wanted if size <= count]
-    if len(sizes) < 2:
-        raise InputError(f"p must hold at least 2 sizes of at most {count}, the images of {name}, got {wanted}")
-    needs(name, setting["images"] * (max(setting["seeds"]) + 1), "images times seeds")
-    return {"data": name, "words": identity(name)} | setting | {"data": name, "p": sizes}
-
-
 class Draw(NamedTuple):
     """Data of one realisation: training set, test set, and points for the kernel, disjoint."""
 
@@ -109,26 +209,25 @@ class Draw(NamedTuple):
     kernel: Task
 
 
-def draw_sets(setting: Setting, seed: int) -> Draw:
+def draw_sets(s: OnImages, seed: int) -> Draw:
     """The sets of a realisation, on the study's device: only the training set depends on its size."""
-    pool = _pool(setting["data"], setting["words"], setting["components"])
-    sizes = [setting["test"], setting["kernel_p"], setting["p"]]
+    pool = _pool(s.data, s.words, s.components)
+    sizes = [s.test, s.kernel_p, s.p]
     parts = datasets.split(pool, sizes, seed=draw_seeds("train", [seed])[0])
     test, kernel, train = (part.to(device=devices.pick()) for part in parts)
     return Draw(train, test, kernel)
 
 
-def swish_networks(setting: Setting, d: int, seeds: list[int]) -> FullyConnected:
-    """``members`` networks for each seed, one after the other: no biases, mean-field scale, steep swish.
+def swish_networks(s: OnImages, h: int, seeds: list[int]) -> FullyConnected:
+    """``members`` networks of width ``h`` for each seed, one after the other: no biases, mean-field scale, steep swish.
 
     Source: paper B, Fig. 4 (its code).
     """
-    count = setting["members"]
-    each = [seed * count + member for seed in seeds for member in range(count)]
+    each = [seed * s.members + member for seed in seeds for member in range(s.members)]
     sigma = activation("swish", steepness=STEEPNESS, normalised=True)
-    widths = [d, *[setting["h"]] * setting["layers"], 1]
+    widths = [s.components, *[h] * s.layers, 1]
     # one draw a width: a network of another width is another network
-    drawn = draw_seeds("weights", each, size=setting["h"])
+    drawn = draw_seeds("weights", each, size=h)
     kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
     return fully_connected(widths, seeds=drawn, device="auto", **kind)
 
@@ -138,31 +237,37 @@ def parameters_of(d: int, h: int, layers: int) -> int:
     return d * h + (layers - 1) * h * h + h
 
 
-def train_to_verdict(setting: Setting, model: Model, x: Tensor, y: Tensor, stops: tuple[float, ...] = ()) -> Trajectory:
+class Flow(Protocol):
+    """What a flow is trained at: the ``scale`` of the output, its ``loss`` and the most ``steps``."""
+
+    scale: float
+    loss: str
+    steps: int
+
+
+def train_to_verdict(
+    s: Flow, model: Model, x: Tensor, y: Tensor, stops: Sequence[float] = (), *, decay: float = 0.0
+) -> Trajectory:
     """Trains to a verdict, with a snapshot at each satisfied fraction of ``stops``."""
     events = {f"{stop:g}": satisfied(stop, margin=NEAR) for stop in stops}
-    return run(_states(setting, model, x, y), events=events)
+    return run(_states(s, model, x, y, decay=decay), events=events)
 
 
-def _states(setting: Setting, model: Model, x: Tensor, y: Tensor) -> Iterator[State]:
-    # a point's kernel is of order 1/h: the decay is in units of the rate at which a network learns a single one
-    decay = setting.get("decay", 0.0) and setting["decay"] * setting["scale"] / (setting["h"] * setting["p"])
-    options = {"alpha": setting["scale"], "loss": setting["loss"], "rule": "settle", "steps": setting["steps"]}
-    return gauss_newton(model, x, y, **options, decay=decay)
+def _states(s: Flow, model: Model, x: Tensor, y: Tensor, *, decay: float = 0.0) -> Iterator[State]:
+    return gauss_newton(model, x, y, alpha=s.scale, loss=s.loss, rule="settle", steps=s.steps, decay=decay)
 
 
-def _needs_memory(setting: Setting, d: int) -> None:
+def _needs_memory(s: OnImages | OnStripe, d: int, layers: int = 1) -> None:
     """What a call takes must be free: steps of networks on ``d`` inputs, their weights, test outputs and kernels."""
-    n, layers, members = setting["p"], setting.get("layers", 1), setting["members"]
-    h = setting.get("h", 2 * round((n / layers) ** 0.5))  # without one the width at which they begin to fit
-    size, count = parameters_of(d, h, layers), TOGETHER * members
-    each = step_bytes(n, size, d + 2 * layers * h + 1)
+    h = getattr(s, "h", 2 * round((s.p / layers) ** 0.5))  # without one the width at which they begin to fit
+    size, count = parameters_of(d, h, layers), TOGETHER * s.members
+    each = step_bytes(s.p, size, d + 2 * layers * h + 1)
     steps = each * min(count, together(each, torch.device("cpu")))
-    weights = 8 * count * size * (4 + len(setting.get("stops", [])))  # now, before, at the start, on trial and at stops
-    tested = members * setting["test"] * layers * h
+    weights = 8 * count * size * (4 + len(getattr(s, "stops", [])))  # now, before, at the start, on trial and at stops
+    tested = s.members * s.test * layers * h
     tested = min(tested, 2**26) if layers == 1 else tested  # a network of one layer takes its points in blocks
-    read = 24 * (members * setting["kernel_p"] ** 2 + tested)
-    validate.memory(weights + max(steps, read), f"p = {n} with h = {h} and members = {members}")
+    read = 24 * (s.members * s.kernel_p**2 + tested)
+    validate.memory(weights + max(steps, read), f"p = {s.p} with h = {h} and members = {s.members}")
 
 
 # where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
@@ -174,17 +279,12 @@ _LATE = (
 
 @study(
     version=5,
-    axes=_axes(
-        "data components test kernel_p layers members loss steps stops decay fewer p scale h",
-        fewer="optional count to 100",
-    ),
-    complete=with_images,
     rtol=1e-2,
     columns=dict.fromkeys(_LATE, STATISTICAL),
     nonfinite=["fewer_error"],  # of the large ensembles alone
     **ENSEMBLE,
 )
-def ensembles(setting: Setting, seeds: list[int]) -> Rows:
+def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
     r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
 
     ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`;
@@ -197,15 +297,15 @@ def ensembles(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
-    data = [draw_sets(setting, seed) for seed in seeds]
-    count, rows = setting["members"], []
-    model = swish_networks(setting, setting["components"], seeds)
+    data = [draw_sets(s, seed) for seed in seeds]
+    count, rows = s.members, []
+    model = swish_networks(s, s.h, seeds)
     x, y = repeated([d.train for d in data], count)
-    stops = tuple(setting["stops"])
-    done = train_to_verdict(setting, model, x, y, stops)
+    # a point's kernel is of order 1/h
+    done = train_to_verdict(s, model, x, y, s.stops, decay=s.decay * s.scale / (s.h * s.p))
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
-        rows.append({"seed": seed, "source": sets.train.source} | _ensemble(setting, model, done, block, sets, stops))
+        rows.append({"seed": seed, "source": sets.train.source} | _ensemble(s, model, done, block, sets))
     return rows
 
 
@@ -215,17 +315,15 @@ def repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
     return x.repeat_interleave(count, 0), y.repeat_interleave(count, 0)
 
 
-def _ensemble(
-    setting: Setting, start: FullyConnected, done: Trajectory, block: slice, sets: Draw, stops: tuple[float, ...]
-) -> dict[str, Any]:
+def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice, sets: Draw) -> dict[str, Any]:
     """The row of one training set, whose members are the realisations ``block``."""
-    scale, begun, members = setting["scale"], start[block], range(block.start, block.stop)
+    scale, begun, members = s.scale, start[block], range(block.start, block.stop)
     f0, end = begun(sets.test.x), done.model[block]
     F = scale * (end(sets.test.x) - f0)
     margins = done.F[block] * sets.train.y
     gaps = (1 - margins).clamp(min=0)
     row = {
-        "parameters": parameters_of(setting["components"], setting["h"], setting["layers"]),
+        "parameters": s.parameters,
         "fitted": float(np.mean([done.ended[e].kind == Ended.FITTED for e in members])),
         "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
         "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
@@ -233,10 +331,10 @@ def _ensemble(
         "fluctuation": float(jamming.fluctuation(F)),
     }
     row |= norms_and_errors("", F, sets.test.y)
-    if "fewer" in setting:
-        groups = [group.mean(0) for group in F.split(setting["fewer"]) if len(group) == setting["fewer"]]
+    if s.fewer:
+        groups = [group.mean(0) for group in F.split(s.fewer) if len(group) == s.fewer]
         row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
-    for stop in stops:
+    for stop in s.stops:
         there = done.events[f"{stop:g}"]
         early = [
             scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
@@ -256,16 +354,8 @@ def norms_and_errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
     }
 
 
-@study(
-    version=2,
-    axes=_axes(
-        "data components members loss layers test kernel_p scale steps p", data=f"distinct any of {RANDOM}, {IMAGES}"
-    ),
-    complete=with_images,
-    rtol=1e-2,
-    device="any",
-)
-def thresholds(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=2, rtol=1e-2, device="any")
+def thresholds(s: Threshold, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
     All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
@@ -277,17 +367,17 @@ def thresholds(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        x, y, source = _labelled(setting, seed)
-        guess = max(2, round((len(y) / 3 / setting["layers"]) ** 0.5))
-        for h, share in sorted(_search(functools.partial(_fitting, setting, seed, x, y), guess).items()):
-            size = parameters_of(setting["components"], h, setting["layers"])
+        x, y, source = _labelled(s, seed)
+        guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
+        for h, share in sorted(_search(functools.partial(_fitting, s, seed, x, y), guess).items()):
+            size = parameters_of(s.components, h, s.layers)
             rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
     return rows
 
 
-def _fitting(setting: Setting, seed: int, x: Tensor, y: Tensor, h: int) -> float:
+def _fitting(s: Threshold, seed: int, x: Tensor, y: Tensor, h: int) -> float:
     """The share of the members of width ``h`` that fit."""
-    done = train_to_verdict(setting, swish_networks(setting | {"h": h}, x.shape[-1], [seed]), x, y)
+    done = train_to_verdict(s, swish_networks(s, h, [seed]), x, y)
     return float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
 
 
@@ -313,25 +403,18 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     return known
 
 
-def _labelled(setting: Setting, seed: int) -> tuple[Tensor, Tensor, str]:
-    if setting["data"] != RANDOM:
-        sets = draw_sets(setting, seed)
+def _labelled(s: Threshold, seed: int) -> tuple[Tensor, Tensor, str]:
+    if s.data != RANDOM:
+        sets = draw_sets(s, seed)
         return sets.train.x, sets.train.y, sets.train.source
-    first, second = draw_seeds("train", [seed], size=setting["p"]) + draw_seeds("labels", [seed], size=setting["p"])
-    x = tasks.gaussian_points(setting["p"], setting["components"], seed=first)
-    y = np.sign(np.random.default_rng(second).standard_normal(setting["p"]))
+    first, second = draw_seeds("train", [seed], size=s.p) + draw_seeds("labels", [seed], size=s.p)
+    x = tasks.gaussian_points(s.p, s.components, seed=first)
+    y = np.sign(np.random.default_rng(second).standard_normal(s.p))
     return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
 
 
-@study(
-    version=3,
-    axes=_axes("data components test kernel_p layers loss p scale members steps h"),
-    complete=with_images,
-    rtol=0.1,
-    nonfinite=("needed", "time"),
-    **ENSEMBLE,
-)
-def efforts(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=3, rtol=0.1, nonfinite=("needed", "time"), **ENSEMBLE)
+def efforts(s: Networks, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
     ``needed``: its own steps, and ``time``: of the flow, after which all points were met; both infinite where that did
@@ -339,21 +422,20 @@ def efforts(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
     """
-    data, count = [draw_sets(setting, seed).train for seed in seeds], setting["members"]
-    model = swish_networks(setting, setting["components"], seeds)
+    data, count = [draw_sets(s, seed).train for seed in seeds], s.members
+    model = swish_networks(s, s.h, seeds)
     x, y = repeated(data, count)
     met: dict[int, tuple[float, float]] = {}
     steps, before = Counter[int](), defaultdict[int, float](float)
-    for state in _states(setting, model, x, y):
+    for state in _states(s, model, x, y):
         for row, t in zip(state.rows, state.t.tolist(), strict=True):
             steps[row] += t > before[row]  # a state comes with every step of any network
             before[row] = t
             if row in state.ended and state.ended[row].kind == Ended.FITTED:
                 met.setdefault(row, (steps[row], t))
-    size = parameters_of(setting["components"], setting["h"], setting["layers"])
     names = ("needed", "time")
     return [
-        {"seed": seed, "member": k, "parameters": size, "source": data[i].source}
+        {"seed": seed, "member": k, "parameters": s.parameters, "source": data[i].source}
         | dict(zip(names, met.get(i * count + k, (math.inf, math.inf)), strict=True))
         for i, seed in enumerate(seeds)
         for k in range(count)
@@ -367,13 +449,8 @@ def spectrum_row(values: np.ndarray) -> dict[str, Any]:
     return {"flat": 1 - len(curved) / len(values), "eigenvalues": curved[chosen[: len(curved)]].tolist()}
 
 
-@study(
-    version=1,
-    axes=_axes("d p layers h", d="count from 2 to 1000", p="count from 10 to 1e4", seeds="count from 6 to 1e4"),
-    chunk=25,
-    data=DRAWN,
-)
-def starts(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, seeds="count from 6 to 1e4", chunk=25, data=DRAWN)
+def starts(s: Starts, seeds: list[int]) -> Rows:
     """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
 
     ReLU networks on random data. ``kernel``: the kernel on the points, its upper triangle as a list, times ``h`` (so
@@ -381,13 +458,13 @@ def starts(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Sec. 2 (N₋ ≈ N/2) and Sec. 3 (fluctuations of the kernel).
     """
-    rows, (h, layers) = [], (setting["h"], setting["layers"])
-    x = tasks.gaussian_points(setting["p"], setting["d"], seed=draw_seeds("test", [0])[0])
+    rows, (h, layers) = [], (s.h, s.layers)
+    x = tasks.gaussian_points(s.p, s.d, seed=draw_seeds("test", [0])[0])
     upper = torch.triu_indices(len(x), len(x))
     sigma = activation("relu", normalised=True)
     for seed, weights, labels in zip(seeds, draw_seeds("weights", seeds, size=h), draw_seeds("labels", seeds, size=h)):
         y = torch.from_numpy(np.sign(np.random.default_rng(labels).standard_normal(len(x))))
-        widths = [setting["d"], *[h] * layers, 1]
+        widths = [s.d, *[h] * layers, 1]
         model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="mean-field", gain=1.0)
         row = {"seed": seed, "kernel": (h * ntk(model, x)[0][upper[0], upper[1]]).tolist()}
         if h <= 12:  # all second derivatives of larger ones are not worth their time
@@ -397,26 +474,22 @@ def starts(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(
-    version=2,
-    axes=_axes("data p images", p="2 or more increasing counts from 10 to 1e5", images="count to 1e4"),
-    complete=_among_images,
-)
-def neighbours(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=2)
+def neighbours(s: Neighbours, seeds: list[int]) -> Rows:
     """Mean ``distance`` of ``images`` of the pool to the nearest among ``size`` ones; one row a size of ``p``.
 
     All pixels, centred and normalised. Each ``seed`` looks from images of its own, at all of the pool.
 
     Source: paper B, Sec. 5.
     """
-    pool, rows, count = datasets.centred(datasets.load(setting["data"])), [], setting["images"]
+    pool, rows, count = datasets.centred(datasets.load(s.data)), [], s.images
     order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(len(pool.x))
     for seed in seeds:
         chosen = pool.x[order[seed * count : (seed + 1) * count]]
-        found = jamming.nearest_distances(pool.x, chosen, setting["p"])
+        found = jamming.nearest_distances(pool.x, chosen, s.p)
         rows += [
             {"seed": seed, "size": size, "distance": distance, "source": pool.source}
-            for size, distance in zip(setting["p"], found.tolist(), strict=True)
+            for size, distance in zip(s.p, found.tolist(), strict=True)
         ]
     return rows
 
@@ -433,15 +506,8 @@ def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
     return shown, mean + (shown - mean) @ kept @ kept.T
 
 
-@study(
-    version=3,
-    axes=_axes("d p members test kernel_p loss steps scale h"),
-    complete=_on_stripe,
-    rtol=1e-2,
-    data="Gaussian points of the stripe, drawn here",
-    **ENSEMBLE,
-)
-def stripes(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=3, rtol=1e-2, data="Gaussian points of the stripe, drawn here", **ENSEMBLE)
+def stripes(s: OnStripe, seeds: list[int]) -> Rows:
     """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
 
     ``parameters``, ``fitted``, ``error``, ``ensemble_error`` and ``kernel_change`` as in ``ensembles``;
@@ -449,23 +515,23 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4; paper A, Eq. 1.
     """
-    train_set, test = (draw_stripe(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test")))
-    kernel = draw_stripe(setting, "fresh", setting["kernel_p"], seeds)
-    count = setting["members"]
+    train_set, test = (draw_stripe(s.entries(), kind, n, seeds) for kind, n in (("train", s.p), ("test", s.test)))
+    kernel = draw_stripe(s.entries(), "fresh", s.kernel_p, seeds)
+    count = s.members
     each = [seed * count + member for seed in seeds for member in range(count)]
-    drawn = draw_seeds("weights", each, size=setting["h"])
-    start = one_hidden(setting["d"], setting["h"], seeds=drawn, device="auto")
-    done = train_to_verdict(setting, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
+    drawn = draw_seeds("weights", each, size=s.h)
+    start = one_hidden(s.d, s.h, seeds=drawn, device="auto")
+    done = train_to_verdict(s, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
     size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
     for i, seed in enumerate(seeds):
         block = slice(i * count, (i + 1) * count)
         begun, end = start[block], done.model[block]
-        F = setting["scale"] * (end(test.x[i]) - begun(test.x[i]))
+        F = s.scale * (end(test.x[i]) - begun(test.x[i]))
         change = jamming.kernel_change(ntk(begun, kernel.x[i]), ntk(end, kernel.x[i]))
         rows.append(
             {
                 "seed": seed,
-                "parameters": setting["h"] * (setting["d"] + 2),
+                "parameters": s.h * (s.d + 2),
                 "fitted": float(np.mean([why.kind == Ended.FITTED for why in done.ended[block]])),
                 "kernel_change": float(change.log().mean().exp()),
                 "amplification": float(size[block].mean().exp()),

@@ -4,11 +4,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.experiments.record import Count, Increasing, Number, Positive, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies.jamming import (
-    AXES,
     ENSEMBLE,
     Draw,
+    Networks,
+    OnImages,
+    Width,
     draw_sets,
     norms_and_errors,
     parameters_of,
@@ -16,7 +19,6 @@ from companion.studies.jamming import (
     spectrum_row,
     swish_networks,
     train_to_verdict,
-    with_images,
 )
 from companion.theory import jamming
 from regimes import models
@@ -28,24 +30,54 @@ from regimes.training.run import run
 from regimes.training.state import Ended, after
 
 CHAPTER = "03"
-ROUNDS = {"rounds": "1 or more increasing counts to 1e6"}  # of Newton's method
-SHARED = "data components test kernel_p layers members loss steps p scale h".split()
+Counts = Increasing[Count[1, 1_000_000]]
 
 
-def _drawn(setting: Setting, seed: int) -> tuple[Draw, FullyConnected, Tensor, Tensor]:
+@record
+class Cusp(Networks):
+    """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at."""
+
+    rounds: Counts
+
+
+@record
+class AtJamming(Networks):
+    """Ensembles on images, the ``decays`` of their weights, and the most ``rounds`` of Newton's method under each."""
+
+    decays: Increasing[Number[1e-8, 1], 2]
+    rounds: Count[1, 1_000_000]
+
+
+@record
+class Stochastic(OnImages):
+    """Ensembles of width ``h`` on images.
+
+    Attributes:
+        batch: points drawn at a step.
+        rate: of a step, over one that would fit a single point of the mean kernel at the start.
+        looks: numbers of steps after which networks are looked at.
+    """
+
+    h: Width
+    batch: Count[1, 10_000]
+    rate: Positive
+    looks: Counts
+
+
+def _drawn(s: Networks, seed: int) -> tuple[Draw, FullyConnected, Tensor, Tensor]:
     """The sets of a realisation, its networks at the start, and points and labels for each of these."""
-    sets = draw_sets(setting, seed)
-    x, y = repeated([sets.train], setting["members"])
-    return sets, swish_networks(setting, setting["components"], [seed]), x, y
+    sets = draw_sets(s, seed)
+    x, y = repeated([sets.train], s.members)
+    return sets, swish_networks(s, s.h, [seed]), x, y
 
 
 def _to_rest(
-    setting: Setting, x: Tensor, y: Tensor, start: FullyConnected, rounds: list[int]
+    s: Networks, x: Tensor, y: Tensor, start: FullyConnected, rounds: list[int]
 ) -> dict[int, tuple[Model, list[Ended]]]:
     """Networks after ``steps`` of the flow (0), and taken on to a minimum, after ``rounds`` of Newton's method."""
-    flow = train_to_verdict(setting, start, x, y)
+    flow = train_to_verdict(s, start, x, y)
     stages = {0: (flow.model, [why.kind for why in flow.ended])}
-    options = {"alpha": setting["scale"], "loss": setting["loss"], "initial": start, "steps": rounds[-1]}
+    options = {"alpha": s.scale, "loss": s.loss, "initial": start, "steps": rounds[-1]}
     done = run(newton(flow.model, x, y, **options), events={f"{n:g}": after(n) for n in rounds})
     for n in rounds:  # those that had ended by then are as they ended
         there = done.events.get(f"{n:g}", {})
@@ -57,13 +89,11 @@ def _to_rest(
 
 @study(
     version=1,
-    axes={name: AXES[name] for name in SHARED} | ROUNDS,
-    complete=with_images,
     rtol=0.1,
     columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "quadratic_hinge", "unsatisfied", "norm"], STATISTICAL),
     device="any",
 )
-def cusp(setting: Setting, seeds: list[int]) -> Rows:
+def cusp(s: Cusp, seeds: list[int]) -> Rows:
     r"""Ensembles on one training set on their way to rest; one row per training set and number of ``newton_steps``.
 
     ``steps`` of the flow (row of 0 Newton steps), then each of ``rounds``, numbers of steps of Newton's method:
@@ -75,14 +105,14 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets, start, x, y = _drawn(setting, seed)
+        sets, start, x, y = _drawn(s, seed)
         f0 = start(sets.test.x)
-        for n, (model, ended) in _to_rest(setting, x, y, start, setting["rounds"]).items():
-            gaps = (1 - y * setting["scale"] * (model(x) - start(x))).clamp(min=0)
-            F = setting["scale"] * (model(sets.test.x) - f0)
+        for n, (model, ended) in _to_rest(s, x, y, start, s.rounds).items():
+            gaps = (1 - y * s.scale * (model(x) - start(x))).clamp(min=0)
+            F = s.scale * (model(sets.test.x) - f0)
             rows.append(
                 {"seed": seed, "newton_steps": n, "source": sets.train.source}
-                | {"parameters": parameters_of(setting["components"], setting["h"], setting["layers"])}
+                | {"parameters": s.parameters}
                 | {"fitted": sum(kind in (Ended.FITTED, Ended.UNTIL) for kind in ended) / len(ended)}
                 | {"jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0}
                 | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
@@ -94,14 +124,11 @@ def cusp(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    axes={name: AXES[name] for name in SHARED}
-    | {"decays": "2 or more increasing numbers from 1e-8 to 1", "rounds": "count to 1e6"},
-    complete=with_images,
     rtol=0.1,
     columns=dict.fromkeys(["ended", "unsatisfied", "negative", "quadratic_hinge", "gap", "eigenvalues"], STATISTICAL),
     device="any",
 )
-def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
+def at_jamming(s: AtJamming, seeds: list[int]) -> Rows:
     r"""Networks that a falling weight decay holds at a minimum; one row a network (``member``) and ``decay``.
 
     After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at
@@ -115,12 +142,12 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets, start, x, y = _drawn(setting, seed)
-        f0, scale, model = start(x), setting["scale"], train_to_verdict(setting, start, x, y).model
-        options = {"alpha": scale, "loss": setting["loss"], "initial": start, "steps": setting["rounds"]}
-        for decay in reversed(setting["decays"]):
-            states = newton(model, x, y, **options, decay=decay * scale / (setting["h"] * setting["p"]))
-            done = run(states, until=after(setting["rounds"] + 1))  # also where all points are within the slack
+        sets, start, x, y = _drawn(s, seed)
+        f0, scale, model = start(x), s.scale, train_to_verdict(s, start, x, y).model
+        options = {"alpha": scale, "loss": s.loss, "initial": start, "steps": s.rounds}
+        for decay in reversed(s.decays):
+            states = newton(model, x, y, **options, decay=decay * scale / (s.h * s.p))
+            done = run(states, until=after(s.rounds + 1))  # also where all points are within the slack
             model, gaps = done.model, (1 - y * scale * (done.model(x) - f0)).clamp(min=0)
             H0, Hp = jamming.hessian(model, sets.train.x, sets.train.y, alpha=scale, start=start(sets.train.x))
             below, _ = jamming.negative(Hp)
@@ -133,16 +160,8 @@ def at_jamming(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(
-    version=1,
-    axes={name: AXES[name] for name in "data components test kernel_p layers members p scale h".split()}
-    | {"batch": "count to 1e4", "rate": "positive", "looks": "1 or more increasing counts to 1e6"},
-    complete=with_images,
-    rtol=0.1,
-    columns=dict.fromkeys(["fitted", "norm", "error"], STATISTICAL),
-    **ENSEMBLE,
-)
-def stochastic(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=0.1, columns=dict.fromkeys(["fitted", "norm", "error"], STATISTICAL), **ENSEMBLE)
+def stochastic(s: Stochastic, seeds: list[int]) -> Rows:
     r"""The networks of ``jamming.ensembles`` by stochastic gradient descent; one row a training set and ``look``.
 
     A step goes along the gradient of the quadratic hinge at ``batch`` points drawn anew, ``rate`` times as far as would
@@ -151,40 +170,33 @@ def stochastic(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, end of Sec. 2.
     """
-    data, count, scale = [draw_sets(setting, seed) for seed in seeds], setting["members"], setting["scale"]
-    start, (x, y) = swish_networks(setting, setting["components"], seeds), repeated([d.train for d in data], count)
+    data, count, scale = [draw_sets(s, seed) for seed in seeds], s.members, s.scale
+    start, (x, y) = swish_networks(s, s.h, seeds), repeated([d.train for d in data], count)
     each = [seed * count + member for seed in seeds for member in range(count)]
     draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", each)]
     kernel = start.tangents(x).gram().diagonal(dim1=-2, dim2=-1).mean(-1)
-    time = setting["rate"] / (scale * setting["batch"] * kernel)
+    time = s.rate / (scale * s.batch * kernel)
     f0, which, model, rows = start(x), torch.arange(len(x), device=x.device).unsqueeze(-1), start, []
-    for step in range(1, setting["looks"][-1] + 1):
-        drawn = np.stack([rng.integers(setting["p"], size=setting["batch"]) for rng in draws])
+    for step in range(1, s.looks[-1] + 1):
+        drawn = np.stack([rng.integers(s.p, size=s.batch) for rng in draws])
         chosen = torch.from_numpy(drawn).to(x.device)
         points, label = x[which, chosen], y[which, chosen]
         gaps = (1 - label * scale * (model(points) - f0[which, chosen])).clamp(min=0)
         moves = model.tangents(points).vjp(time.unsqueeze(-1) * gaps * label)
         model = model.with_parameters([w + move for w, move in zip(model.parameters(), moves, strict=True)])
-        if step in setting["looks"]:
+        if step in s.looks:
             fits = (jamming.unsatisfied(y * scale * (model(x) - f0)) == 0).double()
             for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
                 block = slice(i * count, (i + 1) * count)
                 F = scale * (model[block](sets.test.x) - start[block](sets.test.x))
                 row = {"seed": seed, "look": step, "source": sets.train.source, "fitted": float(fits[block].mean())}
-                row["parameters"] = parameters_of(x.shape[-1], setting["h"], setting["layers"])
+                row["parameters"] = parameters_of(s.components, s.h, s.layers)
                 rows.append(row | norms_and_errors("", F, sets.test.y))
     return rows
 
 
-@study(
-    version=1,
-    axes={name: AXES[name] for name in SHARED},
-    complete=with_images,
-    rtol=1e-2,
-    columns=dict.fromkeys(["fitted", "moved"], STATISTICAL),
-    **ENSEMBLE,
-)
-def preactivations(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-2, columns=dict.fromkeys(["fitted", "moved"], STATISTICAL), **ENSEMBLE)
+def preactivations(s: Networks, seeds: list[int]) -> Rows:
     r"""How far training moves the pre-activations: ``moved``, a list by layer; one row a training set.
 
     Root mean square over points, neurons and members of :math:`a_l` at the end less :math:`a_l` at the start, over that
@@ -192,9 +204,9 @@ def preactivations(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper B, Sec. 4.
     """
-    data, count = [draw_sets(setting, seed) for seed in seeds], setting["members"]
-    start, (x, y) = swish_networks(setting, setting["components"], seeds), repeated([d.train for d in data], count)
-    done = train_to_verdict(setting, start, x, y)
+    data, count = [draw_sets(s, seed) for seed in seeds], s.members
+    start, (x, y) = swish_networks(s, s.h, seeds), repeated([d.train for d in data], count)
+    done = train_to_verdict(s, start, x, y)
     by_set = [net.preactivations(x) for net in (start, done.model)]
     size, way = (
         torch.stack([z.square().unflatten(0, (-1, count)).mean((1, 2, 3)) for z in layers], 1).sqrt()

@@ -247,7 +247,7 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
 def _needs_own_kind(one: nn.Module) -> None:
     """Checks that a module's parameters can be exchanged from outside, and have shapes."""
     for name, part in one.named_modules():
-        where = f"the module's {name}" if name else "the module"
+        where = f"the module's {_called(name)}" if name else "the module"
         if isinstance(part, torch.jit.ScriptModule):
             raise InputError(f"{where} is compiled by torch.jit, which fixes its parameters: give the module before")
         if isinstance(part, nn.DataParallel | nn.parallel.DistributedDataParallel):
@@ -257,15 +257,24 @@ def _needs_own_kind(one: nn.Module) -> None:
             raise InputError(f"the module's {name} has no shape yet: call the module once on a few points first")
 
 
+def _called(name: str) -> str:
+    """A module's part in a message; those of ``nn.Sequential`` are numbers."""
+    return f"layer {name}" if name[:1].isdigit() else name
+
+
 def _needs_separate_points(one: nn.Module) -> None:
     """Checks that the output at a point depends neither on the other points nor on chance."""
     for name, part in one.named_modules():
         chance = part.p if isinstance(part, nn.modules.dropout._DropoutNd) else getattr(part, "dropout", 0)
         if part.training and isinstance(chance, float) and chance > 0:
-            raise InputError(f"the module's {name or 'dropout'} draws at random in training mode: call .eval() first")
+            raise InputError(
+                f"the module's {_called(name) or 'dropout'} draws at random in training mode: call .eval() first"
+            )
         if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
             remedy = "take a norm of each point alone" if part.running_mean is None else "call .eval() first"
-            raise InputError(f"the module's {name or 'batch norm'} makes a point depend on the others: {remedy}")
+            raise InputError(
+                f"the module's {_called(name) or 'batch norm'} makes a point depend on the others: {remedy}"
+            )
 
 
 def _trained(one: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
