@@ -319,7 +319,7 @@ def store(mini_book, item, table, **designs):
     (mini_book / "results").mkdir(exist_ok=True)
     marks = {name: set(table.cell[table.n.isin(sizes)]) for name, sizes in designs.items()}
     file = mini_book / "results" / f"{item.name}{results.SUFFIX}"
-    results.write(item, [origin(key) for key in table.cell.unique()], file, marks)
+    results.write_results(item, [origin(key) for key in table.cell.unique()], file, marks)
     return file
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from companion.experiments import results as module
 from companion.experiments import table as tables
-from companion.experiments.results import Results, compute, write
+from companion.experiments.results import Results, records_of, write_results
 from companion.experiments.store import Store
 from companion.experiments.sweep import cells, product, study
 from companion.experiments.table import provenance, tabulate
@@ -29,14 +29,14 @@ def kept(setting, seeds):
 
 
 def computed(item, folder):
-    return [*compute(item, cells(item, item.grid({})), store=Store(folder / "cells"), jobs=1).values()]
+    return [*records_of(item, cells(item, item.grid({})), store=Store(folder / "cells"), jobs=1).values()]
 
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     """A file of stored results, read by another process than the one that wrote it."""
     records = computed(kept, tmp_path)
-    write(kept, records, tmp_path / "k.gz", {"main": {record.cell.key() for record in records}})
+    write_results(kept, records, tmp_path / "k.gz", {"main": {record.cell.key() for record in records}})
     monkeypatch.setattr(tables, "_RECORDS", {})
     return tmp_path / "k.gz"
 
@@ -55,7 +55,7 @@ def test_results_come_back_as_they_were_with_their_provenance(file, tmp_path):
 
 def test_the_same_cells_give_the_same_bytes(file):
     before, found = file.read_bytes(), Results(kept, file)
-    write(kept, [*found.records.values()], file, {})
+    write_results(kept, [*found.records.values()], file, {})
     assert file.read_bytes() == before
 
 
@@ -72,7 +72,7 @@ def test_short_lists_are_kept_and_long_ones_left_out(tmp_path):
         return short + [{"seed": s, "x": 1 / 3} for s in seeds]
 
     records = computed(listed, tmp_path)
-    write(listed, records, tmp_path / "l.gz", {})
+    write_results(listed, records, tmp_path / "l.gz", {})
     before, rows = tabulate(listed, records), Results(listed, tmp_path / "l.gz").rows
     assert set(before) - set(rows) == {"many"} and rows["shape"].tolist() == before["shape"].tolist()
     assert rows.few.dropna().tolist() == before.few.dropna().tolist() and rows.x.isna().equals(before.x.isna())
@@ -90,9 +90,9 @@ def test_what_a_study_does_not_declare_is_not_written(tmp_path, value, words):
     silent, declared = (study(version=1, grid=grid, nonfinite=names)(gaps) for names in ((), ("x",)))
     records = computed(silent, tmp_path)
     with pytest.raises(InputError, match=rf"^g.gz is not written, cell \w+ \(n = 1, seed = 1\): {words}.*, and its"):
-        write(silent, records, tmp_path / "g.gz", {})
+        write_results(silent, records, tmp_path / "g.gz", {})
     assert not (tmp_path / "g.gz").exists()
-    write(declared, records, tmp_path / "g.gz", {})
+    write_results(declared, records, tmp_path / "g.gz", {})
     assert len(Results(declared, tmp_path / "g.gz").rows) == 2
 
 
@@ -236,10 +236,10 @@ def test_a_cell_says_for_which_designs_it_is_stored(file):
         found = {key: record.provenance["designs"] for key, record in Results(kept, file).records.items()}
         return {key: own for key, own in found.items() if own}
 
-    write(kept, [*records.values()], file, {"main": {}, "a": {one, other}, "b": {one}})
+    write_results(kept, [*records.values()], file, {"main": {}, "a": {one, other}, "b": {one}})
     assert designs() == {one: {"a": 2, "b": 1}, other: {"a": 2}}
     assert set(Results(kept, file).of_design("a")) == {one, other}
-    write(kept, [*Results(kept, file).records.values()], file, {"a": {other}})
+    write_results(kept, [*Results(kept, file).records.values()], file, {"a": {other}})
     assert designs() == {one: {"b": 1}, other: {"a": 1}}
 
 

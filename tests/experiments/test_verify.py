@@ -9,7 +9,7 @@ import pytest
 from companion import studies as registry
 from companion.experiments import store as stores
 from companion.experiments import stored
-from companion.experiments.results import SUFFIX, Results, compute, write
+from companion.experiments.results import SUFFIX, Results, records_of, write_results
 from companion.experiments.store import Cell, Store
 from companion.experiments.stored import share, verify
 from companion.experiments.sweep import STATISTICAL, cells, product, study
@@ -31,8 +31,8 @@ def blocks(setting, seeds):
 
 def written(item, grid, path):
     """The file with the results of a study over a grid."""
-    records = compute(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
-    write(item, [*records.values()], path, {"main": records.keys()})
+    records = records_of(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
+    write_results(item, [*records.values()], path, {"main": records.keys()})
     return path
 
 

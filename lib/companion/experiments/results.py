@@ -122,14 +122,14 @@ class Results:
     def take(self, cells: Mapping[str, Cell]) -> pd.DataFrame:
         """The rows of cells by their keys: of those that are not here, which are computed; then of the others."""
         new = [cell for key, cell in cells.items() if key not in self.records]
-        parts = [tabulate(self.study, compute(self.study, new).values())] if new else []
+        parts = [tabulate(self.study, records_of(self.study, new).values())] if new else []
         if len(new) < len(cells):
             parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
         return pd.concat(parts, ignore_index=True)
 
     def compute_again(self, cells: Sequence[Cell]) -> list[str]:
         """Computes some of its cells; what differs, and what was refused, one line each."""
-        return [*self.refused.values(), *self.differences(compute(self.study, cells))]
+        return [*self.refused.values(), *self.differences(records_of(self.study, cells))]
 
     def differences(self, again: Mapping[str, Record]) -> list[str]:
         """The disagreements with cells that were computed again, one line each."""
@@ -161,7 +161,7 @@ class Results:
         self.rows.assign(**{name: words[name].map(text) for name in words}).to_csv(path, index=False)
 
 
-def compute(
+def records_of(
     study: Study, cells: Sequence[Cell], *, store: Store | None = None, jobs: int | None = None
 ) -> dict[str, Record]:
     """The records of cells by their keys, from a store or computed; see ``sweep``."""
@@ -169,7 +169,7 @@ def compute(
     return {record.cell.key(): record for record in held.values()}
 
 
-def write(study: Study, records: Sequence[Record], path: Path, designs: Mapping[str, Collection[str]]) -> None:
+def write_results(study: Study, records: Sequence[Record], path: Path, designs: Mapping[str, Collection[str]]) -> None:
     """Writes cells as stored results: numbers to nine digits, without lists of more than ``LONG`` entries.
 
     The same cells give the same bytes.

@@ -18,7 +18,7 @@ from typing import Any
 from companion.experiments.compare import enough
 from companion.experiments.design import Entries
 from companion.experiments.queue import chunks
-from companion.experiments.results import Results, compute
+from companion.experiments.results import Results, records_of
 from companion.experiments.store import Cell, Record, Store, committed
 from companion.experiments.study import STATISTICAL, Study
 from companion.experiments.sweep import cells
@@ -39,7 +39,7 @@ def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int |
     asked = in_order(cells(study, grid))
     held = Results(study).records
     held = {key: record for key, record in held.items() if committed(record.provenance["revision"])}
-    fresh = compute(study, [cell for key, cell in asked.items() if key not in held], jobs=jobs)
+    fresh = records_of(study, [cell for key, cell in asked.items() if key not in held], jobs=jobs)
     loose = {record.provenance["revision"] for record in fresh.values()}
     loose = {revision for revision in loose if not committed(revision)}
     if loose:  # a worker's, on a cluster
@@ -117,7 +117,7 @@ def verify(
     chosen, said, drawn = choose(batches(study, possible)), [*results.refused.values()], 0
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
-            again = compute(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
+            again = records_of(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
         said += results.differences(again)
         drawn = len(again) - len(results.repeated(again)) if enough(study) else 0
     count = len(results.records)

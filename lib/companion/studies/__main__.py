@@ -96,7 +96,9 @@ def keep(args: argparse.Namespace) -> None:
         records, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
         path = paths.results() / f"{item.name}{results.SUFFIX}"
         path.parent.mkdir(exist_ok=True)
-        results.write(item, records, path, {name: {c.key() for c in cells(item, own)} for name, own in designs.items()})
+        results.write_results(
+            item, records, path, {name: {c.key() for c in cells(item, own)} for name, own in designs.items()}
+        )
         print(f"wrote {path}: {len(records)} cells, {new} of them new")
 
 
