@@ -158,5 +158,22 @@ def test_profiles_and_readers_override_entries(mini_book):
     assert (found[name], found["99.counted.main.seeds"], found["size"], found["sizes"]) == (7, 1, 5, [3])
     assert parameters.resolve("99", "laptop", {name: [4]})[name] == [4]
     for wrong in ("99.counted.nobody.n", "99.nobody.main.n", "99.counted.n", "99"):
-        with pytest.raises(InputError, match=f"unknown parameter '{wrong}' of chapter 99; known: profile, size"):
+        with pytest.raises(InputError, match=f"unknown parameter '{wrong}' of chapter 99; "):
             parameters.resolve("99", "laptop", {wrong: 3})
+
+
+def test_an_entry_goes_by_a_short_name_where_that_is_unique(mini_book):
+    text = DESIGNS + "[others.main]\nn = 1\nseeds = 1\n"
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(text)
+    whole = parameters.resolve("99", "laptop", {"more.n": 4, "others.main.n": 5})
+    assert (whole["99.counted.more.n"], whole["99.others.main.n"]) == (4, 5)
+    assert parameters.named("99", {"more.n": 4}) == ["99.counted.more.n"]
+    with pytest.raises(
+        InputError, match=r"main\.n of chapter 99 is not unique: write counted\.main\.n or others\.main\.n"
+    ):
+        parameters.resolve("99", "laptop", {"main.n": 4})
+    for wrong, meant in {"mroe.n": "more.n", "n": "counted.main.n or others.main.n", "siez": "size"}.items():
+        with pytest.raises(
+            InputError, match=rf"unknown parameter '{wrong}' of chapter 99; did you mean {re.escape(meant)}\?"
+        ):
+            parameters.resolve("99", "laptop", {wrong: 4})

@@ -25,7 +25,7 @@ from companion import studies as registry
 from companion.experiments import parameters, results, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.report import excerpt, ledger, screen, views
+from companion.report import changes, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
 from regimes import validate
@@ -90,7 +90,7 @@ def chapter_pages(
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
         rows[file.stem] = f"{above}rows/{file.name}"
-    changed = excerpt.changes(path.name[:2], notebook) if book is None else {}
+    changed = changes.changes(path.name[:2], notebook) if book is None else {}
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
@@ -160,7 +160,7 @@ def _is_figure(cell: nbformat.NotebookNode) -> bool:
 
 def _how_to_change(number: str) -> str:
     """How to run a chapter with other parameters: the command of the first figure that has one."""
-    label, example = next(iter(excerpt.examples(number).items()), (None, None))
+    label, example = next(iter(changes.examples(number).items()), (None, None))
     return views.markdown("change", number=number, label=label, example=example).strip()
 
 
@@ -183,7 +183,7 @@ def _as_figure(
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
 
 
-def _change(number: str, change: excerpt.Change) -> dict[str, Any]:
+def _change(number: str, change: changes.Change) -> dict[str, Any]:
     """What a figure depends on, for its page, with the studies that have stored results."""
     names = [study.name for study in change.studies if study.name in results.files()]
     return change._asdict() | {"number": number, "stored": names}
@@ -495,13 +495,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m companion.site.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
     parser.add_argument(
-        "--keep",
+        "--publish-ledger",
         action="store_true",
-        help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
+        help="also make this ledger results/ledger.json and the README's; of paper: what its chapters measured, "
         "as results/ledger.paper.json, and build no pages",
     )
     parser.add_argument(
-        "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
+        "--name", help="with paper --publish-ledger: take what the run in runs/NAME measured at the paper's sizes"
     )
     parser.add_argument(
         "--compare", action="store_true", help="only say whose verdicts or values are not those of results/ledger.json"
@@ -510,12 +510,12 @@ def main(argv: list[str] | None = None) -> int:
     with one_line_errors():
         if args.compare:
             return compare(paths.build_folder(args.profile))
-        if args.name is not None and not (args.keep and args.profile == "paper"):
-            raise InputError(f"name must go with paper --keep, got {args.name!r}")
+        if args.name is not None and not (args.publish_ledger and args.profile == "paper"):
+            raise InputError(f"name must go with paper --publish-ledger, got {args.name!r}")
         folder = paths.build_folder(args.profile) if args.name is None else paths.run_folder(args.name)
-        if args.keep:
+        if args.publish_ledger:
             needs_commits(folder)
-        if args.keep and args.profile == "paper":
+        if args.publish_ledger and args.profile == "paper":
             print(ledger.summary(keep_paper(folder)))
             return 0
         pages = stage(args.profile)
@@ -539,7 +539,7 @@ def main(argv: list[str] | None = None) -> int:
         alt = "Three ratios with intervals: near one after a short step, above and below one after long ones."
         start.shown(start.spike_ratios(records), "spike", alt)
         write_downloads(records, folder)
-        if args.keep:
+        if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
             shutil.copy(paths.generated() / "card-01.png", paths.root() / "_static" / "readme.png")
