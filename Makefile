@@ -31,14 +31,14 @@ NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 # all that any chapter's run reads, beside its source and the stored results of its studies
-CODE := $(shell find lib -name '*.py' -o -name '*.c' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml $(wildcard chapters/profiles/*.toml)
+CODE := $(shell find lib -name '*.py' -o -name '*.c' -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
 PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references keep clean clean-cells
+.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -72,9 +72,9 @@ STALE :=
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(eval STALE += $(call number,$*))
 
-# a chapter reads the stored results of the modules in lib/companion/studies that say they are its own
+# a chapter reads its designs, and the stored results of the modules in lib/companion/studies that say they are its own
 modules = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/studies/*.py)))
-$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(foreach one,$(call modules,$(it)),$(wildcard results/$(one).*))))
+$(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(wildcard chapters/designs/$(call number,$(it)).toml) $(foreach one,$(call modules,$(it)),$(wildcard results/$(one).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
 ledger = build/$(PROFILE)/$(call number,$(1)).ledger.json
@@ -162,10 +162,10 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
 
-keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: keep what its chapters measured
+publish-ledger: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: what its chapters measured
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
 	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
-	@$(BIN)/python -m companion.site.sources $(PROFILE) --keep $(NAMED)
+	@$(BIN)/python -m companion.site.sources $(PROFILE) --publish-ledger $(NAMED)
 	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m companion.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
 	@REGIMES_STORE=build/none $(BIN)/python -m companion.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 

@@ -3,8 +3,8 @@
 ``python benchmarks/finer.py [NAME] [--settings 2] [--jobs 1]``, of one study or of all.
 
 A mean over ``N`` realisations scatters by ``1.96 s/√N`` with the deviation ``s`` of one. The same data and weights
-again, at a tenth of the tolerance or half the rate (``chapters/profiles/finer.toml``), show the bias. Where it is well
-below the scatter it needs no place in an interval. ``results/finer.json`` holds what was measured.
+again, at a tenth of the tolerance or half the rate (``finer`` in ``chapters/designs/``), show the bias. Where it is
+well below the scatter it needs no place in an interval. ``results/finer.json`` holds what was measured.
 """
 
 import argparse
@@ -43,9 +43,9 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
         ``study``, ``finer`` (in words), ``settings``, ``realisations`` (of a mean), ``columns`` (the rows of
         ``numerical_changes``), and ``revision``.
     """
-    ways = parameters.read_toml(paths.profile_file("finer"))
+    ways = registry.finer()
     validate.one_of(ways, study=name)
-    how, (number, item) = ways[name], registry.find(name)
+    how, (number, item) = dict(ways[name]), registry.find(name)
     last = how.pop("last", False)
     values = parameters.resolve(number, "laptop", registry.stored_sizes().get(name, {}))
     grid = registry.grids(number, values, item)[item]
@@ -141,7 +141,7 @@ def main(argv: list[str] | None = None) -> int:
         needs_commit("what finer numerics change")
         path = paths.results() / "finer.json"
         found = {one["study"]: one for one in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
-        names = list(parameters.read_toml(paths.profile_file("finer")))
+        names = list(registry.finer())
         for name in [args.name] if args.name else names:
             found[name] = measure(name, args.settings, jobs=args.jobs)
             write_atomically(path, json.dumps([found[one] for one in names if one in found], indent=1))

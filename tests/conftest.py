@@ -76,9 +76,7 @@ def mini_book(tmp_path, monkeypatch):
     """A book of one chapter, 99, in a folder of its own; returns the folder."""
     files = {
         "chapters/99_mini.py": MINI_CHAPTER,
-        "chapters/profiles/smoke.toml": '["99"]\nsize = 2\n',
-        "chapters/profiles/paper.toml": "",
-        "chapters/profiles/laptop.toml": "",
+        "chapters/designs/99.toml": "smoke.size = 2\n",
         "book/claims/99.yml": CLAIMS,
         "book/errata.yml": "[]",
         "book/papers.yml": (ROOT / "book" / "papers.yml").read_text(encoding="utf-8"),

@@ -10,7 +10,7 @@ from regimes.validate import InputError
 def root() -> Path:
     """The book's folder: the nearest one at or above the working directory with ``chapters``, else this checkout."""
     for folder in (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[2]):
-        if (folder / "chapters" / "profiles").is_dir():
+        if (folder / "chapters" / "designs").is_dir():
             return folder
     raise InputError("no book here: run this inside a checkout, where chapters/ is")
 
@@ -20,9 +20,9 @@ def chapters_folder() -> Path:
     return root() / "chapters"
 
 
-def profile_file(profile: str) -> Path:
-    """The values in which a profile differs from the laptop's."""
-    return chapters_folder() / "profiles" / f"{profile}.toml"
+def designs_file(number: str) -> Path:
+    """The designs of a chapter's studies, and the values in which its profiles differ from the laptop's."""
+    return chapters_folder() / "designs" / f"{number}.toml"
 
 
 def build_folder(profile: str) -> Path:

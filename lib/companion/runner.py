@@ -37,7 +37,7 @@ from companion.experiments.cli import Parser, add_parameter_options, one_line_er
 from companion.experiments.store import Store
 from companion.experiments.sweep import Study, cells
 from companion.experiments.workers import die_with, forking, forks
-from companion.report import excerpt, ledger
+from companion.report import changes, excerpt, ledger
 from companion.site import locks, pages, versions
 from regimes import validate
 from regimes.validate import InputError
@@ -48,6 +48,7 @@ with warnings.catch_warnings():  # papermill's own, on import
     from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
 
 AT_ONCE = 2  # chapters drawn at a time: while one writes, the other uses the core
+SHOWN = 3  # figures that a message names
 PATIENCE = 10  # seconds that a chapter which is to stop may take to clear up
 
 
@@ -208,9 +209,9 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str
     raw.unlink()
 
 
-def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collection[str]) -> excerpt.Change:
+def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collection[str]) -> changes.Change:
     """What a figure depends on; InputError if it ignores a parameter that is ``given``."""
-    own = excerpt.changes(number, book, [figure])[figure]
+    own = changes.changes(number, book, [figure])[figure]
     if ignored := [name for name in given if not own.of([name])]:
         names = [knob.name for knob in own.knobs]
         designs = f"; entries of the designs {', '.join(sorted(own.designs))}" if own.designs else ""
@@ -219,10 +220,30 @@ def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collect
     return own
 
 
-def checked(number: str, values: Mapping[str, Any], studies: Collection[Study]) -> str:
-    """What a run would find stored, and compute, in one line."""
-    asked = [registry.asked(number, study, values) for study in studies]
-    count, new = sum(len(own.cells) for own in asked), [cell for own in asked for cell in own.new]
+def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[Study], figure: str | None) -> None:
+    """Raises InputError for a design with too few values of an axis for a figure that shows it."""
+    own = {study.function.__name__: study for study in studies}
+    for name, count in parameters.least(number).items():
+        _, study, design, axis = name.split(".")
+        given = own[study].grid.values(values, design)[axis] if study in own else ()
+        if study in own and len(given) < count:
+            shown = excerpt.figures_of_designs(number)[f"{study}.{design}"]
+            drawn = [label for label in shown if figure in (None, label)]
+            if drawn:
+                few = f"{name} must hold {count} or more values, got {validate.shown(given)}"
+                raise InputError(f"{few}: {', '.join(drawn[:SHOWN])} cannot be drawn from fewer")
+
+
+def checked(
+    number: str, values: Mapping[str, Any], studies: Collection[Study], shown: Mapping[Study, Collection[str]]
+) -> str:
+    """What a run would find stored, and compute, in one line; of a figure the cells of the designs that it shows."""
+    count, new = 0, []
+    for study in studies:
+        own = registry.asked(number, study, values)
+        wanted = set().union(*(own.designs[name] for name in shown.get(study, own.designs)))
+        count += len(wanted)
+        new += [cell for cell in own.new if cell.key() in wanted]
     store = Store.default() if new else ()
     left = sum(cell not in store for cell in new)
     found = f"{count - len(new)} found in results/, {len(new) - left} in the cell store, {left} to compute"
@@ -250,14 +271,17 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of(excerpt.figure_labels(book.cells), figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
-            used = _asked(args.chapter[0], book, args.figure, parameters.named(args.chapter[0], *given)).studies
-            grids = {n: {study: registry.grids(n, own, study)[study] for study in used} for n, own in values.items()}
+            shown = _asked(args.chapter[0], book, args.figure, parameters.named(args.chapter[0], *given)).shown
+            grids = {n: {study: registry.grids(n, own, study)[study] for study in shown} for n, own in values.items()}
         else:
+            shown = {}
             grids = {number: registry.grids(number, own) for number, own in values.items()}
+        for number in grids:
+            _needs_values(number, values[number], grids[number], args.figure)
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
-            print("\n".join(checked(number, values[number], grids[number]) for number in grids))
+            print("\n".join(checked(number, values[number], grids[number], shown) for number in grids))
             return 0
         if args.times:
             asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}

@@ -1,6 +1,7 @@
 """What one figure of a chapter needs: names followed through its cells; every figure of the book has all it uses."""
 
 import builtins
+import re
 import shlex
 from types import SimpleNamespace
 
@@ -8,9 +9,11 @@ import jupytext
 import nbformat
 import pytest
 
+from companion import describe, runner
 from companion import studies as registry
 from companion.experiments import cli, parameters, queue, sweep
-from companion.report import excerpt, views
+from companion.experiments.store import Record
+from companion.report import changes, excerpt, views
 from regimes.validate import InputError
 
 CODE = [
@@ -70,19 +73,19 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
     number, item = registry.find("depth.biases")
     grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
     asked = sweep.cells(item, grid)
-    stored = SimpleNamespace(origins={cell.key(): SimpleNamespace(seconds=20.0) for cell in asked[:2]})
+    stored = SimpleNamespace(records={cell.key(): Record(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
     left = len(queue.chunks({item.name: item}, asked[2:]))
-    monkeypatch.setattr(excerpt, "Results", lambda study: stored)
-    monkeypatch.setattr(excerpt.queue, "recorded", lambda study: {})
-    monkeypatch.setattr(excerpt.queue, "seconds", lambda chunk: 3.0)
-    assert left > 0 and excerpt._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
-    monkeypatch.setattr(excerpt.queue, "recorded", lambda study: {"known": 3.0})
+    monkeypatch.setattr(changes, "Results", lambda study: stored)
+    monkeypatch.setattr(changes.queue, "recorded", lambda study: {})
+    monkeypatch.setattr(changes.queue, "seconds", lambda chunk: 3.0)
+    assert left > 0 and changes._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
+    monkeypatch.setattr(changes.queue, "recorded", lambda study: {"known": 3.0})
     every = len(queue.chunks({item.name: item}, asked))
-    assert excerpt._seconds(item, grid) == pytest.approx(3 * every), "what its cells take, where that is known"
+    assert changes._seconds(item, grid) == pytest.approx(3 * every), "what its cells take, where that is known"
 
 
 def test_what_changes_a_figure_and_what_its_studies_take():
-    found = excerpt.changes("05", jupytext.read(parameters.source("05")))
+    found = changes.changes("05", jupytext.read(parameters.source("05")))
     curves = found["fig-c-fig2"]
     assert [knob.name for knob in curves.knobs] == ["curve_rho", "curve_depth"]
     assert [study.name for study in curves.studies] == ["depth.normalised_kernel"]
@@ -96,7 +99,7 @@ def test_what_changes_a_figure_and_what_its_studies_take():
 
 
 def test_a_design_that_a_figure_does_not_show_does_not_change_it():
-    found = excerpt.changes("07", jupytext.read(parameters.source("07")), ["fig-e-map", "fig-e-net"])
+    found = changes.changes("07", jupytext.read(parameters.source("07")), ["fig-e-map", "fig-e-net"])
     assert found.keys() == {"fig-e-map", "fig-e-net"}
     assert "net_d" not in [knob.name for knob in found["fig-e-map"].knobs], "its design has sizes of its own"
     assert "net_d" in [knob.name for knob in found["fig-e-net"].knobs]
@@ -106,9 +109,9 @@ def test_a_design_that_a_figure_does_not_show_does_not_change_it():
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_the_command_below_a_figure_changes_it_and_says_how(number):
     """Each figure that depends on anything has one; its values are none of the book's, used, and possible."""
-    found = excerpt.changes(number, jupytext.read(parameters.source(number)))
+    found = changes.changes(number, jupytext.read(parameters.source(number)))
     shown = {label for label, change in found.items() if label.startswith("fig-") and (change.knobs or change.designs)}
-    assert excerpt.examples(number).keys() == shown
+    assert changes.examples(number).keys() == shown
     usual = parameters.resolve(number)
     for label in shown:
         sets, see = found[label].example
@@ -123,7 +126,34 @@ def test_the_command_below_a_figure_changes_it_and_says_how(number):
 def test_a_command_survives_make_and_the_shell():
     """Inside ``PARAMS='...'``: a list is one word, and its names are in double quotes."""
     sets = {"a": 1e-6, "b": [1, 2.5], "c": "erf(x/√2)", "d": ["sin", "He1+He3"], "05.x.y.z": "digits"}
-    said = views.command(excerpt.Example(sets, "Look."))
+    said = views.command(changes.Example(sets, "Look."))
     words = shlex.split(shlex.split(f"make PARAMS='{said}'")[1].removeprefix("PARAMS="))
     assert words[1::3] == [*sets] and words[::3] == ["-p"] * 5
     assert [cli._literal(word) for word in words[2::3]] == [*sets.values()]
+
+
+def test_help_says_which_figures_a_design_feeds():
+    text = describe.describe("03")
+    assert all(len(line) <= 120 for line in text.partition("Designs and")[2].splitlines()[1:])
+    assert re.search(r"^ensembles\.slices +fig-b-4, .*fig-b-8d", text, re.M) and "-p stripes.map.seeds" in text
+    found = changes.changes("03", jupytext.read(parameters.source("03")))
+    feeds = excerpt.figures_of_designs("03")
+    for design, labels in feeds.items():
+        assert all(found[label].of([f"03.{design}.seeds"]) for label in labels), design
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_designs_hold_as_many_values_as_their_figures_need(number):
+    own = {study.function.__name__: study for study in registry.of(number).values()}
+    for profile in parameters.PROFILES:
+        runner._needs_values(number, parameters.resolve(number, profile), own.values(), None)
+
+
+def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_computed(capsys, monkeypatch):
+    monkeypatch.setattr(runner.queue, "fill", lambda *given: pytest.fail("computed"))
+    for more in ([], ["--figure", "fig-b-8d"]):
+        with pytest.raises(SystemExit):
+            runner.main(["03", "-p", "slices.h", "[4]", *more])
+        assert re.search(
+            r"03\.ensembles\.slices\.h must hold 3 .*: .*fig-b-8d cannot be drawn", capsys.readouterr().err
+        )

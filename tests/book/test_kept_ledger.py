@@ -9,6 +9,7 @@ import re
 import pytest
 
 from companion import studies as registry
+from companion.experiments import results
 from companion.report import ledger
 from companion.report.ledger import read_yaml
 from tests import stored_ledger
@@ -125,7 +126,7 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
     assert not stored_ledger.unlike(stored_ledger.OfStored.said, said), "if this is meant: make references"
     moved = {name: ledger.apart(record, kept[name], 1e-3) for name, record in found.items()}
     moved |= {name: ["verdict"] for name, record in found.items() if record["verdict"] != kept[name]["verdict"]}
-    assert not {name: how for name, how in moved.items() if how}, "if this is meant: make keep"
+    assert not {name: how for name, how in moved.items() if how}, "if this is meant: make publish-ledger"
 
 
 def test_the_book_is_judged_at_the_settings_that_claims_name():
@@ -167,7 +168,8 @@ def test_prose_calls_no_claim_undecided_that_is_not(path):
 
 def test_kept_ledgers_are_of_commits_but_for_stored_rows():
     stored = set()
-    for path in (ROOT / "results").glob("*.cells.json.gz"):
-        stored |= {cell["revision"] for cell in json.loads(gzip.decompress(path.read_bytes()))["cells"].values()}
+    for path in results.files().values():
+        lines = gzip.decompress(path.read_bytes()).splitlines()
+        stored |= {json.loads(line)["provenance"]["revision"] for line in lines}
     revisions = {found for record in RECORDS if record["value"] is not None for found in record["revision"].split(", ")}
-    assert not any(found.endswith("+") for found in revisions - stored), "make keep"
+    assert not any(found.endswith("+") for found in revisions - stored), "make publish-ledger"

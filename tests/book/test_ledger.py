@@ -411,8 +411,8 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
         with pytest.raises(InputError, match=r"^claim Z\.Fig1-size rests on cells of old\+, uncommitted code"):
             kept(**change)
     (mini_book / "results").mkdir()
-    (mini_book / "results" / "depth.layer_map.csv").write_text("")
-    monkeypatch.setattr(sources.stored, "Results", lambda study: SimpleNamespace(origins={"b": None}))
+    (mini_book / "results" / f"depth.layer_map{sources.results.SUFFIX}").touch()
+    monkeypatch.setattr(sources.results, "Results", lambda study: SimpleNamespace(records={"b": None}))
     kept(cells={"a": "new", "b": "old+"})
 
 
@@ -452,7 +452,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
         """Nothing."""
 
     monkeypatch.setattr(studies, "of", lambda number: {item.name: item for item in (sized, fixed)})
-    (mini_book / "chapters" / "profiles" / "paper.toml").write_text('["99"]\nsize = 9\n')
+    (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
     first, second = ledger.claims().values()
 
     def run(name, size, profile="paper"):
@@ -489,8 +489,8 @@ def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
     from companion.site import sources
 
     with pytest.raises(SystemExit, match="2"):
-        sources.main(["laptop", "--keep", "--name", "mine"])
-    assert capsys.readouterr().err == "error: name must go with paper --keep, got 'mine'\n"
+        sources.main(["laptop", "--publish-ledger", "--name", "mine"])
+    assert capsys.readouterr().err == "error: name must go with paper --publish-ledger, got 'mine'\n"
 
 
 def counted(name, verdict, part_of=None):

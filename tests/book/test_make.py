@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from companion import paths, studies
-from companion.experiments import parameters
+from companion.experiments import parameters, results
 from tests.references import ROOT
 
 
@@ -33,7 +33,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
     assert inside(parameters.source(number)) in known
     assert {inside(path) for path in (ROOT / "lib").rglob("*.[cp]*") if path.suffix in (".py", ".c")} <= known
     assert "book/papers.yml" in known
-    assert {inside(path) for path in paths.profile_file("smoke").parent.glob("*.toml")} <= known
+    assert inside(paths.designs_file(number)) in known
     assert {*map(inside, paths.claims_folder().iterdir()), inside(paths.errata_file())} <= known
 
 
@@ -41,9 +41,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
 def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others(number):
     known = {name for name in prerequisites()[number] if name.startswith("results/")}
     own = {*studies.of(number)}
-    files = {p for p in paths.results().iterdir() if p.name != "ledger.json" and p.name.rsplit(".", 1)[0] in own}
-    files |= {p for p in paths.results().glob("*.cells.json.gz") if p.name.removesuffix(".cells.json.gz") in own}
-    assert known == {inside(path) for path in files}
+    assert known == {inside(path) for name, path in results.files().items() if name in own}
 
 
 @pytest.mark.parametrize("number", parameters.chapters())
@@ -72,14 +70,14 @@ def test_a_ledger_is_not_kept_from_uncommitted_changes(tmp_path):
         subprocess.run([*git, *args], cwd=tmp_path, check=True)
     with (tmp_path / "Makefile").open("a") as file:
         file.write("# edited\n")
-    done = subprocess.run(["make", "keep"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(["make", "publish-ledger"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "the kept ledger names its commit: commit all changes first" in done.stderr
     assert not (tmp_path / ".venv").exists() and not (tmp_path / "build").exists()
 
 
 def test_what_is_kept_at_the_papers_size_asks_for_no_whole_book():
     """Its chapters run for hours, each on its own; and what laptop cells took stays."""
-    make = ["make", "-n", "keep", "PROFILE=paper", "NAME=mine"]
+    make = ["make", "-n", "publish-ledger", "PROFILE=paper", "NAME=mine"]
     told = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert 'companion.site.sources paper --keep --name "$NAME"' in told
+    assert 'companion.site.sources paper --publish-ledger --name "$NAME"' in told
     assert "html" not in told and "companion.runner" not in told and "--profile paper >build/plan.md" in told

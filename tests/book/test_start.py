@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 
 from companion import studies
 from companion.experiments import parameters
-from companion.report import excerpt, ledger, papers, views
+from companion.report import changes, ledger, papers, views
 from companion.site import sources, start
 from regimes.validate import InputError
 from tests.references import ROOT
@@ -119,4 +119,4 @@ def test_the_example_of_the_start_page_shows_something():
     for name in ("book/intro.md", "book/rerun.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         number, label, more = re.search(r"make chapter-(\d+) FIGURE=(\S+)(?: NAME=\w+)? PARAMS='(.*)'", text).groups()
-        assert more == views.command(excerpt.examples(number)[label]), name
+        assert more == views.command(changes.examples(number)[label]), name

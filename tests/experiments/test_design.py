@@ -136,13 +136,20 @@ def test_so_many_values_may_be_asked_for():
             two(values(main={"n": given, "seeds": 1}))
 
 
-DESIGNS = '[99.counted.main]\nn = [1, 2]\nseeds = 3\n[99.counted.more]\nextends = "main"\n'
+DESIGNS = """
+[smoke]
+size = 2
+[counted.main]
+n = [1, 2]
+seeds = 3
+smoke.seeds = 1
+[counted.more]
+extends = "main"
+"""
 
 
 def test_profiles_and_readers_override_entries(mini_book):
-    profiles = mini_book / "chapters" / "profiles"
-    (profiles / "laptop.toml").write_text(DESIGNS)
-    (profiles / "smoke.toml").write_text('["99"]\nsize = 2\ncounted.main.seeds = 1\n')
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(DESIGNS)
     name = "99.counted.main.n"
     assert parameters.resolve("99")[name] == [1, 2] and parameters.designs("99", "smoke") == {
         "99.counted.main.seeds": 1
@@ -151,5 +158,22 @@ def test_profiles_and_readers_override_entries(mini_book):
     assert (found[name], found["99.counted.main.seeds"], found["size"], found["sizes"]) == (7, 1, 5, [3])
     assert parameters.resolve("99", "laptop", {name: [4]})[name] == [4]
     for wrong in ("99.counted.nobody.n", "99.nobody.main.n", "99.counted.n", "99"):
-        with pytest.raises(InputError, match=f"unknown parameter '{wrong}' of chapter 99; known: profile, size"):
+        with pytest.raises(InputError, match=f"unknown parameter '{wrong}' of chapter 99; "):
             parameters.resolve("99", "laptop", {wrong: 3})
+
+
+def test_an_entry_goes_by_a_short_name_where_that_is_unique(mini_book):
+    text = DESIGNS + "[others.main]\nn = 1\nseeds = 1\n"
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(text)
+    whole = parameters.resolve("99", "laptop", {"more.n": 4, "others.main.n": 5})
+    assert (whole["99.counted.more.n"], whole["99.others.main.n"]) == (4, 5)
+    assert parameters.named("99", {"more.n": 4}) == ["99.counted.more.n"]
+    with pytest.raises(
+        InputError, match=r"main\.n of chapter 99 is not unique: write counted\.main\.n or others\.main\.n"
+    ):
+        parameters.resolve("99", "laptop", {"main.n": 4})
+    for wrong, meant in {"mroe.n": "more.n", "n": "counted.main.n or others.main.n", "siez": "size"}.items():
+        with pytest.raises(
+            InputError, match=rf"unknown parameter '{wrong}' of chapter 99; did you mean {re.escape(meant)}\?"
+        ):
+            parameters.resolve("99", "laptop", {wrong: 4})

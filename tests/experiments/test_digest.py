@@ -95,6 +95,15 @@ def test_a_notebooks_modules_count():
     assert "regimes.data.tasks" in found.modules and found.own
 
 
+def test_the_record_of_a_study_typed_into_a_notebook_counts():
+    Runs = type("Runs", (), {"__module__": "__main__", "__qualname__": "Runs"})
+    bare, of_record = (typed(f"def f({s}, seeds):\n    return s.n\n", Runs=Runs) for s in ("s", "s: Runs"))
+    Runs.__qualname__ = "Others"
+    assert (
+        len({bare.digest, of_record.digest, typed("def f(s: Runs, seeds):\n    return s.n\n", Runs=Runs).digest}) == 3
+    )
+
+
 def test_digest_sees_code_and_not_comments():
     plain = digest._bare_digest('def f(x):\n    """Doc."""\n    return 2 * x\n')
     assert plain == digest._bare_digest('"""Module."""\n# why\ndef f(x):\n    """Other."""\n\n    return 2 * x\n')

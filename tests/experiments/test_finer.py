@@ -9,7 +9,7 @@ from benchmarks import finer
 from benchmarks.finer import numerical_changes, refined
 from companion import paths
 from companion import studies as registry
-from companion.experiments.parameters import read_toml, resolve
+from companion.experiments.parameters import resolve
 from companion.experiments.sweep import product, study
 from regimes.validate import InputError
 
@@ -72,14 +72,14 @@ def test_too_few_seeds_or_nothing_to_make_finer():
 
 
 def test_every_study_with_a_tolerance_is_tried_and_the_stored_numbers_are_of_these():
-    ways = read_toml(paths.profile_file("finer"))
+    ways = registry.finer()
     for number in registry.modules():
         for item, grid in registry.grids(number, resolve(number, "smoke")).items():
             name = item.name
             assert name in ways or name in DRAWN or not any("tolerance" in s for s in grid), name
             assert name not in ways or any(set(ways[name]) & set(s) for s in grid), name
     stored = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
-    assert [one["study"] for one in stored] == list(ways)
+    assert {one["study"] for one in stored} == set(ways)
     assert all(one["columns"] and "+" not in one["revision"] for one in stored)
 
 

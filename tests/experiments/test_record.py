@@ -24,6 +24,7 @@ from companion.experiments.record import (
     record,
 )
 from companion.experiments.sweep import study
+from regimes import validate
 from regimes.validate import InputError
 from tests.cases import for_each
 
@@ -82,6 +83,7 @@ KINDS = {
     "distinct any of a, b": Distinct[Literal["a", "b"]],
     "2 or more list of numbers": ListOf[Number, 2],
     "optional count to 5": Count[5] | None,
+    "optional one of a, b": Literal["a"] | Literal["b"] | None,
     "each of 3 or more increasing shares": Each[Increasing[Share, 3]],
 }
 
@@ -89,6 +91,14 @@ KINDS = {
 @for_each({words: (words, hint) for words, hint in KINDS.items()})
 def test_kinds_are_those_of_a_chapters_parameters(words, hint):
     assert axis(hint) == Axis.of(words)
+
+
+def test_a_name_may_stand_in_place_of_a_number():
+    either = axis(Positive[1] | Literal["star", "end"] | None)
+    assert [either.checked("until", one) for one in ("end", 1, None)] == ["end", 1.0, None]
+    for wrong in ("never", 2.0, True, ["end"]):
+        with pytest.raises(InputError, match="until must be a number above 0 and at most 1, or one of star, end, got"):
+            either.checked("until", wrong)
 
 
 REFUSED = {
@@ -115,3 +125,17 @@ def test_what_lacks_is_named():
     with pytest.raises(InputError, match="is no kind of a setting's value"):
         axis(dict)
     assert kind("count") == axis(Count).kind
+
+
+@study(version=1)
+def refusing(s: Runs, seeds):
+    """Nothing, for n below 5."""
+    validate.integer(5, n=s.n)
+    return [{"seed": seed} for seed in seeds]
+
+
+def test_what_a_function_refuses_inside_a_study_names_study_setting_and_seeds():
+    said = rf"^{refusing.name} at n = 3, scale = 2, seeds \[0, 4\]: n must be a whole number of at least 5, got 3$"
+    with pytest.raises(InputError, match=said):
+        refusing(GIVEN, [0, 4])
+    assert len(refusing(GIVEN | {"n": 5}, [0, 4])) == 2

@@ -13,17 +13,24 @@ from regimes.data import datasets
 from regimes.measures import matrices
 from regimes.validate import InputError
 
-BASE = {"n": 40, "d": 8, "k": 12, "rank": 5, "test": 50, "steps": 20, "every": 10, "method": "gd", "rate": 0.05}
+BASE = {"n": 40, "d": 8, "k": 12, "rank": 5, "test": 50, "steps": 20, "method": "gd", "rate": 0.05}
 BASE |= {"penalty": 0.0, "spectrum": "isotropic", "second": 1.0, "scales": [1.0, 0.01]}
 
 
+PATHS = BASE | {"every": 10}
+
+
 def rows_of(**changed):
-    return pd.DataFrame(studies.paths(BASE | changed, [0, 1, 2]))
+    return pd.DataFrame(studies.paths(PATHS | changed, [0, 1, 2]))
+
+
+def batch_of(seeds, **changed):
+    return studies.batch(studies.OnChain.of(BASE | changed), seeds)
 
 
 def test_a_path_does_not_depend_on_its_batch():
     together = rows_of()
-    alone = pd.DataFrame(studies.paths(BASE | {"scales": [0.01]}, [1]))
+    alone = pd.DataFrame(studies.paths(PATHS | {"scales": [0.01]}, [1]))
     same = together[(together.seed == 1) & (together["scale"] == 0.01)].reset_index(drop=True)
     assert sorted(set(together.step)) == [0, 5, 10, 20] and len(together) == 4 * 2 * 2 * 3
     for name in ("uc", "c", "double", "ptk", "train_loss", "test_loss"):
@@ -31,13 +38,13 @@ def test_a_path_does_not_depend_on_its_batch():
 
 
 def test_scales_share_everything_but_the_first_layer():
-    data = studies.batch(BASE | {"second": 0.25}, [3, 4])
+    data = batch_of([3, 4], second=0.25)
     large, small = (data.model[rows] for rows in (slice(0, 2), slice(2, 4)))
     torch.testing.assert_close(0.1 * large.weights[0], small.weights[0])
     for layer in (1, 2):
         assert torch.equal(large.weights[layer], small.weights[layer])
     assert torch.equal(data.train.x[:2], data.train.x[2:]) and data.seeds == [3, 4, 3, 4]
-    wide = studies.batch(BASE | {"k": 400, "second": 0.25}, [0]).model
+    wide = batch_of([0], k=400, second=0.25).model
     spread = [float(weight[0].var()) * weight.shape[-1] for weight in wide.weights]
     assert spread == pytest.approx([1, 0.25, 1], rel=0.15)
 
@@ -60,7 +67,7 @@ def test_uncentred_correlations_start_without_a_scale():
 def test_the_shrunk_centre_is_what_decay_alone_leaves():
     """Without a gradient the weights are the shrunk ones; with one, ``c_shrunk`` is centred there."""
     changed = {"penalty": 2.0, "scales": [1.0]}
-    setting = BASE | changed
+    setting = studies.OnChain.of(BASE | changed)
     data = studies.batch(setting, [0, 1, 2])
     blind = data._replace(train=data.train.__class__(0 * data.train.x, 0 * data.train.y, ""))
     *_, still = studies.states(setting, blind)
@@ -117,7 +124,8 @@ def test_the_spectra_bound_the_correlation():
 
 def test_the_overlap_is_one_in_the_mean_over_eigenvectors():
     setting = BASE | {"draws": 2, "scales": [1.0]}
-    begun, (*_, state) = studies.batch(setting, [0]), studies.states(setting, studies.batch(setting, [0]))
+    own = studies.ChainDraws.of(setting)
+    begun, (*_, state) = studies.batch(own, [0]), studies.states(own, studies.batch(own, [0]))
     site, start = (matrices.sites(model, begun.train.x)[0] for model in (state.model, begun.model))
     K, moved = matrices.ptk_covariance(site.delta).double(), (site.weights - start.weights).double()
     drawn = torch.stack([m[0].trace() for m in studies._randomised(moved, K, 2000, [0])])
@@ -262,7 +270,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
         ({"k": 1_000_000}, "k must be"),
         ({"k": 10_000, "n": 100_000}, r"n = \$n.*n = 100000 and test = 1000 with k = 10000 would take"),
         ({"06.frames.main.frames": [1, 20]}, r"06\.frames\.main .*: frames must end at steps = 800, got 20"),
-        ({"06.stripes.main.interfaces": [6.0]}, r"06\.stripes\.main .*: p must give both labels in every draw"),
+        ({"06.stripes.main.interfaces": [3.9]}, r"06\.stripes\.main .*: p must give both labels in every draw"),
         (
             {"06": {"glasses": {"main": {"data": ["digits"], "count": 20, "share": 0.99}}}},
             "count = 20 images with share = 0.99 cannot be had",
@@ -276,14 +284,14 @@ def test_parameters_that_make_no_sense_are_named(changed, said):
 
 def test_a_rate_that_is_too_large_is_said():
     with pytest.raises(InputError, match="rate must be small enough"):
-        studies.paths(BASE | {"rate": 1e30, "steps": 10}, [0])
+        studies.paths(PATHS | {"rate": 100.0}, [0])
 
 
 def test_no_column_of_a_row_is_a_setting():
     """A row's own column would take the place of the setting in captions."""
-    setting = BASE | {"draws": 2, "frames": [1, 10]}
     face = {"data": "digits", "words": "", "count": 60, "share": 0.7, "k": 8, "scale": 0.1, "rate": 1e-2, "steps": 3}
-    runs = [(study, setting) for study in (studies.paths, studies.features, studies.concentration, studies.frames)]
+    runs = [(studies.paths, PATHS), (studies.frames, BASE | {"frames": [1, 20]})]
+    runs += [(study, BASE | {"draws": 2}) for study in (studies.features, studies.concentration)]
     runs += [(studies.stripes, STRIPE | {"alpha": 1.0}), (studies.glasses, face | {"draws": 2})]
     for study, given in runs:
         assert not {name for row in study(given, [0]) for name in row} & set(given), study.name

@@ -266,7 +266,7 @@ def test_what_is_left_at_a_depth_in_proportion():
         y = x[:, : row["degree"]].prod(1)
         f = gram(x[40:], 20, x[:40]) @ np.linalg.solve(gram(x[:40], 20), y[:40])
         assert row["left"] == pytest.approx(((f - y[40:]) ** 2).sum() / ((y[40:] - y[40:].mean()) ** 2).sum())
-    (row,) = studies.size_over_depth(DIGITS | {"cloud": "images", "n": 60, "ratio": 12.0, "test": 40}, [3])
+    (row,) = studies.size_over_depth(DIGITS | {"cloud": "images", "n0": 64, "n": 60, "ratio": 12.0, "test": 40}, [3])
     ((x, y),) = images(draw_seeds("train", [3])[0], [100])
     f = gram(x[60:], 5, x[:60]) @ np.linalg.solve(gram(x[:60], 5), np.eye(10)[y[:60]])
     target = np.eye(10)[y[60:]]

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,7 +140,7 @@ def test_sizes_far_beyond_those_measured_are_guesses():
 
 
 def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
-    """``make keep`` writes the table; times follow the stored results, cells and memory the parameters."""
+    """``make publish-ledger`` writes the table; times follow the stored results, cells and memory the parameters."""
     lines = (paths.results() / "plan.md").read_text(encoding="utf-8").splitlines()
     parts = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
     of_studies = {found[1].split("`")[1]: found for found in parts if found and found[0].isdigit()}
@@ -157,7 +156,7 @@ def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
                 continue
             if cells.isdigit():  # else they were not there
                 now = sum(len(setting["seeds"]) for setting in grid), max(asked, default=0)
-                assert (int(cells), memory) == (now[0], plan.in_gigabytes(now[1])), f"{name}: make keep"
+                assert (int(cells), memory) == (now[0], plan.in_gigabytes(now[1])), f"{name}: make publish-ledger"
     assert not of_studies
 
 
@@ -189,9 +188,9 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
         known, card = plan._known("01", item, [])
         assert known and not card  # the seconds of the CPU are what is known
     results = plan.Results(item)
-    for key, one in results.origins.items():
-        if one.setting["p"] > 500:
-            results.origins[key] = replace(one, seconds=1.0, versions={"cuda": "12.8"})
+    for key, one in results.records.items():
+        if one.cell.setting["p"] > 500:
+            results.records[key] = one._replace(provenance=one.provenance | {"seconds": 1.0, "class": "cuda"})
     monkeypatch.setattr(plan, "Results", lambda study: results)
     with monkeypatch.context() as on_a_gpu:
         on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
@@ -231,7 +230,8 @@ def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
     assert fresh.stored == 0 and paper["depth.colinear"].stored == 0
     assert 0 < paper["depth.smallest_eigenvalue"].stored < paper["depth.smallest_eigenvalue"].cells  # in results/
     setting = fresh.study.grid(parameters.resolve("05"))[0]
-    own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
+    own = {k: v for k, v in setting.items() if k != "seeds"}
+    made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "seconds": 1.0, "digest": ""}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
     Store.default().save((cell, [{"seed": cell.seed}], made))
     assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1

@@ -53,9 +53,9 @@ def test_what_is_kept_fits(asked):
     for name, sizes in KEPT.items():
         number, item = studies.find(name)
         here = {}
-        if name in ("jamming.ensembles", "alignment.glasses"):  # data sets of which another may be here
-            sizes = {k: v for k, v in sizes.items() if k != "06"}
-            here = {"03.ensembles.second_data.data": ["digits"]} if number == "03" else {}
+        sizes = {entry: value for entry, value in sizes.items() if entry != "06.glasses.main.data"}
+        if name == "jamming.ensembles":  # another data set may be here
+            here = {"03.ensembles.second_data.data": ["digits"]}
         if name == "isotropic.images":
             here = {"04.images.cifar10.data": "mnist"}
         assert studies.grids(number, resolve(number, "laptop", sizes, here), item)[item], name

@@ -19,7 +19,7 @@ from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
 from regimes.training.run import run
 
-NET = {"n": 30, "d": 6, "k": 9, "rank": 4, "test": 40, "steps": 6, "every": 6, "rate": 0.1, "penalty": 0.0}
+NET = {"n": 30, "d": 6, "k": 9, "rank": 4, "test": 40, "steps": 6, "rate": 0.1, "penalty": 0.0}
 NET |= {"spectrum": "isotropic", "second": 1.0, "scales": [0.25], "method": "gd"}
 
 
@@ -82,7 +82,7 @@ def test_correlations_along_training_by_autograd(change):
     begun, net = drawn(2, setting), drawn(2, setting)
     method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
     descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
-    for row in alignment.paths(setting, [2]):
+    for row in alignment.paths(setting | {"every": 6}, [2]):
         layer = row["layer"] - 1
         start, delta_start = begun.read(x, layer)
         if row["step"] == 0:
@@ -111,7 +111,7 @@ def test_correlations_along_training_by_autograd(change):
 def test_inputs_have_the_covariance_that_their_spectrum_names():
     k = np.arange(1.0, 7)
     for name, values in {"isotropic": k**0, "1/(1+k)": 1 / (1 + k), "1/(1+k^2)": 1 / (1 + k**2)}.items():
-        x = alignment._chain(NET | {"spectrum": name}, "train", 20_000, [1]).x[0].numpy()
+        x = alignment._chain(alignment.OnChain.of(NET | {"spectrum": name}), "train", 20_000, [1]).x[0].numpy()
         assert np.linalg.eigvalsh(x.T @ x / len(x))[::-1] == pytest.approx(values, rel=0.1), name
 
 
@@ -129,7 +129,7 @@ def test_features_and_frames_by_autograd():
     egop = np.pad(ring @ ring / 4, (0, 2))
     for name, matrix in (("egop_nfm", outer(weights)), ("egop_agop", outer(delta @ weights))):
         assert first[name] == pytest.approx(cosine(egop, matrix), rel=1e-6)
-    (row,) = alignment.frames(NET | {"frames": [6]}, [0])
+    _, row = alignment.frames(NET | {"frames": [3, 6]}, [0])
     moved = weights - begun.read(x, 0)[0]
     shown = {"nfm": weights, "agop": delta @ weights / 30**0.5, "moved": moved, "centred": delta @ moved / 30**0.5}
     for name, rows in shown.items():  # up to the number of points in the gradients' mean
@@ -162,13 +162,14 @@ def test_the_ansatz_on_the_stripe_by_autograd():
 def test_pictures_by_a_plain_loop():
     setting = {"data": "digits", "words": "", "count": 60, "share": 0.75, "k": 8, "scale": 0.1, "rate": 1e-2}
     pool, _ = alignment.load_pictures("digits", 60, None)
-    train, test = alignment._parted(setting, pool, 0)
+    setting |= {"steps": 5, "draws": 2}
+    train, test = alignment._parted(alignment.Pictures.of(setting), pool, 0)
     assert len(train.y) == 45 and len(test.y) == 15
     found = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
     net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])
     x, y = train.x.double(), train.y.double()
     descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
-    (row,) = alignment.glasses(setting | {"steps": 5, "draws": 2}, [0])
+    (row,) = alignment.glasses(setting, [0])
     weights, delta = net.read(x, 0)
     nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
     assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)
@@ -378,20 +379,21 @@ def test_information_by_counting():
 
 
 def test_networks_on_images_are_read_as_stated():
-    setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 20, "test": 60}
-    setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "members": 2}
-    sets, models = kernel_pca.draw_images(setting, [1]), kernel_pca.convolutional_networks(setting, [1], members=2)
+    setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 60, "test": 60}
+    setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5}
+    s = kernel_pca.ImageKernels(**setting)
+    sets, models = kernel_pca.draw_images(s, [1]), kernel_pca.convolutional_networks(s, [1], members=2)
     x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
-    done = run(kernel_pca.descend(setting, models, tasks.Task(x, y, ""), "settle"))
-    (row,) = kernel_pca.scans(setting, [1])
+    done = run(kernel_pca.descend(s, models, tasks.Task(x, y, ""), "settle"))
+    (row,) = kernel_pca.scans(setting | {"members": 2}, [1])
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)
-    one = kernel_pca.convolutional_networks(setting, [1])
-    done = run(kernel_pca.descend(setting, one, sets["train"], "settle"))
+    one = kernel_pca.convolutional_networks(s, [1])
+    done = run(kernel_pca.descend(s, one, sets["train"], "settle"))
     (row,) = kernel_pca.routes(setting | {"descent": "settle"}, [1])
     F = (done.model(sets["test"].x) - one(sets["test"].x)) * sets["test"].y
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     gram = outer(jacobian(done.model, sets["points"].x[0]).numpy().T)
     signs = sets["points"].y[0].numpy()
-    assert row["alignment"] == pytest.approx(signs @ gram @ signs / np.linalg.norm(gram) / 20, rel=1e-2)
+    assert row["alignment"] == pytest.approx(signs @ gram @ signs / np.linalg.norm(gram) / 60, rel=1e-2)

@@ -1,18 +1,26 @@
-"""Designs: the settings of a study by name, as data in the profiles' TOML.
+"""Designs: the settings of a study by name, as data in TOML.
 
 ::
 
-    [05.projectors.sphere]   # chapter, study, design
+    # chapters/designs/05.toml
+    [projectors.sphere]      # study, design
     cloud = "sphere"         # one value
     n = [100, 200]           # an axis: each of these
     n0 = "$n0"               # what the chapter's parameter of that name holds
     depths = [5, 30]         # one value, where a setting holds a list
     seeds = [6, 2]           # how many realisations, here with each n
     zip = [["n", "seeds"]]   # axes that go together, value by value
-    [05.projectors.images]
+    smoke.n = [20, 40]       # of another profile, in place of that of the laptop
+    paper.n = [1000, 2000]
+    stored.seeds = 40        # of what results/ holds
+    least.n = 2              # a figure needs so many values of an axis
+    [projectors.images]
     extends = "sphere"       # all its entries, except those given here
+    [projectors]
+    stored = true            # the laptop's sizes of all designs
+    finer.tolerance = 0.1    # a factor, or another word, that makes the numerics finer; see benchmarks/finer.py
 
-``laptop.toml`` holds all; other profiles, and readers, replace entries. The axes are the fields of the study's record
+Readers replace entries, too. The axes are the fields of the study's record
 (``companion.experiments.record``), or what ``@study(axes={"n": "count from 3"})`` names. If ``seeds`` may be 0, no run
 computes a design with none; its stored results may have some.
 """

@@ -186,8 +186,7 @@ def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
     while todo:
         item = todo.pop()
         parts[item.__qualname__] = _source(item)
-        for name in _names(item):
-            value = inspect.unwrap(item).__globals__.get(name) if inspect.isfunction(item) else None
+        for name, value in _named(item).items():
             value = getattr(value, "function", value)  # a study's own
             if isinstance(value, ModuleType):
                 modules.add(value.__name__)
@@ -199,6 +198,18 @@ def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
             elif isinstance(value, (bool, int, float, complex, str, bytes, tuple, list, dict, set)):
                 parts[name] = repr(value)
     return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items()))), modules
+
+
+def _named(item: Any) -> dict[str, Any]:
+    """What a function names: globals, and the record of its settings."""
+    if not inspect.isfunction(item):
+        return {}
+    records = {
+        name: value
+        for name, value in item.__annotations__.items()
+        if inspect.isclass(value) and value.__module__ == "__main__"
+    }
+    return {name: inspect.unwrap(item).__globals__.get(name) for name in _names(item)} | records
 
 
 def _source(item: Any) -> str:

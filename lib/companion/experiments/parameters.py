@@ -1,9 +1,9 @@
 """The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
 
 A chapter's cell tagged ``parameters`` holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
-``chapters/profiles/smoke.toml`` and ``paper.toml`` override them, one table a chapter. TOML, because YAML 1.1 reads
-``1e-6`` as a string. Tables within are the designs of studies (``companion.experiments.design``), whose entries go by
-full names, ``05.projectors.sphere.n``; ``laptop.toml`` holds all of them.
+``chapters/designs/05.toml`` overrides them for other profiles, in its tables ``smoke`` and ``paper``. All its other
+tables are the designs of studies (``companion.experiments.design``), whose entries go by full names,
+``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
 
 The kind gives the allowed values, in words that this module reads and the notebook ignores::
 
@@ -25,12 +25,13 @@ The studies' ``check_parameters`` check conditions on several parameters.
 
 import ast
 import copy
+import difflib
 import functools
 import importlib.util
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,10 @@ from regimes import validate
 from regimes.validate import InputError
 
 PROFILES = ("smoke", "laptop", "paper")
+SIZES = ("smoke", "paper", "stored")  # of a design, where they differ from the laptop's
+LEAST = "least"  # of a design: how many values of an axis its figures need
+ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
+NEAR = 3  # names that a message offers
 MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
 _COMMENT = re.compile(r"#\s*(.*)$")
 _LIST = re.compile(r"(?:(?P<least>\d+) or more )?(?P<order>increasing|distinct|list of) (?P<items>.+)")
@@ -57,7 +62,7 @@ class Kind:
     Attributes:
         word: such as ``count``.
         low: the lower end of its range; ``high`` is the upper one.
-        names: those there are.
+        names: those there are, or that may stand in place of a number.
         order: ``increasing``, ``distinct``, ``list of``, or none for one value.
         least: entries of a list.
     """
@@ -86,6 +91,8 @@ class Kind:
             "switch": "true or false",
             "one of": f"{'names among' if many else 'one of'} {', '.join(self.names)}",
         }[self.word]
+        if self.names and self.word != "one of":
+            words += f", or one of {', '.join(self.names)}"
         if not self.order:
             return words if self.word in ("switch", "one of") else f"a {words}"
         least = f"{self.least} or more " if self.least > 1 else ""
@@ -96,7 +103,7 @@ class Kind:
         """Whether ``value`` is one of these, or may stand in a list of them."""
         if self.word in ("text", "switch"):
             return type(value) is {"text": str, "switch": bool}[self.word]
-        if self.word == "one of":
+        if self.word == "one of" or isinstance(value, str):
             return isinstance(value, str) and value in self.names
         if self.word == "count" and type(value) is not int:
             return False
@@ -108,7 +115,7 @@ class Kind:
         if not (isinstance(value, list) if self.order else self.holds(value)):
             raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
         if not self.order:
-            return float(value) if self.word in ("number", "positive", "share") else value
+            return float(value) if self.word in ("number", "positive", "share") and value not in self.names else value
         validate.length(self.least, MOST, **{name: value})
         item = self.item
         values = [item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
@@ -244,12 +251,23 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
             wrong = validate.shown(given["profile"])
             raise InputError(f"profile is chosen with --profile, not among the parameters; got {wrong}")
         if unknown := [name for name in given if name not in known and name.rpartition(".")[0] not in there]:
-            more = f"; its designs: make help-{number}" if there else ""
-            wrong = f"unknown parameter {validate.shown(unknown[0])} of chapter {number}"
-            raise InputError(f"{wrong}; known: {', '.join(known)}{more}")
+            raise InputError(_unknown(number, unknown[0], known, values))
         values |= given
     checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in known.items()}
     return values | checked | {"profile": profile}
+
+
+def _unknown(number: str, name: str, known: Collection[str], values: Collection[str]) -> str:
+    """That a chapter has no parameter of a name, with the nearest that it has."""
+    entries = [entry.removeprefix(f"{number}.") for entry in values if "." in entry]
+    owners = [entry for entry in entries if entry.rpartition(".")[2] == name]
+    asked, axis = name.removeprefix(f"{number}."), name.rpartition(".")[2]
+    tables = dict.fromkeys(entry.rpartition(".")[0] for entry in entries)
+    short = [f"{part}.{axis}" for table in tables for part in (table, table.partition(".")[2])]
+    near = owners or difflib.get_close_matches(asked, [*known, *short], n=1)
+    meant = f"; did you mean {' or '.join(near[:NEAR])}?" if near else ""
+    more = f"; its designs: make help-{number}" if entries else ""
+    return f"unknown parameter {validate.shown(name)} of chapter {number}{meant}; known: {', '.join(known)}{more}"
 
 
 def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
@@ -258,12 +276,46 @@ def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
 
 
 def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
-    """The entries of a chapter's designs that a profile's file holds, by their full names."""
+    """The entries of a chapter's designs at a profile, or of what is ``stored`` of them, by their full names."""
     return {name: value for name, value in _profile(number, profile).items() if "." in name}
 
 
+def about_studies(number: str) -> dict[str, dict[str, Any]]:
+    """What a chapter's designs say of whole studies, by function: what is ``finer``, whether all is ``stored``."""
+    tables = _studies(number)
+    found = {study: {word: table[word] for word in ABOUT if word in table} for study, table in tables.items()}
+    return {study: copy.deepcopy(words) for study, words in found.items() if words}
+
+
+def least(number: str) -> dict[str, int]:
+    """How many values of an axis the figures of a design need, by its full name, where they need several."""
+    tables = _studies(number).items()
+    each = {f"{number}.{study}.{design}": own for study, table in tables for design, own in table.items()}
+    needs = {name: own[LEAST] for name, own in each.items() if isinstance(own, Mapping) and LEAST in own}
+    return {f"{name}.{axis}": count for name, own in needs.items() for axis, count in own.items()}
+
+
 def _profile(number: str, profile: str) -> dict[str, Any]:
-    return _full(number, {number: copy.deepcopy(_toml(paths.profile_file(profile)).get(number, {}))})
+    """The values that a chapter's file of designs gives at a profile: of parameters, and of entries by full names."""
+    found = dict(_file(number).get(profile, {})) if profile in PROFILES else {}
+    for study, table in _studies(number).items():
+        for design, entries in ((name, own) for name, own in table.items() if name not in ABOUT):
+            own = entries if profile == "laptop" else entries.get(profile, {})
+            there = own.items() if isinstance(own, Mapping) else ()
+            found |= {
+                f"{number}.{study}.{design}.{axis}": value for axis, value in there if axis not in (*SIZES, LEAST)
+            }
+    return copy.deepcopy(found)
+
+
+def _studies(number: str) -> dict[str, Any]:
+    """The tables of a chapter's studies, by function."""
+    return {name: table for name, table in _file(number).items() if name not in SIZES}
+
+
+def _file(number: str) -> Mapping[str, Any]:
+    path = paths.designs_file(number)
+    return _toml(path) if path.exists() else {}
 
 
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,12 +323,25 @@ def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
     others = {name for name, value in override.items() if isinstance(value, Mapping) and name in chapters()}
     own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
     if not isinstance(own, Mapping):
-        return rest
+        return {_full_name(number, name): value for name, value in rest.items()}
     if nameless := [name for name in own if not isinstance(name, str)]:
         raise InputError(f"{number} must be a table of parameters by name, got the name {validate.shown(nameless[0])}")
-    designs = {name: table for name, table in own.items() if isinstance(table, Mapping)}
-    given = {name: value for name, value in {**rest, **own}.items() if name not in designs}
-    return given | _flat(number, designs)
+    tables = {name: table for name, table in own.items() if isinstance(table, Mapping)}
+    given = {name: value for name, value in {**rest, **own}.items() if name not in tables}
+    return {_full_name(number, name): value for name, value in (given | _flat(number, tables)).items()}
+
+
+def _full_name(number: str, name: str) -> str:
+    """The full name of a design's entry, ``03.ensembles.slices.h`` of ``slices.h``; InputError if several have it."""
+    design, _, axis = str(name).rpartition(".")
+    if not design or design.startswith(f"{number}."):
+        return name
+    every = dict.fromkeys(entry.rpartition(".")[0] for entry in designs(number))
+    found = [one for one in every if one.endswith(f".{design}")]
+    if len(found) > 1:
+        names = " or ".join(f"{one.removeprefix(f'{number}.')}.{axis}" for one in found)
+        raise InputError(f"{name} of chapter {number} is not unique: write {names}")
+    return f"{found[0]}.{axis}" if found else name
 
 
 def _flat(name: str, table: Any) -> dict[str, Any]:

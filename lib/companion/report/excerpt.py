@@ -8,17 +8,12 @@ import ast
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import jupytext
 import nbformat
 
-from companion import paths
-from companion import studies as registry
-from companion.experiments import parameters, queue
-from companion.experiments.design import Entries
-from companion.experiments.stored import Results
-from companion.experiments.study import Study
-from companion.experiments.sweep import cells as cells_of
+from companion.experiments import parameters
 from regimes import validate
 
 DRAWN = {"ax", "axes", "fig"}  # what several cells may draw into, one of them through another
@@ -154,82 +149,39 @@ def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.No
     return book
 
 
-class Example(NamedTuple):
-    """A command to try: the values that it ``sets``, and what to ``see`` in the figure then."""
+def designs_asked(code: Iterable[str]) -> dict[str, set[str]]:
+    """The designs of each study, by function, whose rows cells ask for: ``chapter.rows(studies.growth, "planes")``.
 
-    sets: dict[str, Any]
-    see: str
-
-
-class Change(NamedTuple):
-    """What a figure depends on: the chapter's parameters that change it, its studies, their core seconds.
-
-    ``designs`` are those of its studies that it shows, ``study.design``; ``example`` is the one of
-    ``chapters/changes.toml``.
+    A call that spells out no design asks for all, under no name.
     """
-
-    knobs: list[parameters.Parameter]
-    studies: list[Study]
-    seconds: float
-    designs: frozenset[str] = frozenset()
-    example: Example | None = None
-
-    def of(self, names: Collection[str]) -> bool:
-        """Whether any of the ``names``, of parameters or designs' entries (``05.half_depth.main.gap``), changes it."""
-        own = {knob.name for knob in self.knobs} | self.designs
-        return any((".".join(name.split(".")[1:3]) if "." in name else name) in own for name in names)
+    asked: dict[str, set[str]] = {}
+    for node in (node for source in code for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
+        if node.args and isinstance(node.args[0], ast.Attribute) and _base(node.func) == "chapter":
+            named = node.args[1] if len(node.args) > 1 else None
+            design = named.value if isinstance(named, ast.Constant) else ""
+            asked.setdefault(node.args[0].attr, set()).add(design)
+    return asked
 
 
-def examples(number: str) -> dict[str, Example]:
-    """What ``chapters/changes.toml`` suggests to change of each figure of a chapter."""
-    path = paths.chapters_folder() / "changes.toml"
-    given = parameters.read_toml(path).get(number, {}) if path.exists() else {}
-    return {label: Example(one["sets"], one["see"]) for label, one in given.items()}
-
-
-def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | None = None) -> dict[str, Change]:
-    """What each figure, or each of these ``labels``, depends on; seconds are those at the laptop's parameters."""
-    values, known, suggested = parameters.resolve(number), parameters.declared(number), examples(number)
-    own = {study.function.__name__: study for study in registry.of(number).values()}
-
-    @functools.cache
-    def seconds(name: str) -> float:
-        return _seconds(own[name], registry.grids(number, values, own[name])[own[name]])
-
-    found = {}
-    for label in figure_labels(book.cells) if labels is None else labels:
-        code = [book.cells[i].source for i in needed(book.cells, label)[1:]]
-        shown = _designs_shown(code, own, values)
-        used = set().union(*(flow(source).used for source in code))
-        for name, designs in shown.items():
-            used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
-        knobs = [one for name, one in known.items() if name in used and name != "profile"]
-        bases = {
-            f"{name}.{base}" for name in shown for one in shown[name] for base in own[name].grid.inherits(values, one)
-        }
-        took = sum(map(seconds, shown))
-        found[label] = Change(knobs, [own[name] for name in shown], took, frozenset(bases), suggested.get(label))
+def figures_of_designs(number: str) -> dict[str, list[str]]:
+    """The figures and tables of a chapter that show each design, ``ensembles.slices``, or one that extends it."""
+    values, cells = parameters.designs(number), jupytext.read(parameters.source(number)).cells
+    tables = list(dict.fromkeys(".".join(name.split(".")[1:3]) for name in values))
+    found: dict[str, list[str]] = {table: [] for table in tables}
+    for label in figure_labels(cells):
+        asked = designs_asked(cells[i].source for i in needed(cells, label)[1:])
+        for table in tables:
+            study, _, design = table.partition(".")
+            chain = _extended(number, study, design, values) if {design, ""} & asked.get(study, set()) else []
+            for base in chain:
+                found[base] += [label] * (label not in found[base])
     return found
 
 
-def _designs_shown(
-    code: Iterable[str], own: Mapping[str, Study], values: Mapping[str, Any]
-) -> dict[str, Collection[str]]:
-    """The designs of each study for which cells ask, ``chapter.rows(studies.growth, "planes")``; all if unnamed."""
-    asked: dict[str, set[str]] = {}
-    for node in (node for source in code for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)):
-        study = node.args[0].attr if node.args and isinstance(node.args[0], ast.Attribute) else None
-        if study not in own or _base(node.func) != "chapter":
-            continue
-        named = node.args[1] if len(node.args) > 1 else None
-        is_written = isinstance(named, ast.Constant)
-        asked.setdefault(study, set()).update([named.value] if is_written else own[study].grid.names(values))
-    return {name: asked[name] for name in own if name in asked}
-
-
-def _seconds(study: Study, grid: Sequence[Entries]) -> float:
-    """The expected seconds of a grid; for a study with stored results only, those that they took."""
-    there = Results(study).origins if not queue.recorded(study) else {}
-    asked = {cell.key(): cell for cell in cells_of(study, grid)}
-    left = queue.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in there])
-    return sum(map(queue.seconds, left)) + sum(there[key].seconds for key in asked.keys() & there.keys())
+def _extended(number: str, study: str, design: str, values: Mapping[str, Any]) -> list[str]:
+    """A design and those that it extends."""
+    chain = []
+    while design and f"{study}.{design}" not in chain:
+        chain.append(f"{study}.{design}")
+        design = values.get(f"{number}.{study}.{design}.extends", "")
+    return chain

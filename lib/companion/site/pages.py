@@ -23,7 +23,7 @@ import yaml
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.cli import one_line_errors
-from companion.report import excerpt, ledger, views
+from companion.report import changes, ledger, views
 from companion.site import locks, sources, versions
 from regimes import validate
 
@@ -214,7 +214,7 @@ def _chapter(path: Path) -> dict[str, Any]:
     is_built = (built / path.name).exists()
     figures = _changed(path) if is_built else {label: (output, None) for label, output in _figures(path).items()}
     if own and not is_built and profile == "laptop" and len(figures) > 1:
-        turned = excerpt.changes(number, jupytext.read(parameters.source(number)))
+        turned = changes.changes(number, jupytext.read(parameters.source(number)))
         figures = {k: pair for k, pair in figures.items() if k not in turned or turned[k].of(own)} or figures
     pages = sources.split(path.stem, notebook.cells)
     return {

@@ -22,10 +22,10 @@ import yaml
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, stored
+from companion.experiments import parameters, results, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.report import excerpt, ledger, screen, views
+from companion.report import changes, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
 from regimes import validate
@@ -90,7 +90,7 @@ def chapter_pages(
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
         rows[file.stem] = f"{above}rows/{file.name}"
-    changed = excerpt.changes(path.name[:2], notebook) if book is None else {}
+    changed = changes.changes(path.name[:2], notebook) if book is None else {}
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
@@ -160,7 +160,7 @@ def _is_figure(cell: nbformat.NotebookNode) -> bool:
 
 def _how_to_change(number: str) -> str:
     """How to run a chapter with other parameters: the command of the first figure that has one."""
-    label, example = next(iter(excerpt.examples(number).items()), (None, None))
+    label, example = next(iter(changes.examples(number).items()), (None, None))
     return views.markdown("change", number=number, label=label, example=example).strip()
 
 
@@ -183,10 +183,10 @@ def _as_figure(
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
 
 
-def _change(number: str, change: excerpt.Change) -> dict[str, Any]:
+def _change(number: str, change: changes.Change) -> dict[str, Any]:
     """What a figure depends on, for its page, with the studies that have stored results."""
-    stored = [study.name for study in change.studies if (paths.results() / f"{study.name}.csv").exists()]
-    return change._asdict() | {"number": number, "stored": stored}
+    names = [study.name for study in change.studies if study.name in results.files()]
+    return change._asdict() | {"number": number, "stored": names}
 
 
 def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -304,8 +304,7 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
 def studies_page() -> str:
     """Every study with what its docstring says and what one setting holds, as Markdown; figures link to them."""
     found = {number: registry.of(number) for number in registry.modules()}
-    stored = {path.stem for path in paths.results().glob("*.csv")}
-    return views.markdown("studies", chapters=found, stored=stored, doc=inspect.getdoc)
+    return views.markdown("studies", chapters=found, stored=results.files(), doc=inspect.getdoc)
 
 
 def finer_table(shown: int = 2) -> str:
@@ -316,9 +315,8 @@ def finer_table(shown: int = 2) -> str:
 
 def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
     """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
-    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
-    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in names}
-    claims = {name: [] for name in names}
+    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in results.files()}
+    claims = {name: [] for name in reasons}
     for record in records:
         for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
             claims[study].append(record["id"])
@@ -362,8 +360,8 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     table["counter-hypothesis"] = [record["alternative"]["value"] for record in records]
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
-    for path in paths.results().glob("*.csv"):
-        shutil.copy(path, extra / "stored")
+    for name in results.files():
+        results.Results(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -480,8 +478,7 @@ def needs_commits(folder: Path) -> None:
     (``companion.experiments.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
-    kept = {key for name in names for key in stored.Results(registry.find(name)[1]).origins}
+    kept = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
             own = {revision for key, revision in record["cells"].items() if key not in kept}
@@ -498,13 +495,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m companion.site.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
     parser.add_argument(
-        "--keep",
+        "--publish-ledger",
         action="store_true",
-        help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
+        help="also make this ledger results/ledger.json and the README's; of paper: what its chapters measured, "
         "as results/ledger.paper.json, and build no pages",
     )
     parser.add_argument(
-        "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
+        "--name", help="with paper --publish-ledger: take what the run in runs/NAME measured at the paper's sizes"
     )
     parser.add_argument(
         "--compare", action="store_true", help="only say whose verdicts or values are not those of results/ledger.json"
@@ -513,12 +510,12 @@ def main(argv: list[str] | None = None) -> int:
     with one_line_errors():
         if args.compare:
             return compare(paths.build_folder(args.profile))
-        if args.name is not None and not (args.keep and args.profile == "paper"):
-            raise InputError(f"name must go with paper --keep, got {args.name!r}")
+        if args.name is not None and not (args.publish_ledger and args.profile == "paper"):
+            raise InputError(f"name must go with paper --publish-ledger, got {args.name!r}")
         folder = paths.build_folder(args.profile) if args.name is None else paths.run_folder(args.name)
-        if args.keep:
+        if args.publish_ledger:
             needs_commits(folder)
-        if args.keep and args.profile == "paper":
+        if args.publish_ledger and args.profile == "paper":
             print(ledger.summary(keep_paper(folder)))
             return 0
         pages = stage(args.profile)
@@ -542,7 +539,7 @@ def main(argv: list[str] | None = None) -> int:
         alt = "Three ratios with intervals: near one after a short step, above and below one after long ones."
         start.shown(start.spike_ratios(records), "spike", alt)
         write_downloads(records, folder)
-        if args.keep:
+        if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
             shutil.copy(paths.generated() / "card-01.png", paths.root() / "_static" / "readme.png")

@@ -3,16 +3,29 @@
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.experiments.record import (
+    Count,
+    Distinct,
+    Each,
+    FirstOf,
+    Increasing,
+    Number,
+    Positive,
+    Setting,
+    Share,
+    derived,
+    record,
+)
+from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import first_there, identity
-from companion.studies._tasks import draw_task, needs_memory, networks_of, of_task
+from companion.studies._tasks import ByFlow, StripeSet, draw_tasks, networks_of
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
@@ -41,13 +54,128 @@ MOMENTS = {"star": "t_star", "late": "late", "end": "end"}  # of the flow that a
 SPACING = 1.1  # of the times at which the flow is looked at
 FACE, SIDE = (112, 92), 4  # pixels of a face, and how many of them along each axis are averaged
 CELEBA = 32  # pixels of the sides of its faces, a choice: the paper's are not stated
-LEAST = "count from 10 to 1e5"
-WIDTH = "count from 2 to 1e4"
-SIZE = "positive to 1e4"  # of initial weights
-SIZES = {"n": LEAST, "d": WIDTH, "k": WIDTH, "rank": WIDTH, "test": LEAST}
-START = {"spectrum": f"one of {__name__}.SPECTRA", "second": SIZE}
-DESCENT = {"method": "one of gd, adam", "rate": "positive to 100", "penalty": "number from 0 to 100"}
-SCALES = {"scales": "distinct positives to 1e4"}
+ALBUMS = ("celeba", "faces", "mnist", "digits")
+
+Points = Count[10, 100_000]
+Width = Count[2, 10_000]
+Size = Positive[10_000]  # of initial weights
+Rate = Positive[100]
+Draws = Count[1000]  # random matrices a network
+
+
+@record
+class OnChain(Setting):
+    """Networks of two hidden layers of width ``k``, trained on the chain monomial of ``n`` points.
+
+    Attributes:
+        d: dimensions.
+        rank: of the monomial.
+        test: points of the test set.
+        spectrum: of the points' covariance.
+        second: size of the second layer's initial variance.
+        method: of the descent.
+        penalty: decay of the weights.
+        scales: sizes of the first layer's initial variance, one a network.
+    """
+
+    n: Points
+    d: Width
+    k: Width
+    rank: Width
+    test: Points
+    spectrum: Literal[*SPECTRA]
+    second: Size
+    method: Literal["gd", "adam"]
+    rate: Rate
+    penalty: Number[0, 100]
+    steps: Count[100_000]
+    scales: Distinct[Size]
+
+    copies = 3  # of a network in single precision that memory must hold: in double, and what is read from it
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The ring fits into its space, and memory holds the networks."""
+        n, k, test = self.n, self.k, self.test
+        if self.rank > self.d:
+            raise InputError(f"rank must be at most d = {self.d}, got {self.rank}")
+        # inputs and tangents of the two layers, and of the test points, for all networks that train together
+        needed = 8 * self.copies * len(self.scales) * (8 * max(n, test) * k + 16 * k * k)
+        validate.memory(needed, f"n = {n} and test = {test} with k = {k}")
+        return self
+
+
+@record
+class ChainPaths(OnChain):
+    """Networks on the chain monomial, measured ``every`` so many steps."""
+
+    steps: Count[EARLY, 1_000_000]
+    every: Count[100_000]
+
+    copies = 1
+
+
+@record
+class ChainDraws(OnChain):
+    """Networks on the chain monomial, each beside ``draws`` random matrices."""
+
+    draws: Draws
+
+
+@record
+class ChainFrames(OnChain):
+    """Networks on the chain monomial, shown after each number of steps of ``frames``."""
+
+    frames: Increasing[Count[100_000], 2]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The last frame is of the last step."""
+        if self.frames[-1] != self.steps:
+            raise InputError(f"frames must end at steps = {self.steps}, got {self.frames[-1]}")
+        return super().completed(seeds)
+
+
+@record
+class StripeFlow(ByFlow, StripeSet):
+    """Paper A's networks on the stripe at three or more scales ``alpha``, and ``test`` points that tell their error."""
+
+    alpha: Each[Increasing[Positive[1e12], 3]]
+    test: Points
+
+
+@record
+class Pictures(Setting):
+    """Networks of two hidden layers of width ``k`` on images.
+
+    Attributes:
+        data: their name; with ``words``, which tell data of this name from others of it.
+        count: images at most.
+        share: of the people, or images, that are trained on.
+        scale: size of the first layer's initial variance.
+        rate: of Adam.
+    """
+
+    data: FirstOf[ALBUMS]
+    words: str = derived()
+    count: Count[20, 100_000]
+    share: Share
+    k: Width
+    scale: Size
+    rate: Rate
+    steps: Count[1_000_000]
+    draws: Draws
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the first of its images that is here and the words for these, if they can be parted."""
+        name, count, k = first_there(self.data, _look), self.count, self.k
+        try:
+            pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
+            found = replace(self, data=name, words=pool.source)
+            _parted(found, pool, 0)
+        except InputError as error:
+            raise InputError(f"count = {count} images with share = {self.share:g} cannot be had: {error}") from None
+        n, d = pool.x.shape
+        validate.memory(16 * (n * (d + 8 * k) + 8 * k * (d + k)), f"count = {count} with k = {k}")
+        return found
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -56,23 +184,6 @@ def check_parameters(p: Mapping[str, Any]) -> None:
     for name in ("second_layer", "adam"):
         for scale in paths.grid.values(p, name)["scales"][0]:
             validate.one_of(known, **{f"06.paths.{name}.scales": scale})
-
-
-def _fits(weight: int = 1) -> Callable[[Setting], Setting]:
-    """What refuses a ring larger than its space, frames after the end, and ``weight`` networks beyond the memory."""
-
-    def complete(setting: Setting) -> Setting:
-        n, d, k, test, steps = (setting[name] for name in ("n", "d", "k", "test", "steps"))
-        if setting["rank"] > d:
-            raise InputError(f"rank must be at most d = {d}, got {setting['rank']}")
-        if (last := setting.get("frames", [steps])[-1]) != steps:
-            raise InputError(f"frames must end at steps = {steps}, got {last}")
-        # inputs and tangents of the two layers, and of the test points, for all networks that train together
-        needed = 8 * weight * len(setting["scales"]) * (8 * max(n, test) * k + 16 * k * k)
-        validate.memory(needed, f"n = {n} and test = {test} with k = {k}")
-        return setting
-
-    return complete
 
 
 class Batch(NamedTuple):
@@ -85,60 +196,57 @@ class Batch(NamedTuple):
     scales: list[float]
 
 
-def batch(setting: Setting, seeds: list[int], dtype: torch.dtype = torch.float32) -> Batch:
+def batch(s: OnChain, seeds: list[int], dtype: torch.dtype = torch.float32) -> Batch:
     """Networks of two hidden layers whose first layer starts at each of ``scales``, on data of their seed.
 
-    Weights are N(0, s/fan-in): ``s`` is ``scale`` in the first layer, ``second`` in the second, 1 in the last. The
+    Weights are N(0, v/fan-in): ``v`` is ``scale`` in the first layer, ``second`` in the second, 1 in the last. The
     networks of one seed differ in nothing but the scale.
 
     Source: paper D, Sec. 2.1 and App. H.
     """
-    d, scales = setting["d"], setting["scales"]
+    scales = s.scales
     place, drawn = devices.pick(), draw_seeds("weights", seeds)
-    model = fully_connected(
-        [d, setting["k"], setting["k"], 1], seeds=drawn, parametrisation="standard", gain=1.0, device=place
-    ).to(dtype=dtype)
+    widths = [s.d, s.k, s.k, 1]
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=place).to(dtype=dtype)
     rows = torch.arange(len(seeds)).repeat(len(scales))
     size = torch.tensor(scales, dtype=dtype, device=place).repeat_interleave(len(seeds)).sqrt()[:, None, None]
     first, second, last = model[rows].weights
-    model = replace(model, weights=(first * size, second * setting["second"] ** 0.5, last))
-    both = [_chain(setting, kind, n, seeds) for kind, n in (("train", setting["n"]), ("test", setting["test"]))]
+    model = replace(model, weights=(first * size, second * s.second**0.5, last))
+    both = [_chain(s, kind, n, seeds) for kind, n in (("train", s.n), ("test", s.test))]
     train, test = (replace(task, x=task.x[rows], y=task.y[rows]).to(dtype=dtype, device=place) for task in both)
     return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
 
 
-def _chain(setting: Setting, kind: str, n: int, seeds: list[int]) -> Task:
+def _chain(s: OnChain, kind: str, n: int, seeds: list[int]) -> Task:
     """Points ``x (S, n, d)``, each realisation's in its own eigenbasis."""
-    form = {"r": setting["rank"], "decay": SPECTRA[setting["spectrum"]]}
+    form = {"r": s.rank, "decay": SPECTRA[s.spectrum]}
     drawn = zip(draw_seeds(kind, seeds), draw_seeds("rotation", seeds), strict=True)
-    each = [tasks.chain_monomial(n, setting["d"], **form, basis=basis, seed=seed) for seed, basis in drawn]
+    each = [tasks.chain_monomial(n, s.d, **form, basis=basis, seed=seed) for seed, basis in drawn]
     x, y = (torch.stack([getattr(task, name) for task in each]) for name in ("x", "y"))
     return replace(each[0], x=x, y=y)
 
 
-def states(setting: Setting, data: Batch) -> Iterator[OptimiserState]:
+def states(s: OnChain, data: Batch) -> Iterator[OptimiserState]:
     """The training of a batch, with half the mean square as the loss, from the start to step ``steps``."""
     devices.reuse_memory()
-    how = {"method": setting["method"], "rate": setting["rate"], "decay": setting["penalty"]}
+    how = {"method": s.method, "rate": s.rate, "decay": s.penalty}
     for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
         if state.ended:
             raise InputError("rate must be small enough for every network's outputs to stay finite")
         yield state
-        if step == setting["steps"]:
+        if step == s.steps:
             return
 
 
 # One seed a cell, at all scales: the make-up of a batch decides on rounding, which grows where a network leaps.
 @study(
     version=1,
-    axes=SIZES | {"steps": "count from 5 to 1e6", "every": "count to 1e5"} | DESCENT | START | SCALES,
-    complete=_fits(),
     rtol=2e-2,
     data=DRAWN,
     device="any",
     nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
 )
-def paths(setting: Setting, seeds: list[int]) -> Rows:
+def paths(s: ChainPaths, seeds: list[int]) -> Rows:
     """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
 
     ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
@@ -148,14 +256,14 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
-    data = batch(setting, seeds)
+    data = batch(s, seeds)
     start, rows = sites(data.model, data.train.x), []
-    for step, state in enumerate(states(setting, data)):
-        if step % setting["every"] == 0 or step in (EARLY, setting["steps"]):
+    for step, state in enumerate(states(s, data)):
+        if step % s.every == 0 or step in (EARLY, s.steps):
             now = sites(state.model, data.train.x) if step else start
             errors = _errors(state, data)
             for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
-                found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(setting, step, site, begun)
+                found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, begun)
                 rows += _table(data, {"step": step, "layer": layer}, found | errors)
     return rows
 
@@ -176,10 +284,10 @@ def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
     return found
 
 
-def _moved(setting: Setting, step: int, site: Site, start: Site) -> dict[str, Tensor]:
+def _moved(s: ChainPaths, step: int, site: Site, start: Site) -> dict[str, Tensor]:
     found = matrices.measure(site, start)
-    if setting["penalty"]:
-        left = (1 - setting["rate"] * setting["penalty"]) ** step
+    if s.penalty:
+        left = (1 - s.rate * s.penalty) ** step
         shrunk = matrices.measure(site, replace(start, weights=left * start.weights))
         found["c_shrunk"] = shrunk["c"]
     return found
@@ -196,14 +304,12 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
 
 @study(
     version=1,
-    axes=SIZES | START | DESCENT | {"steps": LEAST, "draws": "count to 1000"} | SCALES,
-    complete=_fits(3),  # in float64, and what is read from it
     rtol=1e-4,
     device="any",
     data=DRAWN,
     nonfinite=("egop_agop", "egop_nfm"),  # of the first layer
 )
-def features(setting: Setting, seeds: list[int]) -> Rows:
+def features(s: ChainDraws, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
 
     ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
@@ -214,14 +320,14 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 1 and Sec. 2.2.
     """
-    data, rows = batch(setting, seeds, torch.float64), []
+    data, rows = batch(s, seeds, torch.float64), []
     begun = sites(data.model, data.train.x)
-    *_, state = states(setting, data)
-    egop = chain_monomial_egop(setting["rank"], setting["d"]).to(devices.pick())
+    *_, state = states(s, data)
+    egop = chain_monomial_egop(s.rank, s.d).to(devices.pick())
     for layer, (site, start) in enumerate(zip(sites(state.model, data.train.x), begun, strict=True), start=1):
         feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
         K, moved = matrices.ptk_covariance(site.delta), site.weights - start.weights
-        random, centred = (_randomised(one, K, setting["draws"], data.seeds) for one in (site.weights, moved))
+        random, centred = (_randomised(one, K, s.draws, data.seeds) for one in (site.weights, moved))
         values, added = torch.linalg.eigvalsh(K.double()), matrices.nfm(moved)
         found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
         found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
@@ -245,11 +351,8 @@ def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) ->
     return [weights.mT @ Q.to(weights) @ weights for Q in turned]
 
 
-@study(
-    version=1, axes=SIZES | START | DESCENT | {"steps": LEAST, "draws": "count to 1000"} | SCALES,
-    complete=_fits(3), rtol=1e-4, device="any", data=DRAWN,
-)  # fmt: skip
-def concentration(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-4, device="any", data=DRAWN)
+def concentration(s: ChainDraws, seeds: list[int]) -> Rows:
     """What the spectra of the two sides of the C-NFA allow at the end of training; one row a seed, scale and ``layer``.
 
     ``c``: ρ(W̄ᵀW̄, W̄ᵀKW̄); ``best``: the largest ρ of two matrices of these spectra, the cosine of their eigenvalues in
@@ -259,15 +362,15 @@ def concentration(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Sec. 2.2 and 2.3; von Neumann's trace inequality.
     """
-    data, rows = batch(setting, seeds, torch.float64), []
+    data, rows = batch(s, seeds, torch.float64), []
     begun = sites(data.model, data.train.x)
-    *_, state = states(setting, data)
+    *_, state = states(s, data)
     trace = lambda m: m.diagonal(dim1=-2, dim2=-1).sum(-1)  # noqa: E731
     for layer, (site, start) in enumerate(zip(sites(state.model, data.train.x), begun, strict=True), start=1):
         K, moved = matrices.ptk_covariance(site.delta), site.weights - start.weights
         added, own = matrices.nfm(moved), matrices.nfm(site.delta @ moved)
         found = {"overlap": K.shape[-1] * trace(own) / (trace(K) * trace(added))} | _allowed(added, own)
-        drawn = [_allowed(added, one) for one in _randomised(moved, K, setting["draws"], data.seeds)]
+        drawn = [_allowed(added, one) for one in _randomised(moved, K, s.draws, data.seeds)]
         found |= {f"{name}_random": torch.stack([one[name] for one in drawn]).mean(0) for name in drawn[0]}
         found["directions_moved"] = _allowed(added, added)["directions"]
         rows += _table(data, {"layer": layer}, found)
@@ -281,50 +384,35 @@ def _allowed(a: Tensor, b: Tensor) -> dict[str, Tensor]:
     return found | {"directions": others.sum((-2, -1)).square() / others.square().sum((-2, -1))}
 
 
-@study(
-    version=1,
-    axes=SIZES | START | DESCENT | {"frames": "2 or more increasing counts to 1e5", "steps": "count to 1e5"} | SCALES,
-    complete=_fits(3),
-    rtol=1e-4,
-    device="any",
-    data=DRAWN,
-)
-def frames(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-4, device="any", data=DRAWN)
+def frames(s: ChainFrames, seeds: list[int]) -> Rows:
     """The first layer of one network on its way, matrices flattened, a row a ``step``.
 
     ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
     """
-    data, rows = batch(setting, seeds, torch.float64), []
+    data, rows = batch(s, seeds, torch.float64), []
     start = sites(data.model, data.train.x)[0]
-    for step, state in enumerate(states(setting, data)):
-        if step in setting["frames"]:
+    for step, state in enumerate(states(s, data)):
+        if step in s.frames:
             site = sites(state.model, data.train.x)[0]
             moved = site.weights - start.weights
             read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
             shown = {name: matrices.nfm(one)[0] for name, one in read.items()}
-            shown["egop"] = chain_monomial_egop(setting["rank"], setting["d"])
+            shown["egop"] = chain_monomial_egop(s.rank, s.d)
             row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
     return rows
 
 
-def _stripe_fits(setting: Setting) -> Setting:
-    """The setting, if all its draws have both labels, and memory holds kernels of its points and gates."""
-    needs_memory(setting)
-    return of_task(setting)
-
-
 # a flow in float32: after t* another processor takes other steps, and as many rows more or less
 @study(
-    version=1, complete=_stripe_fits, rtol=2e-2, device="any", data="Gaussian points of the stripe, drawn here",
+    version=1,
+    rtol=2e-2,
+    device="any",
+    data="Gaussian points of the stripe, drawn here",
     columns=dict.fromkeys("moment t satisfied uc c size size_gradient error ended".split(), STATISTICAL),
-    axes={
-        "shape": "one of stripe", "d": "count from 2 to 1000", "interfaces": "increasing numbers from -8 to 8",
-        "p": LEAST, "h": "count from 2 to 1e5", "tolerance": "share", "test": LEAST,
-        "alpha": "each of 3 or more increasing positives to 1e12",
-    },
-)  # fmt: skip
-def stripes(setting: Setting, seeds: list[int]) -> Rows:
+)
+def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
     """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
 
     ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
@@ -336,12 +424,12 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        train, test = (draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
-        network = networks_of(setting, [seed])
-        flow = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"])
+        train, test = draw_tasks(s, [seed], "train", "test")
+        network = networks_of(s, [seed])
+        flow = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance)
         events = {"late": satisfied(LATE), "end": fitted}
         path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
-        F = setting["alpha"] * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
+        F = s.alpha * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
         about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
         between = [{k: v for k, v in row.items() if k != "realisation"} for row in path.path[1:-1]]
         moments = [{"moment": "start"} | _begun(network, train)] + [{"moment": "path"} | row for row in between]
@@ -405,28 +493,8 @@ def _look(name: str) -> object:
     return celeba.needs_folder() if name == "celeba" else identity(name)
 
 
-def _pictures_fit(setting: Setting) -> Setting:
-    """The setting, with the first of its images that is here and the words for these."""
-    name, count, share, k = first_there(setting["data"], _look), *(setting[one] for one in ("count", "share", "k"))
-    try:
-        pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
-        found = {"data": name, "words": pool.source} | setting | {"data": name}
-        _parted(found, pool, 0)
-    except InputError as error:
-        raise InputError(f"count = {count} images with share = {share:g} cannot be had: {error}") from None
-    n, d = pool.x.shape
-    validate.memory(16 * (n * (d + 8 * k) + 8 * k * (d + k)), f"count = {count} with k = {k}")
-    return found
-
-
-@study(
-    version=1, complete=_pictures_fit, rtol=2e-2, device="any", nonfinite=["height"],
-    axes={
-        "data": "distinct any of celeba, faces, mnist, digits", "count": "count from 20 to 1e5", "share": "share",
-        "k": WIDTH, "scale": SIZE, "rate": DESCENT["rate"], "steps": "count from 10 to 1e6", "draws": "count to 1000",
-    },
-)  # fmt: skip
-def glasses(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=2e-2, device="any", nonfinite=["height"])
+def glasses(s: Pictures, seeds: list[int]) -> Rows:
     """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
 
     ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
@@ -436,15 +504,15 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 9 and App. H and I.
     """
-    pool, shape = load_pictures(setting["data"], setting["count"], os.environ.get("REGIMES_DATA"))
+    pool, shape = load_pictures(s.data, s.count, os.environ.get("REGIMES_DATA"))
     rows = []
     for seed in seeds:
-        train, test = (part.to(device=devices.pick()) for part in _parted(setting, pool, seed))
+        train, test = (part.to(device=devices.pick()) for part in _parted(s, pool, seed))
         x, y = train.x.float(), train.y.float()
-        path = optimise(_deep(setting, x, seed), x, y, method="adam", rate=setting["rate"])
-        state = next(itertools.islice(path, setting["steps"], None))
+        path = optimise(_deep(s, x, seed), x, y, method="adam", rate=s.rate)
+        state = next(itertools.islice(path, s.steps, None))
         site = sites(state.model, x)[0]
-        random = _randomised(site.weights, matrices.ptk_covariance(site.delta), setting["draws"], [seed])
+        random = _randomised(site.weights, matrices.ptk_covariance(site.delta), s.draws, [seed])
         maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
         nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
         row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}
@@ -464,18 +532,18 @@ def glasses(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _parted(setting: Setting, pool: Task, seed: int) -> tuple[Task, Task]:
+def _parted(s: Pictures, pool: Task, seed: int) -> tuple[Task, Task]:
     """Training and test images; faces are split by person."""
     seed = draw_seeds("train", [seed])[0]
-    if setting["data"] in ("celeba", "faces"):
-        return datasets.split_classes(pool, setting["share"], seed=seed)
-    return datasets.split(pool, [count := round(setting["share"] * len(pool.y)), len(pool.y) - count], seed=seed)
+    if s.data in ("celeba", "faces"):
+        return datasets.split_classes(pool, s.share, seed=seed)
+    return datasets.split(pool, [count := round(s.share * len(pool.y)), len(pool.y) - count], seed=seed)
 
 
-def _deep(setting: Setting, x: Tensor, seed: int) -> FullyConnected:
-    widths = [x.shape[-1], setting["k"], setting["k"], 1]
+def _deep(s: Pictures, x: Tensor, seed: int) -> FullyConnected:
+    widths = [x.shape[-1], s.k, s.k, 1]
     drawn = draw_seeds("weights", [seed])
     model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device="auto")
     model = model.to(dtype=torch.float32)
     first, *rest = model.weights
-    return replace(model, weights=(first * setting["scale"] ** 0.5, *rest))
+    return replace(model, weights=(first * s.scale**0.5, *rest))

@@ -1,0 +1,93 @@
+"""What changes a figure: the parameters, studies and designs that it depends on, and what these take."""
+
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import nbformat
+
+from companion import paths
+from companion import studies as registry
+from companion.experiments import parameters, queue
+from companion.experiments.design import Entries
+from companion.experiments.results import Results
+from companion.experiments.study import Study
+from companion.experiments.sweep import cells as cells_of
+from companion.report import excerpt
+
+
+class Example(NamedTuple):
+    """A command to try: the values that it ``sets``, and what to ``see`` in the figure then."""
+
+    sets: dict[str, Any]
+    see: str
+
+
+class Change(NamedTuple):
+    """What a figure depends on: the chapter's parameters that change it, its studies, their core seconds.
+
+    ``shown`` are the designs of its studies that it shows, by study, and ``designs`` these with those that they extend,
+    ``study.design``; ``example`` is the one of ``chapters/changes.toml``.
+    """
+
+    knobs: list[parameters.Parameter]
+    studies: list[Study]
+    seconds: float
+    shown: Mapping[Study, Collection[str]] = {}
+    designs: frozenset[str] = frozenset()
+    example: Example | None = None
+
+    def of(self, names: Collection[str]) -> bool:
+        """Whether any of the ``names``, of parameters or designs' entries (``05.half_depth.main.gap``), changes it."""
+        own = {knob.name for knob in self.knobs} | self.designs
+        return any((".".join(name.split(".")[1:3]) if "." in name else name) in own for name in names)
+
+
+def examples(number: str) -> dict[str, Example]:
+    """What ``chapters/changes.toml`` suggests to change of each figure of a chapter."""
+    path = paths.chapters_folder() / "changes.toml"
+    given = parameters.read_toml(path).get(number, {}) if path.exists() else {}
+    return {label: Example(one["sets"], one["see"]) for label, one in given.items()}
+
+
+def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | None = None) -> dict[str, Change]:
+    """What each figure, or each of these ``labels``, depends on; seconds are those at the laptop's parameters."""
+    values, known, suggested = parameters.resolve(number), parameters.declared(number), examples(number)
+    own = {study.function.__name__: study for study in registry.of(number).values()}
+
+    @functools.cache
+    def seconds(name: str) -> float:
+        return _seconds(own[name], registry.grids(number, values, own[name])[own[name]])
+
+    found = {}
+    for label in excerpt.figure_labels(book.cells) if labels is None else labels:
+        code = [book.cells[i].source for i in excerpt.needed(book.cells, label)[1:]]
+        shown = _designs_shown(code, own, values)
+        used = set().union(*(excerpt.flow(source).used for source in code))
+        for name, designs in shown.items():
+            used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
+        knobs = [one for name, one in known.items() if name in used and name != "profile"]
+        bases = {
+            f"{name}.{base}" for name in shown for one in shown[name] for base in own[name].grid.inherits(values, one)
+        }
+        took = sum(map(seconds, shown))
+        studies = {own[name]: designs for name, designs in shown.items()}
+        found[label] = Change(knobs, [*studies], took, studies, frozenset(bases), suggested.get(label))
+    return found
+
+
+def _designs_shown(
+    code: Iterable[str], own: Mapping[str, Study], values: Mapping[str, Any]
+) -> dict[str, Collection[str]]:
+    """The designs of each study for which cells ask, ``chapter.rows(studies.growth, "planes")``; all if unnamed."""
+    asked = excerpt.designs_asked(code)
+    return {name: own[name].grid.names(values) if "" in asked[name] else asked[name] for name in own if name in asked}
+
+
+def _seconds(study: Study, grid: Sequence[Entries]) -> float:
+    """The expected seconds of a grid; for a study with stored results only, those that they took."""
+    there = Results(study).records if not queue.recorded(study) else {}
+    asked = {cell.key(): cell for cell in cells_of(study, grid)}
+    left = queue.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in there])
+    took = [there[key].provenance["seconds"] for key in asked.keys() & there.keys()]
+    return sum(map(queue.seconds, left)) + sum(took)
