@@ -38,7 +38,7 @@ PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references keep clean clean-cells
+.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -162,10 +162,10 @@ references: ## renew the stored notebooks that the tests compare with (look at t
 	@$(MAKE) --no-print-directory chapters PROFILE=smoke
 	@$(BIN)/python -m tests.references
 
-keep: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: keep what its chapters measured
+publish-ledger: ## make this profile's ledger (and picture) the README's and results/ledger.json, and record what cells took; PROFILE=paper: what its chapters measured
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
 	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
-	@$(BIN)/python -m companion.site.sources $(PROFILE) --keep $(NAMED)
+	@$(BIN)/python -m companion.site.sources $(PROFILE) --publish-ledger $(NAMED)
 	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m companion.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
 	@REGIMES_STORE=build/none $(BIN)/python -m companion.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 

@@ -54,8 +54,8 @@ DRY = {
     "make test-all": "runs this test",
     "make book PROFILE=smoke": "builds the book: the tests are run on one",
     "make pdf": "builds the book; printing has a test of its own",
-    "make keep": "rewrites the kept ledger",
-    "make keep PROFILE=paper": "rewrites what is kept at the paper's size",
+    "make publish-ledger": "rewrites the kept ledger",
+    "make publish-ledger PROFILE=paper": "rewrites what is kept at the paper's size",
     "make references": "rewrites the references",
 }
 NOT_RUN = {

@@ -125,7 +125,7 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
     assert not stored_ledger.unlike(stored_ledger.OfStored.said, said), "if this is meant: make references"
     moved = {name: ledger.apart(record, kept[name], 1e-3) for name, record in found.items()}
     moved |= {name: ["verdict"] for name, record in found.items() if record["verdict"] != kept[name]["verdict"]}
-    assert not {name: how for name, how in moved.items() if how}, "if this is meant: make keep"
+    assert not {name: how for name, how in moved.items() if how}, "if this is meant: make publish-ledger"
 
 
 def test_the_book_is_judged_at_the_settings_that_claims_name():
@@ -170,4 +170,4 @@ def test_kept_ledgers_are_of_commits_but_for_stored_rows():
     for path in (ROOT / "results").glob("*.cells.json.gz"):
         stored |= {cell["revision"] for cell in json.loads(gzip.decompress(path.read_bytes()))["cells"].values()}
     revisions = {found for record in RECORDS if record["value"] is not None for found in record["revision"].split(", ")}
-    assert not any(found.endswith("+") for found in revisions - stored), "make keep"
+    assert not any(found.endswith("+") for found in revisions - stored), "make publish-ledger"

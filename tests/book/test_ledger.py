@@ -489,8 +489,8 @@ def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
     from companion.site import sources
 
     with pytest.raises(SystemExit, match="2"):
-        sources.main(["laptop", "--keep", "--name", "mine"])
-    assert capsys.readouterr().err == "error: name must go with paper --keep, got 'mine'\n"
+        sources.main(["laptop", "--publish-ledger", "--name", "mine"])
+    assert capsys.readouterr().err == "error: name must go with paper --publish-ledger, got 'mine'\n"
 
 
 def counted(name, verdict, part_of=None):

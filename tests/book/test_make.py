@@ -72,14 +72,14 @@ def test_a_ledger_is_not_kept_from_uncommitted_changes(tmp_path):
         subprocess.run([*git, *args], cwd=tmp_path, check=True)
     with (tmp_path / "Makefile").open("a") as file:
         file.write("# edited\n")
-    done = subprocess.run(["make", "keep"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(["make", "publish-ledger"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "the kept ledger names its commit: commit all changes first" in done.stderr
     assert not (tmp_path / ".venv").exists() and not (tmp_path / "build").exists()
 
 
 def test_what_is_kept_at_the_papers_size_asks_for_no_whole_book():
     """Its chapters run for hours, each on its own; and what laptop cells took stays."""
-    make = ["make", "-n", "keep", "PROFILE=paper", "NAME=mine"]
+    make = ["make", "-n", "publish-ledger", "PROFILE=paper", "NAME=mine"]
     told = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert 'companion.site.sources paper --keep --name "$NAME"' in told
+    assert 'companion.site.sources paper --publish-ledger --name "$NAME"' in told
     assert "html" not in told and "companion.runner" not in told and "--profile paper >build/plan.md" in told

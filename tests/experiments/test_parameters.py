@@ -47,13 +47,8 @@ def test_a_file_may_hold_the_tables_of_several_chapters():
         (
             "99",
             "laptop",
-            (
-                "99",
-                "laptop",
-                {"szie": 3},
-                r"unknown parameter 'szie' of chapter 99; did you mean size\?; known: profile, size, ",
-            ),
-            "unknown parameter 'szie' of chapter 99; did you mean size?; known: profile, size, scale, sizes",
+            {"szie": 3},
+            r"unknown parameter .szie. of chapter 99; did you mean size\?; known: profile, size, ",
         ),
         ("99", "laptop", {"size": 2.5}, "size must be a whole number from 1 to 100, got 2.5"),
         ("99", "laptop", {"size": 101}, "size must be a whole number from 1 to 100, got 101"),

@@ -24,6 +24,7 @@ from companion.experiments.record import (
     record,
 )
 from companion.experiments.sweep import study
+from regimes import validate
 from regimes.validate import InputError
 from tests.cases import for_each
 
@@ -137,3 +138,17 @@ def test_what_lacks_is_named():
     with pytest.raises(InputError, match="is no kind of a setting's value"):
         axis(dict)
     assert kind("count") == axis(Count).kind
+
+
+@study(version=1)
+def refusing(s: Runs, seeds):
+    """Nothing, for n below 5."""
+    validate.integer(5, n=s.n)
+    return [{"seed": seed} for seed in seeds]
+
+
+def test_what_a_function_refuses_inside_a_study_names_study_setting_and_seeds():
+    said = rf"^{refusing.name} at n = 3, scale = 2, seeds \[0, 4\]: n must be a whole number of at least 5, got 3$"
+    with pytest.raises(InputError, match=said):
+        refusing(GIVEN, [0, 4])
+    assert len(refusing(GIVEN | {"n": 5}, [0, 4])) == 2

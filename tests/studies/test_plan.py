@@ -141,7 +141,7 @@ def test_sizes_far_beyond_those_measured_are_guesses():
 
 
 def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
-    """``make keep`` writes the table; times follow the stored results, cells and memory the parameters."""
+    """``make publish-ledger`` writes the table; times follow the stored results, cells and memory the parameters."""
     lines = (paths.results() / "plan.md").read_text(encoding="utf-8").splitlines()
     parts = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
     of_studies = {found[1].split("`")[1]: found for found in parts if found and found[0].isdigit()}
@@ -157,7 +157,7 @@ def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
                 continue
             if cells.isdigit():  # else they were not there
                 now = sum(len(setting["seeds"]) for setting in grid), max(asked, default=0)
-                assert (int(cells), memory) == (now[0], plan.in_gigabytes(now[1])), f"{name}: make keep"
+                assert (int(cells), memory) == (now[0], plan.in_gigabytes(now[1])), f"{name}: make publish-ledger"
     assert not of_studies
 
 

@@ -212,3 +212,9 @@ def _axes(cls: type) -> Mapping[str, Axis]:
     hints = get_type_hints(cls, include_extras=True)
     names = [one.name for one in dataclasses.fields(cls) if not one.metadata.get("derived")]
     return {name: axis(hints[name]) for name in names}
+
+
+def described(entries: Mapping[str, Any]) -> str:
+    """The numbers and words of a setting's entries, for messages."""
+    shown = {name: value for name, value in entries.items() if isinstance(value, (int, float, str))}
+    return ", ".join(f"{name} = {value}" for name, value in sorted(shown.items()))

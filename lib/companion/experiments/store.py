@@ -25,6 +25,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from companion import paths
+from companion.experiments.record import described
 from regimes import devices
 from regimes.validate import InputError
 
@@ -59,8 +60,7 @@ class Cell:
     @property
     def description(self) -> str:
         """Its key, with the numbers and words of its setting and its seed, for messages."""
-        shown = {name: value for name, value in self.setting.items() if isinstance(value, (int, float, str))}
-        settings = ", ".join([*(f"{name} = {value}" for name, value in sorted(shown.items())), f"seed = {self.seed}"])
+        settings = ", ".join(filter(None, [described(self.setting), f"seed = {self.seed}"]))
         return f"cell {self.key()} ({settings})"
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from companion.experiments import digest
 from companion.experiments.design import Designs, Entries
 from companion.experiments.parameters import kind
-from companion.experiments.record import Axis, Setting
+from companion.experiments.record import Axis, Setting, described
 from regimes import devices, validate
 from regimes.validate import InputError
 
@@ -102,14 +102,19 @@ class Study:
     def __call__(self, setting: Entries, seeds: Sequence[int]) -> Rows:
         """The rows at one setting, for seeds of one chunk, as plain numbers and lists; nothing is stored.
 
-        Only here results leave the study's device: its rows may hold tensors.
+        Only here results leave the study's device: its rows may hold tensors. Raises InputError for a setting that the
+        record refuses; one that the function raises is raised again with the study, the setting and the seeds.
         """
         asked = batch = list(seeds)
         if self.whole:
             first = asked[0] // self.chunk * self.chunk
             batch = list(range(first, first + self.chunk))
+        made = self.record.of(setting) if self.record else dict(setting)
         with devices.allowed(self.device):
-            found = _numbers(self.function(self.record.of(setting) if self.record else dict(setting), batch))
+            try:
+                found = _numbers(self.function(made, batch))
+            except InputError as error:  # which knows a function's argument, and not who called it
+                raise InputError(f"{self.name} at {described(setting)}, seeds {batch}: {error}") from error
         return [row for row in found if row["seed"] in asked] if self.whole else found
 
     def __reduce_ex__(self, protocol: Any) -> Any:

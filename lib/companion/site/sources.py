@@ -498,13 +498,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m companion.site.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
     parser.add_argument(
-        "--keep",
+        "--publish-ledger",
         action="store_true",
-        help="also make this ledger results/ledger.json and the README's; of paper: keep what its chapters measured, "
+        help="also make this ledger results/ledger.json and the README's; of paper: what its chapters measured, "
         "as results/ledger.paper.json, and build no pages",
     )
     parser.add_argument(
-        "--name", help="with paper --keep: take what the run in runs/NAME measured at the paper's sizes"
+        "--name", help="with paper --publish-ledger: take what the run in runs/NAME measured at the paper's sizes"
     )
     parser.add_argument(
         "--compare", action="store_true", help="only say whose verdicts or values are not those of results/ledger.json"
@@ -513,12 +513,12 @@ def main(argv: list[str] | None = None) -> int:
     with one_line_errors():
         if args.compare:
             return compare(paths.build_folder(args.profile))
-        if args.name is not None and not (args.keep and args.profile == "paper"):
-            raise InputError(f"name must go with paper --keep, got {args.name!r}")
+        if args.name is not None and not (args.publish_ledger and args.profile == "paper"):
+            raise InputError(f"name must go with paper --publish-ledger, got {args.name!r}")
         folder = paths.build_folder(args.profile) if args.name is None else paths.run_folder(args.name)
-        if args.keep:
+        if args.publish_ledger:
             needs_commits(folder)
-        if args.keep and args.profile == "paper":
+        if args.publish_ledger and args.profile == "paper":
             print(ledger.summary(keep_paper(folder)))
             return 0
         pages = stage(args.profile)
@@ -542,7 +542,7 @@ def main(argv: list[str] | None = None) -> int:
         alt = "Three ratios with intervals: near one after a short step, above and below one after long ones."
         start.shown(start.spike_ratios(records), "spike", alt)
         write_downloads(records, folder)
-        if args.keep:
+        if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
             shutil.copy(paths.generated() / "card-01.png", paths.root() / "_static" / "readme.png")
