@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from companion import paths
-from companion.experiments import parameters, stored, sweep
+from companion.experiments import parameters, queue
 from companion.report import chapter as module
 from companion.report import ledger
 from tests import drawn
@@ -83,14 +83,14 @@ def records(number, folder, monkeypatch):
     ``OfStored.said`` then has its sentences that do.
     """
 
-    def compute(study, *args, **options):
+    def compute(*args, **options):
         raise NotStoredError
 
     monkeypatch.setenv("REGIMES_RUN", str(folder))
     monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (stored, "sweep", compute), (sweep, "sweep", compute),
+        (queue, "fill", compute),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     names = {"__name__": "__main__"}

@@ -87,7 +87,7 @@ def all_cells(store):
         grids = registry.grids(number, parameters.resolve(number, "smoke"))
         asked |= {item: cells(item, grid) for item, grid in grids.items()}
     held = queue.fill(asked, store)
-    return {study: {cell: held[cell]["rows"] for cell in own} for study, own in asked.items()}
+    return {study: {cell: held[cell].rows for cell in own} for study, own in asked.items()}
 
 
 @pytest.mark.weekly

@@ -10,13 +10,14 @@ import pytest
 
 from companion import studies as registry
 from companion.estimates import Estimate
-from companion.experiments import stored
+from companion.experiments import results, stored
 from companion.experiments.sweep import product, study, sweep
-from companion.experiments.table import write_csv
+from companion.experiments.table import origin
 from companion.report import chapter as page
 from companion.report import ledger, views
 from companion.report.chapter import Chapter
 from regimes.validate import InputError
+from tests.forged import change_lines, sign
 
 NAMESPACE = {"profile": "laptop", "size": 3, "scale": 0.5, "sizes": [1, 2]}
 
@@ -317,7 +318,9 @@ def store(mini_book, item, table, **designs):
     """Stores the rows of a study, for some designs their settings by ``n``."""
     (mini_book / "results").mkdir(exist_ok=True)
     marks = {name: set(table.cell[table.n.isin(sizes)]) for name, sizes in designs.items()}
-    write_csv(table, mini_book / "results" / f"{item.name}.csv", designs=marks)
+    file = mini_book / "results" / f"{item.name}{results.SUFFIX}"
+    results.write_results(item, [origin(key) for key in table.cell.unique()], file, marks)
+    return file
 
 
 def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini_book, shown, monkeypatch):
@@ -340,7 +343,7 @@ def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini
 def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown, monkeypatch):
     """On the ledger's page, and by hand, where there is none, below the cell."""
     table = sweep(designed, product(n=[1, 2], seeds=range(5)))
-    store(mini_book, designed, table.assign(x=table.x * 1.5 + 1), few=[1, 2])
+    sign(store(mini_book, designed, table, few=[1, 2]), lambda held: held["rows"][0].update(x=-1))
     opened_with(mini_book).rows(designed, "few")
     said = json.loads((mini_book / "run" / "99.sampled.json").read_text())[designed.name]
     assert "x is " in said[0] and not shown
@@ -351,18 +354,17 @@ def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini
 
 def test_a_damaged_cell_is_computed_and_said_and_no_other(opened, mini_book, monkeypatch):
     table = sweep(designed, product(n=[1, 2], seeds=range(5)))
-    store(mini_book, designed, table, few=[1, 2])
-    path = mini_book / "results" / f"{designed.name}.csv"
+    path = store(mini_book, designed, table, few=[1, 2])
     key = table.cell[(table.n == 2) & (table.seed == 1)].iloc[0]
-    path.write_text(path.read_text().replace(f"3,{key}", f"4,{key}"))
+    change_lines(path, lambda lines: [line.replace('"x": 3', '"x": 4') if key in line else line for line in lines])
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
     chapter = opened_with(mini_book)
     found = chapter.rows(designed, "few")
     assert found.x[found.cell == key].tolist() == [3] and len(found) == 10
     (said,) = json.loads((mini_book / "run" / "99.sampled.json").read_text())[designed.name]
-    assert said.startswith(f"{path.name} is refused, cell {key} (n = 2, seed = 1): its rows, or where they ")
+    assert said.startswith(f"{path.name} is refused, cell {key} (n = 2, seed = 1): its checksum is not ")
     later = table.cell[(table.n == 2) & (table.seed == 4)].iloc[0]  # one that the laptop does not ask for
-    path.write_text(path.read_text().replace(f"6,{later}", f"7,{later}"))
+    change_lines(path, lambda lines: [line.replace('"x": 6', '"x": 7') if later in line else line for line in lines])
     assert len(opened_with(mini_book).rows(designed, "few")) == 9
 
 
@@ -378,7 +380,7 @@ def test_a_changed_design_is_its_own_affair(opened, mini_book, monkeypatch):
     def computed():
         return len(list((mini_book / "none").glob(f"{designed.name}/v*/*.json")))
 
-    monkeypatch.setattr(stored.Results, "sample", lambda *args: [])
+    monkeypatch.setattr("companion.report.chapter.sample", lambda *args: [])
     for given, found in (
         ({"few.n": [2]}, {2: [*range(6)]}),  # fewer sizes
         ({"few.n": [1, 3]}, {1: [*range(4)], 3: [*range(4)]}),  # another's

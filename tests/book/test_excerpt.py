@@ -12,6 +12,7 @@ import pytest
 from companion import describe, runner
 from companion import studies as registry
 from companion.experiments import cli, parameters, queue, sweep
+from companion.experiments.store import Record
 from companion.report import changes, excerpt, views
 from regimes.validate import InputError
 
@@ -72,7 +73,7 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
     number, item = registry.find("depth.biases")
     grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
     asked = sweep.cells(item, grid)
-    stored = SimpleNamespace(origins={cell.key(): SimpleNamespace(seconds=20.0) for cell in asked[:2]})
+    stored = SimpleNamespace(records={cell.key(): Record(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
     left = len(queue.chunks({item.name: item}, asked[2:]))
     monkeypatch.setattr(changes, "Results", lambda study: stored)
     monkeypatch.setattr(changes.queue, "recorded", lambda study: {})

@@ -9,6 +9,7 @@ import re
 import pytest
 
 from companion import studies as registry
+from companion.experiments import results
 from companion.report import ledger
 from companion.report.ledger import read_yaml
 from tests import stored_ledger
@@ -167,7 +168,8 @@ def test_prose_calls_no_claim_undecided_that_is_not(path):
 
 def test_kept_ledgers_are_of_commits_but_for_stored_rows():
     stored = set()
-    for path in (ROOT / "results").glob("*.cells.json.gz"):
-        stored |= {cell["revision"] for cell in json.loads(gzip.decompress(path.read_bytes()))["cells"].values()}
+    for path in results.files().values():
+        lines = gzip.decompress(path.read_bytes()).splitlines()
+        stored |= {json.loads(line)["provenance"]["revision"] for line in lines}
     revisions = {found for record in RECORDS if record["value"] is not None for found in record["revision"].split(", ")}
     assert not any(found.endswith("+") for found in revisions - stored), "make publish-ledger"

@@ -411,8 +411,8 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
         with pytest.raises(InputError, match=r"^claim Z\.Fig1-size rests on cells of old\+, uncommitted code"):
             kept(**change)
     (mini_book / "results").mkdir()
-    (mini_book / "results" / "depth.layer_map.csv").write_text("")
-    monkeypatch.setattr(sources.stored, "Results", lambda study: SimpleNamespace(origins={"b": None}))
+    (mini_book / "results" / f"depth.layer_map{sources.results.SUFFIX}").touch()
+    monkeypatch.setattr(sources.results, "Results", lambda study: SimpleNamespace(records={"b": None}))
     kept(cells={"a": "new", "b": "old+"})
 
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from companion import paths, studies
-from companion.experiments import parameters
+from companion.experiments import parameters, results
 from tests.references import ROOT
 
 
@@ -41,9 +41,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
 def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others(number):
     known = {name for name in prerequisites()[number] if name.startswith("results/")}
     own = {*studies.of(number)}
-    files = {p for p in paths.results().iterdir() if p.name != "ledger.json" and p.name.rsplit(".", 1)[0] in own}
-    files |= {p for p in paths.results().glob("*.cells.json.gz") if p.name.removesuffix(".cells.json.gz") in own}
-    assert known == {inside(path) for path in files}
+    assert known == {inside(path) for name, path in results.files().items() if name in own}
 
 
 @pytest.mark.parametrize("number", parameters.chapters())

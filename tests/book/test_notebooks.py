@@ -120,16 +120,15 @@ def test_every_verdict_follows_from_its_numbers(number, source):
 
 @pytest.fixture(scope="module")
 def cell_of():
-    """A cell by its key, by a way of its own: what lies beside a kept table, or its file in the store."""
+    """A cell by its key, by a way of its own: its line of stored results, or its file in the store."""
     stored = {path.stem: path for path in Store.default().folder.glob("*/v*/*.json")}
     kept = {}
-    for path in paths.results().glob("*.cells.json.gz"):
-        kept |= json.loads(gzip.decompress(path.read_bytes()))["cells"]
+    for path in paths.results().glob("*.jsonl.gz"):
+        held = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
+        kept |= {cell["key"]: cell for cell in held}
 
-    def found(key):
-        if key in kept:  # which stands before the store
-            return kept[key] | {"provenance": {name: kept[key][name] for name in ("seconds", "device")}}
-        return json.loads(stored[key].read_text(encoding="utf-8"))
+    def found(key):  # results/ stands before the store
+        return kept[key] if key in kept else json.loads(stored[key].read_text(encoding="utf-8"))
 
     return found
 

@@ -1,7 +1,5 @@
 """Stored results: all that ``chapters/designs/`` declare, and what the code as it is computes again."""
 
-import gzip
-import json
 import re
 import subprocess
 
@@ -12,10 +10,10 @@ from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
 from companion.experiments.compare import differences, enough
+from companion.experiments.results import Results, files
 from companion.experiments.store import committed
-from companion.experiments.stored import Results, batches, duration, share, verify
+from companion.experiments.stored import batches, duration, share, verify
 from companion.experiments.sweep import STATISTICAL, cells
-from companion.experiments.table import BESIDE, origin, rows_by_cell
 from companion.studies._here import is_here
 from regimes.validate import InputError
 
@@ -50,7 +48,7 @@ def grid_of(name, **given):
 
 
 def test_every_kept_table_is_declared():
-    assert {path.stem for path in paths.results().glob("*.csv")} == set(KEPT)
+    assert files().keys() == set(KEPT)
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
@@ -63,10 +61,11 @@ def test_a_chapter_reads_what_is_stored(name):
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name):
     item = registry.find(name)[1]
-    table = Results(item).rows
-    assert {*item.columns, *item.nonfinite} <= set(table.columns)
-    kept = set(rows_by_cell(table))
-    assert all(map(committed, {origin(cell).revision for cell in kept})), "python -m companion.studies keep NAME"
+    results = Results(item)
+    assert {*item.columns, *item.nonfinite} <= set(results.rows.columns)
+    revisions = {record.provenance["revision"] for record in results.records.values()}
+    assert all(map(committed, revisions)), "python -m companion.studies keep NAME"
+    kept = {record.cell for record in results.records.values()}
     elsewhere = {} if all(is_here(cell.setting) for cell in kept) else ELSEWHERE.get(name, {})
     kept = {cell for cell in kept if not elsewhere or is_here(cell.setting)}
     try:
@@ -89,17 +88,21 @@ def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(
     """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
     number, item = registry.find(name)
     results = Results(item)
-    assert not results.refused and results.origins
-    made = {key: origin.cell() for key, origin in results.origins.items()}
-    assert all(cell.key() == key and cell.study == name for key, cell in made.items())
+    assert not results.refused and results.records
+    assert all(key == own.cell.key() and own.cell.study == name for key, own in results.records.items())
     values = parameters.resolve(number, "laptop", KEPT[name])
-    stored = {key for origin in results.origins.values() for key in origin.designs}
+    stored = {key for record in results.records.values() for key in record.provenance["designs"]}
     assert stored == set(item.grid.names(values)), "python -m companion.studies keep"
     for design in stored:
-        kept = {key for key, origin in results.origins.items() if design in origin.designs}
-        if all(is_here(results.origins[key].setting) for key in kept):
+        kept = results.of_design(design)
+        if all(is_here(cell.setting) for cell in kept.values()):
             wanted = cells(item, item.grid.settings(values, design))
-            assert kept == {cell.key() for cell in wanted}, f"{design}: python -m companion.studies keep"
+            assert kept.keys() == {cell.key() for cell in wanted}, f"{design}: python -m companion.studies keep"
+
+
+def rows_by_cell(item):
+    """The stored rows of each cell of a study."""
+    return {record.cell: record.rows for record in Results(item).records.values()}
 
 
 def dearest(found):
@@ -112,7 +115,7 @@ def dearest(found):
 def test_a_dear_stored_batch_is_what_the_code_as_it_is_computes(name):
     """The others are compared by ``python -m companion.studies verify``, some every week."""
     item = registry.find(name)[1]
-    found = verify(item, paths.results() / f"{name}.csv", dearest, here=is_here, jobs=1)
+    found = verify(Results(item), dearest, here=is_here, jobs=1)
     assert not found.said and (found.computed or found.left == found.stored), str(found)
 
 
@@ -136,7 +139,7 @@ class Rounded(np.random.Generator):
 def test_a_rounding_of_what_is_drawn_moves_no_number_further_than_its_study_says(name, monkeypatch):
     """So does another processor: as it rounds, so does a network whose first weights are moved by a rounding."""
     item, draw = registry.find(name)[1], np.random.default_rng
-    stored = rows_by_cell(Results(item).rows)
+    stored = rows_by_cell(item)
     (batch,) = dearest(batches(item, [cell for cell in stored if is_here(cell.setting)])) or pytest.skip("no data")
     seeds = [cell.seed for cell in batch]
     once = item(batch[0].setting, seeds)
@@ -162,7 +165,7 @@ def multiplied(rows, columns, factor):
 def test_a_factor_in_the_statistical_columns_of_a_table_is_noticed_on_any_processor(name):
     """By the weekly sample, as ``verify --sample 5%`` draws it; the rows stored are what is computed again."""
     item = registry.find(name)[1]
-    stored = rows_by_cell(Results(item).rows)
+    stored = rows_by_cell(item)
     columns = {column for column, tolerance in item.columns.items() if tolerance == STATISTICAL}
     here = [cell for cell in stored if is_here(cell.setting)]
     again = {cell: stored[cell] for batch in share(0.05, 1, item)(batches(item, here)) for cell in batch}
@@ -178,13 +181,11 @@ def test_stored_cells_name_commits_of_this_repository_and_devices_that_are_known
     """What a forger would write there; a shallow clone has no old commits to compare with."""
     revisions = set()
     for name in KEPT:
-        held = json.loads(gzip.decompress((paths.results() / f"{name}.csv").with_suffix(BESIDE).read_bytes()))
-        found = held["cells"].values()
-        assert {one["device"] for one in found} <= DEVICES, f"{name}: a new device? name it in DEVICES"
-        assert {one["data"] for one in found} == {registry.find(name)[1].data}, name
-        assert all(re.fullmatch("[0-9a-f]{16}", one["digest"]) for one in found), name
-        assert all({"numpy", "scipy", "torch", "python"} <= one["versions"].keys() for one in found), name
-        revisions |= {one["revision"] for one in found}
+        found = [record.provenance for record in Results(registry.find(name)[1]).records.values()]
+        assert {made["device"] for made in found} <= DEVICES, f"{name}: a new device? name it in DEVICES"
+        assert all(re.fullmatch("[0-9a-f]{16}", made["digest"]) for made in found), name
+        assert all({"numpy", "scipy", "torch", "python"} <= made["versions"].keys() for made in found), name
+        revisions |= {made["revision"] for made in found}
     assert all(re.fullmatch("[0-9a-f]{12}", revision) for revision in revisions)
     git = ["git", "-C", str(paths.root())]
     shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)

@@ -53,8 +53,8 @@ def test_floats_survive_the_store_bit_for_bit(tmp_path):
     rows = [{"seed": 0, "values": values, "n": np.int64(3), "nan": float("nan")}]
     (kept,) = Store(tmp_path).save((CELL, rows, MADE))
     loaded = Store(tmp_path).load(CELL)
-    assert loaded["rows"][0]["values"] == values.tolist() and loaded["rows"][0]["n"] == 3
-    assert repr(kept["rows"]) == repr(loaded["rows"]) and loaded["provenance"] == MADE
+    assert loaded.rows[0]["values"] == values.tolist() and loaded.rows[0]["n"] == 3
+    assert repr(kept.rows) == repr(loaded.rows) and loaded.provenance == MADE
     assert CELL in Store(tmp_path) and Cell("room.study", 1, {}, 0) not in Store(tmp_path)
 
 
@@ -126,7 +126,7 @@ def test_what_is_damaged_is_set_aside_and_never_believed(tmp_path, damage):
     assert [name for name, _ in store.aside] == [CELL.name] and store.aside[0][1].startswith("it")
     assert files(store) == [f"damaged/{name}" for name in before]  # nothing is deleted
     saved(store)
-    assert store.load(CELL)["rows"] == [{"seed": 0, "x": 0.25}]
+    assert store.load(CELL).rows == [{"seed": 0, "x": 0.25}]
 
 
 def test_a_second_damaged_cell_does_not_replace_the_first(tmp_path):
@@ -218,7 +218,7 @@ def test_void_cells_are_kept(tmp_path):
     newer = saved(store, Cell("room.study", 1, {"of": "newer code"}, 0), digest="new")
     assert store.void("room.study", 1, lambda r: (r["digest"], r["class"]) == ("old", "cpu")) == 3
     assert [store.load(cell) for cell in cells] == [None] * 3
-    assert {record["key"] for _, record in store.records("room.study", 1)} == {other["key"], newer["key"]}
+    assert {record.cell for _, record in store.records("room.study", 1)} == {other.cell, newer.cell}
     assert len(files(store, "void/old")) == 3 and not store.aside
 
 
@@ -260,7 +260,7 @@ def test_a_lock_dies_with_its_process(tmp_path):
 
 def test_decode_wants_the_name_it_lies_under():
     text = encode(CELL, [], MADE)
-    assert decode(text, CELL.name)["provenance"] == MADE
+    assert decode(text, CELL.name).provenance == MADE
     with pytest.raises(Damaged, match="another cell's"):
         decode(text, CELL.name.replace("v1", "v2"))
 

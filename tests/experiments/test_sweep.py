@@ -20,7 +20,7 @@ import torch
 
 from companion.experiments import progress, queue, recheck, workers
 from companion.experiments.errors import CellError
-from companion.experiments.store import Cell, Store, free
+from companion.experiments.store import Cell, Record, Store, free
 from companion.experiments.sweep import cells, product, study, sweep
 from companion.experiments.table import provenance
 from regimes import devices
@@ -231,12 +231,17 @@ def test_the_comparison_keeps_to_its_time(here, monkeypatch, capsys):
 
 def test_the_sample_is_the_cheapest_cell_of_each_value():
     cost = {(1, "a"): 5.0, (1, "b"): 1.0, (2, "a"): 2.0, (2, "b"): 3.0, (3, "b"): 9.0}
-    cells = {Cell("r.s", 1, {"n": n, "k": k}, 0): {"provenance": {"seconds": t}} for (n, k), t in cost.items()}
+
+    def took(seconds, seed=0, **setting):
+        cell = Cell("r.s", 1, setting, seed)
+        return cell, Record(cell, [], {"seconds": seconds})
+
+    cells = dict(took(seconds, n=n, k=k) for (n, k), seconds in cost.items())
     found = recheck._sample(cells, set())
     assert [(c.setting["n"], c.setting["k"]) for c in found] == [(1, "b"), (2, "a"), (3, "b")]
     assert [c.setting["n"] for c in recheck._sample(cells, {"n=1", 'k="b"', "r.s"})] == [2, 3]
     assert recheck._sample(cells, {"n=1", "n=2", "n=3", 'k="a"', 'k="b"', "r.s"}) == []
-    assert len(recheck._sample({Cell("r.s", 1, {}, s): {"provenance": {"seconds": s}} for s in (2, 1)}, set())) == 1
+    assert len(recheck._sample(dict(took(s, seed=s) for s in (2, 1)), set())) == 1
 
 
 def as_if_of_a_gpu(store, **made):
@@ -285,7 +290,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
     def finish():
         while len(other.names()) < 11:
             time.sleep(0.02)
-        other.save((held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1]["provenance"]}))
+        other.save((held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1].provenance}))
         free(lock)
 
     thread = threading.Thread(target=finish)
@@ -435,7 +440,7 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
         assert (pools[-1].kind(item), pools[-1].jobs) == (on, jobs)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
         (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
-        assert record["provenance"]["class"] == on
+        assert record.provenance["class"] == on
     monkeypatch.setenv("REGIMES_DEVICE", "cpu")
     assert workers.Local().kind(picking("any")) == "cpu" and devices.pick("cuda").type == "cuda"
 
@@ -626,9 +631,9 @@ def test_the_cpu_works_while_the_card_does(pair):
     card, cpu, store = pair
     asked = {item: cells(item, item.grid({"n": [1, 2]})) for item in (card, cpu)}
     held = queue.fill(asked, store, jobs=1)
-    of = {item: {held[cell]["rows"][0]["process"] for cell in asked[item]} for item in asked}
+    of = {item: {held[cell].rows[0]["process"] for cell in asked[item]} for item in asked}
     assert of[card] == {os.getpid()} and of[cpu].isdisjoint(of[card])  # one thread each: numbers do not mix
-    assert {held[cell]["provenance"]["class"] for cell in asked[card]} == {"cuda"}
+    assert {held[cell].provenance["class"] for cell in asked[card]} == {"cuda"}
 
 
 def test_an_error_of_one_ends_the_other(pair):

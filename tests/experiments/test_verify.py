@@ -1,7 +1,6 @@
 """The commands that write and verify stored results: what they compute, take, refuse and say."""
 
 import gzip
-import json
 import re
 import sys
 
@@ -10,13 +9,13 @@ import pytest
 from companion import studies as registry
 from companion.experiments import store as stores
 from companion.experiments import stored
-from companion.experiments import table as tables
+from companion.experiments.results import SUFFIX, Results, records_of, write_results
 from companion.experiments.store import Cell, Store
-from companion.experiments.stored import Results, share, verify
-from companion.experiments.sweep import STATISTICAL, product, study, sweep
-from companion.experiments.table import BESIDE, write_csv
+from companion.experiments.stored import share, verify
+from companion.experiments.sweep import STATISTICAL, cells, product, study
 from companion.studies import __main__ as command
 from companion.studies._here import is_here
+from tests.forged import change_lines, sign
 
 STUDY = "depth.layer_map"
 COMMIT = "0123456789ab"
@@ -30,41 +29,40 @@ def blocks(setting, seeds):
     return [{"seed": s, "x": setting["n"] + s / 3, "values": [float(s)] * (100 if s == 1 else 2)} for s in seeds]
 
 
+def written(item, grid, path):
+    """The file with the results of a study over a grid."""
+    records = records_of(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
+    write_results(item, [*records.values()], path, {"main": records.keys()})
+    return path
+
+
 @pytest.fixture
-def table(tmp_path):
+def results(tmp_path):
     CALLS.clear()
-    rows = sweep(blocks, blocks.grid({}), store=Store(tmp_path / "cells"), jobs=1)
-    write_csv(rows.drop(columns="values"), tmp_path / "b.csv")
+    file = written(blocks, blocks.grid({}), tmp_path / "b.gz")
     CALLS.clear()
-    return tmp_path / "b.csv"
+    return file
 
 
-def forge(path, change, **made):
-    """Rewrites a table with its proofs, as one would who knows how, and what else its cells say of their origin."""
-    held = json.loads(gzip.decompress(path.with_suffix(BESIDE).read_bytes()))
-    cells = {k: {n: v for n, v in c.items() if n not in tables.PROOF} | made for k, c in held["cells"].items()}
-    tables._write_pair(path, change(path.read_text()), {n: held[n] for n in tables.ABOUT}, cells)
-
-
-def test_a_sample_is_of_whole_batches_as_they_were_computed(table):
-    found = verify(blocks, table, share(0.2, 1, blocks), jobs=1)
+def test_a_sample_is_of_whole_batches_as_they_were_computed(results):
+    found = verify(Results(blocks, results), share(0.2, 1, blocks), jobs=1)
     assert (found.computed, found.stored, found.said) == (len([s for _, seeds in CALLS for s in seeds]), 30, ())
     assert 6 <= found.computed <= 8 and all(seeds in ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9)) for _, seeds in CALLS)
     assert str(found).endswith(f"{found.computed} of 30 cells computed again, all as stored")
     first = list(CALLS)
     for seed, same in ((1, True), (2, False)):
         CALLS.clear()
-        verify(blocks, table, share(0.2, seed, blocks), jobs=1)
+        verify(Results(blocks, results), share(0.2, seed, blocks), jobs=1)
         assert (CALLS == first) is same
     CALLS.clear()
-    assert verify(blocks, table, share(1.0, 1, blocks), jobs=1).computed == 30 and len(CALLS) == 9
+    assert verify(Results(blocks, results), share(1.0, 1, blocks), jobs=1).computed == 30 and len(CALLS) == 9
     CALLS.clear()
-    assert verify(blocks, table, lambda batches: batches[:1], jobs=1).computed == 4 and len(CALLS) == 1
+    assert verify(Results(blocks, results), lambda batches: batches[:1], jobs=1).computed == 4 and len(CALLS) == 1
 
 
-def test_a_number_that_was_forged_with_its_proof_is_named(table):
-    forge(table, lambda text: re.sub(r"(?m)^(7,)([\d.]+)", lambda m: f"{m[1]}{1.5 * float(m[2]):.9g}", text))
-    found = verify(blocks, table, share(1.0, 1, blocks), jobs=1)
+def test_a_number_that_was_forged_with_its_proof_is_named(results):
+    sign(results, lambda held: held["rows"][0].update(x=1.5) if held["seed"] == 7 else None)
+    found = verify(Results(blocks, results), share(1.0, 1, blocks), jobs=1)
     assert len(found.said) == 3 and all("seed = 7): x is " in line for line in found.said)
     assert str(found).endswith("30 of 30 cells computed again, 3 differences")
 
@@ -78,14 +76,13 @@ def late(setting, seeds):
 @pytest.mark.parametrize("count", [5, 20])
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 1.5])
-def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count, elsewhere, factor, monkeypatch):
+def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count, elsewhere, factor):
     """On the processor that computed them one cell shows it; on another as many as ``enough``, if there are so many."""
-    rows = sweep(late, product(n=[1, 2], seeds=range(count)), store=Store(tmp_path / "cells"), jobs=1)
-    write_csv(rows.assign(x=factor * rows.x), tmp_path / "l.csv")
+    file = written(late, product(n=[1, 2], seeds=range(count)), tmp_path / "l.gz")
+    sign(file, lambda held: held["rows"][0].update(x=factor * held["rows"][0]["x"]))
     if elsewhere:
-        forge(tmp_path / "l.csv", lambda text: text, versions={"cpu": "another"})
-    monkeypatch.setattr(tables, "_ORIGINS", {})  # as in another process
-    found = verify(late, tmp_path / "l.csv", share(0.05, 1, late), jobs=1)
+        sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
+    found = verify(Results(late, file), share(0.05, 1, late), jobs=1)
     least = 12 if 2 * count >= 12 else 1
     assert found.computed == least and found.drawn == least * elsewhere
     tells = not elsewhere or least == 12
@@ -95,10 +92,10 @@ def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count,
     assert str(found).endswith(ends)
 
 
-def test_cells_whose_data_are_not_here_are_left_out_and_counted(table):
-    found = verify(blocks, table, share(1.0, 1, blocks), here=lambda setting: setting["n"] != 2, jobs=1)
+def test_cells_whose_data_are_not_here_are_left_out_and_counted(results):
+    found = verify(Results(blocks, results), share(1.0, 1, blocks), here=lambda setting: setting["n"] != 2, jobs=1)
     assert (found.computed, found.left) == (20, 10) and "10 left out, whose data are not on this machine" in str(found)
-    none = verify(blocks, table, share(1.0, 1, blocks), here=lambda setting: False, jobs=1)
+    none = verify(Results(blocks, results), share(1.0, 1, blocks), here=lambda setting: False, jobs=1)
     assert none.computed == 0 and none.undecided == "no cell could be computed"
     assert str(none).startswith(f"{blocks.name}: 0 of 30 cells computed again, not decided: no cell could be computed")
 
@@ -123,6 +120,15 @@ def test_which_data_are_here(setting, here, monkeypatch):
     _images._identity.cache_clear()
     assert is_here(setting) is here
     _images._identity.cache_clear()
+
+
+def times(value, number):
+    """Rows in which one number is multiplied."""
+    if isinstance(value, list):
+        return [times(one, number) for one in value]
+    if isinstance(value, dict):
+        return {name: times(one, number) for name, one in value.items()}
+    return 1.5 * value if value == number else value
 
 
 def run(*args):
@@ -155,7 +161,7 @@ def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(boo
 @pytest.mark.parametrize("designs", [(), ("main",)])
 def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, designs, tmp_path):
     """A setting is added and one goes, on a machine whose store is empty."""
-    item, tables_of, calls = registry.find(STUDY)[1], [], []
+    item, files, rows, calls = registry.find(STUDY)[1], [], [], []
     usual = type(item).__call__
     monkeypatch.setattr(type(item), "__call__", lambda self, s, seeds: calls.append(s) or usual(self, s, seeds))
     for step, points in enumerate((11, 13, 11, 11)):
@@ -166,10 +172,11 @@ def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, de
         assert run("keep", STUDY, *designs, "--jobs", "1") == 0
         computed = {setting["points"] for setting in calls}
         assert computed == (set() if step == 3 or (designs and step == 2) else {points})
-        tables_of.append((book / f"{STUDY}.csv").read_bytes())
+        files.append((book / f"{STUDY}{SUFFIX}").read_bytes())
+        rows.append([record.rows for record in Results(item).records.values()])
         held = {11, 13} if designs and step else {points}
         assert set(Results(item).rows.points) == held
-    assert designs or tables_of[0] == tables_of[2] == tables_of[3]
+    assert files[2] == files[3] and (designs or rows[0] == rows[2])  # of other seconds
 
 
 def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
@@ -206,7 +213,7 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
     assert run("keep", "depth.half_depth") == 2
     monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.half_depth": {}})
-    assert run("keep", "--jobs", "1") == 2 and not (book / "depth.half_depth.csv").exists()
+    assert run("keep", "--jobs", "1") == 2 and not (book / f"depth.half_depth{SUFFIX}").exists()
     assert "depth.half_depth is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
 
 
@@ -223,14 +230,14 @@ def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monk
     assert capsys.readouterr().out.splitlines()[2:] == ["0 not as stored", f"1 not decided: {STUDY}"]
     assert run("verify", STUDY, "--jobs", "1") == 0
     assert re.match(r"--sample 5% --seed 20\d{6}\n", capsys.readouterr().out)
-    path = book / f"{STUDY}.csv"
-    number = re.search(r"(?<!-)\b0\.\d{9}\b", path.read_text())[0]
-    forge(path, lambda text: text.replace(number, f"{1.5 * float(number):.9g}"))
+    file = book / f"{STUDY}{SUFFIX}"
+    number = re.search(r"(?<!-)\b0\.\d{9}\b", gzip.decompress(file.read_bytes()).decode())[0]
+    sign(file, lambda held: held.update(rows=times(held["rows"], float(number))))
     assert run("verify", "--sample", "100%", "--jobs", "1") == 1
     out = capsys.readouterr().out
     assert "differences" in out and re.search(r"\n  cell [0-9a-f]{24} \(", out)
-    path.write_text(path.read_text()[:-50])
-    assert run("verify", "--jobs", "1") == 1 and f"\n  {STUDY}.csv is refused, cell " in capsys.readouterr().out
+    change_lines(file, lambda lines: [*lines[:-1], lines[-1][:-50]])
+    assert run("verify", "--jobs", "1") == 1 and f"\n  {file.name} is refused, cell " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("sample", ["0%", "5", "101%", "-1%", "x%", "nan%"])
@@ -252,17 +259,16 @@ def test_cells_of_uncommitted_code_are_set_aside(tmp_path):
 
 
 def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(stored.paths, "results", lambda: tmp_path)
-    write_csv(sweep(late, late.grid({}), store=Store(tmp_path / "cells"), jobs=1), tmp_path / f"{late.name}.csv")
+    monkeypatch.setattr(command.paths, "results", lambda: tmp_path)
+    file = written(late, late.grid({}), tmp_path / f"{late.name}{SUFFIX}")
     assert stored.unchecked(late, lambda setting: True) == ""
     assert stored.unchecked(late, lambda setting: False) == "their data are not on this machine"
-    monkeypatch.setattr(tables, "_ORIGINS", {})
-    forge(tmp_path / f"{late.name}.csv", lambda text: text, seconds=146.2)
+    sign(file, lambda held: held["provenance"].update(seconds=146.2))
     assert stored.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
 
 
-def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(table, monkeypatch):
-    items = stored.batches(blocks, stored.Results(blocks, table).of_data(lambda setting: True))
+def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(results, monkeypatch):
+    items = stored.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
     drawn = []
     for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
         monkeypatch.setattr(stored, "week", lambda week=week: week)

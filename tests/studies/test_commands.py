@@ -28,7 +28,7 @@ def commands(tmp_path, monkeypatch):
 def test_the_command_runs_and_void_cells_come_back_by_a_copy(commands, tmp_path):
     assert run("run", STUDY, "--profile", "smoke", "--jobs", "1", "--csv", str(tmp_path / "t.csv")) == 0
     (header, *lines), count = (tmp_path / "t.csv").read_text().splitlines(), len(commands.names())
-    (row, *_), *more = (record["rows"] for _, record in commands.records(STUDY, 1))
+    (row, *_), *more = (record.rows for _, record in commands.records(STUDY, 1))
     assert {*row} < {*header.split(",")} and all(header.split(",")) and len(lines) > len(more)  # every column is named
     code = studies.find(STUDY)[1].code.digest
     assert commands.void(STUDY, 1, lambda made: made["digest"] == code) == count and commands.names() == []

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -189,9 +188,9 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
         known, card = plan._known("01", item, [])
         assert known and not card  # the seconds of the CPU are what is known
     results = plan.Results(item)
-    for key, one in results.origins.items():
-        if one.setting["p"] > 500:
-            results.origins[key] = replace(one, seconds=1.0, versions={"cuda": "12.8"})
+    for key, one in results.records.items():
+        if one.cell.setting["p"] > 500:
+            results.records[key] = one._replace(provenance=one.provenance | {"seconds": 1.0, "class": "cuda"})
     monkeypatch.setattr(plan, "Results", lambda study: results)
     with monkeypatch.context() as on_a_gpu:
         on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
@@ -231,7 +230,8 @@ def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
     assert fresh.stored == 0 and paper["depth.colinear"].stored == 0
     assert 0 < paper["depth.smallest_eigenvalue"].stored < paper["depth.smallest_eigenvalue"].cells  # in results/
     setting = fresh.study.grid(parameters.resolve("05"))[0]
-    own, made = {k: v for k, v in setting.items() if k != "seeds"}, {"seconds": 1.0}
+    own = {k: v for k, v in setting.items() if k != "seeds"}
+    made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "seconds": 1.0, "digest": ""}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
     Store.default().save((cell, [{"seed": cell.seed}], made))
     assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1

@@ -202,8 +202,8 @@ def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
     """Writes the seconds of stored cells on the CPU, by which queues begin with the longest; other entries stay."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in itertools.chain(*asked.values()):
-        if (stored := store.load(cell)) and stored["provenance"]["class"] == "cpu":
-            found[cell.study][cell.key(seed=False)].append(stored["provenance"]["seconds"])
+        if (stored := store.load(cell)) and stored.provenance["class"] == "cpu":
+            found[cell.study][cell.key(seed=False)].append(stored.provenance["seconds"])
     rounded = {name: {key: float(f"{sum(s) / len(s):.2g}") for key, s in own.items()} for name, own in found.items()}
     whole = json.dumps(_written(profile) | rounded, indent=0, sort_keys=True) + "\n"
     paths.seconds_file(profile).write_text(whole, encoding="utf-8")

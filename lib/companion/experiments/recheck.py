@@ -45,14 +45,14 @@ def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, 
     """Cells of other code by its digest and the class of device that computed them."""
     groups: dict[tuple[str, str], dict[Cell, Record]] = defaultdict(dict)
     for cell, record in held.items():
-        if record is not None and record["provenance"]["digest"] != study.code.digest:
-            groups[record["provenance"]["digest"], record["provenance"]["class"]][cell] = record
+        if record is not None and record.provenance["digest"] != study.code.digest:
+            groups[record.provenance["digest"], record.provenance["class"]][cell] = record
     return groups
 
 
 def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Cluster | Local) -> bool:
     """Whether a sample of cells of one digest and class has the numbers that the present code gives."""
-    made = next(iter(cells.values()))["provenance"]
+    made = next(iter(cells.values())).provenance
     old, new = f"{made['digest']}-{made['class']}", study.code.digest
     sample = _sample(cells, store.accepted(study.name, old, new))
     if not sample:
@@ -60,17 +60,17 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Clus
     if pool.kind(study) != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
-    start, stored = time.monotonic(), {cell: record["rows"] for cell, record in cells.items()}
+    start, stored = time.monotonic(), {cell: record.rows for cell, record in cells.items()}
     fresh: dict[Cell, Rows] = {}
     repeated: set[Cell] = set()
     for cell in sample:
-        if fresh and time.monotonic() - start + cells[cell]["provenance"]["seconds"] > SECONDS:
+        if fresh and time.monotonic() - start + cells[cell].provenance["seconds"] > SECONDS:
             done = f"{len(fresh)} of {len(sample)} cells agree, more take over {SECONDS:g} s"
             say(f"{study.name}: the code changed; {done}")
             break
         ((_, result),) = pool.results(iter([Chunk(study, [cell])]), 1, 0.0)
         fresh[cell] = result.rows
-        if study.repeats and result.provenance["versions"] == cells[cell]["provenance"]["versions"]:
+        if study.repeats and result.provenance["versions"] == cells[cell].provenance["versions"]:
             repeated.add(cell)
         if differences(study, stored, {cell: result.rows}, repeated=repeated):
             return False
@@ -83,7 +83,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Clus
 def _sample(cells: Mapping[Cell, Record], noted: set[str]) -> list[Cell]:
     """The fastest cell of each value of each setting that is not noted, fastest first."""
     sample, seen = [], set(noted)
-    for cell in sorted(cells, key=lambda cell: cells[cell]["provenance"]["seconds"]):
+    for cell in sorted(cells, key=lambda cell: cells[cell].provenance["seconds"]):
         fresh = set(_values(cell)) - seen
         if fresh:
             sample.append(cell)

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -18,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,8 +30,8 @@ from companion.experiments.record import described
 from regimes import devices
 from regimes.validate import InputError
 
-Record = dict[str, Any]
-_PROVENANCE = {"device", "class", "revision", "versions", "seconds", "digest"}
+# what a record says of where its rows come from, at least
+_PROVENANCE = {"device": str, "class": str, "revision": str, "versions": dict, "seconds": float, "digest": str}
 _WRITERS = 8  # threads that write cells at once: each waits for the disk
 
 
@@ -49,8 +50,15 @@ class Cell:
 
     def key(self, *, seed: bool = True) -> str:
         """Digest of what identifies the cell (without the seed: of its setting)."""
-        parts = [self.study, self.version, self.setting] + ([self.seed] if seed else [])
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+        return self._key if seed else self._setting_key
+
+    @functools.cached_property
+    def _key(self) -> str:
+        return _digest([self.study, self.version, self.setting, self.seed])
+
+    @functools.cached_property
+    def _setting_key(self) -> str:
+        return _digest([self.study, self.version, self.setting])
 
     @property
     def name(self) -> str:
@@ -64,6 +72,26 @@ class Cell:
         return f"cell {self.key()} ({settings})"
 
 
+class Record(NamedTuple):
+    """A finished cell: its rows, and their provenance.
+
+    Attributes:
+        cell: which cell.
+        rows: as its study returned them.
+        provenance: the ``device`` that computed it and its ``class``, ``revision`` of the code and its ``digest``,
+            ``versions`` of Python and packages with what decides rounding, ``seconds``; in ``results/`` also
+            ``designs``, see ``companion.experiments.stored``.
+    """
+
+    cell: Cell
+    rows: list[dict[str, Any]]
+    provenance: dict[str, Any]
+
+
+def _digest(parts: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+
 def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
     """A cell's file: the cell, its rows and provenance, its key, and the checksum of all this."""
     record = {"key": cell.key(), "study": cell.study, "version": cell.version, "setting": cell.setting}
@@ -72,24 +100,37 @@ def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -
     return json.dumps(plain | {"checksum": _checksum(plain)})
 
 
-def decode(text: str, name: str) -> Record:
-    """The record that a cell's file of this ``name`` holds: a whole, unchanged cell, and the one its name says."""
+def decode(text: str, name: str = "") -> Record:
+    """The record that a text holds: a whole, unchanged cell, and the one that its file's ``name`` says, if it has one.
+
+    Raises:
+        Damaged: if it is not, with why.
+    """
     try:
-        record = json.loads(text)
-        cell = Cell(record["study"], record["version"], record["setting"], record["seed"])
-        rest = {name: value for name, value in record.items() if name != "checksum"}
-        if record["checksum"] != _checksum(rest):
+        held = json.loads(text)
+        cell = Cell(held["study"], held["version"], held["setting"], held["seed"])
+        rest = {part: value for part, value in held.items() if part != "checksum"}
+        if held["checksum"] != _checksum(rest):
             raise Damaged("its checksum is not that of its content")
-        if not name == cell.name == f"{cell.study}/v{cell.version}/{record['key']}.json":
+        if held["key"] != cell.key() or name not in ("", cell.name):
             raise Damaged("it is another cell's")
-        if not isinstance(record["rows"], list) or not record["provenance"].keys() >= _PROVENANCE:
+        record = Record(cell, held["rows"], held["provenance"])
+        if not _is_complete(record):
             raise Damaged("it lacks rows or provenance")
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise error if isinstance(error, Damaged) else Damaged("it is not a whole cell") from None
     return record
 
 
-def _checksum(record: Record) -> str:
+def _is_complete(record: Record) -> bool:
+    """Whether a record has rows, and all parts of its provenance, each of its kind."""
+    made = record.provenance
+    kinds = {name: type(made.get(name)) for name in _PROVENANCE}
+    words = {type(version) for version in made.get("versions", {}).values()}
+    return isinstance(record.rows, list) and kinds == _PROVENANCE and words <= {str} and 0 < made["seconds"] < math.inf
+
+
+def _checksum(record: dict[str, Any]) -> str:
     text = json.dumps(record, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -119,7 +160,7 @@ class Store:
         return (self.folder / cell.name).exists()
 
     def load(self, cell: Cell | str) -> Record | None:
-        """The stored record ``{cell fields, rows, provenance}`` of a cell, or of a file by name, or ``None``.
+        """The stored record of a cell, or of a file by name, or ``None``.
 
         What is damaged is moved aside.
         """
@@ -150,7 +191,7 @@ class Store:
         texts = {item[0].name: encode(*item) for item in cells}
         with _writing(self.folder), ThreadPoolExecutor(min(_WRITERS, len(texts))) as pool:
             list(pool.map(lambda name: _replace(self._place(name), texts[name]), texts))
-        return [json.loads(text) for text in texts.values()]
+        return [decode(text) for text in texts.values()]
 
     def _place(self, name: str) -> Path:
         """Where a file of the store goes; makes its folders, but never the store, which may have vanished."""
@@ -181,9 +222,9 @@ class Store:
             if record is not None:
                 yield name, record
 
-    def void(self, study: str, version: int, unwanted: Callable[[Record], bool]) -> int:
+    def void(self, study: str, version: int, unwanted: Callable[[dict[str, Any]], bool]) -> int:
         """Moves a study's cells of ``unwanted`` provenance to ``void/``; returns how many there were."""
-        old = {n: r["provenance"] for n, r in self.records(study, version) if unwanted(r["provenance"])}
+        old = {n: r.provenance for n, r in self.records(study, version) if unwanted(r.provenance)}
         for name, provenance in old.items():
             self._move(name, f"void/{provenance['digest']}")
         return len(old)

@@ -9,15 +9,15 @@ Each stored cell carries the digest of its code. Under a new digest a sample of 
 the old digest are void.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from companion.experiments import queue
 from companion.experiments.design import Setting
-from companion.experiments.store import Cell, Record, Store
+from companion.experiments.store import Cell, Store
 from companion.experiments.study import STATISTICAL, Rows, Study, product, study
-from companion.experiments.table import CELL, STAMP, Origin, remember
+from companion.experiments.table import tabulate
 from companion.experiments.workers import check_names
 from regimes import validate
 from regimes.validate import InputError
@@ -58,7 +58,10 @@ def sweep(
         validate.positive(budget=budget)
     if jobs is not None:
         validate.integer(1, jobs=jobs)
-    return _table(study, queue.fill(asked, store or Store.default(), budget=budget, jobs=jobs))
+    held = queue.fill(asked, store or Store.default(), budget=budget, jobs=jobs).values()
+    table = tabulate(study, [record for record in held if record is not None])
+    table.attrs = {"missing": sum(record is None for record in held)}
+    return table
 
 
 def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:
@@ -68,19 +71,3 @@ def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:
     check_names(study, {name for setting in grid for name in setting})
     pairs = [({k: v for k, v in setting.items() if k != "seeds"}, setting["seeds"]) for setting in grid]
     return [Cell(study.name, study.version, setting, seed) for setting, seeds in pairs for seed in seeds]
-
-
-def _table(study: Study, held: Mapping[Cell, Record | None]) -> pd.DataFrame:
-    rows, origins = [], {}
-    for cell, record in held.items():
-        if record is None:
-            continue
-        made, key = record["provenance"], cell.key()
-        known = {name: made[name] for name in (*STAMP, "versions", "digest")}
-        origins[key] = Origin(study.name, study.version, cell.setting, cell.seed, study.data, **known)
-        extra = {CELL: key} | {name: made[name] for name in STAMP}
-        rows += [cell.setting | row | extra for row in record["rows"]]
-    remember(origins)
-    table = pd.DataFrame(rows)
-    table.attrs = {"missing": sum(record is None for record in held.values())}
-    return table

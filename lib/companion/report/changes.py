@@ -10,7 +10,7 @@ from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, queue
 from companion.experiments.design import Entries
-from companion.experiments.stored import Results
+from companion.experiments.results import Results
 from companion.experiments.study import Study
 from companion.experiments.sweep import cells as cells_of
 from companion.report import excerpt
@@ -86,7 +86,8 @@ def _designs_shown(
 
 def _seconds(study: Study, grid: Sequence[Entries]) -> float:
     """The expected seconds of a grid; for a study with stored results only, those that they took."""
-    there = Results(study).origins if not queue.recorded(study) else {}
+    there = Results(study).records if not queue.recorded(study) else {}
     asked = {cell.key(): cell for cell in cells_of(study, grid)}
     left = queue.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in there])
-    return sum(map(queue.seconds, left)) + sum(there[key].seconds for key in asked.keys() & there.keys())
+    took = [there[key].provenance["seconds"] for key in asked.keys() & there.keys()]
+    return sum(map(queue.seconds, left)) + sum(took)

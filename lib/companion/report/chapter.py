@@ -18,8 +18,10 @@ from matplotlib.figure import Figure
 from companion import paths
 from companion import studies as registry
 from companion.estimates import Drift, Estimate
-from companion.experiments import parameters, stored
+from companion.experiments import parameters
+from companion.experiments.results import Results
 from companion.experiments.store import stamp, write_atomically
+from companion.experiments.stored import sample
 from companion.experiments.sweep import Study
 from companion.experiments.table import CELL, STAMP, Provenance, names_cell, origin, provenance
 from companion.report import ledger, plots, screen, views
@@ -79,15 +81,15 @@ class Chapter:
         asked, is_usual = self._asked[study], self.profile == "smoke" and not self._is_changed
         # where the smoke profile asks for no cell of a design, this is as it should be: nothing is said
         found = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
-        origins = asked.results.origins
-        stored = set(found[CELL]) & origins.keys()
+        records = asked.results.records
+        stored = set(found[CELL]) & records.keys()
         self._stored |= stored
-        self._absent |= {key for key in stored if not registry.is_here(origins[key].setting)}
+        self._absent |= {key for key in stored if not registry.is_here(records[key].cell.setting)}
         return found
 
-    def _compute_sample(self, results: stored.Results) -> None:
+    def _compute_sample(self, results: Results) -> None:
         """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
-        cells = results.sample(registry.is_here) if self.profile == "laptop" else []
+        cells = sample(results, registry.is_here) if self.profile == "laptop" else []
         found = results.compute_again(cells)
         if not cells and not found:
             return
@@ -253,7 +255,7 @@ class Chapter:
             device=found.device,
             revision=found.revision,
             versions=found.versions,
-            cells={key: origin(key).revision for key in found.cells},
+            cells={key: origin(key).provenance["revision"] for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         line = HTML(views.show("line", self.records[claim_id], views.ERRATA))

@@ -22,7 +22,7 @@ import yaml
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, stored
+from companion.experiments import parameters, results, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.report import changes, ledger, screen, views
@@ -185,8 +185,8 @@ def _as_figure(
 
 def _change(number: str, change: changes.Change) -> dict[str, Any]:
     """What a figure depends on, for its page, with the studies that have stored results."""
-    stored = [study.name for study in change.studies if (paths.results() / f"{study.name}.csv").exists()]
-    return change._asdict() | {"number": number, "stored": stored}
+    names = [study.name for study in change.studies if study.name in results.files()]
+    return change._asdict() | {"number": number, "stored": names}
 
 
 def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -304,8 +304,7 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
 def studies_page() -> str:
     """Every study with what its docstring says and what one setting holds, as Markdown; figures link to them."""
     found = {number: registry.of(number) for number in registry.modules()}
-    stored = {path.stem for path in paths.results().glob("*.csv")}
-    return views.markdown("studies", chapters=found, stored=stored, doc=inspect.getdoc)
+    return views.markdown("studies", chapters=found, stored=results.files(), doc=inspect.getdoc)
 
 
 def finer_table(shown: int = 2) -> str:
@@ -316,9 +315,8 @@ def finer_table(shown: int = 2) -> str:
 
 def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
     """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
-    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
-    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in names}
-    claims = {name: [] for name in names}
+    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in results.files()}
+    claims = {name: [] for name in reasons}
     for record in records:
         for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
             claims[study].append(record["id"])
@@ -362,8 +360,8 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     table["counter-hypothesis"] = [record["alternative"]["value"] for record in records]
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
-    for path in paths.results().glob("*.csv"):
-        shutil.copy(path, extra / "stored")
+    for name in results.files():
+        results.Results(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -480,8 +478,7 @@ def needs_commits(folder: Path) -> None:
     (``companion.experiments.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    names = [path.stem for path in sorted(paths.results().glob("*.csv"))]
-    kept = {key for name in names for key in stored.Results(registry.find(name)[1]).origins}
+    kept = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
             own = {revision for key, revision in record["cells"].items() if key not in kept}

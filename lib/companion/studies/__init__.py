@@ -18,8 +18,9 @@ import pandas as pd
 from companion.experiments import parameters
 from companion.experiments.design import Designs
 from companion.experiments.progress import say
+from companion.experiments.results import Results
 from companion.experiments.store import Cell
-from companion.experiments.stored import Results, in_order
+from companion.experiments.stored import in_order, sample
 from companion.experiments.sweep import Setting, Study, cells
 from companion.studies._here import is_here
 from regimes import validate
@@ -110,7 +111,7 @@ class Asked:
     @property
     def new(self) -> list[Cell]:
         """Those that ``results/`` lacks."""
-        return [cell for key, cell in self.cells.items() if key not in self.results.origins]
+        return [cell for key, cell in self.cells.items() if key not in self.results.records]
 
     def rows(self, design: str = "") -> pd.DataFrame:
         """The rows of a design, or of all; of a design without a cell none, and it is said; InputError if none has."""
@@ -140,11 +141,11 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
         own = study.grid.settings(values, design) if design else study.grid(values)
         with validate.memory_asked():  # no more than a measure
             laptop = study.grid.settings(usual, design) if design else own
-        stored = {key: origin.cell() for key, origin in results.origins.items() if design in origin.designs}
+        stored = results.of_design(design)
         if values["profile"] == "laptop" and own == laptop and stored:
             data = {cell.setting.get("data") for cell in stored.values()}
             more = {cell.key(): cell for cell in cells(study, own)}
-            found = results.origins.keys() | results.refused.keys()  # what is refused is computed
+            found = results.records.keys() | results.refused.keys()  # what is refused is computed
             designs[design] = stored | {k: c for k, c in more.items() if k in found or _is_new(c, results, data)}
         else:
             seeds = {cell.seed for cell in stored.values()} if _are_usual(own, laptop) else set()
@@ -169,7 +170,7 @@ def _with_shared(study: Study, own: Sequence[Setting], seeds: Collection[int], r
 
     def is_stored(seed: int) -> bool:
         return all(
-            cell.key() in results.origins for cell in cells(study, [setting | {"seeds": [seed]} for setting in own])
+            cell.key() in results.records for cell in cells(study, [setting | {"seeds": [seed]} for setting in own])
         )
 
     shared = [seed for seed in seeds if is_stored(seed)]
@@ -182,4 +183,4 @@ def to_compute(number: str, study: Study, values: Mapping[str, Any]) -> list[Cel
     The sample is of the laptop profile: smoke is to be quick, and a run of days is verified apart.
     """
     found = asked(number, study, values)
-    return found.new + (found.results.sample(is_here) if values["profile"] == "laptop" else [])
+    return found.new + (sample(found.results, is_here) if values["profile"] == "laptop" else [])

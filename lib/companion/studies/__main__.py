@@ -11,12 +11,12 @@ from typing import Any
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
+from companion.experiments import parameters, results
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store, committed, needs_commit
 from companion.experiments.stored import extended, share, verify
 from companion.experiments.sweep import Setting, Study, cells, sweep
-from companion.experiments.table import provenance, write_csv
+from companion.experiments.table import provenance
 from companion.experiments.workers import forking
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
@@ -50,13 +50,18 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
     return item, registry.grids(number, values, item)[item]
 
 
+def _check_writable(path: Path) -> None:
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"csv must name a file in a folder that can be written, got {str(path)!r}")
+
+
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
     budget = _amount(args.budget, *_TIME) if args.budget else None
     if args.jobs is not None:
         validate.integer(1, jobs=args.jobs)
-    if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
-        raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
+    if args.csv:
+        _check_writable(args.csv)
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
     count = sum(len(setting["seeds"]) for setting in grid)
@@ -70,8 +75,8 @@ def run(args: argparse.Namespace) -> None:
 def keep(args: argparse.Namespace) -> None:
     """Computes what the book keeps in results/ (hours), as its designs say, or that of one study or its designs.
 
-    Cells of committed code in the table or the store are not computed again: remove the CSV file and the study's folder
-    in the store to force it. With designs the table's other rows stay, else they go.
+    Cells of committed code in results/ or the store are not computed again: remove the study's file and its folder in
+    the store to force it. With designs its other cells stay, else they go.
     """
     sizes = registry.stored_sizes()
     if args.name is not None:
@@ -88,12 +93,23 @@ def keep(args: argparse.Namespace) -> None:
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
         grid = [setting for own in designs.values() for setting in own]
-        table, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
-        path = paths.results() / f"{item.name}.csv"
+        records, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
+        path = paths.results() / f"{item.name}{results.SUFFIX}"
         path.parent.mkdir(exist_ok=True)
-        marks = {name: {cell.key() for cell in cells(item, grid)} for name, grid in designs.items()}
-        write_csv(table, path, nonfinite=item.nonfinite, designs=marks)
-        print(f"wrote {path}: {len(table)} rows, {new} new cells")
+        results.write_results(
+            item, records, path, {name: {c.key() for c in cells(item, own)} for name, own in designs.items()}
+        )
+        print(f"wrote {path}: {len(records)} cells, {new} of them new")
+
+
+def export(args: argparse.Namespace) -> None:
+    """Writes the stored results of a study as a CSV file, NAME.csv by default: settings and measurements."""
+    validate.one_of(results.files(), study=args.name)
+    path = args.csv or Path(f"{args.name}.csv")
+    _check_writable(path)
+    found = results.Results(registry.find(args.name)[1])
+    found.export(path)
+    print("\n".join([f"wrote {path}: {len(found.rows)} rows", *found.refused.values()]))
 
 
 def verify_sample(args: argparse.Namespace) -> int:
@@ -105,15 +121,15 @@ def verify_sample(args: argparse.Namespace) -> int:
     if part > 1:
         raise InputError(f"{_PART[1]}, got {args.sample!r}")
     seed = int(f"{datetime.date.today():%Y%m%d}") if args.seed is None else args.seed
-    tables = {path.stem: path for path in sorted(paths.results().glob("*.csv"))}
+    known = results.files()
     if args.name is not None:
-        validate.one_of(tables, study=args.name)
+        validate.one_of(known, study=args.name)
     print(f"--sample {args.sample} --seed {seed}")
     different, undecided = [], []
-    for name in [args.name] if args.name else tables:
+    for name in [args.name] if args.name else known:
         item = registry.find(name)[1]
         try:
-            found = verify(item, tables[name], share(part, seed, item), here=is_here, jobs=args.jobs)
+            found = verify(results.Results(item), share(part, seed, item), here=is_here, jobs=args.jobs)
         except InputError as error:
             print(f"{name}: {error}", flush=True)
             different.append(name)
@@ -160,6 +176,8 @@ def _parser() -> argparse.ArgumentParser:
     one = command("keep", keep, **maybe)
     one.add_argument("designs", nargs="*", help="of the study, such as main (default: all)")
     one.add_argument("--jobs", **jobs)
+    one = command("export", export, **study)
+    one.add_argument("--csv", type=Path, help="the file (default: NAME.csv)")
     one = command("verify", verify_sample, **maybe)
     one.add_argument("--sample", default="5%", help="of the cells of each study, or as many as tell (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")

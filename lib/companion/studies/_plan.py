@@ -23,8 +23,8 @@ from scipy.optimize import lsq_linear
 from companion import studies as registry
 from companion.experiments import parameters, queue
 from companion.experiments.design import Entries
+from companion.experiments.results import Results
 from companion.experiments.store import Store
-from companion.experiments.stored import Results
 from companion.experiments.study import Study
 from companion.experiments.sweep import cells
 from companion.studies._images import as_fetched
@@ -292,13 +292,13 @@ def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[list[tup
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Entries] = {}
-    found = Results(study).origins.values()
-    card = devices.kind(study.device) == "cuda" and any("cuda" in own.versions for own in found)
+    found = Results(study).records.values()
+    card = devices.kind(study.device) == "cuda" and any(own.provenance["class"] == "cuda" for own in found)
     for own in found:
-        if ("cuda" in own.versions) == card:
-            key = own.cell().key(seed=False)
-            settings[key] = dict(own.setting)
-            took[key].append(own.seconds)
+        if (own.provenance["class"] == "cuda") == card:
+            key = own.cell.key(seed=False)
+            settings[key] = own.cell.setting
+            took[key].append(own.provenance["seconds"])
     usual = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
     for cell in cells(study, usual) if usual else ():
         key = cell.key(seed=False)
