@@ -105,6 +105,7 @@ KINDS = {
     "distinct any of a, b": Distinct[Literal["a", "b"]],
     "2 or more list of numbers": ListOf[Number, 2],
     "optional count to 5": Count[5] | None,
+    "optional one of a, b": Literal["a"] | Literal["b"] | None,
     "each of 3 or more increasing shares": Each[Increasing[Share, 3]],
 }
 
@@ -112,6 +113,14 @@ KINDS = {
 @for_each({words: (words, hint) for words, hint in KINDS.items()})
 def test_kinds_are_those_of_a_chapters_parameters(words, hint):
     assert axis(hint) == Axis.of(words)
+
+
+def test_a_name_may_stand_in_place_of_a_number():
+    either = axis(Positive[1] | Literal["star", "end"] | None)
+    assert [either.checked("until", one) for one in ("end", 1, None)] == ["end", 1.0, None]
+    for wrong in ("never", 2.0, True, ["end"]):
+        with pytest.raises(InputError, match="until must be a number above 0 and at most 1, or one of star, end, got"):
+            either.checked("until", wrong)
 
 
 REFUSED = {
