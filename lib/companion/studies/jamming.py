@@ -15,8 +15,7 @@ from torch import Tensor
 from companion.experiments.record import Count, FirstOf, Increasing, Number, Positive, Setting, derived, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import first_there, identity, needs, shape
-from companion.studies._tasks import of_task
-from companion.studies.lazy_feature import draw_task as draw_stripe
+from companion.studies._tasks import draw_task, draw_tasks, needs_labels
 from companion.theory import jamming
 from companion.theory.compression import amplification
 from regimes import devices, validate
@@ -186,7 +185,7 @@ class OnStripe(Setting):
         """With its task, whose draws hold both labels; memory holds the networks."""
         _needs_memory(self, self.d + 1)  # and the bias
         found = replace(self, **STRIPE)
-        of_task(found.entries() | {"seeds": seeds})
+        needs_labels(found, seeds)
         return found
 
 
@@ -520,8 +519,8 @@ def stripes(s: OnStripe, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4; paper A, Eq. 1.
     """
-    train_set, test = (draw_stripe(s.entries(), kind, n, seeds) for kind, n in (("train", s.p), ("test", s.test)))
-    kernel = draw_stripe(s.entries(), "fresh", s.kernel_p, seeds)
+    train_set, test = draw_tasks(s, seeds, "train", "test")
+    kernel = draw_task(s, "fresh", s.kernel_p, seeds)
     count = s.members
     each = [seed * count + member for seed in seeds for member in range(count)]
     drawn = draw_seeds("weights", each, size=s.h)
