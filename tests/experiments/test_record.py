@@ -64,6 +64,28 @@ def test_a_record_is_its_entries_without_what_it_lacks():
         made.n = 4
 
 
+@record
+class Apart(Runs):
+    """A setting whose seeds no other size shares."""
+
+    def realisations(self, seeds):
+        return [1000 * self.n + seed for seed in seeds]
+
+
+@study(version=1)
+def apart(s: Apart, seeds):
+    """Nothing."""
+    return [{"seed": seed} for seed in seeds]
+
+
+def test_a_record_may_have_seeds_of_its_own():
+    values = {f"99.apart.main.{name}": value for name, value in (GIVEN | {"n": [3, 4], "seeds": 2}).items()}
+    assert [(one["seeds"], one["words"]) for one in apart.grid(values)] == [
+        ([3000, 3001], "b for 2"),
+        ([4000, 4001], "b for 2"),
+    ]
+
+
 def test_a_study_takes_the_record_that_its_function_names():
     assert runs.record is Runs and runs(GIVEN, [1]) == [{"seed": 1, "value": 11}]
     values = {f"99.runs.main.{name}": value for name, value in GIVEN.items()} | {"99.runs.main.seeds": 2}

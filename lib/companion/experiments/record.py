@@ -199,6 +199,10 @@ class Setting:
         """The setting with what follows from its fields; InputError for one that cannot be computed at these seeds."""
         return self
 
+    def realisations(self, seeds: Sequence[int]) -> Sequence[int]:
+        """The seeds of its cells, of those that its design gives or counts."""
+        return seeds
+
     def entries(self) -> dict[str, Any]:
         """Its values by name, as a cell stores them; without what it lacks."""
         found = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
