@@ -1236,8 +1236,9 @@ fig, (ax,) = plots.panels(1)
 for (d, rows), colour in zip(ranks.groupby("d"), plots.PALETTE):
     for column, style, when in (("effective_rank_start", "--", "at the start"), ("effective_rank", "-", "at $t^*$")):
         plots.realisations(ax, *by_size(rows, column), color=colour, linestyle=style, label=f"$d={d}$, {when}")
-ax.set(xscale="log", xlabel="training points $p$", ylabel="effective rank of the kernel")
-ax.legend(fontsize="small")
+plots.curve_axes(ax, sorted(set(ranks.p)), errors=False)
+ax.set(xlabel="training points $p$", ylabel="effective rank of the kernel")
+fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig,
     "fig-a-rank",
