@@ -206,3 +206,14 @@ def test_the_first_draw_of_a_single_label_is_found(p, kinds):
         if any(len(_tasks.draw_task(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
     ]  # fmt: skip
     assert _tasks._single(_tasks.Shape.of(setting), p, seeds, kinds) == (single[0] if single else None)
+
+
+def test_where_kernels_learn_afresh_that_draw_has_both_labels_too():
+    given = STRIPE | {"p": 5, "interfaces": [1.2], "h": 10, "alpha": 1.0, "tolerance": 0.1}
+    shape = _tasks.Shape("stripe", 3, (1.2,))
+    alone = {kind: {seed for seed in range(40) if _tasks._single(shape, 5, [seed], [kind]) == seed}
+             for kind in ("train", "fresh")}  # fmt: skip
+    seed = min(alone["fresh"] - alone["train"])
+    assert studies.Learning(**given).completed([seed]).shape == "stripe"
+    with pytest.raises(InputError, match=f"have a single one in draw {seed}"):
+        studies.FreshSets(**given).completed([seed])

@@ -234,7 +234,7 @@ def principal(count):
 
 
 def test_ensembles_are_read_as_stated(ensemble):
-    (row,) = jamming.ensembles(ensemble, [1])
+    row, early = jamming.ensembles(ensemble, [1])
     sets, start = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1), swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
@@ -244,6 +244,7 @@ def test_ensembles_are_read_as_stated(ensemble):
     assert row["error"] == pytest.approx(np.mean(F * y <= 0), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(np.mean(F.mean(0) * y <= 0), abs=0.02)
     assert row["norm"] == pytest.approx(np.sqrt((F**2).mean(1)).mean(), rel=1e-3)
+    assert early["stop"] == 0.5 and early["norm"] < row["norm"] and early["fitted"] == row["fitted"]
     assert row["fluctuation"] == pytest.approx(math.sqrt(F.var(0, ddof=1).mean()), rel=1e-3)
     assert row["quadratic_hinge"] == pytest.approx((np.maximum(1 - margins, 0) ** 2).mean() / 2, rel=1e-2, abs=1e-9)
     assert row["fitted"] == np.mean([why == "fitted" for why in done.ended])

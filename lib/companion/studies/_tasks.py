@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy import special
@@ -89,6 +89,20 @@ class ByFlow(Setting):
         return found
 
 
+class OnTask(Protocol):
+    """What draws read of a setting, beside ``interfaces`` of a stripe, ``d_parallel`` and ``radius`` of a cylinder."""
+
+    shape: str | None
+    d: int
+    p: int
+
+
+class WithNetworks(OnTask, Protocol):
+    """What networks of width ``h`` read of one."""
+
+    h: int
+
+
 class Shape(NamedTuple):
     """What draws of a task depend on beside their size: its name, ``d``, and its own axes."""
 
@@ -97,8 +111,8 @@ class Shape(NamedTuple):
     own: tuple[float, ...]
 
     @classmethod
-    def of(cls, s: Any) -> Self:
-        """That of a setting with ``shape`` (by default the stripe), ``d`` and the axes of its task."""
+    def of(cls, s: OnTask) -> Self:
+        """That of a setting, by default the stripe."""
         if s.shape == "cylinder":
             return cls("cylinder", s.d, (s.d_parallel, s.radius))
         return cls("stripe", s.d, tuple(s.interfaces))
@@ -120,22 +134,22 @@ class Shape(NamedTuple):
         return float(np.diff(below)[::2].sum())
 
 
-def draw_task(s: Any, kind: str, p: int, seeds: Sequence[int]) -> Task:
+def draw_task(s: OnTask, kind: str, p: int, seeds: Sequence[int]) -> Task:
     """Points and labels ``x (S, p, d)`` of a setting's task, on the study's device; more test points extend fewer."""
     return Shape.of(s).draw(kind, p, seeds).to(device=devices.pick())
 
 
-def draw_tasks(s: Any, seeds: Sequence[int], *kinds: str) -> list[Task]:
+def draw_tasks(s: OnTask, seeds: Sequence[int], *kinds: str) -> list[Task]:
     """A draw of each kind: ``test`` of the setting's ``test`` points, others of its ``p``."""
     return [draw_task(s, kind, s.test if kind == "test" else s.p, seeds) for kind in kinds]
 
 
-def networks_of(s: Any, seeds: Sequence[int]) -> Network:
+def networks_of(s: WithNetworks, seeds: Sequence[int]) -> Network:
     """The networks of a setting as they are drawn, one a seed, on the study's device; others at each ``p``."""
     return one_hidden.one_hidden(s.d, s.h, seeds=draw_seeds("weights", seeds, size=s.p), device="auto")
 
 
-def needs_labels(s: Any, seeds: Sequence[int], kinds: Sequence[str] = ("train",)) -> None:
+def needs_labels(s: OnTask, seeds: Sequence[int], kinds: Sequence[str] = ("train",)) -> None:
     """All draws of these kinds must hold both labels; InputError names the first realisation with a single one."""
     single = _single(Shape.of(s), s.p, seeds, kinds)
     if single is not None:
@@ -172,11 +186,7 @@ def needs_outputs(h: int, **points: int) -> None:
         validate.memory(16 * min(n * h, one_hidden.ENTRIES), f"{name} = {n} with h = {h}")
 
 
-def needs_flow(s: Any) -> None:
-    """The flow of one network and its hidden layer must fit into the memory; InputError names the axes, and the bytes.
-
-    Args:
-        s: a setting with ``p``, ``d`` and the fields of ``ByFlow``.
-    """
+def needs_flow(s: ByFlow) -> None:
+    """The flow of one network and its hidden layer must fit into the memory; InputError has sizes and bytes."""
     flow = flow_memory(s.h, s.p, s.d, dtype=precision(s.alpha, s.tolerance), device=devices.pick())
     validate.memory(flow + 16 * min(s.p * s.h, one_hidden.ENTRIES), f"p = {s.p} with h = {s.h}")

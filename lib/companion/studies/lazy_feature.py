@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from companion.experiments.record import Count, Each, Increasing, Number, Positive, Share, record
+from companion.experiments.record import Count, Each, Increasing, Number, Positive, Setting, Share, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._tasks import (
     DRAWN,
@@ -101,17 +101,22 @@ class ScaleScan(Learning):
 
 
 @record
-class OnTheWay(FreshSets):
+class OnLines(Setting):
+    """Networks on a task whose error is measured on so many ``lines`` along the first axis."""
+
+    lines: Hidden
+
+
+@record
+class OnTheWay(OnLines, FreshSets):
     """Networks looked at on the way to zero loss, and at the end.
 
     Attributes:
-        lines: along the first axis, on which their error is measured.
         shares: satisfied fractions at which they are looked at.
         frozen: those at which their kernels learn, too.
         stop: one more of the ``shares``.
     """
 
-    lines: Hidden
     shares: Fractions
     frozen: Fractions
     stop: Share | None = None
@@ -218,11 +223,10 @@ def train_network(
     )
 
 
-def lines(s: Any, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
+def lines(s: OnLines, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Lines along the first axis on which networks' errors are exact: ``across (S, n, d - 1)``, ``edges (S, n, k)``.
 
-    More lines extend fewer; they are the same for all networks of a realisation. The setting ``s`` has a task and says
-    how many ``lines``.
+    More lines extend fewer; they are the same for all networks of a realisation.
     """
     across = tasks.gaussian_points(s.lines, s.d - 1, seed=draw_seeds("test", seeds, size=1)).to(devices.pick())
     if s.shape == "stripe":

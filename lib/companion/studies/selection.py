@@ -7,8 +7,8 @@ from torch import Tensor
 
 from companion.experiments.record import record
 from companion.experiments.sweep import STATISTICAL, Rows, study
-from companion.studies._tasks import DRAWN, ByFlow, Fractions, Hidden, TaskSet, TestPoints, draw_tasks, networks_of
-from companion.studies.lazy_feature import lines
+from companion.studies._tasks import DRAWN, ByFlow, Fractions, TaskSet, TestPoints, draw_tasks, networks_of
+from companion.studies.lazy_feature import OnLines, lines
 from companion.theory.compression import amplification
 from regimes.data import tasks
 from regimes.data.tasks import Task
@@ -25,16 +25,14 @@ FEW = 0.01  # the share of neurons whose part of the uninformative weights is to
 
 
 @record
-class AtBoundary(ByFlow, TaskSet):
+class AtBoundary(OnLines, ByFlow, TaskSet):
     """Networks on the way to zero loss.
 
     Attributes:
-        lines: along the first axis, on which their error is measured.
         points: on the true boundary, at which their gradients are.
         shares: satisfied fractions at which they are looked at.
     """
 
-    lines: Hidden
     points: TestPoints
     shares: Fractions
 

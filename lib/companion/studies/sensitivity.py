@@ -11,8 +11,8 @@ import torch
 
 from companion.experiments.record import record
 from companion.experiments.sweep import STATISTICAL, Rows, study
-from companion.studies._tasks import DRAWN, ByFlow, Hidden, TaskSet, draw_tasks, networks_of
-from companion.studies.lazy_feature import lines, train_network
+from companion.studies._tasks import DRAWN, ByFlow, TaskSet, draw_tasks, networks_of
+from companion.studies.lazy_feature import OnLines, lines, train_network
 from companion.theory.compression import amplification
 from regimes.measures.errors import line_error
 from regimes.validate import InputError
@@ -28,10 +28,9 @@ PROCESSORS = {
 
 
 @record
-class Ends(ByFlow, TaskSet):
-    """Networks to zero loss, in a ``dtype`` with the arithmetic of a ``processor``; errors are along ``lines``."""
+class Ends(OnLines, ByFlow, TaskSet):
+    """Networks to zero loss, in a ``dtype`` with the arithmetic of a ``processor``."""
 
-    lines: Hidden
     dtype: Literal["float64", "float32"]
     processor: Literal[tuple(PROCESSORS)]
 
