@@ -121,11 +121,12 @@ chapter.figure(
 # %%
 # more training sets than a laptop trains in minutes, and wider networks, are stored in results/; where a parameter is
 # changed, the seeds that all sizes have
-on_map = chapter.rows(studies.ensembles, "map")
-cuts = chapter.rows(studies.ensembles, "slices")
+on_map = studies.at_end(chapter.rows(studies.ensembles, "map"))
+on_the_way = chapter.rows(studies.ensembles, "slices")
+cuts = studies.at_end(on_the_way)
 cut_scales = sorted(chapter.design(studies.ensembles, "slices")["scale"])
 first = pd.concat([on_map, cuts[cuts.seed.isin(on_map.seed)]]).drop_duplicates("cell")
-second_map = chapter.rows(studies.ensembles, "second_data")
+second_map = studies.at_end(chapter.rows(studies.ensembles, "second_data"))
 second = chapter.design(studies.ensembles, "second_data")
 here = studies.first_there(second["data"][0])  # the map may rest on stored results of another one
 (kept,) = second["components"]
@@ -168,7 +169,7 @@ chapter.figure(fig, "fig-b-4", f"**Left of the black line fewer than half of the
 
 # %%
 widest = on_map[on_map.h == max(map_h)]
-beside = chapter.rows(studies.ensembles, "cross_over")
+beside = studies.at_end(chapter.rows(studies.ensembles, "cross_over"))
 crossed = jamming.crossings(beside).to_numpy()
 if np.isfinite(crossed).all():
     chapter.check("B.Fig4-crossover", mean(crossed), beside, figure="fig-b-4")
@@ -224,7 +225,8 @@ def above_near(rows):
 
 # %%
 if near in cut_scales[1:-1] and abs(np.log10(near) - np.mean(crossed)) < 1:
-    more, wider = (chapter.rows(studies.ensembles, name) for name in ("near", "widest"))
+    more = studies.at_end(chapter.rows(studies.ensembles, "near"))
+    wider = studies.at_end(chapter.rows(studies.ensembles, "widest"))
     both = {}
     for p, rows in ((map_p, cuts), (more.p.iloc[0], more)):
         both[p] = above_near(rows)
@@ -419,11 +421,13 @@ if slow is not None and max(slow.p) >= 1000:
 # Ours do not come so close: at this scale the change stays far below the norm of the kernel.
 # %%
 (stops,) = chapter.design(studies.ensembles, "map")["stops"]
-early = f"_{stops[0]:g}"
-cuts = cuts.assign(excess=100 * (cuts.error - cuts.ensemble_error), gain=100 * (cuts.error - cuts[f"error{early}"]))
+early = on_the_way[on_the_way.stop == stops[0]].set_index("cell")
+cuts = cuts.assign(
+    excess=100 * (cuts.error - cuts.ensemble_error), gain=100 * (cuts.error - cuts.cell.map(early.error))
+)
 cut = dict(list(cuts.groupby("scale")))
 lowest_scale, top_scale = cut_scales[0], cut_scales[-1]
-decayed = chapter.rows(studies.ensembles, "weight_decay")
+decayed = studies.at_end(chapter.rows(studies.ensembles, "weight_decay"))
 # %%
 fig, axes = plots.panels(3, columns=3)
 names = {
@@ -451,6 +455,7 @@ chapter.figure(fig, "fig-b-8d", "**At the largest scale all three grow alike tow
                "those of the largest scale rise to the left along a dashed line of slope minus one.")  # fmt: skip
 # %%
 lazy, n_lazy = cut[top_scale], n_cut[top_scale]
+lazy_early = lazy.assign(norm=lazy.cell.map(early.norm))
 powers = {s: [mean(jamming.divergence(rows, name, n_cut[s])) for name in names] for s, rows in cut.items()}
 blown, swung, changed = powers.pop(top_scale)
 chapter.check("B.Sec2-norm", blown, lazy, figure="fig-b-8d")
@@ -488,7 +493,7 @@ chapter.say(
 stochastic = chapter.rows(at_rest.stochastic, "lazy")
 kinds = {
     "to the end": (lazy, "norm"),
-    f"{stops[0]:.0%} of the margins": (lazy, f"norm{early}"),
+    f"{stops[0]:.0%} of the margins": (lazy_early, "norm"),
     "weight decay": (decayed, "norm"),
 }
 for look, rows in stochastic.groupby("look"):
@@ -515,9 +520,7 @@ chapter.figure(fig, "fig-b-sec2", "**Stopped early, with weight decay or after f
                "error of single networks, against the width over that at jamming (paper B, Sec. 2).", cuts, decayed, alt="Left, norm of the predictor against parameters: trained to the end it rises steeply towards the grey band of "
     "jamming; stopped early or with decay it does not. Right, the gain of stopping early, highest near jamming.")  # fmt: skip
 # %%
-chapter.check(
-    "B.Sec2-early-stopping", mean(jamming.divergence(lazy, f"norm{early}", n_lazy)), lazy, figure="fig-b-sec2"
-)
+chapter.check("B.Sec2-early-stopping", mean(jamming.divergence(lazy_early, "norm", n_lazy)), lazy, figure="fig-b-sec2")
 chapter.check("B.Sec2-weight-decay", mean(jamming.divergence(decayed, "norm", n_lazy)), decayed, figure="fig-b-sec2")
 shared = [seed for seed in sorted(set(stochastic.seed)) if seed in n_lazy.index]
 descended = {
@@ -650,7 +653,10 @@ if seconds:
     chapter.say(
         f"On {image_names.get(here, here)} the error at jamming minus the error at $h/1.5$ is {', '.join(rises)} percentage points, by scale."
     )
-others = [chapter.rows(studies.ensembles, name) for name in ("soft_hinge", "cross_entropy")]
+others = [
+    studies.at_end(chapter.rows(studies.ensembles, "soft_hinge")),
+    studies.at_end(chapter.rows(studies.ensembles, "cross_entropy")),
+]
 usual = cuts[cuts["scale"] == others[0]["scale"].iloc[0]].set_index(["seed", "h"])
 fitting = 1.5 * h_cut[usual["scale"].iloc[0]].mean()
 apart = [rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error for rows in others]
@@ -665,7 +671,7 @@ chapter.say(
 # much in size, so that the largest dominates a mean of few. Here are ensembles of as many networks as in the paper, on
 # the same training sets: averaged all together, and five at a time.
 # %%
-larger = chapter.rows(studies.ensembles, "large_ensemble")
+larger = studies.at_end(chapter.rows(studies.ensembles, "large_ensemble"))
 # at the mean transition, as the peak below
 there = pd.Series(h_cut[cut_scales[-1]].mean(), sorted(set(larger.seed)))
 around = larger.h.max() >= 1.5 * there.iloc[0] and larger.h.min() <= there.iloc[0] / 1.5
@@ -756,7 +762,7 @@ if held.shape[1] > 2:
 # On 60 to 500 points the error falls towards jamming, by less with more points. Jamming moves to wider networks, away
 # from those of a few neurons, of which paper B warns in a footnote. {numref}`fig-b-growth` shows single networks and their fluctuation.
 # %%
-grown = chapter.rows(studies.ensembles, "sizes")
+grown = studies.at_end(chapter.rows(studies.ensembles, "sizes"))
 widths = sorted(set(grown.h))
 by_size = grown.sort_values("h").groupby(["seed", "p"])[["error", "fluctuation"]].agg(list)
 by_size = np.array([[np.array(by_size.loc[seed, p].tolist()) for p in sizes_p] for seed in sorted(set(grown.seed))])

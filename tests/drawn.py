@@ -2,12 +2,14 @@
 
 Places are in units of the panel, from 0 to 1, on the scale of its axes: what another processor rounds otherwise is the
 same to a unit of the last digit. Marks of a kind are one line: how many, of how many points, their mean place, the mean
-place that counts later points more, and the mean colour. Ticks, fonts and the layout are left out.
+place that counts later points more, and the mean colour. Usual ticks, fonts and the layout are left out.
+Counts and ticks are joined to a word, and so not compared as what is measured, but to the letter.
 """
 
 import numpy as np
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgba_array
+from matplotlib.ticker import FixedLocator
 
 SMALL = 1e-7  # of the largest: smaller numbers are round-off
 
@@ -18,10 +20,9 @@ def lines(fig):
 
 
 def _panel(ax):
-    axes = [(axis.get_label_text(), axis.get_scale(), axis.get_view_interval()) for axis in (ax.xaxis, ax.yaxis)]
     named = ax.get_legend().get_texts() if ax.get_legend() else []
     words = [ax.get_title(), *(text.get_text() for text in named), *(_word(ax, text) for text in ax.texts)]
-    about = "; ".join(f"{label} ({scale} {_limits(scale, limits)})" for label, scale, limits in axes)
+    about = "; ".join(map(_axis, (ax.xaxis, ax.yaxis)))
     yield " | ".join(filter(None, [about, *words])).replace("\n", " ")
     for kind, marks in (("lines", ax.lines), ("areas", ax.collections), ("patches", ax.patches)):
         places = [_places(ax, mark) for mark in marks]
@@ -30,12 +31,12 @@ def _panel(ax):
             at, colour = _numbers(_moments(points)), np.nanmean(np.concatenate([_colours(mark) for mark in marks]), 0)
             styles = {str(found) for mark in ax.lines for found in (mark.get_linestyle(), mark.get_marker())}
             looks = [_numbers(colour, 2), *sorted(styles)] if kind == "lines" else [_numbers(colour, 2)]
-            yield f"{len(places)} {kind} of {len(points)} points at {at}, colour {' '.join(looks)}"
+            yield f"{len(places)}_{kind} of {len(points)}_points at {at}, colour {' '.join(looks)}"
     for image in (*ax.images, *ax.collections):
         if image.get_array() is not None:
             shades = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan).reshape(-1, 1)
             largest = np.nanmax(np.abs(shades))
-            yield f"{len(shades)} shades at {_numbers(_moments(shades / (largest or 1)))} of {largest:.3g}"
+            yield f"{len(shades)}_shades at {_numbers(_moments(shades / (largest or 1)))} of {largest:.3g}"
 
 
 def _word(ax, text):
@@ -68,9 +69,14 @@ def _moments(points):
     return [*points.mean(0), *(weights * points).mean(0)] if len(points) else []
 
 
-def _limits(scale, limits):
+def _axis(axis):
+    """An axis: its label, scale, limits, and ticks where a chapter sets them."""
+    limits, scale = axis.get_view_interval(), axis.get_scale()
     least = SMALL * max(map(abs, limits)) if scale == "linear" else 0
-    return " to ".join(f"{limit if abs(limit) > least else 0:.3g}" for limit in limits)
+    ends = " to ".join(f"{limit if abs(limit) > least else 0:.3g}" for limit in limits)
+    is_set = isinstance(axis.get_major_locator(), FixedLocator)
+    ticks = [tick.get_text() for tick in axis.get_ticklabels()] if is_set else []
+    return f"{axis.get_label_text()} ({scale} {ends}{''.join(f' _{tick}' for tick in ticks if tick)})"
 
 
 def _numbers(values, digits=3):

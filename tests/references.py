@@ -12,7 +12,9 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import pandas as pd
@@ -30,6 +32,7 @@ YOURS = sorted((ROOT / "book" / "yours").glob("*.py"))
 _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)(?![\w.]*\w)")
 _MATHS = re.compile(r"(\^|_)\{?[-−]?\d+(?:\.\d+)?\}?")
 _LIST = re.compile(r"#(?:[\s,;:/–-]*(?:and |to )?#)+")
+_WORD = re.compile(r"<!-- (.*?) -->", re.DOTALL)  # matplotlib draws letters as lines, and keeps the words beside them
 _CLAIM = re.compile(r"<code>([A-E]\.[\w-]+)</code>")
 
 
@@ -54,7 +57,8 @@ def _line(output: nbformat.NotebookNode) -> str:
     about, page = output.get("metadata", {}).get("regimes"), output.get("data", {}).get("text/html", "")
     if about:
         moves = " (a slider)" if page else ""
-        return f"{about['name']}{moves}: {without_numbers(about['caption'])}"
+        shown = _drawn(output.data.get("image/svg+xml", ""))
+        return f"{about['name']}{moves}: {without_numbers(about['caption'])}{shown}"
     if page.startswith('<div class="verdict'):
         return f"claim {', '.join(_CLAIM.findall(page))}"
     if page.startswith("<table"):
@@ -63,6 +67,17 @@ def _line(output: nbformat.NotebookNode) -> str:
         columns = " | ".join(map(_words, re.findall(r"<th[^>]*>(.*?)</th>", page.partition("</thead>")[0], re.S)))
         return f"{name}: {without_numbers(caption)} [{columns}]"
     return without_numbers(output.data.get("text/markdown", "something else"))
+
+
+def _drawn(svg: str) -> str:
+    """The marks of a drawing's panels, by kind, and its words but for usual ticks; of one in pixels nothing."""
+    if not svg:
+        return ""
+    panels = [part for part in ElementTree.fromstring(svg).iter() if part.get("id", "").startswith("axes_")]
+    kinds = Counter(mark.get("id", "").rpartition("_")[0] for panel in panels for mark in panel)
+    marks = [f"{kinds[kind]} {kind or 'image'}" for kind in sorted(kinds) if kind not in ("matplotlib.axis", "patch")]
+    words = dict.fromkeys(without_numbers(html.unescape(word)) for word in _WORD.findall(svg) if "mathdef" not in word)
+    return f" [{', '.join(marks)}: {' | '.join(word for word in words if word not in ('#', '$#$', '$#^#$'))}]"
 
 
 def _words(page: str) -> str:

@@ -23,6 +23,7 @@ from companion.report import chapter as module
 from companion.report import ledger
 from tests import drawn
 
+WRITE = ledger.write
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
 
@@ -90,7 +91,7 @@ def records(number, folder, monkeypatch):
     monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (queue, "fill", compute),
+        (queue, "fill", compute), (ledger, "write", lambda *records: None),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     names = {"__name__": "__main__"}
@@ -99,6 +100,7 @@ def records(number, folder, monkeypatch):
             for statement in ast.parse(cell.source).body:
                 _execute(statement, names)
             plt.close("all")
+    WRITE(folder / f"{number}.ledger.json", names["chapter"].records.values())  # once, and not after every claim
     return {record["id"]: record for record in ledger.read(folder / f"{number}.ledger.json")}
 
 

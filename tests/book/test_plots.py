@@ -142,6 +142,7 @@ def test_a_chapter_loads_neither_seaborn_nor_the_studies_of_others():
 CHANGES = {  # what a chapter's figure may show otherwise
     "a label": lambda ax: ax.set_xlabel("time"),
     "a scale": lambda ax: ax.set_yscale("log"),
+    "a tick": lambda ax: ax.set_yticks([1, 3]),
     "a limit": lambda ax: ax.set_xlim(0, 11),
     "a title": lambda ax: ax.set_title("errors"),
     "a name in the legend": lambda ax: ax.legend(["network", "theory"]),
@@ -169,7 +170,7 @@ def test_the_references_hold_what_a_figure_shows(ax, change):
     ax.imshow([[0, 1], [2, 3]], extent=(0, 10, 0, 10))
     ax.annotate("middle", (5, 5))
     ax.legend()
-    ax.set(xlabel="x", xlim=(0, 10), ylim=(0, 10))
+    ax.set(xlabel="x", xlim=(0, 10), ylim=(0, 10), yticks=[1, 2])
     before = drawn.lines(ax.figure)
     assert not stored_ledger.unlike(drawn.lines(ax.figure), before)
     CHANGES[change](ax)

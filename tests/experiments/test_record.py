@@ -64,6 +64,28 @@ def test_a_record_is_its_entries_without_what_it_lacks():
         made.n = 4
 
 
+@record
+class Apart(Runs):
+    """A setting whose seeds no other size shares."""
+
+    def realisations(self, seeds):
+        return [1000 * self.n + seed for seed in seeds]
+
+
+@study(version=1)
+def apart(s: Apart, seeds):
+    """Nothing."""
+    return [{"seed": seed} for seed in seeds]
+
+
+def test_a_record_may_have_seeds_of_its_own():
+    values = {f"99.apart.main.{name}": value for name, value in (GIVEN | {"n": [3, 4], "seeds": 2}).items()}
+    assert [(one["seeds"], one["words"]) for one in apart.grid(values)] == [
+        ([3000, 3001], "b for 2"),
+        ([4000, 4001], "b for 2"),
+    ]
+
+
 def test_a_study_takes_the_record_that_its_function_names():
     assert runs.record is Runs and runs(GIVEN, [1]) == [{"seed": 1, "value": 11}]
     values = {f"99.runs.main.{name}": value for name, value in GIVEN.items()} | {"99.runs.main.seeds": 2}
@@ -83,6 +105,7 @@ KINDS = {
     "distinct any of a, b": Distinct[Literal["a", "b"]],
     "2 or more list of numbers": ListOf[Number, 2],
     "optional count to 5": Count[5] | None,
+    "optional one of a, b": Literal["a"] | Literal["b"] | None,
     "each of 3 or more increasing shares": Each[Increasing[Share, 3]],
 }
 
@@ -90,6 +113,14 @@ KINDS = {
 @for_each({words: (words, hint) for words, hint in KINDS.items()})
 def test_kinds_are_those_of_a_chapters_parameters(words, hint):
     assert axis(hint) == Axis.of(words)
+
+
+def test_a_name_may_stand_in_place_of_a_number():
+    either = axis(Positive[1] | Literal["star", "end"] | None)
+    assert [either.checked("until", one) for one in ("end", 1, None)] == ["end", 1.0, None]
+    for wrong in ("never", 2.0, True, ["end"]):
+        with pytest.raises(InputError, match="until must be a number above 0 and at most 1, or one of star, end, got"):
+            either.checked("until", wrong)
 
 
 REFUSED = {

@@ -270,7 +270,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
         ({"k": 1_000_000}, "k must be"),
         ({"k": 10_000, "n": 100_000}, r"n = \$n.*n = 100000 and test = 1000 with k = 10000 would take"),
         ({"06.frames.main.frames": [1, 20]}, r"06\.frames\.main .*: frames must end at steps = 800, got 20"),
-        ({"06.stripes.main.interfaces": [6.0]}, r"06\.stripes\.main .*: p must give both labels in every draw"),
+        ({"06.stripes.main.interfaces": [3.9]}, r"06\.stripes\.main .*: p must give both labels in every draw"),
         (
             {"06": {"glasses": {"main": {"data": ["digits"], "count": 20, "share": 0.99}}}},
             "count = 20 images with share = 0.99 cannot be had",

@@ -1,6 +1,7 @@
 """Studies of chapter 2: the limits in which they must agree with theory, and what bad parameters get."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -165,7 +166,7 @@ BAD = [
     ({"02.growth.stripe.shape": "cylinder"}, "a cylinder needs d_parallel and radius"),
     ({"02.growth.sphere.radius": 9.0}, "02.growth.sphere.*: radius must leave a ring of fixed points"),
     ({"02.courses.main.p": [64, 32]}, "02.courses.main.p must be a strictly increasing"),
-    ({"02.fit.main.until": 0.0}, "02.fit.main.until must be a number above 0 and at most 1, got 0"),
+    ({"02.fit.main.until": 0.0}, "until must be a number above 0 and at most 1, or one of star, end, got 0"),
     ({"02.arrivals.main.alpha": [1e-300, 1e-20]}, r"02.arrivals.main.alpha\[0\] must be a number from 1e-140 to 0.01"),
     ({"02.arrivals.main.alpha": [1e-18, 1e-6, "$alpha"]}, "02.arrivals.main.alpha must be a strictly increasing"),
     ({"02.neurons.main.h": 5}, "02.neurons.main.h must be a whole number from 10"),
@@ -185,7 +186,7 @@ def test_bad_parameters_get_one_line(change, words):
 
 @pytest.mark.parametrize("missing", ["d_parallel", "radius"])
 def test_a_cylinder_needs_both_of_its_own_numbers(missing):
-    setting = {"interfaces": [], **CYLINDER}
-    assert studies._needs_rest(setting) == setting
+    whole = studies.Growth(**STRIPE | CYLINDER, p=100, h=10)
+    assert whole.completed([0]) == replace(whole, interfaces=None, until="star")
     with pytest.raises(InputError, match="a cylinder needs d_parallel and radius"):
-        studies._needs_rest({name: value for name, value in setting.items() if name != missing})
+        replace(whole, **{missing: None}).completed([0])

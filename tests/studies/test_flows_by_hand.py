@@ -17,7 +17,8 @@ from regimes.training.state import fitted, satisfied, t_star
 
 INTERFACES = [-0.3, 1.18549]
 STRIPE = {"shape": "stripe", "interfaces": INTERFACES, "d": 3, "p": 12, "test": 2000}
-NET = STRIPE | {"h": 8, "alpha": 1.0, "tolerance": 0.003}
+WIDE = STRIPE | {"h": 10}
+NET = WIDE | {"alpha": 1.0, "tolerance": 0.003}
 
 
 def drawn(setting, kind, seed):
@@ -103,7 +104,7 @@ def test_lazy_curves_by_small_steps():
             assert study(STRIPE, [seed])[0]["error"] == pytest.approx(error, abs=0.004)
         weights = network(NET, seed)
         kernel = lambda a, b, w=weights: tangents(w, a) @ tangents(w, b).T  # noqa: E731
-        row = lazy_feature.finite_curve(NET, [seed])[0]
+        row = lazy_feature.finite_curve(WIDE, [seed])[0]
         if row["ended"] == "zero loss":
             assert row["error"] == pytest.approx(frozen(kernel, x, y, z, labels), abs=0.004)
         small = [points / [1, 5, 5] for points in (x, z)]
@@ -170,7 +171,7 @@ def test_networks_by_small_steps():
     assert row["error"] == pytest.approx(frozen(wide, fresh / scale, signs, points / scale, truth), abs=0.006)
 
 
-PLANE = STRIPE | {"d": 2, "p": 60, "h": 40, "alpha": 1e-6, "tolerance": 0.02}
+PLANE = {"shape": "stripe", "interfaces": INTERFACES, "d": 2, "p": 60, "h": 40, "alpha": 1e-6, "tolerance": 0.02}
 
 
 def saved(setting, seed, until):
@@ -252,7 +253,7 @@ def test_neurons_against_the_equations_of_motion():
 
 
 def test_the_fit_after_t_star():
-    setting = PLANE | {"until": 0.9, "alpha": 1e-3}
+    setting = PLANE | {"until": 0.9, "alpha": 1e-3, "test": 2000}
     _, _, t, margins, weights = saved(setting, 1, satisfied(0.9))
     z, labels = drawn(setting, "test", 1)
     (row,) = compression.fit(setting, [1])

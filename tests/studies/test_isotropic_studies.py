@@ -69,9 +69,8 @@ def test_data_need_not_be_here_where_nothing_is_computed():
 def test_a_larger_size_has_the_errors_of_the_learning_curves():
     images = {"data": "digits", "h": 2, "p": 24, "n": 60, "test": 60, "alpha": 10.0, "softness": 3.0,
               "max_turn": 0.3, "max_move": 0.5, "descent": "settle"}  # fmt: skip
-    one = far_images.far.grid.complete(images)
-    rows = far_images.far.function(one, [0])
-    whole = kernel_pca.curves.function(one | {"stops": [0.5]}, [0])
+    one = far_images.FarImages(**images).completed([0]).entries()
+    rows, whole = far_images.far(one, [0]), kernel_pca.curves(one | {"stops": [0.5]}, [0])
     assert {row["moment"] for row in rows} == {"start", "end"}
     errors = [row["error"] for row in whole if row["moment"] != "0.5"]
     assert [row["error"] for row in rows] == errors and all("information" not in row for row in rows)

@@ -10,9 +10,8 @@ from companion.studies import kernel_pca as studies
 from regimes.measures import information
 from regimes.validate import InputError
 
-STRIPE = studies.STRIPE_TASK | {
-    "d": 3, "p": 40, "h": 60, "n": 120, "many": 240, "alpha": 1e-6, "tolerance": 0.1, "test": 100,
-}  # fmt: skip
+STRIPE = studies.STRIPE_TASK | {"d": 3, "p": 40, "h": 60, "n": 120, "alpha": 1e-6, "tolerance": 0.1, "test": 100}
+MANY = STRIPE | {"many": 240, "stops": [0.5]}
 
 
 def test_networks_at_the_largest_size_alone_have_panels():
@@ -28,23 +27,23 @@ def test_networks_at_the_largest_size_alone_have_panels():
 @pytest.fixture(scope="module")
 def images():
     return {
-        "data": "digits", "words": studies.identity("digits"), "h": 2, "p": 24, "n": 40, "test": 60, "alpha": 10.0,
-        "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "stops": [0.5],
+        "data": "digits", "words": studies.identity("digits"), "h": 2, "p": 24, "n": 60, "test": 60, "alpha": 10.0,
+        "softness": 3.0, "max_turn": 0.3, "max_move": 0.5,
     }  # fmt: skip
 
 
 def test_sets_are_disjoint_and_do_not_depend_on_each_others_size(images):
-    sets = studies.draw_images(images, [0, 1])
+    sets = studies.draw_images(studies.ImageKernels(**images), [0, 1])
     rows = torch.cat([task.x[0] for task in sets.values()])
-    assert len(rows.unique(dim=0)) == len(rows) == 60 + 40 + 2 * 24
-    more = studies.draw_images(images | {"p": 80}, [0])
+    assert len(rows.unique(dim=0)) == len(rows) == 60 + 60 + 2 * 24
+    more = studies.draw_images(studies.ImageKernels(**images | {"p": 80}), [0])
     for name in ("test", "points"):
         torch.testing.assert_close(sets[name].x[:1], more[name].x)
     assert {tuple(task.y[0].unique().tolist()) for task in sets.values()} == {(-1.0, 1.0)}
 
 
 def test_stripes_have_every_kernel_at_every_moment():
-    rows = studies.stripes(STRIPE | {"stops": [0.5]}, [0, 1])
+    rows = studies.stripes(MANY, [0, 1])
     kinds = [(row["kernel"], row["moment"]) for row in rows if row["seed"] == 1]
     assert sorted(kinds) == sorted(
         [(k, m) for k in ("full", "last") for m in ("start", "0.5", "end")] + [("network", m) for m in ("0.5", "end")]
@@ -61,7 +60,7 @@ def test_stripes_have_every_kernel_at_every_moment():
 
 def test_second_harmonics_become_of_the_two_kinds():
     """Before training 5 of the 14 of an isotropic kernel in five dimensions are, and what comes before them."""
-    setting = STRIPE | {"d": 5, "p": 128, "h": 400, "many": 1500, "stops": [0.5]}
+    setting = MANY | {"d": 5, "p": 128, "h": 400, "many": 1500}
     rows = studies.stripe_spectra(setting, [0, 1, 2, 3])
     shares = {moment: [r["kinds"] for r in rows if r["moment"] == moment] for moment in ("start", "0.5", "end")}
     start, end = (np.array(shares[moment]).sum(-1) for moment in ("start", "end"))
@@ -73,8 +72,7 @@ def test_second_harmonics_become_of_the_two_kinds():
 
 
 def test_norms_fall_where_much_of_the_loss_is_left_and_the_span_shrinks():
-    setting = {name: value for name, value in STRIPE.items() if name != "many"}
-    rows = studies.stripe_norms(setting | {"d": 5, "p": 128, "h": 400, "n": 200, "stops": [0.5]}, [0, 1])
+    rows = studies.stripe_norms(STRIPE | {"d": 5, "p": 128, "h": 400, "n": 200, "stops": [0.5]}, [0, 1])
     start, end = ([row for row in rows if row["moment"] == moment] for moment in ("start", "end"))
     for before, after in zip(start, end, strict=True):
         assert before["span"][0] > 150 > 100 > after["span"][0] and before["span"][1] < 0.05 < after["span"][1] < 1
@@ -83,10 +81,11 @@ def test_norms_fall_where_much_of_the_loss_is_left_and_the_span_shrinks():
 
 
 def test_curves_judge_the_last_layer_of_the_same_network(images):
-    rows = studies.curves(images | {"descent": "settle", "panels": True}, [0])
+    images = images | {"descent": "settle", "stops": [0.5]}
+    rows = studies.curves(images | {"panels": True}, [0])
     full, last = (next(r for r in rows if (r["kernel"], r["moment"]) == (k, "end")) for k in ("full", "last"))
     assert last["dimension"] < full["dimension"] + 1 and full["ended"] == "zero loss"
-    bare = studies.curves(images | {"descent": "settle", "panels": False}, [0])
+    bare = studies.curves(images | {"panels": False}, [0])
     assert [row["error"] for row in bare] == [row["error"] for row in rows] and "information" not in bare[0]
 
 
@@ -114,7 +113,7 @@ def test_scans_are_of_one_training_set(images):
 @pytest.mark.parametrize("case", studies.CASES)
 def test_synthetic_cases_have_the_information_that_they_say(case):
     """By a histogram of a million points, which is unbiased enough."""
-    x, y, exact = studies._case({"case": case, "n": 400_000, "d": 1}, np.random.default_rng(0))
+    x, y, exact = studies._case(case, 400_000, 1, np.random.default_rng(0))
     edges = np.quantile(x.numpy(), np.linspace(0, 1, 401))
     place = np.searchsorted(edges[1:-1], x.numpy())
     share = np.bincount(place, y.numpy() > 0) / np.bincount(place)
@@ -123,7 +122,7 @@ def test_synthetic_cases_have_the_information_that_they_say(case):
 
 def test_estimators_on_a_line_see_one_dimension_only():
     setting = {"n": 400, "neighbours": 5, "d": 4}
-    x, _, _ = studies._case(setting | {"case": "line"}, np.random.default_rng(0))
+    x, _, _ = studies._case("line", 400, 4, np.random.default_rng(0))
     assert torch.linalg.matrix_rank(x) == 1 and x.shape == (400, 4)
     line, filled = (studies.estimators(setting | {"case": case}, [0])[0] for case in ("line", "filled"))
     assert line["estimate"] > line["exact"] and "nearest" not in line and filled["estimate"] < line["estimate"]
@@ -156,4 +155,4 @@ def test_bad_parameters_get_one_line(given, said):
 
 def test_every_draw_of_the_stripe_holds_both_labels():
     with pytest.raises(InputError, match="p must give both labels in every draw: 4 points of the stripe in d = 3"):
-        studies._on_stripe(STRIPE | {"p": 4, "stops": [0.5], "seeds": [*range(91)]})
+        studies.AtStops(**STRIPE | {"p": 4, "stops": [0.5]}).completed(range(91))

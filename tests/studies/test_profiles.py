@@ -1,6 +1,7 @@
 """The grids of every profile, on a machine with 24 GB and all images: each can be built, and its calls fit."""
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
@@ -73,3 +74,26 @@ def test_the_paper_profile_has_no_smaller_sizes_than_what_is_stored(asked, numbe
             kept, paper = (item.grid(resolve(number, *of)) for of in (("laptop", KEPT[name]), ("paper",)))
             for size in ("d", "p", "n", "h", "width"):
                 assert largest(paper, size) >= 0.9 * largest(kept, size), f"{name}: {size}"  # 1000 for our 1024
+
+
+SIZES = ("p", "n", "d", "h", "width", "test", "members", "many")  # axes that a call's memory grows with, if at all
+
+
+def test_the_memory_asked_for_grows_with_every_size(asked):
+    """Doubling a size of a setting never asks for less, and one of them for more."""
+    grown = {}
+    for number in chapters():
+        values = resolve(number, "smoke")
+        for name, item in studies.of(number).items():
+            setting = replace(item.grid, complete=dict)(values)[0]
+            for axis in (axis for axis in SIZES if type(setting.get(axis)) is int):
+                found = []
+                for factor in (1, 2):
+                    asked.clear()
+                    with contextlib.suppress(InputError):  # as of sizes that must fit each other
+                        item.grid.complete(setting | {axis: factor * setting[axis]})
+                        found.append(sum(asked))
+                if len(found) == 2 and any(found):
+                    assert found[0] <= found[1], f"{name}: {axis}"
+                    grown[name, axis] = found[0] < found[1]
+    assert len(grown) > 50 and sum(grown.values()) > 0.6 * len(grown), grown

@@ -39,7 +39,7 @@ def test_the_end_converges_with_the_tolerance():
 
 
 def test_a_processor_that_cannot_be_imitated_is_one_line(monkeypatch):
-    monkeypatch.setitem(PROCESSORS, "none such", {"PYTHONHOME": "/nowhere"})
+    monkeypatch.setitem(PROCESSORS, "oldest linear algebra", {"PYTHONHOME": "/nowhere"})
     with pytest.raises(sensitivity.InputError, match="PYTHONHOME") as error:
-        ends(SETTING | {"tolerance": 0.05, "processor": "none such"}, [0])
+        ends(SETTING | {"tolerance": 0.05, "processor": "oldest linear algebra"}, [0])
     assert "\n" not in str(error.value)

@@ -83,12 +83,22 @@ def strata(setting, seed, theta, size=2000):
     return x + np.outer(spread - x @ theta, theta)
 
 
+def equivalent(setting):
+    """Spike and bulk of Result 3.1, by the trapezoid rule, to which smooth functions are no error."""
+    z = np.linspace(-9, 9, 2001)
+    weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    slope, y, step = act(setting["activation"], z)[1], TARGETS[setting["target"]](z), setting["step"]
+    h1, t1, scatter = weight @ slope, weight @ (z * y), weight @ y**2 / setting["alpha0"]
+    size = np.sqrt(t1**2 + scatter)
+    return {"r": step * h1 * size, "gamma": t1 / size, "c": 1 + step**2 * (weight @ slope**2 - h1**2) * scatter}
+
+
 NETWORKS = {
     "learning_curves": (STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
     "widths": (STEP | {"model": "network", "beta": 2.0, "alphas": [2.0], "rule": "p"}, {"beta": 2.0}),
     "scaling": (STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0}, {}),
-    "budget": (COMMON | {"step": 3.0, "total": 6.0, "share": 1 / 3, "alphas": [4.0], "alpha0": 2.0}, {}),
-    "kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "alpha0": 2.0, "beta": 1.0}, {}),
+    "budget": (COMMON | {"step": 3.0, "total": 6.0, "share": 1 / 3}, {}),  # 2 d for the step, 4 d for the readout
+    "kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "beta": 1.0}, {}),
 }
 
 
@@ -96,9 +106,9 @@ NETWORKS = {
 def test_errors_of_the_network_after_a_step(name):
     setting, size = NETWORKS[name]
     rows = [row for row in getattr(studies, name)(setting, [0, 3]) if row.get("learner", "network") == "network"]
-    assert len(rows) == 2 * len(setting["alphas"])
+    assert len(rows) == 2 * len(setting.get("alphas", [4.0]))
     for row in rows:
-        _, w, theta = trained(setting, row["seed"], **size)
+        _, w, theta = trained({"alpha0": 2.0} | setting, row["seed"], **size)
         alpha = 4.0 if name == "kernels" else row["alpha"]
         a, train_error, test_error = learnt(setting, row["seed"], w, theta, alpha)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
@@ -108,11 +118,11 @@ def test_errors_of_the_network_after_a_step(name):
 
 
 SRF = {
-    "agreement": (FEATURES | {"alpha": 2.0, "beta": 1.0}, {}),
-    "spikes": (FEATURES | {"model": "srf", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
-    "norms": (FEATURES | {"model": "srf", "beta": 1.0, "alphas": [2.0], "rows": "gauss"}, {"rows": "gauss"}),
+    "agreement": (STEP | {"alpha": 2.0, "beta": 1.0, "case": 7}, {}),
+    "spikes": (FEATURES | {"model": "srf", "panel": "r", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
+    "norms": (STEP | {"model": "srf", "beta": 1.0, "alphas": [2.0], "rows": "gauss"}, {"rows": "gauss"}),
     "vocabulary": (
-        FEATURES | {"gamma": 1.0, "alphas": [2.0], "rows": "orthogonal", "values": [-1.0, 2.0]},
+        COMMON | {"r": 1.2, "c": 1.3, "alphas": [2.0], "rows": "orthogonal", "values": [-1.0, 2.0]},
         {"rows": "orthogonal", "u": np.repeat([-1.0, 2.0], 5), "c": 1 + np.repeat([1.0, 4.0], 5)[:, None] * 0.3},
     ),
 }
@@ -121,14 +131,15 @@ SRF = {
 @pytest.mark.parametrize("name", SRF)
 def test_errors_and_overlaps_of_spiked_features(name):
     setting, kind = SRF[name]
+    own = {"gamma": 1.0} | setting | (equivalent(setting) if "step" in setting else {})
     for row in getattr(studies, name)(setting, [0, 3]):
-        bulk, w, theta = spiked(setting, row["seed"], **kind)
+        bulk, w, theta = spiked(own, row["seed"], **kind)
         alpha = (setting | row)["alpha"]
         a, train_error, test_error = learnt(setting, row["seed"], w, theta, alpha)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
         pulled = a @ bulk / len(a) ** 0.5
         found = {"m": a.sum() / len(a) ** 0.5, "zeta": pulled[0], "q1": (pulled[1:] ** 2).sum(), "q2": a @ a / len(a)}
-        found |= {"psi": pulled[1] if setting["gamma"] < 1 else 0.0, "train_error": train_error}
+        found |= {"psi": pulled[1] if own["gamma"] < 1 else 0.0, "train_error": train_error}
         for column, value in found.items():
             assert row[column] == pytest.approx(value, rel=1e-9, abs=1e-12), column
 
@@ -158,11 +169,8 @@ def test_what_readout_values_learn_of_the_third_degree(model):
 
 
 def test_measured_spikes_over_result_3_1():
-    setting = STEP | {"step": 2.0}
-    value, slope = act("tanh", Z)
-    h1, square, y2, t1 = (WEIGHT @ v for v in (slope, slope**2, np.sin(Z) ** 2, Z * np.sin(Z)))
-    size = np.sqrt(t1**2 + y2 / 2)
-    formula = {"r": 2 * h1 * size, "gamma": t1 / size, "c": 1 + 4 * (square - h1**2) * y2 / 2}
+    setting = {name: value for name, value in STEP.items() if name != "lam"} | {"step": 2.0}
+    formula = equivalent(setting)
     for row in studies.parameters(setting, [1, 2]):
         _, w, theta = trained(setting, row["seed"])
         mean = w.mean(0)
@@ -179,7 +187,8 @@ def test_features_of_the_first_batch_beside_the_network():
     y, slope = np.sin(x @ theta), act("tanh", Z)[1]
     spike = 3.0 * (WEIGHT @ slope) * (y @ x) / 20
     c = 1 + 9.0 * (WEIGHT @ slope**2 - (WEIGHT @ slope) ** 2) * (y**2 * (x**2).sum(1)).sum() / 20**2
-    found = network.equivalent_features("tanh", studies.weights(setting | {"model": "network"}, [2]), 3.0, [2])
+    drawn = network.one_step("tanh", "sin", d=10, p=10, n0=20, step=3.0, seeds=[2])
+    found = network.equivalent_features("tanh", drawn, 3.0, [2])
     np.testing.assert_allclose(found.w[0], c**0.5 * w0 + spike, atol=1e-5)
     assert row["network"] == pytest.approx(learnt(setting, 2, w, theta, 2.0)[2], rel=0.03)
     assert row["features"] == pytest.approx(learnt(setting, 2, c**0.5 * w0 + spike, theta, 2.0)[2], rel=0.03)
@@ -212,9 +221,9 @@ def test_ridge_on_the_true_and_on_the_conditional_gaussian_features():
 
 @pytest.mark.parametrize("name", ["profiles", "pool"])
 def test_the_mean_output_given_the_target_direction(name):
-    setting = STEP | {"alpha": 3.0, "beta": 1.0 if name == "profiles" else 2.0}
-    rows = getattr(studies, name)({k: v for k, v in setting.items() if name == "pool" or k != "beta"}, [1])
-    _, w, theta = trained(setting, 1, beta=setting["beta"])
+    setting = STEP | {"alpha": 3.0} | ({"bound": "upper", "beta": 2.0} if name == "pool" else {})
+    rows = getattr(studies, name)(setting, [1])
+    _, w, theta = trained(setting, 1, beta=setting.get("beta", 1.0))
     a, _, _ = learnt(setting, 1, w, theta, 3.0)
     g = np.random.default_rng(0).standard_normal((100_000, 10))
     assert [row["t"] for row in rows] == pytest.approx(np.linspace(-3, 3, 25).tolist())
@@ -323,7 +332,7 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
     inputs = rng.standard_normal((60, 5)) * [2, 1, 1, 1, 1]
     labels = np.where(inputs[:, 1] + rng.standard_normal(60) > 0, 1.0, -1.0)
     setting = {"activation": "tanh", "target": target, "d": 5, "p": 6, "n0": 15, "n": 20, "step": 2.0, "lam": 0.1}
-    (found,) = studies.on_images(setting, [3], *(torch.from_numpy(v) for v in (inputs, labels)))
+    (found,) = studies.on_images(studies.OnDigits(**setting), [3], *(torch.from_numpy(v) for v in (inputs, labels)))
     rng = np.random.default_rng([3, 5])
     x, theta = inputs[order := rng.permutation(60)], unit(rng.standard_normal(5))
     theta, normals, noise = np.eye(5)[0] if target == "leading" else theta, rng.standard_normal((60, 5)), rng
@@ -342,7 +351,7 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
 
 def test_without_samples_or_without_length_there_is_no_step():
     """The weights stay as drawn, which has no first batch to read a spike from."""
-    for changed in ({"alpha0": 0.0}, {"step": 0.0}):
-        drawn = studies.weights(STEP | {"model": "network", "beta": 1.0} | changed, [0, 1])
+    for n0, step in ((0, 3.0), (20, 0.0)):
+        drawn = network.one_step("tanh", "sin", d=10, p=10, n0=n0, step=step, seeds=[0, 1])
         assert drawn.batch is None and not drawn.r.any()
         np.testing.assert_allclose(drawn.w[1], unit(normal("weights", 1, 10, 10, 10)), atol=1e-15)

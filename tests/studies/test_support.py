@@ -11,7 +11,7 @@ from companion.theory import learning_curves
 from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
 
-STRIPE = {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.18549], "p": 60, "test": 400, "seeds": [0, 1]}
+STRIPE = {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.18549], "p": 60, "test": 400}
 
 
 def test_a_machine_meets_its_optimality_conditions():
@@ -32,9 +32,8 @@ def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_ou
 
 
 def test_the_layer_by_hand():
-    row = support.layer.function(STRIPE, [1])[0]
-    setting = STRIPE | {"seeds": [1]}
-    task = support.draw_task(setting, "train", 60, [1])
+    (row,) = support.layer(STRIPE, [1])
+    (task,) = support.draw_tasks(support.SupportLayer(**STRIPE), [1], "train")
     x, y = task.x[0], task.y[0].double()
     c, _ = learning_curves.hard_margin(wide_one_hidden_ntk(x.double()), y)
     held = [i for i in range(60) if c[i] != 0]
@@ -51,8 +50,8 @@ def test_the_layer_by_hand():
 
 def at_star(shape, seed):
     own = {"interfaces": [-0.3, 1.18549]} if shape == "stripe" else {"d_parallel": 2, "radius": 1.1774}
-    setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500, "seeds": [seed]}
-    return support.star_kernel.function(setting | own, [seed])
+    setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500}
+    return support.star_kernel(setting | own, [seed])
 
 
 @pytest.mark.parametrize(("shape", "seed"), [("stripe", 0), ("cylinder", 1)])

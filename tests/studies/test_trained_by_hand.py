@@ -234,7 +234,7 @@ def principal(count):
 
 
 def test_ensembles_are_read_as_stated(ensemble):
-    (row,) = jamming.ensembles(ensemble, [1])
+    row, early = jamming.ensembles(ensemble, [1])
     sets, start = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1), swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
@@ -244,6 +244,7 @@ def test_ensembles_are_read_as_stated(ensemble):
     assert row["error"] == pytest.approx(np.mean(F * y <= 0), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(np.mean(F.mean(0) * y <= 0), abs=0.02)
     assert row["norm"] == pytest.approx(np.sqrt((F**2).mean(1)).mean(), rel=1e-3)
+    assert early["stop"] == 0.5 and early["norm"] < row["norm"] and early["fitted"] == row["fitted"]
     assert row["fluctuation"] == pytest.approx(math.sqrt(F.var(0, ddof=1).mean()), rel=1e-3)
     assert row["quadratic_hinge"] == pytest.approx((np.maximum(1 - margins, 0) ** 2).mean() / 2, rel=1e-2, abs=1e-9)
     assert row["fitted"] == np.mean([why == "fitted" for why in done.ended])
@@ -379,20 +380,21 @@ def test_information_by_counting():
 
 
 def test_networks_on_images_are_read_as_stated():
-    setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 20, "test": 60}
-    setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5, "members": 2}
-    sets, models = kernel_pca.draw_images(setting, [1]), kernel_pca.convolutional_networks(setting, [1], members=2)
+    setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 60, "test": 60}
+    setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5}
+    s = kernel_pca.ImageKernels(**setting)
+    sets, models = kernel_pca.draw_images(s, [1]), kernel_pca.convolutional_networks(s, [1], members=2)
     x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
-    done = run(kernel_pca.descend(setting, models, tasks.Task(x, y, ""), "settle"))
-    (row,) = kernel_pca.scans(setting, [1])
+    done = run(kernel_pca.descend(s, models, tasks.Task(x, y, ""), "settle"))
+    (row,) = kernel_pca.scans(setting | {"members": 2}, [1])
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)
-    one = kernel_pca.convolutional_networks(setting, [1])
-    done = run(kernel_pca.descend(setting, one, sets["train"], "settle"))
+    one = kernel_pca.convolutional_networks(s, [1])
+    done = run(kernel_pca.descend(s, one, sets["train"], "settle"))
     (row,) = kernel_pca.routes(setting | {"descent": "settle"}, [1])
     F = (done.model(sets["test"].x) - one(sets["test"].x)) * sets["test"].y
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     gram = outer(jacobian(done.model, sets["points"].x[0]).numpy().T)
     signs = sets["points"].y[0].numpy()
-    assert row["alignment"] == pytest.approx(signs @ gram @ signs / np.linalg.norm(gram) / 20, rel=1e-2)
+    assert row["alignment"] == pytest.approx(signs @ gram @ signs / np.linalg.norm(gram) / 60, rel=1e-2)

@@ -49,8 +49,8 @@ def test_a_seed_alone_gives_what_it_gives_in_a_batch():
         d=40,
         alphas=[0.5, 2.0],
     )
-    together = studies.curve(setting, [0, 1, 2])
-    alone = {(r["alpha"], r["seed"]): r["test_error"] for r in studies.curve(setting, [1])}
+    together = studies.learning_curves(setting, [0, 1, 2])
+    alone = {(r["alpha"], r["seed"]): r["test_error"] for r in studies.learning_curves(setting, [1])}
     for row in together:
         if row["seed"] == 1:
             assert row["test_error"] == pytest.approx(alone[row["alpha"], 1], rel=1e-10)
@@ -83,9 +83,9 @@ def test_draws_of_one_seed_differ_by_kind_and_dimension():
 def test_theory_against_simulation(target, alpha):
     d, seeds = 160, range(24)
     setting = dict(r=1.6, c=1.3, gamma=0.8, beta=1.0, lam=0.1)
-    drawn = dict(setting, model="srf", activation="tanh", target=target, d=d, alphas=[alpha])
+    drawn = dict(setting, model="srf", activation="tanh", target=target, d=d, alphas=[alpha], panel="r")
     found = ridge_theory.solve("tanh", target, alpha=alpha, **setting)
-    measured = studies.curve(drawn, seeds)
+    measured = studies.spikes(drawn, seeds)
     for name in ("test_error", "train_error", "m", "psi", "q1", "q2"):
         values = np.array([row[name] for row in measured])
         exact = float(getattr(found, name))
@@ -185,7 +185,7 @@ def test_limits_and_controls_of_made_up_tables():
 def test_digits_are_normal_inputs_when_they_are():
     x = torch.from_numpy(np.random.default_rng(0).standard_normal((3000, 20)))
     setting = dict(activation="tanh", target="random", d=20, p=20, n0=200, n=100, step=2.0, lam=0.5)
-    rows = studies.on_images(setting, range(24), x, torch.sign(x[:, 0]))
+    rows = studies.on_images(studies.OnDigits(**setting), range(24), x, torch.sign(x[:, 0]))
     gap = np.array([row["images"] - row["normal"] for row in rows])
     assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(24)
 
@@ -268,9 +268,12 @@ def test_gaussian_rows_against_simulation():
     d, seeds = 120, range(64)
     s = equivalent("tanh", "He1+He3", alpha0=8.0, step=4.0)
     kind = dict(r=s.r, c=s.c, gamma=s.gamma, beta=1.0, lam=0.1)
-    drawn = dict(kind, model="srf", activation="tanh", target="He1+He3", d=d, alphas=[1.0])
+    drawn = dict(
+        model="srf", activation="tanh", target="He1+He3", alpha0=8.0, step=4.0, beta=1.0, lam=0.1, alphas=[1.0]
+    )
     sphere, gauss = (
-        np.array([r["test_error"] for r in studies.curve(drawn | {"rows": k}, seeds)]) for k in ("sphere", "gauss")
+        np.array([r["test_error"] for r in studies.norms(drawn | {"d": d, "rows": k}, seeds)])
+        for k in ("sphere", "gauss")
     )
     predicted = [
         row_covariance.predict_features("tanh", "He1+He3", alpha=1.0, spread=v, **kind).test_error
@@ -308,6 +311,7 @@ def test_row_functionals_against_sampled_rows():
 
 def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
     setting = dict(activation="tanh", target="sin", alpha0=0.5, step=3.0, alpha=1.0, beta=1.0, lam=0.1, d=160)
+    setting |= {"panel": "size"}
     found = pd.DataFrame(studies.departure(setting, list(range(32))))
     ratio = {name: (found["network"] / found[name]).to_numpy() for name in ("srf", "corrected")}
     error = {name: r.std() / np.sqrt(len(r)) for name, r in ratio.items()}

@@ -330,3 +330,15 @@ def test_float64_where_float32_would_not_do():
     (*_, single), (*_, double) = (done.at("t_star") for done in pair)
     assert precision(1e7, 1e-2) == torch.float64
     assert single.numel() == 0 or (single - double).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("points", [(), (1,), (2,)])
+@pytest.mark.parametrize("labels", [(), (1,), (2,)])
+def test_points_and_labels_have_an_axis_of_realisations_or_are_shared(points, labels):
+    net, task = problem(p=8, seeds=(0, 1))
+    given = replace(task, x=task.x.expand(*points, *task.x.shape), y=task.y.expand(*labels, -1))
+    found, plain = (run(gradient_flow(net, one, alpha=0.3), until=after(0.1)).model for one in (given, task))
+    torch.testing.assert_close(found.omega, plain.omega, rtol=0, atol=0)
+    for wrong in (replace(task, x=task.x.expand(3, *task.x.shape)), replace(task, y=task.y.expand(3, -1))):
+        with pytest.raises(validate.InputError, match=r"^the task('s labels must be|  *holds 3 realisations)"):
+            gradient_flow(net, wrong, alpha=0.3)

@@ -62,7 +62,7 @@ class Kind:
     Attributes:
         word: such as ``count``.
         low: the lower end of its range; ``high`` is the upper one.
-        names: those there are.
+        names: those there are, or that may stand in place of a number.
         order: ``increasing``, ``distinct``, ``list of``, or none for one value.
         least: entries of a list.
     """
@@ -91,6 +91,8 @@ class Kind:
             "switch": "true or false",
             "one of": f"{'names among' if many else 'one of'} {', '.join(self.names)}",
         }[self.word]
+        if self.names and self.word != "one of":
+            words += f", or one of {', '.join(self.names)}"
         if not self.order:
             return words if self.word in ("switch", "one of") else f"a {words}"
         least = f"{self.least} or more " if self.least > 1 else ""
@@ -101,7 +103,7 @@ class Kind:
         """Whether ``value`` is one of these, or may stand in a list of them."""
         if self.word in ("text", "switch"):
             return type(value) is {"text": str, "switch": bool}[self.word]
-        if self.word == "one of":
+        if self.word == "one of" or isinstance(value, str):
             return isinstance(value, str) and value in self.names
         if self.word == "count" and type(value) is not int:
             return False
@@ -113,7 +115,7 @@ class Kind:
         if not (isinstance(value, list) if self.order else self.holds(value)):
             raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
         if not self.order:
-            return float(value) if self.word in ("number", "positive", "share") else value
+            return float(value) if self.word in ("number", "positive", "share") and value not in self.names else value
         validate.length(self.least, MOST, **{name: value})
         item = self.item
         values = [item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]

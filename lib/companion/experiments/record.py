@@ -9,6 +9,7 @@
         loss: Literal["quadratic_hinge", "logistic"]
         scale: Each[Increasing[Positive, 3]]                # one number, of which a design names three or more
         fewer: Count[100] | None = None                     # may be left out: nothing, and not stored
+        until: Positive[1] | Literal["end"]                 # a number, or a name in its place
         words: str = derived()                              # follows from the others; no design gives it
 
 ``s.p`` reads a value; ``dataclasses.replace`` gives a setting with another. Every value is checked when a record is
@@ -147,8 +148,9 @@ class FirstOf:
 def axis(hint: Any) -> Axis:
     """The axis that a field's annotation describes; InputError for one that is no kind."""
     if get_origin(hint) in (Union, UnionType):
-        (inner,) = (one for one in get_args(hint) if one is not NoneType)
-        return replace(axis(inner), optional=True)
+        found, *others = (axis(one) for one in get_args(hint) if one is not NoneType)
+        names = sum((one.kind.names for one in others), found.kind.names)
+        return replace(found, kind=replace(found.kind, names=names), optional=NoneType in get_args(hint))
     if get_origin(hint) is Annotated:
         return next(one for one in hint.__metadata__ if isinstance(one, Axis))
     if get_origin(hint) is Literal:
@@ -196,6 +198,10 @@ class Setting:
     def completed(self, seeds: Sequence[int]) -> Self:
         """The setting with what follows from its fields; InputError for one that cannot be computed at these seeds."""
         return self
+
+    def realisations(self, seeds: Sequence[int]) -> Sequence[int]:
+        """The seeds of its cells, of those that its design gives or counts."""
+        return seeds
 
     def entries(self) -> dict[str, Any]:
         """Its values by name, as a cell stores them; without what it lacks."""

@@ -171,8 +171,8 @@ def _record_of(function: Callable[..., Any]) -> type[Setting] | None:
 def _completed(taken: type[Setting], entries: Entries) -> Entries:
     """A design's entries with what follows from them."""
     seeds = entries["seeds"]
-    made = taken(**{name: value for name, value in entries.items() if name != "seeds"})
-    return made.completed(seeds).entries() | {"seeds": seeds}
+    made = taken(**{name: value for name, value in entries.items() if name != "seeds"}).completed(seeds)
+    return made.entries() | {"seeds": made.realisations(seeds)}
 
 
 def product(*, seeds: Sequence[int], **axes: Any) -> list[Entries]:

@@ -25,7 +25,7 @@ from companion.experiments.record import (
 )
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import first_there, identity
-from companion.studies._tasks import draw_task, needs_memory, networks_of, of_task
+from companion.studies._tasks import ByFlow, StripeSet, draw_tasks, networks_of
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.compression import amplification
@@ -135,29 +135,11 @@ class ChainFrames(OnChain):
 
 
 @record
-class StripeFlow(Setting):
-    """The flow of a network of width ``h`` on ``p`` points of the stripe in ``d`` dimensions.
+class StripeFlow(ByFlow, StripeSet):
+    """Paper A's networks on the stripe at three or more scales ``alpha``, and ``test`` points that tell their error."""
 
-    Attributes:
-        tolerance: of a step.
-        test: points of the test set.
-        alpha: scale of the output.
-    """
-
-    shape: Literal["stripe"]
-    d: Count[2, 1000]
-    interfaces: Increasing[Number[-8, 8]]
-    p: Points
-    h: Count[2, 100_000]
-    tolerance: Share
-    test: Points
     alpha: Each[Increasing[Positive[1e12], 3]]
-
-    def completed(self, seeds: Sequence[int]) -> Self:
-        """All its draws have both labels, and memory holds kernels of its points and gates."""
-        needs_memory(self.entries())
-        of_task(self.entries() | {"seeds": seeds})
-        return self
+    test: Points
 
 
 @record
@@ -442,8 +424,8 @@ def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        train, test = (draw_task(s.entries(), kind, n, [seed]) for kind, n in (("train", s.p), ("test", s.test)))
-        network = networks_of(s.entries(), [seed])
+        train, test = draw_tasks(s, [seed], "train", "test")
+        network = networks_of(s, [seed])
         flow = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance)
         events = {"late": satisfied(LATE), "end": fitted}
         path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)

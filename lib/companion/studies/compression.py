@@ -1,15 +1,17 @@
 """Chapter 2: how weights align with what matters, and how far the amplification goes."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, needs_flow, networks_of, of_task
+from companion.experiments.record import Count, Each, Increasing, Number, Positive, Setting, derived, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import DRAWN, ByFlow, Planes, StripeSet, TaskSet, TestPoints, draw_tasks, networks_of
 from companion.studies.lazy_feature import fastest_attractor, fastest_ring, predicted_amplification
 from companion.theory.compression import (
     FixedPoint,
@@ -36,14 +38,123 @@ from regimes.validate import InputError
 CHAPTER = "02"
 NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
 SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
-SIZE, SIZES = "count from 10 to 1e5", "increasing counts from 10 to 1e5"
-SCALES = "increasing numbers from 1e-140 to 1e-2"
-PLANES = {"interfaces": "increasing numbers from -4 to 4"}
-STRIPE = PLANES | {"d": "count from 2 to 100", "p": SIZE, "h": SIZE}
-STRIPE |= {"alpha": "number from 1e-20 to 1e10", "tolerance": "number from 1e-4 to 0.2"}
-TASK = {"shape": "one of stripe, cylinder"} | STRIPE
-TASK |= {"d_parallel": "optional count from 2 to 98", "radius": "optional positive to 20"}
-STOP = {"until": "optional positive to 1"}  # a satisfied fraction
+TRAINED = {"data": DRAWN, "device": "any"}  # studies of networks on the stripe or cylinder
+Size = Count[10, 100_000]
+Sizes = Each[Increasing[Size, 3]]
+SmallScale = Number[1e-140, 1e-2]
+Until = Positive[1] | Literal["star", "end"] | None
+
+
+@record
+class Followed(ByFlow):
+    """Networks whose way is looked at; no kernel is computed."""
+
+    kernels: ClassVar[int] = 0
+
+
+@record
+class Resting(Followed):
+    """Networks whose neurons come to rest somewhere, ``until`` t* (``star``), zero loss (``end``) or a fraction."""
+
+    until: str = derived()
+
+    usual: ClassVar[str] = "star"
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its task says, which has attractors or a ring; with where training ends."""
+        task = self.of_task()
+        if task.shape == "stripe":
+            needs_attractor(task.interfaces, task.d)
+        elif fastest_ring(task.radius, task.d, task.d_parallel)[1] is None:
+            raise InputError(f"radius must leave a ring of fixed points for neurons, got none for {task.radius:g}")
+        found = super().completed(seeds)
+        return replace(found, until=found.until or self.usual)
+
+
+@record
+class OnPlanes(Resting, StripeSet):
+    """Networks on the stripe, until ``t*``."""
+
+
+@record
+class OnSizes(OnPlanes):
+    """Networks on the stripe, with three or more sizes ``p`` of the training set."""
+
+    p: Sizes
+
+
+@record
+class AtScales(OnPlanes):
+    """Networks on the stripe at three or more small scales ``alpha``."""
+
+    alpha: Each[Increasing[SmallScale, 3]]
+
+
+@record
+class Arrivals(OnPlanes):
+    """Networks on the stripe at two or more small scales ``alpha``."""
+
+    alpha: Each[Increasing[SmallScale, 2]]
+
+
+@record
+class Courses(OnPlanes):
+    """Networks on the stripe, until ``t*`` or beyond."""
+
+    p: Each[Increasing[Size]]
+    until: Until = None
+
+
+@record
+class Fit(OnPlanes):
+    """Networks on the stripe, until ``t*`` or beyond, and ``test`` points that tell their errors."""
+
+    until: Until = None
+    test: TestPoints
+
+
+@record
+class Growth(Resting, TaskSet):
+    """Networks on three or more sizes ``p`` of the training set, until ``t*`` or beyond."""
+
+    p: Sizes
+    until: Until = None
+
+
+@record
+class WeightFrames(Resting, TaskSet):
+    """Networks to zero loss, looked at in so many ``frames``."""
+
+    frames: Count[2, 1000]
+
+    usual: ClassVar[str] = "end"
+
+
+@record
+class Attractors(Setting):
+    """The equations of motion on planes at ``interfaces``, in ``d`` dimensions."""
+
+    interfaces: Planes
+    d: Count[2, 100]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """If neurons have an attractor."""
+        needs_attractor(self.interfaces, self.d)
+        return self
+
+
+@record
+class NoiseSets(Setting):
+    """So many ``sets`` of ``p`` points in the plane, labelled by planes at ``interfaces``."""
+
+    interfaces: Planes
+    p: Size
+    sets: Count[10, 1_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """If memory holds the points, labels, gates and one product."""
+        validate.memory(48 * self.sets * self.p, f"sets = {self.sets} with p = {self.p}")
+        return self
 
 
 def aligned(network: Network, d_parallel: int) -> float:
@@ -55,10 +166,10 @@ def aligned(network: Network, d_parallel: int) -> float:
     return float(square[:d_parallel].sum() / square.sum())
 
 
-def until(setting: Setting) -> Rule:
-    """When a run of the setting stops: at ``t*`` (``"star"``), at zero loss (``"end"``), or at a satisfied fraction."""
+def rule_of(until: float | str) -> Rule:
+    """When a run stops: at ``t*`` (``"star"``), at zero loss (``"end"``), or at a satisfied fraction."""
     named = {"star": t_star, "end": fitted}
-    return named[setting["until"]] if isinstance(setting["until"], str) else satisfied(setting["until"])
+    return named[until] if isinstance(until, str) else satisfied(until)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -68,67 +179,43 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{name} must hold at least 2 sizes from growth_from on: {p[name]}")
 
 
-def _fits(setting: Setting) -> Setting:
-    """A setting without the axes of other tasks; by default that of the stripe, trained until ``t*``.
-
-    Raises:
-        InputError: as ``_needs_rest``, for training sets of a single label, and for a flow that memory does not hold.
-    """
-    _needs_rest(setting)
-    found = of_task({"shape": "stripe", "until": "star"} | setting)
-    needs_flow(found)
-    return found
+def needs_attractor(interfaces: Sequence[float], d: int) -> None:
+    """Neurons must come to rest somewhere; InputError where planes leave no attractor."""
+    if fastest_attractor(tuple(interfaces), d)[1] is None:
+        raise InputError(f"interfaces must leave an attractor for neurons, got none for {interfaces}")
 
 
-TRAINED = {"complete": _fits, "data": DRAWN, "device": "any"}  # studies of networks on the stripe or cylinder
+def _drawn(s: Resting, seed: int) -> tuple[Task, Network]:
+    """Training set and initial network of a realisation, which do not depend on ``alpha`` and the end of training."""
+    (train,) = draw_tasks(s, [seed], "train")
+    return train, networks_of(s, [seed])
 
 
-def _needs_rest(setting: Setting) -> Setting:
-    """The setting, if neurons come to rest somewhere and a cylinder has an uninformative direction."""
-    d, planes, along, radius = (setting.get(name) for name in ("d", "interfaces", "d_parallel", "radius"))
-    if setting.get("shape") != "cylinder":
-        if fastest_attractor(tuple(planes), d)[1] is None:
-            raise InputError(f"interfaces must leave an attractor for neurons, got none for {planes}")
-    elif not along or not radius:
-        raise InputError("a cylinder needs d_parallel and radius")
-    elif along >= d:
-        raise InputError(f"d_parallel must be below d = {d}, to leave an uninformative direction, got {along}")
-    elif fastest_ring(radius, d, along)[1] is None:
-        raise InputError(f"radius must leave a ring of fixed points for neurons, got none for {radius:g}")
-    return setting
-
-
-def _drawn(setting: Setting, seeds: list[int]) -> tuple[Task, Network]:
-    """Training set and initial networks of the setting, which do not depend on ``alpha`` and the end of training."""
-    return draw_task(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
-
-
-def _one(setting: Setting, seed: int, *, dtype: Any = "auto") -> tuple[Task, list[Snapshot]]:
-    """Training set and path of one realisation until ``setting["until"]``, in float64 and units of ``τ``.
+def _one(s: Resting, seed: int) -> tuple[Task, list[Snapshot]]:
+    """Training set and path of one realisation as far as the setting says, in float64 and units of ``τ``.
 
     Both on the CPU: what is read from a path is cheap, or numpy's.
     """
-    task, network = _drawn(setting, [seed])
-    unit = time_unit(setting["h"], setting["d"])
-    states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    task, network = _drawn(s, seed)
+    unit = time_unit(s.h, s.d)
+    states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance)
 
     def keep(state: State) -> Snapshot:
         found = snapshot(state)
         return found._replace(t=found.t / unit, model=found.model.to(dtype=torch.float64, device="cpu"))
 
-    return task.to(device="cpu"), run(states, until=until(setting), save=keep).saved[0]
+    return task.to(device="cpu"), run(states, until=rule_of(s.until), save=keep).saved[0]
 
 
 @study(
     version=2,
-    axes=TASK | STOP | {"p": f"each of 3 or more {SIZES}"},
     chunk=1,
     rtol=1e-3,
     # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw
     columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
     **TRAINED,
 )
-def growth(setting: Setting, seeds: list[int]) -> Rows:
+def growth(s: Growth, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
 
     Runs go on to ``t*`` or to a satisfied fraction; times in units of ``τ``. ``predicted`` is theory's ``Λ*`` with the
@@ -136,15 +223,15 @@ def growth(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
     """
-    return [_growth(setting, seed)[0] for seed in seeds]
+    return [_growth(s, seed)[0] for seed in seeds]
 
 
-def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _growth(s: Resting, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The row of one realisation, and its path."""
-    task, network = _drawn(setting, [seed])
-    along, unit = task.d_parallel, time_unit(setting["h"], setting["d"])
-    states = gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
-    path = run(states, until=until(setting), observe=lambda s: {"size": amplification(s.model.omega, along)})
+    task, network = _drawn(s, seed)
+    along, unit = task.d_parallel, time_unit(s.h, s.d)
+    states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance)
+    path = run(states, until=rule_of(s.until), observe=lambda it: {"size": amplification(it.model.omega, along)})
     rows, t_star, star, _ = path.at("t_star")
     if not rows:
         raise InputError(f"no run reached t*: {path.ended[0]}")
@@ -157,47 +244,40 @@ def _growth(setting: Setting, seed: int) -> tuple[dict[str, Any], dict[str, Any]
         "start": float(amplification(network.omega, along)),
         "largest": float(size.max()),
         "ended": path.ended[0],
-        "predicted": predicted_amplification(setting, task.x[0], task.y[0]),
+        "predicted": predicted_amplification(s, task.x[0], task.y[0]),
     }
     shown = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
     return row, {"time": (t[shown] / unit).tolist(), "size": size[shown].tolist()}
 
 
-@study(
-    version=1,
-    axes=STRIPE | STOP | {"p": f"each of {SIZES}"},
-    rtol=1e-3,
-    columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL},
-    **TRAINED,
-)
-def courses(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-3, columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL}, **TRAINED)
+def courses(s: Courses, seeds: list[int]) -> Rows:
     """Some runs of :data:`growth` once more: ``size`` Λ at ``SHOWN`` steps, the first and the last among them.
 
     ``time`` of these steps and ``t_star`` in units of ``τ``. Source: paper A, Fig. 6 top.
     """
-    runs = [_growth(setting, seed) for seed in seeds]
+    runs = [_growth(s, seed) for seed in seeds]
     return [{"seed": row["seed"], "t_star": row["t_star"]} | path for row, path in runs]
 
 
-@study(version=1, axes=STRIPE | {"alpha": f"each of 3 or more {SCALES}"}, rtol=1e-3, **TRAINED)
-def characteristic_time(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-3, **TRAINED)
+def characteristic_time(s: AtScales, seeds: list[int]) -> Rows:
     """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
 
     Source: paper A, Sec. 2.5 and 3.2.1.
     """
-    rate = max(a.rate for a in Stripe(setting["interfaces"], setting["d"]).attractors())
-    return [_growth(setting, seed)[0] | {"rate": rate} for seed in seeds]
+    rate = max(a.rate for a in Stripe(s.interfaces, s.d).attractors())
+    return [_growth(s, seed)[0] | {"rate": rate} for seed in seeds]
 
 
 @study(
     version=2,
-    axes=STRIPE | {"p": f"each of 3 or more {SIZES}"},
     chunk=2,
     rtol=1e-2,
     nonfinite=("rate_0", "rate_1", "rate_2"),  # where no neuron is near that attractor
     **TRAINED,
 )
-def neurons(setting: Setting, seeds: list[int]) -> Rows:
+def neurons(s: OnSizes, seeds: list[int]) -> Rows:
     """All neurons that see data against the equations of motion, until ``t*``, and against the attractors there.
 
     A neuron's error is the largest along the path of ``|Δw|`` over the norm of ``(ω_1, ω_⊥, b, β)``. ``error`` is the
@@ -208,25 +288,25 @@ def neurons(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 4 and 5.
     """
-    return [_neurons(setting, seed) for seed in seeds]
+    return [_neurons(s, seed) for seed in seeds]
 
 
-@study(version=1, axes=STRIPE | {"alpha": f"each of 2 or more {SCALES}"}, chunk=1, rtol=1e-2, **TRAINED)
-def arrivals(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, chunk=1, rtol=1e-2, **TRAINED)
+def arrivals(s: Arrivals, seeds: list[int]) -> Rows:
     """Where neurons are at ``t*``, for scales ``alpha`` down to those that leave them all the time they need.
 
     Of the neurons that saw data at the start: ``near``, the share within 0.2 of an attractor; ``blind``, the share that
     has moved to where it sees no training point, and rests there. ``near_seeing``: the near ones among those that still
     see data. Source: paper A, Fig. 4c.
     """
-    return [_arrivals(setting, seed) for seed in seeds]
+    return [_arrivals(s, seed) for seed in seeds]
 
 
-def _arrivals(setting: Setting, seed: int) -> dict[str, Any]:
-    task, path = _one(setting, seed)
+def _arrivals(s: Arrivals, seed: int) -> dict[str, Any]:
+    task, path = _one(s, seed)
     first, last, x = path[0].model, path[-1].model, task.x[0]
     seen = sees_data(first.omega[0], first.b[0], x)
-    distance = attractor_distance(last.omega[0], last.b[0], x, Stripe(setting["interfaces"], setting["d"]).attractors())
+    distance = attractor_distance(last.omega[0], last.b[0], x, Stripe(s.interfaces, s.d).attractors())
     near, blind = (distance < NEAR)[seen], torch.isnan(distance)[seen]
     return {
         "seed": seed,
@@ -243,10 +323,10 @@ def _pack(*parts: np.ndarray) -> np.ndarray:
     return np.concatenate([omega, b[..., None], beta[..., None]], -1)
 
 
-def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Snapshot], np.ndarray, np.ndarray, np.ndarray]:
+def _both(s: OnPlanes, seed: int) -> tuple[Stripe, Task, list[Snapshot], np.ndarray, np.ndarray, np.ndarray]:
     """One run and its prediction: the weights of neurons that see data, ``(times, n, d + 2)``, network and ODE."""
-    stripe = Stripe(setting["interfaces"], setting["d"])
-    task, path = _one(setting, seed)
+    stripe = Stripe(s.interfaces, s.d)
+    task, path = _one(s, seed)
     begun = path[0].model
     seen = sees_data(begun.omega[0], begun.b[0], task.x[0]).numpy()
     start = Neurons(begun.omega[0].numpy()[seen], begun.b[0].numpy()[seen], begun.beta[0].numpy()[seen])
@@ -256,8 +336,8 @@ def _both(setting: Setting, seed: int) -> tuple[Stripe, Task, list[Snapshot], np
     return stripe, task, path, seen, np.stack(weights), _pack(found.omega, found.b, found.beta)
 
 
-def _neurons(setting: Setting, seed: int) -> dict[str, Any]:
-    stripe, task, path, seen, network, ode = _both(setting, seed)
+def _neurons(s: OnSizes, seed: int) -> dict[str, Any]:
+    stripe, task, path, seen, network, ode = _both(s, seed)
     error = np.abs(ode - network) / np.linalg.norm(network, axis=-1, keepdims=True)
     free = sum(float(moment.margins.max()) < 1 for moment in path[1:])
     largest = error.max(-1).max(0)
@@ -305,8 +385,8 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
     return found
 
 
-@study(version=1, axes=STRIPE, rtol=1e-2, **TRAINED)
-def paths(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-2, **TRAINED)
+def paths(s: OnPlanes, seeds: list[int]) -> Rows:
     """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
 
     ``weights (times, 4)`` are ``(ω_1, ω_⊥, b, β)`` of the network, ``predicted`` those of the equations of motion.
@@ -314,7 +394,7 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        _, _, path, seen, network, ode = _both(setting, seed)
+        _, _, path, seen, network, ode = _both(s, seed)
         z = torch.cat([neuron_vector(m.model.omega[0], m.model.b[0])[None] for m in path]).numpy()[:, seen]
         t = [moment.t for moment in path[1:]]
         for n in range(min(SHOWN, network.shape[1])):
@@ -325,28 +405,28 @@ def paths(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    axes=STRIPE | STOP | {"test": "count from 10 to 1e6"},
     rtol=1e-2,
     # after t* another processor takes other steps: the lists are another path's
     columns=dict.fromkeys("t loss error error_end profile_t profile zeta".split(), STATISTICAL),
     **TRAINED,
 )
-def fit(setting: Setting, seeds: list[int]) -> Rows:
+def fit(s: Fit, seeds: list[int]) -> Rows:
     """The fit after ``t*``, until a fraction of the points: ``t``, ``loss`` and ``error`` of each state as lists.
 
     ``profile_t``: ``t*``, a time half-way in the logarithm of the loss, and the end; ``profile (3, 121)`` is ``F`` on
     ``e_1`` for ``x_1`` from -3 to 3 there, ``zeta`` the intercepts. Source: paper A, Fig. 5.
     """
-    return [_fit(setting, seed) for seed in seeds]
+    return [_fit(s, seed) for seed in seeds]
 
 
-def _fit(setting: Setting, seed: int) -> dict[str, Any]:
-    _, path = _one(setting, seed)
-    test, first = draw_task(setting, "test", setting["test"], [seed]).to(device="cpu"), path[0].model
+def _fit(s: Fit, seed: int) -> dict[str, Any]:
+    _, path = _one(s, seed)
+    (test,), first = draw_tasks(s, [seed], "test"), path[0].model
+    test = test.to(device="cpu")
     error = [float(wrong(m.model(test.x) - first(test.x), test.y)) for m in path]
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
     middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))
-    axis = torch.zeros(121, setting["d"], dtype=torch.float64)
+    axis = torch.zeros(121, s.d, dtype=torch.float64)
     axis[:, 0] = torch.linspace(-3, 3, 121)
     shown = [path[i] for i in (star, middle, len(path) - 1)]
     return {
@@ -357,7 +437,7 @@ def _fit(setting: Setting, seed: int) -> dict[str, Any]:
         "error_star": error[star],
         "error_end": error[-1],
         "profile_t": [m.t for m in shown],
-        "profile": [(setting["alpha"] * (m.model(axis) - first(axis)))[0].tolist() for m in shown],
+        "profile": [(s.alpha * (m.model(axis) - first(axis)))[0].tolist() for m in shown],
         "zeta": [_intercepts(m.model).tolist() for m in shown],
     }
 
@@ -369,14 +449,13 @@ def _intercepts(network: Network) -> Tensor:
 
 @study(
     version=1,
-    axes=TASK | {"frames": "count from 2 to 1000"},
     rtol=1e-2,
     # a mean that round-off alone keeps from zero; and what comes after t*, where another processor steps otherwise
     columns={"deviation": (1e-2, 1e-12)}
     | dict.fromkeys(("t", "loss", "share", "arrows", "amplification", "inflation"), STATISTICAL),
-    **TRAINED | {"complete": lambda setting: _fits({"until": "end"} | setting)},
+    **TRAINED,
 )
-def frames(setting: Setting, seeds: list[int]) -> Rows:
+def frames(s: WeightFrames, seeds: list[int]) -> Rows:
     """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
 
     ``arrows (n, d)`` are ``βω`` of the first neurons over the root mean square of all; ``points`` and ``labels`` a part
@@ -384,13 +463,13 @@ def frames(setting: Setting, seeds: list[int]) -> Rows:
     largest relative difference between the network and the one with ``ω_⊥`` times ``Λ`` on compressed points.
     Source: paper A, Fig. 1, 2 and 7.
     """
-    return [row for seed in seeds for row in _frames(setting, seed)]
+    return [row for seed in seeds for row in _frames(s, seed)]
 
 
-def _frames(setting: Setting, seed: int) -> Rows:
-    task, path = _one(setting, seed)
+def _frames(s: WeightFrames, seed: int) -> Rows:
+    task, path = _one(s, seed)
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
-    chosen = sorted({*np.linspace(0, len(path) - 1, setting["frames"]).astype(int).tolist(), star})
+    chosen = sorted({*np.linspace(0, len(path) - 1, s.frames).astype(int).tolist(), star})
     along, start = task.d_parallel, float(amplification(path[0].model.omega, task.d_parallel))
     rows = []
     for number, i in enumerate(chosen):
@@ -414,15 +493,13 @@ def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
     return float((other - f).abs().max() / f.abs().max())
 
 
-@study(
-    version=1, axes=PLANES | {"d": "count from 2 to 100"}, complete=_needs_rest, data="equations of motion, no network"
-)
-def perpendicular(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, data="equations of motion, no network")
+def perpendicular(s: Attractors, seeds: list[int]) -> Rows:
     """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row an ``attractor``.
 
     Source: paper A, App. C.2.
     """
-    stripe = Stripe(setting["interfaces"], setting["d"])
+    stripe = Stripe(s.interfaces, s.d)
     points = [{"attractor": point.z, "ratio": _perpendicular(stripe, point)} for point in stripe.attractors()]
     return [{"seed": seed} | row for seed in seeds for row in points]
 
@@ -439,31 +516,20 @@ def _perpendicular(stripe: Stripe, point: FixedPoint) -> float:
     return printed / abs(rate)
 
 
-def _noise_fits(setting: Setting) -> Setting:
-    p, sets = setting["p"], setting["sets"]
-    validate.memory(48 * sets * p, f"sets = {sets} with p = {p}")  # points, labels, gates and one product
-    return setting
-
-
-@study(
-    version=1,
-    axes=PLANES | {"p": SIZE, "sets": "count from 10 to 1e6"},
-    complete=_noise_fits,
-    data="Gaussian training sets, drawn here",
-)
-def noise(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, data="Gaussian training sets, drawn here")
+def noise(s: NoiseSets, seeds: list[int]) -> Rows:
     """The force on ``ω_⊥`` over many training sets: ``exponent`` of its standard deviation in ``D_⊥``.
 
     Each training set has ``p`` points; intercepts lie at -1.5, -0.7, 0, 0.7 and 1.5.
     Source: paper A, Eq. 8 and App. C.3.
     """
-    stripe = Stripe(setting["interfaces"], 2)
-    return [{"seed": seed, "exponent": _noise_exponent(stripe, setting, seed)} for seed in seeds]
+    stripe = Stripe(s.interfaces, 2)
+    return [{"seed": seed, "exponent": _noise_exponent(stripe, s, seed)} for seed in seeds]
 
 
-def _noise_exponent(stripe: Stripe, setting: Setting, seed: int) -> float:
-    (seed,) = draw_seeds("noise", [seed], size=setting["p"])
-    x = np.random.default_rng(seed).standard_normal((setting["sets"], setting["p"], 2))
+def _noise_exponent(stripe: Stripe, s: NoiseSets, seed: int) -> float:
+    (seed,) = draw_seeds("noise", [seed], size=s.p)
+    x = np.random.default_rng(seed).standard_normal((s.sets, s.p, 2))
     y, places = stripe.label(x[..., 0]), np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
     force = [(y * (x[..., 0] > z) * x[..., 1]).mean(-1).std() for z in places]
     return float(np.polyfit(np.log(stripe.d_perp(places, 1)), np.log(force), 1)[0])

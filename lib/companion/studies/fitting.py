@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from scipy.stats import rankdata, spearmanr
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, needs_flow, networks_of, of_task
-from companion.studies.compression import SHOWN, SIZES, STRIPE, TASK
+from companion.experiments.record import Positive, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import DRAWN, Fractions, StripeSet, TaskSet, draw_tasks, networks_of
+from companion.studies.compression import SHOWN, Followed, Sizes, SmallScale
 from companion.theory.compression import Stripe, neuron_amplification, sees_data
 from companion.theory.compression.stripe import time_unit
 from regimes.data.tasks import Task
@@ -23,39 +24,51 @@ HOME = 0.5  # of an attractor; two of one sign lie further apart, and few points
 WIDTH, SHARE = 0.2, 0.05  # of a cluster: radians of the circle of planes, and the least share of the neurons
 
 
-def _fits(setting: Setting) -> Setting:
-    found = of_task({"shape": "stripe"} | setting)
-    needs_flow(found)
-    return found
+TRAINED = {"version": 1, "chunk": 1, "rtol": 1e-2, "data": DRAWN, "device": "any"}
 
 
-TRAINED = {"version": 1, "complete": _fits, "chunk": 1, "rtol": 1e-2, "data": DRAWN, "device": "any"}
+@record
+class Plateaus(Followed, StripeSet):
+    """Networks on the stripe, with three or more sizes ``p`` of the training set."""
+
+    p: Sizes
 
 
-def _path(setting: Setting, seed: int, **kept: Any) -> tuple[Task, Trajectory]:
+@record
+class Clusters(Followed, StripeSet):
+    """Networks on the stripe at a small scale ``alpha``, looked at where satisfied ``shares`` are first met."""
+
+    alpha: SmallScale
+    shares: Fractions
+
+
+@record
+class Exclusion(Followed, TaskSet):
+    """Networks trained ``until`` a fraction of their points is satisfied."""
+
+    until: Positive[1]
+
+
+def _path(s: Followed, seed: int, **kept: Any) -> tuple[Task, Trajectory]:
     """Training set and path of one realisation; ``kept`` says to :func:`run` where it ends and what to keep."""
-    task, network = draw_task(setting, "train", setting["p"], [seed]), networks_of(setting, [seed])
-    return task, run(gradient_flow(network, task, alpha=setting["alpha"], tolerance=setting["tolerance"]), **kept)
+    (task,), network = draw_tasks(s, [seed], "train"), networks_of(s, [seed])
+    return task, run(gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance), **kept)
 
 
-@study(
-    axes=STRIPE | {"p": f"each of 3 or more {SIZES}"},
-    columns=dict.fromkeys(("neurons", "size", "time"), STATISTICAL),
-    **TRAINED,
-)
-def plateaus(setting: Setting, seeds: list[int]) -> Rows:
+@study(columns=dict.fromkeys(("neurons", "size", "time"), STATISTICAL), **TRAINED)
+def plateaus(s: Plateaus, seeds: list[int]) -> Rows:
     """The amplification of each attractor's neurons until ``t*``; a row an ``attractor``, unless no neuron is there.
 
     Its ``neurons`` see data and are within 0.5 of ``z*`` at ``t*``; medians over them: ``size``, ``λ* = |ω_1|/|ω_⊥|``
     there, and ``time``, when λ first was half of it, the paper's ``τ_⊥``, in units of ``τ``. ``predicted``:
     ``c √p/|N(z*)|`` with the noise of these training points. Source: paper A, Eq. 8 and 9 and footnote 3.
     """
-    return [row for seed in seeds for row in _plateaus(setting, seed)]
+    return [row for seed in seeds for row in _plateaus(s, seed)]
 
 
-def _plateaus(setting: Setting, seed: int) -> Rows:
-    stripe, unit = Stripe(setting["interfaces"], setting["d"]), time_unit(setting["h"], setting["d"])
-    task, path = _path(setting, seed, until=t_star, save=lambda state: (float(state.t) / unit, state.model.omega[0]))
+def _plateaus(s: Plateaus, seed: int) -> Rows:
+    stripe, unit = Stripe(s.interfaces, s.d), time_unit(s.h, s.d)
+    task, path = _path(s, seed, until=t_star, save=lambda state: (float(state.t) / unit, state.model.omega[0]))
     x, y = task.x[0].double().cpu().numpy(), task.y[0].cpu().numpy()
     times, omega = np.array([t for t, _ in path.saved[0]]), torch.stack([w for _, w in path.saved[0]]).double().cpu()
     sizes, sign = (neuron_amplification(omega, 1) / math.sqrt(stripe.d - 1)).numpy(), omega[-1, :, 0].sign().numpy()
@@ -84,26 +97,22 @@ def _angle(network: Network) -> np.ndarray:
     return torch.atan2(math.sqrt(network.d) * network.b[0].double(), network.omega[0, :, 0].double()).cpu().numpy()
 
 
-@study(
-    axes=STRIPE | {"alpha": "number from 1e-140 to 1e-2", "shares": "increasing positives to 1"},
-    columns=dict.fromkeys(("count", "held", "moved", "angles"), STATISTICAL),
-    **TRAINED,
-)
-def clusters(setting: Setting, seeds: list[int]) -> Rows:
+@study(columns=dict.fromkeys(("count", "held", "moved", "angles"), STATISTICAL), **TRAINED)
+def clusters(s: Clusters, seeds: list[int]) -> Rows:
     """Where the neurons that see data at the first satisfied ``share`` are when each is first met; one row a share.
 
     A neuron's plane meets the first axis at ``ζ = -tan(angle)``. ``count``: clusters, windows of 0.2 in the angle that
     hold a twentieth of the neurons or more; ``held``: the share of the neurons in them; ``moved``: the mean distance of
     the angles from those at the first share; ``angles``: of the first neurons. Source: paper A, Sec. 3.2.1 and Fig. 5.
     """
-    return [row for seed in seeds for row in _clusters(setting, seed)]
+    return [row for seed in seeds for row in _clusters(s, seed)]
 
 
-def _clusters(setting: Setting, seed: int) -> Rows:
-    rules = {share: satisfied(share) for share in setting["shares"]}
-    task, path = _path(setting, seed, until=rules[setting["shares"][-1]], events=rules)
+def _clusters(s: Clusters, seed: int) -> Rows:
+    rules = {share: satisfied(share) for share in s.shares}
+    task, path = _path(s, seed, until=rules[s.shares[-1]], events=rules)
     met = {share: path.events[share][0].model for share in rules if 0 in path.events[share]}
-    first = met[setting["shares"][0]]
+    first = met[s.shares[0]]
     seen = sees_data(first.omega, first.b, task.x.to(first.omega))[0].cpu().numpy()
     angles, rows = {share: _angle(network)[seen] for share, network in met.items()}, []
     for share, angle in angles.items():
@@ -127,17 +136,17 @@ def _apart(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return abs((one - other + math.pi) % (2 * math.pi) - math.pi)
 
 
-@study(axes=TASK | {"until": "positive to 1"}, columns=dict.fromkeys(("rank", "before"), STATISTICAL), **TRAINED)
-def exclusion(setting: Setting, seeds: list[int]) -> Rows:
+@study(columns=dict.fromkeys(("rank", "before"), STATISTICAL), **TRAINED)
+def exclusion(s: Exclusion, seeds: list[int]) -> Rows:
     """The order in which training points are first satisfied, against their distance from the nearest interface.
 
     ``rank``: Spearman's correlation of the distance and of how early ``yF`` first reaches 1, points that have not at
     the end all last; ``before``: for each tenth of the points by distance, the nearest first, the mean share of the
     points that are satisfied earlier. Source: paper A, Sec. 2.5, fitting regime.
     """
-    rows, stop = [], satisfied(setting["until"])
+    rows, stop = [], satisfied(s.until)
     for seed in seeds:
-        task, path = _path(setting, seed, until=stop, save=lambda state: (state.margins[0] >= 1).cpu())
+        task, path = _path(s, seed, until=stop, save=lambda state: (state.margins[0] >= 1).cpu())
         met = torch.stack(path.saved[0])
         when = torch.where(met.any(0), met.int().argmax(0), len(met)).numpy()
         rows.append({"seed": seed} | _order((task.x - task.nearest(task.x)).norm(dim=-1)[0].cpu().numpy(), when))

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from companion.experiments.record import Count, FirstOf, Increasing, Number, Positive, Setting, derived, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import first_there, identity, needs, shape
-from companion.studies._tasks import of_task
-from companion.studies.lazy_feature import draw_task as draw_stripe
+from companion.studies._tasks import draw_task, draw_tasks, needs_labels
 from companion.theory import jamming
 from companion.theory.compression import amplification
 from regimes import devices, validate
@@ -116,7 +116,7 @@ class Ensemble(Networks):
         fewer: members of smaller ensembles.
     """
 
-    stops: Increasing[Number[0.05, 1]]
+    stops: Increasing[Number[0.05, 0.99]]
     decay: Number[0, None]
     fewer: Count[100] | None = None
 
@@ -185,7 +185,7 @@ class OnStripe(Setting):
         """With its task, whose draws hold both labels; memory holds the networks."""
         _needs_memory(self, self.d + 1)  # and the bias
         found = replace(self, **STRIPE)
-        of_task(found.entries() | {"seeds": seeds})
+        needs_labels(found, seeds)
         return found
 
 
@@ -271,10 +271,8 @@ def _needs_memory(s: OnImages | OnStripe, d: int, layers: int = 1) -> None:
 
 
 # where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
-_LATE = (
-    *("jammed", "quadratic_hinge", "unsatisfied", "fluctuation", "kernel_change"),
-    *(name + stop for name in ("norm", "error", "ensemble_error") for stop in ("", "_0.5", "_0.9", "_0.98")),
-)
+_LATE = "jammed quadratic_hinge unsatisfied fluctuation kernel_change norm error ensemble_error".split()
+END = 1.0  # the ``stop`` of networks as they end
 
 
 @study(
@@ -285,15 +283,15 @@ _LATE = (
     **ENSEMBLE,
 )
 def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
-    r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``).
+    r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``) and ``stop``.
 
     ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`;
     ``quadratic_hinge``: half the mean square of the gaps :math:`\max(0, 1 - yF)` of the training points, whatever loss
-    was trained on; ``norm``: root mean square of F on the test points, mean over the members; ``fluctuation``
-    ‖F - ⟨F⟩‖; ``error`` of the members and ``ensemble_error`` of their mean output, at the end and, as ``norm_S``,
-    ``error_S`` and ``ensemble_error_S``, where a fraction S of the margins is beyond 0.9 (members that did not get
-    there count as they ended); ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting has ``fewer``,
-    ``fewer_error``: mean error of ensembles of so many of the members, each in one of them.
+    was trained on; ``fluctuation`` ‖F - ⟨F⟩‖; ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting
+    has ``fewer``, ``fewer_error``: mean error of ensembles of so many of the members, each in one of them. All these
+    are of the end, in every row. ``norm``: root mean square of F on the test points, mean over the members, ``error``
+    of the members and ``ensemble_error`` of their mean output are those where the fraction ``stop`` of the margins is
+    beyond 0.9 (members that did not get there count as they ended); ``stop`` = 1 is the end, and comes first.
 
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
@@ -305,7 +303,7 @@ def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
     done = train_to_verdict(s, model, x, y, s.stops, decay=s.decay * s.scale / (s.h * s.p))
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
-        rows.append({"seed": seed, "source": sets.train.source} | _ensemble(s, model, done, block, sets))
+        rows += [{"seed": seed, "source": sets.train.source} | row for row in _ensemble(s, model, done, block, sets)]
     return rows
 
 
@@ -315,8 +313,8 @@ def repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
     return x.repeat_interleave(count, 0), y.repeat_interleave(count, 0)
 
 
-def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice, sets: Draw) -> dict[str, Any]:
-    """The row of one training set, whose members are the realisations ``block``."""
+def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice, sets: Draw) -> Rows:
+    """The rows of one training set, whose members are the realisations ``block``."""
     scale, begun, members = s.scale, start[block], range(block.start, block.stop)
     f0, end = begun(sets.test.x), done.model[block]
     F = scale * (end(sets.test.x) - f0)
@@ -330,27 +328,33 @@ def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice
         "quadratic_hinge": float(gaps.square().mean() / 2),
         "fluctuation": float(jamming.fluctuation(F)),
     }
-    row |= norms_and_errors("", F, sets.test.y)
     if s.fewer:
         groups = [group.mean(0) for group in F.split(s.fewer) if len(group) == s.fewer]
         row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
+    change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
+    row["kernel_change"] = float(change.log().mean().exp())
+    stopped = {END: F}
     for stop in s.stops:
         there = done.events[f"{stop:g}"]
         early = [
             scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
         ]
-        row |= norms_and_errors(f"_{stop:g}", torch.stack(early), sets.test.y)
-    change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
-    return row | {"kernel_change": float(change.log().mean().exp())}
+        stopped[stop] = torch.stack(early)
+    return [row | {"stop": stop} | norms_and_errors(F, sets.test.y) for stop, F in stopped.items()]
 
 
-def norms_and_errors(name: str, F: Tensor, y: Tensor) -> dict[str, float]:
+def at_end(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :data:`ensembles` that are of the end."""
+    return rows[rows.stop == END]
+
+
+def norms_and_errors(F: Tensor, y: Tensor) -> dict[str, float]:
     """Norm and errors of the members, error of their mean output."""
     mean = F.mean(0)
     return {
-        f"norm{name}": float(F.square().mean(-1).sqrt().mean()),
-        f"error{name}": float(wrong(F, y.expand_as(F)).mean()),
-        f"ensemble_error{name}": float(wrong(mean, y)),
+        "norm": float(F.square().mean(-1).sqrt().mean()),
+        "error": float(wrong(F, y.expand_as(F)).mean()),
+        "ensemble_error": float(wrong(mean, y)),
     }
 
 
@@ -515,8 +519,8 @@ def stripes(s: OnStripe, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 4; paper A, Eq. 1.
     """
-    train_set, test = (draw_stripe(s.entries(), kind, n, seeds) for kind, n in (("train", s.p), ("test", s.test)))
-    kernel = draw_stripe(s.entries(), "fresh", s.kernel_p, seeds)
+    train_set, test = draw_tasks(s, seeds, "train", "test")
+    kernel = draw_task(s, "fresh", s.kernel_p, seeds)
     count = s.members
     each = [seed * count + member for seed in seeds for member in range(count)]
     drawn = draw_seeds("weights", each, size=s.h)
@@ -536,6 +540,6 @@ def stripes(s: OnStripe, seeds: list[int]) -> Rows:
                 "kernel_change": float(change.log().mean().exp()),
                 "amplification": float(size[block].mean().exp()),
             }
-            | norms_and_errors("", F, test.y[i])
+            | norms_and_errors(F, test.y[i])
         )
     return rows

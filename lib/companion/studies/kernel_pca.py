@@ -1,16 +1,17 @@
 """Chapter 4: components of tangent kernels before, during and after training, and what they tell of the labels."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
+from companion.experiments.record import Count, Distinct, Each, Increasing, Number, Setting, derived, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import centred, identity, needs
-from companion.studies._tasks import needs_memory, networks_of, of_task
-from companion.studies.lazy_feature import draw_task as draw_stripe
+from companion.studies._tasks import ByFlow, StripeSet, draw_task, needs_kernels, needs_outputs, networks_of
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
 from companion.theory.kernel_pca.norm import hinge_norm, least_norm
@@ -52,19 +53,6 @@ DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours a
 CASES = ("null", "near", "apart", "oblique", "sharp", "stripe")  # of one dimension, by what they tell
 WIDE = ("filled", "line")  # of several
 SHIFTS = {"null": 0.0, "near": 0.5, "apart": 1.5}
-AXES = {
-    "shape": "one of stripe, images", "data": "one of mnist, fashion_mnist, digits", "d": "count from 2 to 30",
-    "p": "count from 16 to 1e5", "sizes": "3 or more increasing counts from 20 to 1e5", "h": "count from 2 to 1e5",
-    "n": "count from 60 to 2e4", "many": "count from 60 to 1e5", "test": "count from 50 to 1e5",
-    "alpha": "number from 1e-16 to 1e8", "tolerance": "number from 1e-4 to 0.2",
-    "stops": "increasing numbers from 0.05 to 0.99", "softness": "number from 1 to 100",
-    "max_turn": "number from 1e-6 to 0.5", "max_move": "number from 1e-3 to 1", "frames": "count from 3 to 100",
-    "descent": f"one of {', '.join(DESCENTS)}", "members": "count from 2 to 100", "neighbours": "count to 100",
-    "case": f"one of {', '.join(CASES + WIDE)}",
-}  # fmt: skip
-STRIPES, IMAGES = "d p h n many alpha tolerance test stops", "data alpha softness max_turn max_move h n test"
-COURSES = {"stripe": "shape d p h alpha n tolerance frames test", "images": f"{IMAGES} shape p descent frames"}
-
 # what a kernel's components tell, which a network's own rows do not have
 DIAGNOSED = ("labels",) + tuple(
     f"{name}{ending}"
@@ -79,58 +67,201 @@ def statistical_columns(*names: str) -> dict[str, str]:
     return dict.fromkeys((*names, "error", "ended"), STATISTICAL)
 
 
-def _axes(names: str) -> dict[str, str]:
-    """The kinds of some axes."""
-    return {name: AXES[name] for name in names.split()}
+Pictures = Literal["mnist", "fashion_mnist", "digits"]
+Size = Count[16, 100_000]
+Width = Count[2, 100_000]
+Points = Count[60, 20_000]
+Tested = Count[50, 100_000]
+Scale = Number[1e-16, 1e8]
+Softness = Number[1, 100]
+Turn = Number[1e-6, 0.5]
+Move = Number[1e-3, 1]
+Descent = Literal[DESCENTS]
+Stops = Increasing[Number[0.05, 0.99]]
 
 
-def _on_stripe(setting: Setting) -> Setting:
-    """A setting with its task: draws hold both labels, points determine the splines, memory holds the networks."""
-    found = of_task(STRIPE_TASK | setting, kinds=("train", "fresh"))
-    least = 4 * (two_kinds.PIECES + 3) * (found["d"] - 1)
-    if found.get("many", least) < least:
-        raise InputError(f"many must be at least {least} for the splines of d = {found['d']}, got {found['many']}")
-    for points, kernels in (("p", 7), ("n", 7), ("many", 0)):
-        needs_memory({"many": least} | found, points=points, kernels=kernels)
-    return found
+@record
+class StripeKernels(ByFlow, StripeSet):
+    """Kernels of networks on the stripe of papers A and B.
+
+    Attributes:
+        n: points on which the components are.
+        test: points that tell the error of what is learnt.
+    """
+
+    shape: str = derived()
+    interfaces: list[float] = derived()
+    d: Count[2, 30]
+    h: Width
+    n: Points
+    test: Tested
+
+    both: ClassVar[tuple[str, ...]] = ("train", "fresh")
+
+    def of_task(self) -> Self:
+        """With the stripe."""
+        return replace(self, **STRIPE_TASK)
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With its task; memory holds networks and kernels on all points."""
+        needs_kernels(n=self.n)
+        needs_outputs(self.h, n=self.n)
+        return super().completed(seeds)
 
 
-def _on_images(setting: Setting) -> Setting:
-    """A setting with the words for its images, which suffice for all sets; memory holds the networks."""
-    p, h, words = setting["p"], setting["h"], identity(setting["data"])
-    needs(setting["data"], setting["test"] + setting["n"] + 2 * p, "test + n + 2 p")
-    validate.memory(int(8 * 23251 * (h / 10) ** 2 * TOGETHER * (64 + 2 * p)), f"h = {h} with p = {p}")
-    return {"data": setting["data"], "words": words} | setting
+@record
+class AtStops(StripeKernels):
+    """Kernels on the stripe at the start, the end, and the satisfied fractions of ``stops``."""
+
+    stops: Stops
 
 
-def _at_sizes(setting: Setting) -> Setting:
-    """A setting with whether its size is the largest of the ``sizes``."""
-    sizes = setting.pop("sizes")
-    validate.one_of(sizes, p=setting["p"])
-    return _on_images(setting) | {"panels": setting["p"] == sizes[-1]}
+@record
+class ManyPoints(AtStops):
+    """As its base, and ``many`` points on which components are of two kinds, which suffice for their splines."""
+
+    many: Count[60, 100_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its base; InputError for too few points."""
+        least = 4 * (two_kinds.PIECES + 3) * (self.d - 1)
+        if self.many < least:
+            raise InputError(f"many must be at least {least} for the splines of d = {self.d}, got {self.many}")
+        needs_outputs(self.h, many=self.many)
+        return super().completed(seeds)
 
 
-def _of_shape(setting: Setting) -> Setting:
-    """A setting on the stripe or on images, with the axes of that kind in their order."""
-    names = (*COURSES[setting["shape"]].split(), "seeds")
-    if setting.keys() != {*names}:
-        raise InputError(f"shape = {setting['shape']} takes the axes {', '.join(names)}")
-    return (_on_stripe if setting["shape"] == "stripe" else _on_images)({name: setting[name] for name in names})
+@record
+class ImageKernels(Setting):
+    """Kernels of convolutional networks on images.
+
+    Attributes:
+        data: the images; ``words`` tell data of this name from others of it.
+        alpha: scale of the output.
+        softness: of the soft hinge loss.
+        max_turn: bound on how far a step of a descent turns the velocity.
+        max_move: bound on how far it moves an output.
+        h: channels.
+        n: points on which the components are.
+        test: points that tell the error of what is learnt.
+        p: points of a training set.
+    """
+
+    data: Pictures
+    words: str = derived()
+    alpha: Scale
+    softness: Softness
+    max_turn: Turn
+    max_move: Move
+    h: Width
+    n: Points
+    test: Tested
+    p: Size
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, which suffice for all sets; memory holds the networks."""
+        words = identity(self.data)
+        needs(self.data, self.test + self.n + 2 * self.p, "test + n + 2 p")
+        memory = int(8 * 23251 * (self.h / 10) ** 2 * TOGETHER * (64 + 2 * self.p))
+        validate.memory(memory, f"h = {self.h} with p = {self.p}")
+        return replace(self, words=words)
 
 
-def _of_case(setting: Setting) -> Setting:
-    """A setting whose case has so many dimensions, and enough points for its neighbours."""
-    k, n, d, case = (setting[name] for name in ("neighbours", "n", "d", "case"))
-    if (d > 1) != (case in WIDE):
-        raise InputError(f"d must be {'above 1' if case in WIDE else '1'} where case = {case}, got {d}")
-    if 4 * (k + 5) > n:
-        raise InputError(f"neighbours must be at most {n // 4 - 5}, a quarter of n = {n} less five, got {k}")
-    return setting
+@record
+class Descending(ImageKernels):
+    """Convolutional networks trained by a ``descent``."""
+
+    descent: Descent
 
 
-ON_STRIPE = {"axes": _axes(STRIPES), "complete": _on_stripe, "rtol": 1e-2, "data": DRAWN, "device": "any"}
-ON_POINTS = ON_STRIPE | {"axes": _axes(STRIPES.replace("many ", ""))}
-ON_IMAGES = {"complete": _on_images, "rtol": 2e-2, "device": "any"}
+@record
+class ImageCurve(Descending):
+    """Convolutional networks at three or more sizes ``p``.
+
+    Attributes:
+        stops: satisfied fractions at which they are looked at.
+        sizes: all of them.
+        panels: whether components are measured: at the largest size.
+    """
+
+    p: Each[Increasing[Count[20, 100_000], 3]]
+    stops: Stops
+    sizes: Increasing[Count[20, 100_000], 3] | None = None
+    panels: bool = derived()
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its base; with whether its size is the largest."""
+        sizes = self.sizes or [self.p]
+        validate.one_of(sizes, p=self.p)
+        return replace(super().completed(seeds), sizes=None, panels=self.p == sizes[-1])
+
+
+@record
+class Course(Setting):
+    """The course of one training, on the stripe or on images, looked at in so many ``frames``."""
+
+    shape: Literal["stripe", "images"]
+    interfaces: list[float] = derived()
+    data: Pictures | None = None
+    words: str = derived()
+    d: Count[2, 30] | None = None
+    alpha: Scale | None = None
+    softness: Softness | None = None
+    max_turn: Turn | None = None
+    max_move: Move | None = None
+    h: Width | None = None
+    n: Points | None = None
+    test: Tested | None = None
+    p: Size | None = None
+    tolerance: Number[1e-4, 0.2] | None = None
+    descent: Descent | None = None
+    frames: Count[3, 100]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With what belongs to its shape, whose axes it must have."""
+        taken = {"stripe": StripeKernels, "images": Descending}[self.shape]
+        given = {name: value for name, value in self.entries().items() if name not in ("shape", "frames")}
+        if given.keys() != taken.axes().keys():
+            raise InputError(f"shape = {self.shape} takes the axes {', '.join((*taken.axes(), 'shape', 'frames'))}")
+        return replace(self, **taken(**given).completed(seeds).entries())
+
+
+@record
+class ScaledEnsembles(ImageKernels):
+    """Ensembles of so many ``members`` at three or more scales ``alpha``."""
+
+    alpha: Each[Increasing[Number[1e-4, 1e8], 3]]
+    members: Count[2, 100]
+
+
+@record
+class Routes(ImageKernels):
+    """Convolutional networks trained by two descents."""
+
+    descent: Each[Distinct[Descent, 2]]
+
+
+@record
+class Estimated(Setting):
+    """``n`` points of a synthetic ``case`` in ``d`` dimensions, and the ``neighbours`` of a point for an estimate."""
+
+    neighbours: Count[100]
+    case: Literal[CASES + WIDE]
+    d: Count[100]
+    n: Count[40, 100_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """If its case has so many dimensions, and enough points for its neighbours."""
+        k, n, d, case = self.neighbours, self.n, self.d, self.case
+        if (d > 1) != (case in WIDE):
+            raise InputError(f"d must be {'above 1' if case in WIDE else '1'} where case = {case}, got {d}")
+        if 4 * (k + 5) > n:
+            raise InputError(f"neighbours must be at most {n // 4 - 5}, a quarter of n = {n} less five, got {k}")
+        return self
+
+
+ON_STRIPE = {"rtol": 1e-2, "data": DRAWN, "device": "any"}
+ON_IMAGES = {"rtol": 2e-2, "device": "any"}
 
 
 def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
@@ -138,41 +269,40 @@ def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
     return Task(x, y, tasks[0].source).to(dtype=dtype, device=devices.pick())
 
 
-def draw_images(setting: Setting, seeds: list[int], *, dtype: torch.dtype = torch.float32) -> dict[str, Task]:
+def draw_images(s: ImageKernels | Course, seeds: list[int], *, dtype: torch.dtype = torch.float32) -> dict[str, Task]:
     """Disjoint sets of each realisation: ``test``, ``points`` of the components, ``fresh`` and ``train`` of equal size.
 
     The first two do not depend on the size of the others.
     """
-    sizes = {"test": setting["test"], "points": setting["n"], "fresh": setting["p"], "train": setting["p"]}
-    pool = centred(setting["data"], setting["words"])
+    sizes = {"test": s.test, "points": s.n, "fresh": s.p, "train": s.p}
+    pool = centred(s.data, s.words)
     sets = [datasets.split(pool, list(sizes.values()), seed=seed) for seed in draw_seeds("train", seeds)]
-    return {name: _stack([s[i] for s in sets], dtype) for i, name in enumerate(sizes)}
+    return {name: _stack([parts[i] for parts in sets], dtype) for i, name in enumerate(sizes)}
 
 
-def draw_points(setting: Setting, seeds: list[int]) -> dict[str, Task]:
+def draw_points(s: StripeKernels | Course, seeds: list[int]) -> dict[str, Task]:
     """The same sets of the stripe, each a draw of its own; ``train`` and ``fresh`` those of chapter 1."""
-    drawn = {"test": ("test", "test"), "points": ("pairs", "n"), "fresh": ("fresh", "p"), "train": ("train", "p")}
-    each = {name: draw_stripe(setting, kind, setting[size], seeds) for name, (kind, size) in drawn.items()}
-    return {name: task.to(dtype=torch.float64) for name, task in each.items()}
+    drawn = {"test": ("test", s.test), "points": ("pairs", s.n), "fresh": ("fresh", s.p), "train": ("train", s.p)}
+    return {name: draw_task(s, kind, n, seeds).to(dtype=torch.float64) for name, (kind, n) in drawn.items()}
 
 
-def convolutional_networks(setting: Setting, seeds: list[int], *, members: int = 1) -> Convolutional:
+def convolutional_networks(s: ImageKernels | Course, seeds: list[int], *, members: int = 1) -> Convolutional:
     """Paper A's network, ``members`` for each seed, one after the other."""
-    side = round(centred(setting["data"], setting["words"]).x.shape[-1] ** 0.5)
+    side = round(centred(s.data, s.words).x.shape[-1] ** 0.5)
     each = [seed * members + member for seed in seeds for member in range(members)]
-    drawn = draw_seeds("weights", each, size=setting["h"])
-    return convolutional(setting["h"], seeds=drawn, shape=(1, side, side), device="auto").to(dtype=torch.float32)
+    drawn = draw_seeds("weights", each, size=s.h)
+    return convolutional(s.h, seeds=drawn, shape=(1, side, side), device="auto").to(dtype=torch.float32)
 
 
-def descend(setting: Setting, model: Model, train: Task, how: str) -> Iterator[State]:
+def descend(s: ImageKernels | Course, model: Model, train: Task, how: str) -> Iterator[State]:
     """Training of a network on images: paper A's descent with momentum, or implicit steps to where the flow leads.
 
     Source: paper A, Fig. 9 (its code): soft hinge, a momentum of the memory ``τ = h``.
     """
-    common = {"alpha": setting["alpha"], "loss": losses.soft_hinge(setting["softness"])}
+    common = {"alpha": s.alpha, "loss": losses.soft_hinge(s.softness)}
     if how == "momentum":
-        bounds = {"max_turn": setting["max_turn"], "max_move": setting["max_move"]}
-        memory = {"method": "momentum", "tau": float(setting["h"]), "centred": True}
+        bounds = {"max_turn": s.max_turn, "max_move": s.max_move}
+        memory = {"method": "momentum", "tau": float(s.h), "centred": True}
         return optimise(model, train.x, train.y, **memory, **bounds, **common)
     return gauss_newton(model, train.x, train.y, rule="settle", **common)
 
@@ -183,13 +313,13 @@ def _frozen(model: Model, train: Task, test: Task, **options: Any) -> Lazy:
     return lazy(model, train, test, memory=MEMORY, **options)
 
 
-def _observed(model: Model, start: bool, setting: Setting, sets: dict[str, Task], kind: str) -> Rows:
+def _observed(model: Model, start: bool, panels: bool, sets: dict[str, Task], kind: str) -> Rows:
     """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
     train, points, rows = sets["train" if start else "fresh"], sets["points"], []
     for kernel, params in {"full": None, "last": LAST[kind]}.items():
         learnt = _frozen(model, train, sets["test"], params=params, ridge=RIDGE)
         row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
-        if setting.get("panels", True):
+        if panels:
             gram = ntk(model, points.x, params=params).double()
             sizes = sorted({points.y.shape[-1] // part for part in DISTANCES})
             row |= {"distances": float(distance_dimension(gram, sizes)[0])} | _both(gram, points.y)[0]
@@ -233,14 +363,17 @@ def _moments(path: Trajectory, stops: list[float]) -> dict[str, dict[int, Model]
     return found | {"end": {e: path.model[e : e + 1] for e in each}}
 
 
-def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind: str, dtype: torch.dtype) -> list[Rows]:
+def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]) -> list[Rows]:
     """The rows of all moments of a training, one list a realisation, with those of the network itself."""
+    on_stripe = isinstance(s, AtStops)
+    kind, dtype = ("stripe", torch.float64) if on_stripe else ("images", torch.float32)
+    panels = on_stripe or s.panels
     rows: list[Rows] = [[] for _ in path.ended]
-    for moment, there in _moments(path, setting["stops"]).items():
+    for moment, there in _moments(path, s.stops).items():
         for e, model in there.items():
             own = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
             model = model.to(dtype=dtype)
-            rows[e] += [{"moment": moment} | row for row in _observed(model, moment == "start", setting, own, kind)]
+            rows[e] += [{"moment": moment} | row for row in _observed(model, moment == "start", panels, own, kind)]
             if moment != "start":
                 F = model(own["test"].x) - path.initial[e : e + 1].to(dtype=dtype)(own["test"].x)
                 row = {"kernel": "network", "moment": moment, "error": float(wrong(F, own["test"].y))}
@@ -249,7 +382,7 @@ def _at_moments(path: Trajectory, setting: Setting, sets: dict[str, Task], kind:
 
 
 @study(version=3, columns=statistical_columns(*DIAGNOSED, *KINDS), nonfinite=(*DIAGNOSED, *KINDS), **ON_STRIPE)
-def stripes(setting: Setting, seeds: list[int]) -> Rows:
+def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
 
     ``kernel``: ``full`` or ``last`` (the last layer's); ``moment``: ``start``, a satisfied fraction of the training
@@ -264,10 +397,10 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 10 a, b, Fig. 11 and App. D.
     """
-    sets = draw_points(setting, seeds)
-    many = draw_stripe(setting, "test", setting["many"], seeds).to(dtype=torch.float64)
-    path = _learnt(setting, seeds, sets["train"])
-    rows, moments = _at_moments(path, setting, sets, "stripe", torch.float64), _moments(path, setting["stops"])
+    sets = draw_points(s, seeds)
+    many = draw_task(s, "test", s.many, seeds).to(dtype=torch.float64)
+    path = _learnt(s, seeds, sets["train"])
+    rows, moments = _at_moments(path, s, sets), _moments(path, s.stops)
     for e, own in enumerate(rows):
         x, y = many.x[e], many.y[e]
         for row in (row for row in own if row["kernel"] == "full"):
@@ -280,14 +413,14 @@ def stripes(setting: Setting, seeds: list[int]) -> Rows:
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
 
 
-def _learnt(setting: Setting, seeds: list[int], train: Task) -> Trajectory:
+def _learnt(s: AtStops, seeds: list[int], train: Task) -> Trajectory:
     """Training on the stripe to zero loss, with events at the satisfied fractions."""
-    flow = gradient_flow(networks_of(setting, seeds), train, alpha=setting["alpha"], tolerance=setting["tolerance"])
-    return run(flow, events={f"{stop:g}": satisfied(stop) for stop in setting["stops"]})
+    flow = gradient_flow(networks_of(s, seeds), train, alpha=s.alpha, tolerance=s.tolerance)
+    return run(flow, events={f"{stop:g}": satisfied(stop) for stop in s.stops})
 
 
 @study(version=1, columns=dict.fromkeys(("kinds", "norms"), STATISTICAL), **ON_STRIPE)
-def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
+def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
     """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row a moment.
 
     The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are of the two ``kinds``; of its
@@ -296,12 +429,12 @@ def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, App. D and Sec. 6.
     """
-    sets, rows = draw_points(setting, seeds), []
-    many = draw_stripe(setting, "test", setting["many"], seeds).x.double()
-    for moment, there in _moments(_learnt(setting, seeds, sets["train"]), setting["stops"]).items():
+    sets, rows = draw_points(s, seeds), []
+    many = draw_task(s, "test", s.many, seeds).x.double()
+    for moment, there in _moments(_learnt(s, seeds, sets["train"]), s.stops).items():
         for e, model in there.items():
             network, points = model.to(dtype=torch.float64), sets["points"]
-            vectors = tangent_components(network, many[e], 2 * (setting["d"] + 1)).vectors[0].cpu()
+            vectors = tangent_components(network, many[e], 2 * (s.d + 1)).vectors[0].cpu()
             row = {"seed": seeds[e], "moment": moment, "source": points.source}
             row["kinds"] = two_kinds.kinds(vectors, many[e].cpu()).tolist()
             gram = ntk(network, points.x[e])[0].cpu()
@@ -309,8 +442,8 @@ def stripe_spectra(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, columns=dict.fromkeys(("norms", "span", "own"), STATISTICAL), nonfinite=["norms"], **ON_POINTS)
-def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, columns=dict.fromkeys(("norms", "span", "own"), STATISTICAL), nonfinite=["norms"], **ON_STRIPE)
+def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
     """Norms in the stripe's kernel of functions with a given hinge loss, and what the kernel spans; one row a moment.
 
     ``norms``: ``hinge_norm`` at each of ``LOSSES``, then at the trained network's loss (NaN out of its range).
@@ -320,12 +453,12 @@ def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 6.
     """
-    sets, rows = draw_points(setting, seeds), []
-    path, points = _learnt(setting, seeds, sets["train"]), sets["points"]
-    margins = (points.y * setting["alpha"] * (path.model(points.x) - path.initial(points.x))).double().cpu()
+    sets, rows = draw_points(s, seeds), []
+    path, points = _learnt(s, seeds, sets["train"]), sets["points"]
+    margins = (points.y * s.alpha * (path.model(points.x) - path.initial(points.x))).double().cpu()
     own = torch.stack([(1 - margins).clamp(min=0).mean(-1), 1 - margins.mean(-1) ** 2 / margins.square().mean(-1)], -1)
     lefts = [(*LOSSES, float(loss)) for loss in own[:, 0]]
-    for moment, there in _moments(path, setting["stops"]).items():
+    for moment, there in _moments(path, s.stops).items():
         for e, model in there.items():
             gram, y = ntk(model.to(dtype=torch.float64), points.x[e])[0].cpu(), points.y[e].double().cpu()
             values, vectors = torch.linalg.eigh(gram / gram.trace())
@@ -339,15 +472,13 @@ def stripe_norms(setting: Setting, seeds: list[int]) -> Rows:
 
 @study(
     version=3,
-    axes=_axes(f"{IMAGES} descent stops p sizes") | {"p": f"each of {AXES['sizes']}"},
-    complete=_at_sizes,
     chunk=TOGETHER,
     rtol=2e-2,
     device="any",
     columns=statistical_columns("distances", *DIAGNOSED),
     nonfinite=("distances", *DIAGNOSED),
 )
-def curves(setting: Setting, seeds: list[int]) -> Rows:
+def curves(s: ImageCurve, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
 
     The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels
@@ -355,23 +486,21 @@ def curves(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 9, 10 c, d and 11; paper B, Fig. 9 and 11.
     """
-    sets, model = draw_images(setting, seeds), convolutional_networks(setting, seeds)
-    events = {f"{stop:g}": satisfied(stop) for stop in setting["stops"]}
-    path = run(descend(setting, model, sets["train"], setting["descent"]), events=events)
-    rows = _at_moments(path, setting, sets, "images", torch.float32)
+    sets, model = draw_images(s, seeds), convolutional_networks(s, seeds)
+    events = {f"{stop:g}": satisfied(stop) for stop in s.stops}
+    path = run(descend(s, model, sets["train"], s.descent), events=events)
+    rows = _at_moments(path, s, sets)
     return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
 
 
 @study(
     version=2,
-    axes={name: f"optional {words}" for name, words in _axes(" ".join(COURSES.values())).items()} | _axes("shape"),
-    complete=_of_shape,
     rtol=2e-2,
     device="any",
     columns=statistical_columns(*DIAGNOSED, "t", "satisfied", "loss", "network"),
     nonfinite=DRAWN_POINTS,
 )
-def courses(setting: Setting, seeds: list[int]) -> Rows:
+def courses(s: Course, seeds: list[int]) -> Rows:
     """The full kernel along training, at some of the solver's steps; one row a ``frame``.
 
     ``t``, ``satisfied``, ``loss``; as in ``stripes`` what the kernel's components on fresh points tell, the ``error``
@@ -380,32 +509,30 @@ def courses(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 5.2; the time course is not in the paper.
     """
-    kind = setting["shape"]
     rows = []
     for seed in seeds:
-        sets = draw_points(setting, [seed]) if kind == "stripe" else draw_images(setting, [seed])
-        path = _path(setting, seed, sets["train"])
-        chosen = sorted(set(np.linspace(0, len(path) - 1, setting["frames"]).round().astype(int).tolist()))
+        sets = (draw_points if s.shape == "stripe" else draw_images)(s, [seed])
+        path = _path(s, seed, sets["train"])
+        chosen = sorted(set(np.linspace(0, len(path) - 1, s.frames).round().astype(int).tolist()))
         before = None
         for frame, i in enumerate(chosen):
-            row, before = _frame(path[i], path[0].model, setting, sets, before)
-            rows.append(_numbered(seed, {"frame": frame} | row))
+            row, before = _frame(path[i], path[0].model, sets, before)
+            source = {"source": DRAWN} if s.shape == "stripe" else {}
+            rows.append(_numbered(seed, {"frame": frame} | row | source))
     return rows
 
 
-def _path(setting: Setting, seed: int, train: Task) -> list[Snapshot]:
+def _path(s: Course, seed: int, train: Task) -> list[Snapshot]:
     """All states of a training."""
-    if setting["shape"] == "stripe":
-        flow = gradient_flow(
-            networks_of(setting, [seed]), train, alpha=setting["alpha"], tolerance=setting["tolerance"]
-        )
+    if s.shape == "stripe":
+        flow = gradient_flow(networks_of(s, [seed]), train, alpha=s.alpha, tolerance=s.tolerance)
     else:
-        flow = descend(setting, convolutional_networks(setting, [seed]), train, setting["descent"])
+        flow = descend(s, convolutional_networks(s, [seed]), train, s.descent)
     return run(flow, save=snapshot).saved[0]
 
 
 def _frame(
-    there: Snapshot, start: Model, setting: Setting, sets: dict[str, Task], before: Tensor | None
+    there: Snapshot, start: Model, sets: dict[str, Task], before: Tensor | None
 ) -> tuple[dict[str, Any], Tensor]:
     """The row of one state, and its centred components, with the signs that are nearest to those before."""
     points, test = sets["points"], sets["test"]
@@ -414,27 +541,22 @@ def _frame(
     learnt = _frozen(model, sets["fresh"], test)
     row = {"t": there.t, "satisfied": there.satisfied, "loss": there.loss, "error": float(learnt.error[0])}
     row |= {"network": float(wrong(model(test.x) - start(test.x), test.y)[0]), "ended": learnt.ended[0]}
-    source = points.source if setting["shape"] == "images" else DRAWN
-    return row | told | {"source": source}, vectors
+    return row | told | {"source": points.source}, vectors
 
 
-@study(
-    version=1,
-    axes=_axes(f"{IMAGES} p members") | {"alpha": "each of 3 or more increasing numbers from 1e-4 to 1e8"},
-    **ON_IMAGES,
-)
-def scans(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, **ON_IMAGES)
+def scans(s: ScaledEnsembles, seeds: list[int]) -> Rows:
     """Ensembles of the convolutional network at one scale: ``error``, ``ensemble_error`` and ``change`` of the kernel.
 
     All ``members`` share a training set; the ensemble's output is their mean. ``change``: ``‖ΔΘ‖/‖Θ₀‖`` on 50 points.
 
     Source: paper B, Fig. 9 centre.
     """
-    rows, count = [], setting["members"]
+    rows, count = [], s.members
     for seed in seeds:
-        sets, model = draw_images(setting, [seed]), convolutional_networks(setting, [seed], members=count)
+        sets, model = draw_images(s, [seed]), convolutional_networks(s, [seed], members=count)
         train = Task(*(v.expand(count, *v.shape[1:]) for v in (sets["train"].x, sets["train"].y)), "")
-        path = run(descend(setting, model, train, "settle"))
+        path = run(descend(s, model, train, "settle"))
         x, y = sets["test"].x[0], sets["test"].y[0]
         F = path.model(x) - path.initial(x)
         begun, end = (ntk(one[:2], sets["points"].x[0, :50]) for one in (path.initial, path.model))
@@ -445,19 +567,15 @@ def scans(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(
-    version=2,
-    axes=_axes(f"{IMAGES} p descent") | {"descent": f"each of 2 or more distinct any of {', '.join(DESCENTS)}"},
-    **ON_IMAGES,
-)
-def routes(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=2, **ON_IMAGES)
+def routes(s: Routes, seeds: list[int]) -> Rows:
     """The same networks on the same images by either descent: test ``error``, ``steps``, share ``satisfied``.
 
     ``alignment`` of the full kernel after training, on points that trained nothing.
 
     Source: paper A, Fig. 9 (its code) for the descent with momentum.
     """
-    sets, model = draw_images(setting, seeds), convolutional_networks(setting, seeds)
+    sets, model = draw_images(s, seeds), convolutional_networks(s, seeds)
     steps = dict.fromkeys(range(len(seeds)), -1)  # the first state is the start
 
     def counted(states: Iterator[State]) -> Iterator[State]:
@@ -466,7 +584,7 @@ def routes(setting: Setting, seeds: list[int]) -> Rows:
                 steps[row] += 1
             yield state
 
-    path = run(counted(descend(setting, model, sets["train"], setting["descent"])))
+    path = run(counted(descend(s, model, sets["train"], s.descent)))
     error = wrong(path.model(sets["test"].x) - path.initial(sets["test"].x), sets["test"].y)
     met = (path.F * sets["train"].y >= 1).double().mean(-1)
     aligned = diagnose(ntk(path.model, sets["points"].x).cpu(), sets["points"].y.cpu()).alignment
@@ -477,20 +595,8 @@ def routes(setting: Setting, seeds: list[int]) -> Rows:
     ]  # fmt: skip
 
 
-@study(
-    version=1,
-    axes={
-        **_axes("neighbours case"),
-        "d": "count to 100",
-        "n": "count from 40 to 1e5",
-        "seeds": "count from 2 to 1000",
-    },
-    complete=_of_case,
-    chunk=20,
-    data=SYNTHETIC,
-    nonfinite=["nearest"],
-)
-def estimators(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, seeds="count from 2 to 1000", chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
+def estimators(s: Estimated, seeds: list[int]) -> Rows:
     """Estimates of mutual information beside the ``exact`` one: ``estimate`` (paper A's text), ``code``, ``nearest``.
 
     ``code``: a point counts among its own neighbours, as in paper A's code. ``nearest``: scikit-learn's estimator
@@ -503,23 +609,22 @@ def estimators(setting: Setting, seeds: list[int]) -> Rows:
     """
     from sklearn.feature_selection import mutual_info_classif
 
-    rows, k = [], setting["neighbours"]
+    rows, k = [], s.neighbours
     for seed in seeds:
-        rng = np.random.default_rng(draw_seeds("pairs", [seed], size=setting["n"])[0])
-        x, y, exact = _case(setting, rng)
+        rng = np.random.default_rng(draw_seeds("pairs", [seed], size=s.n)[0])
+        x, y, exact = _case(s.case, s.n, s.d, rng)
         row = {"seed": seed, "exact": exact}
         for name, itself in (("estimate", False), ("code", True)):
             row[name] = paper_a_information(x, y, neighbours=k, counts_itself=itself)
-        if setting["d"] == 1:
+        if s.d == 1:
             nats = mutual_info_classif(x.numpy()[:, None], y.numpy(), n_neighbors=k, random_state=0)
             row["nearest"] = float(nats[0] / np.log(2))
         rows.append(row)
     return rows
 
 
-def _case(setting: Setting, rng: np.random.Generator) -> tuple[Tensor, Tensor, float]:
+def _case(case: str, n: int, d: int, rng: np.random.Generator) -> tuple[Tensor, Tensor, float]:
     """Points, labels and the exact information in bits."""
-    n, d, case = setting["n"], setting["d"], setting["case"]
     y = np.where(rng.permutation(n) % 2, 1.0, -1.0)
     if case in SHIFTS:
         x, exact = y * SHIFTS[case] + rng.standard_normal(n), information.shifted_gaussians(SHIFTS[case])

@@ -2,9 +2,10 @@
 
 import torch
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, networks_of
-from companion.studies.lazy_feature import SCALES, axes, fits, train_network
+from companion.experiments.record import Count, Share, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import DRAWN, ByFlow, StripeSet, draw_tasks, networks_of
+from companion.studies.lazy_feature import Scales, train_network
 from companion.theory.compression import amplification
 from regimes.training.state import satisfied
 
@@ -14,16 +15,23 @@ SIDE = 61  # its points a side
 SHOWN = 60  # neurons whose weights are kept
 
 
+@record
+class Knob(ByFlow, StripeSet):
+    """Networks in the plane at six or more scales ``alpha``, trained until the share ``until`` of the points is met."""
+
+    d: Count[2, 2]
+    alpha: Scales
+    until: Share
+
+
 @study(
     version=1,
-    axes=axes("shape interfaces d p h") | {"alpha": SCALES} | axes("tolerance") | {"until": "share"},
-    complete=fits(),
     rtol=1e-2,
     columns=dict.fromkeys(("F", "arrows", "wrong", "amplification"), STATISTICAL),  # another device ends elsewhere
     data=DRAWN,
     device="any",
 )
-def predictors(setting: Setting, seeds: list[int]) -> Rows:
+def predictors(s: Knob, seeds: list[int]) -> Rows:
     """The predictor of one network in ``d = 2``, trained until the share ``until`` of its points is met.
 
     ``F``: on the square of half side ``REACH``, flattened, to four digits; ``wrong``: the share of the square where its
@@ -33,11 +41,11 @@ def predictors(setting: Setting, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 2 and 12.
     """
     (seed,) = seeds
-    task, network = draw_task(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
-    found = train_network(network, task, setting, until=satisfied(setting["until"])).network
+    (task,), network = draw_tasks(s, seeds, "train"), networks_of(s, seeds)
+    found = train_network(network, task, s, until=satisfied(s.until)).network
     side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64).to(found.omega)
     x = torch.cartesian_prod(side, side)
-    F = setting["alpha"] * (found(x) - network(x))[0]
+    F = s.alpha * (found(x) - network(x))[0]
     arrows = found.beta[0, :, None] * found.omega[0]
     arrows = arrows / arrows.square().sum(-1).mean().sqrt()
     row = {"seed": seed, "F": [float(f"{f:.4g}") for f in F.tolist()], "arrows": arrows[:SHOWN].tolist()}

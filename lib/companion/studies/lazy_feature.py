@@ -4,13 +4,25 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, OWN, draw_task, needs_memory, networks_of, of_task
+from companion.experiments.record import Count, Each, Increasing, Number, Positive, Setting, Share, record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import (
+    DRAWN,
+    OWN,
+    ByFlow,
+    Fractions,
+    Hidden,
+    TaskSet,
+    TestPoints,
+    draw_tasks,
+    needs_outputs,
+    networks_of,
+)
 from companion.theory import learning_curves
 from companion.theory.compression import FixedPoint, Stripe, amplification
 from companion.theory.compression.ring import Cylinder
@@ -23,7 +35,7 @@ from regimes.measures.lazy import Lazy, in_words, lazy, wide_lazy, wide_predicto
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
-from regimes.training.run import Snapshot, Trajectory, run
+from regimes.training.run import run
 from regimes.training.state import fitted, satisfied, t_star
 from regimes.validate import InputError
 
@@ -31,46 +43,88 @@ CHAPTER = "01"
 FEWEST_P = 3  # sizes that an exponent with an interval needs
 EARLY = 0.9  # satisfied fraction of the kernel frozen early
 PEAK = 0.95  # that where the amplification is set beside that at the end
-SCALES = "each of 6 or more increasing numbers from 1e-20 to 1e10"
-AXES = {
-    "shape": "one of stripe, cylinder",
-    "d": "count from 2 to 100",
-    "interfaces": "optional increasing numbers from -4 to 4",
-    "d_parallel": "optional count to 99",
-    "radius": "optional positive to 20",
-    "p": "count from 2 to 1e5",
-    "h": "count from 10 to 1e5",
-    "alpha": "number from 1e-20 to 1e10",
-    "tolerance": "number from 1e-4 to 0.2",
-    "test": "count from 10 to 1e6",  # points
-    "lines": "count from 10 to 1e5",
-    "shares": "increasing positives to 1",  # satisfied fractions
-    "frozen": "increasing positives to 1",
-    "stop": "share",
-    "factor": "each of increasing positives",
-    "seeds": "count from 0 to 1000",  # of a design that results/ alone may hold
-}
-TASK = "shape d interfaces d_parallel radius p"
+Scales = Each[Increasing[Number[1e-20, 1e10], 6]]
 
 
-def axes(names: str) -> dict[str, str]:
-    """The kinds of some axes of this chapter's studies, in order."""
-    return {name: AXES[name] for name in names.split()}
+@record
+class LazyCurve(TaskSet):
+    """A training set, and ``test`` points that tell the error of what is learnt from it."""
+
+    test: TestPoints
 
 
-def fits(*kinds: str, kernels: int = 7) -> Callable[[Setting], Setting]:
-    """What completes a setting: :func:`companion.studies._tasks.of_task` and its memory.
+@record
+class FarCurve(LazyCurve):
+    """Training sets of three or more sizes ``p``, a single one at a time."""
 
-    Args:
-        kinds: of draws beside ``train`` that must hold both labels.
-        kernels: of all points, that a call has at a time.
+    p: Each[Increasing[Count[2, 100_000], 3]]
+
+    kernels: ClassVar[int] = 4
+
+
+@record
+class FiniteCurve(LazyCurve):
+    """Learning with the kernel of networks of width ``h``."""
+
+    h: Hidden
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its task says; memory holds a hidden layer, too."""
+        needs_outputs(self.h, p=self.p)
+        return super().completed(seeds)
+
+
+@record
+class Compression(LazyCurve):
+    """Training sets whose uninformative directions are divided by a ``factor``."""
+
+    factor: Each[Increasing[Positive]]
+
+
+@record
+class Learning(ByFlow, LazyCurve):
+    """Networks trained on a training set, and the points that tell their errors."""
+
+
+@record
+class FreshSets(Learning):
+    """Trained networks whose kernels learn another training set of the same size."""
+
+    both: ClassVar[tuple[str, ...]] = ("train", "fresh")
+
+
+@record
+class ScaleScan(Learning):
+    """Networks trained at six or more scales ``alpha``."""
+
+    alpha: Scales
+
+
+@record
+class OnLines(Setting):
+    """Networks on a task whose error is measured on so many ``lines`` along the first axis."""
+
+    lines: Hidden
+
+
+@record
+class OnTheWay(OnLines, FreshSets):
+    """Networks looked at on the way to zero loss, and at the end.
+
+    Attributes:
+        shares: satisfied fractions at which they are looked at.
+        frozen: those at which their kernels learn, too.
+        stop: one more of the ``shares``.
     """
 
-    def complete(setting: Setting) -> Setting:
-        needs_memory(setting, kernels=kernels)
-        return of_task(setting, kinds=("train", *kinds))
+    shares: Fractions
+    frozen: Fractions
+    stop: Share | None = None
 
-    return complete
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the ``stop`` and the end among the satisfied fractions."""
+        shares = sorted({*self.shares, self.stop or 1.0, 1.0})
+        return replace(super().completed(seeds), shares=shares, frozen=sorted({*self.frozen, 1.0}), stop=None)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -90,26 +144,21 @@ def check_parameters(p: Mapping[str, Any]) -> None:
             raise InputError(f"{where} must be 3 or more and begin with 1, the data as they are, got {factors}")
 
 
-@study(version=1, axes=axes(f"{TASK} test"), complete=fits(), chunk=2, data=DRAWN)
-def wide_curve(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, chunk=2, data=DRAWN)
+def wide_curve(s: LazyCurve, seeds: list[int]) -> Rows:
     """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
 
     Training and test points are those of ``networks`` and ``finite_curve`` of the same size and seed.
     Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
     """
-    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
+    train, test = draw_tasks(s, seeds, "train", "test")
     return _lazy_rows(seeds, wide_lazy(train, test))
 
 
-@study(
-    version=1,
-    axes=axes("shape interfaces test d p") | {"p": "each of 3 or more increasing counts from 2 to 1e5"},
-    complete=fits(kernels=4),
-    data=DRAWN,
-)
-def far_curve(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, data=DRAWN)
+def far_curve(s: FarCurve, seeds: list[int]) -> Rows:
     """As ``wide_curve``, of fewer realisations at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
-    return wide_curve(setting, seeds)
+    return wide_curve.function(s, seeds)
 
 
 def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
@@ -117,15 +166,15 @@ def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
     return [{"seed": seed, "error": error, "ended": ended} for seed, error, ended in rows]
 
 
-@study(version=1, axes=axes("shape interfaces test d p h"), complete=fits(), chunk=2, data=DRAWN)
-def finite_curve(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, chunk=2, data=DRAWN)
+def finite_curve(s: FiniteCurve, seeds: list[int]) -> Rows:
     """Lazy learning with the kernel of a network of width ``h`` at initialisation: ``error``, ``ended``.
 
     Training and test points are those of ``wide_curve``, weights those of the trained networks of the same size.
     Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
     """
-    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
-    return _lazy_rows(seeds, lazy(networks_of(setting, seeds), train, test))
+    train, test = draw_tasks(s, seeds, "train", "test")
+    return _lazy_rows(seeds, lazy(networks_of(s, seeds), train, test))
 
 
 @dataclass(frozen=True)
@@ -150,14 +199,15 @@ class Trained:
 
 
 def train_network(
-    network: Network, train: Task, setting: Setting, *, dtype: Any = "auto", shares: Sequence[float] = (), until=fitted
+    network: Network, train: Task, s: ByFlow, *, dtype: Any = "auto", shares: Sequence[float] = (), until=fitted
 ) -> Trained:
-    """Gradient flow of the hinge loss at ``setting["alpha"]`` to zero loss, with the amplification along the path."""
-    states = gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    """Gradient flow of the hinge loss at the scale ``s.alpha`` to zero loss, with the amplification along the path."""
+    states = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance, dtype=dtype)
     events = {f"{share:g}": satisfied(share) for share in shares}
     size = lambda state: {"size": amplification(state.model.omega, train.d_parallel)}  # noqa: E731
     path = run(states, observe=size, events=events, until=until)
-    at = {row: (float(s.t), float(amplification(s.model.omega, train.d_parallel))) for row, s in _star(path).items()}
+    stars = path.events.get("t_star", {})
+    at = {row: (float(it.t), float(amplification(it.model.omega, train.d_parallel))) for row, it in stars.items()}
     both = [at.get(row, (None, None)) for row in range(len(path.ended))]
     found = {share: path.events.get(name, {}) for share, name in zip(shares, events, strict=True)}
     return Trained(
@@ -173,36 +223,23 @@ def train_network(
     )
 
 
-def _star(path: Trajectory) -> dict[int, Snapshot]:
-    return path.events.get("t_star", {})
-
-
-def lines(setting: Setting, seeds: list[int]) -> tuple[Tensor, Tensor]:
+def lines(s: OnLines, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Lines along the first axis on which networks' errors are exact: ``across (S, n, d - 1)``, ``edges (S, n, k)``.
 
     More lines extend fewer; they are the same for all networks of a realisation.
     """
-    across = tasks.gaussian_points(setting["lines"], setting["d"] - 1, seed=draw_seeds("test", seeds, size=1))
-    across = across.to(devices.pick())
-    if setting["shape"] == "stripe":
-        return across, across.new_tensor(setting["interfaces"]).expand(*across.shape[:2], -1)
-    left = setting["radius"] ** 2 - across[..., : setting["d_parallel"] - 1].square().sum(-1)
+    across = tasks.gaussian_points(s.lines, s.d - 1, seed=draw_seeds("test", seeds, size=1)).to(devices.pick())
+    if s.shape == "stripe":
+        return across, across.new_tensor(s.interfaces).expand(*across.shape[:2], -1)
+    left = s.radius**2 - across[..., : s.d_parallel - 1].square().sum(-1)
     half = left.clamp(min=0).sqrt()
     return across, torch.stack([-half, half], -1)
-
-
-def _looks(setting: Setting) -> Setting:
-    """The setting, with the ``stop`` and the end among the satisfied fractions at which networks are looked at."""
-    found = fits("fresh")({axis: value for axis, value in setting.items() if axis != "stop"})
-    shares = sorted({*setting["shares"], setting["stop"], 1.0})
-    return found | {"shares": shares, "frozen": sorted({*setting["frozen"], 1.0})}
 
 
 # until t* processors agree; what comes after amplifies how they round
 @study(
     version=1,
-    axes=axes(f"{TASK} h alpha tolerance test lines shares frozen stop seeds"),
-    complete=_looks,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     chunk=2,
     rtol=1e-3,
     data=DRAWN,
@@ -210,7 +247,7 @@ def _looks(setting: Setting) -> Setting:
     columns={"t_star": 1e-5, "amplification_star": 1e-5}
     | dict.fromkeys(("error", "amplification", "amplification_max", "ended"), STATISTICAL),
 )
-def networks(setting: Setting, seeds: list[int]) -> Rows:
+def networks(s: OnTheWay, seeds: list[int]) -> Rows:
     """Feature learning to zero loss, as far as each satisfied fraction: one row a ``curve`` and ``share``, ``error``.
 
     ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its error
@@ -220,9 +257,8 @@ def networks(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
     """
-    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
-    fresh, network = draw_task(setting, "fresh", setting["p"], seeds), networks_of(setting, seeds)
-    trained, (across, edges) = train_network(network, train, setting, shares=setting["shares"]), lines(setting, seeds)
+    (train, test, fresh), network = draw_tasks(s, seeds, "train", "test", "fresh"), networks_of(s, seeds)
+    trained, (across, edges) = train_network(network, train, s, shares=s.shares), lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
         along = {"t_star": trained.t_star[i], "amplification_star": trained.star[i]}
@@ -233,7 +269,7 @@ def networks(setting: Setting, seeds: list[int]) -> Rows:
             size = amplification(stop.omega, train.d_parallel)
             row = {"curve": "feature", "share": share, "error": float(error), "amplification": float(size)}
             rows.append(along | row | {"ended": trained.ended[i]})
-            if share in setting["frozen"]:
+            if share in s.frozen:
                 found = lazy(stop, _only(fresh, i), _only(test, i))
                 row = {"curve": "final", "share": share, "error": float(found.error), "ended": found.ended[0]}
                 rows.append(along | row | {"amplification": float(size)})
@@ -245,16 +281,16 @@ def _only(task: Task, i: int) -> Task:
     return replace(task, x=task.x[i : i + 1], y=task.y[i : i + 1])
 
 
-def predicted_amplification(setting: Setting, x: Tensor, y: Tensor) -> float | None:
+def predicted_amplification(s: TaskSet, x: Tensor, y: Tensor) -> float | None:
     """``Λ*`` that theory gives on a training set ``x (p, d)``: of the fastest attractor, of the fastest ring.
 
     ``None`` where labels leave neurons neither.
     Source: paper A, Eq. 8, corrected; :mod:`companion.theory.compression.ring`.
     """
-    if setting["shape"] == "stripe":
-        theory, fastest = fastest_attractor(tuple(setting["interfaces"]), setting["d"])
+    if s.shape == "stripe":
+        theory, fastest = fastest_attractor(tuple(s.interfaces), s.d)
     else:
-        theory, fastest = fastest_ring(setting["radius"], setting["d"], setting["d_parallel"])
+        theory, fastest = fastest_ring(s.radius, s.d, s.d_parallel)
     return None if fastest is None else theory.amplification(x.cpu().numpy(), y.cpu().numpy(), fastest)
 
 
@@ -274,15 +310,13 @@ def fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, Fixe
 
 @study(
     version=1,
-    axes=axes(f"{TASK} h alpha tolerance test"),
-    complete=fits(),
     chunk=2,
     rtol=1e-3,
     data=DRAWN,
     device="any",
     columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; five of the laptop's test points
 )
-def compressed(setting: Setting, seeds: list[int]) -> Rows:
+def compressed(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
 
     ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
@@ -291,32 +325,24 @@ def compressed(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
     """
-    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
-    trained = train_network(networks_of(setting, seeds), train, setting, until=t_star)
+    train, test = draw_tasks(s, seeds, "train", "test")
+    trained = train_network(networks_of(s, seeds), train, s, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
     star = train.x.new_tensor(trained.star)
-    across = setting["d"] - train.d_parallel
+    across = s.d - train.d_parallel
     factors = {"compressed": star} | ({"compressed_code": star / across**0.5} if across > 1 else {})
     rows = []
     for name, factor in factors.items():
         small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
         rows += [row | {"curve": name} for row in _lazy_rows(seeds, wide_lazy(*small))]
-    said = {seed: predicted_amplification(setting, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
+    said = {seed: predicted_amplification(s, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
     stars = dict(zip(seeds, trained.star, strict=True))
     return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
 
 
-@study(
-    version=1,
-    axes=axes("shape d interfaces alpha tolerance test p h"),
-    complete=fits("fresh"),
-    chunk=2,
-    rtol=1e-3,
-    data=DRAWN,
-    device="any",
-)
-def features(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def features(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
 
     ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
@@ -324,11 +350,8 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3; its comparison of the two, at several widths.
     """
-    train, test, fresh = (
-        draw_task(setting, kind, setting[n], seeds) for kind, n in (("train", "p"), ("test", "test"), ("fresh", "p"))
-    )
-    network = networks_of(setting, seeds)
-    trained = train_network(network, train, setting, until=t_star)
+    (train, test, fresh), network = draw_tasks(s, seeds, "train", "test", "fresh"), networks_of(s, seeds)
+    trained = train_network(network, train, s, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
     star = train.x.new_tensor(trained.star)
@@ -341,30 +364,30 @@ def features(setting: Setting, seeds: list[int]) -> Rows:
     return [row | {"curve": name} for name, one in found.items() for row in _lazy_rows(seeds, one)]
 
 
-@study(version=1, axes=axes(f"{TASK} factor test"), complete=fits(), chunk=2, data=DRAWN)
-def imposed(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, chunk=2, data=DRAWN)
+def imposed(s: Compression, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
 
     All factors share training and test points, so that their ratios tell the gain of the compression alone.
     Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
     """
-    return _lazy_rows(seeds, wide_lazy(*_imposed_on(setting, seeds)))
+    return _lazy_rows(seeds, wide_lazy(*_imposed_on(s, seeds)))
 
 
-def _imposed_on(setting: Setting, seeds: list[int]) -> list[Task]:
+def _imposed_on(s: Compression, seeds: list[int]) -> list[Task]:
     """Training and test set, compressed by the setting's factor."""
-    drawn = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
-    factor = drawn[0].x.new_full((len(seeds),), setting["factor"])
+    drawn = draw_tasks(s, seeds, "train", "test")
+    factor = drawn[0].x.new_full((len(seeds),), s.factor)
     return [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in drawn]
 
 
-@study(version=1, axes=imposed.grid.axes, complete=fits(), chunk=2, rtol=1e-2, data=DRAWN)
-def support_vectors(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, chunk=2, rtol=1e-2, data=DRAWN)
+def support_vectors(s: Compression, seeds: list[int]) -> Rows:
     """As ``imposed``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``, ``vectors``.
 
     The machine, with an offset, is theory's; ``vectors`` is how many points support it. Source: paper A, Sec. 3.1, 4.
     """
-    train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(setting, seeds))
+    train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(s, seeds))
     return [
         {"seed": seed} | machine(wide_one_hidden_ntk(x), y, lambda c, x=x, z=z: wide_predictor(x, c, z), labels)
         for seed, x, y, z, labels in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
@@ -381,8 +404,6 @@ def machine(gram: Tensor, y: Tensor, predictor: Callable[[Tensor], Tensor], labe
 
 @study(
     version=1,
-    axes=axes("shape interfaces d p alpha h test tolerance") | {"alpha": SCALES},
-    complete=fits(),
     rtol=1e-3,
     data=DRAWN,
     device="any",
@@ -390,51 +411,49 @@ def machine(gram: Tensor, y: Tensor, predictor: Callable[[Tensor], Tensor], labe
     columns=dict.fromkeys(("t_star", "amplification_star"), 1e-2)
     | dict.fromkeys(("error", "ended", "amplification_max"), STATISTICAL),
 )
-def scale_scan(setting: Setting, seeds: list[int]) -> Rows:
+def scale_scan(s: ScaleScan, seeds: list[int]) -> Rows:
     """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
 
     Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
     Source: paper A, Fig. 12 and App. B.
     """
-    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
-    network = networks_of(setting, seeds)
-    found, start = train_network(network, train, setting), amplification(network.omega, train.d_parallel)
-    error = wrong(_predictor(found, network, test, setting), test.y).tolist()
+    train, test = draw_tasks(s, seeds, "train", "test")
+    network = networks_of(s, seeds)
+    found, start = train_network(network, train, s), amplification(network.omega, train.d_parallel)
+    error = wrong(_predictor(found, network, test, s), test.y).tolist()
     names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
     columns = (seeds, error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _predictor(found: Trained, network: Network, test: Task, setting: Setting) -> Tensor:
+def _predictor(found: Trained, network: Network, test: Task, s: ByFlow) -> Tensor:
     """``F`` of the trained networks on the test points ``(S, n)``."""
-    return setting["alpha"] * (found.network(test.x) - network(test.x))
+    return s.alpha * (found.network(test.x) - network(test.x))
 
 
 @study(
     version=1,
-    axes=axes("shape interfaces d p h alpha tolerance test"),
-    complete=fits(),
     rtol=1e-3,
     columns={"deviation": (1e-3, 1e-9)},  # round-off
     data=DRAWN,
     device="any",
 )
-def rotation(setting: Setting, seeds: list[int]) -> Rows:
+def rotation(s: Learning, seeds: list[int]) -> Rows:
     """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
 
     The deviation is the relative change of the predictor on the test points when the initial weights turn with the
     data. Rotations are uniform, one a seed. Source: paper A, App. A.
     """
-    train, test = draw_task(setting, "train", setting["p"], seeds), draw_task(setting, "test", setting["test"], seeds)
-    network = networks_of(setting, seeds)
-    rotations = (tasks.rotation(setting["d"], seed=s) for s in draw_seeds("rotation", seeds, size=setting["p"]))
+    train, test = draw_tasks(s, seeds, "train", "test")
+    network = networks_of(s, seeds)
+    rotations = (tasks.rotation(s.d, seed=one) for one in draw_seeds("rotation", seeds, size=s.p))
     turn = torch.stack(list(rotations)).to(network.omega)
     # the amplification along the path, which no longer means anything, is not used
     turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
     round_ = replace(network, omega=network.omega @ turn.mT)
     cases = ((network, train, test), (network, *turned), (round_, *turned))
-    runs = [train_network(net, points, setting, dtype=torch.float64) for net, points, _ in cases]
-    plain, data, both = (_predictor(found, net, on, setting) for found, (net, _, on) in zip(runs, cases, strict=True))
+    runs = [train_network(net, points, s, dtype=torch.float64) for net, points, _ in cases]
+    plain, data, both = (_predictor(found, net, on, s) for found, (net, _, on) in zip(runs, cases, strict=True))
     deviation = (both - plain).norm(dim=-1) / plain.norm(dim=-1)
     ended = ["; ".join(sorted(set(why))) for why in zip(*(found.ended for found in runs), strict=True)]
     error = [wrong(F, test.y).tolist() for F in (plain, data)]

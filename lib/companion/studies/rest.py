@@ -117,7 +117,7 @@ def cusp(s: Cusp, seeds: list[int]) -> Rows:
                 | {"jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0}
                 | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
                 | {"quadratic_hinge": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
-                | norms_and_errors("", F, sets.test.y)
+                | norms_and_errors(F, sets.test.y)
             )
     return rows
 
@@ -191,7 +191,7 @@ def stochastic(s: Stochastic, seeds: list[int]) -> Rows:
                 F = scale * (model[block](sets.test.x) - start[block](sets.test.x))
                 row = {"seed": seed, "look": step, "source": sets.train.source, "fitted": float(fits[block].mean())}
                 row["parameters"] = parameters_of(s.components, s.h, s.layers)
-                rows.append(row | norms_and_errors("", F, sets.test.y))
+                rows.append(row | norms_and_errors(F, sets.test.y))
     return rows
 
 

@@ -5,9 +5,10 @@ import math
 import torch
 from torch import Tensor
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, networks_of
-from companion.studies.lazy_feature import TASK, axes, fits, lines
+from companion.experiments.record import record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import DRAWN, ByFlow, Fractions, TaskSet, TestPoints, draw_tasks, networks_of
+from companion.studies.lazy_feature import OnLines, lines
 from companion.theory.compression import amplification
 from regimes.data import tasks
 from regimes.data.tasks import Task
@@ -21,19 +22,29 @@ from regimes.training.state import State, satisfied
 
 CHAPTER = "01"
 FEW = 0.01  # the share of neurons whose part of the uninformative weights is told
-FRACTIONS = "increasing positives to 1"
+
+
+@record
+class AtBoundary(OnLines, ByFlow, TaskSet):
+    """Networks on the way to zero loss.
+
+    Attributes:
+        points: on the true boundary, at which their gradients are.
+        shares: satisfied fractions at which they are looked at.
+    """
+
+    points: TestPoints
+    shares: Fractions
 
 
 @study(
     version=1,
-    axes=axes(f"{TASK} h alpha tolerance lines") | {"points": "count from 10 to 1e6", "shares": FRACTIONS},
-    complete=fits(),
     data=DRAWN,
     device="any",
     columns=dict.fromkeys(("function", "weights", "few", "error", "peak", "left_half"), STATISTICAL),
     nonfinite=("left_half",),
 )
-def boundary(setting: Setting, seeds: list[int]) -> Rows:
+def boundary(s: AtBoundary, seeds: list[int]) -> Rows:
     r"""A network to zero loss: where each satisfied ``share`` is first met a row, with what is compressed there.
 
     ``function``: the root mean square gradient of the predictor :math:`F` along informative over that along
@@ -44,25 +55,25 @@ def boundary(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 2.5 and 3.2.1.
     """
-    return [row for seed in seeds for row in _path(setting, seed)]
+    return [row for seed in seeds for row in _path(s, seed)]
 
 
-def _path(setting: Setting, seed: int) -> Rows:
-    train, network = draw_task(setting, "train", setting["p"], [seed]), networks_of(setting, [seed])
-    normal = tasks.gaussian_points(setting["points"], setting["d"], seed=draw_seeds("test", [seed], size=0)[0])
+def _path(s: AtBoundary, seed: int) -> Rows:
+    (train,), network = draw_tasks(s, [seed], "train"), networks_of(s, [seed])
+    normal = tasks.gaussian_points(s.points, s.d, seed=draw_seeds("test", [seed], size=0)[0])
     on = train.nearest(normal.to(train.x))
     path = run(
-        gradient_flow(network, train, alpha=setting["alpha"], tolerance=setting["tolerance"]),
-        events={f"{share:g}": satisfied(share) for share in setting["shares"]},
+        gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance),
+        events={f"{share:g}": satisfied(share) for share in s.shares},
         observe=lambda state: _seen(state, train.d_parallel),
     )
     along = {"seed": seed, "ended": str(path.ended[0].kind)} | _halved(path)
-    across, edges = lines(setting, [seed])
+    across, edges = lines(s, [seed])
     rows = []
-    for share in setting["shares"]:
+    for share in s.shares:
         if 0 in (there := path.events[f"{share:g}"]):
             stop = there[0].model.to(dtype=torch.float64)
-            row = {"share": share, "left": setting["p"] - math.ceil(share * setting["p"] - 1e-9)}
+            row = {"share": share, "left": s.p - math.ceil(share * s.p - 1e-9)}
             row |= {"error": float(line_error(stop, network, across, edges))} | _compressed(stop, network, on, train)
             rows.append(along | row)
     return rows

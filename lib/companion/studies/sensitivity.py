@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from typing import Literal
 
 import torch
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, networks_of
-from companion.studies.lazy_feature import axes, fits, lines, train_network
+from companion.experiments.record import record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import DRAWN, ByFlow, TaskSet, draw_tasks, networks_of
+from companion.studies.lazy_feature import OnLines, lines, train_network
 from companion.theory.compression import amplification
 from regimes.measures.errors import line_error
 from regimes.validate import InputError
@@ -25,37 +27,42 @@ PROCESSORS = {
 }
 
 
+@record
+class Ends(OnLines, ByFlow, TaskSet):
+    """Networks to zero loss, in a ``dtype`` with the arithmetic of a ``processor``."""
+
+    dtype: Literal["float64", "float32"]
+    processor: Literal[tuple(PROCESSORS)]
+
+
 # in float32 the end of training is another one on another processor, which is what is measured here
 _LATE = dict.fromkeys(("error", "amplification"), STATISTICAL)
 
 
 @study(
     version=1,
-    axes=axes("shape interfaces d p h alpha lines tolerance")
-    | {"dtype": "one of float64, float32", "processor": f"one of {__name__}.PROCESSORS"}
-    | axes("seeds"),
-    complete=fits(),
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     chunk=6,
     rtol=1e-2,
     columns=_LATE,
     data=DRAWN,
 )
-def ends(setting: Setting, seeds: list[int]) -> Rows:
+def ends(s: Ends, seeds: list[int]) -> Rows:
     """One network to zero loss at a ``tolerance``, in a ``dtype``, with the arithmetic of a ``processor``.
 
     One row a satisfied ``share``: ``error`` and ``amplification``, with ``t_star`` and ``amplification_star``. Data and
     initial weights are those of ``lazy_feature.networks`` of the same size and seed.
     """
-    other = PROCESSORS[setting["processor"]]
+    other = PROCESSORS[s.processor]
     if all(os.environ.get(name) == value for name, value in other.items()):
-        return _trained(setting, seeds)
-    return _elsewhere(setting, seeds, other)
+        return _trained(s, seeds)
+    return _elsewhere(s, seeds, other)
 
 
-def _trained(setting: Setting, seeds: list[int]) -> Rows:
-    train, network = draw_task(setting, "train", setting["p"], seeds), networks_of(setting, seeds)
-    trained = train_network(network, train, setting, dtype=getattr(torch, setting["dtype"]), shares=SHARES)
-    across, edges = lines(setting, seeds)
+def _trained(s: Ends, seeds: list[int]) -> Rows:
+    (train,), network = draw_tasks(s, seeds, "train"), networks_of(s, seeds)
+    trained = train_network(network, train, s, dtype=getattr(torch, s.dtype), shares=SHARES)
+    across, edges = lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
         one = slice(i, i + 1)
@@ -67,13 +74,13 @@ def _trained(setting: Setting, seeds: list[int]) -> Rows:
     return rows
 
 
-def _elsewhere(setting: Setting, seeds: list[int], variables: Mapping[str, str]) -> Rows:
+def _elsewhere(s: Ends, seeds: list[int], variables: Mapping[str, str]) -> Rows:
     """The same in a process of its own: what decides the arithmetic is read once, when torch is imported."""
     code = f"import json, sys; from {__name__} import ends; print(json.dumps(ends(*json.load(sys.stdin))))"
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
     done = subprocess.run(
         [sys.executable, "-c", code],
-        input=json.dumps([setting, seeds]),
+        input=json.dumps([s.entries(), seeds]),
         env=os.environ | threads | variables,
         capture_output=True,
         text=True,

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import torch
 
-from companion.experiments.sweep import STATISTICAL, Rows, Setting, study
-from companion.studies._tasks import DRAWN, draw_task, networks_of
-from companion.studies.lazy_feature import TASK, axes, fits, machine, train_network
+from companion.experiments.record import record
+from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
+from companion.studies.lazy_feature import FreshSets, machine, train_network
 from companion.theory import learning_curves
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
@@ -18,30 +19,33 @@ CHAPTER = "01"
 STEP = 1.01  # factor of a distance between which the kernel's cusp is told
 
 
+@record
+class SupportLayer(StripeSet):
+    """A training set of the stripe, and ``test`` points that tell the error of a machine."""
+
+    test: TestPoints
+
+
 @study(
     version=1,
-    axes=axes(f"{TASK} h alpha tolerance test"),
-    complete=fits("fresh"),
     rtol=1e-2,
     data=DRAWN,
     device="any",
     columns={"error": STATISTICAL, "vectors": STATISTICAL},
     nonfinite=("vectors",),
 )
-def star_kernel(setting: Setting, seeds: list[int]) -> Rows:
+def star_kernel(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` (``curve`` star), and the infinitely wide initial one on data compressed by ``Λ*``.
 
     Both learn one fresh training set, as a flow to zero loss and as a hard-margin machine with an offset: ``error``,
     ``ended``, and how many ``vectors`` support the machine. Source: derived from paper A, Fig. 3 and Sec. 3.
     """
-    return [row | {"seed": seed} for seed in seeds for row in _at_star(setting, seed)]
+    return [row | {"seed": seed} for seed in seeds for row in _at_star(s, seed)]
 
 
-def _at_star(setting: Setting, seed: int) -> Rows:
-    train, fresh, test = (
-        draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("fresh", "p"), ("test", "test"))
-    )
-    trained = train_network(networks_of(setting, [seed]), train, setting, until=t_star)
+def _at_star(s: FreshSets, seed: int) -> Rows:
+    train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
+    trained = train_network(networks_of(s, [seed]), train, s, until=t_star)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
     star = fresh.x.new_tensor(trained.star)
@@ -62,8 +66,8 @@ def _at_star(setting: Setting, seed: int) -> Rows:
     ]
 
 
-@study(version=1, axes=axes("shape d interfaces p test"), complete=fits(), rtol=1e-2, data=DRAWN)
-def layer(setting: Setting, seeds: list[int]) -> Rows:
+@study(version=1, rtol=1e-2, data=DRAWN)
+def layer(s: SupportLayer, seeds: list[int]) -> Rows:
     r"""The hard-margin machine of the infinitely wide kernel on a stripe, and what theory assumes of it.
 
     ``error``; ``vectors``, the number of support vectors; ``width``, their mean distance from the nearest plane
@@ -73,16 +77,16 @@ def layer(setting: Setting, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 3.1.
     """
-    return [{"seed": seed} | _supported(setting, seed) for seed in seeds]
+    return [{"seed": seed} | _supported(s, seed) for seed in seeds]
 
 
-def _supported(setting: Setting, seed: int) -> dict[str, float]:
-    train, test = (draw_task(setting, kind, setting[n], [seed]) for kind, n in (("train", "p"), ("test", "test")))
+def _supported(s: SupportLayer, seed: int) -> dict[str, float]:
+    train, test = draw_tasks(s, [seed], "train", "test")
     x, y = train.x[0].cpu().double(), train.y[0].cpu().double()
     c, offset = learning_curves.hard_margin(wide_one_hidden_ntk(x), y)
     f = wide_predictor(x, c, test.x[0].to(x)) + offset
     vectors, size = x[c != 0], c[c != 0].abs()
-    planes = x.new_tensor(setting["interfaces"])
+    planes = x.new_tensor(s.interfaces)
     off = vectors[:, :1] - planes
     apart = torch.cdist(vectors[:, 1:], vectors[:, 1:])
     group = 2 * off.abs().argmin(-1) + (y[c != 0] > 0)
@@ -94,7 +98,7 @@ def _supported(setting: Setting, seed: int) -> dict[str, float]:
         "width": float(off.abs().amin(-1).mean()),
         "coefficient": float(size.mean()),
         "spacing": spacing,
-        "cusp": kernel_cusp(float(vectors.norm(dim=-1).mean()), spacing, setting["d"]),
+        "cusp": kernel_cusp(float(vectors.norm(dim=-1).mean()), spacing, s.d),
     }
 
 

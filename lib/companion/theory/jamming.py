@@ -220,13 +220,16 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
         value: a column.
         widths: by seed.
     """
+    seeds, every, values = (table[name].to_numpy() for name in ("seed", "h", value))
     found = []
     for seed, width in widths.items():
-        group = table[table.seed == seed].sort_values("h")
-        side, end = ("below", group.h.min()) if width < group.h.min() else ("above", group.h.max())
-        if not group.h.min() <= width <= group.h.max():
+        own = seeds == seed
+        order = np.argsort(every[own])
+        h, there = every[own][order], values[own][order]
+        if not (len(h) and h[0] <= width <= h[-1]):
+            side, end = ("above", max(h, default=np.nan)) if not len(h) or width > h[-1] else ("below", h[0])
             raise InputError(f"widths must hold {width:.3g}, where {value} is asked for: add some {side} {end:g}")
-        found.append(np.interp(np.log(width), np.log(group.h), group[value]))
+        found.append(np.interp(np.log(width), np.log(h), there))
     return np.array(found)
 
 
