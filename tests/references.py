@@ -3,8 +3,8 @@ Beside them what the laptop's chapters say of stored rows and draw from them (``
 print for which the reader has a model: ``book/yours/*.txt``.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
-table, a verdict or a sentence has come, gone or changed, and that an estimate has moved. What numbers should be is for
-the tests of theory and for the claims.
+table, a verdict or a sentence has come, gone or changed, and that an estimate, a number in a sentence or what a figure
+shows has moved (``NN.smoke.txt``). What numbers should be is for the tests of theory and for the claims.
 """
 
 import html
@@ -17,10 +17,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 
 from companion.experiments import parameters
+from companion.experiments.store import stamp
 from companion.report import ledger
 from tests import stored_ledger
 
@@ -73,11 +75,42 @@ def _drawn(svg: str) -> str:
     """The marks of a drawing's panels, by kind, and its words but for usual ticks; of one in pixels nothing."""
     if not svg:
         return ""
-    panels = [part for part in ElementTree.fromstring(svg).iter() if part.get("id", "").startswith("axes_")]
-    kinds = Counter(mark.get("id", "").rpartition("_")[0] for panel in panels for mark in panel)
+    kinds = Counter(kind for kind, _ in _marks(svg))
     marks = [f"{kinds[kind]} {kind or 'image'}" for kind in sorted(kinds) if kind not in ("matplotlib.axis", "patch")]
     words = dict.fromkeys(without_numbers(html.unescape(word)) for word in _WORD.findall(svg) if "mathdef" not in word)
     return f" [{', '.join(marks)}: {' | '.join(word for word in words if word not in ('#', '$#$', '$#^#$'))}]"
+
+
+def _marks(svg: str) -> list[tuple[str, ElementTree.Element]]:
+    """The parts of a drawing's panels, each with its kind, such as ``line2d``."""
+    panels = [part for part in ElementTree.fromstring(svg).iter() if part.get("id", "").startswith("axes_")]
+    return [(mark.get("id", "").rpartition("_")[0], mark) for panel in panels for mark in panel]
+
+
+def numbers(notebook: nbformat.NotebookNode) -> list[str]:
+    """What is measured in the sentences of an executed chapter, and where the lines and areas of its figures lie."""
+    found = []
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        data, about = output.get("data", {}), output.get("metadata", {}).get("regimes", {})
+        if about and "image/svg+xml" in data:
+            found.append(" ".join([f"{about['name']}:", *_places(data["image/svg+xml"])]))
+        elif "text/markdown" in data:
+            found.append(" ".join(data["text/markdown"].split()))
+    return found
+
+
+def _places(svg: str) -> list[str]:
+    """The mean place of lines and areas over the picture's size, and the mean that counts later ones more."""
+    size = np.array([float(end) for end in ElementTree.fromstring(svg).get("viewBox").split()[2:]])
+    means = []
+    for kind, mark in _marks(svg):
+        if kind == "line2d" or "Collection" in kind:
+            lines = [part.get("d") for part in mark.iter() if part.get("d") and not part.get("id")]
+            points = [place for line in lines for place in re.findall(r"(-?[\d.]+) (-?[\d.]+)", line)]
+            points += [(part.get("x"), part.get("y")) for part in mark.iter() if part.get("y") and part.get("x")]
+            means += [np.array(points, dtype=float).mean(0) / size] if points else []
+    weights = np.linspace(0, 2, len(means))[:, None]
+    return [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
 
 
 def _words(page: str) -> str:
@@ -113,6 +146,9 @@ def main() -> int:
     for source in parameters.chapters().values():
         notebook = nbformat.read(SMOKE / f"{source.stem}.ipynb", as_version=4)
         nbformat.write(described(notebook), FOLDER / f"{source.stem}.ipynb")
+        (FOLDER / f"{source.stem[:2]}.smoke.txt").write_text(
+            "\n".join([stamp()["device"], *numbers(notebook), ""]), encoding="utf-8"
+        )
         print(f"wrote tests/references/{source.stem}.ipynb")
     for number in parameters.chapters():
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -115,18 +115,18 @@ def _execute(statement, names):
                 names.pop(node.id, None)
 
 
-def unlike(now, was):
-    """The lines that differ: in a word, or in a number by more than a unit of its last digit."""
+def unlike(now, was, share=0.0):
+    """The lines that differ: in a word, or in a number by more than a unit of its last digit and a ``share`` of it."""
     if len(now) != len(was):
         return sorted({*now} ^ {*was})
-    return [f"{one}  <-  {other}" for one, other in zip(now, was) if not _alike(one, other)]
+    return [f"{one}  <-  {other}" for one, other in zip(now, was) if not _alike(one, other, share)]
 
 
-def _alike(one, other):
+def _alike(one, other, share):
     if NUMBER.sub("#", one) != NUMBER.sub("#", other):
         return False
     pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
-    return all(abs(float(a) - float(b)) <= 1.01 * max(_unit(a), _unit(b)) for a, b in pairs)
+    return all(abs(float(a) - float(b)) <= 1.01 * max(_unit(a), _unit(b)) + share * abs(float(b)) for a, b in pairs)
 
 
 def _unit(number):

@@ -223,7 +223,7 @@ def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collect
 def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[Study], figure: str | None) -> None:
     """Raises InputError for a design with too few values of an axis for a figure that shows it."""
     own = {study.function.__name__: study for study in studies}
-    for name, count in parameters.least(number).items():
+    for name, count in parameters.least_values(number).items():
         _, study, design, axis = name.split(".")
         given = own[study].grid.values(values, design)[axis] if study in own else ()
         if study in own and len(given) < count:

@@ -190,3 +190,21 @@ def test_a_cylinder_needs_both_of_its_own_numbers(missing):
     assert whole.completed([0]) == replace(whole, interfaces=None, until="star")
     with pytest.raises(InputError, match="a cylinder needs d_parallel and radius"):
         replace(whole, **{missing: None}).completed([0])
+
+
+def test_an_observable_is_asked_for_by_a_design_and_changes_no_other_cell():
+    """The rank of the kernel from derivatives by hand; a setting that asks for none has the key it always had."""
+    setting = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 30, "alpha": 1e-6}
+    setting |= {"tolerance": 0.05, "until": "star"}
+    (plain,), (more,) = studies.growth(setting, [1]), studies.growth(setting | {"observe": ["effective_rank"]}, [1])
+    assert more.items() >= plain.items() and {*more} - {*plain} == {"effective_rank", "effective_rank_start"}
+    s = studies.Growth.of(setting)
+    assert s.entries() == setting
+    task, network = studies._drawn(s, 1)
+    x, net = task.x[0].double(), network.to(dtype=torch.float64)
+    on = (net.omega[0] @ x.mT / math.sqrt(3) + net.b[0, :, None]).clamp(min=0)
+    step = (on > 0).double() * net.beta[0, :, None]
+    gram = (on.mT @ on + step.mT @ step * (x @ x.mT / 3 + 1)) / 30**2
+    values = torch.linalg.eigvalsh(gram)
+    rank = float(values.sum() ** 2 / values.square().sum())
+    assert more["effective_rank_start"] == pytest.approx(rank, rel=1e-3) and 1 < more["effective_rank"] < rank

@@ -287,7 +287,7 @@ def about_studies(number: str) -> dict[str, dict[str, Any]]:
     return {study: copy.deepcopy(words) for study, words in found.items() if words}
 
 
-def least(number: str) -> dict[str, int]:
+def least_values(number: str) -> dict[str, int]:
     """How many values of an axis the figures of a design need, by its full name, where they need several."""
     tables = _studies(number).items()
     each = {f"{number}.{study}.{design}": own for study, table in tables for design, own in table.items()}

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -91,7 +91,8 @@ class OnChain(Setting):
     steps: Count[100_000]
     scales: Distinct[Size]
 
-    copies = 3  # of a network in single precision that memory must hold: in double, and what is read from it
+    # of a network in single precision, that memory must hold: it is in double, and more is read from it
+    copies: ClassVar[int] = 3
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """The ring fits into its space, and memory holds the networks."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.record import Count, Each, Increasing, Number, Positive, Setting, derived, record
+from companion.experiments.record import Count, Distinct, Each, Increasing, Number, Positive, Setting, derived, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._tasks import DRAWN, ByFlow, Planes, StripeSet, TaskSet, TestPoints, draw_tasks, networks_of
 from companion.studies.lazy_feature import fastest_attractor, fastest_ring, predicted_amplification
@@ -27,7 +27,9 @@ from companion.theory.compression.stripe import time_unit
 from companion.theory.learning_curves import compress
 from regimes import validate
 from regimes.data.tasks import Task
+from regimes.kernels import ntk
 from regimes.measures.errors import wrong
+from regimes.measures.spectrum import effective_dimension
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
@@ -115,10 +117,16 @@ class Fit(OnPlanes):
 
 @record
 class Growth(Resting, TaskSet):
-    """Networks on three or more sizes ``p`` of the training set, until ``t*`` or beyond."""
+    """Networks on three or more sizes ``p`` of the training set, until ``t*`` or beyond.
+
+    Attributes:
+        observe: what is measured beside the amplification, of :data:`OBSERVABLES`; a design that asks for none has the
+            cells that it had before there were any.
+    """
 
     p: Sizes
     until: Until = None
+    observe: Distinct[Literal["effective_rank"]] | None = None
 
 
 @record
@@ -219,14 +227,25 @@ def growth(s: Growth, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
 
     Runs go on to ``t*`` or to a satisfied fraction; times in units of ``τ``. ``predicted`` is theory's ``Λ*`` with the
-    noise of these training points: of the fastest attractor of a stripe, of the ring of a cylinder.
+    noise of these training points: of the fastest attractor of a stripe, of the ring of a cylinder. Where the setting
+    observes ``effective_rank``: that of the tangent kernel on the training points at ``t*``, and at the start
+    ``effective_rank_start``.
 
     Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
     """
-    return [_growth(s, seed)[0] for seed in seeds]
+    return [_growth(s, seed, s.observe or [])[0] for seed in seeds]
 
 
-def _growth(s: Resting, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def effective_rank(network: Network, x: Tensor) -> float:
+    """The effective dimension ``(Σ λ)²/Σ λ²`` of the tangent kernel of one network on points ``x``."""
+    network = network.to(dtype=torch.float64)
+    return float(effective_dimension(ntk(network, x.to(network.omega))))
+
+
+OBSERVABLES = {"effective_rank": effective_rank}  # of a network, by the names that a design may ask for
+
+
+def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
     """The row of one realisation, and its path."""
     task, network = _drawn(s, seed)
     along, unit = task.d_parallel, time_unit(s.h, s.d)
@@ -246,6 +265,9 @@ def _growth(s: Resting, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "ended": path.ended[0],
         "predicted": predicted_amplification(s, task.x[0], task.y[0]),
     }
+    for name in observe:
+        row[f"{name}_start"] = OBSERVABLES[name](network, task.x[0])
+        row[name] = OBSERVABLES[name](star, task.x[0])
     shown = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
     return row, {"time": (t[shown] / unit).tolist(), "size": size[shown].tolist()}
 

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -115,7 +115,7 @@ class ImageSplit(Setting):
     test: Several
     depths: Depths
 
-    always = (TABLE_2,)  # of the depths, whatever a reader asks for
+    always: ClassVar[tuple[int, ...]] = (TABLE_2,)  # of the depths, whatever a reader asks for
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice, and the depths that are always measured."""

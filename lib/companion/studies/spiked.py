@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 import torch
@@ -29,13 +29,13 @@ _drawn = functools.partial(
 )
 _few = functools.partial(_drawn, chunk=FEW)
 
-
 ODD = ("tanh", "erf", "erf(x/√2)", "sin")
 Odd = Literal[*ODD]
 Target = Literal[*FUNCTIONS]
 Learner = Literal["network", "srf"]
 Features = Literal["srf"]
 Norms = Literal["sphere", "gauss", "orthogonal"]  # of the bulk's rows
+Panel = Literal["r", "gamma", "size", "order", "map"]
 Size = Number[0.01, 100]
 Grown = Number[1e-6, 1e9]  # a size, and what a completion makes of it
 FromZero = Number[0, 100]
@@ -55,10 +55,10 @@ class Drawn(Setting):
     ``alphas`` of the readout. Penalties are ``lam``.
     """
 
-    batches = ()  # fields that count samples or neurons
-    least = 4.0  # samples over d that are reckoned with
-    arrays = 3  # of a realisation
-    chunk = CHUNK  # realisations of a call
+    batches: ClassVar[tuple[str, ...]] = ()  # fields that count samples or neurons
+    least: ClassVar[float] = 4.0  # samples over d that are reckoned with
+    arrays: ClassVar[int] = 3  # of a realisation
+    chunk: ClassVar[int] = CHUNK  # realisations of a call
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """No batch is empty, and a call's features and inputs fit into the memory."""
@@ -154,7 +154,7 @@ class NetworkCurve(AfterStep):
 class SpikeCurve(SpikedBulk):
     """Spiked features on batches of several sizes; ``panel`` of the figure."""
 
-    panel: Literal["r", "gamma", "size", "order", "map"]
+    panel: Panel
     model: Features
     beta: Size
     alphas: Sizes
@@ -287,7 +287,7 @@ class BestBias(SpikedBulk):
 class Departure(AfterStep):
     """The network beside features and theories; ``panel`` of the figure."""
 
-    panel: Literal["r", "gamma", "size", "order", "map"]
+    panel: Panel
     alpha: Size
     beta: Size
     d: Dimension
