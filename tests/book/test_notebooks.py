@@ -39,17 +39,20 @@ def test_shows_what_the_reference_lists(number, source):
     assert not diff, "\n" + diff_to_string(reference, diff, use_color=False) + "\nif this is meant: make references"
 
 
-# what rounding, or another hour, changes by more than a hundredth
-MOVES = ("from $t^*$ to the end", "fig-a-sensitivity", "data and weights turn", "a cell takes", "At this training loss")
+# lines with times or round-off, whose numbers are of no use; and those in which another processor moves numbers more
+NOISE = ("data and weights turn", "a cell takes")
+MOVES = ("from $t^*$ to the end", "fig-a-sensitivity", "At this training loss")
 
 
 @pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
 def test_sentences_and_figures_have_the_numbers_of_the_reference(number, source):
-    """Numbers to a hundredth, and where lines and areas lie; nine in ten of them on a processor of another name."""
+    """Numbers to a hundredth or a tenth, and where lines lie; nine lines in ten on a processor of another name."""
     made, *was = (FOLDER / f"{number}.smoke.txt").read_text(encoding="utf-8").splitlines()
     now = numbers(executed(number))
-    held = [[line for line in lines if not any(word in line for word in MOVES)] for lines in (now, was)]
-    apart = stored_ledger.unlike(*held, share=0.01)
+    apart = []
+    for one, other in zip(now, was):
+        if not any(words in other for words in NOISE):
+            apart += stored_ledger.unlike([one], [other], 0.1 if any(words in other for words in MOVES) else 0.01)
     allowed = 0 if made == stamp()["device"] else len(was) // 10
     assert len(now) == len(was) and len(apart) <= allowed, "\n".join([*apart, "if this is meant: make references"])
 
