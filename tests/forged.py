@@ -9,7 +9,7 @@ from companion.experiments.store import _checksum
 def change_lines(path, change):
     """Rewrites the lines of a file, one a cell, as somebody with an editor would."""
     lines = change(gzip.decompress(path.read_bytes()).decode().splitlines())
-    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")))
 
 
 def sign(path, change):

@@ -17,6 +17,7 @@ import pandas as pd
 import psutil
 import pytest
 import torch
+from joblib.externals.loky import get_reusable_executor
 
 from companion.experiments import progress, queue, recheck, workers
 from companion.experiments.errors import CellError
@@ -620,10 +621,10 @@ def pair(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("ROOM", str(tmp_path))
     monkeypatch.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
-    workers.end_workers()  # new ones have this path and this room
+    get_reusable_executor().shutdown()  # new ones have this path and this room
     module = importlib.import_module("pair")
     yield module.on_card, module.on_cpu, Store(tmp_path / "cells")
-    workers.end_workers()
+    get_reusable_executor().shutdown()
     sys.modules.pop("pair")
 
 

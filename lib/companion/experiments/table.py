@@ -32,11 +32,15 @@ def remember(study: Study, records: Collection[Record]) -> None:
 def tabulate(study: Study, records: Collection[Record]) -> pd.DataFrame:
     """One row per measurement: the setting, ``seed``, the measured columns, the ``cell`` and its ``STAMP``."""
     rows = []
+    settings: dict[str, None] = {}
+    measured: dict[str, None] = {}
     for record in records:
         stamp = {CELL: record.cell.key()} | {name: record.provenance[name] for name in STAMP}
         rows += [record.cell.setting | row | stamp for row in record.rows]
+        settings |= dict.fromkeys(record.cell.setting)
+        measured |= dict.fromkeys(name for row in record.rows for name in row)
     remember(study, records)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=[*(settings | measured), CELL, *STAMP])
 
 
 def origin(cell: Cell | str) -> Record:

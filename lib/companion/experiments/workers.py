@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import joblib
 import torch
-from joblib.externals.loky import get_reusable_executor
 
 from companion.experiments import digest
 from companion.experiments.errors import CellError
@@ -200,11 +199,6 @@ def forks() -> bool:
 
 def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
     return chunk, compute(chunk, code)
-
-
-def end_workers() -> None:
-    """Ends this process's workers and the threads that manage them."""
-    get_reusable_executor().shutdown()
 
 
 def die_with(parent: int) -> None:

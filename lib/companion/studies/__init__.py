@@ -125,7 +125,8 @@ class Asked:
         own = {key: cell for key, cell in self.cells.items() if key in self.designs[design]}
         if not own:
             say(f"design {design} of {name} {none}")
-        return self.results.take(own or self.cells)[: None if own else 0]
+            return self.results.take(self.cells)[:0]  # the columns alone
+        return self.results.take(own)
 
 
 def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
