@@ -96,6 +96,16 @@ def test_what_a_study_does_not_declare_is_not_written(tmp_path, value, words):
     assert len(Results(declared, tmp_path / "g.gz").rows) == 2
 
 
+def test_a_cell_may_lack_an_observable_that_its_design_did_not_ask_for(tmp_path):
+    def observed(setting, seeds):
+        return [{"seed": s, "x": 1.0} | ({"rank": 2.0} if setting["n"] == 2 else {}) for s in seeds]
+
+    own = study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(2)))(observed)
+    write_results(own, computed(own, tmp_path), tmp_path / "o.gz", {})
+    rows = Results(own, tmp_path / "o.gz").rows
+    assert rows["rank"].isna().tolist() == [True, True, False, False]
+
+
 def first(change):
     """A change of the first cell's record, by somebody who does not know of its checksum."""
 

@@ -181,11 +181,12 @@ def write_results(study: Study, records: Sequence[Record], path: Path, designs: 
         designs: the keys of the cells of some designs, which are stored for these; other designs keep their cells.
 
     Raises:
-        InputError: if a column that the study does not declare ``nonfinite`` holds NaN or infinity, or lacks a value.
+        InputError: if a column that the study does not declare ``nonfinite`` holds NaN or infinity, or lacks a value in
+            some rows of a cell. A cell may lack a column: its design did not ask for that observable.
     """
     long = _columns(records, lambda value: _entries(value) > LONG)
-    for name in sorted(_columns(records) - long - {*study.nonfinite}):
-        for record in records:
+    for record in records:
+        for name in sorted(_columns([record]) - long - {*study.nonfinite}):
             for value in (row.get(name) for row in record.rows):
                 if not _is_whole(value):
                     shown = "nothing or NaN" if value is None or value != value else value
