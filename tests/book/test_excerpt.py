@@ -118,7 +118,7 @@ def test_the_command_below_a_figure_changes_it_and_says_how(number):
         values = parameters.resolve(number, "laptop", sets)
         assert len(sets) < 3 and len(see.split()) > 3 and see.endswith((".", "?")), label
         for name in sets:
-            assert values[name] != usual[name] and found[label].of([name]), (label, name)
+            assert values[name] != usual.get(name) and found[label].of([name]), (label, name)
         for study in found[label].studies:
             registry.grids(number, values, study)
 

@@ -64,7 +64,7 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
     results = Results(item)
     assert {*item.columns, *item.nonfinite} <= set(results.rows.columns)
     revisions = {record.provenance["revision"] for record in results.records.values()}
-    assert all(map(committed, revisions)), "python -m companion.studies keep NAME"
+    assert all(map(committed, revisions)), "python -m companion.studies store-results NAME"
     kept = {record.cell for record in results.records.values()}
     elsewhere = {} if all(is_here(cell.setting) for cell in kept) else ELSEWHERE.get(name, {})
     kept = {cell for cell in kept if not elsewhere or is_here(cell.setting)}
@@ -80,7 +80,7 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits(name
         absent = {cell for cell in kept if cell.setting["data"] in values[FIRST_OF[name]]}
         assert len(absent) == len(makeshift)
         kept, wanted = kept - absent, set(wanted) - makeshift
-    assert kept == set(wanted), "python -m companion.studies keep"
+    assert kept == set(wanted), "python -m companion.studies store-results"
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
@@ -92,12 +92,14 @@ def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(
     assert all(key == own.cell.key() and own.cell.study == name for key, own in results.records.items())
     values = parameters.resolve(number, "laptop", KEPT[name])
     stored = {key for record in results.records.values() for key in record.provenance["designs"]}
-    assert stored == set(item.grid.names(values)), "python -m companion.studies keep"
+    assert stored == set(item.grid.names(values)), "python -m companion.studies store-results"
     for design in stored:
         kept = results.of_design(design)
         if all(is_here(cell.setting) for cell in kept.values()):
             wanted = cells(item, item.grid.settings(values, design))
-            assert kept.keys() == {cell.key() for cell in wanted}, f"{design}: python -m companion.studies keep"
+            assert kept.keys() == {cell.key() for cell in wanted}, (
+                f"{design}: python -m companion.studies store-results"
+            )
 
 
 def rows_by_cell(item):

@@ -165,7 +165,7 @@ def refused(file, reason):
     ((key, line),) = found.refused.items()
     assert len(found.records) == 5 and key not in found.records and "\n" not in line
     assert line.startswith(f"k.gz is refused, cell {key}") and f": {reason}; take it from git again, or " in line
-    assert line.endswith(f"companion.studies keep {kept.name}")
+    assert line.endswith(f"companion.studies store-results {kept.name}")
     return line
 
 

@@ -149,13 +149,13 @@ def book(tmp_path, monkeypatch):
 
 
 def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(book, capsys, monkeypatch):
-    assert run("keep", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
+    assert run("store-results", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
     item = registry.find(STUDY)[1]
-    assert run("keep", "--jobs", "1") == 0 and "0 new cells" not in capsys.readouterr().out
+    assert run("store-results", "--jobs", "1") == 0 and "0 new cells" not in capsys.readouterr().out
     table = Results(item).rows
     assert len(table) and set(table.revision) == {COMMIT}
     monkeypatch.setattr(type(item), "__call__", lambda *args: pytest.fail("it computes again"))
-    assert run("keep", STUDY, "--jobs", "1") == 0
+    assert run("store-results", STUDY, "--jobs", "1") == 0
 
 
 @pytest.mark.parametrize("designs", [(), ("main",)])
@@ -169,7 +169,7 @@ def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, de
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
         monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
         calls.clear()
-        assert run("keep", STUDY, *designs, "--jobs", "1") == 0
+        assert run("store-results", STUDY, *designs, "--jobs", "1") == 0
         computed = {setting["points"] for setting in calls}
         assert computed == (set() if step == 3 or (designs and step == 2) else {points})
         files.append((book / f"{STUDY}{SUFFIX}").read_bytes())
@@ -180,12 +180,12 @@ def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, de
 
 
 def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
-    assert run("keep", STUDY, "nonsense") == 2 and "a design of layer_map must be" in capsys.readouterr().err
+    assert run("store-results", STUDY, "nonsense") == 2 and "a design of layer_map must be" in capsys.readouterr().err
     found = []
     for points in (11, 13):
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
         monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
-        assert run("keep", STUDY, "main", "--jobs", "1") == 0
+        assert run("store-results", STUDY, "main", "--jobs", "1") == 0
         found.append(Results(registry.find(STUDY)[1]).rows)
     first, both = found
     assert set(first.points) == {11} and set(both.points) == {11, 13} and set(first.cell) < set(both.cell)
@@ -195,14 +195,14 @@ def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
 def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypatch):
     for dirty in (COMMIT + "+", "unknown"):
         monkeypatch.setattr(stores, "revision", lambda dirty=dirty: dirty)
-        assert run("keep") == 2
+        assert run("store-results") == 2
         said = capsys.readouterr()
         assert said.err.startswith("error: stored results name the commit they come from") and said.err.count("\n") == 1
         assert not book.exists() and not (tmp_path / "cells").exists()
     assert run("run", STUDY, "--jobs", "1") == 0
     monkeypatch.setattr(stores, "revision", lambda: COMMIT)
     count = len(Store(tmp_path / "cells").names())
-    assert run("keep", "--jobs", "1") == 0  # computes them anew, and keeps those aside
+    assert run("store-results", "--jobs", "1") == 0  # computes them anew, and keeps those aside
     assert (
         f"{count} stored cells come from code that no commit holds; they are computed anew" in capsys.readouterr().out
     )
@@ -211,14 +211,14 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
     from companion.experiments import workers
 
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
-    assert run("keep", "depth.half_depth") == 2
+    assert run("store-results", "depth.half_depth") == 2
     monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.half_depth": {}})
-    assert run("keep", "--jobs", "1") == 2 and not (book / f"depth.half_depth{SUFFIX}").exists()
+    assert run("store-results", "--jobs", "1") == 2 and not (book / f"depth.half_depth{SUFFIX}").exists()
     assert "depth.half_depth is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
 
 
 def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monkeypatch):
-    assert run("keep", "--jobs", "1") == 0
+    assert run("store-results", "--jobs", "1") == 0
     capsys.readouterr()
     assert run("verify", "--sample", "100%", "--seed", "3", "--jobs", "1") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -98,7 +98,9 @@ class Results:
                     raise InputError(f"{self.path.name} is refused: {why}; {self._remedy()}")
 
     def _remedy(self) -> str:
-        return f"take it from git again, or remove it and run: python -m companion.studies keep {self.study.name}"
+        return (
+            f"take it from git again, or remove it and run: python -m companion.studies store-results {self.study.name}"
+        )
 
     @functools.cached_property
     def rows(self) -> pd.DataFrame:

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"wrote {args.csv}: {len(table)} rows")
 
 
-def keep(args: argparse.Namespace) -> None:
+def store_results(args: argparse.Namespace) -> None:
     """Computes what the book keeps in results/ (hours), as its designs say, or that of one study or its designs.
 
     Cells of committed code in results/ or the store are not computed again: remove the study's file and its folder in
@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     one = command("plan", tell_plan)
     one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
     add_parameter_options(one)
-    one = command("keep", keep, **maybe)
+    one = command("store-results", store_results, **maybe)
     one.add_argument("designs", nargs="*", help="of the study, such as main (default: all)")
     one.add_argument("--jobs", **jobs)
     one = command("export", export, **study)
