@@ -59,7 +59,7 @@ DRY = {
     "make references": "rewrites the references",
 }
 NOT_RUN = {
-    "python -m companion.studies store-results NAME": "computes for hours; tests/experiments/test_kept.py runs a small one",
+    "python -m companion.studies store-results NAME": "computes for hours; test_kept.py runs a small one",
     "python -m companion.studies store-results": "computes for hours; the same test",
     "python -m companion.studies verify": "takes many minutes; the weekly workflow runs it",
     "bash .ci/run": "runs this test",
