@@ -13,6 +13,7 @@ import inspect
 import os
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,10 +115,19 @@ def _of_module(name: str) -> str:
     return _bare_digest(text) + (_sha(beside.read_text(encoding="utf-8")) if beside.exists() else "")
 
 
+_parsing = threading.Lock()
+
+
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree of a source; one at a time, as CPython 3.11 cannot build two in two threads."""
+    with _parsing:
+        return ast.parse(text)
+
+
 @functools.cache
 def _bare_digest(text: str) -> str:
     """Of the syntax tree of a source without its docstrings."""
-    tree = ast.parse(text)
+    tree = _parsed(text)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
@@ -170,7 +180,7 @@ def _counts(name: str, folder: Path | None) -> bool:
 def _imports(text: str, package: str) -> frozenset[str]:
     """Names of the modules that a source may import."""
     names = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(_parsed(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
