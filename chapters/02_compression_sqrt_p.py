@@ -207,8 +207,6 @@ chapter.slider(
     knob="training time",
     still=fig,
 )
-# %%
-chapter.check("A.Fig2-feature", mean(at_ends(feature, "share")[:, 1]), feature, figure="fig-a-2")
 # %% [markdown]
 # ## Most neurons converge to one of three fixed points
 # %%

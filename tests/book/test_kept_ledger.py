@@ -19,10 +19,7 @@ LAPTOP, PAPER = (
     json.loads((ROOT / "results" / name).read_text(encoding="utf-8")) for name in ("ledger.json", "ledger.paper.json")
 )
 RECORDS = LAPTOP + PAPER
-CLAIMS = ROOT / "book" / "claims"
-DECLARED = {entry["id"]: entry for path in sorted(CLAIMS.glob("0*.yml")) for entry in read_yaml(path)}
-for name, changes in read_yaml(CLAIMS / "history.yml", dict).items():
-    DECLARED[name]["amended"] = changes
+DECLARED = {name: vars(claim) for name, claim in ledger.claims().items()}
 ERRORS = {entry["id"] for entry in read_yaml(ROOT / "book" / "errata.yml") if entry["drawer"] == "error"}
 
 
@@ -145,7 +142,7 @@ def test_every_record_of_a_kept_ledger_says_what_was_declared():
         assert record["value"] is None or record["looks"] == 1 or record["interval"].endswith("at any time"), record[
             "id"
         ]
-        assert record["erratum"] == entry.get("erratum") and record["amended"] == entry.get("amended", []), record["id"]
+        assert record["erratum"] == entry.get("erratum") and record["amended"] == list(entry["amended"]), record["id"]
         assert ends(record["accept"]) == ends(entry["accept"]), record["id"]
         assert (record["corrected"] and ends(record["corrected"])) == (
             entry.get("corrected") and ends(entry["corrected"])
