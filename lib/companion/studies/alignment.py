@@ -28,8 +28,9 @@ from companion.studies._images import first_there, identity
 from companion.studies._tasks import ByFlow, StripeSet, draw_tasks, networks_of
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
+from companion.theory.alignment.lazy import FrozenDescent
 from companion.theory.compression import amplification
-from regimes import devices, validate
+from regimes import devices, ntk, validate
 from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
 from regimes.measures import matrices
@@ -107,12 +108,23 @@ class OnChain(Setting):
 
 @record
 class ChainPaths(OnChain):
-    """Networks on the chain monomial, measured ``every`` so many steps."""
+    """Networks on the chain monomial, measured ``every`` so many steps.
+
+    Attributes:
+        observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start.
+    """
 
     steps: Count[EARLY, 1_000_000]
     every: Count[100_000]
+    observe: Distinct[Literal["frozen"]] | None = None
 
     copies = 1
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The law of lazy training is one of plain descent."""
+        if self.observe and (self.method != "gd" or self.penalty):
+            raise InputError("observe = frozen needs method = gd and penalty = 0")
+        return super().completed(seeds)
 
 
 @record
@@ -253,20 +265,30 @@ def paths(s: ChainPaths, seeds: list[int]) -> Rows:
     ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
     ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
     With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
-    ``train_loss`` and ``test_loss`` are mean squared errors.
+    ``train_loss`` and ``test_loss`` are mean squared errors. Where the setting observes it: ``frozen``, the law of lazy
+    training (:mod:`companion.theory.alignment.lazy`), for descent without momentum or decay.
 
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
     data = batch(s, seeds)
     start, rows = sites(data.model, data.train.x), []
+    frozen = _frozen(s, data) if s.observe else None
     for step, state in enumerate(states(s, data)):
         if step % s.every == 0 or step in (EARLY, s.steps):
             now = sites(state.model, data.train.x) if step else start
             errors = _errors(state, data)
             for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
                 found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, begun)
+                if frozen is not None:
+                    found["frozen"] = frozen.c_nfa(begun, max(step, 1))
                 rows += _table(data, {"step": step, "layer": layer}, found | errors)
     return rows
+
+
+def _frozen(s: ChainPaths, data: Batch) -> FrozenDescent:
+    """The training of a batch as it would be with the tangent kernels of the start."""
+    x = data.train.x
+    return FrozenDescent.of(ntk(data.model, x), data.train.y - data.model(x), rate=s.rate)
 
 
 def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:
