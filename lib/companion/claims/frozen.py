@@ -25,7 +25,8 @@ def first_layer(rows, scale):
 def distance_from_the_law(frozen=paths["frozen"]):
     r"""At scale 1 the alignment follows the law of lazy training.
 
-    root mean square over training of the C-NFA of the first layer less its value with the kernel of the start
+    root mean square over training of the C-NFA of the first layer less its value in gradient flow with the kernel of
+    the start
     """
     c, law = first_layer(frozen, 1.0)
     return mean(np.sqrt(((c - law) ** 2).mean(axis=1)))

@@ -28,7 +28,7 @@ from companion.studies._images import first_there, identity
 from companion.studies._tasks import ByFlow, StripeSet, draw_tasks, networks_of
 from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
-from companion.theory.alignment.lazy import FrozenDescent
+from companion.theory.alignment.lazy import FrozenFlow
 from companion.theory.compression import amplification
 from regimes import devices, ntk, validate
 from regimes.data import datasets, tasks
@@ -280,15 +280,15 @@ def paths(s: ChainPaths, seeds: list[int]) -> Rows:
             for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
                 found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, begun)
                 if frozen is not None:
-                    found["frozen"] = frozen.c_nfa(begun, max(step, 1))
+                    found["frozen"] = frozen.c_nfa(begun, s.rate * max(step, 1))
                 rows += _table(data, {"step": step, "layer": layer}, found | errors)
     return rows
 
 
-def _frozen(s: ChainPaths, data: Batch) -> FrozenDescent:
+def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
     """The training of a batch as it would be with the tangent kernels of the start."""
     x = data.train.x
-    return FrozenDescent.of(ntk(data.model, x), data.train.y - data.model(x), rate=s.rate)
+    return FrozenFlow.of(ntk(data.model, x), data.train.y - data.model(x))
 
 
 def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:
