@@ -18,7 +18,7 @@ FIXED_POINTS = ("fastest", "outer", "slowest")  # of the stripe, in the order of
 # Weights and neurons
 
 
-def at_end(rows, column):
+def last_frame(rows, column):
     """``(seeds,)``: a column at the last frame of each run."""
     return rows.sort_values("frame").groupby("seed")[column].last().to_numpy()
 
@@ -58,7 +58,7 @@ def aligned_share(feature=studies.frames["feature"]):
 
     share of $\sum(\beta\omega)^2$ along $e_1$
     """
-    return mean(at_end(feature, "share"))
+    return mean(last_frame(feature, "share"))
 
 
 @claim(
@@ -74,7 +74,7 @@ def share_in_the_plane(cylinder=studies.frames["cylinder"]):
 
     share of $\sum(\beta\omega)^2$ in the plane
     """
-    return mean(at_end(cylinder, "share"))
+    return mean(last_frame(cylinder, "share"))
 
 
 @claim(
@@ -552,7 +552,7 @@ def scaled_times(times):
     short=r"slope of $t^*/\tau^*$ in $\log(1/\alpha)$",
     headline=True,
 )
-def characteristic_time(times=studies.characteristic_time["main"]):
+def fitting_time(times=studies.characteristic_time["main"]):
     r"""The predictor grows as $\exp(t/\tau^*)$ before $t^*$, so that $t^*$ is $\tau^*\log(1/\alpha)$.
 
     slope of $t^*/\tau^*$ in $\log(1/\alpha)$
@@ -666,10 +666,13 @@ def required_scale_of_all(scales=studies.growth["scales"]):
     figure="fig-a-order",
     short="rank correlation of distance and order, stripe",
     at={"d": 5, "p": 2048},
+    statement=(
+        '"The first points to be excluded are the furthest from the interfaces separating distinct labels" (stripe, '
+        "$d=5$)."
+    ),
 )
 def exclusion_order(stripe=fitting.exclusion["stripe"]):
-    """ "The first points to be excluded are the furthest from the interfaces separating distinct labels" (stripe,
-    $d=5$).
+    """Rank correlation of distance and order, stripe.
 
     rank correlation of a point's distance from the nearest interface with how early it is first fitted ($p=2048$,
     until 98 % of the points are)
@@ -686,10 +689,13 @@ def exclusion_order(stripe=fitting.exclusion["stripe"]):
     short="rank correlation of distance and order, cylinder",
     at={"d": 3, "p": 2048},
     part_of="A.Fig5-order",
+    statement=(
+        '"The first points to be excluded are the furthest from the interfaces separating distinct labels" (cylinder, '
+        "$d=3$)."
+    ),
 )
 def exclusion_order_of_the_cylinder(cylinder=fitting.exclusion["cylinder"]):
-    """ "The first points to be excluded are the furthest from the interfaces separating distinct labels"
-    (cylinder, $d=3$).
+    """Rank correlation of distance and order, cylinder.
 
     rank correlation of a point's distance from the nearest interface with how early it is first fitted ($p=2048$,
     until 98 % of the points are)
@@ -726,9 +732,10 @@ def number_of_clusters(groups=fitting.clusters["main"]):
     short="mean rotation of the neurons' planes",
     at={"d": 2},
     part_of="A.Fig5-number",
+    statement='"The location of the fixed points is however changing to fit the stripe" (stripe, $d=2$).',
 )
 def rotation_of_the_planes(groups=fitting.clusters["main"]):
-    r""" "The location of the fixed points is however changing to fit the stripe" (stripe, $d=2$).
+    r"""Mean rotation of the neurons' planes.
 
     mean angle by which the neurons' planes have moved in the plane of $\omega_1$ and $\sqrt d\,b$, from $t^*$ to
     where half of the points are fitted
