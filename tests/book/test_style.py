@@ -18,7 +18,6 @@ book/claims/01.yml
 book/claims/03.yml
 book/claims/04.yml
 book/claims/06.yml
-book/claims/07.yml
 book/errata.yml
 README.md
 CONTRIBUTING.md
