@@ -17,6 +17,6 @@ LAYERS = {
     "theory": "what the papers derive, a package a theme: numbers and arrays in and out",
     "experiments": "studies, the grid runner, its stored cells and their provenance, parameters, command lines",
     "studies": "the studies of each chapter: grids and calls, no mathematics",
-    "report fetch describe": "claims, verdicts, figures; full data sets; a chapter's parameters",
-    "runner site": "running a chapter; the pages of the book",
+    "report claims fetch describe": "claims, verdicts, figures; full data sets; a chapter's parameters",
+    "runner site __main__": "running a chapter; the pages of the book",
 }

@@ -210,6 +210,27 @@ def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
     return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items()))), modules
 
 
+def of_function(function: Callable[..., Any]) -> str:
+    """Digest of what a function computes: of its source and of the functions of its module that it names."""
+    parts, todo = {}, [function]
+    while todo:
+        item = todo.pop()
+        parts[item.__qualname__] = ast.dump(_body(item))
+        named = [inspect.unwrap(item).__globals__.get(name) for name in _names(item)]
+        own = [one for one in named if inspect.isfunction(one) and one.__module__ == function.__module__]
+        todo += [one for one in own if one.__qualname__ not in parts]
+    return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items())))
+
+
+def _body(function: Callable[..., Any]) -> ast.AST:
+    """The syntax tree of a function without decorators and docstring."""
+    (tree,) = _parsed(textwrap.dedent(inspect.getsource(function))).body
+    tree.decorator_list = []
+    if ast.get_docstring(tree) is not None:
+        tree.body = tree.body[1:]
+    return tree
+
+
 def _named(item: Any) -> dict[str, Any]:
     """What a function names: globals, and the record of its settings."""
     if not inspect.isfunction(item):

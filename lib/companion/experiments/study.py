@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -95,6 +95,12 @@ class Study:
         """Whether one kind of processor repeats a cell's numbers: in the same batch always; CUDA sums in any order."""
         return (self.whole or self.chunk == 1) and devices.kind(self.device) == "cpu"
 
+    def __getitem__(self, design: str) -> "Design":
+        """One of its designs, as a claim names it: ``ensembles["slices"]``."""
+        if not isinstance(design, str):
+            raise InputError(f"a design goes by its name, got {design!r}")
+        return Design(self, design)
+
     def tolerance(self, column: str) -> Tolerance:
         """The tolerance of a column on every kind of processor."""
         return self.columns.get(column, self.rtol)
@@ -122,6 +128,13 @@ class Study:
         if module != "__main__" and getattr(sys.modules.get(module), self.function.__name__, None) is self:
             return self.function.__name__  # the module's own object
         return object.__reduce_ex__(replace(self, known=self.code), protocol)
+
+
+class Design(NamedTuple):
+    """A design of a study, by name."""
+
+    study: Study
+    name: str
 
 
 def _numbers(found: Any) -> Any:

@@ -1,7 +1,7 @@
 """What changes a figure: the parameters, studies and designs that it depends on, and what these take."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import nbformat
@@ -13,7 +13,7 @@ from companion.experiments.design import Entries
 from companion.experiments.results import Results
 from companion.experiments.study import Study
 from companion.experiments.sweep import cells as cells_of
-from companion.report import excerpt
+from companion.report import claims, excerpt
 
 
 class Example(NamedTuple):
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     example: Example | None = None
 
     def of(self, names: Collection[str]) -> bool:
-        """Whether any of the ``names``, of parameters or designs' entries (``05.half_depth.main.gap``), changes it."""
+        """Whether any of the ``names``, of parameters or designs' entries (``05.recipe.main.n``), changes it."""
         own = {knob.name for knob in self.knobs} | self.designs
         return any((".".join(name.split(".")[1:3]) if "." in name else name) in own for name in names)
 
@@ -62,8 +62,11 @@ def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | 
     found = {}
     for label in excerpt.figure_labels(book.cells) if labels is None else labels:
         code = [book.cells[i].source for i in excerpt.needed(book.cells, label)[1:]]
-        shown = _designs_shown(code, own, values)
+        shown = _designs_shown(
+            excerpt.both(excerpt.designs_asked(code), excerpt.designs_judged(number, label)), own, values
+        )
         used = set().union(*(excerpt.flow(source).used for source in code))
+        used |= {knob for claim in claims.of_chapter(number) if claim.figure == label for knob in claim.knobs}
         for name, designs in shown.items():
             used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
         knobs = [one for name, one in known.items() if name in used and name != "profile"]
@@ -77,10 +80,9 @@ def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | 
 
 
 def _designs_shown(
-    code: Iterable[str], own: Mapping[str, Study], values: Mapping[str, Any]
+    asked: Mapping[str, set[str]], own: Mapping[str, Study], values: Mapping[str, Any]
 ) -> dict[str, Collection[str]]:
-    """The designs of each study for which cells ask, ``chapter.rows(studies.growth, "planes")``; all if unnamed."""
-    asked = excerpt.designs_asked(code)
+    """The designs of each study that cells and claims ask for; all if unnamed."""
     return {name: own[name].grid.names(values) if "" in asked[name] else asked[name] for name in own if name in asked}
 
 

@@ -24,7 +24,7 @@ from companion.experiments.store import stamp, write_atomically
 from companion.experiments.stored import sample
 from companion.experiments.sweep import Study
 from companion.experiments.table import CELL, STAMP, Provenance, names_cell, origin, provenance
-from companion.report import ledger, plots, screen, views
+from companion.report import claims, ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
@@ -110,6 +110,7 @@ class Chapter:
             alt: the picture in words, for readers who cannot see it; by default the caption's first sentence.
         """
         self._show(fig, name, caption, tables, {"alt": alt})
+        self._judge_figure(name)
 
     def _show(
         self,
@@ -174,6 +175,7 @@ class Chapter:
         moving = screen.slider(fig, draw, labels, knob=knob, start=start)
         self._show(still or fig, name, caption, tables, {"alt": "", "still": still is None}, moving)
         plt.close(fig)
+        self._judge_figure(name)
 
     def table(self, rows: pd.DataFrame, name: str, caption: str, *tables: pd.DataFrame, digits: int = 4) -> None:
         """Shows rows as an HTML table with its caption; their provenance unfolds below."""
@@ -181,6 +183,7 @@ class Chapter:
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
         shown = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
         display(HTML(shown), metadata={"table": name})
+        self._judge_figure(name)
 
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data; ``views.typeset`` gives their form."""
@@ -210,6 +213,30 @@ class Chapter:
         kept = ", with rows kept in results/" if self._stored & set(found.cells) else ""
         kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
+
+    def _judge_figure(self, label: str) -> None:
+        """Judges the claims that a figure or a table shows."""
+        for claim in claims.of_chapter(self.number):
+            if claim.figure == label:
+                self._judge(claim)
+
+    def _judge(self, claim: claims.Claim) -> None:
+        """Measures a claim on its rows, and judges it.
+
+        A run of other sizes may lack what its function needs: then it is not judged, and a changed run says so.
+        """
+        try:
+            found = claim.measured(self)
+        except Exception as error:
+            if not self._is_changed and not (self.profile == "smoke" and claim.at):
+                raise InputError(f"claim {claim.id} cannot be measured: {type(error).__name__}: {error}") from error
+            found = None
+        if found is not None:
+            self.check(claim.id, found[0], *found[1] or [THEORY], figure=claim.figure)
+        elif self._is_changed:
+            self.say(f"`{claim.id}`: not tested at these parameters.")
+        elif self.profile == "laptop":
+            raise InputError(f"claim {claim.id}: its function finds nothing on the book's own rows")
 
     def check(self, claim_id: str, measured: Estimate | Drift, *tables: pd.DataFrame | str, figure: str) -> None:
         """Judges a declared claim, stores the record and shows the verdict.

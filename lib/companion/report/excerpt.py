@@ -8,6 +8,7 @@ import ast
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jupytext
@@ -163,13 +164,50 @@ def designs_asked(code: Iterable[str]) -> dict[str, set[str]]:
     return asked
 
 
+def designs_judged(number: str, label: str) -> dict[str, set[str]]:
+    """The designs of each study, by function, on which the claims of a figure rest.
+
+    As the defaults of their functions say: ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all.
+    """
+    asked: dict[str, set[str]] = {}
+    for tree in _claims_of(number):
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and label in _figures_of(node):
+                for wanted in node.args.defaults:
+                    is_design = isinstance(wanted, ast.Subscript)
+                    study = wanted.value if is_design else wanted
+                    name = study.attr if isinstance(study, ast.Attribute) else study.id
+                    asked.setdefault(name, set()).add(ast.literal_eval(wanted.slice) if is_design else "")
+    return asked
+
+
+@functools.cache
+def _claims_of(number: str) -> list[ast.Module]:
+    """The modules of a chapter's claims, as they are written: to load them takes seconds."""
+    folder = Path(__file__).parents[1] / "claims"
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("[a-z]*.py"))]
+    return [ast.parse(text) for text in texts if f'CHAPTER = "{number}"' in text]
+
+
+def _figures_of(function: ast.FunctionDef) -> set[str]:
+    """The figures of the claims that a function measures."""
+    given = (keyword for one in function.decorator_list if isinstance(one, ast.Call) for keyword in one.keywords)
+    return {ast.literal_eval(one.value) for one in given if one.arg == "figure"}
+
+
+def both(one: Mapping[str, set[str]], other: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """The designs of each study that stand in either."""
+    return {study: one.get(study, set()) | other.get(study, set()) for study in {**one, **other}}
+
+
 def figures_of_designs(number: str) -> dict[str, list[str]]:
     """The figures and tables of a chapter that show each design, ``ensembles.slices``, or one that extends it."""
     values, cells = parameters.designs(number), jupytext.read(parameters.source(number)).cells
     tables = list(dict.fromkeys(".".join(name.split(".")[1:3]) for name in values))
     found: dict[str, list[str]] = {table: [] for table in tables}
     for label in figure_labels(cells):
-        asked = designs_asked(cells[i].source for i in needed(cells, label)[1:])
+        drawn = designs_asked(cells[i].source for i in needed(cells, label)[1:])
+        asked = both(drawn, designs_judged(number, label))
         for table in tables:
             study, _, design = table.partition(".")
             chain = _extended(number, study, design, values) if {design, ""} & asked.get(study, set()) else []

@@ -9,13 +9,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from companion import estimates, paths
 from companion.estimates import EXACT, SPAN, Drift, Estimate
 from companion.experiments.store import write_atomically
+from companion.report.claims import KINDS, Claim, band, declared
 from companion.report.errata import Erratum, errata, read_yaml
 from regimes import validate
 from regimes.validate import InputError
@@ -25,13 +26,7 @@ VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "
 ENDS = ("value", "low", "high")  # of a record: what was measured
 ROUND_OFF = 1e-9  # by which a zero may differ
 MANY = 100.0  # times as many seeds: beyond, another way must be found
-AMENDED = ("was", "verdict", "why")
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
-KINDS = {
-    "paper": "Statements of the papers",
-    "consistency": "Our theory against our simulation",
-    "beyond": "Beyond the papers",
-}
 MARKS = {
     "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
     IN_PART: "◐", None: "·",
@@ -45,93 +40,20 @@ PAPERS = {  # short titles
 }
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a paper with the interval that counts as reproduced, declared before it is measured.
-
-    Attributes:
-        id: ``item-slug``.
-        item: the figure, table or statement, as in the papers' list.
-        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form),
-            ``beyond`` (new here).
-        statement: the claim in words.
-        source: paper and place.
-        short: the statement in at most eight words, for the row below its figure; by default its id.
-        measure: which number, at which settings, if the statement does not say so.
-        accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
-        alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
-            or the rival paper gives, and ``what`` gives it.
-        profiles: the profiles at which it may be judged.
-        at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
-            the rows it is judged on. A run with other parameters does not test it if its rows lack one.
-        looks: how often it was judged while realisations were added, the last time included; more than one widens its
-            interval (``Estimate.anytime``).
-        stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
-        corrected: ``(low, high)`` of the corrected statement, if its erratum gives a number.
-        erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
-        part_of: the main claim on the same statement of the paper, of which this one is a part, a repetition or another
-            reading; counts have the statement once.
-        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
-            ``why``. If sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the old
-            one, ``id``.
-    """
-
-    id: str
-    item: str
-    kind: str
-    statement: str
-    source: str
-    accept: tuple[float, float]
-    alternative: Mapping[str, Any]
-    profiles: tuple[str, ...]
-    short: str = ""
-    measure: str = ""
-    at: Mapping[str, Any] = field(default_factory=dict)
-    stated: float | None = None
-    looks: int = 1
-    corrected: tuple[float, float] | None = None
-    erratum: str | None = None
-    part_of: str | None = None
-    amended: tuple[Mapping[str, str], ...] = ()
-
-    def __post_init__(self) -> None:
-        validate.one_of(KINDS, kind=self.kind)
-        if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
-            raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
-        value = self.alternative["value"]
-        validate.number(**{"the value of alternative": value})
-        if self.accept[0] <= value <= self.accept[1]:
-            raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
-        if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
-            raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
-        if self.corrected and not self.erratum:
-            raise InputError("what is corrected needs an erratum that quotes it")
-        validate.integer(1, looks=self.looks)
-        if len(self.short.split()) > 8:
-            raise InputError(f"short must have at most eight words, got {self.short!r}")
-        for change in self.amended:
-            if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
-                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
-
-
 @functools.cache
 def claims() -> dict[str, Claim]:
     """All declared claims by id, checked to be complete, unique, and in agreement with the errata."""
-    found: dict[str, Claim] = {}
     history = paths.claims_folder() / "history.yml"
     amended = read_yaml(history, dict) if history.exists() else {}
-    for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
-        for entry in read_yaml(path):
-            try:
-                for key in ("accept", "corrected", "profiles"):
-                    if entry.get(key) is not None:
-                        entry[key] = tuple(entry[key])
-                claim = Claim(**entry, amended=tuple(amended.pop(entry.get("id"), ())))
-            except (TypeError, AttributeError, IndexError, KeyError, InputError) as error:
-                raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
-            if claim.id in found:
-                raise InputError(f"{path.name} declares {claim.id}, which is declared already")
-            found[claim.id] = claim
+    found: dict[str, Claim] = {}
+    every = (*_of_files(), *((number, "companion.claims", claim) for number, claim in declared()))
+    for _, where, claim in sorted(every, key=lambda one: one[0]):
+        if claim.id in found:
+            raise InputError(f"{where} declares {claim.id}, which is declared already")
+        try:
+            found[claim.id] = replace(claim, amended=tuple(amended.pop(claim.id, ())))
+        except InputError as error:
+            raise InputError(f"{where}, {claim.id}: {error}") from None
     if amended:
         raise InputError(f"history.yml: {next(iter(amended))} is no claim")
     for claim in found.values():
@@ -145,6 +67,19 @@ def claims() -> dict[str, Claim]:
     for erratum in errata().values():
         _decided(erratum, found)
     return found
+
+
+def _of_files() -> Iterator[tuple[str, str, Claim]]:
+    """The claims of ``book/claims/NN.yml``, each with the chapter's number and the file's name."""
+    for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
+        for entry in read_yaml(path):
+            try:
+                for key in ("accept", "corrected", "profiles"):
+                    if entry.get(key) is not None:
+                        entry[key] = tuple(entry[key])
+                yield path.stem, path.name, Claim(**entry)
+            except (TypeError, AttributeError, IndexError, KeyError, InputError) as error:
+                raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
 
 
 def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
@@ -235,11 +170,11 @@ def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
-    names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of")
-    declared = {name: getattr(claim, name) for name in names}
+    names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of", "headline")
+    words = {name: getattr(claim, name) for name in names} | claim.measured_by
     bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
-    return declared | bounds | rest | empty | measured
+    return words | bounds | rest | empty | measured
 
 
 def late(claim: Claim, drift: Drift) -> dict[str, Any]:
@@ -387,15 +322,6 @@ def what_decides(entry: Mapping[str, Any]) -> str:
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
     low, high = bounds
     return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def band(bounds: Sequence[float | None]) -> str:
-    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
-    low, high = (None if end is None or math.isinf(end) else end for end in bounds)
-    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
-    if least and most:
-        return f"{least} … {most}"
-    return f"≥ {least}" if least else f"≤ {most}" if most else "any"
 
 
 def measured_value(entry: Mapping[str, Any]) -> str:

@@ -1,0 +1,263 @@
+r"""Claims: a statement of a paper, the interval that counts as reproduced, and the function of rows that measures it.
+
+::
+
+    @claim(
+        "B.Sec2-norm", "paper B, Sec. 2", accept=(-1.15, -0.85), stated=-1, figure="fig-b-8d",
+        rival=(-0.5, "least squares with random labels: the squared norm diverges"),
+    )
+    def norm_exponent(slices=ensembles["slices"], *, growth_from):
+        r'''In the lazy regime the norm of the predictor diverges as $1/(N-N^*)$.
+
+        Slope of $\log$ norm in $\log(N-N^*)$ at the largest output scale; one per training set.
+        '''
+        return mean(slopes_of(slices[slices.p >= growth_from]))
+
+The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. An
+argument with a default is a table: the rows of that design of a study, or of all designs of a study. An argument
+without one is a parameter of the chapter, or what ``given`` holds. A statement in several dimensions is one function
+under several decorators, each with its ``given``; ``{d}`` in its words then stands for the value.
+
+The function returns an ``Estimate``, or for a claim on large sizes a ``Drift``. If it rests on some of its rows alone,
+it returns these, too: ``return mean(far.off), far``. It returns ``None`` where the rows cannot tell.
+
+Modules of ``companion.claims`` declare claims; each names its chapter, ``CHAPTER = "05"``.
+"""
+
+import importlib
+import inspect
+import math
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pandas as pd
+
+from companion import estimates
+from companion.estimates import Drift, Estimate
+from companion.experiments import digest, parameters
+from companion.experiments.study import Design, Study
+from regimes import validate
+from regimes.validate import InputError
+
+KINDS = {
+    "paper": "Statements of the papers",
+    "consistency": "Our theory against our simulation",
+    "beyond": "Beyond the papers",
+}
+AMENDED = ("was", "verdict", "why")
+
+
+class Page(Protocol):
+    """What a claim is measured on: a chapter, or its stored rows alone."""
+
+    parameters: Mapping[str, Any]
+
+    def rows(self, study: Study, design: str = "") -> pd.DataFrame:
+        """The rows of one design of a study, or of all."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper with the interval that counts as reproduced, declared before it is measured.
+
+    Attributes:
+        id: ``item-slug``.
+        item: the figure, table or statement, as in the papers' list.
+        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form),
+            ``beyond`` (new here).
+        statement: the claim in words.
+        source: paper and place.
+        short: the statement in at most eight words, for the row below its figure; by default its id.
+        measure: which number, at which settings, if the statement does not say so.
+        accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
+        alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
+            or the rival paper gives, and ``what`` gives it.
+        profiles: the profiles at which it may be judged.
+        at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
+            the rows it is judged on. A run with other parameters does not test it if its rows lack one.
+        looks: how often it was judged while realisations were added, the last time included; more than one widens its
+            interval (``Estimate.anytime``).
+        stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
+        corrected: ``(low, high)`` of the corrected statement, if its erratum gives a number.
+        erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
+        part_of: the main claim on the same statement of the paper, of which this one is a part, a repetition or another
+            reading; counts have the statement once.
+        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
+            ``why``. If sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the old
+            one, ``id``.
+        figure: the label of the figure or table that shows it.
+        headline: whether it is among the ten of its chapter that a physicist would repeat.
+        given: arguments of its function by name, beside the rows and the chapter's parameters.
+        function: measures it.
+    """
+
+    id: str
+    item: str
+    kind: str
+    statement: str
+    source: str
+    accept: tuple[float, float]
+    alternative: Mapping[str, Any]
+    profiles: tuple[str, ...]
+    short: str = ""
+    measure: str = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
+    stated: float | None = None
+    looks: int = 1
+    corrected: tuple[float, float] | None = None
+    erratum: str | None = None
+    part_of: str | None = None
+    amended: tuple[Mapping[str, str], ...] = ()
+    figure: str = ""
+    headline: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
+    function: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        validate.one_of(KINDS, kind=self.kind)
+        if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
+            raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
+        value = self.alternative["value"]
+        validate.number(**{"the value of alternative": value})
+        if self.accept[0] <= value <= self.accept[1]:
+            raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
+        if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
+            raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
+        if self.corrected and not self.erratum:
+            raise InputError("what is corrected needs an erratum that quotes it")
+        validate.integer(1, looks=self.looks)
+        if len(self.short.split()) > 8:
+            raise InputError(f"short must have at most eight words, got {self.short!r}")
+        for change in self.amended:
+            if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
+                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
+
+    @property
+    def tables(self) -> dict[str, Study | Design]:
+        """The rows that its function takes, by the names of its arguments."""
+        return {name: one.default for name, one in self._arguments.items() if isinstance(one.default, Study | Design)}
+
+    @property
+    def knobs(self) -> list[str]:
+        """The parameters of the chapter that its function takes."""
+        return [name for name in self._arguments if name not in {*self.tables, *self.given}]
+
+    @property
+    def measured_by(self) -> dict[str, str]:
+        """The name of its function, and the digest of what that computes."""
+        function = self.function
+        if function is None:
+            return {"function": "", "digest": ""}
+        return {"function": f"{function.__module__}.{function.__name__}", "digest": digest.of_function(function)}
+
+    def measured(self, page: Page) -> tuple[Estimate | Drift, list[pd.DataFrame]] | None:
+        """What its function finds on a page's rows, and the rows that this rests on; ``None`` if these cannot tell."""
+        tables = {}
+        for name, wanted in self.tables.items():
+            tables[name] = page.rows(wanted.study, wanted.name) if isinstance(wanted, Design) else page.rows(wanted)
+        knobs = {name: page.parameters[name] for name in self.knobs}
+        found = self.function(**tables, **knobs, **self.given)
+        estimate, *rows = found if isinstance(found, tuple) else (found,)
+        return None if estimate is None else (estimate, rows or [*tables.values()])
+
+    @property
+    def _arguments(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.function).parameters if self.function else {}
+
+
+_DECLARED: dict[str, list[Claim]] = {}  # by module
+
+
+def claim(
+    name: str,
+    source: str,
+    *,
+    accept: tuple[float, float],
+    rival: tuple[float, str],
+    figure: str,
+    kind: str = "paper",
+    profiles: Sequence[str] = ("laptop", "paper"),
+    statement: str = "",
+    measure: str = "",
+    given: Mapping[str, Any] | None = None,
+    **about: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator that declares a claim on what a function finds.
+
+    Args:
+        name: the claim's id: its item in the papers' list, a hyphen, a word or several.
+        source: paper and place.
+        accept: the interval that counts as reproduced.
+        rival: the value that a wrong theory, the null or the rival paper gives, outside ``accept``, and what gives it.
+        figure: the label of the figure or table that shows it.
+        kind: ``paper`` or ``beyond``.
+        profiles: those at which it may be judged.
+        statement: in place of the docstring's first paragraph.
+        measure: in place of the rest of the docstring.
+        given: arguments of the function by name.
+        about: ``short``, ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``.
+
+    Raises:
+        InputError: for a declaration that is not whole, or cannot fail.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        first, _, rest = inspect.getdoc(function).partition("\n\n")
+        words = {"statement": statement or first, "measure": measure or rest}
+        for key, text in words.items():
+            for argument, value in (given or {}).items():
+                text = text.replace(f"{{{argument}}}", str(value))
+            words[key] = " ".join(text.split())
+        made = Claim(
+            id=name,
+            item=name.partition("-")[0],
+            kind=kind,
+            source=source,
+            accept=accept,
+            alternative={"value": rival[0], "what": rival[1]},
+            profiles=tuple(profiles),
+            figure=figure,
+            given=dict(given or {}),
+            function=function,
+            **words,
+            **about,
+        )
+        own = _DECLARED.setdefault(function.__module__, [])
+        own[:] = [one for one in own if one.id != name]  # of a module that was loaded again
+        above = [i for i, one in enumerate(own) if one.function is function]  # decorators go from below upwards
+        own.insert(above[0] if above else len(own), made)
+        return function
+
+    return wrap
+
+
+def declared() -> list[tuple[str, Claim]]:
+    """All claims of the modules of ``companion.claims`` with their chapters, in the order of their declarations."""
+    numbers = sorted(_modules().keys() & parameters.chapters().keys())
+    return [(number, one) for number in numbers for one in of_chapter(number)]
+
+
+def of_chapter(number: str) -> list[Claim]:
+    """The claims that a chapter's figures show."""
+    names = [importlib.import_module(name).__name__ for name in _modules().get(number, ())]
+    return [one for name in names for one in _DECLARED.get(name, ())]
+
+
+def _modules() -> dict[str, list[str]]:
+    """The names of the modules of claims by the number of their chapter."""
+    package = importlib.import_module("companion.claims")
+    found: dict[str, list[str]] = {}
+    for one in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        found.setdefault(importlib.import_module(one.name).CHAPTER, []).append(one.name)
+    return found
+
+
+def band(bounds: Sequence[float | None]) -> str:
+    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
+    low, high = (None if end is None or math.isinf(end) else end for end in bounds)
+    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
+    if least and most:
+        return f"{least} … {most}"
+    return f"≥ {least}" if least else f"≤ {most}" if most else "any"
