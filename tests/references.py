@@ -1,7 +1,7 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
 Beside them what the laptop's chapters say of stored rows and draw from them (``NN.said.txt``), and what the programs
-print for which the reader has a model: ``book/yours/*.txt``. What studies declare, versions, tolerances and the ranges of
-their fields, has no right value: it is kept as it is (``studies.txt``), so that it does not change unseen.
+print for which the reader has a model: ``book/yours/*.txt``. What studies declare, versions, tolerances and the ranges
+of their fields, has no right value: it is kept as it is (``studies.txt``), so that it does not change unseen.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate, a number in a sentence or what a figure

@@ -264,7 +264,7 @@ class NONE:
 
 
 def unchanged_once(settings):
-    """``Designs.settings`` that builds a design once for the same entries and parameters: most are not the drawn ones."""
+    """``Designs.settings`` that builds a design once for the same entries and parameters: most were not drawn anew."""
     known = {}
 
     def once(self, values, design):
