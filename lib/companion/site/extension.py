@@ -45,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(nodes.reference, override=True, html=(_link, None))
     handlers = {
         "config-inited": _button,
+        "autodoc-process-docstring": _as_mathematics,
         "env-get-updated": _out_of_date,
         "write-started": _define,
         "missing-reference": _elsewhere,
@@ -54,6 +55,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for event, handler in handlers.items():
         app.connect(event, handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+
+
+def _as_mathematics(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Sets what stands between dollars in the docstrings of claims, whose words are those of the ledger."""
+    if name.startswith("companion.claims."):
+        lines[:] = re.sub(r"\$([^$]+)\$", r":math:`\1`", "\n".join(lines)).split("\n")
 
 
 def _button(app: Sphinx, config: Config) -> None:
