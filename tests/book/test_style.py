@@ -16,7 +16,6 @@ from tests.references import ROOT
 EDITED = """
 book/claims/01.yml
 book/claims/03.yml
-book/claims/04.yml
 book/claims/05.yml
 book/claims/06.yml
 book/claims/07.yml
