@@ -123,7 +123,7 @@ def test_the_unsatisfied_points_at_jamming(ratio, said):
     """Of networks that can fit, whose loss goes with the square of the decay; narrower ones cannot, and have more."""
     rows = []
     for seed in range(6):
-        for p in (60, 120):
+        for p in (30, 60):
             for h, can in ((3, False), (4, True), (5, True)):
                 size = 10 * h + 2 * h * h + h
                 for member in range(3):

@@ -52,7 +52,7 @@ def share_of_the_non_linear_part(profiles=studies.profiles["main"], *, fig1_targ
     """
     rows = profiles[profiles["alpha0"] == profiles["alpha0"].max()]
     table = rows.pivot(index="seed", columns="t", values="output")
-    levels = table.columns.to_numpy()
+    levels = np.sort(rows["t"].unique())
     target = _non_linear_share(function(fig1_target).array(levels), levels)
     return jackknife(table.to_numpy(), lambda x: _non_linear_share(x.mean(0), levels) / target), rows
 
