@@ -63,12 +63,6 @@ def test_every_figure_has_all_that_it_uses_without_the_rest(number):
         assert len(own) < len(cells) / 2, label
 
 
-def test_a_table_has_the_cells_that_call_its_judge():
-    cells = jupytext.read(parameters.source("07")).cells
-    judging = [i for i, cell in enumerate(cells) if '"E.Loss-noise"' in cell.source]
-    assert {*judging} <= {*excerpt.needed(cells, "tab-e-checked")}
-
-
 def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch):
     number, item = registry.find("depth.biases")
     grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
@@ -92,7 +86,7 @@ def test_what_changes_a_figure_and_what_its_studies_take():
     assert 1 < found["fig-c-deep"].seconds < 600
     assert not found["fig-sketch-cobweb"].knobs and not found["fig-sketch-cobweb"].studies
     assert curves.of({"curve_rho"}) and curves.of({"05.normalised_kernel.main.seeds"})
-    assert not curves.of({"tab2_n", "05.half_depth.main.gap"})
+    assert not curves.of({"tab2_n", "05.near_duplicates.main.gap"})
     laws = found["fig-c-laws"]
     assert [knob.name for knob in laws.knobs] == ["corpus"] and laws.of(["05.deep_prediction.larger.n"])
     assert laws.of(["05.deep_prediction.balanced.n"]), "the others extend it"

@@ -195,6 +195,7 @@ def test_fixed_points_are_all_the_zeros_with_their_stability(interfaces, d):
         before, after = (stripe.velocity(point.z + e, point.sign) for e in (-1e-6, 1e-6))
         assert point.stable_along == (before > 0 > after)
         assert point.stable_across == stripe.amplifies(point.z, point.sign)
+        assert point.attractor == (before > 0 > after and bool(stripe.amplifies(point.z, point.sign)))
 
 
 def test_the_papers_stripe_has_three_attractors_in_two_dimensions():
@@ -284,7 +285,7 @@ def saturated(stripe, point, p, seed):
     return end.omega[0, 0, 1:] / abs(end.omega[0, 0, 0]), expected
 
 
-@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("kind", [0, 1, 2])
 def test_the_constant_of_the_saturated_amplification(kind):
     """``λ* = c √p / |N(z*)|``, direction and all; over training sets the log has scatter 0.06, as p^(-1/4)."""
     stripe = Stripe(tasks.STRIPE, 6)

@@ -77,7 +77,7 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Fig2-limit```; interval as a tooltip."""
+    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Thm2-limit```; interval as a tooltip."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
