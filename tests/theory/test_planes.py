@@ -50,6 +50,13 @@ def test_the_densities_cancel_where_they_are_equal_and_nearly_where_they_are_not
     assert uneven / planes.placing_error(5, 1000, 90, [1, 1]) == pytest.approx(0.987, abs=1e-3)
 
 
+def test_the_constant_of_normal_points():
+    assert planes.gaussian_constant([0.0], 5) == pytest.approx(planes.directions(5) / math.sqrt(10 * math.pi))
+    assert planes.gaussian_constant([-0.7, 0.7], 400) == pytest.approx(planes.placing_constant(2), rel=2e-3)
+    with pytest.raises(InputError, match="a plane at least"):
+        planes.gaussian_constant([], 5)
+
+
 def test_sizes_and_densities_are_checked():
     with pytest.raises(InputError, match="density must be a number above 0"):
         planes.placing_error(5, 100, 10, [0.3, 0.0])

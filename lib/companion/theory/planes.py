@@ -25,6 +25,7 @@ import numpy as np
 from scipy import stats
 
 from regimes import validate
+from regimes.validate import InputError
 
 
 def directions(d: int) -> float:
@@ -68,6 +69,21 @@ def placing_constant(m: int) -> float:
     """
     validate.integer(1, m=m)
     return math.sqrt(m / (2 * math.pi))
+
+
+def gaussian_constant(interfaces: Sequence[float], d: int) -> float:
+    r"""``ε p/√(n d)`` of planes across the first coordinate of normal points, with the densities there.
+
+    Args:
+        interfaces: where the planes stand.
+        d: the dimension.
+
+    Raises:
+        InputError: for no plane, or ``d < 1``.
+    """
+    if not len(interfaces):
+        raise InputError("interfaces must hold a plane at least, got none")
+    return placing_error(d, 1, 1, stats.norm.pdf(interfaces).tolist()) / math.sqrt(d)
 
 
 def last_error(d: int, p: int, m: int = 2) -> float:
