@@ -1,6 +1,7 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
 Beside them what the laptop's chapters say of stored rows and draw from them (``NN.said.txt``), and what the programs
-print for which the reader has a model: ``book/yours/*.txt``.
+print for which the reader has a model: ``book/yours/*.txt``. What studies declare, versions, tolerances and the ranges
+of their fields, has no right value: it is kept as it is (``studies.txt``), so that it does not change unseen.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate, a number in a sentence or what a figure
@@ -8,11 +9,15 @@ shows has moved (``NN.smoke.txt``). What numbers should be is for the tests of t
 """
 
 import html
+import importlib
+import math
+import pkgutil
 import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import MISSING, fields
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,7 +26,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion import studies as registry
 from companion.experiments import parameters
+from companion.experiments.record import Axis, Setting
 from companion.experiments.store import stamp
 from companion.report import ledger
 from tests import stored_ledger
@@ -29,6 +36,7 @@ from tests import stored_ledger
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 LEDGER = FOLDER / "ledger.csv"
+DECLARED = FOLDER / "studies.txt"
 SMOKE = ROOT / "build" / "smoke"
 YOURS = sorted((ROOT / "book" / "yours").glob("*.py"))
 _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)(?![\w.]*\w)")
@@ -135,6 +143,31 @@ def measured() -> pd.DataFrame:
     return rows.sort_values("id").set_index("id").fillna({"verdict": ""})
 
 
+def declared() -> list[str]:
+    """What each study declares of its numbers, and the range of each field of the records that studies take."""
+    found = []
+    for number in registry.modules():
+        for name, item in registry.of(number).items():
+            about = {one.name: getattr(item, one.name) for one in fields(item) if one.default is not MISSING}
+            about |= {one.name: getattr(item, one.name) for one in fields(item) if one.default_factory is not MISSING}
+            said = [f"{key} = {sorted(value.items()) if isinstance(value, dict) else value}" for key, value in
+                    about.items() if value and key not in ("module", "known")]  # fmt: skip
+            found.append(f"{name}: version {item.version}" + "".join(f"; {one}" for one in said))
+    for name in sorted(one.name for one in pkgutil.iter_modules(registry.__path__) if one.name != "__main__"):
+        for made in vars(importlib.import_module(f"companion.studies.{name}")).values():
+            if isinstance(made, type) and issubclass(made, Setting) and made.__module__.endswith(f".{name}"):
+                axes = {axis: own for axis, own in made.axes().items() if axis in made.__annotations__}
+                found += [f"{name}.{made.__name__}.{axis}: {_range(own)}" for axis, own in axes.items()]
+    return found
+
+
+def _range(axis: Axis) -> str:
+    """A field's range in the words of messages."""
+    ends = f" ({axis.kind.low!r} to {axis.kind.high!r})" if math.isfinite(axis.kind.high) else ""  # to the last digit
+    words = f"{axis.kind.allowed()}{ends}{', or none' * axis.optional}{', the first that is here' * axis.alternatives}"
+    return words + (f"; of a design, {axis.several.allowed()}" if axis.several else "")
+
+
 def printed(program: Path) -> str:
     """What a program of ``book/yours`` prints."""
     return subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
@@ -158,6 +191,8 @@ def main() -> int:
         print(f"wrote tests/references/{number}.said.txt")
     measured().to_csv(LEDGER, float_format="%.6g")
     print("wrote tests/references/ledger.csv")
+    DECLARED.write_text("".join(f"{line}\n" for line in declared()), encoding="utf-8")
+    print("wrote tests/references/studies.txt")
     for program in YOURS:
         program.with_suffix(".txt").write_text(printed(program), encoding="utf-8")
         print(f"wrote book/yours/{program.stem}.txt")

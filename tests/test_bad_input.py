@@ -128,6 +128,8 @@ BAD = {
         (lambda: relu_recursion.kernel_of_angle(1.0, 3), "phi must be an array"),
         (lambda: relu_recursion.along_depth(t(1.0), [3, 2]), "depths must be a strictly increasing"),
         (lambda: relu_recursion.along_depth(t(1.0), []), "depths must be a strictly increasing"),
+        (lambda: relu_recursion.along_depth(t(1.0), [0]), "depth must be a whole number from 1 to 1e"),
+        (lambda: relu_recursion.along_depth(t(1.0), [1.5]), "depth must be a whole number from 1 to 1e"),
         (lambda: relu_recursion.offset(t(-1.0)), "phi must hold float64 angles from 0 to π"),
         (lambda: relu_asymptotics.abel(t(3.0)), "phi must lie between 0 and 0.06"),
         (lambda: relu_asymptotics.abel(t(0.0)), "phi must lie between 0 and 0.06"),

@@ -19,7 +19,7 @@ from companion.experiments import parameters, queue
 from companion.experiments.compare import differences
 from companion.experiments.store import Store
 from companion.experiments.sweep import cells
-from companion.studies import compression, jamming, kernel_pca, lazy_feature
+from companion.studies import compression, kernel_pca, lazy_feature
 from tests.references import ROOT
 
 OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "REGIMES_COMPILED": "0"}
@@ -33,9 +33,6 @@ COMPARED = {
     lazy_feature.finite_curve: ("01", {"01.finite_curve.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6}),
     compression.growth: (
         "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
-    ),
-    jamming.stripes: (
-        "03", {"03.stripes.map.p": 20, "steps": 20}, {"fitted": 1e-6, "norm": 1e-5, "amplification": 1e-4},
     ),
     kernel_pca.courses: (
         "04", {"stripe_p": 20, "stripe_h": 20, "04.courses.stripe.frames": 3},

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import math
+import pickle
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
+from companion.experiments.design import Designs
 from companion.experiments.record import Axis
 from companion.experiments.sweep import Cell
 from regimes import validate
@@ -261,6 +263,22 @@ class NONE:
         return [{"seeds": [0]}]
 
 
+def unchanged_once(settings):
+    """``Designs.settings`` that builds a design once for the same entries and parameters: most were not drawn anew."""
+    known = {}
+
+    def once(self, values, design):
+        entries = self._whole(values, design)[1]
+        words = [word for one in entries.values() for word in (one if isinstance(one, list) else [one])]
+        read = [values.get(word[1:]) for word in words if isinstance(word, str) and word.startswith("$")]
+        key = self.study, design, pickle.dumps((entries, read))
+        if key not in known:
+            known[key] = settings(self, values, design)
+        return [dict(setting) for setting in known[key]]
+
+    return once
+
+
 EXAMPLES = {"few": (9, 2), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
 
 
@@ -269,6 +287,8 @@ EXAMPLES = {"few": (9, 2), "many": (34, 34)}  # of a chapter's own parameters, a
 def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, many, monkeypatch):
     """Whatever the kind of each parameter lets through, and what it does not: every grid that reads it is built."""
     monkeypatch.setattr(parameters, "_profile", functools.cache(parameters._profile))
+    monkeypatch.setattr(parameters, "declared", functools.cache(parameters.declared))
+    monkeypatch.setattr(Designs, "settings", unchanged_once(Designs.settings))
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
     known, taken = registry.of(number), {}
 

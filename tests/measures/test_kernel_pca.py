@@ -303,6 +303,7 @@ def test_products_find_no_component_beyond_the_rank():
 def test_a_single_component_has_no_plane():
     ones = torch.ones(1, 24, 24).double() + 0.5 * torch.outer(Y, Y)
     assert math.isnan(float(diagnose(torch.outer(Y, Y)[None], Y, count=2).separable))
+    assert math.isnan(float(diagnose(ones, Y, count=1).separable))
     assert float(diagnose(ones, Y, count=2).separable) == 1
 
 

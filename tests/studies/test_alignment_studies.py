@@ -105,36 +105,6 @@ def test_features_are_read_from_what_training_has_added():
     assert (rows.c_random > 0).all() and rows.c_random.mean() < rows.c.mean() - 0.02
 
 
-def test_the_spectra_bound_the_correlation():
-    """Shared eigenvectors in order reach the largest correlation of two spectra, and no network does (von Neumann)."""
-    rows = pd.DataFrame(studies.concentration(BASE | {"draws": 3}, [0, 1])).set_index(["seed", "scale", "layer"])
-    alike = pd.DataFrame(studies.features(BASE | {"draws": 3}, [0, 1])).set_index(["seed", "scale", "layer"])
-    for name in ("c", "c_random"):
-        np.testing.assert_allclose(rows[name], alike[name], rtol=1e-9)
-        assert rows[name].lt(rows[name.replace("c", "best")]).all()
-    assert rows.filter(like="directions").ge(1).all(axis=None) and rows.directions_moved.le(12).all()
-    values = torch.tensor([[3.0, 2, 1], [5, 1, 1]], dtype=torch.float64)
-    a, b = torch.diag_embed(values), torch.diag_embed(values**2)
-    for other, met in ((b, True), (b.flip(-1, -2), False)):
-        found = studies._allowed(a, other)
-        assert torch.allclose(found["c"], found["best"]) == met
-        assert found["best"][0] == pytest.approx(36 / (14 * 98) ** 0.5)
-        assert found["directions"][0] == pytest.approx(14**2 / 98)
-
-
-def test_the_overlap_is_one_in_the_mean_over_eigenvectors():
-    setting = BASE | {"draws": 2, "scales": [1.0]}
-    own = studies.ChainDraws.of(setting)
-    begun, (*_, state) = studies.batch(own, [0]), studies.states(own, studies.batch(own, [0]))
-    site, start = (matrices.sites(model, begun.train.x)[0] for model in (state.model, begun.model))
-    K, moved = matrices.ptk_covariance(site.delta).double(), (site.weights - start.weights).double()
-    drawn = torch.stack([m[0].trace() for m in studies._randomised(moved, K, 2000, [0])])
-    scale = K[0].trace().item() * moved.square().sum().item() / 12
-    assert drawn.mean().item() / scale == pytest.approx(1, abs=4 * drawn.std().item() / scale / 2000**0.5)
-    row = studies.concentration(setting, [0])[0]
-    assert row["overlap"] == pytest.approx(float((moved.mT @ K @ moved)[0].trace()) / scale, rel=1e-4)
-
-
 def test_frames_keep_what_training_has_added():
     setting = BASE | {"frames": [1, 10], "steps": 10, "scales": [0.3]}
     one, ten = studies.frames(setting, [0])
@@ -291,7 +261,10 @@ def test_no_column_of_a_row_is_a_setting():
     """A row's own column would take the place of the setting in captions."""
     face = {"data": "digits", "words": "", "count": 60, "share": 0.7, "k": 8, "scale": 0.1, "rate": 1e-2, "steps": 3}
     runs = [(studies.paths, PATHS), (studies.frames, BASE | {"frames": [1, 20]})]
-    runs += [(study, BASE | {"draws": 2}) for study in (studies.features, studies.concentration)]
-    runs += [(studies.stripes, STRIPE | {"alpha": 1.0}), (studies.glasses, face | {"draws": 2})]
+    runs += [
+        (studies.features, BASE | {"draws": 2}),
+        (studies.stripes, STRIPE | {"alpha": 1.0}),
+        (studies.glasses, face | {"draws": 2}),
+    ]
     for study, given in runs:
         assert not {name for row in study(given, [0]) for name in row} & set(given), study.name

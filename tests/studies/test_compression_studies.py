@@ -173,6 +173,10 @@ BAD = [
     ({"02.frames.feature.p": 10**5, "02.frames.feature.h": 10**5}, "p = 100000 with h = 100000 would take"),
     ({"02.characteristic_time.main.alpha": [1e-6, 1e-9, 1e-12]}, "main.alpha must be a strictly increasing"),
     ({"02.perpendicular.main.interfaces": [[0.5], [0.5]]}, "02.perpendicular.main: two of its settings are the same"),
+    *(
+        ({f"02.{design}.interfaces": given}, "interfaces must leave an attractor for neurons, got none")
+        for design, given in (("growth.planes", [-0.05, 0.05]), ("perpendicular.main", [[-0.05, 0.05]]))
+    ),
     ({"02.noise.main.p": 10**5, "02.noise.main.sets": 10**6}, "sets = 1000000 with p = 100000 would take"),
 ]
 

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 
 from companion.studies import depth as studies
+from companion.theory.depth import pairs, rate
 from regimes.data import datasets
 from regimes.seeds import draw_seeds
 
@@ -70,17 +71,19 @@ def test_a_pair_along_depth():
     assert 3 * math.pi / phi - deep - 1.5 * math.log(deep) == pytest.approx(rows[0]["offset"], abs=0.01)
 
 
-def test_one_layer_and_the_depth_at_which_a_close_pair_is_half_way():
+def test_one_layer():
     rows = studies.layer_map({"points": 5}, [0])
     assert [row["z"] for row in rows] == [-1, -0.5, 0, 0.5, 1]
     assert [row["h"] for row in rows] == pytest.approx([float(layer(z)) for z in (-1, -0.5, 0, 0.5, 1)], abs=1e-15)
+
+
+def test_the_depth_at_which_a_close_pair_is_half_way():
     for gap in (1e-3, 0.02, 0.2, 0.29999):
-        (row,) = studies.half_depth({"gap": gap}, [0])
         path = np.array([float(plain(1 - gap, depth)[0]) for depth in range(1, 150)])
         below = int(np.argmax(path <= 0.625))  # depth below + 1 is the first at or under it
         half = below + (path[below - 1] - 0.625) / (path[below - 1] - path[below])
-        assert row["half"] == pytest.approx(half, rel=1e-9)
-        assert row["scaled"] == pytest.approx(half * math.sqrt(1 - layer(1 - gap)))
+        assert rate.half_way_depth(1 - gap) == pytest.approx(half, rel=1e-9)
+        assert pairs.separation_depth(1 - gap) == pytest.approx(1 / math.sqrt(1 - layer(1 - gap)))
 
 
 def test_three_kernels_along_depth():

@@ -31,7 +31,7 @@ STAY = {
     "support": "layer",
     "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
     "isotropic": "initial images",
-    "depth": "normalised_kernel layer_map mnist_regression drawn_regression half_depth trajectories "
+    "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
     "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction",
     "initial_alignment": "outer_products expectations traces averages reversal decays",

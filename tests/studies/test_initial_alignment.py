@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from companion.experiments import parameters
+from companion.experiments.results import Results
 from companion.studies import initial_alignment as studies
 from companion.theory.alignment import agreement, data, predictions
 from regimes.data import tasks
@@ -202,3 +203,11 @@ def test_bad_parameters_get_one_line(given, named):
         for study in (studies.reversal, studies.decays, studies.outer_products, studies.traces, studies.expectations):
             study.grid(values)
     assert "\n" not in str(raised.value)
+
+
+def test_free_probability_gives_the_share_of_the_covariance_at_every_width():
+    """Of the stored means over networks: without the covariance the shares themselves would be the difference."""
+    rows = Results(studies.averages).rows
+    rows = rows[(rows.data == "normal") & (rows.k >= rows.n) & (rows.networks > 100)]
+    assert rows.k.nunique() == 3 and rows.covariance.max() > 0.4
+    assert np.sqrt(((rows.covariance - rows.free) ** 2).mean()) < 0.04

@@ -136,22 +136,6 @@ def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far
     assert all((share >= 0.5) == (h >= half) for h, share in known.items()) and len(trained) == len(known)
 
 
-def test_the_stripe_compresses_at_small_scales_only():
-    setting = studies.STRIPE | {"d": 5, "p": 40, "members": 2, "h": 32}
-    setting |= {"test": 200, "kernel_p": 30, "loss": "quadratic_hinge", "steps": 150}
-    feature, lazy = (studies.stripes(setting | {"scale": scale}, [0, 1, 2]) for scale in (1e-4, 1e4))
-    assert min(row["amplification"] for row in feature) > 1.5 * max(row["amplification"] for row in lazy)
-    assert min(row["kernel_change"] for row in feature) > 1 > 0.1 > max(row["kernel_change"] for row in lazy)
-    assert [row["seed"] for row in feature] == [0, 1, 2] and feature[0]["parameters"] == 32 * 7
-
-
-def test_neighbours_are_sought_from_images_of_each_groups_own():
-    setting = {"data": "digits", "words": studies.identity("digits"), "p": [100, 1000], "images": 50}
-    one, both = studies.neighbours(setting, [1]), studies.neighbours(setting, [0, 1])
-    assert one == both[2:] and both[0]["distance"] != both[2]["distance"]
-    assert one[0]["distance"] > one[1]["distance"]
-
-
 def test_more_components_keep_more_of_an_image():
     left = []
     for components in (2, 20):
@@ -172,10 +156,7 @@ def test_more_components_keep_more_of_an_image():
         ({"map_h": [4, 8, 10_000], "members": 20}, "p = 250 with h = 10000 and members = 20 would take"),
         ({f"{SECOND}.data": ["digits"], f"{SECOND}.p": 700}, "test \\+ kernel_p \\+ p must be at most 1797"),
         ({f"{SECOND}.data": ["random"]}, "03.ensembles.second_data.data\\[0\\] must be one of mnist"),
-        ({"03.neighbours.sizes.images": 400}, "images times seeds must be at most"),
         ({"03.ensembles.weight_decay.decay": -1.0}, "03.ensembles.weight_decay.decay must be"),
-        ({"03.neighbours.sizes.p": [50_000, 60_000]}, "p must hold at least 2 sizes of at most"),
-        ({"03.stripes.map.p": 10, "03.stripes.map.seeds": 1000}, "p must give both labels in every draw"),
     ],
 )
 def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):

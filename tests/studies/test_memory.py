@@ -19,9 +19,6 @@ CASES = {
     "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],
     "spiked.kernels": [{"07.kernels.main.d": d} for d in (100, 150, 200)],
     "alignment.features": [{"06": {"features": {"main": {"n": n, "k": 512, "steps": 10}}}} for n in (1500, 2000, 3000)],
-    "jamming.stripes": [
-        {"03.stripes.map.p": 300, "03.stripes.map.h": [2, 4, 8, h], "steps": 10} for h in (500, 1000, 2000)
-    ],
     "jamming.ensembles": [
         {"map_p": p, "map_h": [2, 4, 48], "steps": 10, "03.ensembles.map.members": 4} for p in (800, 1200, 1600)
     ],

@@ -5,7 +5,9 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from companion.experiments.results import Results
 from companion.studies import jamming, rest
+from companion.theory import jamming as theory
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
@@ -160,3 +162,12 @@ def test_motion_of_pre_activations_by_hand(setting):
     fits = usual | {"steps": 200, "h": 16, "p": 30}
     lazy = [rest.preactivations(fits | {"scale": scale}, [1])[0]["moved"] for scale in (1e3, 1e4)]
     assert [one / ten for one, ten in zip(*lazy)] == pytest.approx([10, 10], rel=0.1)
+
+
+def test_stored_minima_keep_the_bound_of_paper_b_and_networks_at_jamming_lie_far_below_it():
+    """A stable end needs as many unsatisfied points as negative curvatures, so that ``N C_0 / P`` is 1 at most."""
+    rows = Results(rest.at_jamming).rows
+    minima = rows[rows.ended == "jammed"]
+    assert len(minima) > 500 and (minima.negative <= minima.unsatisfied).all()
+    held = theory.held_at_jamming(rows)
+    assert len(held) > 40 and 0.05 < (held.negative / held.p).mean() < 0.15

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy import special
-from scipy.spatial import cKDTree
 from sklearn.datasets import load_digits
 
 from companion.studies import alignment, initial_alignment, jamming, kernel_pca
@@ -261,30 +260,6 @@ def test_ensembles_are_read_as_stated(ensemble):
     )
 
 
-def test_the_stripe_of_chapter_3_is_read_as_stated():
-    setting = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "members": 2, "h": 6, "test": 300}
-    setting |= {"kernel_p": 8, "loss": "quadratic_hinge", "steps": 60, "scale": 3.0}
-    for row in jamming.stripes(setting, [0, 1]):
-        seed = row["seed"]
-        train, test, fresh = (
-            tasks.stripe(n, 3, seed=draw_seeds(kind, [seed], size=0 if kind == "test" else n)[0])
-            for kind, n in (("train", 20), ("test", 300), ("fresh", 8))
-        )
-        start = one_hidden(3, 6, seeds=draw_seeds("weights", [2 * seed, 2 * seed + 1], size=6))
-        done = run(gauss_newton(start, train.x, train.y, alpha=3.0, loss="quadratic_hinge", rule="settle", steps=60))
-        F = 3.0 * (done.model(test.x) - start(test.x))
-        assert row["norm"] == pytest.approx(float(F.square().mean(-1).sqrt().mean()), rel=1e-2)
-        assert row["error"] == pytest.approx(float((F * test.y <= 0).double().mean()), abs=0.01)
-        assert row["ensemble_error"] == pytest.approx(float((F.mean(0) * test.y <= 0).double().mean()), abs=0.01)
-        square = done.model.omega.square().mean(-2)
-        sizes = (square[:, 0] / square[:, 1:].mean(-1)).sqrt()
-        assert row["amplification"] == pytest.approx(math.sqrt(float(sizes.prod())), rel=1e-2)
-        kernels = [[outer(jacobian(m[e : e + 1], fresh.x).numpy().T) for m in (start, done.model)] for e in (0, 1)]
-        change = [np.linalg.norm(b - a) / np.linalg.norm(a) for a, b in kernels]
-        assert row["kernel_change"] == pytest.approx(math.sqrt(change[0] * change[1]), rel=1e-2)
-        assert row["parameters"] == 6 * 5
-
-
 def test_networks_before_training():
     (row,) = jamming.starts({"d": 3, "p": 10, "layers": 2, "h": 5}, [2])
     x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((10, 3)))
@@ -313,22 +288,6 @@ def test_widths_from_which_networks_fit(ensemble):
     first = min(h for h, share in shares.items() if share >= 0.5)
     assert first == 1 or shares[first - 1] < 0.5
     assert shares[max(shares)] > 0.5
-
-
-def test_nearest_images_by_subsets():
-    setting = {"data": "digits", "words": "", "p": [900, 1797], "images": 20}
-    half, whole = jamming.neighbours(setting, [0])
-    x = load_digits().data
-    x = (x - x.mean(0)) / (x - x.mean(0)).std()
-    order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(1797)
-    chosen = order[:20]
-    scale = whole["distance"] / np.mean([cKDTree(np.delete(x, i, 0)).query(x[i])[0] for i in chosen])
-    rng, found = np.random.default_rng(0), []
-    for i in chosen:
-        others = np.delete(np.arange(1797), i)
-        found += [cKDTree(x[rng.choice(others, 899, replace=False)]).query(x[i])[0] for _ in range(10)]
-    assert half["distance"] == pytest.approx(scale * np.mean(found), rel=0.02)  # units: those of the pool
-    assert whole["size"] == 1797 and half["size"] == 900
 
 
 LINES = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 12, "n": 60, "many": 300}

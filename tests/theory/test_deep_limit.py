@@ -66,6 +66,18 @@ def test_operators_of_two_points_differ_by_their_offsets():
     assert torch.allclose(depth * (op[::2] - op[1::2]).norm(dim=-1), predicted, rtol=2e-3, atol=0)
 
 
+def test_the_worst_targets_attain_the_bound_of_theorem_3_and_random_ones_do_not():
+    """The distance from the limit's predictor goes as n/L for the worst targets of size 1, as √n/L for random ones."""
+    sizes, depth, found = np.array([50, 100, 200, 400]), 10**4, []
+    for n in sizes:
+        x, fresh = pairs.sphere(int(n), 16, seed=0), pairs.sphere(20, 16, seed=1)
+        rest = exact(x, fresh, depth) - 1 / (n + 3)
+        y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (n, 20)))
+        found.append((float(rest.abs().sum(-1).mean()), float((rest @ y).abs().mean())))
+    worst, random = np.polyfit(np.log(sizes), np.log(found), 1)[0]
+    assert worst == pytest.approx(1, abs=0.02) and random == pytest.approx(0.5, abs=0.05)
+
+
 def test_balanced_classes_keep_their_argmax_and_unbalanced_ones_end_at_the_largest():
     x, fresh = pairs.sphere(60, 3, seed=0), pairs.sphere(200, 3, seed=1)
     sides = (fresh[:, 0] > 0).long()
@@ -115,6 +127,36 @@ def test_the_kernel_is_a_ridge_beside_the_offsets():
         by_hand = (cross + scale * level) @ torch.linalg.solve(c + scale * level + lam * torch.eye(30).double(), y)
         assert torch.allclose(row @ torch.linalg.solve(gram, y), by_hand, rtol=1e-9)
         assert lam == pytest.approx(3 * depth - 1.5 * np.log(depth) + (0.5 if order == "first" else -4), abs=0.8)
+
+
+@pytest.mark.parametrize("time", [0.5, 1.0, 3.0, float("inf")])
+def test_the_ridge_stopped_early_is_the_deep_kernel_stopped_early(time):
+    """Also their argmax; the predictor that is not stopped is far from both at the first of these times."""
+    x, fresh, depth = pairs.sphere(200, 16, seed=0), pairs.sphere(200, 16, seed=1), 100
+    y = torch.nn.functional.one_hot(x[:, :3].argmax(1)).double()
+    kernels = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
+    ridge = deep_limit.ridge_kernels(deep_limit.offsets(x), deep_limit.offsets(fresh, x), depth)
+    f, g = (spectrum.operators(*pair, [time])[0] @ y for pair in (kernels, ridge))
+    variation = (f - f.mean(0)).norm()
+    assert float((f - g).norm() / variation) < 0.03
+    assert float((f.argmax(1) == g.argmax(1)).double().mean()) > 0.98
+    end = exact(x, fresh, depth) @ y
+    assert time > 1 or float((f - end).norm() / variation) > 0.5
+
+
+def test_errors_on_a_sphere_follow_from_the_eigenvalues_and_the_ridge():
+    """Degree by degree; with the limit's eigenvalue 3/4 taken for 1 the ridge is 4L, and the errors a fifth larger."""
+    n, depth, n0, draws = 400, 80, 6, 60
+    law, shares = deep_limit.sphere_errors(n, depth, n0)[1:4], []
+    for seed in range(draws):
+        points = pairs.sphere(n + 1000, n0, seed=seed)
+        targets = torch.stack([points[:, :degree].prod(1) for degree in (1, 2, 3)], 1)
+        missed = exact(points[:n], points[n:], depth) @ targets[:n] - targets[n:]
+        shares.append(missed.square().sum(0) / (targets[n:] - targets[n:].mean(0)).square().sum(0))
+    over = torch.stack(shares).numpy() / law
+    error = over.std(0, ddof=1) / draws**0.5
+    assert (error < 0.012).all() and (abs(over.mean(0) - 1) < 3 * error + 0.005).all()
+    assert deep_limit.sphere_errors(n, depth * 4 // 3, n0)[1] > 1.15 * law[0]
 
 
 def test_eigenvalues_of_the_offset_are_those_of_large_matrices():

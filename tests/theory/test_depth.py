@@ -305,6 +305,10 @@ def test_with_biases_the_limit_is_singular_and_without_it_is_not():
     assert abs(smallest[0]) < 1e-12 and smallest[1] > 0.7
     pair = [1 - float(infinite_ntk(x, depth=depth, bias=0.5).min()) for depth in (40, 41)]
     assert abs(pair[1] / pair[0] - 2**-0.5) < 1e-3
+    least = [float(torch.linalg.eigvalsh(infinite_ntk(x, depth=depth, bias=0.5))[0]) for depth in (40, 41)]
+    assert (
+        abs(least[1] / least[0] - 2**-0.5) < 1e-3
+    )  # the correlation's slope is 1/2, of which the angle takes the root
 
 
 def test_embedding_lands_on_the_sphere_and_separates_colinear_points():

@@ -69,7 +69,7 @@ def test_at_the_start_half_of_the_curvatures_are_negative_for_relu_and_random_la
     model = net(10, 8, 8, 1, seeds=range(6), sigma=activation("relu", normalised=True))
     _, Hp = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
     below, nonzero = jamming.negative(Hp)
-    assert abs(float((below / nonzero).mean()) - 0.5) < 0.05
+    assert float((below / nonzero - 0.5).abs().max()) < 0.05  # of every network
     positive = net(10, 8, 8, 1, sigma="quadratic", seeds=range(2))  # curved one way where all labels agree
     _, same = jamming.hessian(positive[:1], x, torch.ones_like(y), alpha=1.0, start=positive[:1](x))
     assert abs(float((jamming.negative(same)[0] / jamming.negative(same)[1])[0]) - 0.5) > 0.02
@@ -172,28 +172,6 @@ def test_crossings_are_exact_for_power_laws():
     rows = [{"seed": s, "scale": a, "kernel_change": b * a**-1.3} for a in scales[::-1] for s, b in levels.items()]
     found = jamming.crossings(pd.DataFrame(rows))
     assert found[[3, 7]].to_list() == pytest.approx((np.log10(levels) / 1.3)[[3, 7]].to_list()) and math.isnan(found[8])
-
-
-def test_distances_to_the_nearest_neighbour_give_the_dimension():
-    """On a sphere in three of ten dimensions, which has no edge: two."""
-    sphere = torch.from_numpy(np.random.default_rng(0).standard_normal((4000, 3)))
-    sphere = torch.nn.functional.pad(sphere / sphere.norm(dim=-1, keepdim=True), (0, 7))
-    near = jamming.nearest_distances(sphere, sphere[:800], [1000, 4000])
-    assert math.log(4) / math.log(near[0] / near[1]) == pytest.approx(2, abs=0.05)
-
-
-def test_distances_to_the_nearest_are_means_over_all_subsets():
-    import itertools
-
-    x = torch.from_numpy(np.random.default_rng(1).standard_normal((7, 3)))
-    found = jamming.nearest_distances(x, x[2:4], [2, 4, 7])
-    for size, value in zip([2, 4, 7], found):
-        all_of_them = []
-        for i in (2, 3):
-            others = [j for j in range(7) if j != i]
-            for subset in itertools.combinations(others, size - 1):
-                all_of_them.append(float((x[list(subset)] - x[i]).norm(dim=-1).min()))
-        assert value == pytest.approx(np.mean(all_of_them), rel=1e-12)
 
 
 H = [4, 6, 8, 12, 16, 24, 32, 48]
@@ -331,7 +309,6 @@ X, Y = problem()
         (lambda: jamming.kernel_change(torch.zeros(2, 2), torch.ones(2, 2)), "before must not be zero"),
         (lambda: jamming.kernel_change(torch.ones(2, 2), torch.ones(3, 3)), "after must have shape"),
         (lambda: jamming.crossing([2, 1], [1, 2]), "scales must be positive and increase"),
-        (lambda: jamming.nearest_distances(X, X, [2, 99]), "size must be a whole number from 2 to 9"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y, alpha=-1.0, start=torch.zeros(2, 9).double()), "alpha must be"),
         (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),
     ],

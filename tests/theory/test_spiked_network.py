@@ -92,14 +92,80 @@ def test_theory_against_simulation(target, alpha):
         assert abs(values.mean() - exact) <= 3 * values.std() / np.sqrt(len(values)) + 8 / d * abs(exact), name
 
 
-def test_noise_and_bias_against_simulation():
-    names, numbers = ("tanh", "tanh(x+1)"), dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
+@pytest.mark.parametrize(
+    "activation, noise, bias", [("tanh", 0.3, 0.0), ("tanh", 0.0, 0.7), ("tanh", 0.0, -0.5), ("softplus", 0.0, 0.5)]
+)
+def test_noise_and_bias_against_simulation(activation, noise, bias):
+    """Without the noise or the bias theory is elsewhere."""
+    names, numbers = (activation, "tanh(x+1)"), dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
     setting = numbers | dict(zip(("activation", "target"), names)) | dict(model="srf", loss="square", delta=1.0, d=160)
-    for noise, bias in ((0.3, 0.0), (0.0, 0.7)):
-        rows = studies.losses(setting | {"noise": noise, "bias": bias}, list(range(24)))
-        e = np.array([row["test_error"] for row in rows])
-        exact = float(ridge_theory.solve(*names, **numbers, noise=noise, bias=bias).test_error)
-        assert abs(e.mean() - exact) <= 3 * e.std() / len(e) ** 0.5 + 8 / 160 * exact
+    rows = studies.losses(setting | {"noise": noise, "bias": bias}, list(range(24)))
+    e = np.array([row["test_error"] for row in rows])
+    exact, plain = (
+        float(ridge_theory.solve(*names, **numbers, noise=v, bias=b).test_error) for v, b in ((noise, bias), (0, 0))
+    )
+    error = 3 * e.std() / len(e) ** 0.5 + 8 / 160 * exact
+    assert abs(e.mean() - exact) <= error < abs(e.mean() - plain)
+
+
+def test_the_trained_bias_is_at_the_minimum_of_the_theorys_objective():
+    numbers = dict(alpha=2.0, beta=1.0, lam=0.1, r=2.0, c=1.2, gamma=1.0)
+    setting = dict(numbers, activation="tanh", target="tanh(x+1)", model="srf", d=100)
+    biases = np.array([row["bias"] for row in studies.biases(setting, list(range(24)))])
+    shifts = np.linspace(-1.5, 3, 181)
+    found = ridge_theory.solve("tanh", "tanh(x+1)", bias=shifts, **numbers)
+    best = shifts[(found.train_error + 0.1 / 2 * found.q2).argmin()]
+    assert abs(biases.mean() - best) < 3 * biases.std() / 24**0.5 + 0.0125  # half a step of the grid
+    assert best > 1.5
+
+
+@pytest.mark.parametrize("power", [0.0, 0.75, 1.5])
+def test_steps_that_grow_with_the_width_against_simulation(power):
+    """A step of size p^s makes a spike of strength p^(s - 1): the finite-width rule follows it."""
+    step, common = 2.0 * 3 ** (power - 1), dict(beta=1.0, lam=1.0)
+    setting = dict(activation="tanh", target="sign", alpha0=4.0, alphas=[2.0], lam=1.0, exponent=1.0, d=150, step=step)
+    e = np.array([row["test_error"] for row in studies.scaling(setting, list(range(16)))])
+    spike = vars(equivalent("tanh", "sign", alpha0=4.0, step=step))
+    rule = float(ridge_theory.solve("tanh", "sign", alpha=2.0, width=150, **common, **spike).test_error)
+    assert abs(e.mean() - rule) < 3 * e.std() / 4 + 4 / 150 * rule
+
+
+@pytest.mark.parametrize("r", [0.4, 0.55, 0.8])
+def test_the_learned_share_of_the_third_degree_against_simulation(r):
+    kind = dict(alpha=4.0, lam=0.1, values=[0.5, 2.0])
+    setting = dict(model="srf", activation="tanh", target="He1+He3", alpha0=16.0, exponent=1.0, r=r, d=200, **kind)
+    shares = np.array([row["share"] for row in studies.thresholds(setting, list(range(12)))])
+    two, one = (
+        readout_values.learned_share("tanh", "He1+He3", 3, r=r, width=200, beta=1.0, **kind | {"values": values})
+        for values in ([0.5, 2.0], [1.0])
+    )
+    error = shares.std() / 12**0.5
+    assert abs(shares.mean() - two) < 3 * error + 0.005
+    assert shares.mean() > one + 4 * error
+
+
+def outside(profile, basis):
+    """Share of a function's square under N(0, 1) on 25 levels that lies outside the span of others."""
+    levels = np.linspace(-3, 3, 25)
+    root = np.exp(-(levels**2) / 4)
+    frame = np.linalg.qr((np.atleast_2d(basis) * root).T)[0]
+    scaled = profile * root
+    return ((scaled - frame @ (frame.T @ scaled)) ** 2).sum() / (scaled**2).sum()
+
+
+def test_without_a_step_a_line_is_learned_and_after_one_a_function_of_the_pool():
+    """The mean output along the target is a line, and after a step in the span of the step's three functions."""
+    levels, kind = np.linspace(-3, 3, 25), dict(activation="tanh", target="sin", step=8.0, alpha=4.0, lam=1.0, d=100)
+    profiles = {}
+    for alpha0 in (0.0, 16.0):
+        rows = pd.DataFrame(studies.profiles(kind | {"alpha0": alpha0}, list(range(8))))
+        profiles[alpha0] = rows.pivot(index="seed", columns="t", values="output").to_numpy().mean(0)
+    assert outside(profiles[0.0], levels) < 1e-3 and outside(profiles[16.0], levels) > 0.05
+    s = equivalent("tanh", "sin", alpha0=16.0, step=8.0)
+    e = channel(function("tanh"), function("sin"), r=s.r, c=s.c, gamma=s.gamma)
+    overlaps = [dict(zip(("m", "zeta", "psi"), row)) for row in np.eye(3)]
+    pool = np.array([bounds.learned_function(e, levels, gamma=s.gamma, **one) for one in overlaps])
+    assert outside(profiles[16.0], pool) < 1e-6 < 1e-3 < outside(np.sin(levels), pool)
 
 
 @pytest.mark.parametrize("kind", ["sphere", "orthogonal"])

@@ -47,6 +47,13 @@ def test_bounds_hold(target, setting):
     assert (errors >= both.lower - 1e-9).all()
 
 
+def test_many_samples_and_neurons_come_near_the_lower_bound():
+    penalties = np.geomspace(1e-3, 1e4, 60)
+    rich = ridge_theory.solve("tanh", "He1+He3", alpha=400.0, beta=100.0, lam=penalties, r=1.5).test_error.min()
+    both = bounds.bounds("tanh", "He1+He3", r=1.5)
+    assert 0 < (rich - both.lower) / (both.upper - both.lower) < 0.1
+
+
 @pytest.mark.parametrize("target, setting", list(random_settings(6, seed=2)))
 def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
     plain = {name: setting[name] for name in ("alpha", "beta", "r")}

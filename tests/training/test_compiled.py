@@ -249,6 +249,14 @@ def test_float32_is_left_to_the_reference():
     assert not compiled.suits(start(net, x, y, alpha=1.0, tolerance=1e-2))
 
 
+@pytest.mark.parametrize(
+    ("d", "count", "taken"), [(pairs.MOST - 1, 1, True), (pairs.MOST, 1, False), (2, pairs.MOST + 1, True)]
+)
+def test_so_many_inputs_of_a_neuron_are_taken_and_any_number_of_realisations(d, count, taken):
+    batch = batch_of(tasks.stripe(4, d, seed=0), 3, 1.0, 1e-2, range(count))
+    assert batch.now.u.shape == (count, 3, d + 1) and compiled.suits(batch) is taken
+
+
 def fresh_routines():
     pairs.routines.cache_clear()
     try:

@@ -139,8 +139,9 @@ class Designs:
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The full name of each design of the study, and its own entries."""
         found: dict[str, tuple[str, dict[str, Any]]] = {}
-        for name in values:
-            if f".{self.study}." in name and name.count(".") == 3 and name.split(".")[1] == self.study:
+        own = f".{self.study}."  # a chapter has hundreds of entries
+        for name in (name for name in values if own in name):
+            if name.count(".") == 3 and name.split(".")[1] == self.study:
                 where, _, axis = name.rpartition(".")
                 found.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
         return found

@@ -38,7 +38,7 @@ class Change(NamedTuple):
     example: Example | None = None
 
     def of(self, names: Collection[str]) -> bool:
-        """Whether any of the ``names``, of parameters or designs' entries (``05.half_depth.main.gap``), changes it."""
+        """Whether any of the ``names``, of parameters or designs' entries (``05.recipe.main.n``), changes it."""
         own = {knob.name for knob in self.knobs} | self.designs
         return any((".".join(name.split(".")[1:3]) if "." in name else name) in own for name in names)
 

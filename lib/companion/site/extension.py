@@ -45,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(nodes.reference, override=True, html=(_link, None))
     handlers = {
         "config-inited": _button,
+        "autodoc-process-docstring": _as_mathematics,
         "env-get-updated": _out_of_date,
         "write-started": _define,
         "missing-reference": _elsewhere,
@@ -54,6 +55,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for event, handler in handlers.items():
         app.connect(event, handler, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
+
+
+def _as_mathematics(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Sets what stands between dollars in the docstrings of claims, whose words are those of the ledger."""
+    if name.startswith("companion.claims."):
+        lines[:] = re.sub(r"\$([^$]+)\$", r":math:`\1`", "\n".join(lines)).split("\n")
 
 
 def _button(app: Sphinx, config: Config) -> None:
@@ -70,7 +77,7 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Fig2-limit```; interval as a tooltip."""
+    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Thm2-limit```; interval as a tooltip."""
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))

@@ -20,6 +20,7 @@ from regimes.validate import InputError
 
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
 OWN = {"stripe": ("interfaces",), "cylinder": ("d_parallel", "radius")}  # axes that one of the tasks has alone
+FIRST = 64  # points of a draw that most often have both labels
 NEVER = 1e-6  # a chance that is not worth a draw
 KERNELS = 7  # of all points, that a call of two realisations has at a time; that of one has four
 
@@ -164,14 +165,16 @@ def _single(shape: Shape, p: int, seeds: Sequence[int], kinds: Sequence[str]) ->
     share = shape.positive_share()
     if len(seeds) * len(kinds) * (share**p + (1 - share) ** p) < NEVER:
         return None
-    return next((seed for seed in seeds for kind in kinds if not _holds_both(shape, p, kind, seed)), None)
+    found = {seed for kind in kinds for seed in _of_one_label(shape, p, kind, tuple(seeds))}
+    return next((seed for seed in seeds if seed in found), None)
 
 
-@lru_cache(maxsize=2**16)  # the grids of a chapter's studies ask for the same draws
-def _holds_both(shape: Shape, p: int, kind: str, seed: int) -> bool:
-    """Whether a draw has both labels; most often its first points do."""
-    draws = (shape.draw(kind, p, [seed], first=first) for first in (min(64, p), p))
-    return any(len(drawn.y.unique()) == 2 for drawn in draws)
+@lru_cache(maxsize=2**12)  # the grids of a chapter's studies ask for the same draws
+def _of_one_label(shape: Shape, p: int, kind: str, seeds: tuple[int, ...]) -> list[int]:
+    """The realisations whose draw has a single label; most often its first points have both."""
+    y = shape.draw(kind, p, seeds, first=min(FIRST, p)).y
+    left = [seed for seed, same in zip(seeds, (y == y[:, :1]).all(1).tolist()) if same]
+    return [seed for seed in left if len(shape.draw(kind, p, [seed]).y.unique()) == 1]
 
 
 def needs_kernels(kernels: int = KERNELS, **points: int) -> None:

@@ -353,39 +353,6 @@ def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) ->
 
 
 @study(version=1, rtol=1e-4, device="any", data=DRAWN)
-def concentration(s: ChainDraws, seeds: list[int]) -> Rows:
-    """What the spectra of the two sides of the C-NFA allow at the end of training; one row a seed, scale and ``layer``.
-
-    ``c``: ρ(W̄ᵀW̄, W̄ᵀKW̄); ``best``: the largest ρ of two matrices of these spectra, the cosine of their eigenvalues in
-    order; ``directions`` and ``directions_moved``: effective ranks (tr M)²/tr M² of W̄ᵀKW̄ and W̄ᵀW̄. ``c_random``,
-    ``best_random`` and ``directions_random``: the same with K's eigenvectors at random, means over ``draws``.
-    ``overlap``: k tr(W̄ᵀKW̄)/(tr K tr W̄ᵀW̄), whose mean over such draws is 1.
-
-    Source: paper D, Sec. 2.2 and 2.3; von Neumann's trace inequality.
-    """
-    data, rows = batch(s, seeds, torch.float64), []
-    begun = sites(data.model, data.train.x)
-    *_, state = states(s, data)
-    trace = lambda m: m.diagonal(dim1=-2, dim2=-1).sum(-1)  # noqa: E731
-    for layer, (site, start) in enumerate(zip(sites(state.model, data.train.x), begun, strict=True), start=1):
-        K, moved = matrices.ptk_covariance(site.delta), site.weights - start.weights
-        added, own = matrices.nfm(moved), matrices.nfm(site.delta @ moved)
-        found = {"overlap": K.shape[-1] * trace(own) / (trace(K) * trace(added))} | _allowed(added, own)
-        drawn = [_allowed(added, one) for one in _randomised(moved, K, s.draws, data.seeds)]
-        found |= {f"{name}_random": torch.stack([one[name] for one in drawn]).mean(0) for name in drawn[0]}
-        found["directions_moved"] = _allowed(added, added)["directions"]
-        rows += _table(data, {"layer": layer}, found)
-    return rows
-
-
-def _allowed(a: Tensor, b: Tensor) -> dict[str, Tensor]:
-    """The correlation of ``a`` and ``b (E, d, d)``, the largest of their spectra, and the effective rank of ``b``."""
-    values, others = (torch.linalg.eigvalsh(m).unsqueeze(-1) for m in (a, b))
-    found = {"c": matrices.correlation(a, b), "best": matrices.correlation(values, others)}
-    return found | {"directions": others.sum((-2, -1)).square() / others.square().sum((-2, -1))}
-
-
-@study(version=1, rtol=1e-4, device="any", data=DRAWN)
 def frames(s: ChainFrames, seeds: list[int]) -> Rows:
     """The first layer of one network on its way, matrices flattened, a row a ``step``.
 

@@ -80,13 +80,6 @@ class PairAlongDepth(Setting):
 
 
 @record
-class ClosePair(Setting):
-    """A pair of points of correlation ``1 - gap``."""
-
-    gap: Number[1e-8, 0.29999]  # from 0.3 the kernel does not always fall with depth
-
-
-@record
 class EvenGrid(Setting):
     """An even grid of so many ``points``."""
 
@@ -453,14 +446,6 @@ def _one_hot(task: Task) -> torch.Tensor:
 def _kernels(x: torch.Tensor, fresh: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Of the training points, and between fresh ones and them."""
     return infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
-
-
-@study(version=1, data=EXACT)
-def half_depth(s: ClosePair, seeds: list[int]) -> Rows:
-    """The depth at which a close pair is half-way to 1/4, in units of ``1/√(1 - rho2)``. Source: paper C, Cor. 1."""
-    rho = 1 - s.gap
-    half, unit = rate.half_way_depth(rho), pairs.separation_depth(rho)
-    return [{"seed": seeds[0], "half": half, "scaled": half / unit}]
 
 
 @study(version=2)

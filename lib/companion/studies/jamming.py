@@ -15,9 +15,7 @@ from torch import Tensor
 from companion.experiments.record import Count, FirstOf, Increasing, Number, Positive, Setting, derived, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import first_there, identity, needs, shape
-from companion.studies._tasks import draw_task, draw_tasks, needs_labels
 from companion.theory import jamming
-from companion.theory.compression import amplification
 from regimes import devices, validate
 from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
@@ -26,7 +24,6 @@ from regimes.measures.errors import wrong
 from regimes.models import Model
 from regimes.models.activations import activation
 from regimes.models.fully_connected import FullyConnected, fully_connected
-from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
 from regimes.training.gauss_newton import gauss_newton, step_bytes, together
 from regimes.training.run import Trajectory, run
@@ -36,7 +33,6 @@ from regimes.validate import InputError
 CHAPTER = "03"
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
-STRIPE = {"shape": "stripe", "interfaces": list(tasks.STRIPE)}
 SHOWN = 64  # eigenvalues of a network that are kept to be drawn
 TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
 ENSEMBLE = {"chunk": TOGETHER, "whole": True, "device": "any"}  # numbers depend on which are computed together
@@ -145,50 +141,6 @@ class Starts(Setting):
     h: Width
 
 
-@record
-class Neighbours(Setting):
-    """The pool at sizes ``p``, and ``images`` whose neighbours are looked for in it."""
-
-    data: FirstOf[IMAGES]
-    words: str = derived()
-    p: Increasing[Points, 2]
-    images: Count[1, 10_000]
-
-    def completed(self, seeds: Sequence[int]) -> Self:
-        """With the first of its data sets that is on this machine, and those of its sizes that this suffices for."""
-        name = first_there(self.data, _words)
-        count, _ = shape(name)
-        sizes = [size for size in self.p if size <= count]
-        if len(sizes) < 2:
-            raise InputError(f"p must hold at least 2 sizes of at most {count}, the images of {name}, got {self.p}")
-        needs(name, self.images * (max(seeds) + 1), "images times seeds")
-        return replace(self, data=name, words=identity(name), p=sizes)
-
-
-@record
-class OnStripe(Setting):
-    """Ensembles of chapter 1's network of width ``h`` on ``p`` points of its stripe in ``d`` dimensions."""
-
-    shape: str = derived()
-    interfaces: list[float] = derived()
-    d: Count[2, 100]
-    p: Points
-    members: Count[2, 100]
-    test: Count[1, 100_000]
-    kernel_p: Count[1, 10_000]
-    loss: Loss
-    steps: Count[10, 1_000_000]
-    scale: Positive
-    h: Width
-
-    def completed(self, seeds: Sequence[int]) -> Self:
-        """With its task, whose draws hold both labels; memory holds the networks."""
-        _needs_memory(self, self.d + 1)  # and the bias
-        found = replace(self, **STRIPE)
-        needs_labels(found, seeds)
-        return found
-
-
 @functools.lru_cache(maxsize=4)
 def _pool(data: str, words: str, components: int) -> Task:
     """All images, centred, scaled and projected on their principal components; labels are parities of the class."""
@@ -257,7 +209,7 @@ def _states(s: Flow, model: Model, x: Tensor, y: Tensor, *, decay: float = 0.0) 
     return gauss_newton(model, x, y, alpha=s.scale, loss=s.loss, rule="settle", steps=s.steps, decay=decay)
 
 
-def _needs_memory(s: OnImages | OnStripe, d: int, layers: int = 1) -> None:
+def _needs_memory(s: OnImages, d: int, layers: int = 1) -> None:
     """What a call takes must be free: steps of networks on ``d`` inputs, their weights, test outputs and kernels."""
     h = getattr(s, "h", 2 * round((s.p / layers) ** 0.5))  # without one the width at which they begin to fit
     size, count = parameters_of(d, h, layers), TOGETHER * s.members
@@ -478,26 +430,6 @@ def starts(s: Starts, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=2)
-def neighbours(s: Neighbours, seeds: list[int]) -> Rows:
-    """Mean ``distance`` of ``images`` of the pool to the nearest among ``size`` ones; one row a size of ``p``.
-
-    All pixels, centred and normalised. Each ``seed`` looks from images of its own, at all of the pool.
-
-    Source: paper B, Sec. 5.
-    """
-    pool, rows, count = datasets.centred(datasets.load(s.data)), [], s.images
-    order = np.random.default_rng(draw_seeds("train", [0])[0]).permutation(len(pool.x))
-    for seed in seeds:
-        chosen = pool.x[order[seed * count : (seed + 1) * count]]
-        found = jamming.nearest_distances(pool.x, chosen, s.p)
-        rows += [
-            {"seed": seed, "size": size, "distance": distance, "source": pool.source}
-            for size, distance in zip(s.p, found.tolist(), strict=True)
-        ]
-    return rows
-
-
 def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
     """Images of a data set ``(count, pixels)``, centred and normalised, and what their principal components keep.
 
@@ -508,38 +440,3 @@ def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
     _, vectors = torch.linalg.eigh(torch.cov(pool.x.T))
     kept, shown = vectors[:, -components:], pool.x[:: len(pool.x) // count][:count]
     return shown, mean + (shown - mean) @ kept @ kept.T
-
-
-@study(version=3, rtol=1e-2, data="Gaussian points of the stripe, drawn here", **ENSEMBLE)
-def stripes(s: OnStripe, seeds: list[int]) -> Rows:
-    """Ensembles of chapter 1's network on chapter 1's stripe, trained as all others here; one row a training set.
-
-    ``parameters``, ``fitted``, ``error``, ``ensemble_error`` and ``kernel_change`` as in ``ensembles``;
-    ``amplification``: Λ at the end, geometric mean over the members.
-
-    Source: paper B, Fig. 4; paper A, Eq. 1.
-    """
-    train_set, test = draw_tasks(s, seeds, "train", "test")
-    kernel = draw_task(s, "fresh", s.kernel_p, seeds)
-    count = s.members
-    each = [seed * count + member for seed in seeds for member in range(count)]
-    drawn = draw_seeds("weights", each, size=s.h)
-    start = one_hidden(s.d, s.h, seeds=drawn, device="auto")
-    done = train_to_verdict(s, start, *(v.repeat_interleave(count, 0) for v in (train_set.x, train_set.y)))
-    size, rows = amplification(done.model.omega, train_set.d_parallel).log(), []
-    for i, seed in enumerate(seeds):
-        block = slice(i * count, (i + 1) * count)
-        begun, end = start[block], done.model[block]
-        F = s.scale * (end(test.x[i]) - begun(test.x[i]))
-        change = jamming.kernel_change(ntk(begun, kernel.x[i]), ntk(end, kernel.x[i]))
-        rows.append(
-            {
-                "seed": seed,
-                "parameters": s.h * (s.d + 2),
-                "fitted": float(np.mean([why.kind == Ended.FITTED for why in done.ended[block]])),
-                "kernel_change": float(change.log().mean().exp()),
-                "amplification": float(size[block].mean().exp()),
-            }
-            | norms_and_errors(F, test.y[i])
-        )
-    return rows

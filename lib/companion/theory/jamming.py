@@ -167,32 +167,6 @@ def crossings(table: pd.DataFrame) -> pd.Series:
     return np.log10(pd.Series(found))
 
 
-def nearest_distances(x: Tensor, chosen: Tensor, sizes: Sequence[int]) -> np.ndarray:
-    r"""Mean distance of the ``chosen`` points to the nearest other one among ``size`` points of ``x``, for each size.
-
-    This is the mean over *all* subsets of that size that hold the chosen point. With distances
-    :math:`r_1 \le r_2 \le ...` to the other ``n - 1`` points, the nearest of a random ``m = size - 1`` is beyond
-    :math:`r_k` with probability :math:`\prod_{j \le k} \bigl(1 - \frac{m}{n - j}\bigr)`. The mean falls as
-    ``size^(-1/d_M)`` on a manifold of dimension ``d_M``.
-
-    Args:
-        x: ``(n, d)``, distinct.
-        chosen: some of them ``(c, d)``.
-        sizes: from 2 to ``n``.
-
-    Source: paper B, Sec. 5 and its reference on the dimension of image data.
-    """
-    validate.arrays(x=("n d", x), chosen=("c d", chosen))
-    n = len(x)
-    for size in sizes:
-        validate.whole(2, n, size=size)
-    j = torch.arange(1, n, dtype=x.dtype)
-    beyond = [torch.cumprod((1 - (size - 1) / (n - j)).clamp(min=0), 0) for size in sizes]
-    weights = torch.stack([torch.cat([torch.ones(1, dtype=x.dtype), b[:-1]]) - b for b in beyond], 1)
-    found = [torch.cdist(part, x).sort(-1).values[:, 1:] @ weights for part in chosen.split(max(1, 2**24 // n))]
-    return torch.cat(found).mean(0).numpy()
-
-
 def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
     """The transition of each training set at each scale: one row per ``seed``, one column per ``scale``.
 

@@ -212,8 +212,6 @@ class Realisation:
             return [torch.zeros_like(leaf) for leaf in leaves]
 
         def job(_: nn.Module) -> list[Tensor]:
-            for leaf in leaves:
-                leaf.grad = None
             torch.autograd.backward(outputs, v.to(outputs), retain_graph=True)  # reentrant checkpoints know no grad()
             return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
@@ -224,8 +222,9 @@ class Realisation:
             raise
         except Exception as error:
             raise InputError(f"the module has no backward pass: {short(error)}") from error
-        for leaf in leaves:
-            leaf.grad = None
+        finally:  # a pass adds to what it finds
+            for leaf in leaves:
+                leaf.grad = None
         return found
 
     def push(self, x: Tensor, w: Sequence[Tensor]) -> Tensor | None:

@@ -117,7 +117,6 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
     Source: paper A, Eq. 4.
     """
     validate.between(0, LARGEST_RIDGE, ridge=ridge)
-    validate.positive(alpha=alpha)
     validate.between(1e-200, 1e200, alpha=alpha)
     gram, y = _checked(gram, y, ridge)
     signed = [(k * (labels * alpha / len(labels))).mul_(labels[:, None]) for k, labels in zip(gram, y)]

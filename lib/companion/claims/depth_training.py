@@ -1,0 +1,143 @@
+"""Claims of chapter 5 on finite networks that learn a text: Table 1, Proposition 4, Example 1."""
+
+import math
+
+import numpy as np
+
+from companion.estimates import Estimate, exponent, mean, slopes
+from companion.experiments.parameters import PROFILES
+from companion.report.claims import claim
+from companion.studies import depth as studies
+from companion.theory.learning_curves import drift
+
+CHAPTER = "05"
+STEPS = 20  # after which exponents in the width are judged
+
+
+def _growing_with_the_width(trained, column):
+    """The exponent of a column in the width, over all widths and over the larger half, and the rows after the steps."""
+
+    def power(some):
+        table = some.pivot_table(index="seed", columns="width", values=column)
+        return exponent(table.columns.to_numpy(), table.to_numpy())
+
+    rows = trained[trained.step == STEPS]
+    return drift(power, rows.assign(p=rows.width)), rows
+
+
+@claim(
+    "C.Tab1-individual",
+    "derived in this chapter, for paper C, Tab. 1",
+    accept=(-math.inf, -0.1),
+    rival=(0.332, "the paper's own Tab. 1: 0.0955 and 0.1375 at widths 10000 and 30000"),
+    figure="fig-c-grid",
+    kind="beyond",
+    short="lazy regime, single neurons near their start",
+    erratum="c-table-1",
+)
+def largest_change_under_descent(trained=studies.text_training["gd_ntk"]):
+    """In the lazy regime individual neurons tend to their initial values as the width grows (gradient descent, NTK
+    parametrisation, 20 steps).
+
+    Exponent of the largest change is negative, which excludes the lazy regime from Tab. 1.
+    """
+    return _growing_with_the_width(trained, "largest")
+
+
+@claim(
+    "C.Tab1-neurons",
+    ('paper C, Sec. 5 on Tab. 1: "we observe that the individual neuron deviations are close to their initial value"'),
+    accept=(-math.inf, 0),
+    rival=(0.332, "the paper's own Tab. 1: 0.0955 and 0.1375 at widths 10000 and 30000"),
+    figure="fig-c-grid",
+    short="single neurons stay near their start",
+    erratum="c-table-1",
+)
+def largest_change_under_adam(trained=studies.text_training["adam_ntk"]):
+    """Individual neurons stay closer to their initial values the wider the network, in a training whose norm grows
+    with the width as that of Tab. 1 does (Adam, NTK parametrisation, 20 steps).
+
+    Exponent of the largest change.
+    """
+    return _growing_with_the_width(trained, "largest")
+
+
+@claim(
+    "C.Tab1-steps",
+    "derived in this chapter, for paper C, Tab. 1",
+    accept=(0.2, math.inf),
+    rival=(0, "exponents that belong to optimiser and parametrisation"),
+    figure="fig-c-grid",
+    kind="beyond",
+    short="exponents depend on when training stops",
+    erratum="c-table-1",
+)
+def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
+    """The exponents of Tab. 1 depend on when training stops (Adam, NTK parametrisation).
+
+    That of the norm after 1 step minus that after 80.
+    """
+    tables = [
+        trained[trained.step == step].pivot_table(index="seed", columns="width", values="norm") for step in (1, 80)
+    ]
+    early, late = (slopes(table.columns.to_numpy(), table.to_numpy()) for table in tables)
+    return mean(early - late), trained[trained.step.isin([1, 80])]
+
+
+@claim(
+    "C.Prop4-inner-product",
+    "paper C, Prop. 4 and its proof",
+    accept=(-0.25, 0.25),
+    rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
+    figure="tab-c-checked",
+    statement=(
+        "As the width grows the change of the inner product of two inputs' last hidden layers stays of "
+        "order one (gradient descent, NTK parametrisation, 20 steps)."
+    ),
+    given={"column": "inner"},
+    short="change of inner products against width",
+    looks=2,
+)
+@claim(
+    "C.Prop4-features",
+    "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
+    accept=(-1.2, -0.7),
+    rival=(0, "features that evolve at every width"),
+    figure="tab-c-checked",
+    kind="beyond",
+    statement=(
+        "Where all hidden layers grow together, the change of inner products relative to themselves "
+        "vanishes like one over the width (gradient descent, NTK parametrisation, 20 steps)."
+    ),
+    given={"column": "relative"},
+    short="relative change of inner products",
+    looks=2,
+)
+def change_of_inner_products(trained=studies.text_training["gd_ntk"], *, column):
+    """The change of the inner product of two inputs' last hidden layers is a power of the width.
+
+    Exponent in the width.
+    """
+    return _growing_with_the_width(trained, column)
+
+
+@claim(
+    "C.Ex1-norm",
+    "paper C, Example 1",
+    accept=(-0.001, 0.001),
+    rival=(-0.5, "the Euclidean norm of $n$ neurons at $1/n$"),
+    figure="tab-c-checked",
+    profiles=PROFILES,
+    short="norm of the toy layer",
+    stated=0,
+    erratum="c-example-1",
+    corrected=(-0.501, -0.499),
+)
+def norm_of_the_toy_layer():
+    r"""The norm of a hidden layer of the toy network is $n^{-\alpha}$.
+
+    Exponent in $n$ at $\alpha=0$.
+    """
+    widths = np.array([64, 256, 1024])
+    norms = np.array([np.linalg.norm(np.full(width, 1 / width)) for width in widths])
+    return Estimate.exact(exponent(widths, norms[None, :]).value, 1e-9)

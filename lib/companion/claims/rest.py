@@ -1,0 +1,289 @@
+"""Claims of chapter 3 on networks at rest, held at jamming, or descending by batches."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion import estimates
+from companion.estimates import Drift, jackknife, mean
+from companion.report.claims import claim
+from companion.studies import jamming as ensembles
+from companion.studies import rest as studies
+from companion.theory import jamming
+
+CHAPTER = "03"
+LAZY_SCALES = (64, 4096)  # between which the exponents of the pre-activations' motion are read
+
+
+def _largest_ensembles(rows):
+    """The rows of the largest ensembles: the stored ones, where these are there."""
+    return rows[rows.members == rows.members.max()]
+
+
+def _at_most_points(rows):
+    """The rows of the largest ensembles at the most points."""
+    return _largest_ensembles(rows[rows.p == rows.p.max()])
+
+
+def _height_at_rest(rows, value="error"):
+    """The height of the peak after the last round, ``(seeds,)``."""
+    return jamming.peak_height(rows, rows.newton_steps.max(), value)
+
+
+@claim(
+    "B.Fig6-rest-cusp",
+    "paper B, Fig. 6 and Sec. 2",
+    accept=(0.3, math.inf),
+    rival=(0, "no peak: the error does not rise towards jamming"),
+    at={"p": 5000, "scale": 12},
+    looks=3,
+    figure="fig-b-rest",
+    short="peak at rest, scale 12",
+    headline=True,
+)
+def peak_at_rest(fresh_whole=studies.cusp["fresh_whole"]):
+    """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
+
+    Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
+    training set, scale 12, 5000 points, percentage points.
+    """
+    large = _at_most_points(fresh_whole)
+    return mean(_height_at_rest(large)), large
+
+
+@claim(
+    "B.Fig6-rest-lazy",
+    "paper B, Fig. 6 and Sec. 2",
+    accept=(0.3, math.inf),
+    rival=(0, "no peak: the error does not rise towards jamming"),
+    at={"p": 5000},
+    looks=3,
+    figure="fig-b-rest",
+    short="peak at rest, lazy",
+    headline=True,
+)
+def peak_at_rest_lazy(fresh_whole_lazy=studies.cusp["fresh_whole_lazy"]):
+    """In the lazy regime, too, single networks at rest have their largest error at jamming.
+
+    Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another training set,
+    largest scale, 5000 points, percentage points.
+    """
+    large = _at_most_points(fresh_whole_lazy)
+    return mean(_height_at_rest(large)), large
+
+
+@claim(
+    "B.Fig6-rest-feature",
+    "paper B, Fig. 6",
+    accept=(0.3, math.inf),
+    rival=(0, "no peak: the error does not rise towards jamming"),
+    at={"p": 1000},
+    figure="fig-b-rest",
+    short="peak at rest, feature",
+)
+def peak_at_rest_feature(fresh_feature=studies.cusp["fresh_feature"]):
+    """In the feature regime, too, single networks taken towards rest have their largest error at jamming.
+
+    Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
+    training set, smallest scale, 1000 points, percentage points.
+    """
+    large = _at_most_points(fresh_feature)
+    return mean(_height_at_rest(large)), large
+
+
+@claim(
+    "B.Fig6-rest-stop",
+    "paper B, Sec. 2",
+    accept=(0.3, math.inf),
+    rival=(0, "networks that are stopped early have the same peak"),
+    at={"p": 5000, "scale": 12},
+    looks=3,
+    figure="fig-b-rest",
+    short="stopping early lowers the peak",
+    headline=True,
+)
+def peak_lost_by_stopping(fresh_whole=studies.cusp["fresh_whole"]):
+    """Stopping early destroys the peak of the error at jamming.
+
+    Its height at rest less that of the same networks after 200 steps, at the same two widths, scale 12, 5000 points,
+    percentage points.
+    """
+    large = _at_most_points(fresh_whole)
+    return mean(_height_at_rest(large) - jamming.peak_height(large, 0)), large
+
+
+@claim(
+    "B.Fig6-rest-twenty",
+    "paper B, Fig. 6",
+    accept=(-math.inf, 0.5),
+    rival=(1, "the ensemble keeps the peak"),
+    at={"p": 2000, "scale": 12, "members": 20},
+    figure="fig-b-rest",
+    short="peak of twenty networks over that of one",
+)
+def peak_left_by_averaging(fresh=studies.cusp["fresh"]):
+    """Averaging twenty networks at rest eliminates the peak.
+
+    The ensemble's error at the width of the norm's peak minus that at the width where narrower single networks have
+    the least error, as part of the same of single networks, scale 12, 2000 points.
+    """
+    large = _at_most_points(fresh)
+    single, ensemble = (_height_at_rest(large, value) for value in ("error", "ensemble_error"))
+    return jackknife(np.stack([ensemble, single], 1), lambda rows: float(rows[:, 0].mean() / rows[:, 1].mean())), large
+
+
+@claim(
+    "B.Sec2-stochastic",
+    "paper B, Sec. 2",
+    accept=(-0.3, 0.3),
+    stated=0,
+    rival=(-1, "it diverges as under gradient flow"),
+    figure="fig-b-sec2",
+    short="with stochastic descent, no divergence",
+)
+def divergence_under_descent(stochastic=studies.stochastic["lazy"], slices=ensembles.ensembles["slices"]):
+    """Stochastic gradient descent removes the divergence of the predictor's norm.
+
+    Exponent in $N-N^*$ of the norm after as many steps as 400 times through the points, largest scale.
+    """
+    jammed = jamming.transitions(ensembles.at_end(slices), "parameters")
+    jammed = jammed[max(jammed)]
+    shared, looks = set(stochastic.seed) & set(jammed.index), sorted(set(stochastic["look"]))
+    if len(shared) < estimates.FEWEST or len(looks) < 3:
+        return None
+    middle = stochastic[(stochastic["look"] == looks[1]) & stochastic.seed.isin(shared)]
+    return mean(jamming.divergence(middle, "norm", jammed)), stochastic
+
+
+def _motion(scales, wide):
+    """The motion of the pre-activations at the scales its exponents are read from, a geometric mean over the layers."""
+    rows = pd.concat([scales, wide]).drop_duplicates("cell")
+    rows = rows.assign(moved=rows.moved.map(lambda by_layer: float(np.exp(np.mean(np.log(by_layer))))))
+    return rows[rows["scale"].between(*LAZY_SCALES)]
+
+
+def exponent_of_motion(rows, axis, sizes):
+    """The exponent of the motion in an axis, each training set's mean over the other of scale and width."""
+    logs = np.log(rows.pivot_table(index="seed", columns=["scale", "h"], values="moved"))
+    other = "h" if axis == "scale" else "scale"
+    curves = [logs.xs(value, axis=1, level=other)[sizes] for value in sorted(set(rows[other]))]
+    return mean(np.mean([estimates.slopes(np.array(sizes, float), np.exp(curve.to_numpy())) for curve in curves], 0))
+
+
+@claim(
+    "B.Fig4-preactivations",
+    "paper B, Sec. 4",
+    accept=(-1.1, -0.9),
+    stated=-1,
+    rival=(0, "they move as much as in the feature regime"),
+    at={"scale": [64, 4096]},
+    figure="fig-b-preactivations",
+    short=r"pre-activations move as $1/\alpha$",
+)
+def motion_in_scale(scales=studies.preactivations["scales"], wide=studies.preactivations["wide"]):
+    r"""Training moves the pre-activations by $1/\alpha$ in the lazy regime.
+
+    Exponent in $\alpha$ of their relative motion, at scales from 64 to 4096, mean over layers and widths.
+    """
+    rows = _motion(scales, wide)
+    return exponent_of_motion(rows, "scale", sorted(set(rows["scale"]))), rows
+
+
+@claim(
+    "B.Fig4-preactivations-width",
+    "paper B, Sec. 4",
+    accept=(-0.1, 0.1),
+    stated=0,
+    rival=(0.5, r"a motion by $1/\alpha$ at each width"),
+    at={"scale": [64, 4096]},
+    looks=2,
+    figure="fig-b-preactivations",
+    short="their motion at one scale, in $h$",
+)
+def motion_in_width(scales=studies.preactivations["scales"], wide=studies.preactivations["wide"]):
+    r"""Training moves the pre-activations by $1/(\alpha\sqrt h)$, the same at each width when the output scale is the
+    same.
+
+    Exponent in $h$ of their relative motion at a given output scale $\sqrt h\alpha$ from 64 to 4096.
+    """
+    rows = _motion(scales, wide)
+    widths = np.array(sorted(set(rows.h)), float)
+    larger = widths[len(widths) // 2 :]
+    whole = exponent_of_motion(rows, "h", widths)
+    if len(larger) < 2:
+        return whole, rows
+    return Drift(whole, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
+
+
+@claim(
+    "B.Fig8B-jump",
+    "paper B, Fig. 8B and footnote 8",
+    accept=(0.05, 0.9),
+    rival=(1, "isostatic jamming, as of spheres"),
+    looks=4,
+    figure="fig-b-8bc",
+    short="unsatisfied points jump at jamming",
+    headline=True,
+)
+def unsatisfied_at_jamming(held=studies.at_jamming["sizes"]):
+    """The number of unsatisfied points per parameter jumps from zero at jamming to a finite value below one.
+
+    Mean over training sets and $P$ of networks held at a minimum by a vanishing weight decay, at the narrowest width
+    of which a quarter can fit.
+    """
+    largest = _largest_ensembles(held)
+    jammed = jamming.held_at_jamming(largest)
+    ratio = (jammed.unsatisfied / jammed.parameters).groupby([jammed.seed, jammed.p]).mean().groupby("seed").mean()
+    return (mean(ratio.to_numpy()) if len(ratio) > 1 else None), largest
+
+
+@claim(
+    "B.Fig8C-gap",
+    "paper B, Fig. 8C and footnote 8",
+    accept=(-1, math.inf),
+    stated=0,
+    rival=(-2, "isostatic jamming: the smallest singular value of a square matrix, squared"),
+    looks=3,
+    figure="fig-b-8bc",
+    short="gap of $H_0$ against $N$",
+)
+def gap_in_parameters(held=studies.at_jamming["sizes"]):
+    """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
+    networks grow.
+
+    Exponent in $N$ of the smallest non-zero eigenvalue over their mean, of networks held at jamming, as for the number
+    of unsatisfied points.
+    """
+    largest = _largest_ensembles(held)
+    jammed = jamming.held_at_jamming(largest)
+    if jammed.p.nunique() < 2:
+        return None
+    logs = np.log(jammed[["parameters", "gap"]]).groupby([jammed.seed, jammed.p]).mean().to_numpy()
+    return jackknife(logs, lambda rows: np.polyfit(*rows.T, 1)[0]), largest
+
+
+@claim(
+    "B.Sec2-strength",
+    "paper B, Fig. 7",
+    accept=(0.35, 0.65),
+    stated=0.5,
+    rival=(1, "in proportion to the loss"),
+    looks=4,
+    figure="fig-b-8bc",
+    short="curvature grows as the root of $U$",
+)
+def curvature_in_loss(held=studies.at_jamming["sizes"]):
+    r"""In the jammed phase the scale of $H_p$ grows as $\sqrt U$.
+
+    Exponent in the loss of its largest eigenvalue over that of $H_0$, over networks at a minimum under the weakest
+    decay that do not fit, at the same $P$; mean over training sets.
+    """
+    largest = _largest_ensembles(held)
+    stuck = largest[(largest.ended == "jammed") & ~jamming.can_fit(largest) & (largest.decay == largest.decay.min())]
+    if stuck.seed.nunique() < 2:
+        return None
+    logs = np.log(stuck[["quadratic_hinge", "strength"]])
+    logs -= logs.groupby([stuck.seed, stuck.p]).transform("mean")
+    slopes = [np.polyfit(*own.to_numpy().T, 1)[0] for _, own in logs.groupby(stuck.seed)]
+    return mean(np.array(slopes)), largest
