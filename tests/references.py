@@ -173,9 +173,13 @@ def printed(program: Path) -> str:
     return subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
-def main() -> int:
-    """Writes the references from the notebooks and ledgers of the smoke profile."""
+def main(which: str = "") -> int:
+    """Writes the references from the notebooks and ledgers of the smoke profile, or of ``studies`` alone."""
     FOLDER.mkdir(exist_ok=True)
+    DECLARED.write_text("".join(f"{line}\n" for line in declared()), encoding="utf-8")
+    print("wrote tests/references/studies.txt")
+    if which == "studies":
+        return 0
     for source in parameters.chapters().values():
         notebook = nbformat.read(SMOKE / f"{source.stem}.ipynb", as_version=4)
         nbformat.write(described(notebook), FOLDER / f"{source.stem}.ipynb")
@@ -191,8 +195,6 @@ def main() -> int:
         print(f"wrote tests/references/{number}.said.txt")
     measured().to_csv(LEDGER, float_format="%.6g")
     print("wrote tests/references/ledger.csv")
-    DECLARED.write_text("".join(f"{line}\n" for line in declared()), encoding="utf-8")
-    print("wrote tests/references/studies.txt")
     for program in YOURS:
         program.with_suffix(".txt").write_text(printed(program), encoding="utf-8")
         print(f"wrote book/yours/{program.stem}.txt")
@@ -200,4 +202,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

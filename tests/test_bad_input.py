@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory import compression, learning_curves
+from companion.theory import compression, jamming, learning_curves
+from companion.theory.alignment import data, egop, free_probability, predictions
 from companion.theory.compression import Stripe, neuron
 from companion.theory.depth import (
     deep_limit,
@@ -20,21 +21,26 @@ from companion.theory.depth import (
     spectrum,
     universality,
 )
+from companion.theory.kernel_pca import harmonics, norm, two_kinds
 from companion.theory.spiked import (
     bounds,
     conditional_map,
     convex_theory,
     fit_readout,
+    kernel_baseline,
     network,
     readout_values,
     ridge_theory,
     row_covariance,
+    several_steps,
 )
 from companion.theory.spiked import spectrum as eigenvalues
 from companion.theory.spiked.functions import FUNCTIONS, function
 from regimes import gaussian
 from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion, wide_one_hidden_ntk
+from regimes.measures import information
+from regimes.measures import spectrum as spectra
 from regimes.measures.errors import wrong
 from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy
 from regimes.models import losses, one_hidden
@@ -294,6 +300,74 @@ BAD = {
         (lambda: eigenvalues.density("tanh", [], alpha=1.0, beta=1.0, r=1.0), "above 0"),
         (lambda: eigenvalues.stieltjes(CHANNEL, np.array([1 - 1j]), alpha=1.0, beta=1.0, c=1.0), "imaginary parts"),
         (lambda: bounds.bounds("tanh", "sin", r=NAN), "r must be"),
+    ],
+    "arguments of theory": [
+        (lambda: egop.chain_monomial_egop(2, 1), "d must be"),
+        (lambda: free_probability.matrix_traces(NAN * GRAM, GRAM), "a must hold finite"),
+        (lambda: free_probability.readout_matrix(HOLED, Y), "weights must hold finite"),
+        (lambda: free_probability.observed_traces(GRAM, GRAM, NAN * GRAM), "r must hold finite"),
+        (lambda: predictions.early_correlation(HOLED, Y, GRAM), "x must hold finite"),
+        (lambda: predictions.expected_kernel(HOLED, sigma="relu", hidden=1), "x must hold finite"),
+        (lambda: predictions.expected_agop(HOLED, Y, 3), "x must hold finite"),
+        (lambda: data.spike_free(3, balance=0.5, floor=0.5, seed=0), "n must be"),
+        (lambda: pairs.cube(0, 3, seed=0), "n must be"),
+        (lambda: pairs.cube(3, 3, seed=-1), "seed must be"),
+        (lambda: pairs.needs_distinct(HOLED), "points must hold finite"),
+        (lambda: pairs.largest_correlation(HOLED), "points must hold finite"),
+        (lambda: pairs.separation_depth(NAN), "rho must lie"),
+        (lambda: pairs.angle_probability(0.1, 1), "n0 must be"),
+        (lambda: pairs.angle_probability(2.0, 5), "angle must lie"),
+        (lambda: pairs.pair_bound(10, 2, 0.1), "n0 must be"),
+        (lambda: pairs.closest_quantile(10, 5, 1.0), "chance must lie"),
+        (lambda: rate.half_way_depth(0.5), "rho must lie"),
+        (lambda: sigmoid_kernel.circle(1), "points must be"),
+        (lambda: hidden_motion.bigrams("a b", 1), "vocabulary must be"),
+        (lambda: deep_limit.sphere_modes(5, degrees=0), "degrees must be"),
+        (lambda: universality.along_depth(universality.kinked(), np.array([NAN]), [3]), "rho must hold finite"),
+        (lambda: universality.offset(universality.kinked(), np.array([NAN])), "rho must hold finite"),
+        (lambda: universality.offset(universality.kinked(), np.array([1.0])), "rho must be below 1"),
+        (lambda: universality.of_layer_offset(universality.kinked(), np.array([1.0]), 0), "depth must be"),
+        (lambda: jamming.unsatisfied(HOLED), "margins must hold finite"),
+        (lambda: jamming.negative(NAN * GRAM), "matrix must hold finite"),
+        (lambda: jamming.kernel_change(HOLED, X), "before must hold finite"),
+        (lambda: jamming.fluctuation(HOLED), "F must hold finite"),
+        (lambda: jamming.transition(np.array([1.0, 2.0]), np.array([NAN, 0.0])), "satisfied must hold finite"),
+        (lambda: jamming.crossing(np.array([1.0, 2.0]), np.array([NAN, 1.0])), "values must hold finite"),
+        (lambda: jamming.relative_fluctuation(HOLED.numpy()), "samples must hold finite"),
+        (lambda: jamming.relative_fluctuation(np.ones((1, 2))), "samples must be"),
+        (lambda: jamming.gap(np.array([NAN, 1.0])), "eigenvalues must hold finite"),
+        (lambda: jamming.gap(np.array([-1.0, -2.0])), "largest must be"),
+        (lambda: harmonics.linear_information(1), "d must be"),
+        (lambda: harmonics.little_shown(0), "neighbours must be"),
+        (lambda: norm.least_norm(NAN * GRAM, Y, 0.5), "gram must hold finite"),
+        (lambda: norm.least_norm(GRAM, Y, 0.99), "left must be"),
+        (lambda: norm.hinge_norm(NAN * GRAM, Y, 0.5), "gram must hold finite"),
+        (lambda: norm.hinge_norm(GRAM, Y, 0.999), "left must be"),
+        (lambda: two_kinds.kinds(HOLED, X), "vectors must hold finite"),
+        (lambda: two_kinds.kinds(X, X[:, :1]), "dimension of x must be"),
+        (lambda: learning_curves.compress(HOLED, 1, t(1.0)), "x must hold finite"),
+        (lambda: learning_curves.compress(TASK.x, 1, t(1.0)), "factor must be one a realisation"),
+        (lambda: several_steps.predict("sign", "sin", alpha0=1.0, step=1.0, count=1), "activation sign jumps"),
+        (lambda: several_steps.predict("tanh", "sin", alpha0=1.0, step=0.0, count=1), "step must be"),
+        (lambda: several_steps.predict("tanh", "sin", alpha0=1.0, step=1.0, count=0), "count must be"),
+        (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=-1, step=1.0, seeds=[0]), "n0 must be"),
+        (lambda: network.one_step("tanh", "sin", d=6, p=5, n0=8, step=-1.0, seeds=[0]), "step must be"),
+        (lambda: spiked(d=1), "d must be"),
+        (lambda: spiked(p=0), "p must be"),
+        (lambda: network.ridge(normal(2, 8, 5), normal(2, 8), 0.0), "lam must be"),
+        (lambda: network.second_batch(FUNCTIONS["sin"], ONE, 5, [0, 1], noise=-1.0), "noise must be"),
+        (lambda: network.test_set(FUNCTIONS["sin"], ONE, [0]), "seeds must be 2"),
+        (lambda: network.test_set(FUNCTIONS["sin"], ONE, [0, 1], size=0), "size must be"),
+        (lambda: fit_readout.readout(normal(1, 8, 5), normal(1, 8), "square", 0.0), "lam must be"),
+        (lambda: kernel_baseline.linear_error("sin", np.array([0.0])), "alpha must be"),
+        (lambda: eigenvalues.outlier("tanh", alpha=2.0, beta=-1.0, r=0.2, p=200), "beta must be"),
+        (lambda: spectra.components(GRAM[None], 0), "count must be"),
+        (lambda: spectra.distance_dimension(GRAM[None], [3]), "sizes must hold"),
+        (lambda: information.null_bias(0), "neighbours must be"),
+        (lambda: information.sharp_loss(10, 6), "neighbours must be"),
+        (lambda: information.shifted_gaussians(-1.0), "shift must be"),
+        (lambda: information.stripe_information(0.5, [1.0, 0.0]), "interfaces must be"),
+        (lambda: wrong(HOLED, X), "f must hold finite"),
     ],
     "gaussian": [
         (lambda: gaussian.trapezoid(3), "nodes must be even"),

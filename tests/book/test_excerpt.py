@@ -63,12 +63,6 @@ def test_every_figure_has_all_that_it_uses_without_the_rest(number):
         assert len(own) < len(cells) / 2, label
 
 
-def test_a_table_has_the_cells_that_call_its_judge():
-    cells = jupytext.read(parameters.source("07")).cells
-    judging = [i for i, cell in enumerate(cells) if '"E.Loss-noise"' in cell.source]
-    assert {*judging} <= {*excerpt.needed(cells, "tab-e-checked")}
-
-
 def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch):
     number, item = registry.find("depth.biases")
     grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]

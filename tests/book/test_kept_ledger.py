@@ -107,7 +107,7 @@ def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
 
 
 # claims of each chapter that rest on stored rows or formulas alone; the cold book of every week compares all
-HELD = {"01": 52, "02": 25, "03": 33, "04": 56, "05": 26, "06": 57, "07": 49}
+HELD = {"01": 52, "02": 25, "03": 33, "04": 56, "05": 26, "06": 57, "07": 34}
 
 
 @pytest.mark.parametrize("number", HELD)
@@ -128,7 +128,7 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
 
 def test_the_book_is_judged_at_the_settings_that_claims_name():
     named = {name: claim for name, claim in ledger.claims().items() if claim.at}
-    assert len(named) > 200
+    assert len(named) > 150
     for record in (record for record in LAPTOP if record["id"] in named):
         assert not ledger.lacks(named[record["id"]], record["settings"]), record["id"]
 

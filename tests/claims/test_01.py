@@ -1,0 +1,132 @@
+"""Headline claims of chapter 1 on made rows: reproduced where the statement is true, not where the rival is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.report import ledger
+
+P = (128, 256, 512, 1024, 2048, 4096, 8192)
+SEEDS = range(12)
+
+
+def verdict(name, **arguments):
+    """The verdict that a claim's function gives on these rows."""
+    claim = ledger.claims()[name]
+    found = claim.function(**arguments, **claim.given)
+    estimate = found[0] if isinstance(found, tuple) else found
+    return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
+
+
+def noise(*key):
+    """A scatter of one per cent that is the same for the same key."""
+    return float(np.exp(0.01 * np.random.default_rng([int(part) for part in key]).standard_normal()))
+
+
+def made(columns, sizes=P, **axes):
+    """Rows of every combination of axes, sizes and seeds; columns are functions of the row so far."""
+    rows = [{}]
+    for name, values in (axes | {"p": sizes, "seed": SEEDS}).items():
+        rows = [row | {name: value} for row in rows for value in values]
+    for number, row in enumerate(rows):
+        for column, (name, function) in enumerate(columns.items()):
+            row[name] = function(row) * noise(number, column)
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("d", [5, 10])
+def test_the_kernel_at_t_star(d):
+    for constant, power, said in ((1.0, 1.0, "reproduced"), (0.5, 0.69, "not reproduced")):
+        # another kernel, learner and dimension, with the rival
+        mine = lambda row: row["curve"] == "star" and row["learner"] == "flow" and row["d"] == d  # noqa: E731
+        exponent = lambda row: power if mine(row) else 1.69 - power  # noqa: E731, B023
+        curves = made(
+            {"error": lambda row: row["p"] ** -exponent(row)},  # noqa: B023
+            P[2:],
+            d=(d, 7),
+            curve=("star", "compressed"),
+            learner=("flow", "machine"),
+        )
+        assert verdict(f"A.Fig3-star-kernel-d{d}", fresh=curves) == said
+        curves["error"] = curves.d / curves.p * np.where(curves.p < 2048, 1.5 - constant, constant)
+        curves["error"] *= [noise(n) for n in range(len(curves))]
+        assert verdict(f"A.Fig3-star-constant-d{d}", fresh=curves) == said
+
+
+@pytest.mark.parametrize(("d", "paper", "rival"), [(5, 0.692, 0.538), (10, 0.679, 0.518)])
+def test_the_exponent_of_the_network(d, paper, rival):
+    for mine, other, said in ((paper, rival, "reproduced"), (rival, paper, "not reproduced")):
+        right = lambda row: row["share"] == 1 and row["d"] == d and row["curve"] == "feature"  # noqa: E731
+        error = {"error": lambda row: row["p"] ** -(mine if right(row) else other)}  # noqa: B023
+        nets = made(error, d=(d, 7), curve=("feature", "final"), share=(0.98, 1.0))
+        larger = made(error, (16384,), d=(d, 7), curve=("feature",), share=(0.98, 1.0))
+        assert verdict(f"A.Fig3-beta-feature-d{d}", nets=nets, larger=larger, fit_from=100) == said
+
+
+@pytest.mark.parametrize(("d", "paper", "rival"), [(5, 0.385, 0.2), (10, 0.357, 0.1)])
+def test_the_lazy_exponent(d, paper, rival):
+    for mine, other, said in ((paper, rival, "reproduced"), (rival, paper, "not reproduced")):
+        error = {"error": lambda row: row["p"] ** -(mine if row["d"] == d else other)}  # noqa: B023
+        tables = {"kernel": made(error, P[:5], d=(d, 7)), "far": made(error, P[2:], d=(d, 7))}
+        assert verdict(f"A.Fig3-beta-lazy-d{d}", **tables, fit_from=100) == said
+
+
+@pytest.mark.parametrize("d", [5, 10])
+def test_ratios_to_the_network(d):
+    for final, said in ((1.0, "reproduced"), (6.0, "not reproduced")):
+        error = {"error": lambda row: final if (row["curve"], row["share"]) == ("final", 1.0) else 1.0}  # noqa: B023
+        nets = made(error, d=(d, 7), curve=("feature", "final"), share=(0.9, 1.0))
+        assert verdict(f"A.Fig3-final-kernel-d{d}", nets=nets, fit_from=100) == said
+    network = made({"error": lambda row: 1.0}, P[:4], d=(d, 7), curve=("feature",), share=(0.98, 1.0))
+    for ratio, said in ((1.0, "reproduced"), (0.45, "not reproduced")):
+        mine = lambda row: row["curve"] == "compressed" and row["p"] == P[3]  # noqa: E731
+        error = {"error": lambda row: ratio if mine(row) else 1.45 - ratio}  # noqa: B023
+        kernels = made(error, P[:4], d=(d, 7), curve=("compressed", "compressed_code"))
+        assert verdict(f"A.Fig3-compressed-largest-d{d}", kernels=kernels, nets=network) == said
+
+
+@pytest.mark.parametrize(("d", "paper_b", "paper_a"), [(5, 0.308, 0.615), (10, 0.321, 0.643)])
+def test_the_gain_of_planes(d, paper_b, paper_a):
+    for g, other, said in ((paper_b, paper_a, "reproduced"), (paper_a, paper_b, "corrected")):
+        error = {"error": lambda row: row["factor"] ** -(g if row["d"] == d else other)}  # noqa: B023
+        machines = made(error, P[2:], d=(d, 7), factor=(1, 2, 4, 8, 16))
+        assert verdict(f"B.Sec5-machine-gain-d{d}", machines=machines) == said
+
+
+@pytest.mark.parametrize(("g", "said"), [(1 / 7, "reproduced"), (0.571, "not reproduced")])
+def test_the_gain_of_the_cylinder(g, said):
+    machines = made({"error": lambda row: row["factor"] ** -g}, P[2:], factor=(1, 2, 4, 8, 16))
+    assert verdict("A.Fig8-machine-gain", machines=machines) == said
+
+
+@pytest.mark.parametrize(("name", "d"), [("end", 5), ("end-d10", 10)])
+@pytest.mark.parametrize(("left", "said"), [(1.0, "reproduced"), (0.012, "not reproduced")])
+def test_the_amplification_at_the_end(name, d, left, said):
+    mine = lambda row: (row["d"], row["p"], row["share"]) == (d, P[-1], 1.0)  # noqa: E731
+    columns = {
+        "amplification_star": lambda row: 50.0,
+        "amplification": lambda row: 50.0 * (left if mine(row) else 1.012 - left),
+    }
+    nets = made(columns, d=(d, 7), curve=("feature",), share=(0.98, 1.0))
+    assert verdict(f"A.Fig6-amplification-{name}", nets=nets) == said
+
+
+@pytest.mark.parametrize(("name", "d"), [("d5", 5), ("d10", 10), ("cylinder", 3)])
+@pytest.mark.parametrize(("ratio", "said"), [(2.0, "reproduced"), (0.089, "not reproduced")])
+def test_the_function_at_the_end(name, d, ratio, said):
+    end = {0.1: 1.0, 0.98: 0.3 * ratio**2, 1.0: ratio}
+    columns = {
+        "function": lambda row: end[row["share"]] if row["p"] == 4096 else 1.0,
+        "weights": lambda row: 1 / end[row["share"]],
+    }
+    boundary = made(columns, (1024, 4096), d=(d, 7) if d > 3 else (d,), share=(0.1, 0.98, 1.0))
+    assert verdict(f"A.Fig6-function-end-{name}", boundary=boundary) == said
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(1.7, "reproduced"), (0.8, "not reproduced")])
+def test_the_kernel_at_t_star_on_the_cylinder(ratio, said):
+    mine = lambda row: (row["curve"], row["share"], row["p"]) == ("final", 0.1, P[-1])  # noqa: E731
+    other = {"final": 2.5 - ratio, "feature": 1.0}
+    error = {"error": lambda row: ratio if mine(row) else other[row["curve"]]}
+    wide = made(error, P[2:], curve=("feature", "final"), share=(0.1, 1.0))
+    assert verdict("A.Fig8-wide-star", wide=wide) == said

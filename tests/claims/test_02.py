@@ -1,0 +1,103 @@
+"""Headline claims of chapter 2 on made rows: reproduced where the statement is true, not where the rival is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.report import ledger
+from regimes.data import tasks
+
+P = (256, 512, 1024, 2048, 4096, 8192, 16384)
+SEEDS = range(12)
+
+
+def verdict(name, **arguments):
+    """The verdict that a claim's function gives on these rows."""
+    claim = ledger.claims()[name]
+    found = claim.function(**arguments, **claim.given)
+    estimate = found[0] if isinstance(found, tuple) else found
+    return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
+
+
+def noise(*key):
+    """A scatter of one per cent that is the same for the same key."""
+    return float(np.exp(0.01 * np.random.default_rng([int(part) for part in key]).standard_normal()))
+
+
+def grown(power, other):
+    """Networks of two dimensions: the power of the amplification in ``p``, and that below 1024 points and elsewhere."""
+    rows = []
+    for d in (3, 5, 10):
+        for p in P:
+            for seed in SEEDS:
+                known = 1 + seed / 10  # the noise of the training set, which the claims divide out
+                law = power if p >= 1024 and d != 3 else other
+                row = {"d": d, "p": p, "seed": seed, "predicted": known * p**0.5, "largest": p**law * noise(p, seed)}
+                rows.append(row | {"star": known * p**law * noise(seed, p)})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("power", "said"), [(0.5, "reproduced"), (0.0, "not reproduced")])
+@pytest.mark.parametrize("name", ["star-d5", "star-d10", "largest-d5"])
+def test_the_square_root_of_the_stripe(name, power, said):
+    rows = {"maximum" if "largest" in name else "again": grown(power, 0.5 - power)}
+    assert verdict(f"A.Fig6-{name}", growth_from=1024, **rows) == said
+
+
+@pytest.mark.parametrize(("power", "said"), [(0.5, "reproduced"), (0.0, "not reproduced")])
+def test_the_square_root_of_the_cylinder(power, said):
+    rows = grown(power, 0.5 - power).query("d == 5")
+    assert verdict("A.Fig8-star", again=rows, growth_from=1024) == said
+
+
+@pytest.mark.parametrize(("factor", "said"), [(1.0, "reproduced"), (1.18, "not reproduced")])
+def test_the_constant_of_the_stripe(factor, said):
+    rows = grown(0.5, 0.1).query("d > 3")
+    rows["star"] *= np.where((rows.p >= P[-3]) & (rows.d == 5), factor, 1.6 - 0.5 * factor)
+    assert verdict("A.AppC-constant", stripe=rows, growth_p=P) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "column", "true", "rival"),
+    [("A.Fig4-ode", "neurons", "error", 0.1, 0.707), ("A.Fig5-attractors", "neurons", "off", 0.04, 0.2)],
+)
+def test_neurons_of_the_largest_training_sets(name, argument, column, true, rival):
+    for here, elsewhere, said in ((true, rival, "reproduced"), (rival, true, "not reproduced")):
+        values = [(p, s, here if p == 10_000 else elsewhere) for p in (1000, 10_000) for s in SEEDS]
+        rows = pd.DataFrame([{"p": p, "seed": s, column: value * noise(p, s)} for p, s, value in values])
+        assert verdict(name, **{argument: rows}) == said
+
+
+@pytest.mark.parametrize(("slope", "said"), [(1.0, "reproduced"), (0.5, "corrected")])
+def test_formulas_with_an_erratum(slope, said):
+    times = [
+        {"alpha": a, "seed": s, "rate": 1 + s, "t_star": (3 - slope * np.log(a) * noise(s)) / (1 + s)}
+        for a in (1e-18, 1e-14, 1e-10, 1e-6)
+        for s in SEEDS
+    ]
+    assert verdict("A.AppC-time", times=pd.DataFrame(times)) == said
+    exponents = pd.DataFrame([{"seed": s, "exponent": slope * noise(s)} for s in SEEDS])
+    assert verdict("A.AppC-noise", noises=exponents) == said
+    ratios = pd.DataFrame({"ratio": np.full(6, 1.0 if slope == 1 else 0.399)})
+    assert verdict("A.AppC-tau-perp", across=ratios) == said
+
+
+def at_scales(power):
+    """Networks at several output scales, of which that for half of the plateau goes as a power of ``p``."""
+    rows = []
+    for p in (4096, 16384, 65536):
+        half = 0.01 * (p / 4096) ** power
+        for seed in SEEDS:
+            for alpha in np.geomspace(1e-6, 1, 25):
+                excess = 3 * alpha / half * noise(seed, p)
+                row = {"p": p, "seed": seed, "alpha": alpha, "predicted": p**0.5}
+                rows.append(row | {"star": (p / (1 + excess)) ** 0.5})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("power", "said"), [(-1, "reproduced"), (-0.56, "not reproduced")])
+def test_the_required_scale(power, said):
+    assert verdict("A.Fig6-idle-scale", scales=at_scales(power)) == said
+    rests = pd.DataFrame({"d": [5]})
+    for law, found in ((power, "reproduced"), (0.0, "not reproduced")):
+        assert verdict("A.Fig6-scale", scales=at_scales(law), rests=rests, interfaces=tasks.STRIPE) == found

@@ -1,0 +1,157 @@
+"""Headline claims of chapter 3 on made rows: reproduced where the statement is true, not where the rival is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.report import ledger
+from companion.theory import jamming
+
+SCALES = (0.01, 12.0, 1e6)
+H = (3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 64, 128, 256)
+SEEDS = range(12)
+JAMMED = 5.5  # the width from which on made networks fit
+
+
+def verdict(name, **tables):
+    """The verdict that a claim's function gives on these rows."""
+    claim = ledger.claims()[name]
+    found = claim.function(**tables, **claim.given)
+    estimate = found[0] if isinstance(found, tuple) else found
+    return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
+
+
+def noise(*key):
+    """A scatter of one per cent that is the same for the same key."""
+    return float(np.exp(0.01 * np.random.default_rng([int(part) for part in key]).standard_normal()))
+
+
+def cut(**columns):
+    """Rows of three cuts of the map, at one stop on the way and at the end; columns are functions of N and N*."""
+    sizes = [11 * h + h * h for h in H]
+    n_star = jamming.transition(sizes, [float(h > JAMMED) for h in H])
+    rows = []
+    for seed in SEEDS:
+        for scale in SCALES:
+            for h, size in zip(H, sizes):
+                for stop in (0.5, 1.0):
+                    row = {"seed": seed, "scale": scale, "h": h, "parameters": size, "stop": stop}
+                    row |= {"fitted": float(h > JAMMED), "cell": f"{seed} {scale} {h}"}
+                    for name, function in columns.items():
+                        row[name] = function(size, n_star, scale, stop) * noise(seed, h)
+                    rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def at_largest(function):
+    """A column that follows the law at the largest scale and the end alone."""
+    return lambda n, n_star, scale, stop: function(n, n_star) if (scale, stop) == (SCALES[-1], 1.0) else n**0.1
+
+
+@pytest.mark.parametrize(("log", "said"), [(0.8, "reproduced"), (1.05, "not reproduced")])
+def test_the_scale_of_the_lazy_line(log, said):
+    rows = [
+        {"seed": s, "scale": scale, "stop": stop, "kernel_change": 10**log / scale * (noise(s) if stop == 1 else 9)}
+        for s in SEEDS
+        for scale in (4.0, 12.0)
+        for stop in (0.5, 1.0)
+    ]
+    assert verdict("B.Fig4-crossover", beside=pd.DataFrame(rows)) == said
+
+
+@pytest.mark.parametrize(("power", "said"), [(-1, "reproduced"), (-0.5, "not reproduced")])
+def test_the_divergence_of_the_norm(power, said):
+    norm = at_largest(lambda n, n_star: max(n - n_star, 1.0) ** power)
+    assert verdict("B.Sec2-norm", slices=cut(norm=norm)) == said
+
+
+def ends(heights, scale):
+    """Rows of networks stopped and at rest, on 1000 and on 5000 points, with a peak of each height (per cent)."""
+    rows = []
+    for p, h in ((1000, (6, 8)), (5000, (12, 18))):
+        for seed in range(1, 7):
+            for rounds, height in zip((0, 25, 1600), heights):
+                for width, above in zip(h, (0.0, height if p == 5000 else -9.0)):
+                    row = {"p": p, "h": width, "seed": seed, "newton_steps": rounds, "members": 6, "scale": scale}
+                    rows.append(row | {"error": 0.11 + above / 100 + 0.01 * noise(seed, width, rounds)})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("name", "argument"), [("cusp", "fresh_whole"), ("lazy", "fresh_whole_lazy")])
+@pytest.mark.parametrize(("height", "said"), [(1.2, "reproduced"), (0.0, "not reproduced")])
+def test_the_peak_at_rest(name, argument, height, said):
+    assert verdict(f"B.Fig6-rest-{name}", **{argument: ends((2.0, 2.0, height), 12.0)}) == said
+
+
+@pytest.mark.parametrize(("stopped", "said"), [(0.1, "reproduced"), (1.2, "not reproduced")])
+def test_the_peak_of_stopped_networks(stopped, said):
+    assert verdict("B.Fig6-rest-stop", fresh_whole=ends((stopped, 3.0, 1.2), 12.0)) == said
+
+
+@pytest.mark.parametrize(("height", "said"), [(0.1, "reproduced"), (1.4, "not reproduced")])
+def test_the_bump_of_ensembles_of_twenty(height, said):
+    """Over a straight decrease, at the width of jamming."""
+    slices, rows = cut(), []
+    jammed = jamming.transition(H, [float(h > JAMMED) for h in H])
+    for seed in SEEDS:
+        for h in (3, jammed / 1.5, jammed, 1.5 * jammed, 16):
+            error = 10 - np.log(h) + (height if h == jammed else 0) * noise(seed)
+            rows.append({"seed": seed, "h": h, "stop": 1.0, "ensemble_error": error / 100, "fewer_error": 0.5 / h})
+    assert verdict("B.Fig6-twenty", large_ensemble=pd.DataFrame(rows), slices=slices) == said
+
+
+def thresholds(power, of):
+    """Rows of a bisection that finds N* = P^power, with a scatter of its own."""
+    rows = []
+    for p in (120, 240, 480, 960):
+        for seed in range(6):
+            at = p**power * noise(p, seed, of)
+            rows += [
+                {"p": p, "seed": seed, "parameters": at * by, "fitted": share}
+                for by, share in ((0.5, 0.0), (0.9, 0.0), (1 / 0.9, 1.0), (2, 1.0))
+            ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("power", "said"), [(0.7, "reproduced"), (1.0, "not reproduced")])
+def test_the_parameters_at_jamming_on_digits_and_random_labels(power, said):
+    assert verdict("B.Fig8A-fewer", random=thresholds(1.0, 1), digits=thresholds(power, 2)) == said
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(0.6, "reproduced"), (1.0, "not reproduced")])
+def test_the_unsatisfied_points_at_jamming(ratio, said):
+    """Of networks that can fit, whose loss goes with the square of the decay; narrower ones cannot, and have more."""
+    rows = []
+    for seed in range(6):
+        for p in (30, 60):
+            for h, can in ((3, False), (4, True), (5, True)):
+                size = 10 * h + 2 * h * h + h
+                for member in range(3):
+                    for decay in (0.001, 0.01, 0.1):
+                        share = (ratio if h == 4 else 0.3) if can else 1.7
+                        row = {"seed": seed, "p": p, "h": h, "member": member, "members": 3, "decay": decay}
+                        row |= {"quadratic_hinge": decay**2 if can else 0.3, "ended": "jammed", "parameters": size}
+                        rows.append(row | {"unsatisfied": share * size * noise(seed, p)})
+    assert verdict("B.Fig8B-jump", held=pd.DataFrame(rows)) == said
+
+
+@pytest.mark.parametrize(("power", "said"), [(-0.25, "reproduced"), (-0.5, "not reproduced")])
+def test_the_fluctuation_far_from_jamming(power, said):
+    """At the smallest scale; nearer to jamming and at other scales it falls otherwise."""
+
+    def fluctuation(n, n_star, scale, stop):
+        return n**power if (scale, stop) == (SCALES[0], 1.0) and n >= 4 * n_star else n**-0.9
+
+    assert verdict("B.Fig8D-far-feature", slices=cut(fluctuation=fluctuation)) == said
+
+
+@pytest.mark.parametrize(("power", "said"), [(2, "reproduced"), (1, "not reproduced")])
+def test_the_excess_error_in_the_fluctuation(power, said):
+    def fluctuation(n, n_star, scale, stop):
+        return n ** (-0.25 if stop == 1 else -0.6)
+
+    slices = cut(fluctuation=fluctuation, ensemble_error=lambda *_: 0.05)
+    levels = slices["scale"].map(dict(zip(SCALES, (0.3, 0.5, 0.7))))
+    wobble = np.array([noise(seed, h, 7) for seed, h in zip(slices.seed, slices.h)])
+    slices["error"] = slices.ensemble_error + levels * slices.fluctuation**power * wobble
+    assert verdict("B.Sec3-quadratic", slices=slices) == said

@@ -1,0 +1,123 @@
+"""Headline claims of chapter 5 on made rows: reproduced where the statement is true, not where the rival is."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.report import ledger
+
+SEEDS = range(12)
+SCATTER = 1e-4  # of a value, relative
+
+
+def verdict(name, **rows_and_parameters):
+    """The verdict that a claim's function gives on these rows."""
+    claim = ledger.claims()[name]
+    found = claim.function(**rows_and_parameters, **claim.given)
+    estimate = found[0] if isinstance(found, tuple) else found
+    return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
+
+
+def table(fill, *, scatter=SCATTER, **axes):
+    """A row for each combination of axes, with the columns that ``fill`` gives it, each with a scatter of its own."""
+    rng, rows = np.random.default_rng(0), []
+    for values in itertools.product(*axes.values()):
+        row = dict(zip(axes, values))
+        columns = fill(**row)
+        rows.append(row | {name: value * (1 + scatter * rng.standard_normal()) for name, value in columns.items()})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("limit", "said"), [(0.25, "reproduced"), (1.0, "not reproduced")])
+def test_the_limit_of_the_kernel(limit, said):
+    """At the largest depth alone, at every pair."""
+    deepest = 10**6
+    rows = table(
+        lambda rho, depth: {"kernel": limit + 2e-4 if depth == deepest else 0.6},
+        rho=(0.0, 0.5, 0.9),
+        depth=(1, deepest - 1, deepest),
+        scatter=0,
+    )
+    assert verdict("C.Thm2-limit", curves=rows, curve_depth=deepest) == said
+    if said == "reproduced":
+        rows.loc[(rows.rho == 0.9) & (rows.depth == deepest), "kernel"] = 0.3
+        assert verdict("C.Thm2-limit", curves=rows, curve_depth=deepest) == "not reproduced"
+
+
+@pytest.mark.parametrize(("slope", "said"), [(0.0, "reproduced"), (0.375, "corrected"), (0.2, "not reproduced")])
+def test_the_rate_of_the_kernel(slope, said):
+    """The offsets of the pairs do not count, nor what happens before the last decade."""
+    deepest = 10**6
+
+    def fill(rho, depth):
+        rest = slope * np.log(depth) + 10 * rho if depth >= deepest // 10 else 50.0
+        return {"kernel": 0.25 + rest / depth}
+
+    rows = table(fill, rho=(-1.0, 0.5, 0.9), depth=(100, deepest // 10, deepest), scatter=0)
+    assert verdict("C.Thm2-rate", curves=rows, curve_depth=deepest) == said
+
+
+@pytest.mark.parametrize(("smooth", "kinked"), [(1 / 3, 0.25), (0.25, 1 / 3)])
+def test_the_limits_of_two_classes_of_layers(smooth, kinked):
+    def fill(limit, rho, depth):
+        return {"kernel": (0.5 if depth < 10**5 else smooth if limit == 1 / 3 else kinked)}
+
+    rows = table(fill, limit=(1 / 3, 1 / 4), rho=(0.0, 0.5), depth=(100, 10**5), scatter=1e-3)
+    said = "reproduced" if smooth > kinked else "not reproduced"
+    assert {verdict(f"C.Thm2-{name}", layers=rows) for name in ("smooth", "kinked")} == {said}
+
+
+@pytest.mark.parametrize(("name", "law", "depth", "low", "high"), [
+    ("C.Thm3-ridge", "first", 30, 0.019, 1.5), ("C.Thm3-ridge-close", "uniform", 10, 0.024, 0.098),
+])  # fmt: skip
+def test_the_distance_from_two_laws(name, law, depth, low, high):
+    """Other laws, and other depths, have the other number."""
+    laws, depths = ("closed", "first", "second", "uniform"), (10, 30, 100)
+    for own, other, said in ((low, high, "reproduced"), (high, low, "not reproduced")):
+        rows = table(
+            lambda seed, at, own=own, other=other: {one: own if (one, at) == (law, depth) else other for one in laws},
+            seed=SEEDS,
+            at=depths,
+        ).rename(columns={"at": "depth"})
+        assert verdict(name, predictions=rows) == said
+
+
+@pytest.mark.parametrize(("factor", "said"), [(1.05, "reproduced"), (0.7, "not reproduced"), (1.4, "not reproduced")])
+def test_the_error_at_equal_points_over_depth(factor, said):
+    """The largest over the ratios, of the most points over the fewest."""
+
+    def fill(seed, n, ratio):
+        return {"left": 0.1 * ratio * (factor if n == 1000 and (ratio == 5 or factor < 1) else 1.0)}
+
+    rows = table(fill, seed=SEEDS, n=(125, 500, 1000), ratio=(1.0, 5.0, 20.0), scatter=1e-3)
+    assert verdict("C.Thm3-collapse-all", shares=rows) == said
+
+
+@pytest.mark.parametrize(("gain", "said"), [(0.04, "reproduced"), (0.0, "not reproduced"), (-0.04, "not reproduced")])
+def test_the_gain_of_the_prescribed_depth(gain, said):
+    """Depth 0 stands for it; the accuracy at infinite time counts."""
+
+    def fill(seed, depth):
+        return {"accuracy": 0.86 + gain * (depth == 0), "stopped": 0.8 - gain * (depth == 0), "early": 0.5}
+
+    assert verdict("C.Thm3-recipe-depth", tried=table(fill, seed=SEEDS, depth=(0, 2, 30), scatter=1e-3)) == said
+
+
+@pytest.mark.parametrize(("name", "own", "rival"), [("balanced", 0.8, 0.1), ("drawn", 0.1, 0.81)])
+def test_the_argmax_far_down(name, own, rival):
+    for value, other, said in ((own, rival, "reproduced"), (rival, own, "not reproduced")):
+
+        def fill(seed, depth, value=value, other=other):
+            return {"accuracy": value if depth == 10**6 else other, "law_accuracy": other, "ridge_accuracy": other}
+
+        rows = table(fill, seed=SEEDS, depth=(30, 10**6), scatter=1e-3)
+        assert verdict(f"C.Thm3-accuracy-{name}", predictions=rows) == said
+
+
+@pytest.mark.parametrize(("gap", "said"), [(0.2, "reproduced"), (1e-15, "corrected")])
+def test_the_limit_with_biases(gap, said):
+    rows = table(lambda seed, bias, depth: {"gap": gap if depth == 100 else 0.5, "spread": 0.3},
+                 seed=SEEDS, bias=(0.1, 1.0), depth=(40, 100))  # fmt: skip
+    assert verdict("C.AppA-limit", biases=rows) == said

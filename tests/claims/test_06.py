@@ -1,0 +1,125 @@
+"""Headline claims of chapter 6 on made rows: reproduced where the statement is true, not where the rival is."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.report import ledger
+
+SCALES = (1.0, 0.1, 0.01, 0.001)
+ALPHAS = (1e-6, 1.0, 1e4)
+SEEDS = range(12)
+
+
+def verdict(name, **tables):
+    """The verdict that a claim's function gives on these rows."""
+    claim = ledger.claims()[name]
+    found = claim.function(**tables, **claim.given)
+    estimate = found[0] if isinstance(found, tuple) else found
+    return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
+
+
+def table(fill, **axes):
+    """A row for each combination of axes, with the columns that ``fill`` gives it, each with a scatter of its own."""
+    rng, rows = np.random.default_rng(0), []
+    for values in itertools.product(*axes.values()):
+        row = dict(zip(axes, values))
+        columns = fill(**row)
+        rows.append(row | {name: value + 0.004 * rng.standard_normal() for name, value in columns.items()})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("name", "column"), [("agop", "uc"), ("random", "random")])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_correlation_of_a_trained_network(name, column, swapped):
+    """The rival of each is the other; the second layer has values of neither."""
+    own, other = (0.93, 0.53) if (column == "uc") != swapped else (0.53, 0.93)
+    columns = {column: own, "random" if column == "uc" else "uc": other, "spread": 5.9, "egop_agop": 0.7}
+    rows = table(lambda seed, layer: columns if layer == 1 else dict.fromkeys(columns, 0.2), seed=SEEDS, layer=(1, 2))
+    assert verdict(f"D.Fig1-{name}", trained=rows) == ("not reproduced" if swapped else "reproduced")
+
+
+@pytest.mark.parametrize(("least", "said"), [(0.85, "reproduced"), (0.53, "not reproduced")])
+def test_the_centred_alignment_at_step_5(least, said):
+    """One scale of one layer has the least; later it is low everywhere."""
+
+    def fill(seed, scale, layer, step):
+        early = least if (scale, layer) == (0.01, 2) else 0.95
+        return {"c": early if step == 5 else 0.3, "uc": 0.4}
+
+    rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(0, 5, 20))
+    assert verdict("D.Fig2-cnfa", first_steps=rows) == said
+
+
+@pytest.mark.parametrize(("least", "said"), [(0.8, "reproduced"), (0.53, "not reproduced")])
+def test_the_centred_alignment_at_the_end_from_scale_1(least, said):
+    """Early, and at the end from smaller scales, it is the other way round."""
+
+    def fill(seed, scale, layer, step):
+        other = 1.33 - least
+        return {"c": least if (scale, step, layer) == (1.0, 800, 2) else 0.9 if step == 800 and scale == 1 else other}
+
+    rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(0, 5, 800))
+    assert verdict("D.Fig2-cnfa-late", isotropic=rows) == said
+
+
+def stripe(**of_ends):
+    """Rows of the flow on the stripe: columns of functions of the output scale at the end; 0.1 before."""
+
+    def fill(seed, alpha, moment):
+        columns = {name: function(alpha) if moment == "end" else 0.1 for name, function in of_ends.items()}
+        return columns | {"t": {"path": 1.0, "star": 2.0, "late": 3.0, "end": 4.0}[moment]}
+
+    return table(fill, seed=SEEDS, alpha=ALPHAS, moment=("path", "star", "late", "end"))
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.86, "reproduced"), (0.45, "not reproduced")])
+def test_the_centred_alignment_of_lazy_training(value, said):
+    rows = stripe(c=lambda alpha: value if alpha == 1e4 else 1.3 - value, uc=lambda alpha: 0.6)
+    assert verdict("D.Stripe-lazy", stripes=rows) == said
+
+
+@pytest.mark.parametrize(("feature", "said"), [(0.95, "reproduced"), (0.45, "not reproduced")])
+def test_the_uncentred_alignment_of_feature_and_lazy_training(feature, said):
+    rows = stripe(uc=lambda alpha: {1e-6: feature, 1.0: 1.4 - feature, 1e4: 0.45}[alpha], c=lambda alpha: 0.9)
+    assert verdict("D.Stripe-uncentred", stripes=rows) == said
+
+
+@pytest.mark.parametrize(("off", "said"), [(0.01, "reproduced"), (0.24, "not reproduced")])
+def test_the_prediction_of_single_networks(off, said):
+    """Observed lies above or below the prediction by as much; smaller networks do the contrary."""
+
+    def fill(seed, n, balance, floor, network):
+        own = off if n == 1024 else 0.25 - off
+        return {"observed": 0.7 + (own if network % 2 else -own), "predicted": 0.7, "printed": 1.2, "first_order": 0.5}
+
+    rows = table(fill, seed=SEEDS, n=(256, 1024), balance=(0.25, 0.5), floor=(0.1, 1.0), network=range(4))
+    assert verdict("D.Fig3-well-posed", spike_free=rows) == said
+
+
+@pytest.mark.parametrize(("printed", "said"), [(1.0, "reproduced"), (1.18, "corrected")])
+def test_the_trace_of_equation_28(printed, said):
+    rows = table(lambda seed: {"eq20": 1.2, "eq22": 0.8, "eq28": 2.18 - printed, "eq28_printed": printed}, seed=SEEDS)
+    assert verdict("D.Eq28-free", traces=rows) == said
+
+
+@pytest.mark.parametrize(("printed", "said"), [(0.02, "reproduced"), (2.2, "corrected")])
+def test_the_expectation_of_proposition_10(printed, said):
+    columns = {"agop_printed": printed, "agop": 2.2 - printed, "nfm": 0.3, "agop_printed_ratio": 1.0}
+    assert verdict("D.Prop10-expectation", expectations=table(lambda seed: columns, seed=SEEDS)) == said
+
+
+@pytest.mark.parametrize(("off", "said"), [(0.1, "reproduced"), (0.012, "not reproduced")])
+def test_the_first_order_of_relu_networks(off, said):
+    """At the larger width; the smaller one, and quadratic networks, do the contrary."""
+
+    def fill(seed, sigma, target, decay, k):
+        own = off if (sigma, k) == ("relu", 1024) else 0.112 - off
+        return {"observed": 0.8 + own, "predicted": 0.8, "residual": 0.5, "apart": 0.1}
+
+    rows = table(
+        fill, seed=SEEDS, sigma=("quadratic", "relu"), target=("low rank", "high rank"), decay=(0.0, 1.0), k=(128, 1024)
+    )
+    assert verdict("D.Fig6-relu", decays=rows) == said
