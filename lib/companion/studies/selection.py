@@ -39,6 +39,7 @@ class AtBoundary(OnLines, ByFlow, TaskSet):
 
 @study(
     version=1,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     data=DRAWN,
     device="any",
     columns=dict.fromkeys(("function", "weights", "few", "error", "peak", "left_half"), STATISTICAL),
