@@ -195,6 +195,7 @@ def test_fixed_points_are_all_the_zeros_with_their_stability(interfaces, d):
         before, after = (stripe.velocity(point.z + e, point.sign) for e in (-1e-6, 1e-6))
         assert point.stable_along == (before > 0 > after)
         assert point.stable_across == stripe.amplifies(point.z, point.sign)
+        assert point.attractor == (before > 0 > after and bool(stripe.amplifies(point.z, point.sign)))
 
 
 def test_the_papers_stripe_has_three_attractors_in_two_dimensions():
