@@ -60,7 +60,7 @@ def test_the_network_over_the_better_kernel(many, few, said):
     def fill(learner, d, alpha, penalty, seed):
         ratio = {20.0: many, 4.0: few}.get(alpha, 3.0) if d == 100 else 3.0
         kernel = 0.4 if learner == "tangent" else 0.5
-        return {"test_error": 0.4 * ratio if learner == "network" else kernel + 0.5 * abs(penalty - 0.2)}
+        return {"test_error": 0.4 * ratio if learner == "network" else kernel + 0.5 * abs(penalty - 0.4)}
 
     rows = table(fill, learner=("conjugate", "tangent", "network"), d=(50, 100), alpha=(1.0, 4.0, 20.0),
                  penalty=(0.1, 0.2, 0.4), seed=SEEDS, scatter=1e-3)  # fmt: skip
