@@ -42,6 +42,9 @@ def grown(power, other):
 def test_the_square_root_of_the_stripe(name, power, said):
     rows = {"maximum" if "largest" in name else "again": grown(power, 0.5 - power)}
     assert verdict(f"A.Fig6-{name}", growth_from=1024, **rows) == said
+    claim = ledger.claims()[f"A.Fig6-{name}"]
+    drift, _ = claim.function(**rows, growth_from=1024, **claim.given)
+    assert drift.whole.value == pytest.approx(power, abs=0.02)
 
 
 @pytest.mark.parametrize(("power", "said"), [(0.5, "reproduced"), (0.0, "not reproduced")])
