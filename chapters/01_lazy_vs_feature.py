@@ -97,6 +97,8 @@ from companion.claims.learning_curves import (
     same_sets,
     stripe_networks,
 )
+
+# %%
 from companion.estimates import exponent, local_exponents, mean, median, ratio
 from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter

@@ -1232,7 +1232,7 @@ chapter.say(
 # exponent {claim}`C.Prop4-inner-product` in the width $m$. Relative to themselves it vanishes like $1/m$, with the exponent
 # {claim}`C.Prop4-features`. This holds where all layers grow together. We do not train networks whose last layer stays finite.
 # %%
-singly = [one for one in claims.of_chapter("05") if one.figure == "tab-c-checked"]
+singly = [one for one in claims.claims_of("05") if one.figure == "tab-c-checked"]
 chapter.table(
     pd.DataFrame({"statement": [one.statement for one in singly], "of": [one.source for one in singly]}),
     "tab-c-checked",

@@ -866,7 +866,7 @@ chapter.say(
 )
 
 # %%
-singly = [one for one in claims.of_chapter("07") if one.figure == "tab-e-checked"]
+singly = [one for one in claims.claims_of("07") if one.figure == "tab-e-checked"]
 chapter.table(
     pd.DataFrame({"statement": [one.statement for one in singly], "of": [one.source for one in singly]}),
     "tab-e-checked",

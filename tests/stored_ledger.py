@@ -111,7 +111,7 @@ def records(number, folder, monkeypatch):
                 _execute(statement, names)
             plt.close("all")
     chapter = names["chapter"]
-    for claim in claims.of_chapter(number):  # of figures that need other rows, too
+    for claim in claims.claims_of(number):  # of figures that need other rows, too
         if claim.id not in chapter.records:
             chapter._judge(claim)
     WRITE(folder / f"{number}.ledger.json", chapter.records.values())  # once, and not after every claim

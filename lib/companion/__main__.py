@@ -39,7 +39,7 @@ class Rows:
 
 def measure_again(args: argparse.Namespace) -> None:
     """Measures one claim again, and prints its rows, what it finds and the verdict."""
-    numbers = {one.id: number for number, one in claims.declared()}
+    numbers = {one.id: number for number, one in claims.all_claims()}
     if args.name not in numbers:
         near = ", ".join(difflib.get_close_matches(args.name, numbers, cutoff=0.3))
         raise InputError(f"there is no claim {args.name!r}; the nearest are {near}")

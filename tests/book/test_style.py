@@ -53,7 +53,7 @@ TYPED = {
 CAPTION = 80  # words, before data and sizes
 SPOKEN = ("statement", "short", "measure", "title", "says", "wrong", "corrected", "before", "uncorrected")
 # claims whose rivals, `alternative.what`, are held to the list, too: add yours
-CLAIMS_OF = {number: {claim.id for claim in claims.of_chapter(number)} for number in parameters.chapters()}
+CLAIMS_OF = {number: {claim.id for claim in claims.claims_of(number)} for number in parameters.chapters()}
 for path in (ROOT / "book" / "claims").glob("0*.yml"):
     CLAIMS_OF[path.stem] |= {entry["id"] for entry in yaml.safe_load(path.read_text(encoding="utf-8"))}
 LISTED = (ROOT / "book" / "STYLE.md").read_text(encoding="utf-8").partition("| instead of | write |")[2]
@@ -133,7 +133,7 @@ def test_a_page_that_was_edited_has_the_fields_words(path):
 
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_claims_have_the_fields_words(number):
-    declared = claims.of_chapter(number)
+    declared = claims.claims_of(number)
     words = [text for claim in declared for text in (claim.statement, claim.short, claim.measure)]
     found = unlisted(words + [claim.alternative["what"] for claim in declared])
     assert not found, "\n".join(found)

@@ -18,7 +18,7 @@ ITEMS = "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 
 
 
 def test_every_item_of_paper_c_has_a_claim_and_the_chapter_shows_them_all():
-    own = [one for one in claims.of_chapter("05") if one.id.startswith("C.")]
+    own = [one for one in claims.claims_of("05") if one.id.startswith("C.")]
     assert {one.item for one in own} == {f"C.{item}" for item in ITEMS}
     text = parameters.source("05").read_text(encoding="utf-8")
     assert all(f'"{one.figure}"' in text for one in own)

@@ -66,7 +66,7 @@ def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | 
             excerpt.both(excerpt.designs_asked(code), excerpt.designs_judged(number, label)), own, values
         )
         used = set().union(*(excerpt.flow(source).used for source in code))
-        used |= {knob for claim in claims.of_chapter(number) if claim.figure == label for knob in claim.knobs}
+        used |= {knob for claim in claims.claims_of(number) if claim.figure == label for knob in claim.knobs}
         for name, designs in shown.items():
             used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
         knobs = [one for name, one in known.items() if name in used and name != "profile"]

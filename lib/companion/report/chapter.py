@@ -216,7 +216,7 @@ class Chapter:
 
     def _judge_figure(self, label: str) -> None:
         """Judges the claims that a figure or a table shows."""
-        for claim in claims.of_chapter(self.number):
+        for claim in claims.claims_of(self.number):
             if claim.figure == label:
                 self._judge(claim)
 

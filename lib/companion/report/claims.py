@@ -233,13 +233,13 @@ def claim(
     return wrap
 
 
-def declared() -> list[tuple[str, Claim]]:
+def all_claims() -> list[tuple[str, Claim]]:
     """All claims of the modules of ``companion.claims`` with their chapters, in the order of their declarations."""
     numbers = sorted(_modules().keys() & parameters.chapters().keys())
-    return [(number, one) for number in numbers for one in of_chapter(number)]
+    return [(number, one) for number in numbers for one in claims_of(number)]
 
 
-def of_chapter(number: str) -> list[Claim]:
+def claims_of(number: str) -> list[Claim]:
     """The claims that a chapter's figures show."""
     names = [importlib.import_module(name).__name__ for name in _modules().get(number, ())]
     return [one for name in names for one in _DECLARED.get(name, ())]

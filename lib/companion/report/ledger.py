@@ -16,7 +16,7 @@ from typing import Any
 from companion import estimates, paths
 from companion.estimates import EXACT, SPAN, Drift, Estimate
 from companion.experiments.store import write_atomically
-from companion.report.claims import KINDS, Claim, band, declared
+from companion.report.claims import KINDS, Claim, all_claims, band
 from companion.report.errata import Erratum, errata, read_yaml
 from regimes import validate
 from regimes.validate import InputError
@@ -46,7 +46,7 @@ def claims() -> dict[str, Claim]:
     history = paths.claims_folder() / "history.yml"
     amended = read_yaml(history, dict) if history.exists() else {}
     found: dict[str, Claim] = {}
-    every = (*_of_files(), *((number, "companion.claims", claim) for number, claim in declared()))
+    every = (*_of_files(), *((number, "companion.claims", claim) for number, claim in all_claims()))
     for _, where, claim in sorted(every, key=lambda one: one[0]):
         if claim.id in found:
             raise InputError(f"{where} declares {claim.id}, which is declared already")
