@@ -82,6 +82,8 @@ from companion.claims.kernel_pca import (
     largest_information,
     square_exponent,
 )
+
+# %%
 from companion.estimates import jackknife, mean, ratio
 from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter

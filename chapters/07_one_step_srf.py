@@ -87,6 +87,8 @@ from companion.claims.spiked_features import (
     two_values_over_one,
     weak_spike_threshold,
 )
+
+# %%
 from companion.claims.stepped_networks import (
     at_best_penalty,
     at_the_perfect_step,

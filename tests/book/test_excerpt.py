@@ -129,7 +129,7 @@ def test_a_command_survives_make_and_the_shell():
 def test_help_says_which_figures_a_design_feeds():
     text = describe.describe("03")
     assert all(len(line) <= 120 for line in text.partition("Designs and")[2].splitlines()[1:])
-    assert re.search(r"^ensembles\.slices +fig-b-4, .*fig-b-8d", text, re.M) and "-p stripes.map.seeds" in text
+    assert re.search(r"^ensembles\.slices +fig-b-4, .*fig-b-8d", text, re.M) and "-p starts.widths.seeds" in text
     found = changes.changes("03", jupytext.read(parameters.source("03")))
     feeds = excerpt.figures_of_designs("03")
     for design, labels in feeds.items():

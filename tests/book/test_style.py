@@ -38,7 +38,9 @@ TYPED = {
         **dict.fromkeys(("0.4", "0.385", "0.357"), "d/(3d-2), the lazy exponent of both papers"),
         **dict.fromkeys(("0.692", "0.679"), "(2d-1)/(3d-2), paper A's exponent of feature learning"),
         **dict.fromkeys(("0.62", "0.64", "0.31", "0.32", "0.14"), "gains by paper A's formulas"),
-        **dict.fromkeys(("10", "90", "98", "99"), "fitted fractions at which networks are looked at"),
+        **dict.fromkeys(("10", "90", "95", "98", "99"), "fitted fractions at which networks are looked at"),
+        **dict.fromkeys(("0.56", "0.40", "0.69"), "the root of m/2 pi, the constant of m planes"),
+        "0.05": "the density at a plane",
     },
     "02_compression_sqrt_p": {
         **dict.fromkeys(("0.4", "0.6"), "the accepted band"),

@@ -14,9 +14,9 @@ def test_the_reach_of_a_displacement_is_its_mean_over_points():
     rng = np.random.default_rng(0)
     for d in (2, 5, 10):
         points = np.c_[np.ones(200_000), rng.standard_normal((200_000, d - 1))]
-        assert planes.directions(d) == pytest.approx(np.linalg.norm(points, axis=1).mean(), rel=3e-3)
-    assert planes.directions(1) == 1
-    assert planes.directions(400) == pytest.approx(20, rel=1e-3)
+        assert planes.reach(d) == pytest.approx(np.linalg.norm(points, axis=1).mean(), rel=3e-3)
+    assert planes.reach(1) == 1
+    assert planes.reach(400) == pytest.approx(20, rel=1e-3)
 
 
 @pytest.mark.parametrize(("d", "place"), [(3, 0.0), (6, 0.8)])
@@ -51,7 +51,7 @@ def test_the_densities_cancel_where_they_are_equal_and_nearly_where_they_are_not
 
 
 def test_the_constant_of_normal_points():
-    assert planes.gaussian_constant([0.0], 5) == pytest.approx(planes.directions(5) / math.sqrt(10 * math.pi))
+    assert planes.gaussian_constant([0.0], 5) == pytest.approx(planes.reach(5) / math.sqrt(10 * math.pi))
     assert planes.gaussian_constant([-0.7, 0.7], 400) == pytest.approx(planes.placing_constant(2), rel=2e-3)
     with pytest.raises(InputError, match="a plane at least"):
         planes.gaussian_constant([], 5)

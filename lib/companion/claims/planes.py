@@ -150,7 +150,7 @@ def compression_between_shares(stripe=boundary["stripe"]):
     short=r"$\varepsilon p/d$ at the end, $p\le50d$", rival=(0.5, "one plane, $d/2p$"), headline=True,
 )  # fmt: skip
 def end_of_two_planes(stripe=networks["stripe"]):
-    r"""At zero loss the network itself errs by $d/p$ on up to $50d$ points, as the kernel of two planes does.
+    r"""At the end of training the network has the test error $d/p$ on up to $50d$ points, as the kernel at $t^*$ has.
 
     mean of $\varepsilon p/d$ at the end of training, $d=5$ and 10, $p\le50d$. The law was found on these rows
     """

@@ -30,9 +30,10 @@ from companion.theory.alignment import celeba
 from companion.theory.alignment.egop import chain_monomial_egop
 from companion.theory.alignment.lazy import FrozenFlow
 from companion.theory.compression import amplification
-from regimes import devices, ntk, validate
+from regimes import devices, validate
 from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
+from regimes.kernels import ntk
 from regimes.measures import matrices
 from regimes.measures.errors import wrong
 from regimes.measures.matrices import Site, sites

@@ -28,7 +28,7 @@ from regimes import validate
 from regimes.validate import InputError
 
 
-def directions(d: int) -> float:
+def reach(d: int) -> float:
     r""":math:`r_d=\mathbb E\sqrt{1+\chi^2_{d-1}}`: the reach of a displacement at a point of its plane, about ``√d``.
 
     Raises:
@@ -58,7 +58,7 @@ def placing_error(d: int, p: int, left: int, densities: Sequence[float]) -> floa
     for density in densities:
         validate.positive(density=density)
     parts = np.sqrt(np.asarray(densities, float) / sum(densities) * left)
-    return float(parts.sum()) * directions(d) / (p * math.sqrt(2 * math.pi))
+    return float(parts.sum()) * reach(d) / (p * math.sqrt(2 * math.pi))
 
 
 def placing_constant(m: int) -> float:
