@@ -386,9 +386,9 @@ if len(beside):
 # there $\varepsilon\approx d/p$, the error of the kernel at $t^*$.
 # %%
 law = planes.unfitted(own)
-others = {name: planes.placing(chapter.rows(selection.boundary, name)) for name in planes.OTHERS}
+others = {name: chapter.rows(selection.boundary, name) for name in planes.OTHERS}
 tasks = {("two_planes", d): planes.placing(own[(own.d == d) & (own.p >= 512)]) for d in curve_d}
-tasks |= {(name, d): rows[rows.d == d] for name, rows in others.items() for d in rows.d.unique()}
+tasks |= {(name, d): planes.placing(rows[rows.d == d]) for name, rows in others.items() for d in rows.d.unique()}
 fig, (ax, constants) = plots.panels(2, height=3.8)
 for d, colour in zip(curve_d, plots.PALETTE):
     rows = law[(law.d == d) & (law.left > 0) & (law.share >= 0.9)]
@@ -417,7 +417,7 @@ chapter.figure(
     "to 99 % of 128 to 8192 points fitted; medians over seeds, width 500. Right: the constant while $n\\ge8d$ (95 % intervals), and theory's with the densities at the planes (bars). "
     "The tasks to the right of $d=10$ were declared before they were run (width 200).",
     own,
-    *others.values(),
+    *filter(len, others.values()),
     alt="Left, points of two dimensions on one rising dashed line, which they leave at a level of one where few points are left. Right, "
     "constants of seven tasks with bars of theory; all but that of uneven planes agree.",
 )
