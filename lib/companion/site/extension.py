@@ -39,6 +39,7 @@ NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Registers this extension with Sphinx."""
+    app.setup_extension("sphinx.ext.autodoc")  # whose event is one of those below
     app.config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
     app.add_config_value("book_labels", None, "html", (dict, type(None)))  # of a run: label -> where the book has it
     app.add_role("claim", _measured)
