@@ -734,7 +734,7 @@ chapter.table(
 )
 # %% [markdown]
 # ## Operators of two points differ by the order $\sqrt n/L$
-# At depth $10^4$ their difference is that of {eq}`eq:C:deep-operator` ({numref}`tab-c-apart`). This expansion holds where
+# At depth $10^4$ their difference is that of {eq}`eq:C:deep-operator` (the table below). This expansion holds where
 # $L$ is large against the offsets times $n$. At depth 30 it is no approximation, the less so the more data there are. The ridge law
 # {eq}`eq:C:ridge` is one there. The smallest difference that we find is {claim}`C.Thm3-nontrivial` over the depth.
 # %%

@@ -1352,7 +1352,7 @@ chapter.figure(
 # ## Digits are learned as normal inputs, except along their first component
 #
 # For the parity of digits the test error over that on normal inputs is {claim}`E.Real-parity` away from 1. For labels along the first
-# component it is {claim}`E.Real-leading` away ({numref}`tab-e-real`).
+# component it is {claim}`E.Real-leading` away (the table below).
 #
 # The theory's inputs are normal and its labels depend on one direction. Here the inputs are white principal components of handwritten
 # digits, which have the mean and the covariance of normal inputs. The labels are the sign along a random direction, the sign along the
