@@ -107,7 +107,7 @@ def test_every_record_of_a_kept_ledger_has_the_verdict_of_its_numbers():
 
 
 # claims of each chapter that rest on stored rows or formulas alone; the cold book of every week compares all
-HELD = {"01": 52, "02": 25, "03": 33, "04": 56, "05": 26, "06": 57, "07": 34}
+HELD = {"01": 61, "02": 25, "03": 33, "04": 56, "05": 26, "06": 61, "07": 34}
 
 
 @pytest.mark.parametrize("number", HELD)
