@@ -398,6 +398,7 @@ x = np.geomspace(0.1, 200, 50)
 ax.plot(x, placing_constant(2) * np.sqrt(x), "--", color=plots.COLOURS["theory"], label=r"$\sqrt{n/\pi d}$")
 ax.axhline(1, color=plots.COLOURS["theory"], linestyle=":", label="$d/p$")
 ax.set(xscale="log", yscale="log", xlabel="points left for each direction $n/d$", ylabel="error in units of $d/p$")
+plots.plain_numbers(ax)
 # %%
 for place, ((_, d), rows) in enumerate(tasks.items()):
     if found := planes.by_set(rows):
@@ -406,7 +407,7 @@ for place, ((_, d), rows) in enumerate(tasks.items()):
             place, found.value, [[found.value - found.low], [found.high - found.value]], fmt="ko", markersize=4
         )
         constants.plot([place - 0.3, place + 0.3], [expected, expected], color=plots.COLOURS["theory"], linewidth=2)
-names = [f"{name.replace('_', ' ')}, $d={d}$" for name, d in tasks]
+names = [f"{name.replace('fresh', 'two planes').replace('_', ' ')}, $d={d}$" for name, d in tasks]
 constants.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize="small")
 constants.set(ylabel=r"$\varepsilon p/\sqrt{nd}$", ylim=(0, 1.2))
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
@@ -415,7 +416,7 @@ chapter.figure(
     "fig-a-collapse",
     "**One line without a fitted number holds for all dimensions, sizes and shares, until about $3d$ points are left.** Left: networks with 90 "
     "to 99 % of 128 to 8192 points fitted; medians over seeds, width 500. Right: the constant while $n\\ge8d$ (95 % intervals), and theory's with the densities at the planes (bars). "
-    "The tasks to the right of $d=10$ were declared before they were run (width 200).",
+    "The last five tasks were declared before they were run (width 200).",
     own,
     *filter(len, others.values()),
     alt="Left, points of two dimensions on one rising dashed line, which they leave at a level of one where few points are left. Right, "

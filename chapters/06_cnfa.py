@@ -287,16 +287,16 @@ chapter.say(
 # %% [markdown]
 # (lost-and-regained)=
 # ## The early alignment is lost while the kernel is frozen, and features bring it back
-# A frozen tangent kernel has a C-NFA of its own, in closed form at every step. With the kernel $\Theta$ of the start, descent leaves
-# the residuals $(1-\eta\Theta/n)^s\,r_0$. The first layer's change is then $\bar W\propto\delta^\top CX$, where $C$ is the
-# diagonal matrix of the residuals summed over the steps,
+# A frozen tangent kernel has a C-NFA of its own, in closed form at every time. With the kernel $\Theta$ of the start, gradient flow
+# leaves the residuals $e^{-\Theta s/n}\,r_0$. The first layer's change is then $\bar W\propto\delta^\top CX$, where $C$ is the
+# diagonal matrix of the residuals summed over time,
 #
 # $$
-# c=\sum_{s<t}\Bigl(1-\frac{\eta\Theta}n\Bigr)^s r_0 .
+# c=\int_0^te^{-\Theta s/n}\,r_0\,ds=\Bigl(\frac\Theta n\Bigr)^{-1}\bigl(1-e^{-\Theta t/n}\bigr)\,r_0 .
 # $$ (eq:D:lazy)
 #
 # This is Eq. 4 of paper D with the dual coefficients $c$ for the labels. Early, $c$ is proportional to the residuals $r_0$. Late it is
-# $\Theta^{-1}r_0$ and weighs the directions that are learnt last. On this task the alignment falls with it, to {claim}`D.Fig2-law-end` at
+# proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. On this task the alignment falls with it, to {claim}`D.Fig2-law-end` at
 # scale 1: what the stripe shows of lazy training is not general.
 #
 # {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first. Then
