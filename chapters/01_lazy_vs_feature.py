@@ -112,18 +112,8 @@ from companion.theory.planes import gaussian_constant, placing_constant
 chapter = Chapter("01", globals())
 # %% [markdown]
 # ## Two tasks and one parameter
-# The label depends on one of the $d$ input directions (stripe) or on two (cylinder), {numref}`fig-sketch-tasks`. One
-# parameter, the output scale $\alpha$, decides how far the weights move ({numref}`fig-sketch-knob`).
-# %%
-chapter.figure(
-    sketches.data(),
-    "fig-sketch-tasks",
-    "**Most directions carry no information about the label.** Stripe and cylinder, seen along two directions. The stripe's label changes "
-    "at planes across the first direction, the cylinder's at a circle in the first two. The left panel shows one of the uninformative "
-    "directions.",
-    alt="Two clouds of points. Left, the stripe: two vertical lines part circles on both sides from triangles between them. "
-    "Right, the cylinder: a circle parts triangles inside from circles outside.",
-)
+# The label depends on one of the $d$ input directions or on two. On the stripe it changes at planes across the first direction, on the
+# cylinder at a circle in the first two. One parameter, the output scale $\alpha$, decides how far the weights move ({numref}`fig-sketch-knob`).
 # %%
 chapter.figure(
     sketches.knob(),

@@ -81,7 +81,7 @@ import torch
 from companion.claims import frozen
 from companion.estimates import jackknife, least, mean
 from companion.experiments.sweep import sweep
-from companion.report import papers, plots, sketches
+from companion.report import papers, plots
 from companion.report.chapter import Chapter
 from companion.studies import alignment as studies
 from companion.studies import initial_alignment as initial
@@ -339,22 +339,12 @@ chapter.figure(
 # \dot W^\top\dot W=X^\top Y\mathcal KYX,\qquad \dot W^\top K\dot W=X^\top Y\mathcal K^2YX .
 # $$ (eq:D:fourth)
 #
-# The two sides differ by one factor $\mathcal K$ ({numref}`fig-sketch-ansatz`). The C-NFA is 1
+# The two sides differ by one factor $\mathcal K$. The C-NFA is 1
 # where $\mathcal K$ is a multiple of a projector.
 #
 # Both lines are identities, {eq}`eq:D:fourth` at any time and for any loss. Our tests compare {eq}`eq:D:second` with finite
 # differences of a {term}`gradient flow`, and verify {eq}`eq:D:fourth` to rounding. When the outputs are near zero the labels may replace
 # the residuals (Eq. 4). This changes the correlation by a factor {claim}`D.Prop4-labels`.
-# %%
-chapter.figure(
-    sketches.chain(sketches.ANSATZ),
-    "fig-sketch-ansatz",
-    "**The step's square and the same square seen through the gradients differ by one factor, the kernel $\\mathcal "
-    "K=\\delta\\delta^\\top$.** A sketch: $X$ are the layer's inputs, $Y$ the residuals on a diagonal, $\\delta$ the "
-    "gradients by the pre-activations.",
-    alt="Five boxes joined by arrows: one gradient step; its formula; its square with one kernel in the middle; the square seen "
-    "through gradients, with two kernels in the middle; alike from the first step on.",
-)
 # %% [markdown]
 # ## Random matrices predict single networks
 # The prediction of the C-NFA at initialisation has a root mean square error of {claim}`D.Fig3-well-posed` for single networks

@@ -29,7 +29,7 @@ TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in
 STAY = {
     "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
     "support": "layer",
-    "compression": "perpendicular noise", "jamming": "starts neighbours", "kernel_pca": "estimators",
+    "compression": "perpendicular noise", "jamming": "starts", "kernel_pca": "estimators",
     "isotropic": "initial images",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "

@@ -216,7 +216,7 @@ def test_memory_is_asked_for_and_not_refused():
 def test_the_command_lists_every_study_of_a_chapter(capsys, profile):
     assert main(["plan", "03", "--profile", profile]) == 0
     said = capsys.readouterr().out
-    for name in ("ensembles", "thresholds", "starts", "stripes"):
+    for name in ("ensembles", "thresholds", "starts", "efforts"):
         assert f"`jamming.{name}`" in said
     assert "cells are to be computed" in said
 

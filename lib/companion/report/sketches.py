@@ -33,13 +33,6 @@ COMPRESSION = (
     (r"kernel's error $\times\,\Lambda^{-g}$", "two powers of $p$ add up"),
     (r"error $\sim p^{-\beta}$, $\beta=\beta_{\rm lazy}+g/2$", ""),
 )  # what stands in each box, and what leads from it to the next; Source: paper A, Sec. 3
-ANSATZ = (
-    ("one gradient step", "adds to the weights"),
-    (r"$\dot W=\delta^\top Y X$", "where have they moved?"),
-    (r"$\dot W^\top\dot W=X^\top Y\mathcal{K}\,Y X$", "and where through gradients?"),
-    (r"$\dot W^\top K\dot W=X^\top Y\mathcal{K}^2\,Y X$", r"one factor $\mathcal{K}$ apart"),
-    ("alike from the first step on", ""),
-)  # the same; Source: paper D, Props. 3 and 4
 
 
 def _large(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -59,24 +52,6 @@ def _large(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 def _canvas(rows: int, columns: int, height: float, **kwargs: object) -> tuple[Figure, list[Axes]]:
     fig, axes = plt.subplots(rows, columns, figsize=(WIDTH, height), squeeze=False, layout="constrained", **kwargs)
     return fig, list(axes.flat)
-
-
-@_large
-def data() -> Figure:
-    """160 points of the stripe and of the cylinder in their first two coordinates, with labels and boundaries.
-
-    Source: paper A, Sec. 2.1 and 4.
-    """
-    fig, axes = _canvas(1, 2, 3.2)
-    for ax, task in zip(axes, (tasks.stripe(160, 2, seed=0), tasks.cylinder(160, 3, seed=0))):
-        plots.data_points(ax, task.x[:, :2].numpy(), task.y.numpy(), markersize=5)
-        ax.set(xlim=(-3, 3), ylim=(-3, 3), aspect="equal", xlabel="$x_1$ matters")
-    plots.boundaries(axes[0], tasks.STRIPE)
-    axes[1].add_patch(plt.Circle((0, 0), tasks.RADIUS, fill=False, ls="-.", lw=1.2, ec=plots.COLOURS["theory"]))
-    axes[0].set(title="stripe", ylabel="$x_2$ does not")
-    axes[1].set(title="cylinder", ylabel="$x_2$ matters too")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, columnspacing=1)
-    return fig
 
 
 def predictor(w: np.ndarray, alpha: float) -> np.ndarray:
