@@ -927,23 +927,25 @@ if len(lazy_scales) > 1 and len(widths) > 2:
 # The tangent kernel of a network of width $h$ fluctuates around that of the infinitely wide one. Its relative fluctuation at the start falls
 # as a power of $h$ with the exponent {claim}`B.Sec3-kernel`; paper B has $-\frac12$.
 # %%
-starts = chapter.rows(studies.starts, "widths")
-start_h = chapter.design(studies.starts, "widths")["h"]
-kernels = {h: np.stack([np.array(k) for k in rows.sort_values("seed").kernel]) for h, rows in starts.groupby("h")}
-
-
+starts = chapter.rows(studies.starts, "widths").sort_values("seed")
+kernels = starts.groupby("h").kernel.apply(lambda own: np.stack([np.array(kernel) for kernel in own]))
+fluctuations = kernels.map(jamming.relative_fluctuation)
 fig, ax = plt.subplots()
-ax.loglog(
-    kernels.keys(), [jamming.relative_fluctuation(k) for k in kernels.values()], "o-", color=plots.COLOURS["lazy"]
-)
-ends = (min(start_h), max(start_h))
-plots.slope_guide(ax, ends, 1.3 * jamming.relative_fluctuation(kernels[ends[0]]), -0.5, "$-1/2$")
+ax.loglog(fluctuations, "o-", color=plots.COLOURS["lazy"])
+plots.slope_guide(ax, (starts.h.min(), starts.h.max()), 1.3 * fluctuations.iloc[0], -0.5, "$-1/2$")
 ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
 plots.plain_numbers(ax)
 plots.plain_numbers(ax, "x")
-chapter.figure(fig, "fig-b-sec3", "**The kernel fluctuates as the inverse root of the width.** Fluctuation of the tangent kernel over initial weights, relative to its mean, against "
-               "width (paper B, Sec. 3).", starts, alt="Fluctuation of the kernel against width on logarithmic axes, falling along a dashed line of slope minus "
-    "one half.")  # fmt: skip
+chapter.glue("widest-kernel", fluctuations.iloc[-1])
+chapter.figure(
+    fig,
+    "fig-b-sec3",
+    starts,
+    alt="Fluctuation of the kernel against width on logarithmic axes, falling along a dashed line of slope minus one half.",
+)
+# %% [markdown] tags=["caption"]
+# **The kernel fluctuates as the inverse root of the width.** Fluctuation of the tangent kernel over initial weights, relative to its
+# mean, against width (paper B, Sec. 3); at the largest it is {glue:text}`widest-kernel`.
 # %% [markdown]
 # ## The lazy regime is better on both data sets
 # For fully connected networks paper B finds the lazy regime better than feature learning on all data but the ten

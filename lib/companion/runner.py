@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from companion.experiments.cli import Parser, add_parameter_options, one_line_er
 from companion.experiments.store import Store
 from companion.experiments.sweep import Study, cells
 from companion.experiments.workers import die_with, forking, forks
-from companion.report import changes, excerpt, ledger
+from companion.report import captions, changes, excerpt, ledger, views
 from companion.site import locks, pages, versions
 from regimes import validate
 from regimes.validate import InputError
@@ -58,6 +58,7 @@ def notebook(number: str) -> nbformat.NotebookNode:
     book = jupytext.read(source)
     if "kernelspec" not in book.metadata:
         raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
+    captions.of_cells(book.cells)
     for index, cell in enumerate(book.cells):
         cell["id"] = f"chapter-{number}-{index:03d}"
         cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
@@ -207,6 +208,19 @@ def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str
         repeats=len(injected) == 1,
     )  # fmt: skip
     raw.unlink()
+    ran = nbformat.read(done, as_version=4)
+    _attach_captions(ran.cells)
+    nbformat.write(ran, done)
+
+
+def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
+    """Gives what executed cells show its caption, and where there are no other words for it, the first sentence."""
+    for index, caption in captions.of_cells(cells).items():
+        for output in cells[index].outputs:
+            about = output.get("metadata", {}).get("regimes")
+            if about is not None:
+                about["caption"] = views.typeset(caption)
+                about["alt"] = about["alt"] or captions.first_sentence(caption)
 
 
 def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collection[str]) -> changes.Change:

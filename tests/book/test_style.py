@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from companion.experiments import parameters
-from companion.report import claims
+from companion.report import captions, claims
 from tests.references import ROOT
 
 # pages edited by the style sheet, one a line: add yours
@@ -151,12 +151,13 @@ def test_words_of_a_table_have_no_character_that_an_escape_made(path):
 
 @pytest.mark.parametrize("path", [path for path in EDITED if path.endswith(".py")])
 def test_captions_begin_with_their_answer_and_are_short(path):
-    shown = [call for call in calls((ROOT / path).read_text(encoding="utf-8")) if "caption" not in call.keywords]
-    for call in shown:
-        name = getattr(call.func, "attr", "")
-        if name in ("figure", "slider"):
-            caption = strings(call.args[2 if name == "figure" else 4])
-            assert caption.startswith("**") and len(prose(caption).split()) <= CAPTION, caption
+    cells = jupytext.reads((ROOT / path).read_text(encoding="utf-8"), "py:percent").cells
+    said = list(captions.of_cells(cells).values())
+    for call in (call for cell in cells if cell.cell_type == "code" for call in calls(cell.source)):
+        place = {"figure": 2, "slider": 4}.get(getattr(call.func, "attr", ""), len(call.args))
+        said += [text for text in map(strings, call.args[place : place + 1]) if text]
+    for caption in said:
+        assert caption.startswith("**") and len(prose(caption).split()) <= CAPTION, caption
 
 
 def measured():

@@ -24,12 +24,12 @@ from companion.experiments.store import stamp, write_atomically
 from companion.experiments.stored import sample
 from companion.experiments.sweep import Study
 from companion.experiments.table import CELL, STAMP, Provenance, names_cell, origin, provenance
-from companion.report import claims, ledger, plots, screen, views
+from companion.report import captions, claims, ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
-_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
+GLUED = "application/papermill.record/"  # before the type of what a cell keeps for the words of its page
 THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
 
 
@@ -99,16 +99,18 @@ class Chapter:
             what = f"The stored results of `{results.study.name}` are not what this machine computes"
             self.say(f"{what}: {'; '.join(found)}")
 
-    def figure(self, fig: Figure, name: str, caption: str, *tables: pd.DataFrame, alt: str = "") -> None:
-        """Shows a figure with its caption; its data, profile and settings unfold below.
+    def figure(self, fig: Figure, name: str, *tables: pd.DataFrame, alt: str = "") -> None:
+        """Shows a figure; its caption is the Markdown cell below, with the tag ``caption``.
+
+        Its data, profile and settings unfold below it, and the claims that it shows are judged.
 
         Args:
             fig: the figure; it is closed.
             name: the label to refer to, ``fig-...``.
-            caption: the answer, in bold, then how to read the figure.
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for readers who cannot see it; by default the caption's first sentence.
         """
+        caption, tables = _with_caption(tables)
         self._show(fig, name, caption, tables, {"alt": alt})
         self._judge_figure(name)
 
@@ -127,7 +129,7 @@ class Chapter:
                 raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
             self._labels.add(name)
         about |= {"name": name, "caption": views.typeset(caption), "settings": self._origin(tables)}
-        about["alt"] = about["alt"] or _spoken(_SENTENCE.split(caption)[0])
+        about["alt"] = about["alt"] or captions.first_sentence(caption)
         if tables:
             self._write_rows(name, tables)
         alone = "REGIMES_FIGURE" in os.environ  # a run of one figure, whose page has one picture of it
@@ -151,11 +153,11 @@ class Chapter:
         draw: Callable[[int], None],
         labels: Sequence[str],
         name: str,
-        caption: str,
         *tables: pd.DataFrame,
         knob: str,
         start: int = 0,
         still: Figure | None = None,
+        alt: str = "",
     ) -> None:
         """Shows an animation: one frame per label, under a slider with a play button.
 
@@ -166,14 +168,15 @@ class Chapter:
             draw: draws frame ``i`` into the figure's cleared panels.
             labels: the slider's text at each frame, such as ``α = 0.1``.
             name: the label to refer to.
-            caption: as for ``figure``.
-            tables: as for ``figure``.
+            tables: as for ``figure``; so is the caption.
             knob: the quantity that the slider changes, in words.
             start: the frame shown first.
             still: a figure below the slider that replaces it on paper; by default paper shows the frame ``start``.
+            alt: as for ``figure``.
         """
         moving = screen.slider(fig, draw, labels, knob=knob, start=start)
-        self._show(still or fig, name, caption, tables, {"alt": "", "still": still is None}, moving)
+        caption, tables = _with_caption(tables)
+        self._show(still or fig, name, caption, tables, {"alt": alt, "still": still is None}, moving)
         plt.close(fig)
         self._judge_figure(name)
 
@@ -188,6 +191,12 @@ class Chapter:
     def say(self, text: str) -> None:
         """Shows a sentence of Markdown, for numbers that come from the data; ``views.typeset`` gives their form."""
         display(Markdown(views.typeset(text)))
+
+    def glue(self, name: str, value: Any) -> None:
+        """Keeps a number, two digits, or words for the text of the page, ``{glue:text}`name```, as MyST-NB does."""
+        text = f"{value:.2g}" if isinstance(value, Estimate | float) else str(value)
+        about = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
+        display({f"{GLUED}text/plain": views.typeset(text)}, raw=True, metadata=about)
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
         """The fold below a figure or a table: its note, all fixed settings, where they ran; empty if nothing ran."""
@@ -289,9 +298,10 @@ class Chapter:
         display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
 
 
-def _spoken(text: str) -> str:
-    r"""Text with words for symbols, for screen readers: ``$\Lambda^*$`` is ``Lambda^*``."""
-    return re.sub(r"[$\\{}]|\*\*", "", re.sub(r"(?<=\w)\\", r" \\", text))
+def _with_caption(tables: tuple[Any, ...]) -> tuple[str, tuple[pd.DataFrame, ...]]:
+    """The caption before the tables, where a cell has it there, and the tables."""
+    is_first = bool(tables) and isinstance(tables[0], str)
+    return (tables[0], tables[1:]) if is_first else ("", tables)
 
 
 def _typeset(name: str, values: str) -> str:

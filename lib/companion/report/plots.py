@@ -121,6 +121,14 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
 
 
+def curve(
+    ax: Axes, rows: pd.DataFrame, x: str, y: str, *, per: str = "seed", factor: float = 1, **style: object
+) -> None:
+    """A column of rows against another: ``realisations`` of ``factor`` times ``y``, one for each value of ``per``."""
+    wide = factor * rows.pivot(index=per, columns=x, values=y)
+    realisations(ax, wide.columns, wide, **style)
+
+
 def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
     """Means over realisations ``(E, r)`` against the rank 1 … r, with 95 % intervals where there are several."""
     values = np.atleast_2d(np.asarray(values, dtype=float))

@@ -25,7 +25,8 @@ from companion import studies as registry
 from companion.experiments import parameters, results, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.report import changes, ledger, screen, views
+from companion.report import captions, changes, ledger, screen, views
+from companion.report.chapter import GLUED
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
 from regimes import validate
@@ -46,6 +47,7 @@ FOLDED = {"parameters": "parameters", "injected-parameters": "values of this pro
 _PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
 _FIGURE = re.compile(r'(?<!figure=)"((?:fig|tab)-[\w-]+)"')  # where it is shown, and not where a claim names it
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
+_GLUED = re.compile(r"\{glue:text\}`([^`]+)`")  # a number that a cell keeps
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
@@ -93,7 +95,7 @@ def chapter_pages(
     changed = changes.changes(path.name[:2], notebook) if book is None else {}
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
     judged = {r["id"]: r for r in records if r["figure"] in places}
-    for cell in notebook.cells:
+    for cell in captions.without(notebook.cells):
         if cell.cell_type == "code":
             cell.metadata["shows"] = bool(cell.outputs)
             cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
@@ -249,16 +251,25 @@ def take_home(
         records: of its ledger, whose numbers its words name.
     """
     values = {record["id"]: ledger.measured_value(record) for record in records}
+    glued = _glued(notebook.cells)
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     for cell in cells:
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
-            cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), _TERM.sub(r"\1", cell.source))
+            words = _GLUED.sub(lambda found: glued.get(found[1], "—"), _TERM.sub(r"\1", cell.source))
+            cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), words)
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
     return notebook
+
+
+def _glued(cells: Sequence[nbformat.NotebookNode]) -> dict[str, str]:
+    """The numbers that cells keep for the words of their page, by name."""
+    outputs = (one for cell in cells for one in cell.get("outputs", []))
+    kept = [one for one in outputs if "scrapbook" in one.get("metadata", {})]
+    return {one.metadata.scrapbook.name: one.data[f"{GLUED}text/plain"] for one in kept}
 
 
 def address() -> str:
