@@ -25,6 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP JUPYTER_PATH MPLBACKEND MATPLOTLIBRC
 
 READY := $(VENV)/.ready
+# the pages of all chapters
 CHAPTERS := $(patsubst chapters/%.py,%,$(sort $(wildcard chapters/[0-9][0-9]_*.py)))
 number = $(firstword $(subst _, ,$(1)))
 NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
@@ -166,7 +167,7 @@ publish-ledger: ## make this profile's ledger (and picture) the README's and res
 	@test -z "$$(git status --porcelain -uno)" || { echo "error: the kept ledger names its commit: commit all changes first" >&2; exit 2; }
 	@$(if $(filter paper,$(PROFILE)),:,$(MAKE) --no-print-directory html)
 	@$(BIN)/python -m companion.site.sources $(PROFILE) --publish-ledger $(NAMED)
-	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m companion.runner $(foreach it,$(CHAPTERS),$(call number,$(it))) --profile $(PROFILE) --times)
+	@$(if $(filter paper,$(PROFILE)),:,$(BIN)/python -m companion.runner $(sort $(foreach it,$(CHAPTERS),$(call number,$(it)))) --profile $(PROFILE) --times)
 	@REGIMES_STORE=build/none $(BIN)/python -m companion.studies plan --profile paper >build/plan.md && mv build/plan.md results/plan.md
 
 clean: ## remove everything built, also the stored cells

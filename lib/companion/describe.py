@@ -9,7 +9,7 @@ from typing import Any
 
 from companion.experiments import parameters
 from companion.experiments.cli import Parser, one_line_errors
-from companion.report import excerpt
+from companion.report.figures import figures_of_designs
 
 WIDE = 120  # characters of a line
 
@@ -23,7 +23,7 @@ def describe(number: str) -> str:
         design, _, axis = name.removeprefix(f"{number}.").rpartition(".")
         designs.setdefault(design, {})[axis] = value
     if designs:
-        figures = excerpt.figures_of_designs(number)
+        figures = figures_of_designs(number)
         lines.append(f'\nDesigns and the figures they feed. Any entry is changed so: -p {design}.{axis} "{value!r}"')
         lines += [line for design, entries in designs.items() for line in _design(design, entries, figures[design])]
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])

@@ -32,12 +32,12 @@ from traitlets.config import Config
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, progress, queue
+from companion.experiments import parameters, progress, queue, sweep
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
-from companion.experiments.sweep import Study, cells
+from companion.experiments.sweep import Study
 from companion.experiments.workers import die_with, forking, forks
-from companion.report import captions, changes, excerpt, ledger, views
+from companion.report import captions, changes, figures, ledger, views
 from companion.site import locks, pages, versions
 from regimes import validate
 from regimes.validate import InputError
@@ -52,15 +52,14 @@ SHOWN = 3  # figures that a message names
 PATIENCE = 10  # seconds that a chapter which is to stop may take to clear up
 
 
-def notebook(number: str) -> nbformat.NotebookNode:
-    """A chapter as a notebook; cell ids depend on the source alone."""
-    source = parameters.source(number)
-    book = jupytext.read(source)
+def notebook(page: Path) -> nbformat.NotebookNode:
+    """A page of a chapter as a notebook; cell ids depend on the source alone."""
+    book = jupytext.read(page)
     if "kernelspec" not in book.metadata:
-        raise InputError(f"{source.name} has no jupytext header with a kernelspec: copy the top of another chapter")
+        raise InputError(f"{page.name} has no jupytext header with a kernelspec: copy the top of another page")
     captions.of_cells(book.cells)
     for index, cell in enumerate(book.cells):
-        cell["id"] = f"chapter-{number}-{index:03d}"
+        cell["id"] = f"{page.stem.replace('_', '-')}-{index:03d}"
         cell.metadata.setdefault("tags", [])  # papermill looks for it in every cell
     return book
 
@@ -143,6 +142,7 @@ class _Engine(Engine):
         injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
         injected["id"] = "injected-parameters"
         injected.metadata.tags += ["remove-cell"] * repeats
+        _Shell.clear_instance()  # a page has none of another's names
         shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
         # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
         path, nb_man.output_path = nb_man.output_path, None
@@ -161,42 +161,45 @@ class _Engine(Engine):
 papermill_engines.register("regimes", _Engine)
 
 
-def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> Path:
-    """Executes a chapter, or what one ``figure`` of it needs, into ``folder`` and returns the notebook's path.
+def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> list[Path]:
+    """Executes a chapter, or what one ``figure`` of it needs, into ``folder`` and returns its notebooks' paths.
 
-    ``NN_name.ipynb`` and ``NN.ledger.json`` are links, through the link ``.NN``, to the folder of the last good run.
+    ``NN_page.ipynb`` and ``NN.ledger.json`` are links, through the link ``.NN``, to the folder of the last good run.
     Two runs of one chapter into one folder wait for each other. A failed run leaves the partial notebook as
     ``*.failed.ipynb``.
     """
-    stem, last_good = parameters.source(number).stem, folder / f".{number}"
-    names = f"{stem}.ipynb", f"{number}.ledger.json"
+    last_good = folder / f".{number}"
+    own = [figures.figures(number)[figure].page] if figure else parameters.pages(number)
+    names = [*(f"{page.stem}.ipynb" for page in own), f"{number}.ledger.json"]
     with locks.alone(folder / f".{number}.lock", f"chapter {number} is being run into {_shown(folder)}"):
         started = time.time()
         fresh = versions.fresh(last_good)
-        done = fresh / names[0]
-        try:
-            _papermill(number, values, fresh, figure)
-        except BaseException:
-            with contextlib.suppress(OSError):  # a full disk is told of, not this
-                if done.exists():
-                    os.replace(done, folder / f"{stem}.failed.ipynb")
-                shutil.rmtree(fresh, ignore_errors=True)
-            raise
+        ledger.write(fresh / names[-1], [])
+        for page in own:
+            try:
+                _papermill(page, values, fresh, figure)
+            except BaseException:
+                with contextlib.suppress(OSError):  # a full disk is told of, not this
+                    if (fresh / f"{page.stem}.ipynb").exists():
+                        os.replace(fresh / f"{page.stem}.ipynb", folder / f"{page.stem}.failed.ipynb")
+                    shutil.rmtree(fresh, ignore_errors=True)
+                raise
         for name in names:  # as old as what was read: a source that was edited meanwhile is newer
             os.utime(fresh / name, (started, started))
         versions.swap(fresh, last_good)
         for name in names:
             versions.point(folder / name, Path(last_good.name) / name)
-        (folder / f"{stem}.failed.ipynb").unlink(missing_ok=True)
-    return folder / names[0]
+        for old in folder.glob(f"{number}_*.ipynb"):  # of pages that are no more, and of a run that failed
+            if not old.exists() or old.name.endswith(".failed.ipynb"):
+                old.unlink()
+    return [folder / name for name in names[:-1]]
 
 
-def _papermill(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> None:
-    """Runs a chapter's cells; writes its notebook and its ledger (empty if it judges nothing) into ``folder``."""
-    raw, done = folder / "raw.ipynb", folder / f"{parameters.source(number).stem}.ipynb"
-    book, injected = notebook(number), changed(number, values)
-    nbformat.write(excerpt.excerpt(number, book, figure) if figure else book, raw)
-    ledger.write(folder / f"{number}.ledger.json", [])
+def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> None:
+    """Runs the cells of a chapter's page into ``folder``, whose ledger takes what they judge."""
+    raw, done = folder / "raw.ipynb", folder / f"{page.stem}.ipynb"
+    book, injected = notebook(page), changed(page.name[:2], values)
+    nbformat.write(figures.alone(book, figure) if figure else book, raw)
     os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
     os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
@@ -223,9 +226,9 @@ def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
                 about["alt"] = about["alt"] or captions.first_sentence(caption)
 
 
-def _asked(number: str, book: nbformat.NotebookNode, figure: str, given: Collection[str]) -> changes.Change:
+def _asked(number: str, figure: str, given: Collection[str]) -> changes.Change:
     """What a figure depends on; InputError if it ignores a parameter that is ``given``."""
-    own = changes.changes(number, book, [figure])[figure]
+    own = changes.changes(number, [figure])[figure]
     if ignored := [name for name in given if not own.of([name])]:
         names = [knob.name for knob in own.knobs]
         designs = f"; entries of the designs {', '.join(sorted(own.designs))}" if own.designs else ""
@@ -241,7 +244,7 @@ def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[St
         _, study, design, axis = name.split(".")
         given = own[study].grid.values(values, design)[axis] if study in own else ()
         if study in own and len(given) < count:
-            shown = excerpt.figures_of_designs(number)[f"{study}.{design}"]
+            shown = figures.figures_of_designs(number)[f"{study}.{design}"]
             drawn = [label for label in shown if figure in (None, label)]
             if drawn:
                 few = f"{name} must hold {count} or more values, got {validate.shown(given)}"
@@ -281,11 +284,10 @@ def main(argv: list[str] | None = None) -> int:
         if args.figure is not None:
             if len(args.chapter) != 1:
                 raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
-            book = notebook(args.chapter[0])
-            validate.one_of(excerpt.figure_labels(book.cells), figure=args.figure)
+            validate.one_of(figures.figures(args.chapter[0]), figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
-            shown = _asked(args.chapter[0], book, args.figure, parameters.named(args.chapter[0], *given)).shown
+            shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given)).shown
             grids = {n: {study: registry.grids(n, own, study)[study] for study in shown} for n, own in values.items()}
         else:
             shown = {}
@@ -298,7 +300,7 @@ def main(argv: list[str] | None = None) -> int:
             print("\n".join(checked(number, values[number], grids[number], shown) for number in grids))
             return 0
         if args.times:
-            asked = {study: cells(study, grid) for own in grids.values() for study, grid in own.items()}
+            asked = {study: sweep.cells(study, grid) for own in grids.values() for study, grid in own.items()}
             queue.record_seconds(asked, Store.default(), args.profile)
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers go too
@@ -311,7 +313,8 @@ def main(argv: list[str] | None = None) -> int:
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
     """Executes chapters, each in a process of its own, a copy of this one; returns the exit code."""
     how = multiprocessing.get_context("fork" if forks() else "spawn")
-    longest_first = sorted(values, key=lambda number: -parameters.source(number).stat().st_size)
+    sizes = {number: sum(page.stat().st_size for page in parameters.pages(number)) for number in values}
+    longest_first = sorted(values, key=lambda number: -sizes[number])
     waiting = [how.Process(target=_apart, args=(number, values[number], folder, figure)) for number in longest_first]
     running: dict[int, Any] = {}
     code = 0
@@ -356,11 +359,11 @@ def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | Non
         done = execute(number, values, folder, figure)
     except papermill.PapermillExecutionError as error:
         why = ": ".join(filter(None, [f"failed in cell {error.cell_index}", error.ename, error.evalue]))
-        partial = folder / f"{parameters.source(number).stem}.failed.ipynb"
-        where = f"; partial notebook: {_shown(partial)}" if partial.exists() else ""
+        partial = next(iter(sorted(folder.glob(f"{number}_*.failed.ipynb"))), None)
+        where = f"; partial notebook: {_shown(partial)}" if partial else ""
         print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
         return 1
-    print(f"chapter {number}: {_shown(done)} in {time.perf_counter() - start:.0f} s")
+    print(f"chapter {number}: {', '.join(str(_shown(path)) for path in done)} in {time.perf_counter() - start:.0f} s")
     return 0
 
 

@@ -1,6 +1,6 @@
 """The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
 
-A chapter's cell tagged ``parameters`` holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
+The cell tagged ``parameters`` of a page holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
 ``chapters/designs/05.toml`` overrides them for other profiles, in its tables ``smoke`` and ``paper``. All its other
 tables are the designs of studies (``companion.experiments.design``), whose entries go by full names,
 ``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
@@ -46,6 +46,7 @@ LEAST = "least"  # of a design: how many values of an axis its figures need
 ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
 NEAR = 3  # names that a message offers
 MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
+_PAGE = re.compile(r"file: chapters/(\w+)")  # in the book's contents
 _COMMENT = re.compile(r"#\s*(.*)$")
 _LIST = re.compile(r"(?:(?P<least>\d+) or more )?(?P<order>increasing|distinct|list of) (?P<items>.+)")
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
@@ -190,20 +191,51 @@ def _spelled_out(node: ast.expr | None, module: ast.Module) -> tuple[str, ...]:
 
 
 def chapters() -> dict[str, Path]:
-    """The chapters' sources by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
-    return {path.name[:2]: path for path in sorted(paths.chapters_folder().glob("[0-9][0-9]_*.py"))}
+    """The first pages of the chapters by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
+    return {number: pages(number)[0] for number in sorted({path.name[:2] for path in _sources()})}
+
+
+def pages(number: str) -> list[Path]:
+    """The sources of a chapter's pages, in the order of the book's contents; those not in there come last."""
+    own = [path for path in _sources() if path.name.startswith(f"{number}_")]
+    validate.one_of(sorted({path.name[:2] for path in _sources()}), chapter=number)
+    order = _contents(paths.root())
+    return sorted(own, key=lambda path: (order.get(path.stem, len(order)), path.stem))
 
 
 def source(number: str) -> Path:
-    """The source of one chapter."""
-    validate.one_of(chapters(), chapter=number)
-    return chapters()[number]
+    """The source of a chapter's first page."""
+    return pages(number)[0]
+
+
+def _sources() -> list[Path]:
+    return sorted(paths.chapters_folder().glob("[0-9][0-9]_*.py"))
+
+
+def _contents(root: Path) -> dict[str, int]:
+    """The place of each page of a chapter in the book's contents."""
+    path = root / "_toc.yml"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return {stem: place for place, stem in enumerate(_PAGE.findall(text))}
 
 
 def declared(number: str) -> dict[str, Parameter]:
-    """The parameters that a chapter declares, in order, with their kinds and laptop values."""
-    path = source(number)
-    return dict(_declared(path.name, path.read_text(encoding="utf-8")))
+    """The parameters that the pages of a chapter declare, in order, with their kinds and laptop values.
+
+    Raises:
+        InputError: if two pages declare one otherwise.
+    """
+    found: dict[str, Parameter] = {}
+    for path in pages(number):
+        for name, own in declared_by(path).items():
+            if found.setdefault(name, own) != own:
+                raise InputError(f"{name} of {path.name} is not as another page of chapter {number} declares it")
+    return found
+
+
+def declared_by(page: Path) -> dict[str, Parameter]:
+    """The parameters that one page declares."""
+    return dict(_declared(page.name, page.read_text(encoding="utf-8")))
 
 
 @functools.cache

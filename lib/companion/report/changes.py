@@ -4,8 +4,6 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import nbformat
-
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, queue
@@ -13,7 +11,7 @@ from companion.experiments.design import Entries
 from companion.experiments.results import Results
 from companion.experiments.study import Study
 from companion.experiments.sweep import cells as cells_of
-from companion.report import claims, excerpt
+from companion.report import claims, figures
 
 
 class Example(NamedTuple):
@@ -50,7 +48,7 @@ def examples(number: str) -> dict[str, Example]:
     return {label: Example(one["sets"], one["see"]) for label, one in given.items()}
 
 
-def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | None = None) -> dict[str, Change]:
+def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Change]:
     """What each figure, or each of these ``labels``, depends on; seconds are those at the laptop's parameters."""
     values, known, suggested = parameters.resolve(number), parameters.declared(number), examples(number)
     own = {study.function.__name__: study for study in registry.of(number).values()}
@@ -59,14 +57,11 @@ def changes(number: str, book: nbformat.NotebookNode, labels: Collection[str] | 
     def seconds(name: str) -> float:
         return _seconds(own[name], registry.grids(number, values, own[name])[own[name]])
 
-    found = {}
-    for label in excerpt.figure_labels(book.cells) if labels is None else labels:
-        code = [book.cells[i].source for i in excerpt.needed(book.cells, label)[1:]]
-        shown = _designs_shown(
-            excerpt.both(excerpt.designs_asked(code), excerpt.designs_judged(number, label)), own, values
-        )
-        used = set().union(*(excerpt.flow(source).used for source in code))
-        used |= {knob for claim in claims.claims_of(number) if claim.figure == label for knob in claim.knobs}
+    every, found = figures.figures(number), {}
+    for label in every if labels is None else labels:
+        shown = _designs_shown(figures.designs_of(number, label, every[label]), own, values)
+        used = {knob for claim in claims.claims_of(number) if claim.figure == label for knob in claim.knobs}
+        used |= every[label].names
         for name, designs in shown.items():
             used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
         knobs = [one for name, one in known.items() if name in used and name != "profile"]

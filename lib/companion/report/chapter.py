@@ -1,6 +1,6 @@
-"""The tools of a chapter's cells: its parameters, sweeps, figures with captions, claims.
+"""The tools of the cells of a chapter's page: parameters, rows, figures with captions, claims.
 
-A chapter that is opened in Jupyter behaves as in the runner; its records go to ``runs/interactive``.
+A page that is opened in Jupyter behaves as in the runner; its records go to ``runs/interactive``.
 """
 
 import json
@@ -34,15 +34,16 @@ THEORY = "none: theory alone"  # in place of tables: the data of a claim on form
 
 
 class Chapter:
-    """One run of a chapter.
+    """One run of a page of a chapter.
 
     Args:
         number: the chapter, ``"05"``.
-        namespace: the notebook's ``globals()``; the chapter's parameters are read from it and checked.
+        namespace: the notebook's ``globals()``; the page's parameters are read from it and checked.
     """
 
     def __init__(self, number: str, namespace: dict[str, Any]) -> None:
-        declared = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
+        known = parameters.declared(number).items()
+        declared = {name: p.value for name, p in known if name != "profile" and name in namespace}
         self.number = number
         self.profile = str(namespace["profile"])
         run, designs = os.environ.get("REGIMES_RUN"), namespace.get("designs", {})
@@ -56,12 +57,14 @@ class Chapter:
             namespace.update({name: self.parameters[name] for name in declared})
         self._is_changed = self.parameters != parameters.resolve(number, self.profile)
         self.folder = Path(run) if run else paths.run_folder("interactive")
-        self.records: dict[str, dict[str, Any]] = {}
+        # a run's pages write one ledger, one after the other
+        before = ledger.read(self.folder / f"{number}.ledger.json") if run else []
+        self.records: dict[str, dict[str, Any]] = {record["id"]: record for record in before}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._asked: dict[Study, registry.Asked] = {}
         self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
-        self._sampled: dict[str, list[str]] = {}  # per study with stored results: what was computed otherwise here
+        self._sampled = self._sampled_before() if run else {}
         plots.style()
 
     def design(self, study: Study, name: str) -> dict[str, list[Any]]:
@@ -87,8 +90,15 @@ class Chapter:
         self._absent |= {key for key in stored if not registry.is_here(records[key].cell.setting)}
         return found
 
+    def _sampled_before(self) -> dict[str, list[str]]:
+        """Per study with stored results what was computed otherwise here, by the pages before this one."""
+        path = self.folder / f"{self.number}.sampled.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
     def _compute_sample(self, results: Results) -> None:
         """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
+        if results.study.name in self._sampled:
+            return
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
         found = results.compute_again(cells)
         if not cells and not found:

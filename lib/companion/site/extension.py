@@ -189,8 +189,8 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     app.builder.texts[name] = " ".join(_TEX.sub("", body.get_text(" ")).split())
     for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
         if button["label"] == "download-source-button":
-            for folder in app.config.html_extra_path:  # of a chapter all pages save the whole
-                for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name[:2]}_*.ipynb"):
+            for folder in app.config.html_extra_path:
+                for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name}.ipynb"):
                     button["url"] = context["pathto"](f"notebooks/{saved.name}", 1)
             context["saved"] = button["url"]
 

@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import nbformat
 import yaml
 
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.cli import one_line_errors
-from companion.report import changes, ledger, views
+from companion.report import changes, figures, ledger, views
 from companion.site import locks, sources, versions
 from regimes import validate
 
@@ -101,9 +100,9 @@ def _text(path: Path) -> str:
 
 def _notebooks(pages: Path) -> None:
     """Copies the notebooks to download in place of Sphinx's, also as scripts: a page on disk can save only these."""
-    saved = {path.name[:3] for path in (pages / "notebooks").glob("*.ipynb")}  # 05_: of all pages of a chapter
+    saved = {path.name for path in (pages / "notebooks").glob("*.ipynb")}
     for path in list(pages.rglob("*.ipynb")):
-        if "_sources" in path.parts and path.name[:3] in saved:
+        if "_sources" in path.parts and path.name in saved:
             path.unlink()
             continue
         text = json.dumps(path.read_text(encoding="utf-8"))
@@ -121,8 +120,8 @@ def of_run(folder: Path) -> Path:
 
 def of_figure(folder: Path, number: str, label: str) -> Path:
     """Writes the page of a run of one figure or table, without Sphinx: its reader waits; returns the page."""
-    path = folder / f"{parameters.source(number).stem}.ipynb"
-    chapter, outputs = _chapter(path), [out for cell in _read(path).cells for out in cell.get("outputs", [])]
+    path = folder / f"{figures.figures(number)[label].page.stem}.ipynb"
+    chapter, outputs = _chapter([path]), [out for cell in _read(path).cells for out in cell.get("outputs", [])]
     tables = [out.data["text/html"] for out in outputs if out.get("metadata", {}).get("table") == label]
     with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
         fresh = versions.fresh(folder / "html")
@@ -140,17 +139,18 @@ def of_figure(folder: Path, number: str, label: str) -> Path:
 
 def _lay_out(folder: Path, source: Path) -> None:
     """Writes the sources of a run's pages: a small book with the settings of the large one."""
-    chapters = [path for path in sorted(folder.glob("[0-9][0-9]_*.ipynb")) if not path.name.endswith(".failed.ipynb")]
-    overview, pages = views.markdown("run", name=folder.name, chapters=[_chapter(path) for path in chapters]), []
-    for path in chapters:
-        book = {label: theirs for label, (_, theirs) in _changed(path).items()}
-        first, *rest = shown = sources.chapter_pages(
-            path, source / "extra", ledger.read(folder / f"{path.name[:2]}.ledger.json"), book
-        )
-        for stem, one in shown.items():
-            nbformat.write(one, source / f"{stem}.ipynb")
+    ran = {number: _ran(folder, number) for number in parameters.chapters() if _ran(folder, number)}
+    overview = views.markdown("run", name=folder.name, chapters=[_chapter(notebooks) for notebooks in ran.values()])
+    pages, measured = [], []
+    for number, notebooks in ran.items():
+        records = ledger.read(folder / f"{number}.ledger.json")
+        measured += records
+        for path in notebooks:
+            book = {label: theirs for label, (_, theirs) in _changed(path).items()}
+            page = sources.chapter_page(path, source / "extra", records, book)
+            nbformat.write(page, source / path.name)
+        first, *rest = [path.stem for path in notebooks]
         pages.append({"file": first} | ({"sections": [{"file": stem} for stem in rest]} if rest else {}))
-    measured = [record for path in chapters for record in ledger.read(folder / f"{path.name[:2]}.ledger.json")]
     ledger.write(source / "extra" / "ledger.json", measured)
     references = paths.root() / "book" / "references.bib"
     if references.exists():
@@ -163,6 +163,12 @@ def _lay_out(folder: Path, source: Path) -> None:
     toc = {"format": "jb-book", "root": "index", "chapters": pages}
     (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
     (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
+
+
+def _ran(folder: Path, number: str) -> list[Path]:
+    """The notebooks of a chapter in a run's folder, in the order of its pages."""
+    own = [folder / f"{page.stem}.ipynb" for page in parameters.pages(number)]
+    return [path for path in own if path.exists()]
 
 
 def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
@@ -201,25 +207,28 @@ def _config(name: str, cites: bool) -> dict[str, Any]:
     return config
 
 
-def _chapter(path: Path) -> dict[str, Any]:
+def _chapter(notebooks: Sequence[Path]) -> dict[str, Any]:
     """A chapter on a run's first page: changes against the laptop book (``results/`` if it is not built), verdicts."""
-    number, notebook, built = path.name[:2], _read(path), paths.build_folder("laptop")
-    given = dict(notebook.metadata.papermill.parameters)
+    first, built = notebooks[0], paths.build_folder("laptop")
+    number = first.name[:2]
+    given = dict(_read(first).metadata.papermill.parameters)
     profile, given = given.pop("profile"), given | given.pop("designs", {})
     book, usual = parameters.resolve(number), parameters.resolve(number, profile)
     own = {name: (book.get(name), value) for name, value in given.items() if usual.get(name) != value}
-    records, kept = ledger.read(path.with_name(f"{number}.ledger.json")), paths.results() / "ledger.json"
+    records, kept = ledger.read(first.with_name(f"{number}.ledger.json")), paths.results() / "ledger.json"
     known = {r["id"]: r for r in ledger.read(built / f"{number}.ledger.json") or ledger.read(kept)}
     pairs = [(known[r["id"]], r) for r in records if r["id"] in known]
-    is_built = (built / path.name).exists()
-    figures = _changed(path) if is_built else {label: (output, None) for label, output in _figures(path).items()}
-    if own and not is_built and profile == "laptop" and len(figures) > 1:
-        turned = changes.changes(number, jupytext.read(parameters.source(number)))
-        figures = {k: pair for k, pair in figures.items() if k not in turned or turned[k].of(own)} or figures
-    pages = sources.split(path.stem, notebook.cells)
+    is_built = all((built / path.name).exists() for path in notebooks)
+    places = {label: path.stem for path in notebooks for label in _figures(path)}
+    shown: dict[str, Any] = {}
+    for path in notebooks:
+        shown |= _changed(path) if is_built else {label: (output, None) for label, output in _figures(path).items()}
+    if own and not is_built and profile == "laptop" and len(shown) > 1:
+        turned = changes.changes(number)
+        shown = {label: pair for label, pair in shown.items() if label not in turned or turned[label].of(own)} or shown
     return {
         "number": int(number),
-        "page": path.stem,
+        "page": first.stem,
         "profile": profile,
         "own": own,
         "meanings": {name: parameter.meaning for name, parameter in parameters.declared(number).items()},
@@ -227,15 +236,15 @@ def _chapter(path: Path) -> dict[str, Any]:
         "records": records,
         "others": [pair for pair in pairs if len({one["verdict"] for one in pair}) > 1],
         "same": len(pairs),
-        "figures": figures,
-        "pages": {label: stem for stem, cells in pages.items() for label in _figures_of(cells)},
+        "figures": shown,
+        "pages": places,
     }
 
 
 def label_places() -> dict[str, str]:
     """The place of each label of a chapter, in words: ``chapter 5``."""
     found = {}
-    for number, source in parameters.chapters().items():
+    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.pages(n)):
         for groups in _LABEL.findall(source.read_text(encoding="utf-8")):
             found["".join(groups)] = f"chapter {int(number)}"
     return found

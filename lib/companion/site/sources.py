@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import nbformat
 import pandas as pd
 import yaml
@@ -25,7 +24,7 @@ from companion import studies as registry
 from companion.experiments import parameters, results, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
-from companion.report import captions, changes, ledger, screen, views
+from companion.report import captions, changes, figures, ledger, screen, views
 from companion.report.chapter import GLUED
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
@@ -34,54 +33,27 @@ from regimes.validate import InputError
 
 APART = 0.1  # of a stored interval: how far another processor may move a value
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
-KEY_FIGURES = {  # of the chapters, on their cards; the first is the README's, too
-    "01": "fig-a-learners",
-    "02": "fig-a-6-p",
-    "03": "fig-b-4",
-    "04": "fig-a-10",
-    "05": "fig-c-ridge",
-    "06": "fig-d-picture",
-    "07": "fig-e-2",
-}
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
-_PAGE = re.compile(r"\(([\w-]+)\)=\n# ")
-_FIGURE = re.compile(r'(?<!figure=)"((?:fig|tab)-[\w-]+)"')  # where it is shown, and not where a claim names it
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _GLUED = re.compile(r"\{glue:text\}`([^`]+)`")  # a number that a cell keeps
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def split(stem: str, cells: Sequence[nbformat.NotebookNode]) -> dict[str, list[nbformat.NotebookNode]]:
-    """A chapter's cells by page: from the second on, one begins at each labelled heading of the first level.
-
-    The first page has the name of the chapter's file, another that of its label: ``(what-ends)=`` that of
-    ``07_what_ends``.
-    """
-    found: dict[str, list[nbformat.NotebookNode]] = {stem: []}
-    for cell in cells:
-        head = _PAGE.match(cell.source) if found[stem] and cell.cell_type == "markdown" else None
-        stem = f"{stem[:2]}_{head[1].replace('-', '_')}" if head else stem
-        found.setdefault(stem, []).append(cell)
-    return found
-
-
 def figure_pages(number: str) -> dict[str, str]:
     """The page of a chapter on which each of its figures and tables stands, by label."""
-    source = parameters.source(number)
-    parts = split(source.stem, jupytext.read(source).cells)
-    return {label: stem for stem, cells in parts.items() for cell in cells for label in _FIGURE.findall(cell.source)}
+    return {label: figure.page.stem for label, figure in figures.figures(number).items()}
 
 
-def chapter_pages(
+def chapter_page(
     path: Path,
     extra: Path,
     records: Sequence[Mapping[str, Any]],
     book: Mapping[str, nbformat.NotebookNode] | None = None,
-) -> dict[str, nbformat.NotebookNode]:
-    """A notebook as the book shows it, a page at a time, by name: code folded away, figures numbered and captioned.
+) -> nbformat.NotebookNode:
+    """A notebook as the book shows it: code folded away, figures numbered and captioned.
 
     Args:
-        path: of a chapter, executed; the rows of its figures lie beside it.
+        path: of a page, executed; the rows of its figures lie beside it.
         extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
         records: of the chapter's ledger: the verdicts of a figure are one row below it.
         book: of a run, whose pages lie in no folder: for a figure's label the book's, where that is another.
@@ -92,8 +64,8 @@ def chapter_pages(
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
         rows[file.stem] = f"{above}rows/{file.name}"
-    changed = changes.changes(path.name[:2], notebook) if book is None else {}
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
+    changed = changes.changes(path.name[:2], places) if book is None else {}
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in captions.without(notebook.cells):
         if cell.cell_type == "code":
@@ -116,8 +88,7 @@ def chapter_pages(
         if own := [record for record in judged.values() if record["figure"] in labels]:
             row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", own, views.ERRATA)})
             cells.append(_shows(f"{cell.id}-verdicts", row))
-    parts = {stem: _folded(own) for stem, own in split(path.stem, cells).items()}
-    return {stem: nbformat.from_dict({**notebook, "cells": own}) for stem, own in parts.items()}
+    return nbformat.from_dict({**notebook, "cells": _folded(cells)})
 
 
 def _folded(cells: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
@@ -210,7 +181,7 @@ def stage(profile: str) -> list[Path]:
     shutil.rmtree(extra, ignore_errors=True)
     (extra / "notebooks").mkdir(parents=True)
     staged = []
-    for number, source in parameters.chapters().items():
+    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.pages(n)):
         path = folder / f"{source.stem}.ipynb"
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
@@ -220,18 +191,21 @@ def stage(profile: str) -> list[Path]:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
         records = ledger.read(folder / f"{number}.ledger.json")
         nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
-        shown = chapter_pages(path, extra, records)
-        first = shown[source.stem].cells[0]
-        found = views.markdown("findings", records=records, number=number)
-        above, heading, below = first.source.partition("\n## What we find\n")  # without it, the first section
-        own, following, rest = (below if heading else above).partition("\n## ")
-        first.source = f"{above if heading else ''}{heading}{own}\n\n{found}{following}{rest}"
-        for stem, one in shown.items():
-            staged.append(source.with_name(f"{stem}.ipynb"))
-            write_changed(staged[-1], nbformat.writes(one) + "\n")
+        page = chapter_page(path, extra, records)
+        if source == parameters.source(number):
+            _add_findings(page.cells[0], views.markdown("findings", records=records, number=number))
+        staged.append(source.with_suffix(".ipynb"))
+        write_changed(staged[-1], nbformat.writes(page) + "\n")
     for old in {*paths.chapters_folder().glob("*.ipynb")} - {*staged}:
         old.unlink()
     return staged
+
+
+def _add_findings(cell: nbformat.NotebookNode, findings: str) -> None:
+    """Puts the verdicts on a chapter's findings below them; without such a section, below the first one."""
+    above, heading, below = cell.source.partition("\n## What we find\n")
+    own, following, rest = (below if heading else above).partition("\n## ")
+    cell.source = f"{above if heading else ''}{heading}{own}\n\n{findings}{following}{rest}"
 
 
 def write_changed(path: Path, text: str) -> None:
@@ -306,8 +280,8 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     others = [(a, b) for a, b in pairs if views.show("number", a) != views.show("number", b)]
     far = [abs(a["value"] - b["value"]) / max(abs(b["value"]), (b["high"] - b["low"]) / 2, 1e-300) for a, b in others]
     found = {"values": len(pairs), "others": others, "most": max(far, default=0.0), "sampled": {}}
-    for number, source in parameters.chapters().items():
-        path = (folder / f"{source.stem}.ipynb").resolve().with_name(f"{number}.sampled.json")
+    for number in parameters.chapters():
+        path = (folder / f"{number}.ledger.json").resolve().with_name(f"{number}.sampled.json")
         found["sampled"] |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found | {"changed": sum(a["verdict"] != b["verdict"] for a, b in others)}
 
@@ -334,12 +308,12 @@ def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
     return views.markdown("unchecked", reasons=reasons, claims=claims)
 
 
-def cards(records: Sequence[dict[str, Any]], pages: Sequence[Path]) -> str:
+def cards(records: Sequence[dict[str, Any]]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     found = []
-    for path in (path for path in pages if path.stem in {source.stem for source in parameters.chapters().values()}):
-        number, notebook = path.name[:2], nbformat.read(path, as_version=4)
-        figure = _figure(notebook, KEY_FIGURES.get(number))
+    for number, source in parameters.chapters().items():
+        path = source.with_suffix(".ipynb")
+        figure = _key_figure(nbformat.read(path, as_version=4))
         (paths.generated() / f"card-{number}.png").write_bytes(base64.b64decode(figure.data["image/png"]))
         own = {"records": [record for record in records if record["chapter"] == number]}
         own |= {"number": number, "title": titles()[number][0], "page": path.stem}
@@ -353,12 +327,13 @@ def titles() -> dict[str, tuple[str, str]]:
     return {n: (re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1], path.stem) for n, path in sources}
 
 
-def _figure(notebook: nbformat.NotebookNode, name: str | None) -> nbformat.NotebookNode:
-    """The output of a page that shows the figure of that label, or the first."""
-    for cell in filter(_is_figure, notebook.cells):
-        if name in (cell.metadata.mystnb.figure.name, None):
-            return cell.outputs[0]
-    raise InputError(f"no figure of this chapter is called {name}" if name else "a chapter needs a figure")
+def _key_figure(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The figure of a page whose cell has the tag ``key``, or its first."""
+    shown = [cell for cell in notebook.cells if _is_figure(cell)]
+    if not shown:
+        raise InputError("the first page of a chapter needs a figure")
+    key = [cell for cell in shown if "key" in cell.metadata.get("tags", [])]
+    return (key or shown)[0].outputs[0]
 
 
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -529,7 +504,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.publish_ledger and args.profile == "paper":
             print(ledger.summary(keep_paper(folder)))
             return 0
-        pages = stage(args.profile)
+        stage(args.profile)
         records = ledger.merge(folder)
         again = recomputed(records, folder) if args.profile == "laptop" else None  # of which the stored ledger is
         write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
@@ -538,7 +513,7 @@ def main(argv: list[str] | None = None) -> int:
             "ledger": ledger_page(records, args.profile, again),
             "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
-            "cards": cards(records, pages),
+            "cards": cards(records),
             "holds": start.holds(records, titles(), args.profile),
             "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
