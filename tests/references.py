@@ -31,6 +31,7 @@ from companion.experiments import parameters
 from companion.experiments.record import Axis, Setting
 from companion.experiments.store import stamp
 from companion.report import ledger
+from companion.report.chapter import GLUED
 from tests import stored_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,6 +50,13 @@ _CLAIM = re.compile(r"<code>([A-E]\.[\w-]+)</code>")
 def without_numbers(text: str) -> str:
     """Every number, power and run of numbers as one ``#``: their values and how many there are differ by processor."""
     return _LIST.sub("#", _NUMBER.sub("#", _MATHS.sub(r"\1#", text)))
+
+
+def executed(number: str) -> dict[str, nbformat.NotebookNode]:
+    """The notebooks of a chapter's pages in the smoke book, by name."""
+    paths = [SMOKE / f"{page.stem}.ipynb" for page in parameters.pages(number)]
+    assert all(path.exists() for path in paths), "the smoke book is not built: make test (or make book PROFILE=smoke)"
+    return {path.stem: nbformat.read(path, as_version=4) for path in paths}
 
 
 def described(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -76,7 +84,8 @@ def _line(output: nbformat.NotebookNode) -> str:
         caption = _words(re.search(r"<caption>(.*?)</caption>", page, re.S)[1])
         columns = " | ".join(map(_words, re.findall(r"<th[^>]*>(.*?)</th>", page.partition("</thead>")[0], re.S)))
         return f"{name}: {without_numbers(caption)} [{columns}]"
-    return without_numbers(output.data.get("text/markdown", "something else"))
+    glued = output.get("metadata", {}).get("scrapbook")
+    return f"number {glued['name']}" if glued else without_numbers(output.data.get("text/markdown", "something else"))
 
 
 def _drawn(svg: str) -> str:
@@ -102,8 +111,8 @@ def numbers(notebook: nbformat.NotebookNode) -> list[str]:
         data, about = output.get("data", {}), output.get("metadata", {}).get("regimes", {})
         if about and "image/svg+xml" in data:
             found.append(" ".join([f"{about['name']}:", *_places(data["image/svg+xml"])]))
-        elif "text/markdown" in data:
-            found.append(" ".join(data["text/markdown"].split()))
+        elif glued := output.get("metadata", {}).get("scrapbook"):
+            found.append(f"{glued['name']}: {data[GLUED + 'text/plain']}")
     return found
 
 
@@ -180,13 +189,13 @@ def main(which: str = "") -> int:
     print("wrote tests/references/studies.txt")
     if which == "studies":
         return 0
-    for source in parameters.chapters().values():
-        notebook = nbformat.read(SMOKE / f"{source.stem}.ipynb", as_version=4)
-        nbformat.write(described(notebook), FOLDER / f"{source.stem}.ipynb")
-        (FOLDER / f"{source.stem[:2]}.smoke.txt").write_text(
-            "\n".join([stamp()["device"], *numbers(notebook), ""]), encoding="utf-8"
-        )
-        print(f"wrote tests/references/{source.stem}.ipynb")
+    for number in parameters.chapters():
+        notebooks = executed(number)
+        for stem, notebook in notebooks.items():
+            nbformat.write(described(notebook), FOLDER / f"{stem}.ipynb")
+            print(f"wrote tests/references/{stem}.ipynb")
+        found = [line for notebook in notebooks.values() for line in numbers(notebook)]
+        (FOLDER / f"{number}.smoke.txt").write_text("\n".join([stamp()["device"], *found, ""]), encoding="utf-8")
     for number in parameters.chapters():
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             stored_ledger.records(number, Path(folder), patch)

@@ -21,8 +21,8 @@ import pytest
 from companion import paths
 from companion.experiments import parameters, queue
 from companion.experiments.study import Design
+from companion.report import captions, claims, ledger
 from companion.report import chapter as module
-from companion.report import claims, ledger
 from tests import drawn
 
 WRITE = ledger.write
@@ -66,14 +66,13 @@ class OfStored(module.Chapter):
     def _compute_sample(self, results):
         """Computes none."""
 
-    def _show(self, fig, name, caption, *args, **about):
-        """Keeps its caption and what it shows."""
-        self.said.append(f"{name}: {caption}")
+    def _show(self, fig, name, *args, **about):
+        """Keeps what it shows."""
         self.said += [f"{name}: {line}" for line in drawn.lines(fig)]
 
-    def slider(self, fig, draw, labels, name, caption, *tables, still=None, **about):
-        """Keeps its caption, its labels, its last frame and what paper shows."""
-        self.said += [f"{name}: {caption}", f"{name}: {', '.join(labels)}"]
+    def slider(self, fig, draw, labels, name, *tables, still=None, **about):
+        """Keeps its labels, its last frame and what paper shows."""
+        self.said.append(f"{name}: {', '.join(labels)}")
         draw(len(labels) - 1)
         self.said += [f"{name}: {line}" for shown in (fig, still) if shown for line in drawn.lines(shown)]
 
@@ -83,9 +82,9 @@ class OfStored(module.Chapter):
         for line in module._without_provenance(rows).itertuples(index=False):
             self.said.append(f"{name}: {' | '.join(module._cell(value, digits) for value in line)}")
 
-    def say(self, text):
+    def glue(self, name, value):
         """Keeps it."""
-        self.said.append(" ".join(text.split()))
+        self.said.append(f"{name}: {value:.2g}" if isinstance(value, float) else f"{name}: {value}")
 
 
 def records(number, folder, monkeypatch):
@@ -104,18 +103,31 @@ def records(number, folder, monkeypatch):
         (queue, "fill", compute), (ledger, "write", lambda *records: None),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
+    found = {}
+    for page in parameters.pages(number):
+        chapter = _executed(page)
+        found |= chapter.records
+    for claim in claims.claims_of(number):  # of figures that need other rows, too
+        if claim.id not in found:
+            chapter._judge(claim)
+    found |= chapter.records
+    WRITE(folder / f"{number}.ledger.json", found.values())  # once, and not after every claim
+    return {record["id"]: record for record in ledger.read(folder / f"{number}.ledger.json")}
+
+
+def _executed(page):
+    """The chapter of a page whose cells have run as far as they can."""
     names = {"__name__": "__main__"}
-    for cell in jupytext.read(parameters.source(number)).cells:
+    cells = jupytext.read(page).cells
+    below = captions.of_cells(cells)
+    for index, cell in enumerate(cells):
         if cell.cell_type == "code":
             for statement in ast.parse(cell.source).body:
                 _execute(statement, names)
             plt.close("all")
-    chapter = names["chapter"]
-    for claim in claims.claims_of(number):  # of figures that need other rows, too
-        if claim.id not in chapter.records:
-            chapter._judge(claim)
-    WRITE(folder / f"{number}.ledger.json", chapter.records.values())  # once, and not after every claim
-    return {record["id"]: record for record in ledger.read(folder / f"{number}.ledger.json")}
+        if index in below:
+            OfStored.said.append(f"caption: {below[index]}")
+    return names["chapter"]
 
 
 def _execute(statement, names):

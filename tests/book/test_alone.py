@@ -7,16 +7,18 @@ import jupytext
 import pytest
 
 from companion.experiments import parameters
-from companion.report import captions
+from companion.report import captions, changes
+from companion.report import figures as places
 
-LINES = 30  # of a cell
 SHOWS = {"figure", "slider", "table"}
 
 
-def code_of(number):
-    """The cells with code of a chapter: its parameters, what all share, and those of its figures."""
-    cells = jupytext.read(parameters.source(number)).cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
+PAGES = [page for number in parameters.chapters() for page in parameters.pages(number)]
+
+
+def code_of(page):
+    """The cells with code of a page: its parameters, what all share, and those of its figures."""
+    code = [cell for cell in jupytext.read(page).cells if cell.cell_type == "code"]
     (first,) = [cell.source for cell in code if "parameters" in cell.metadata.get("tags", [])]
     (shared,) = [cell.source for cell in code if "Chapter(" in cell.source]
     return first, shared, [cell.source for cell in code if cell.source not in (first, shared)]
@@ -41,35 +43,38 @@ def calls(source):
     return [one.attr for one in found if isinstance(one, ast.Attribute) and ast.unparse(one.value) == "chapter"]
 
 
-def is_told_in_cells(number):
-    return "chapter.say(" not in parameters.source(number).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("number", [number for number in parameters.chapters() if is_told_in_cells(number)])
-def test_each_figure_is_one_cell_of_its_own(number):
-    first, shared, figures = code_of(number)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_each_figure_is_one_cell_of_its_own(page):
+    first, shared, figures = code_of(page)
     known = set(dir(builtins)) | names(first)[1] | names(shared)[1]
     for source in figures:
         used, given = names(source)
         assert used <= known | given, f"{used - known - given} of another cell: {source}"
         shown = [call for call in calls(source) if call in SHOWS]
         assert len(shown) == 1, f"it shows {len(shown)}: {source}"
-        assert len(source.splitlines()) <= LINES, source
         assert not {"say", "check"} & {*calls(source)}
     assert not [node for node in ast.parse(shared).body if isinstance(node, ast.FunctionDef)], "these are the library's"
 
 
-@pytest.mark.parametrize("number", parameters.chapters())
-def test_a_caption_stands_below_each_figure(number):
-    cells = jupytext.read(parameters.source(number)).cells
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_caption_stands_below_each_figure(page):
+    cells = jupytext.read(page).cells
     found = captions.of_cells(cells)
-    for index, caption in found.items():
+    for caption in found.values():
         assert caption.startswith("**") and caption.count("**") == 2, caption
-        assert {"figure", "slider"} & {*calls(cells[index].source)}
-    if is_told_in_cells(number):
-        shown = {
-            i
-            for i, cell in enumerate(cells)
-            if cell.cell_type == "code" and {"figure", "slider"} & {*calls(cell.source)}
-        }
-        assert shown == found.keys()
+    code = {index: cell.source for index, cell in enumerate(cells) if cell.cell_type == "code"}
+    shown = {index for index, source in code.items() if {"figure", "slider"} & {*calls(source)}}
+    assert shown == found.keys()
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_a_page_declares_the_parameters_that_change_its_figures(number):
+    """So that who opens it in Jupyter can turn them; and no others."""
+    found = changes.changes(number)
+    for page in parameters.pages(number):
+        drawn = [label for label, figure in places.figures(number).items() if figure.page == page]
+        used = {knob.name for label in drawn for knob in found[label].knobs}
+        declared = parameters.declared_by(page).keys() - {"profile"}
+        others = names("".join(code_of(page)[1]))[0]
+        assert used <= declared, (page.name, used - declared)
+        assert declared <= used | others, (page.name, declared - used)

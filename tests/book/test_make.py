@@ -18,9 +18,11 @@ def prerequisites():
     """For each chapter the files on which its notebook depends, from make's own tables."""
     make = ["make", "-pn", "pages", "PROFILE=smoke"]
     told = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    rules = dict(re.findall(r"^build/smoke/(\d\d)_\w+\.ipynb: ([^|\n]*)", told, re.M))  # make may print them twice
+    rules: dict[str, set[str]] = {}
+    for number, files in re.findall(r"^build/smoke/(\d\d)_\w+\.ipynb: ([^|\n]*)", told, re.M):
+        rules.setdefault(number, set()).update(files.split())
     assert sorted(rules) == sorted(parameters.chapters())
-    return {number: set(files.split()) for number, files in rules.items()}
+    return rules
 
 
 def inside(path):
@@ -30,7 +32,7 @@ def inside(path):
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_depends_on_all_that_its_run_reads(number):
     known = prerequisites()[number]
-    assert inside(parameters.source(number)) in known
+    assert {*map(inside, parameters.pages(number))} <= known
     assert {inside(path) for path in (ROOT / "lib").rglob("*.[cp]*") if path.suffix in (".py", ".c")} <= known
     assert "book/papers.yml" in known
     assert inside(paths.designs_file(number)) in known
@@ -47,7 +49,7 @@ def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
     """Else ``make`` would not know them."""
-    text = parameters.source(number).read_text(encoding="utf-8")
+    text = "".join(page.read_text(encoding="utf-8") for page in parameters.pages(number))
     asked = set(re.findall(r"chapter\.rows\(\s*\w+\.(\w+)", text))
     assert asked and not re.search(r"read_csv|\bopen\(", text)
     own = {item.function.__name__ for item in studies.of(number).values()}

@@ -19,23 +19,17 @@ from companion.experiments.sweep import STATISTICAL
 from companion.report import ledger, screen
 from companion.report.chapter import THEORY
 from tests import stored_ledger
-from tests.references import FOLDER, LEDGER, SMOKE, described, measured, numbers, without_numbers
+from tests.references import FOLDER, LEDGER, SMOKE, described, executed, measured, numbers, without_numbers
 
-CHAPTERS = sorted(parameters.chapters().items())
+PAGES = [page.stem for number in parameters.chapters() for page in parameters.pages(number)]
 EARLY, ALIKE = 0.05, 0.005  # of the reference's interval, and of the value
 MOVED, WIDER, SAME = 0.5, 1.45, 1e-5  # of the wider interval; its width; of the value: six digits are held
 
 
-def executed(number):
-    path = SMOKE / f"{parameters.source(number).stem}.ipynb"
-    assert path.exists(), "the smoke book is not built: make test (or make book PROFILE=smoke)"
-    return nbformat.read(path, as_version=4)
-
-
-@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
-def test_shows_what_the_reference_lists(number, source):
-    reference = nbformat.read(FOLDER / f"{source.stem}.ipynb", as_version=4)
-    diff = diff_notebooks(reference, described(executed(number)))
+@pytest.mark.parametrize("stem", PAGES)
+def test_shows_what_the_reference_lists(stem):
+    reference = nbformat.read(FOLDER / f"{stem}.ipynb", as_version=4)
+    diff = diff_notebooks(reference, described(executed(stem[:2])[stem]))
     assert not diff, "\n" + diff_to_string(reference, diff, use_color=False) + "\nif this is meant: make references"
 
 
@@ -44,11 +38,11 @@ NOISE = ("data and weights turn", "a cell takes")
 MOVES = ("from $t^*$ to the end", "fig-a-sensitivity", "At this training loss")
 
 
-@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
-def test_sentences_and_figures_have_the_numbers_of_the_reference(number, source):
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_sentences_and_figures_have_the_numbers_of_the_reference(number):
     """Numbers to a hundredth or a tenth, and where lines lie; nine lines in ten on a processor of another name."""
     made, *was = (FOLDER / f"{number}.smoke.txt").read_text(encoding="utf-8").splitlines()
-    now = numbers(executed(number))
+    now = [line for notebook in executed(number).values() for line in numbers(notebook)]
     apart = []
     for one, other in zip(now, was):
         if not any(words in other for words in NOISE):
@@ -114,17 +108,17 @@ def test_estimates_are_those_of_the_reference():
     assert not moved, "\n".join([*moved, "if this is meant: make references"])
 
 
-@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
-def test_every_cell_ran_without_a_warning_on_the_page(number, source):
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_every_cell_ran_without_a_warning_on_the_page(number):
     """Nor does a cell print the value of its last line, such as a legend."""
-    for cell in executed(number).cells:
+    for cell in (cell for notebook in executed(number).values() for cell in notebook.cells):
         for output in cell.get("outputs", []):
             assert output.output_type not in ("error", "execute_result"), (cell.source, output)
             assert output.get("name") != "stderr", (cell.source, output)
 
 
-@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
-def test_every_verdict_follows_from_its_numbers(number, source):
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_every_verdict_follows_from_its_numbers(number):
     records = ledger.read(SMOKE / f"{number}.ledger.json")
     assert records, "a chapter judges at least one claim"
     for record in records:
@@ -155,8 +149,8 @@ def cell_of():
     return found
 
 
-@pytest.mark.parametrize(("number", "source"), CHAPTERS, ids=[n for n, _ in CHAPTERS])
-def test_every_records_settings_are_those_of_the_cells_it_judged(number, source, cell_of):
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_every_records_settings_are_those_of_the_cells_it_judged(number, cell_of):
     for entry in ledger.read(SMOKE / f"{number}.ledger.json"):
         cells = [cell_of(key) for key in entry["cells"]]
         assert bool(cells) == (entry["data"] != THEORY), entry["id"]
@@ -183,7 +177,9 @@ NAMED = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_record_names_the_data_of_its_claim(name):
-    (entry,) = (r for number, _ in CHAPTERS for r in ledger.read(SMOKE / f"{number}.ledger.json") if r["id"] == name)
+    (entry,) = (
+        r for number in parameters.chapters() for r in ledger.read(SMOKE / f"{number}.ledger.json") if r["id"] == name
+    )
     assert {key: entry["settings"][0]["values"][key] for key in NAMED[name]} == NAMED[name]
 
 

@@ -11,14 +11,13 @@ import threading
 from collections import Counter
 from urllib.parse import unquote, urlsplit
 
-import jupytext
 import nbformat
 import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
 
+from companion import paths
 from companion.experiments import parameters
-from companion.site import sources
 from tests.book.test_sources import CHAPTERS as FIRST
 from tests.book.test_sources import HTML, PAGES
 from tests.measure_pages import FIGURES, LONGEST, MEGABYTES, PARTED, SIZES, look, stories
@@ -43,9 +42,8 @@ EVERY = [
 # those where something moves
 SLIDERS = [
     f"chapters/{stem}"
-    for path in parameters.chapters().values()
-    for stem, cells in sources.split(path.stem, jupytext.read(path).cells).items()
-    if any("chapter.slider(" in cell.source for cell in cells)
+    for stem in (page.stem for number in parameters.chapters() for page in parameters.pages(number))
+    if "chapter.slider(" in (paths.chapters_folder() / f"{stem}.py").read_text(encoding="utf-8")
 ]
 SCREENS = [(SLIDERS[0], 390, "dark")]
 SCREENS += [

@@ -594,7 +594,7 @@ def test_a_chapter_opened_by_hand_obeys_its_parameters_cell(mini_book, monkeypat
     monkeypatch.delenv("REGIMES_RUN", raising=False)
     source = mini_book / "chapters" / "99_mini.py"
     cells = {"tagged": None, "namespace": {}}
-    notebook = runner.notebook("99")
+    notebook = runner.notebook(source)
     cells["tagged"] = next(cell.source for cell in notebook.cells if "parameters" in cell.metadata.tags)
     lines = [
         f"{edit[0]} = {edit[1]}" if line.startswith(f"{edit[0]}:") else line for line in cells["tagged"].splitlines()

@@ -37,7 +37,7 @@ def test_what_a_paper_states_stands_in_it_word_for_word(entry):
 
 
 def test_what_papers_state_is_whole_and_drawn():
-    code = "".join(path.read_text(encoding="utf-8") for path in parameters.chapters().values())
+    code = "".join(page.read_text("utf-8") for number in parameters.chapters() for page in parameters.pages(number))
     code += (ROOT / "lib" / "companion" / "site" / "start.py").read_text(encoding="utf-8")
     for entry in STATED:
         name, rest = entry["id"], {"place", "quote", "value"}

@@ -24,17 +24,11 @@ book/notation.md
 book/intro.md
 book/rerun.md
 book/yours.md
-chapters/01_lazy_vs_feature.py
-chapters/02_compression_sqrt_p.py
-chapters/03_jamming.py
-chapters/04_kernel_pca.py
-chapters/05_depth_convergence.py
-chapters/06_cnfa.py
-chapters/07_one_step_srf.py
 """.split()
+EDITED += [f"chapters/{page.name}" for number in parameters.chapters() for page in parameters.pages(number)]
 # chapters whose Markdown has no measured number: the decimals and percentages there are these, with what they are
 TYPED = {
-    "01_lazy_vs_feature": {
+    "01": {
         **dict.fromkeys(("0.4", "0.385", "0.357"), "d/(3d-2), the lazy exponent of both papers"),
         **dict.fromkeys(("0.692", "0.679"), "(2d-1)/(3d-2), paper A's exponent of feature learning"),
         **dict.fromkeys(("0.62", "0.64", "0.31", "0.32", "0.14"), "gains by paper A's formulas"),
@@ -42,11 +36,11 @@ TYPED = {
         **dict.fromkeys(("0.56", "0.40", "0.69"), "the root of m/2 pi, the constant of m planes"),
         "0.05": "the density at a plane",
     },
-    "02_compression_sqrt_p": {
+    "02": {
         **dict.fromkeys(("0.4", "0.6"), "the accepted band"),
         **dict.fromkeys(("10", "98", "1"), "fitted fractions, and what remains"),
     },
-    "04_kernel_pca": {
+    "04": {
         "0.005": "the tolerance of the flow",
         **dict.fromkeys(("0.2", "0.3", "0.5"), "paper A's exponents, and their difference"),
         **dict.fromkeys(("0.4", "0.1"), "paper B's exponents"),
@@ -172,12 +166,12 @@ def typed(text):
     return re.findall(r"(?<![\w.])\d+\.\d+(?!\.?\d)|(?<![\w.])\d+(?= (?:%|per cent))", words)
 
 
-@pytest.mark.parametrize("name", TYPED)
-def test_no_measured_number_is_typed(name):
+@pytest.mark.parametrize("number", TYPED)
+def test_no_measured_number_is_typed(number):
     """Numbers come from the ledger or from the run, and sentences follow where these are measured anew."""
-    values, known = measured(), TYPED[name]
-    own = [f"{value:.{n}f}" for claim, value in values.items() if claim in CLAIMS_OF[name[:2]] for n in (2, 3)]
-    cells = jupytext.read(ROOT / "chapters" / f"{name}.py").cells
+    values, known = measured(), TYPED[number]
+    own = [f"{value:.{n}f}" for claim, value in values.items() if claim in CLAIMS_OF[number] for n in (2, 3)]
+    cells = [cell for page in parameters.pages(number) for cell in jupytext.read(page).cells]
     found = {one for cell in cells if cell.cell_type == "markdown" for one in typed(cell.source)}
     new = {
         one: "a claim's: write {claim}`ID`" if one in own else "say what it is in TYPED" for one in found - set(known)

@@ -24,7 +24,7 @@ from companion.experiments.store import stamp, write_atomically
 from companion.experiments.stored import sample
 from companion.experiments.sweep import Study
 from companion.experiments.table import CELL, STAMP, Provenance, names_cell, origin, provenance
-from companion.report import captions, claims, ledger, plots, screen, views
+from companion.report import claims, ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
@@ -107,7 +107,7 @@ class Chapter:
         write_atomically(self.folder / f"{self.number}.sampled.json", json.dumps(self._sampled, indent=1))
         if found and self._labels is None:  # by hand there is no such page
             what = f"The stored results of `{results.study.name}` are not what this machine computes"
-            self.say(f"{what}: {'; '.join(found)}")
+            self._say(f"{what}: {'; '.join(found)}")
 
     def figure(self, fig: Figure, name: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure; its caption is the Markdown cell below, with the tag ``caption``.
@@ -120,26 +120,18 @@ class Chapter:
             tables: the rows it is drawn from, each with its cell.
             alt: the picture in words, for readers who cannot see it; by default the caption's first sentence.
         """
-        caption, tables = _with_caption(tables)
-        self._show(fig, name, caption, tables, {"alt": alt})
+        self._show(fig, name, tables, {"alt": alt})
         self._judge_figure(name)
 
     def _show(
-        self,
-        fig: Figure,
-        name: str,
-        caption: str,
-        tables: Sequence[pd.DataFrame],
-        about: dict[str, Any],
-        moving: str = "",
+        self, fig: Figure, name: str, tables: Sequence[pd.DataFrame], about: dict[str, Any], moving: str = ""
     ) -> None:
         """Shows a figure, with its animation, if any, above; a label may occur once in a run."""
         if self._labels is not None:
             if name in self._labels:
                 raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
             self._labels.add(name)
-        about |= {"name": name, "caption": views.typeset(caption), "settings": self._origin(tables)}
-        about["alt"] = about["alt"] or captions.first_sentence(caption)
+        about |= {"name": name, "caption": "", "settings": self._origin(tables)}
         if tables:
             self._write_rows(name, tables)
         alone = "REGIMES_FIGURE" in os.environ  # a run of one figure, whose page has one picture of it
@@ -185,8 +177,7 @@ class Chapter:
             alt: as for ``figure``.
         """
         moving = screen.slider(fig, draw, labels, knob=knob, start=start)
-        caption, tables = _with_caption(tables)
-        self._show(still or fig, name, caption, tables, {"alt": alt, "still": still is None}, moving)
+        self._show(still or fig, name, tables, {"alt": alt, "still": still is None}, moving)
         plt.close(fig)
         self._judge_figure(name)
 
@@ -197,10 +188,6 @@ class Chapter:
         shown = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
         display(HTML(shown), metadata={"table": name})
         self._judge_figure(name)
-
-    def say(self, text: str) -> None:
-        """Shows a sentence of Markdown, for numbers that come from the data; ``views.typeset`` gives their form."""
-        display(Markdown(views.typeset(text)))
 
     def glue(self, name: str, value: Any) -> None:
         """Keeps a number, two digits, or words for the text of the page, ``{glue:text}`name```, as MyST-NB does."""
@@ -233,6 +220,10 @@ class Chapter:
         kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
         return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
 
+    def _say(self, text: str) -> None:
+        """Shows a sentence of Markdown; ``views.typeset`` gives its numbers their form."""
+        display(Markdown(views.typeset(text)))
+
     def _judge_figure(self, label: str) -> None:
         """Judges the claims that a figure or a table shows."""
         for claim in claims.claims_of(self.number):
@@ -253,7 +244,7 @@ class Chapter:
         if found is not None:
             self.check(claim.id, found[0], *found[1] or [THEORY], figure=claim.figure)
         elif self._is_changed:
-            self.say(f"`{claim.id}`: not tested at these parameters.")
+            self._say(f"`{claim.id}`: not tested at these parameters.")
         elif self.profile == "laptop":
             raise InputError(f"claim {claim.id}: its function finds nothing on the book's own rows")
 
@@ -268,7 +259,7 @@ class Chapter:
         """
         claim = ledger.claims().get(claim_id)
         if claim is None and self._is_changed:  # as of a dimension that the book has not
-            self.say(f"`{claim_id}`: no claim is declared at these parameters.")
+            self._say(f"`{claim_id}`: no claim is declared at these parameters.")
             return
         if claim is None or (claim_id in self.records and self._labels is not None):  # by hand a cell may run again
             raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
@@ -306,12 +297,6 @@ class Chapter:
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
         display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
-
-
-def _with_caption(tables: tuple[Any, ...]) -> tuple[str, tuple[pd.DataFrame, ...]]:
-    """The caption before the tables, where a cell has it there, and the tables."""
-    is_first = bool(tables) and isinstance(tables[0], str)
-    return (tables[0], tables[1:]) if is_first else ("", tables)
 
 
 def _typeset(name: str, values: str) -> str:

@@ -1,66 +1,61 @@
-"""What one figure of a chapter needs: names followed through its cells; every figure of the book has all it uses."""
+"""What one figure of a chapter needs, and what changes it."""
 
-import builtins
 import re
 import shlex
 from types import SimpleNamespace
 
 import jupytext
-import nbformat
 import pytest
 
 from companion import describe, runner
 from companion import studies as registry
 from companion.experiments import cli, parameters, queue, sweep
 from companion.experiments.store import Record
-from companion.report import changes, excerpt, views
-from regimes.validate import InputError
+from companion.report import changes, figures, views
 
-CODE = [
-    "import numpy as np\nfrom a import b as c",
-    "x = np.ones(3)\nunused = 1",
-    "late = 2",
-    "def f(y, *, z=x):\n    w = y + late\n    return [q * w for q in z]",
-    "fig, ax = c.subplots()",
-    "ax.plot(x)",
-    "fig, ax = c.subplots()\nother = 4",
-    "for i, ax_i in enumerate(ax):\n    ax_i.plot(f(i))",
-    "draw(ax[0], x)",
-    "found = {}\nfound['k'] = 3",
-    "found |= {'more': other}",
-    'chapter.figure(fig, "fig-x", "…", found)',
-    'chapter.check("A.x", unused, figure="fig-x")',
-    'chapter.figure(fig, "fig-y", "…")',
-]
-CELLS = [nbformat.v4.new_code_cell(source) for source in CODE]
+PAGE = """\
+# %% [markdown]
+# (a-page)=
+# # A page
+# Much text.
+# %% tags=["parameters"]
+x: "count" = 1  # a number
+# %%
+from companion.report.chapter import Chapter
 
-
-def test_names_are_followed_in_the_order_in_which_cells_run():
-    assert excerpt.flow("y = [i for i in x]\nx = y").used == {"x"}
-    assert excerpt.flow("def g(a):\n    return a + h()\ndef h():\n    return z").used == {"z"}
-    assert excerpt.flow("a.b[0].c = 1").touched == excerpt.flow("a.append(1)").touched == {"a"}
-    assert excerpt.flow("with open(p) as s:\n    t = s.read()").defined >= {"s", "t"}
-    found = [CODE[i] for i in excerpt.needed(CELLS, "fig-x")]
-    assert CODE[4] not in found and CODE[5] not in found, "the axes of another figure"
-    assert CODE[13] not in found and CODE[8] in found and CODE[12] in found
-    assert [source for source in CODE if source in found] == found and {*CODE[9:12]} <= {*found}
-    assert excerpt.needed(CELLS, "fig-y")[-1] == 13 and 9 not in excerpt.needed(CELLS, "fig-y")
-    with pytest.raises(InputError, match="figure must be one of fig-x, fig-y; got 'fig-z'"):
-        excerpt.needed(CELLS, "fig-z")
+chapter = Chapter("99", globals())
+# %% [markdown]
+# Words above the first.
+# %%
+rows = chapter.rows(studies.growth, "planes")
+chapter.figure(plt.figure(), "fig-x", rows)
+# %% [markdown] tags=["caption"]
+# **It rises.** With x.
+# %% [markdown]
+# Words above the second.
+# %%
+chapter.rows(studies.growth, "planes")
+chapter.rows(studies.courses)
+chapter.table(x * rows, "tab-y", "Numbers of fig-x.")
+"""
 
 
-@pytest.mark.parametrize("number", parameters.chapters())
-def test_every_figure_has_all_that_it_uses_without_the_rest(number):
-    cells = jupytext.read(parameters.source(number)).cells
-    labels = excerpt.figure_labels(cells)
-    known = set(dir(builtins))
-    assert len(labels) > 5
-    for label in labels:
-        own = excerpt.needed(cells, label)
-        flows = [excerpt.flow(cells[i].source) for i in own]
-        used, defined = set().union(*(one.used for one in flows)), set().union(*(one.defined for one in flows))
-        assert used <= known | defined, label
-        assert len(own) < len(cells) / 2, label
+def test_a_figure_alone_has_the_title_the_parameters_the_imports_and_its_caption():
+    whole = jupytext.reads(PAGE, "py:percent")
+    cells = figures.alone(whole, "fig-x").cells
+    assert cells[0].source == "(a-page)=\n# A page\n\nThe part that `fig-x` needs."
+    assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "rows", "**It"]
+    cells = figures.alone(jupytext.reads(PAGE, "py:percent"), "tab-y").cells
+    assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "chapter.rows(studies.growth,"]
+    assert cells[3].source == "Words above the second."
+
+
+def test_what_a_cell_shows_asks_for_and_uses():
+    code = [cell.source for cell in jupytext.reads(PAGE, "py:percent").cells if cell.cell_type == "code"]
+    assert [figures.shown(source) for source in code] == [[], [], ["fig-x"], ["tab-y"]]
+    assert figures.designs_asked(code[2]) == {"growth": {"planes"}}
+    assert figures.designs_asked(code[3]) == {"growth": {"planes"}, "courses": {""}}
+    assert figures.Figure(None, code[3]).names == {"chapter", "studies", "x", "rows"}
 
 
 def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch):
@@ -79,7 +74,7 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
 
 
 def test_what_changes_a_figure_and_what_its_studies_take():
-    found = changes.changes("05", jupytext.read(parameters.source("05")))
+    found = changes.changes("05")
     curves = found["fig-c-fig2"]
     assert [knob.name for knob in curves.knobs] == ["curve_rho", "curve_depth"]
     assert [study.name for study in curves.studies] == ["depth.normalised_kernel"]
@@ -93,7 +88,7 @@ def test_what_changes_a_figure_and_what_its_studies_take():
 
 
 def test_a_design_that_a_figure_does_not_show_does_not_change_it():
-    found = changes.changes("07", jupytext.read(parameters.source("07")), ["fig-e-map", "fig-e-net"])
+    found = changes.changes("07", ["fig-e-map", "fig-e-net"])
     assert found.keys() == {"fig-e-map", "fig-e-net"}
     assert "net_d" not in [knob.name for knob in found["fig-e-map"].knobs], "its design has sizes of its own"
     assert "net_d" in [knob.name for knob in found["fig-e-net"].knobs]
@@ -103,7 +98,7 @@ def test_a_design_that_a_figure_does_not_show_does_not_change_it():
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_the_command_below_a_figure_changes_it_and_says_how(number):
     """Each figure that depends on anything has one; its values are none of the book's, used, and possible."""
-    found = changes.changes(number, jupytext.read(parameters.source(number)))
+    found = changes.changes(number)
     shown = {label for label, change in found.items() if label.startswith("fig-") and (change.knobs or change.designs)}
     assert changes.examples(number).keys() == shown
     usual = parameters.resolve(number)
@@ -130,8 +125,8 @@ def test_help_says_which_figures_a_design_feeds():
     text = describe.describe("03")
     assert all(len(line) <= 120 for line in text.partition("Designs and")[2].splitlines()[1:])
     assert re.search(r"^ensembles\.slices +fig-b-4, .*fig-b-8d", text, re.M) and "-p starts.widths.seeds" in text
-    found = changes.changes("03", jupytext.read(parameters.source("03")))
-    feeds = excerpt.figures_of_designs("03")
+    found = changes.changes("03")
+    feeds = figures.figures_of_designs("03")
     for design, labels in feeds.items():
         assert all(found[label].of([f"03.{design}.seeds"]) for label in labels), design
 
