@@ -31,26 +31,29 @@ sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
 from companion.report.chapter import Chapter
+from companion.report.claims import claim
 from companion.estimates import Estimate
 from companion.experiments.sweep import product, study
 chapter = Chapter("99", globals())
-# %%
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
 def counted(setting, seeds):
     return [{"seed": 0, "x": x} for x in range(setting["size"])]
+@claim(
+    "Z.Fig1-size", "paper Z, Fig. 1", accept=(3, 3), rival=(2, "one was lost"), figure="fig-mini",
+    profiles=("smoke", "laptop", "paper"),
+)
+def number(rows=counted):
+    \"\"\"There are three.\"\"\"
+    return Estimate.exact(len(rows))
+# %%
 table = chapter.rows(counted)
 fig, ax = plt.subplots()
 ax.plot(table.x, scale * table.x)
-chapter.figure(fig, "fig-mini", "A line. It rises.", table)
-# %%
-chapter.check("Z.Fig1-size", Estimate.exact(size), table, figure="fig-mini")
+ax.set_xlim(0, size)
+chapter.figure(fig, "fig-mini", table)
 print("scale =", scale)
-"""
-CLAIMS = """\
-- {id: Z.Fig1-size, item: Z.Fig1, kind: paper, statement: There are three., source: "paper Z, Fig. 1", accept: [3, 3],
-   alternative: {value: 2, what: one was lost}, profiles: [smoke, laptop, paper]}
-- {id: Z.Fig2-none, item: Z.Fig2, kind: beyond, statement: Nobody looks., source: "paper Z, Fig. 2", accept: [0, .inf],
-   alternative: {value: -1, what: somebody does}, profiles: [laptop]}
+# %% [markdown] tags=["caption"]
+# **A line.** It rises.
 """
 
 
@@ -77,7 +80,6 @@ def mini_book(tmp_path, monkeypatch):
     files = {
         "chapters/99_mini.py": MINI_CHAPTER,
         "chapters/designs/99.toml": "smoke.size = 2\n",
-        "book/claims/99.yml": CLAIMS,
         "book/errata.yml": "[]",
         "book/papers.yml": (ROOT / "book" / "papers.yml").read_text(encoding="utf-8"),
     }
@@ -86,10 +88,25 @@ def mini_book(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    from companion.report import ledger
+    from companion.report import claims, ledger
 
+    monkeypatch.setitem(claims._DECLARED, "__main__", [])
     ledger.claims.cache_clear()
     yield tmp_path
+    ledger.claims.cache_clear()
+
+
+@pytest.fixture
+def declared(monkeypatch):
+    """Declares claims in place of the book's, and returns them by id."""
+    from companion.report import ledger
+
+    def declare(*claims):
+        monkeypatch.setattr(ledger, "all_claims", lambda: [("99", one) for one in claims])
+        ledger.claims.cache_clear()
+        return ledger.claims()
+
+    yield declare
     ledger.claims.cache_clear()
 
 

@@ -54,7 +54,7 @@ def seconds_file(profile: str = "laptop") -> Path:
 
 
 def claims_folder() -> Path:
-    """The declared claims: one file per chapter, and ``history.yml``."""
+    """What changed of claims after they were measured: ``history.yml``."""
     return root() / "book" / "claims"
 
 

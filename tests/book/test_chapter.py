@@ -13,9 +13,10 @@ from companion.estimates import Estimate
 from companion.experiments import results, stored
 from companion.experiments.sweep import product, study, sweep
 from companion.experiments.table import origin
+from companion.report import captions, ledger, views
 from companion.report import chapter as page
-from companion.report import ledger, views
 from companion.report.chapter import Chapter
+from companion.report.claims import Claim
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
 
@@ -34,6 +35,25 @@ def sized(setting, seeds):
     return [{"seed": s, "x": setting["n"] + s} for s in seeds]
 
 
+def three(rows=counts):
+    """There are three."""
+    return Estimate.exact(3)
+
+
+SIZE = Claim(
+    id="Z.Fig1-size",
+    item="Z.Fig1",
+    kind="paper",
+    statement="There are three.",
+    source="paper Z, Fig. 1",
+    accept=(3, 3),
+    alternative={"value": 2, "what": "one was lost"},
+    profiles=("smoke", "laptop", "paper"),
+    function=three,
+    figure="fig-x",
+)
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """What the chapter displays, instead of a notebook."""
@@ -49,13 +69,13 @@ def opened(mini_book, monkeypatch):
     return Chapter("99", NAMESPACE)
 
 
-def test_caption_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(opened, shown):
+def test_a_figure_names_what_varies_over_the_rows_drawn_and_folds_the_rest_away(opened, shown):
     table = opened.rows(counts)
     fig, _ = plt.subplots()
-    opened.figure(fig, "fig-x", "**A line.** It rises.", table)
+    opened.figure(fig, "fig-x", table, alt="A line")
     ((_, metadata),) = shown
     about = metadata["regimes"]
-    assert about["caption"] == "**A line.** It rises." and about["name"] == "fig-x" and about["alt"] == "A line"
+    assert about["name"] == "fig-x" and about["alt"] == "A line"
     assert about["settings"].startswith("Data: counted. Here $n$ = 1 … 5 (5); 3 seeds. Profile: laptop. ")
     assert "d = 7" in about["settings"] and "15 cells" in about["settings"]
     assert not plt.fignum_exists(fig.number)
@@ -92,15 +112,15 @@ def test_table_carries_label_and_caption(opened, shown):
 
 
 def test_numbers_that_a_cell_says_have_one_form(opened, shown):
-    opened.say("by -0.72, 1e-05 and -8.2e-05 of 65536 at 98%, $d=-5$, `-p x -1`, Fig. 3.4, 1-2-5")
+    opened._say("by -0.72, 1e-05 and -8.2e-05 of 65536 at 98%, $d=-5$, `-p x -1`, Fig. 3.4, 1-2-5")
     assert shown[0][0].data == (
         "by −0.72, 10⁻⁵ and −8.2\u202f×\u202f10⁻⁵ of 65\u202f536 at 98\u202f%, $d=-5$, `-p x -1`, Fig. 3.4, 1-2-5"
     )
-    fig, _ = plt.subplots()
-    opened.figure(fig, "fig-x", "**It falls by -0.5.** From 16 384 points.")
-    assert shown[1][1]["regimes"]["caption"] == "**It falls by −0.5.** From 16\u202f384 points."
+    assert views.typeset("**It falls by -0.5.** From 16 384 points.") == (
+        "**It falls by −0.5.** From 16\u202f384 points."
+    )
     opened.table(pd.DataFrame({"x": [-1.25e-7], "n": [40000]}), "tab-x", "At $x$ = -1.")
-    table = shown[2][0].data
+    table = shown[1][0].data
     assert "−1.25\u202f×\u202f10⁻⁷" in table and "40\u202f000" in table and "= −1." in table
 
 
@@ -108,14 +128,13 @@ def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened,
     opened.table(pd.DataFrame({"$a<b$": ["5 $"]}), "tab-x", "At $t^*$, 1 < 2.")
     text = shown[0][0].data
     assert "\\(t^*\\)</span>, 1 &lt; 2." in text and "\\(a&lt;b\\)</span></th>" in text and "<td>5 $</td>" in text
-    opened.figure(plt.figure(), "fig-x", r"Arrows $\beta\omega_1$ at $t^{*}$. More.")
-    assert shown[1][1]["regimes"]["alt"] == "Arrows beta omega_1 at t^*"
+    assert captions.first_sentence(r"**Arrows $\beta\omega_1$ at $t^{*}$.** More.") == "Arrows beta omega_1 at t^*"
 
 
 def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
     fig, axes = plt.subplots(1, 2)
     axes[0].set_ylabel("error")
-    opened.figure(fig, "fig-x", "Two.")
+    opened.figure(fig, "fig-x")
     ((data, metadata),) = shown
     about = metadata["regimes"]
     assert set(data) == {"text/plain", "image/png", "image/svg+xml"} and data["text/plain"].startswith("<Figure size")
@@ -126,18 +145,18 @@ def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
 def test_a_slider_is_frames_and_a_still(opened, shown):
     table, (fig, ax) = opened.rows(counts), plt.subplots(figsize=(3, 3))
     draw = lambda i: ax.plot([0, i + 1])  # noqa: E731
-    opened.slider(fig, draw, ["n = 1", "n = 2", "n = 3"], "fig-y", "It moves. See.", table, knob="n", start=2)
+    opened.slider(fig, draw, ["n = 1", "n = 2", "n = 3"], "fig-y", table, alt="It moves", knob="n", start=2)
     ((data, metadata),) = shown
     about, text = metadata["regimes"], data["text/html"]
     assert text.startswith('<div class="slider"') and text.count("data:image/webp") == 3 and "http" not in text
-    assert about["still"] and about["caption"] == "It moves. See." and about["alt"] == "It moves"
+    assert about["still"] and about["alt"] == "It moves"
     assert about["narrow"] is None and "image/png" in data and not plt.get_fignums()
     assert 'aria-label="n" aria-valuetext="n = 3"' in text
 
 
 def test_a_slider_may_have_a_still_of_its_own(opened, shown):
     (fig, ax), (still, _) = plt.subplots(figsize=(3, 3)), plt.subplots(1, 2)
-    opened.slider(fig, lambda i: ax.plot([i]), ["a", "b"], "fig-y", "It moves.", knob="n", still=still)
+    opened.slider(fig, lambda i: ax.plot([i]), ["a", "b"], "fig-y", knob="n", still=still)
     ((data, metadata),) = shown
     assert not metadata["regimes"]["still"] and metadata["regimes"]["narrow"] and "2 Axes" in data["text/plain"]
     assert not plt.get_fignums()
@@ -154,27 +173,27 @@ def test_a_slider_may_have_a_still_of_its_own(opened, shown):
 def test_a_slider_without_frames_is_an_error_before_anything_is_drawn(opened, labels, more, said):
     fig, _ = plt.subplots()
     with pytest.raises(InputError, match=said):
-        opened.slider(fig, None, labels, "fig-y", "It moves.", knob="n", **more)
+        opened.slider(fig, None, labels, "fig-y", knob="n", **more)
     plt.close(fig)
 
 
 def test_a_label_is_used_once_but_a_cell_may_run_again_by_hand(opened, shown, mini_book, monkeypatch):
-    opened.figure(plt.figure(), "fig-x", "One.")
+    opened.figure(plt.figure(), "fig-x")
     with pytest.raises(InputError, match="label fig-x is in use: another figure of chapter 99 has it"):
-        opened.figure(plt.figure(), "fig-x", "Two.")
+        opened.figure(plt.figure(), "fig-x")
     plt.close("all")
     monkeypatch.delenv("REGIMES_RUN")
     by_hand = Chapter("99", NAMESPACE)
     for _ in range(2):
-        by_hand.figure(plt.figure(), "fig-x", "One.")
+        by_hand.figure(plt.figure(), "fig-x")
 
 
 def records(mini_book):
     return json.loads((mini_book / "run" / "99.ledger.json").read_text())
 
 
-def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
-    opened.check("Z.Fig1-size", Estimate.exact(3), opened.rows(counts), figure="fig-x")
+def test_a_verdict_is_a_record_and_one_line(opened, shown, mini_book):
+    opened._judge(SIZE)
     (record,) = records(mini_book)
     values = {"n": [1, 2, 3, 4, 5], "d": [7]}
     assert record["settings"] == [{"study": counts.name, "values": values, "seeds": 3}] and record["data"] == "counted"
@@ -204,8 +223,11 @@ def test_check_writes_the_record_and_shows_one_line(opened, shown, mini_book):
     ids=["filter", "concat", "merge", "changed columns"],
 )
 def test_the_record_is_of_the_rows_that_were_judged(opened, mini_book, shown, select):
+    def some(rows=counts):
+        return Estimate.exact(3), select(rows)
+
+    opened._judge(replace(SIZE, function=some))
     whole = opened.rows(counts)
-    opened.check("Z.Fig1-size", Estimate.exact(3), select(whole), figure="fig-x")
     (record,) = records(mini_book)
     assert record["settings"] == [{"study": counts.name, "values": {"n": [2], "d": [7]}, "seeds": 3}]
     assert record["seconds"] == pytest.approx(whole[whole.n == 2].seconds.sum()) and len(record["cells"]) == 3
@@ -225,56 +247,79 @@ def test_the_record_is_of_the_rows_that_were_judged(opened, mini_book, shown, se
     ],
 )
 def test_a_table_without_its_cells_is_an_error_and_never_theory_alone(opened, shown, lose, words):
-    table = lose(opened.rows(counts))
+    def lost(rows=counts):
+        return Estimate.exact(3), lose(rows)
+
     with pytest.raises(InputError, match=words):
-        opened.check("Z.Fig1-size", Estimate.exact(3), table, figure="fig-x")
+        opened._judge(replace(SIZE, function=lost))
     with pytest.raises(InputError, match=words):
-        opened.note(table)
-    with pytest.raises(InputError, match="names no rows: pass those it was measured on, or THEORY"):
-        opened.check("Z.Fig1-size", Estimate.exact(3), figure="fig-x")
+        opened.note(lose(opened.rows(counts)))
 
 
 def test_a_claim_on_formulas_says_so(opened, shown, mini_book):
-    opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
+    def formula():
+        return Estimate.exact(3)
+
+    opened._judge(replace(SIZE, function=formula))
     (record,) = records(mini_book)
     assert record["data"] == "none: theory alone" and record["settings"] == [] and record["versions"]["numpy"]
 
 
-def test_claims_are_declared_and_judged_once(opened, shown):
-    with pytest.raises(InputError, match=r"Z\.Fig9-x is not in book/claims"):
-        opened.check("Z.Fig9-x", Estimate.exact(3), page.THEORY, figure="fig-x")
-    opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
-    with pytest.raises(InputError, match="judged already"):
-        opened.check("Z.Fig1-size", Estimate.exact(3), page.THEORY, figure="fig-x")
+def test_a_figure_judges_the_claims_that_show_it_each_once(opened, shown, monkeypatch):
+    others = [replace(SIZE, id="Z.Fig1-second"), replace(SIZE, id="Z.Fig2-other", figure="fig-y")]
+    monkeypatch.setattr(page.claims, "claims_of", lambda number: [SIZE, *others])
+    opened.figure(plt.figure(), "fig-x")
+    assert list(opened.records) == ["Z.Fig1-size", "Z.Fig1-second"]
+    opened.table(pd.DataFrame({"x": [1]}), "fig-y", "Numbers.")
+    assert list(opened.records)[2:] == ["Z.Fig2-other"]
+    with pytest.raises(InputError, match=r"claim Z\.Fig2-other was judged already"):
+        opened.table(pd.DataFrame({"x": [1]}), "fig-y", "Numbers.")
 
 
-def test_a_changed_run_tests_no_claim_whose_words_name_what_its_rows_lack(opened, shown, mini_book, monkeypatch):
+def test_a_changed_run_tests_no_claim_whose_words_name_what_its_rows_lack(opened, shown, mini_book):
     """``at`` of a claim: with it another size, or none, is no verdict; other parameters may change."""
-    claim = ledger.claims()["Z.Fig1-size"]
+
+    def number(rows=sized):
+        return Estimate.exact(3)
+
     found = {}
     for at in ({}, {"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}):
-        monkeypatch.setitem(ledger.claims(), claim.id, replace(claim, at=at))
         for size in (3, 2):
             chapter = Chapter("99", NAMESPACE | {"size": size, "scale": 0.5 if size == 3 else 0.25})
-            chapter.check(claim.id, Estimate.exact(3), chapter.rows(sized), figure="fig-x")
-            found[str(at), size] = ledger.word(chapter.records[claim.id])
+            chapter.records = {}
+            chapter._judge(replace(SIZE, at=at, function=number))
+            found[str(at), size] = ledger.word(chapter.records[SIZE.id])
     others = {key: word for key, word in found.items() if word != "reproduced"}
     named = [{"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}]
     assert others == {(str(at), 2): "not tested at this size" for at in named}, "the book's own run is not asked"
     assert ">not tested at this size</b>" in shown[-1][0].data
 
 
-def test_a_changed_run_may_reach_what_no_claim_is_declared_for(opened, shown):
-    changed = Chapter("99", NAMESPACE | {"size": 2})
-    changed.check("Z.Fig9-x", Estimate.exact(3), page.THEORY, figure="fig-x")
-    assert "`Z.Fig9-x`: no claim is declared" in shown[-1][0].data and not changed.records
+def test_a_claim_that_cannot_be_measured_fails_the_books_own_run_alone(opened, shown):
+    def fails(rows=counts):
+        return rows.y
+
+    def finds_nothing(rows=counts):
+        return None
+
+    for function, words in ((fails, "cannot be measured: AttributeError: .*'y'"), (finds_nothing, "finds nothing on")):
+        claim = replace(SIZE, function=function)
+        with pytest.raises(InputError, match=rf"claim Z\.Fig1-size.* {words}"):
+            opened._judge(claim)
+        changed = Chapter("99", NAMESPACE | {"size": 2})
+        changed._judge(claim)
+        assert "`Z.Fig1-size`: not tested at these parameters" in shown[-1][0].data and not changed.records
 
 
 def test_by_hand_a_cell_that_judges_may_run_again(mini_book, shown, monkeypatch):
     monkeypatch.delenv("REGIMES_RUN", raising=False)
     opened = Chapter("99", NAMESPACE | {"profile": "laptop"})
+
+    def number(value):
+        return Estimate.exact(value)
+
     for value in (3, 4):
-        opened.check("Z.Fig1-size", Estimate.exact(value), page.THEORY, figure="fig-x")
+        opened._judge(replace(SIZE, function=number, given={"value": value}))
     assert opened.records["Z.Fig1-size"]["value"] == 4
 
 
@@ -447,7 +492,11 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     found = opened.rows(pictures)
     assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them
     assert opened.note(found).endswith("Profile: laptop, with stored rows: the data are not on this machine.")
-    opened.check("Z.Fig1-size", Estimate.exact(3), found, figure="fig-x")
+
+    def number(rows=pictures):
+        return Estimate.exact(3)
+
+    opened._judge(replace(SIZE, function=number))
     assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
 
 

@@ -2,14 +2,15 @@
 
 import ast
 import re
+from dataclasses import replace
 
+import jupytext
 import pytest
 import yaml
 
-from companion import paths
 from companion.experiments import parameters
 from companion.experiments.parameters import PROFILES
-from companion.report import ledger
+from companion.report import captions, claims, ledger
 from regimes.validate import InputError
 
 # every figure, table and statement that the book sets out to reproduce
@@ -69,22 +70,22 @@ def test_symbols_are_set_as_mathematics():
         assert all(part.count("{") == part.count("}") for part in re.findall(r"\$[^$]+\$", text)), text
 
 
-def shown(path):
-    """What a chapter says in sentences and captions, with a 0 for each number that is put in."""
-    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        name = getattr(getattr(call, "func", None), "attr", "")
-        if name in ("say", "figure", "table", "slider"):
-            strings = [arg for arg in call.args if isinstance(arg, (ast.Constant, ast.JoinedStr, ast.BinOp))]
-            for arg in strings if name == "say" else strings[1:]:  # the first is a label
-                parts = [part for part in ast.walk(arg) if isinstance(part, (ast.Constant, ast.FormattedValue))]
-                yield "".join(
-                    str(getattr(part, "value", "0")) if isinstance(part, ast.Constant) else "0" for part in parts
-                )
+def shown(page):
+    """The captions of a page's figures, and those of its tables with a 0 for each number that is put in."""
+    cells = jupytext.read(page).cells
+    yield from captions.of_cells(cells).values()
+    code = [ast.parse(cell.source) for cell in cells if cell.cell_type == "code"]
+    for call in (node for tree in code for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if getattr(call.func, "attr", "") == "table":
+            strings = [arg for arg in call.args[2:] if isinstance(arg, ast.Constant | ast.JoinedStr | ast.BinOp)]
+            for arg in strings:  # before these come rows and a label
+                parts = [part for part in ast.walk(arg) if isinstance(part, ast.Constant | ast.FormattedValue)]
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "0" for part in parts)
 
 
-def test_symbols_of_sentences_and_captions_are_set_as_mathematics():
-    for number, source in parameters.chapters().items():
-        texts = list(shown(source))
+def test_symbols_of_captions_are_set_as_mathematics():
+    for number in parameters.chapters():
+        texts = [text for page in parameters.pages(number) for text in shown(page)]
         assert texts, number
         for text in texts:
             words = re.sub(r"\$[^$]+\$", "", text)
@@ -92,51 +93,146 @@ def test_symbols_of_sentences_and_captions_are_set_as_mathematics():
 
 
 def test_every_claim_names_what_would_refute_it():
-    """Loading has checked that each alternative lies outside its band; here, that the words are words."""
+    """Their declaration has checked that each alternative lies outside its band; here, that the words are words."""
     for claim in ledger.claims().values():
         assert len(claim.alternative["what"]) > 5 and "TODO" not in claim.alternative["what"], claim.id
 
 
-COMMON = "item: b, kind: paper, statement: s, source: t, accept: [0, 1]"
-RIVAL = "alternative: {value: 2, what: a rival}"
+GIVEN = {"accept": (0, 1), "rival": (2, "a rival"), "figure": "fig-x"}
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """The claims that this module declares, as if it were a notebook."""
+    monkeypatch.setattr(claims, "TYPED", __name__)
+    monkeypatch.setitem(claims._DECLARED, __name__, own := [])
+    return own
+
+
+def one(name, **change):
+    """A claim."""
+    source = change.pop("source", "paper A")
+    return claims.claim(name, source, **(GIVEN | change))(measured)
+
+
+def measured(rows=None, *, d=5):
+    """Something holds in $d={d}$.
+
+    its share
+    """
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("change", "words"),
     [
-        (f"- {{id: A.Fig1-a, {COMMON}, {RIVAL}}}", "01.yml, A.Fig1-a.*profiles"),
-        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], colour: red}}", "colour"),
-        (2 * f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n", "declares a, which is declared already"),
-        (f"- {{id: a, {COMMON}, profiles: [smoke]}}", "01.yml, a: .*alternative"),
-        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("kind: paper, ", ""), "01.yml, a: .*kind"),
-        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}".replace("value: 2", "value: 1"), "a: .*inside accept"),
-        (
-            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{was: x, verdict: undecided}}]}}",
-            "01.yml, a: an amendment must say was, verdict, why",
-        ),
-        (f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke], part_of: c}}", "a: c is no claim of that kind that stands"),
-        (
-            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n"
-            f"- {{id: b, {COMMON}, {RIVAL}, profiles: [smoke], part_of: a, kind: beyond}}\n",
-            "b: a is no claim of that kind",
-        ),
-        (
-            f"- {{id: a, {COMMON}, {RIVAL}, profiles: [smoke]}}\n"
-            f"- {{id: b, {COMMON}, {RIVAL}, profiles: [smoke], amended: [{{id: a, was: x, verdict: y, why: z}}]}}",
-            "b: a was amended to it, and is still declared",
-        ),
+        ({"colour": "red"}, "colour"),
+        ({"rival": (1, "a rival")}, "inside accept"),
+        ({"rival": 3}, "not subscriptable"),
+        ({"rival": (2,)}, "out of range"),
+        ({"rival": ("two", "a rival")}, "must be a finite number"),
+        ({"accept": 1}, "not subscriptable"),
+        ({"accept": (0,)}, "out of range"),
+        ({"accept": ("a", "b")}, "not supported"),
+        ({"short": 3}, "no attribute 'split'"),
+        ({"kind": "hope"}, "kind must be one of paper, beyond"),
+        ({"statement": ""}, "needs a statement"),
+        ({"corrected": (3, 4)}, "what is corrected needs an erratum"),
+        ({"amended": [{"was": "x", "verdict": "undecided"}]}, "an amendment must say was, verdict, why"),
     ],
 )
-def test_a_bad_declaration_gets_one_line(tmp_path, monkeypatch, text, names):
-    entries, folder = yaml.safe_load(text), tmp_path / "book" / "claims"
-    folder.mkdir(parents=True)
-    history = {entry["id"]: entry.pop("amended") for entry in entries if "amended" in entry}
-    (folder / "history.yml").write_text(yaml.safe_dump(history))
-    (folder / "01.yml").write_text(yaml.safe_dump(entries))
-    monkeypatch.setattr(paths, "root", lambda: tmp_path)
-    ledger.claims.cache_clear()
-    try:
-        with pytest.raises(InputError, match=names):
-            ledger.claims()
-    finally:
-        ledger.claims.cache_clear()
+def test_a_bad_declaration_gets_one_line(typed, change, words):
+    with pytest.raises(InputError, match=f"^claim A.Fig1-a: .*{words}") as error:
+        one("A.Fig1-a", **change)
+    assert "\n" not in str(error.value) and not typed
+
+
+def test_a_function_without_words_states_nothing(typed):
+    with pytest.raises(InputError, match=r"^claim A\.Fig1-a: it needs a statement: the first paragraph"):
+        claims.claim("A.Fig1-a", "paper A", **GIVEN)(lambda rows: None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"a": {}, "b": {}}, None),
+        ({"a": {"part_of": "c"}}, "a: c is no claim of that kind that stands"),
+        ({"a": {}, "b": {"part_of": "a", "kind": "beyond"}}, "b: a is no claim of that kind"),
+        ({"a": {}, "b": {"part_of": "a"}, "c": {"part_of": "b"}}, "c: b is no claim of that kind"),
+    ],
+)
+def test_claims_that_do_not_go_together_get_one_line(typed, declared, mini_book, changes, words):
+    one(changes)
+    assert [made.id for made in typed] == list(changes)
+    if words is None:
+        assert list(declared(*typed)) == list(changes)
+        with pytest.raises(InputError, match="claim a is declared twice"):
+            declared(*typed, typed[0])
+    else:
+        with pytest.raises(InputError, match=words):
+            declared(*typed)
+
+
+@pytest.mark.parametrize(
+    ("history", "words"),
+    [
+        ({"a": [{"was": "x", "verdict": "undecided"}]}, "^history.yml, a: an amendment must say was, verdict, why"),
+        ({"c": [{"was": "x", "verdict": "y", "why": "z"}]}, "^history.yml: c is no claim"),
+        ({"b": [{"id": "a", "was": "x", "verdict": "y", "why": "z"}]}, "b: a was amended to it, and is still declared"),
+    ],
+)
+def test_a_history_that_fits_no_claim_gets_one_line(typed, declared, mini_book, history, words):
+    (mini_book / "book" / "claims").mkdir()
+    (mini_book / "book" / "claims" / "history.yml").write_text(yaml.safe_dump(history))
+    one({"a": {}, "b": {}})
+    with pytest.raises(InputError, match=words):
+        declared(*typed)
+
+
+def test_the_history_of_a_claim_reaches_its_record(typed, declared, mini_book):
+    change = {"was": "accepted 0 to 2", "verdict": "reproduced", "why": "Nothing could miss it."}
+    (mini_book / "book" / "claims").mkdir()
+    (mini_book / "book" / "claims" / "history.yml").write_text(yaml.safe_dump({"a": [change]}))
+    one("a")
+    declared(*typed)
+    assert ledger.record_of(ledger.with_history(typed[0]))["amended"] == [change]
+
+
+def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_given(typed):
+    one({"A.Fig1-d5": {"given": {"d": 5}, "headline": True}, "A.Fig1-d10": {"given": {"d": 10}}}, short="a share")
+    claims.claim("A.Fig1-first", "paper B", **GIVEN)(measured)
+    assert [made.id for made in typed] == ["A.Fig1-first", "A.Fig1-d5", "A.Fig1-d10"], "as they are written"
+    _, five, ten = typed
+    assert (five.statement, ten.statement) == ("Something holds in $d=5$.", "Something holds in $d=10$.")
+    assert (five.headline, ten.headline) == (True, False) and {five.short, ten.short} == {"a share"}
+    assert five.item == ten.item == "A.Fig1" and five.measure == ten.measure == "its share"
+    with pytest.raises(InputError, match=r"claim A\.Fig1-x: .*figur"):
+        one({"A.Fig1-x": {"figur": "fig-y"}})
+
+
+def test_a_cell_that_runs_again_replaces_its_claims(typed):
+    def number(rows=None):
+        """It holds."""
+
+    claims.claim("A.Fig1-a", "paper A", **GIVEN)(number)
+    one("A.Fig1-b")
+
+    def number(rows=None):
+        """It holds, too."""
+
+    claims.claim("A.Fig1-c", "paper A", **GIVEN)(number)
+    assert [made.id for made in typed] == ["A.Fig1-b", "A.Fig1-c"]
+
+
+def test_claims_of_a_notebook_are_judged_with_those_of_its_chapter_and_are_none_of_the_book(typed):
+    book = claims.claims_of("05")
+    one("A.Fig1-typed")
+    assert claims.claims_of("05") == [*book, *typed] and claims.claims_of("99") == typed
+    assert "A.Fig1-typed" not in {made.id for _, made in claims.all_claims()}
+    assert ledger.with_history(typed[0]) is typed[0]
+    for change, words in (
+        ({"part_of": book[0].id}, "is of a notebook: an erratum and part_of need one of companion.claims"),
+        ({"erratum": "z-one"}, "is of a notebook"),
+        ({"id": book[0].id}, "is declared twice"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ledger.with_history(replace(typed[0], **change))

@@ -1,19 +1,27 @@
 """Errata: three drawers, each entry with the sentence that it is about; how they hang together with the claims."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from companion import paths
+from companion.report import errata as errata_file
 from companion.report import ledger
+from companion.report.claims import Claim
 from companion.report.errata import DRAWERS, errata
 from companion.site import sources
 from regimes.validate import InputError
 
-CLAIM = """\
-- {id: Z.Fig1-a, item: Z.Fig1, kind: paper, statement: s, source: t, accept: [0, 1], profiles: [smoke],
-   alternative: {value: 2, what: a rival}, corrected: [3, 4], erratum: z-one}
-"""
+
+def number(rows=None):
+    """It is one."""
+
+
+PLAIN = {
+    "item": "Z.Fig1", "kind": "paper", "statement": "s", "source": "t", "accept": (0, 1), "profiles": ("smoke",),
+    "alternative": {"value": 2, "what": "a rival"}, "function": number,
+}  # fmt: skip
+CLAIM = Claim(id="Z.Fig1-a", corrected=(3, 4), erratum="z-one", **PLAIN)
 ENTRY = """\
 - {id: z-one, drawer: error, item: Z.Fig1, title: t, quote: q, says: s, wrong: w, corrected: c, claims: [Z.Fig1-a]}
 """
@@ -32,39 +40,43 @@ def test_every_entry_quotes_the_paper_and_stands_in_a_drawer():
     assert len(set(quotes)) == len(quotes), "two entries on one statement"
 
 
-def in_a_book(tmp_path, monkeypatch, entries, claims=CLAIM):
-    (tmp_path / "book" / "claims").mkdir(parents=True)
-    (tmp_path / "book" / "claims" / "01.yml").write_text(claims)
-    (tmp_path / "book" / "errata.yml").write_text(entries)
-    monkeypatch.setattr(paths, "root", lambda: tmp_path)
-    return ledger.claims.__wrapped__()
+@pytest.fixture
+def in_a_book(mini_book, declared):
+    """A book of these errata and claims; returns the claims."""
+
+    def made(entries, *claims):
+        (mini_book / "book" / "errata.yml").write_text(entries)
+        errata_file._read.cache_clear()
+        return declared(*claims)
+
+    yield made
+    errata_file._read.cache_clear()
 
 
-def test_claims_and_errata_that_agree(tmp_path, monkeypatch):
-    assert list(in_a_book(tmp_path, monkeypatch, ENTRY)) == ["Z.Fig1-a"]
+def test_claims_and_errata_that_agree(in_a_book):
+    assert list(in_a_book(ENTRY, CLAIM)) == ["Z.Fig1-a"]
     assert errata()["z-one"].before is None
 
 
 @pytest.mark.parametrize(
     ("entries", "claims", "names"),
     [
-        (ENTRY.replace("error", "mistake"), CLAIM, "errata.yml, z-one: drawer must be one of error, limit, reading"),
-        (ENTRY.replace("quote: q, ", ""), CLAIM, "errata.yml, z-one: .*quote"),
-        (ENTRY.replace("quote: q", "quote: ' '"), CLAIM, "errata.yml, z-one: quote must be a str that is not empty"),
-        (ENTRY.replace("[Z.Fig1-a]", "[]"), CLAIM, "errata.yml, z-one: claims must be a list that is not empty"),
-        (ENTRY.replace("quote: q", "quote: q, before: 2019"), CLAIM, "errata.yml, z-one: before must be a str"),
-        (ENTRY.replace("quote: q", "quote: q, colour: red"), CLAIM, "errata.yml, z-one: .*colour"),
-        (2 * ENTRY, CLAIM, "errata.yml has z-one twice"),
-        (ENTRY.replace("[Z.Fig1-a]", "[Z.Fig1-a, Z.Fig1-b]"), CLAIM, "z-one: Z.Fig1-b is no claim"),
-        (ENTRY, CLAIM + CLAIM.replace("Fig1-a", "Fig1-b"), "z-one: Z.Fig1-b points to it and is not among its claims"),
-        (ENTRY, CLAIM.replace("corrected: [3, 4], ", ""), "z-one: an error needs a claim with a corrected band, or"),
-        ("[]", CLAIM, "Z.Fig1-a: z-one is no erratum"),
-        (ENTRY, CLAIM.replace(", erratum: z-one", ""), "01.yml, Z.Fig1-a: what is corrected needs an erratum"),
+        (ENTRY.replace("error", "mistake"), [CLAIM], "errata.yml, z-one: drawer must be one of error, limit, reading"),
+        (ENTRY.replace("quote: q, ", ""), [CLAIM], "errata.yml, z-one: .*quote"),
+        (ENTRY.replace("quote: q", "quote: ' '"), [CLAIM], "errata.yml, z-one: quote must be a str that is not empty"),
+        (ENTRY.replace("[Z.Fig1-a]", "[]"), [CLAIM], "errata.yml, z-one: claims must be a list that is not empty"),
+        (ENTRY.replace("quote: q", "quote: q, before: 2019"), [CLAIM], "errata.yml, z-one: before must be a str"),
+        (ENTRY.replace("quote: q", "quote: q, colour: red"), [CLAIM], "errata.yml, z-one: .*colour"),
+        (2 * ENTRY, [CLAIM], "errata.yml has z-one twice"),
+        (ENTRY.replace("[Z.Fig1-a]", "[Z.Fig1-a, Z.Fig1-b]"), [CLAIM], "z-one: Z.Fig1-b is no claim"),
+        (ENTRY, [CLAIM, replace(CLAIM, id="Z.Fig1-b")], "z-one: Z.Fig1-b points to it and is not among its claims"),
+        (ENTRY, [replace(CLAIM, corrected=None)], "z-one: an error needs a claim with a corrected band, or"),
+        ("[]", [CLAIM], "Z.Fig1-a: z-one is no erratum"),
     ],
 )
-def test_what_does_not_agree_gets_one_line(tmp_path, monkeypatch, entries, claims, names):
+def test_what_does_not_agree_gets_one_line(in_a_book, entries, claims, names):
     with pytest.raises(InputError, match=names) as error:
-        in_a_book(tmp_path, monkeypatch, entries, claims)
+        in_a_book(entries, *claims)
     assert "\n" not in str(error.value)
 
 
@@ -80,37 +92,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_file_that_was_merged_wrongly_is_named_in_one_line(tmp_path, monkeypatch, text):
-    for name, entries, claims in (("errata", text, CLAIM), ("01", ENTRY, text)):
-        with pytest.raises(InputError, match=f"^{name}.yml {WRONG[text]}") as error:
-            in_a_book(tmp_path / name, monkeypatch, entries, claims)
-        assert "\n" not in str(error.value)
-    (tmp_path / "01" / "book" / "claims" / "history.yml").write_text(text)
-    with pytest.raises(InputError, match=r"^history.yml (must hold a table of lists of tables|is not valid YAML)"):
-        ledger.claims.__wrapped__()
-
-
-@pytest.mark.parametrize(
-    "change", ["accept: 1", "accept: [0]", "accept: [a, b]", "alternative: 3", "alternative: {what: 2}", "short: 3"]
-)
-def test_a_declaration_of_another_shape_is_named_in_one_line(tmp_path, monkeypatch, change):
-    name, entry = change.partition(":")[0], CLAIM.replace("statement: s", "statement: s, short: few words")
-    claims = re.sub(rf"{name}: (\[.*?\]|{{.*?}}|few words)", change, entry, count=1)
-    assert claims != entry
-    with pytest.raises(InputError, match=r"^01.yml, Z.Fig1-a: ") as error:
-        in_a_book(tmp_path, monkeypatch, ENTRY, claims)
+def test_a_file_that_was_merged_wrongly_is_named_in_one_line(in_a_book, mini_book, text):
+    with pytest.raises(InputError, match=f"^errata.yml {WRONG[text]}") as error:
+        in_a_book(text, CLAIM)
     assert "\n" not in str(error.value)
+    (mini_book / "book" / "claims").mkdir()
+    (mini_book / "book" / "claims" / "history.yml").write_text(text)
+    with pytest.raises(InputError, match=r"^history.yml (must hold a table of lists of tables|is not valid YAML)"):
+        in_a_book(ENTRY, CLAIM)
 
 
 @pytest.mark.parametrize("drawer", ["limit", "reading"])
-def test_only_an_error_needs_a_band(tmp_path, monkeypatch, drawer):
-    without = CLAIM.replace("corrected: [3, 4], ", "")
-    in_a_book(tmp_path, monkeypatch, ENTRY.replace("error", drawer), without)
-    (tmp_path / "book" / "errata.yml").unlink()
-    (tmp_path / "other").mkdir()
-    in_a_book(
-        tmp_path / "other", monkeypatch, ENTRY.replace("quote: q", "quote: q, uncorrected: it is a proof"), without
-    )
+def test_only_an_error_needs_a_band(in_a_book, mini_book, drawer):
+    without = replace(CLAIM, corrected=None)
+    in_a_book(ENTRY.replace("error", drawer), without)
+    in_a_book(ENTRY.replace("quote: q", "quote: q, uncorrected: it is a proof"), without)
 
 
 def test_the_page_goes_by_paper_then_drawer_and_shows_each_part():

@@ -19,9 +19,25 @@ from companion.site import sources
 from regimes.validate import InputError
 
 NULL = {"value": 0.0, "what": "nothing happens"}
-GIVEN = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
+
+
+def never():
+    """What no test measures."""
+
+
+GIVEN = {
+    "item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",),
+    "function": never,
+}  # fmt: skip
 PLAIN = Claim(id="Z.Fig1-a", accept=(0.4, 0.6), alternative=NULL, **GIVEN)
 WRONG = Claim(id="Z.Fig1-b", accept=(0.4, 0.6), alternative=NULL, corrected=(0.9, math.inf), erratum="z-error", **GIVEN)
+SIZE = Claim(id="Z.Fig1-size", accept=(3, 3), alternative={"value": 2, "what": "one was lost"}, **GIVEN)
+NONE = Claim(
+    id="Z.Fig2-none",
+    accept=(0, math.inf),
+    alternative={"value": -1, "what": "somebody looks"},
+    **GIVEN | {"item": "Z.Fig2", "kind": "beyond"},
+)
 PARTS = {"item": "Z.Fig1", "quote": "it is", "says": "s", "wrong": "w", "corrected": "c", "claims": ["Z.Fig1-b"]}
 ERRATA = {f"z-{drawer}": Erratum(f"z-{drawer}", drawer, title="It is $x^2$", **PARTS) for drawer in DRAWERS}
 
@@ -205,11 +221,11 @@ def test_a_profile_that_may_not_judge_gives_no_verdict():
     assert judge(PLAIN, Estimate.exact(0.5), "smoke") is None
 
 
-def test_merge_holds_every_claim_once(mini_book):
+def test_merge_holds_every_claim_once(mini_book, declared):
     folder = mini_book / "build" / "smoke"
-    claim = ledger.claims()["Z.Fig1-size"]
+    declared(SIZE, NONE)
     ledger.write(
-        folder / "99.ledger.json", [ledger.record_of(claim, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
+        folder / "99.ledger.json", [ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
     )
     merged = ledger.merge(folder)
     assert [r["id"] for r in merged] == ["Z.Fig1-size", "Z.Fig2-none"]
@@ -227,9 +243,20 @@ def test_merge_holds_every_claim_once(mini_book):
     )
 
 
-def test_a_merged_ledger_lists_no_cells_and_a_chapters_does(mini_book):
+def test_a_claim_typed_into_a_notebook_comes_last(mini_book, declared):
     folder = mini_book / "build" / "smoke"
-    made = ledger.record_of(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
+    declared(NONE)
+    typed = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1) | {"function": "__main__.number"}
+    ledger.write(folder / "99.ledger.json", [typed])
+    assert [record["id"] for record in ledger.merge(folder)] == ["Z.Fig2-none", "Z.Fig1-size"]
+    shown = show("table", ledger.merge(folder))
+    assert "measured by <code>number</code> of its page" in shown and "companion claim Z.Fig1-size" not in shown
+
+
+def test_a_merged_ledger_lists_no_cells_and_a_chapters_does(mini_book, declared):
+    folder = mini_book / "build" / "smoke"
+    declared(SIZE)
+    made = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
     ledger.write(folder / "99.ledger.json", [made])
     assert "cells" not in ledger.merge(folder)[0] and ledger.read(folder / "99.ledger.json")[0]["cells"] == ["abc"]
 
@@ -243,7 +270,8 @@ def test_an_interval_of_a_single_realisation_is_written_and_read(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"kind": "hope"}, "kind must be one of paper, consistency, beyond; got 'hope'"),
+        ({"kind": "hope"}, "kind must be one of paper, beyond; got 'hope'"),
+        ({"statement": ""}, "needs a statement: the first paragraph"),
         (
             {"alternative": {"value": 0.5, "what": "x"}},
             r"alternative 0\.5 lies inside accept 0\.4 … 0\.6: .* cannot fail",
@@ -327,17 +355,6 @@ def test_a_record_without_a_declaration_is_named(mini_book):
         ledger.merge(folder)
 
 
-def test_declared_twice_or_badly(mini_book):
-    path = mini_book / "book" / "claims" / "99.yml"
-    path.write_text(path.read_text() + path.read_text())
-    with pytest.raises(InputError, match="declared already"):
-        ledger.claims()
-    path.write_text("- {id: Z.Fig1-a, item: Z.Fig1, accept: [0, 1], profiles: [smoke]}\n")
-    ledger.claims.cache_clear()
-    with pytest.raises(InputError, match=r"Z\.Fig1-a.*statement"):
-        ledger.claims()
-
-
 def test_bands_read_as_words():
     assert ledger.band((0.4, 0.6)) == "0.4 … 0.6"
     assert (
@@ -395,7 +412,7 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
     from companion.experiments import store
     from companion.site import sources
 
-    made = ledger.record_of(ledger.claims()["Z.Fig1-size"], value=3.0, low=3.0, high=3.0, n=1, revision="new")
+    made = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, revision="new")
 
     def kept(now="new", **change):
         monkeypatch.setattr(store, "revision", lambda: now)
@@ -417,9 +434,8 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
 
 
 def test_a_row_says_what_was_measured_at_the_papers_size():
-    others = {"item": "Z.Fig1", "kind": "paper", "statement": "…", "source": "paper Z", "profiles": ("laptop",)}
     laptop = [
-        ledger.record_of(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **others), **found, profile="laptop")
+        ledger.record_of(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **GIVEN), **found, profile="laptop")
         for name, found in (
             ("Z.Fig1-a", {"value": 0.5, "low": 0.45, "high": 0.55, "n": 8, "verdict": "reproduced"}),
             ("Z.Fig1-b", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
@@ -435,7 +451,7 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
     assert cells[1] == "? undecided<br><small>paper's size: <b>✔ reproduced</b></small>"
 
 
-def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, monkeypatch):
+def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
     from companion import paths, studies
     from companion.experiments.study import study
     from companion.experiments.sweep import cells, product
@@ -453,7 +469,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
 
     monkeypatch.setattr(studies, "of", lambda number: {item.name: item for item in (sized, fixed)})
     (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
-    first, second = ledger.claims().values()
+    first, second = declared(SIZE, NONE).values()
 
     def run(name, size, profile="paper"):
         folder = paths.run_folder(name)
@@ -532,8 +548,8 @@ def test_an_estimate_is_compared_with_its_reference_by_the_references_interval()
 
 def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
     """In verdicts, values and the ends of intervals: another processor may move these by a tenth of the interval."""
-    claim, built = ledger.claims()["Z.Fig1-size"], mini_book / "build" / "laptop" / "ledger.json"
-    entry = ledger.record_of(claim, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
+    built = mini_book / "build" / "laptop" / "ledger.json"
+    entry = ledger.record_of(SIZE, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
     built.parent.mkdir(parents=True)
     ledger.write(mini_book / "results" / "ledger.json", [entry])
     with pytest.raises(SystemExit, match="2"):
@@ -545,7 +561,7 @@ def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
         ledger.write(built, [entry | change])
         assert sources.main(["laptop", "--compare"]) == 1
         assert f"Z.Fig1-size: {next(iter(change))} " in capsys.readouterr().out
-    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record_of(ledger.claims()["Z.Fig2-none"])])
+    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record_of(NONE)])
     assert sources.main(["laptop", "--compare"]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "Z.Fig1-size: undecided here, reproduced in the stored ledger",

@@ -47,11 +47,8 @@ TYPED = {
     },
 }
 CAPTION = 80  # words, before data and sizes
-SPOKEN = ("statement", "short", "measure", "title", "says", "wrong", "corrected", "before", "uncorrected")
-# claims whose rivals, `alternative.what`, are held to the list, too: add yours
+SPOKEN = ("title", "says", "wrong", "corrected", "before", "uncorrected")
 CLAIMS_OF = {number: {claim.id for claim in claims.claims_of(number)} for number in parameters.chapters()}
-for path in (ROOT / "book" / "claims").glob("0*.yml"):
-    CLAIMS_OF[path.stem] |= {entry["id"] for entry in yaml.safe_load(path.read_text(encoding="utf-8"))}
 LISTED = (ROOT / "book" / "STYLE.md").read_text(encoding="utf-8").partition("| instead of | write |")[2]
 WORDS = {
     phrase: instead
@@ -98,12 +95,11 @@ def calls(source):
 
 
 def texts(path):
-    """What a page says: Markdown; of a chapter also sentences and captions; of claims and errata their words."""
+    """What a page says: Markdown; of a chapter also sentences and captions; of errata their words."""
     whole = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".yml"):
         entries = yaml.safe_load(whole)
-        rivals = [entry["alternative"]["what"] for entry in entries if "alternative" in entry]
-        return rivals + [entry[name] for entry in entries for name in SPOKEN if isinstance(entry.get(name), str)]
+        return [entry[name] for entry in entries for name in SPOKEN if isinstance(entry.get(name), str)]
     if not path.endswith(".py"):
         return [whole]
     found = [cell.source for cell in jupytext.reads(whole, "py:percent").cells if cell.cell_type == "markdown"]
@@ -139,7 +135,7 @@ def test_claims_have_the_fields_words(number):
 def test_words_of_a_table_have_no_character_that_an_escape_made(path):
     """YAML reads a backslash within double quotes: ``"$\\Lambda$"`` with one of them begins with a line separator."""
     entries = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
-    said = [str(part) for entry in entries for part in (*entry.values(), *entry.get("alternative", {}).values())]
+    said = [str(part) for entry in entries for part in entry.values()]
     assert not [text for text in said if not text.isprintable()]
 
 

@@ -30,7 +30,7 @@ from regimes.validate import InputError
 _COUNTED = re.compile(r"(\d+) (?=points )")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
 GLUED = "application/papermill.record/"  # before the type of what a cell keeps for the words of its page
-THEORY = "none: theory alone"  # in place of tables: the data of a claim on formulas
+THEORY = "none: theory alone"  # the data of a claim on formulas
 
 
 class Chapter:
@@ -242,38 +242,26 @@ class Chapter:
                 raise InputError(f"claim {claim.id} cannot be measured: {type(error).__name__}: {error}") from error
             found = None
         if found is not None:
-            self.check(claim.id, found[0], *found[1] or [THEORY], figure=claim.figure)
+            self._record(claim, *found)
         elif self._is_changed:
             self._say(f"`{claim.id}`: not tested at these parameters.")
         elif self.profile == "laptop":
             raise InputError(f"claim {claim.id}: its function finds nothing on the book's own rows")
 
-    def check(self, claim_id: str, measured: Estimate | Drift, *tables: pd.DataFrame | str, figure: str) -> None:
-        """Judges a declared claim, stores the record and shows the verdict.
-
-        Args:
-            claim_id: a claim of ``book/claims/``.
-            measured: the measured value with its interval; for a claim on large sizes, its drift.
-            tables: the rows it was measured on, each with its cell, or ``THEORY`` for formulas.
-            figure: the label of the figure or table that shows it.
-        """
-        claim = ledger.claims().get(claim_id)
-        if claim is None and self._is_changed:  # as of a dimension that the book has not
-            self._say(f"`{claim_id}`: no claim is declared at these parameters.")
-            return
-        if claim is None or (claim_id in self.records and self._labels is not None):  # by hand a cell may run again
-            raise InputError(f"claim {claim_id} " + ("was judged already" if claim else "is not in book/claims"))
-        if not tables:
-            raise InputError(f"claim {claim_id} names no rows: pass those it was measured on, or THEORY")
-        if tables[0] is THEORY:
+    def _record(self, claim: claims.Claim, measured: Estimate | Drift, tables: Sequence[pd.DataFrame]) -> None:
+        """Judges what was measured on rows, or without any on formulas; stores the record and shows the verdict."""
+        claim = ledger.with_history(claim)
+        if claim.id in self.records and self._labels is not None:  # by hand a cell may run again
+            raise InputError(f"claim {claim.id} was judged already")
+        if tables:
+            found = provenance(*tables)
+        else:
             now = stamp()
             found = Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
-        else:
-            found = provenance(*tables)
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, found.settings))
-        self.records[claim_id] = ledger.record_of(
+        self.records[claim.id] = ledger.record_of(
             claim,
             chapter=self.number,
             value=float(estimate.value),
@@ -287,7 +275,7 @@ class Chapter:
             profile=self.profile,
             data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
             settings=json.loads(json.dumps(found.settings, default=str)),
-            figure=figure,
+            figure=claim.figure,
             seconds=found.seconds,
             device=found.device,
             revision=found.revision,
@@ -295,8 +283,8 @@ class Chapter:
             cells={key: origin(key).provenance["revision"] for key in found.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
-        line = HTML(views.show("line", self.records[claim_id], views.ERRATA))
-        display(line, metadata={"claim": claim_id})  # on the page it goes to the row below its figure
+        line = HTML(views.show("line", self.records[claim.id], views.ERRATA))
+        display(line, metadata={"claim": claim.id})  # on the page it goes to the row below its figure
 
 
 def _typeset(name: str, values: str) -> str:

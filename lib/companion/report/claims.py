@@ -15,13 +15,20 @@ r"""Claims: a statement of a paper, the interval that counts as reproduced, and 
 
 The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. An
 argument with a default is a table: the rows of that design of a study, or of all designs of a study. An argument
-without one is a parameter of the chapter, or what ``given`` holds. A statement in several dimensions is one function
-under several decorators, each with its ``given``; ``{d}`` in its words then stands for the value.
+without one is a parameter of the chapter, or what ``given`` holds; ``{d}`` in the words stands for the value given.
+
+A statement in several dimensions is one function, and one declaration says by id in what its claims differ::
+
+    @claim(
+        {"A.Fig6-star-d5": {"given": {"d": 5}, "headline": True}, "A.Fig6-star-d10": {"given": {"d": 10}}},
+        "paper A, Fig. 6 left", accept=(0.4, 0.6), stated=0.5, rival=(0, "no compression"), figure="fig-a-6",
+    )
 
 The function returns an ``Estimate``, or for a claim on large sizes a ``Drift``. If it rests on some of its rows alone,
 it returns these, too: ``return mean(far.off), far``. It returns ``None`` where the rows cannot tell.
 
-Modules of ``companion.claims`` declare claims; each names its chapter, ``CHAPTER = "05"``.
+Modules of ``companion.claims`` declare claims; each names its chapter, ``CHAPTER = "05"``. A claim on a study that is
+typed into a notebook is typed there, too, and is no claim of the book: no erratum and no other claim names it.
 """
 
 import importlib
@@ -41,11 +48,7 @@ from companion.experiments.study import Design, Study
 from regimes import validate
 from regimes.validate import InputError
 
-KINDS = {
-    "paper": "Statements of the papers",
-    "consistency": "Our theory against our simulation",
-    "beyond": "Beyond the papers",
-}
+KINDS = {"paper": "Statements of the papers", "beyond": "Beyond the papers"}
 AMENDED = ("was", "verdict", "why")
 
 
@@ -65,8 +68,7 @@ class Claim:
     Attributes:
         id: ``item-slug``.
         item: the figure, table or statement, as in the papers' list.
-        kind: ``paper`` (a paper says so), ``consistency`` (our theory against our simulation or closed form),
-            ``beyond`` (new here).
+        kind: ``paper`` (a paper says so), ``beyond`` (new here).
         statement: the claim in words.
         source: paper and place.
         short: the statement in at most eight words, for the row below its figure; by default its id.
@@ -75,6 +77,7 @@ class Claim:
         alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
             or the rival paper gives, and ``what`` gives it.
         profiles: the profiles at which it may be judged.
+        function: measures it.
         at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
             the rows it is judged on. A run with other parameters does not test it if its rows lack one.
         looks: how often it was judged while realisations were added, the last time included; more than one widens its
@@ -90,7 +93,6 @@ class Claim:
         figure: the label of the figure or table that shows it.
         headline: whether it is among the ten of its chapter that a physicist would repeat.
         given: arguments of its function by name, beside the rows and the chapter's parameters.
-        function: measures it.
     """
 
     id: str
@@ -101,6 +103,7 @@ class Claim:
     accept: tuple[float, float]
     alternative: Mapping[str, Any]
     profiles: tuple[str, ...]
+    function: Callable[..., Any]
     short: str = ""
     measure: str = ""
     at: Mapping[str, Any] = field(default_factory=dict)
@@ -113,10 +116,11 @@ class Claim:
     figure: str = ""
     headline: bool = False
     given: Mapping[str, Any] = field(default_factory=dict)
-    function: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         validate.one_of(KINDS, kind=self.kind)
+        if not self.statement:
+            raise InputError("it needs a statement: the first paragraph of its function's docstring")
         if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
             raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
         value = self.alternative["value"]
@@ -147,10 +151,8 @@ class Claim:
     @property
     def measured_by(self) -> dict[str, str]:
         """The name of its function, and the digest of what that computes."""
-        function = self.function
-        if function is None:
-            return {"function": "", "digest": ""}
-        return {"function": f"{function.__module__}.{function.__name__}", "digest": digest.of_function(function)}
+        name = f"{self.function.__module__}.{self.function.__name__}"
+        return {"function": name, "digest": digest.of_function(self.function)}
 
     def measured(self, page: Page) -> tuple[Estimate | Drift, list[pd.DataFrame]] | None:
         """What its function finds on a page's rows, and the rows that this rests on; ``None`` if these cannot tell."""
@@ -164,83 +166,84 @@ class Claim:
 
     @property
     def _arguments(self) -> Mapping[str, inspect.Parameter]:
-        return inspect.signature(self.function).parameters if self.function else {}
+        return inspect.signature(self.function).parameters
 
 
+TYPED = "__main__"  # the module of what is typed into a notebook
 _DECLARED: dict[str, list[Claim]] = {}  # by module
 
 
 def claim(
-    name: str,
+    name: str | Mapping[str, Mapping[str, Any]],
     source: str,
     *,
     accept: tuple[float, float],
     rival: tuple[float, str],
     figure: str,
-    kind: str = "paper",
-    profiles: Sequence[str] = ("laptop", "paper"),
-    statement: str = "",
-    measure: str = "",
-    given: Mapping[str, Any] | None = None,
     **about: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator that declares a claim on what a function finds.
+    """Decorator that declares a claim, or several, on what a function finds.
 
     Args:
-        name: the claim's id: its item in the papers' list, a hyphen, a word or several.
+        name: the claim's id: its item in the papers' list, a hyphen, a word or several. For several claims, what is
+            ``about`` each alone, by id.
         source: paper and place.
         accept: the interval that counts as reproduced.
         rival: the value that a wrong theory, the null or the rival paper gives, outside ``accept``, and what gives it.
         figure: the label of the figure or table that shows it.
-        kind: ``paper`` or ``beyond``.
-        profiles: those at which it may be judged.
-        statement: in place of the docstring's first paragraph.
-        measure: in place of the rest of the docstring.
-        given: arguments of the function by name.
-        about: ``short``, ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``.
+        about: ``given``, arguments of the function by name; ``kind``, if it is not ``paper``; ``profiles``, if those at
+            which it may be judged are not laptop and paper; ``statement`` and ``measure`` in place of the docstring's;
+            ``short``, ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``.
 
     Raises:
         InputError: for a declaration that is not whole, or cannot fail.
     """
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-        first, _, rest = inspect.getdoc(function).partition("\n\n")
-        words = {"statement": statement or first, "measure": measure or rest}
-        for key, text in words.items():
-            for argument, value in (given or {}).items():
-                text = text.replace(f"{{{argument}}}", str(value))
-            words[key] = " ".join(text.split())
-        made = Claim(
-            id=name,
-            item=name.partition("-")[0],
-            kind=kind,
-            source=source,
-            accept=accept,
-            alternative={"value": rival[0], "what": rival[1]},
-            profiles=tuple(profiles),
-            figure=figure,
-            given=dict(given or {}),
-            function=function,
-            **words,
-            **about,
-        )
+        each = {name: {}} if isinstance(name, str) else name
+        shared = about | {"source": source, "accept": accept, "figure": figure}
+        made = [_made(one, function, rival, shared | alone) for one, alone in each.items()]
         own = _DECLARED.setdefault(function.__module__, [])
-        own[:] = [one for one in own if one.id != name]  # of a module that was loaded again
-        above = [i for i, one in enumerate(own) if one.function is function]  # decorators go from below upwards
-        own.insert(above[0] if above else len(own), made)
+        # of a module that was loaded again, or a cell that ran again
+        own[:] = [one for one in own if one.function is function or one.function.__name__ != function.__name__]
+        below = [i for i, one in enumerate(own) if one.function is function]  # decorators go from below upwards
+        at = below[0] if below else len(own)
+        own[at:at] = made
         return function
 
     return wrap
 
 
+def _made(name: str, function: Callable[..., Any], rival: tuple[float, str], about: Mapping[str, Any]) -> Claim:
+    """A claim on what a function finds; its words are those of the docstring, where ``about`` has no others."""
+    first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
+    words = {"statement": about.get("statement", first), "measure": about.get("measure", rest)}
+    given = dict(about.get("given", {}))
+    for key, text in words.items():
+        for argument, value in given.items():
+            text = text.replace(f"{{{argument}}}", str(value))
+        words[key] = " ".join(text.split())
+    usual = {"kind": "paper", "profiles": ("laptop", "paper")}
+    own = usual | dict(about) | words | {"given": given}
+    try:
+        alternative = {"value": rival[0], "what": rival[1]}
+        return Claim(id=name, item=name.partition("-")[0], alternative=alternative, function=function, **own)
+    except (TypeError, IndexError, AttributeError, InputError) as error:
+        raise InputError(f"claim {name}: {error}") from None
+
+
 def all_claims() -> list[tuple[str, Claim]]:
     """All claims of the modules of ``companion.claims`` with their chapters, in the order of their declarations."""
     numbers = sorted(_modules().keys() & parameters.chapters().keys())
-    return [(number, one) for number in numbers for one in claims_of(number)]
+    return [(number, one) for number in numbers for one in _of_modules(number)]
 
 
 def claims_of(number: str) -> list[Claim]:
-    """The claims that a chapter's figures show."""
+    """The claims that a chapter's figures show, with those that are typed into the notebook that runs."""
+    return [*_of_modules(number), *_DECLARED.get(TYPED, ())]
+
+
+def _of_modules(number: str) -> list[Claim]:
     names = [importlib.import_module(name).__name__ for name in _modules().get(number, ())]
     return [one for name in names for one in _DECLARED.get(name, ())]
 

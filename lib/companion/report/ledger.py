@@ -1,7 +1,7 @@
 """Claims and verdicts: the declarations, the measurements, and how the two compare.
 
-``book/claims/`` declares claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read all
-records from ``build/<profile>/ledger.json``.
+``companion.claims`` declares claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read
+all records from ``build/<profile>/ledger.json``.
 """
 
 import functools
@@ -16,7 +16,7 @@ from typing import Any
 from companion import estimates, paths
 from companion.estimates import EXACT, SPAN, Drift, Estimate
 from companion.experiments.store import write_atomically
-from companion.report.claims import KINDS, Claim, all_claims, band
+from companion.report.claims import KINDS, TYPED, Claim, all_claims, band
 from companion.report.errata import Erratum, errata, read_yaml
 from regimes import validate
 from regimes.validate import InputError
@@ -42,18 +42,17 @@ PAPERS = {  # short titles
 
 @functools.cache
 def claims() -> dict[str, Claim]:
-    """All declared claims by id, checked to be complete, unique, and in agreement with the errata."""
+    """All claims of the book by id, with their history, checked to be unique and in agreement with the errata."""
     history = paths.claims_folder() / "history.yml"
     amended = read_yaml(history, dict) if history.exists() else {}
     found: dict[str, Claim] = {}
-    every = (*_of_files(), *((number, "companion.claims", claim) for number, claim in all_claims()))
-    for _, where, claim in sorted(every, key=lambda one: one[0]):
+    for _, claim in all_claims():
         if claim.id in found:
-            raise InputError(f"{where} declares {claim.id}, which is declared already")
+            raise InputError(f"claim {claim.id} is declared twice")
         try:
             found[claim.id] = replace(claim, amended=tuple(amended.pop(claim.id, ())))
         except InputError as error:
-            raise InputError(f"{where}, {claim.id}: {error}") from None
+            raise InputError(f"history.yml, {claim.id}: {error}") from None
     if amended:
         raise InputError(f"history.yml: {next(iter(amended))} is no claim")
     for claim in found.values():
@@ -69,17 +68,18 @@ def claims() -> dict[str, Claim]:
     return found
 
 
-def _of_files() -> Iterator[tuple[str, str, Claim]]:
-    """The claims of ``book/claims/NN.yml``, each with the chapter's number and the file's name."""
-    for path in sorted(paths.claims_folder().glob("[0-9][0-9].yml")):
-        for entry in read_yaml(path):
-            try:
-                for key in ("accept", "corrected", "profiles"):
-                    if entry.get(key) is not None:
-                        entry[key] = tuple(entry[key])
-                yield path.stem, path.name, Claim(**entry)
-            except (TypeError, AttributeError, IndexError, KeyError, InputError) as error:
-                raise InputError(f"{path.name}, {entry.get('id')}: {error}") from None
+def with_history(claim: Claim) -> Claim:
+    """A claim of the book with its amendments; one that is typed into a notebook as it is.
+
+    Raises:
+        InputError: for one typed there under an id of the book, or with what stands in the book alone.
+    """
+    known = claims().get(claim.id)
+    if known is None and (claim.erratum or claim.part_of):
+        raise InputError(f"claim {claim.id} is of a notebook: an erratum and part_of need one of companion.claims")
+    if known and known.function.__module__ != claim.function.__module__:
+        raise InputError(f"claim {claim.id} is declared twice")
+    return known or claim
 
 
 def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
@@ -192,13 +192,14 @@ def _bounds(interval: Sequence[float]) -> list[float | None]:
 def merge(folder: Path) -> list[dict[str, Any]]:
     """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
 
-    Each record's ``cells`` stay in the chapter's ledger.
+    Records of claims that are typed into a notebook come last. Each record's ``cells`` stay in the chapter's ledger.
     """
     files = sorted(folder.glob("[0-9][0-9].ledger.json"))
     measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
+    typed = [name for name, record in measured.items() if record.get("function", "").startswith(f"{TYPED}.")]
     for name in measured:
-        validate.one_of(claims(), claim=name)
-    merged = [measured.get(name) or record_of(claim) for name, claim in claims().items()]
+        validate.one_of([*claims(), *typed], claim=name)
+    merged = [measured.pop(name, None) or record_of(claim) for name, claim in claims().items()] + [*measured.values()]
     write(folder / "ledger.json", merged)
     return merged
 
