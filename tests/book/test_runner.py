@@ -144,7 +144,7 @@ def test_a_run_writes_notebook_and_ledger_and_a_page(mini_book, capfd):
     assert any("make help-99" in c.source for c in cells if c.cell_type == "markdown")
     figure = [c.metadata.mystnb for c in cells if "figure" in c.metadata.get("mystnb", {})]
     assert len(figure) == 1 and figure[0]["figure"]["name"] == "fig-mini"
-    assert figure[0]["figure"]["caption"] == "A line. It rises."
+    assert figure[0]["figure"]["caption"] == "**A line.** It rises."
     first = done.resolve()
     assert run() == 0
     assert done.resolve() != first and not first.exists()  # the swap takes the old one away
@@ -158,11 +158,13 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     (ran_book / "_static").symlink_to(ROOT / "_static")
     (ran_book / "mine.toml").write_text("scale = 3\n")
     (ran_book / "build" / "laptop").rename(ran_book / "away")
-    append(
-        ran_book,
-        "# %% [markdown]\n# (the-rest)=\n# # The rest\n"
+    page = (ran_book / "chapters" / "99_mini.py").read_text()
+    cells = page.split("# %% [markdown]\n# # A small chapter\n")[1].split("# %%\ntable")[0]
+    (ran_book / "chapters" / "99_the_rest.py").write_text(
+        page.split("# %% [markdown]")[0] + "# %% [markdown]\n# (the-rest)=\n# # The rest\n"
         "# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`: {claim}`Z.Fig1-size`. $$ x $$\n"
-        '# %%\nchapter.figure(plt.figure(), "fig-rest", "Nothing yet.")\nplt.plot(size)\n',
+        + cells + '# %%\nplt.plot([size])\nchapter.figure(plt.gcf(), "fig-rest")\n'
+        '# %% [markdown] tags=["caption"]\n# **Nothing** yet.\n'
     )
     assert run("-f", "mine.toml", "-p", "size", "5", "--name", "mine") == 0
     assert output(ran_book / "runs" / "mine" / "99_mini.ipynb") == "scale = 3.0\n"
@@ -226,7 +228,7 @@ def test_one_figure_has_a_page_without_sphinx(ran_book, monkeypatch):
     html = ran_book / "runs" / "one" / "html"
     page = (html / "index.html").read_text(encoding="utf-8")
     assert "<td><code>3</code></td><td><code>4</code></td><td>how many numbers</td>" in page
-    assert page.count("data:image/png;base64,") == 2 and "<p>A line. It rises.</p>" in page and "{{" not in page
+    assert page.count("data:image/png;base64,") == 2 and "<p><b>A line.</b> It rises.</p>" in page and "{{" not in page
     assert "<em>reproduced</em><br>3" in page and "→ <em>not reproduced</em><br>4" in page
     assert 'href="fig-mini.csv"' in page and (html / "fig-mini.csv").read_text().count("\n") == 5
     static = re.search(r'src="([^"]+)/mathjax/tex-chtml.js"', page)[1]
@@ -292,7 +294,7 @@ def test_an_error_with_and_without_words(mini_book, capfd, raised, said):
 def test_outputs_are_those_of_a_kernel(mini_book):
     append(
         mini_book,
-        "# %%\nimport sys\nprint(1)\nprint(2)\nchapter.say('So.')\nprint(3)\nprint(4, file=sys.stderr)\nsize\n",
+        "# %%\nimport sys\nfrom IPython.display import Markdown, display\nprint(1)\nprint(2)\ndisplay(Markdown('So.'))\nprint(3)\nprint(4, file=sys.stderr)\nsize\n",
     )
     assert run() == 0
     book = nbformat.read(mini_book / "build" / "laptop" / "99_mini.ipynb", as_version=4)
