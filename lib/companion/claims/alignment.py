@@ -357,29 +357,24 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
 
 
 @claim(
-    "D.Fig2-robust",
+    {
+        "D.Fig2-robust": {"given": {"layer": 1}, "short": "UC-NFA varies more, isotropic, layer 1"},
+        "D.Fig2-robust-layer-2": {
+            "given": {"layer": 2},
+            "part_of": "D.Fig2-robust",
+            "short": "UC-NFA varies more, isotropic, layer 2",
+            "statement": (
+                "On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training."
+            ),
+            "measure": "Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, second layer.",
+        },
+    },
     "paper D, App. G and Fig. 2",
     accept=(0.02, math.inf),
     rival=(0, "both depend on the scale alike"),
     erratum="d-appendix-g",
     at={"scales": [0.001, 1]},
     figure="tab-d-end",
-    short="UC-NFA varies more, isotropic, layer 1",
-    given={"layer": 1},
-)
-@claim(
-    "D.Fig2-robust-layer-2",
-    "paper D, App. G and Fig. 2",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
-    erratum="d-appendix-g",
-    part_of="D.Fig2-robust",
-    at={"scales": [0.001, 1]},
-    figure="tab-d-end",
-    short="UC-NFA varies more, isotropic, layer 2",
-    statement="On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training.",
-    measure="Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, second layer.",
-    given={"layer": 2},
 )
 def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
     """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
@@ -426,27 +421,25 @@ def late_robustness_decaying(decaying=studies.paths["decaying"], *, spectrum):
 
 
 @claim(
-    "D.Fig2-robust-small",
+    {
+        "D.Fig2-robust-small": {
+            "given": {"spectrum": "isotropic", "layer": 1},
+            "short": "UC-NFA varies more, isotropic, small scales, layer 1",
+        },
+        "D.Fig2-robust-layer-2-small": {
+            "given": {"spectrum": "isotropic", "layer": 2},
+            "short": "UC-NFA varies more, isotropic, small scales, layer 2",
+            "statement": (
+                "On isotropic data the C-NFA of the second layer is more robust to scales up to 0.1 than the UC-NFA."
+            ),
+        },
+    },
     "paper D, App. G and Fig. 2",
     accept=(0.02, math.inf),
     rival=(0, "both depend on the scale alike"),
     part_of="D.Fig2-robust",
     at={"scales": 0.1},
     figure="tab-d-end",
-    short="UC-NFA varies more, isotropic, small scales, layer 1",
-    given={"spectrum": "isotropic", "layer": 1},
-)
-@claim(
-    "D.Fig2-robust-layer-2-small",
-    "paper D, App. G and Fig. 2",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
-    part_of="D.Fig2-robust",
-    at={"scales": 0.1},
-    figure="tab-d-end",
-    short="UC-NFA varies more, isotropic, small scales, layer 2",
-    statement="On isotropic data the C-NFA of the second layer is more robust to scales up to 0.1 than the UC-NFA.",
-    given={"spectrum": "isotropic", "layer": 2},
 )
 @claim(
     "D.Fig7-robust-layer-2-small",
@@ -673,25 +666,20 @@ def loss_against_alignment(decaying=studies.paths["decaying"]):
 
 
 @claim(
-    "D.Fig8-loss-alignment",
+    {
+        "D.Fig8-loss-alignment": {"given": {"ansatz": "uc"}, "short": "loss against UC-NFA, $1/(1+k^2)$"},
+        "D.Fig8-loss-centred": {
+            "given": {"ansatz": "c"},
+            "part_of": "D.Fig8-loss-alignment",
+            "looks": 2,
+            "short": "loss against C-NFA, $1/(1+k^2)$",
+            "statement": "The test loss is smaller where the C-NFA is higher (spectrum $1/(1+k^2)$).",
+        },
+    },
     "paper D, App. G",
     accept=(-1, -0.5),
     rival=(0, "the loss does not depend on the alignment"),
     figure="tab-d-also",
-    short="loss against UC-NFA, $1/(1+k^2)$",
-    given={"ansatz": "uc"},
-)
-@claim(
-    "D.Fig8-loss-centred",
-    "paper D, App. G",
-    accept=(-1, -0.5),
-    rival=(0, "the loss does not depend on the alignment"),
-    part_of="D.Fig8-loss-alignment",
-    looks=2,
-    figure="tab-d-also",
-    short="loss against C-NFA, $1/(1+k^2)$",
-    statement="The test loss is smaller where the C-NFA is higher (spectrum $1/(1+k^2)$).",
-    given={"ansatz": "c"},
 )
 def loss_against_alignment_steepest(longer=studies.paths["longer"], *, ansatz):
     """The test loss is smaller where the UC-NFA is higher (spectrum $1/(1+k^2)$).

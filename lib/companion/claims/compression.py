@@ -155,28 +155,25 @@ def plateau_exponent(rows):
 
 
 @claim(
-    "A.Fig6-star-d5",
+    {
+        "A.Fig6-star-d5": {
+            "given": {"d": 5},
+            "short": r"exponent of $\Lambda^*$, stripe $d=5$",
+            "at": {"d": 5, "p": 1024},
+            "headline": True,
+        },
+        "A.Fig6-star-d10": {
+            "given": {"d": 10},
+            "short": r"exponent of $\Lambda^*$, stripe $d=10$",
+            "at": {"d": 10, "p": 1024},
+            "part_of": "A.Fig6-star-d5",
+        },
+    },
     "paper A, Fig. 6 bottom and Eq. 9",
     accept=(0.4, 0.6),
     stated=0.5,
     rival=(0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone"),
     figure="fig-a-6-p",
-    short=r"exponent of $\Lambda^*$, stripe $d=5$",
-    at={"d": 5, "p": 1024},
-    given={"d": 5},
-    headline=True,
-)
-@claim(
-    "A.Fig6-star-d10",
-    "paper A, Fig. 6 bottom and Eq. 9",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=(0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone"),
-    figure="fig-a-6-p",
-    short=r"exponent of $\Lambda^*$, stripe $d=10$",
-    at={"d": 10, "p": 1024},
-    part_of="A.Fig6-star-d5",
-    given={"d": 10},
 )
 def stripe_exponent(again=studies.growth["stripe_again"], *, growth_from, d):
     """The amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
@@ -260,30 +257,26 @@ def mean_course(rows, times):
 
 
 @claim(
-    "A.Fig6-largest-d5",
+    {
+        "A.Fig6-largest-d5": {
+            "given": {"d": 5},
+            "short": r"exponent of $\Lambda_{\max}$, stripe $d=5$",
+            "at": {"d": 5, "p": [1024, 16384]},
+            "headline": True,
+        },
+        "A.Fig6-largest-d10": {
+            "given": {"d": 10},
+            "short": r"exponent of $\Lambda_{\max}$, stripe $d=10$",
+            "at": {"d": 10, "p": [1024, 16384]},
+            "part_of": "A.Fig6-largest-d5",
+        },
+    },
     "paper A, Fig. 6 bottom",
     accept=(0.4, 0.6),
     stated=0.5,
     rival=(0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone"),
     figure="fig-a-6-p",
-    short=r"exponent of $\Lambda_{\max}$, stripe $d=5$",
-    at={"d": 5, "p": [1024, 16384]},
     looks=2,
-    given={"d": 5},
-    headline=True,
-)
-@claim(
-    "A.Fig6-largest-d10",
-    "paper A, Fig. 6 bottom",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=(0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone"),
-    figure="fig-a-6-p",
-    short=r"exponent of $\Lambda_{\max}$, stripe $d=10$",
-    at={"d": 10, "p": [1024, 16384]},
-    looks=2,
-    part_of="A.Fig6-largest-d5",
-    given={"d": 10},
 )
 def largest_stripe_exponent(maximum=studies.growth["stripe_maximum"], *, growth_from, d):
     """The largest amplification factor over time grows as the square root of $p$ (stripe, $d={d}$).
@@ -381,47 +374,36 @@ def at_fixed_point(rests, interfaces, place):
 
 
 @claim(
-    "A.Fig4-lambda-fastest",
+    {
+        "A.Fig4-lambda-fastest": {
+            "given": {"place": "fastest"},
+            "short": r"exponent of $\lambda^*$, fastest fixed point",
+        },
+        "A.Fig4-lambda-outer": {
+            "given": {"place": "outer"},
+            "short": r"exponent of $\lambda^*$, outer fixed point",
+            "part_of": "A.Fig4-lambda-fastest",
+            "statement": (
+                'Each fixed point has its own amplification: "the amplification factor converges to a finite value '
+                r'$\lambda^*$ that scales as $\lambda^*\sim\sqrt p$" (stripe, $d=5$, outer fixed point, $z^*=-1.48$).'
+            ),
+        },
+        "A.Fig4-lambda-slowest": {
+            "given": {"place": "slowest"},
+            "short": r"exponent of $\lambda^*$, slowest fixed point",
+            "part_of": "A.Fig4-lambda-fastest",
+            "statement": (
+                'Each fixed point has its own amplification: "the amplification factor converges to a finite value '
+                r'$\lambda^*$ that scales as $\lambda^*\sim\sqrt p$" (stripe, $d=5$, slowest fixed point, $z^*=0.68$).'
+            ),
+        },
+    },
     "paper A, Eq. 9 and Sec. 3.2.1",
     accept=(0.4, 0.6),
     stated=0.5,
     rival=(0, r"no noise: $\lambda$ is set by $\alpha$ alone"),
     figure="fig-a-lambda",
-    short=r"exponent of $\lambda^*$, fastest fixed point",
     at={"d": 5},
-    given={"place": "fastest"},
-)
-@claim(
-    "A.Fig4-lambda-outer",
-    "paper A, Eq. 9 and Sec. 3.2.1",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=(0, r"no noise: $\lambda$ is set by $\alpha$ alone"),
-    figure="fig-a-lambda",
-    short=r"exponent of $\lambda^*$, outer fixed point",
-    at={"d": 5},
-    part_of="A.Fig4-lambda-fastest",
-    given={"place": "outer"},
-    statement=(
-        'Each fixed point has its own amplification: "the amplification factor converges to a finite value '
-        r'$\lambda^*$ that scales as $\lambda^*\sim\sqrt p$" (stripe, $d=5$, outer fixed point, $z^*=-1.48$).'
-    ),
-)
-@claim(
-    "A.Fig4-lambda-slowest",
-    "paper A, Eq. 9 and Sec. 3.2.1",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=(0, r"no noise: $\lambda$ is set by $\alpha$ alone"),
-    figure="fig-a-lambda",
-    short=r"exponent of $\lambda^*$, slowest fixed point",
-    at={"d": 5},
-    part_of="A.Fig4-lambda-fastest",
-    given={"place": "slowest"},
-    statement=(
-        'Each fixed point has its own amplification: "the amplification factor converges to a finite value '
-        r'$\lambda^*$ that scales as $\lambda^*\sim\sqrt p$" (stripe, $d=5$, slowest fixed point, $z^*=0.68$).'
-    ),
 )
 def fixed_point_exponent(rests=fitting.plateaus["main"], *, interfaces, place):
     r"""Each fixed point has its own amplification: "the amplification factor converges to a finite value

@@ -249,27 +249,24 @@ def ten_residuals_at_thirty(scores=studies.drawn_regression["main"]):
 
 
 @claim(
-    "C.Fig6-early-sphere",
+    {
+        "C.Fig6-early-sphere": {
+            "given": {"cloud": "sphere"},
+            "statement": "A proper stopping time controls the norm of the operator (sphere).",
+            "short": "stopping lowers the norm, sphere",
+        },
+        "C.Fig6-early-images": {
+            "given": {"cloud": "images"},
+            "statement": "A proper stopping time controls the norm of the operator (images).",
+            "short": "stopping lowers the norm, images",
+            "part_of": "C.Fig6-early-sphere",
+        },
+    },
     "paper C, Fig. 6 and Sec. 6.4",
     accept=(1.29, math.inf),
     rival=(1, "stopping changes nothing"),
     figure="fig-c-fig6",
-    statement="A proper stopping time controls the norm of the operator (sphere).",
-    given={"cloud": "sphere"},
-    short="stopping lowers the norm, sphere",
     looks=3,
-)
-@claim(
-    "C.Fig6-early-images",
-    "paper C, Fig. 6 and Sec. 6.4",
-    accept=(1.29, math.inf),
-    rival=(1, "stopping changes nothing"),
-    figure="fig-c-fig6",
-    statement="A proper stopping time controls the norm of the operator (images).",
-    given={"cloud": "images"},
-    short="stopping lowers the norm, images",
-    looks=3,
-    part_of="C.Fig6-early-sphere",
 )
 def effect_of_stopping(norms=studies.projection_norm, *, cloud):
     """A proper stopping time controls the norm of the operator.

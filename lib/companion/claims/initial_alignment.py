@@ -276,26 +276,20 @@ def alignment_against_projector(decays=studies.decays["main"]):
 
 
 @claim(
-    "D.Fig6-dip",
+    {
+        "D.Fig6-dip": {"given": {"sigma": "quadratic"}, "short": "dip at intermediate decay, quadratic"},
+        "D.Fig6-dip-relu": {
+            "given": {"sigma": "relu"},
+            "short": "dip at intermediate decay, ReLU",
+            "statement": "Observed and predicted values dip at intermediate decay for ReLU networks too.",
+            "measure": "Smaller of the two ends minus the minimum (observed, width 1024), for both targets.",
+        },
+    },
     "paper D, App. C",
     accept=(0.02, 1),
     rival=(0, "no dip"),
     at={"k": 1024},
     figure="fig-d-6",
-    short="dip at intermediate decay, quadratic",
-    given={"sigma": "quadratic"},
-)
-@claim(
-    "D.Fig6-dip-relu",
-    "paper D, App. C",
-    accept=(0.02, 1),
-    rival=(0, "no dip"),
-    at={"k": 1024},
-    figure="fig-d-6",
-    short="dip at intermediate decay, ReLU",
-    statement="Observed and predicted values dip at intermediate decay for ReLU networks too.",
-    measure="Smaller of the two ends minus the minimum (observed, width 1024), for both targets.",
-    given={"sigma": "relu"},
 )
 def dip_in_decay(decays=studies.decays["main"], *, sigma):
     """Observed and predicted values dip at intermediate decay.

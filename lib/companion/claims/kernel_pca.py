@@ -146,30 +146,26 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.curves["m
     statement="After training most of the label's projection is on the first component (MNIST, CNN).",
 )
 @claim(
-    "A.Fig10-centred-first-stripe",
+    {
+        "A.Fig10-centred-first-stripe": {
+            "given": {"task": "stripe", "column": "projections_centred"},
+            "short": "the same share, centred, stripe",
+            "looks": 3,
+            "statement": "With centred features most of the label's projection is on the first component (stripe).",
+        },
+        "A.Fig10-centred-first-mnist": {
+            "given": {"task": "mnist", "column": "projections_centred"},
+            "short": "the same share, centred, images",
+            "at": {"data": "mnist"},
+            "looks": 5,
+            "statement": "With centred features most of the label's projection is on the first component (MNIST, CNN).",
+        },
+    },
     'paper A, Sec. 5.2: "most of the projection occurs along the first mode", if kernel PCA subtracts the mean',
     accept=(0.5, 1),
     rival=(0.1, "equal shares of the ten"),
     figure="fig-a-10",
-    short="the same share, centred, stripe",
-    looks=3,
     part_of="A.Fig10-projection-stripe",
-    given={"task": "stripe", "column": "projections_centred"},
-    statement="With centred features most of the label's projection is on the first component (stripe).",
-    headline=True,
-)
-@claim(
-    "A.Fig10-centred-first-mnist",
-    'paper A, Sec. 5.2: "most of the projection occurs along the first mode", if kernel PCA subtracts the mean',
-    accept=(0.5, 1),
-    rival=(0.1, "equal shares of the ten"),
-    figure="fig-a-10",
-    short="the same share, centred, images",
-    at={"data": "mnist"},
-    looks=5,
-    part_of="A.Fig10-projection-stripe",
-    given={"task": "mnist", "column": "projections_centred"},
-    statement="With centred features most of the label's projection is on the first component (MNIST, CNN).",
     headline=True,
 )
 def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
@@ -182,27 +178,25 @@ def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["m
 
 
 @claim(
-    "B.Fig11-projects-stripe",
+    {
+        "B.Fig11-projects-stripe": {
+            "given": {"task": "stripe"},
+            "short": "gain of ten projections, stripe",
+            "looks": 4,
+        },
+        "B.Fig11-projects-mnist": {
+            "given": {"task": "mnist"},
+            "short": "gain of ten projections, images",
+            "at": {"data": "mnist"},
+            "looks": 5,
+            "part_of": "B.Fig11-projects-stripe",
+            "statement": "The label's projection on the first ten components gets large after learning (MNIST, CNN).",
+        },
+    },
     r'paper B, Fig. 11: "their projection $\omega_\lambda$ get large after learning"',
     accept=(0.1, 1),
     rival=(0, "the kernel does not change"),
     figure="fig-a-10",
-    short="gain of ten projections, stripe",
-    looks=4,
-    given={"task": "stripe"},
-)
-@claim(
-    "B.Fig11-projects-mnist",
-    r'paper B, Fig. 11: "their projection $\omega_\lambda$ get large after learning"',
-    accept=(0.1, 1),
-    rival=(0, "the kernel does not change"),
-    figure="fig-a-10",
-    short="gain of ten projections, images",
-    at={"data": "mnist"},
-    looks=5,
-    part_of="B.Fig11-projects-stripe",
-    given={"task": "mnist"},
-    statement="The label's projection on the first ten components gets large after learning (MNIST, CNN).",
 )
 def projection_gained(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
     """The label's projection on the first ten components gets large after learning (stripe).
@@ -215,36 +209,29 @@ def projection_gained(stripes=studies.stripes["main"], curves=studies.curves["ma
 
 
 @claim(
-    "A.Fig11-only-first-stripe",
-    (
-        'paper A, Fig. 11, caption: "For the stripe model, only the first eigenvector of the final kernel contains '
-        'information on the labels"'
-    ),
+    {
+        "A.Fig11-only-first-stripe": {
+            "given": {"column": "information_centred"},
+            "short": "information of the second component, centred",
+        },
+        "A.Fig11-only-first-matrix-stripe": {
+            "given": {"column": "information"},
+            "corrected": (0.1, 1),
+            "erratum": "a-centred",
+            "short": "the same, paper's matrix",
+            "part_of": "A.Fig11-only-first-stripe",
+            "statement": (
+                "After learning the second eigenvector of the matrix as the text has it carries no information on "
+                "the label (stripe)."
+            ),
+            "measure": "mutual information of the second eigenvector less the estimator's bias, bits",
+        },
+    },
+    'paper A, Fig. 11, caption: "For the stripe model, only the first eigenvector of the final kernel contains '
+    'information on the labels"',
     accept=(-0.03, 0.03),
     rival=(0.9, "a component that carries the label, as the first does"),
     figure="fig-a-10",
-    short="information of the second component, centred",
-    given={"column": "information_centred"},
-)
-@claim(
-    "A.Fig11-only-first-matrix-stripe",
-    (
-        'paper A, Fig. 11, caption: "For the stripe model, only the first eigenvector of the final kernel contains '
-        'information on the labels"'
-    ),
-    accept=(-0.03, 0.03),
-    rival=(0.9, "a component that carries the label, as the first does"),
-    corrected=(0.1, 1),
-    erratum="a-centred",
-    figure="fig-a-10",
-    short="the same, paper's matrix",
-    part_of="A.Fig11-only-first-stripe",
-    given={"column": "information"},
-    statement=(
-        "After learning the second eigenvector of the matrix as the text has it carries no information on the label "
-        "(stripe)."
-    ),
-    measure="mutual information of the second eigenvector less the estimator's bias, bits",
 )
 def information_of_the_second(stripes=studies.stripes["main"], *, column):
     """After learning the second eigenvector carries no information on the label (stripe, centred).
@@ -439,27 +426,25 @@ def line_in_last_layer(stripes=studies.stripes["main"]):
 
 
 @claim(
-    "A.Fig11-line-stripe",
+    {
+        "A.Fig11-line-stripe": {
+            "given": {"task": "stripe"},
+            "short": "effective dimension of the last layer, stripe",
+            "looks": 3,
+        },
+        "A.Fig11-line-mnist": {
+            "given": {"task": "mnist"},
+            "short": "effective dimension of the last layer, images",
+            "at": {"data": "mnist"},
+            "looks": 4,
+            "part_of": "A.Fig11-line-stripe",
+            "statement": "In the last layer the data are nearly on a line (MNIST, CNN).",
+        },
+    },
     'paper A, Sec. 5.2: "data organize into a smaller manifold, which is approximately one-dimensional"',
     accept=(1, 1.5),
     rival=(2, "a disc in the plane of two components"),
     figure="tab-a-11",
-    short="effective dimension of the last layer, stripe",
-    looks=3,
-    given={"task": "stripe"},
-)
-@claim(
-    "A.Fig11-line-mnist",
-    'paper A, Sec. 5.2: "data organize into a smaller manifold, which is approximately one-dimensional"',
-    accept=(1, 1.5),
-    rival=(2, "a disc in the plane of two components"),
-    figure="tab-a-11",
-    short="effective dimension of the last layer, images",
-    at={"data": "mnist"},
-    looks=4,
-    part_of="A.Fig11-line-stripe",
-    given={"task": "mnist"},
-    statement="In the last layer the data are nearly on a line (MNIST, CNN).",
 )
 def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
     r"""In the last layer the data are nearly on a line (stripe).
@@ -1044,38 +1029,28 @@ def _of_kernel(rows, kernel, measure):
 
 
 @claim(
-    "B.Sec5-isotropic-mnist",
-    (
-        'paper B, Sec. 5: "Laplace or Gaussian kernels (which are very similar to the NTK of fully connected nets) '
-        r'lead to $\beta\approx0.4$ for MNIST"'
-    ),
+    {
+        "B.Sec5-isotropic-mnist": {
+            "given": {"kernel": "laplace"},
+            "short": "exponent on MNIST, Laplace",
+            "headline": True,
+        },
+        "B.Sec5-isotropic-mnist-gaussian": {
+            "given": {"kernel": "gaussian"},
+            "short": "exponent on MNIST, Gauss",
+            "part_of": "B.Sec5-isotropic-mnist",
+            "statement": "With a Gaussian kernel, too, the learning curve of MNIST has the exponent 0.4 (parity).",
+            "measure": "exponent of the hard-margin classifier's test error",
+        },
+    },
+    'paper B, Sec. 5: "Laplace or Gaussian kernels (which are very similar to the NTK of fully connected nets) '
+    r'lead to $\beta\approx0.4$ for MNIST"',
     accept=(0.3, 0.5),
     stated=0.4,
     rival=(0.071, r"$1/d_{\rm int}$ with the paper's 14, the curse of dimensionality"),
     figure="fig-4-isotropic",
-    short="exponent on MNIST, Laplace",
     at={"data": "mnist"},
     looks=2,
-    given={"kernel": "laplace"},
-    headline=True,
-)
-@claim(
-    "B.Sec5-isotropic-mnist-gaussian",
-    (
-        'paper B, Sec. 5: "Laplace or Gaussian kernels (which are very similar to the NTK of fully connected nets) '
-        r'lead to $\beta\approx0.4$ for MNIST"'
-    ),
-    accept=(0.3, 0.5),
-    stated=0.4,
-    rival=(0.071, r"$1/d_{\rm int}$ with the paper's 14, the curse of dimensionality"),
-    figure="fig-4-isotropic",
-    short="exponent on MNIST, Gauss",
-    at={"data": "mnist"},
-    looks=2,
-    part_of="B.Sec5-isotropic-mnist",
-    given={"kernel": "gaussian"},
-    statement="With a Gaussian kernel, too, the learning curve of MNIST has the exponent 0.4 (parity).",
-    measure="exponent of the hard-margin classifier's test error",
 )
 def mnist_exponent(images=isotropic.images["mnist"], *, kernel):
     """With a Laplace kernel the learning curve of MNIST has the exponent 0.4 (parity).
@@ -1132,38 +1107,28 @@ def mnist_dimension(images=isotropic.images["mnist"]):
 
 
 @claim(
-    "B.Sec5-isotropic-cifar10",
-    (
-        r'paper B, Sec. 5: "but $\beta\approx0.1$ for CIFAR10, which implies very slow learning as the number of data '
-        'increases"'
-    ),
+    {
+        "B.Sec5-isotropic-cifar10": {
+            "given": {"kernel": "laplace"},
+            "short": "exponent on CIFAR-10, Laplace",
+            "headline": True,
+        },
+        "B.Sec5-isotropic-cifar10-gaussian": {
+            "given": {"kernel": "gaussian"},
+            "short": "exponent on CIFAR-10, Gauss",
+            "part_of": "B.Sec5-isotropic-cifar10",
+            "statement": "With a Gaussian kernel, too, the learning curve of CIFAR-10 has the exponent 0.1.",
+            "measure": "exponent of the hard-margin classifier's test error",
+        },
+    },
+    r'paper B, Sec. 5: "but $\beta\approx0.1$ for CIFAR10, which implies very slow learning as the number of data '
+    'increases"',
     accept=(0.05, 0.15),
     stated=0.1,
     rival=(0.4, "the exponent of MNIST"),
     figure="fig-4-isotropic",
-    short="exponent on CIFAR-10, Laplace",
     at={"data": "cifar10"},
     looks=2,
-    given={"kernel": "laplace"},
-    headline=True,
-)
-@claim(
-    "B.Sec5-isotropic-cifar10-gaussian",
-    (
-        r'paper B, Sec. 5: "but $\beta\approx0.1$ for CIFAR10, which implies very slow learning as the number of data '
-        'increases"'
-    ),
-    accept=(0.05, 0.15),
-    stated=0.1,
-    rival=(0.4, "the exponent of MNIST"),
-    figure="fig-4-isotropic",
-    short="exponent on CIFAR-10, Gauss",
-    at={"data": "cifar10"},
-    looks=2,
-    part_of="B.Sec5-isotropic-cifar10",
-    given={"kernel": "gaussian"},
-    statement="With a Gaussian kernel, too, the learning curve of CIFAR-10 has the exponent 0.1.",
-    measure="exponent of the hard-margin classifier's test error",
 )
 def cifar10_exponent(images=isotropic.images["cifar10"], *, kernel):
     """With a Laplace kernel the learning curve of CIFAR-10 has the exponent 0.1 (two sets of classes).

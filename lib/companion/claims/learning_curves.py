@@ -87,32 +87,26 @@ def law_of_planes(rows):
 
 
 @claim(
-    "A.Fig3-star-constant-d5",
+    {
+        "A.Fig3-star-constant-d5": {
+            "given": {"d": 5},
+            "short": "kernel at $t^*$: error times $p/d$, $d=5$",
+            "at": {"d": 5, "p": [2048, 8192]},
+        },
+        "A.Fig3-star-constant-d10": {
+            "given": {"d": 10},
+            "short": "kernel at $t^*$: error times $p/d$, $d=10$",
+            "at": {"d": 10, "p": [2048, 8192]},
+            "part_of": "A.Fig3-star-constant-d5",
+        },
+    },
     "derived from paper A, Fig. 3 and Sec. 3",
     kind="beyond",
     accept=(0.8, 1.25),
     stated=1,
     rival=(0.5, "one plane"),
     figure="fig-a-star-kernel",
-    short="kernel at $t^*$: error times $p/d$, $d=5$",
-    at={"d": 5, "p": [2048, 8192]},
     looks=4,
-    given={"d": 5},
-    headline=True,
-)
-@claim(
-    "A.Fig3-star-constant-d10",
-    "derived from paper A, Fig. 3 and Sec. 3",
-    kind="beyond",
-    accept=(0.8, 1.25),
-    stated=1,
-    rival=(0.5, "one plane"),
-    figure="fig-a-star-kernel",
-    short="kernel at $t^*$: error times $p/d$, $d=10$",
-    at={"d": 10, "p": [2048, 8192]},
-    looks=4,
-    part_of="A.Fig3-star-constant-d5",
-    given={"d": 10},
     headline=True,
 )
 def star_constant(fresh=support.star_kernel["stripe"], *, d):
@@ -221,29 +215,25 @@ def star_vectors(fresh=support.star_kernel["stripe"], *, d):
 
 
 @claim(
-    "A.Fig3-star-beats-d5",
+    {
+        "A.Fig3-star-beats-d5": {
+            "given": {"d": 5},
+            "short": "kernel at $t^*$ over compressed kernel, $d=5$",
+            "at": {"d": 5, "p": 8192},
+        },
+        "A.Fig3-star-beats-d10": {
+            "given": {"d": 10},
+            "short": "kernel at $t^*$ over compressed kernel, $d=10$",
+            "at": {"d": 10, "p": 8192},
+            "part_of": "A.Fig3-star-beats-d5",
+        },
+    },
     "derived from paper A, Fig. 3",
     kind="beyond",
     accept=(0, 0.9),
     rival=(1, "the compression explains all of the gain"),
     figure="fig-a-star-kernel",
-    short="kernel at $t^*$ over compressed kernel, $d=5$",
-    at={"d": 5, "p": 8192},
     looks=4,
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-star-beats-d10",
-    "derived from paper A, Fig. 3",
-    kind="beyond",
-    accept=(0, 0.9),
-    rival=(1, "the compression explains all of the gain"),
-    figure="fig-a-star-kernel",
-    short="kernel at $t^*$ over compressed kernel, $d=10$",
-    at={"d": 10, "p": 8192},
-    looks=4,
-    part_of="A.Fig3-star-beats-d5",
-    given={"d": 10},
 )
 def star_over_compressed(fresh=support.star_kernel["stripe"], *, d):
     r"""Feature learning is more than compression (stripe, $d={d}$).
@@ -469,29 +459,25 @@ def exponent_gained(
 
 
 @claim(
-    "A.Fig3-layer-vectors-d5",
+    {
+        "A.Fig3-layer-vectors-d5": {
+            "given": {"d": 5},
+            "short": r"exponent of vectors over $p\Delta$, $d=5$",
+            "at": {"d": 5, "p": [512, 8192]},
+        },
+        "A.Fig3-layer-vectors-d10": {
+            "given": {"d": 10},
+            "short": r"exponent of vectors over $p\Delta$, $d=10$",
+            "at": {"d": 10, "p": [512, 8192]},
+            "part_of": "A.Fig3-layer-vectors-d5",
+        },
+    },
     "derived from paper A, Sec. 3.1",
     kind="beyond",
     accept=(-0.05, 0.05),
     stated=0,
     rival=(-0.5, "the number of vectors stays while the layer thins"),
     figure="fig-a-layer",
-    short=r"exponent of vectors over $p\Delta$, $d=5$",
-    at={"d": 5, "p": [512, 8192]},
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-layer-vectors-d10",
-    "derived from paper A, Sec. 3.1",
-    kind="beyond",
-    accept=(-0.05, 0.05),
-    stated=0,
-    rival=(-0.5, "the number of vectors stays while the layer thins"),
-    figure="fig-a-layer",
-    short=r"exponent of vectors over $p\Delta$, $d=10$",
-    at={"d": 10, "p": [512, 8192]},
-    part_of="A.Fig3-layer-vectors-d5",
-    given={"d": 10},
 )
 def layer_vectors(layers=support.layer["stripe"], *, d):
     r"""The support vectors of lazy learning fill a layer of width $\Delta$ about the planes (stripe, $d={d}$).
@@ -504,29 +490,25 @@ def layer_vectors(layers=support.layer["stripe"], *, d):
 
 
 @claim(
-    "A.Fig3-layer-error-d5",
+    {
+        "A.Fig3-layer-error-d5": {
+            "given": {"d": 5},
+            "short": r"exponent of error over $\Delta$, $d=5$",
+            "at": {"d": 5, "p": [512, 8192]},
+        },
+        "A.Fig3-layer-error-d10": {
+            "given": {"d": 10},
+            "short": r"exponent of error over $\Delta$, $d=10$",
+            "at": {"d": 10, "p": [512, 8192]},
+            "part_of": "A.Fig3-layer-error-d5",
+        },
+    },
     "derived from paper A, Sec. 3.1",
     kind="beyond",
     accept=(-0.05, 0.05),
     stated=0,
     rival=(-0.385, "the layer does not thin"),
     figure="fig-a-layer",
-    short=r"exponent of error over $\Delta$, $d=5$",
-    at={"d": 5, "p": [512, 8192]},
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-layer-error-d10",
-    "derived from paper A, Sec. 3.1",
-    kind="beyond",
-    accept=(-0.05, 0.05),
-    stated=0,
-    rival=(-0.385, "the layer does not thin"),
-    figure="fig-a-layer",
-    short=r"exponent of error over $\Delta$, $d=10$",
-    at={"d": 10, "p": [512, 8192]},
-    part_of="A.Fig3-layer-error-d5",
-    given={"d": 10},
 )
 def layer_error(layers=support.layer["stripe"], *, d):
     r"""The error of lazy learning is the width $\Delta$ of the layer (stripe, $d={d}$).
@@ -539,31 +521,26 @@ def layer_error(layers=support.layer["stripe"], *, d):
 
 
 @claim(
-    "A.Fig3-layer-cusp-d5",
+    {
+        "A.Fig3-layer-cusp-d5": {
+            "given": {"d": 5},
+            "short": r"cusp $\xi$ between neighbours, $d=5$",
+            "at": {"d": 5, "p": 8192},
+        },
+        "A.Fig3-layer-cusp-d10": {
+            "given": {"d": 10},
+            "short": r"cusp $\xi$ between neighbours, $d=10$",
+            "at": {"d": 10, "p": 8192},
+            "part_of": "A.Fig3-layer-cusp-d5",
+        },
+    },
     "derived from paper A, Sec. 3.1",
     kind="beyond",
     accept=(0.9, 1.1),
     stated=1,
     rival=(2, "a smooth kernel"),
     figure="fig-a-layer",
-    short=r"cusp $\xi$ between neighbours, $d=5$",
-    at={"d": 5, "p": 8192},
     looks=2,
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-layer-cusp-d10",
-    "derived from paper A, Sec. 3.1",
-    kind="beyond",
-    accept=(0.9, 1.1),
-    stated=1,
-    rival=(2, "a smooth kernel"),
-    figure="fig-a-layer",
-    short=r"cusp $\xi$ between neighbours, $d=10$",
-    at={"d": 10, "p": 8192},
-    looks=2,
-    part_of="A.Fig3-layer-cusp-d5",
-    given={"d": 10},
 )
 def layer_cusp(layers=support.layer["stripe"], *, d):
     r"""The cusp of the tangent kernel has the exponent $\xi=1$ at the distance between neighbouring support
@@ -673,38 +650,33 @@ def curved_gain(machines=studies.support_vectors["cylinder"]):
     headline=True,
 )
 @claim(
-    "B.Sec5-final-identical-d5",
+    {
+        "B.Sec5-final-identical-d5": {
+            "given": {"d": 5},
+            "short": "kernel after training over network, $d=5$ (B)",
+            "at": {"d": 5, "p": [128, 8192]},
+            "statement": (
+                '"Using a kernel method based on the NTK obtained at the end of training leads to essentially '
+                'identical performance" (stripe, $d=5$).'
+            ),
+        },
+        "B.Sec5-final-identical-d10": {
+            "given": {"d": 10},
+            "short": "kernel after training over network, $d=10$ (B)",
+            "at": {"d": 10, "p": [128, 8192]},
+            "part_of": "B.Sec5-final-identical-d5",
+            "statement": (
+                '"Using a kernel method based on the NTK obtained at the end of training leads to essentially '
+                'identical performance" (stripe, $d=10$).'
+            ),
+        },
+    },
     "paper B, Sec. 5",
     accept=(0.9, 1.1),
     stated=1,
     rival=(3, "the kernel before training"),
     figure="fig-a-fig3",
-    short="kernel after training over network, $d=5$ (B)",
-    at={"d": 5, "p": [128, 8192]},
     looks=3,
-    given={"d": 5},
-    statement=(
-        '"Using a kernel method based on the NTK obtained at the end of training leads to essentially identical '
-        'performance" (stripe, $d=5$).'
-    ),
-    measure="test error of the kernel frozen at the end of training over the network's, 128 to 8192 points",
-)
-@claim(
-    "B.Sec5-final-identical-d10",
-    "paper B, Sec. 5",
-    accept=(0.9, 1.1),
-    stated=1,
-    rival=(3, "the kernel before training"),
-    figure="fig-a-fig3",
-    short="kernel after training over network, $d=10$ (B)",
-    at={"d": 10, "p": [128, 8192]},
-    looks=3,
-    part_of="B.Sec5-final-identical-d5",
-    given={"d": 10},
-    statement=(
-        '"Using a kernel method based on the NTK obtained at the end of training leads to essentially identical '
-        'performance" (stripe, $d=10$).'
-    ),
     measure="test error of the kernel frozen at the end of training over the network's, 128 to 8192 points",
 )
 def final_kernel_over_network(nets=studies.networks["stripe"], *, fit_from, d):
@@ -719,27 +691,24 @@ def final_kernel_over_network(nets=studies.networks["stripe"], *, fit_from, d):
 
 
 @claim(
-    "A.Fig3-final-initial-d5",
+    {
+        "A.Fig3-final-initial-d5": {
+            "given": {"d": 5},
+            "short": "kernel after training over initial kernel, $d=5$",
+            "at": {"d": 5, "p": 128},
+        },
+        "A.Fig3-final-initial-d10": {
+            "given": {"d": 10},
+            "short": "kernel after training over initial kernel, $d=10$",
+            "at": {"d": 10, "p": 128},
+            "part_of": "A.Fig3-final-initial-d5",
+        },
+    },
     "paper A, Sec. 5.2 and Fig. 3",
     accept=(0, 0.9),
     rival=(1, "training does not change the kernel"),
     figure="fig-a-fig3",
-    short="kernel after training over initial kernel, $d=5$",
-    at={"d": 5, "p": 128},
     looks=4,
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-final-initial-d10",
-    "paper A, Sec. 5.2 and Fig. 3",
-    accept=(0, 0.9),
-    rival=(1, "training does not change the kernel"),
-    figure="fig-a-fig3",
-    short="kernel after training over initial kernel, $d=10$",
-    at={"d": 10, "p": 128},
-    looks=4,
-    part_of="A.Fig3-final-initial-d5",
-    given={"d": 10},
 )
 def final_kernel_over_initial(
     nets=studies.networks["stripe"],
@@ -937,29 +906,26 @@ def early_kernel_over_network(nets=studies.networks["stripe"], *, stop, d):
 
 
 @claim(
-    "A.Fig3-overfit-d5",
+    {
+        "A.Fig3-overfit-d5": {
+            "given": {"d": 5},
+            "short": "error at the end over 98 %, $d=5$",
+            "at": {"d": 5},
+            "looks": 3,
+        },
+        "A.Fig3-overfit-d10": {
+            "given": {"d": 10},
+            "short": "error at the end over 98 %, $d=10$",
+            "at": {"d": 10},
+            "looks": 5,
+            "part_of": "A.Fig3-overfit-d5",
+        },
+    },
     "derived from paper A, Fig. 3; earlier runs had shown 1.7 in $d=5$",
     kind="beyond",
     accept=(1.05, math.inf),
     rival=(1, "the last points do not raise the error (paper A, Sec. 2.5)"),
     figure="fig-a-stop",
-    short="error at the end over 98 %, $d=5$",
-    at={"d": 5},
-    looks=3,
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-overfit-d10",
-    "derived from paper A, Fig. 3; earlier runs had shown 1.7 in $d=5$",
-    kind="beyond",
-    accept=(1.05, math.inf),
-    rival=(1, "the last points do not raise the error (paper A, Sec. 2.5)"),
-    figure="fig-a-stop",
-    short="error at the end over 98 %, $d=10$",
-    at={"d": 10},
-    looks=5,
-    part_of="A.Fig3-overfit-d5",
-    given={"d": 10},
 )
 def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     """The last 2 % of the points raise the test error (stripe, $d={d}$).
@@ -1012,30 +978,25 @@ def function_since(rows, column, share):
 
 
 @claim(
-    "A.Fig6-function-end-d5",
+    {
+        "A.Fig6-function-end-d5": {
+            "given": {"d": 5},
+            "short": "function's compression, end over $t^*$, $d=5$",
+            "at": {"d": 5},
+        },
+        "A.Fig6-function-end-d10": {
+            "given": {"d": 10},
+            "short": "function's compression, end over $t^*$, $d=10$",
+            "at": {"d": 10},
+            "part_of": "A.Fig6-function-end-d5",
+        },
+    },
     "derived from paper A, Sec. 2.5; a reviewer's program had shown 2.2, 2.8 and 1.2 at 1024 points",
     kind="beyond",
     accept=(1, math.inf),
     rival=(0.089, r"the ratio of the weights, $\Lambda$ at the end over $\Lambda^*$ in $d=5$"),
     figure="fig-a-function",
-    short="function's compression, end over $t^*$, $d=5$",
-    at={"d": 5},
     looks=2,
-    given={"d": 5},
-    headline=True,
-)
-@claim(
-    "A.Fig6-function-end-d10",
-    "derived from paper A, Sec. 2.5; a reviewer's program had shown 2.2, 2.8 and 1.2 at 1024 points",
-    kind="beyond",
-    accept=(1, math.inf),
-    rival=(0.089, r"the ratio of the weights, $\Lambda$ at the end over $\Lambda^*$ in $d=5$"),
-    figure="fig-a-function",
-    short="function's compression, end over $t^*$, $d=10$",
-    at={"d": 10},
-    looks=2,
-    part_of="A.Fig6-function-end-d5",
-    given={"d": 10},
     headline=True,
 )
 def function_at_end(boundary=selection.boundary["stripe"], *, d):
@@ -1072,29 +1033,25 @@ def cylinder_function_at_end(boundary=selection.boundary["cylinder"]):
 
 
 @claim(
-    "A.Fig6-function-falls-d5",
+    {
+        "A.Fig6-function-falls-d5": {
+            "given": {"d": 5},
+            "short": "function's compression, end over 98 %, $d=5$",
+            "at": {"d": 5},
+        },
+        "A.Fig6-function-falls-d10": {
+            "given": {"d": 10},
+            "short": "function's compression, end over 98 %, $d=10$",
+            "at": {"d": 10},
+            "part_of": "A.Fig6-function-falls-d5",
+        },
+    },
     "derived in this chapter, for paper A, Sec. 2.5",
     kind="beyond",
     accept=(0, 0.8),
     rival=(1, 'the last points change nothing: "not significantly altered during this final regime"'),
     figure="fig-a-function",
-    short="function's compression, end over 98 %, $d=5$",
-    at={"d": 5},
     looks=2,
-    given={"d": 5},
-)
-@claim(
-    "A.Fig6-function-falls-d10",
-    "derived in this chapter, for paper A, Sec. 2.5",
-    kind="beyond",
-    accept=(0, 0.8),
-    rival=(1, 'the last points change nothing: "not significantly altered during this final regime"'),
-    figure="fig-a-function",
-    short="function's compression, end over 98 %, $d=10$",
-    at={"d": 10},
-    looks=2,
-    part_of="A.Fig6-function-falls-d5",
-    given={"d": 10},
 )
 def function_undone(boundary=selection.boundary["stripe"], *, stop, d):
     """The last two per cent of the points undo a good part of what the function has learnt (stripe, $d={d}$).
@@ -1460,27 +1417,20 @@ def exponent_of_width(wide=studies.networks["wide"], nets=studies.networks["stri
 
 
 @claim(
-    "A.Fig3-wide-star-d5",
+    {
+        "A.Fig3-wide-star-d5": {"given": {"d": 5}, "short": "kernel at $t^*$ over network, width $10^4$, $d=5$"},
+        "A.Fig3-wide-star-d10": {
+            "given": {"d": 10},
+            "short": "kernel at $t^*$ over network, width $10^4$, $d=10$",
+            "part_of": "A.Fig3-wide-star-d5",
+        },
+    },
     "derived from paper A, Fig. 3; declared before the wide networks were trained",
     kind="beyond",
     accept=(0, 0.8),
     rival=(1, "no difference"),
     figure="fig-a-wide",
-    short="kernel at $t^*$ over network, width $10^4$, $d=5$",
     looks=2,
-    given={"d": 5},
-)
-@claim(
-    "A.Fig3-wide-star-d10",
-    "derived from paper A, Fig. 3; declared before the wide networks were trained",
-    kind="beyond",
-    accept=(0, 0.8),
-    rival=(1, "no difference"),
-    figure="fig-a-wide",
-    short="kernel at $t^*$ over network, width $10^4$, $d=10$",
-    looks=2,
-    part_of="A.Fig3-wide-star-d5",
-    given={"d": 10},
 )
 def wide_star_over_network(wide=studies.networks["wide"], *, d):
     """At paper A's width the kernel frozen at $t^*$ has a smaller test error than the network at the end of
