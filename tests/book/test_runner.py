@@ -163,7 +163,8 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     (ran_book / "chapters" / "99_the_rest.py").write_text(
         page.split("# %% [markdown]")[0] + "# %% [markdown]\n# (the-rest)=\n# # The rest\n"
         "# See {numref}`fig-mini`, {numref}`fig-gone` and {ref}`there <far>`: {claim}`Z.Fig1-size`. $$ x $$\n"
-        + cells + '# %%\nplt.plot([size])\nchapter.figure(plt.gcf(), "fig-rest")\n'
+        + cells
+        + '# %%\nplt.plot([size])\nchapter.figure(plt.gcf(), "fig-rest")\n'
         '# %% [markdown] tags=["caption"]\n# **Nothing** yet.\n'
     )
     assert run("-f", "mine.toml", "-p", "size", "5", "--name", "mine") == 0

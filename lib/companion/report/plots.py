@@ -142,6 +142,21 @@ def curve(
     realisations(ax, wide.columns, wide, **style)
 
 
+def means_by_size(
+    ax: Axes, rows: pd.DataFrame, x: str, y: str = "test_error", *, label: str | None = None, **style: object
+) -> None:
+    """Means over seeds against ``x``, with two standard errors: the largest dimension ``d`` filled, the next hollow.
+
+    Where ``x`` is the dimension, all are shown. ``label`` names the filled points for a legend.
+    """
+    sizes = sorted(rows["d"].unique())
+    for d in sizes if x == "d" else sizes[-2:]:
+        found = rows[rows["d"] == d].groupby(x)[y].agg(["mean", "sem"])
+        look = {"fmt": "o", "markersize": 5, "elinewidth": 1} | style
+        look |= {"label": label} if d == sizes[-1] else {"markerfacecolor": "white"}
+        ax.errorbar(found.index, found["mean"], 2 * found["sem"], **look)
+
+
 def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
     """Means over realisations ``(E, r)`` against the rank 1 … r, with 95 % intervals where there are several."""
     values = np.atleast_2d(np.asarray(values, dtype=float))
