@@ -68,7 +68,6 @@ steps: "count from 10 to 1e5" = 800  # of gradient descent (paper D: 800)
 seeds: "count to 100" = 6  # networks with data of their own
 stripe_alpha: "3 or more increasing positives from 1e-12 to 1e12" = [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4]  # output scales on the stripe, feature to lazy
 reversal_n: "count from 16 to 4096" = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
-decay_rates: "3 or more increasing numbers from 0 to 100" = [0.0, 0.5, 0.75, 1.0, 1.5, 2.5, 8.0]  # decay rates of the spectrum (paper D: not stated)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -90,7 +89,7 @@ chapter = Chapter("06", globals())
 #
 # The network is narrower than those below. Its target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark
 # where its entry is large. The first image shows the task.
-# %%
+# %% tags=["key"]
 frames = chapter.rows(studies.frames, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}
 matrices |= {"moved": "what training\nhas added", "centred": "gradients\nthrough it"}
@@ -178,10 +177,10 @@ def draw(frame):
     shown = rows[rows.step == looks[frame]]
     for column, (spectrum, networks) in enumerate(shown.groupby("spectrum", sort=False)):
         for ax, (layer, part) in zip(axes[column::3], networks.groupby("layer")):
-            plots.curve(ax, part, "scale", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
-            plots.curve(ax, part, "scale", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
+            plots.over_seeds(ax, part, "scale", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
+            plots.over_seeds(ax, part, "scale", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
             ax.set(xscale="log", ylim=(0, 1.02), ylabel=f"ansatz, layer {layer}")
-        plots.curve(axes[6 + column], networks[networks.layer == 1], "scale", "test_loss", color="0.2")
+        plots.over_seeds(axes[6 + column], networks[networks.layer == 1], "scale", "test_loss", color="0.2")
         axes[6 + column].set(xscale="log", ylim=(0, 1.3 * highest), ylabel="test loss", xlabel="scale $s_0$")
         axes[column].set_title(f"${spectrum}$" if "/" in spectrum else spectrum)
     for ax in axes:
@@ -220,8 +219,8 @@ rows = chapter.rows(studies.paths, "frozen").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
 law = {"color": plots.COLOURS["theory"], "linestyle": "--", "marker": "", "label": "frozen kernel"}
 for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
-    plots.curve(ax, networks, "step", "c", color=plots.COLOURS["centred"], marker="", label="network")
-    plots.curve(ax, networks, "step", "frozen", **law)
+    plots.over_seeds(ax, networks, "step", "c", color=plots.COLOURS["centred"], marker="", label="network")
+    plots.over_seeds(ax, networks, "step", "frozen", **law)
     ax.set(xscale="log", xlabel="step", title=f"$s_0={scale:g}$", ylim=(0.4, 1))
 axes[0].set_ylabel("C-NFA, layer 1")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -327,8 +326,8 @@ axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification
 axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None))
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 ends = flow[flow.moment == "end"]
-plots.curve(axes[2], ends, "alpha", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
-plots.curve(axes[2], ends, "alpha", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
+plots.over_seeds(axes[2], ends, "alpha", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
+plots.over_seeds(axes[2], ends, "alpha", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
 axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at the end", ylim=(0, 1.02))
 axes[2].legend()
 fig.suptitle("Which ansatz follows compression?", fontsize="medium")
@@ -393,366 +392,3 @@ chapter.figure(fig, "fig-d-stripe", flow, alt=alt)
 # - `-p reversal_n 512` and `-p 06.reversal.spike_free.balance "[0.0625]"`: how small may the balance be before networks no longer
 #   depend on it?
 # - `make chapter-06 NAME=loud PARAMS='-p rate 0.1'` takes the loss without its factor ½. What happens at $s_0=1$?
-# %% [markdown]
-# (cnfa-details)=
-# # The centred ansatz in detail: end of training, formulas, depth, faces
-# This page has both layers at the end of training, the formulas of App. E and their corrections, App. F's data, other activations,
-# faces, and other optimisers.
-# %% [markdown]
-# (end-of-training)=
-# ## At the end of training scale 1 decides whether the C-NFA is more robust
-# Over scales from 1 to 0.001 the first layer's UC-NFA varies more than its C-NFA on data with a decaying spectrum, by
-# {claim}`D.Fig7-robust` and {claim}`D.Fig8-robust`. On isotropic data it varies less: the difference of the ranges is
-# {claim}`D.Fig2-robust`. Over scales up to 0.1 it varies more on all three, on isotropic data by {claim}`D.Fig2-robust-small`. Paper D
-# states no scales for its Figs. 2, 7 and 8. App. G says: "Similar to Figure 2, we observe that the C-NFA is more robust to the
-# initialization scale than the UC-NFA, and UC-NFA value become high through training, while being small at initialization."
-#
-# In the second layer neither ansatz varies much over scales up to 0.1. The differences of the ranges are
-# {claim}`D.Fig2-robust-layer-2-small` on isotropic data, and {claim}`D.Fig7-robust-layer-2-small` and {claim}`D.Fig8-robust-layer-2-small`
-# on the two decaying spectra, where App. G's sentence is not reproduced. With scale 1 the difference is
-# {claim}`D.Fig2-robust-layer-2` on isotropic data; the table has the two others.
-#
-# From scale 1 the UC-NFA does not become high: its smallest change over layers and both decaying spectra is {claim}`D.Fig7-grows`. From
-# scales up to 0.1 it grows by at least {claim}`D.Fig7-grows-small`.
-#
-# Sec. 2.3 calls the final UC-NFA "extremely sensitive" to the scale, "e.g. second row". That is the second layer, while only the
-# first layer's scale is varied. We find a range of {claim}`D.Fig2-ucnfa-layer-2` there. Over the second layer's own scale the range is
-# {claim}`D.Fig2-second-scale`.
-# %%
-rows = pd.concat([chapter.rows(studies.paths, "isotropic"), chapter.rows(studies.paths, "decaying")])
-ends = rows[rows.step == rows.step.max()].rename(columns={"uc": "UC-NFA", "c": "C-NFA"})
-ends["spectrum"] = ends.spectrum.str.replace(r"(1/.*)", r"$\1$", regex=True)
-ends = ends.melt(["seed", "spectrum", "layer", "scale"], ["UC-NFA", "C-NFA"], "ansatz")
-means = ends.pivot_table("value", ["spectrum", "layer", "ansatz"], "scale", sort=False)
-means["range"] = means.max(axis=1) - means.min(axis=1)
-chapter.table(
-    means.reset_index(),
-    "tab-d-end",
-    "Over all scales the first layer's C-NFA varies more than the UC-NFA on isotropic data alone. Both ansätze at the end of training on "
-    "data of three spectra, means, one column for each of the first layer's scales, and the range of the means. Claims on scales up to "
-    "0.1 are judged on other networks.",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# ## From scale 1 the first layer's C-NFA is below that of a random matrix
-# From scale 1 the C-NFA of the first layer ends *below* its value with a random matrix of $K$'s spectrum: the difference is
-# {claim}`D.Fig2-random-centred`. In the second layer it ends above. We measured the same networks with $K$'s eigenvectors drawn at
-# random, for the weights and for what training has added.
-# %%
-rows = chapter.rows(studies.features, "largest_scale")
-means = rows.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()
-means.columns = ["scale", "layer", "UC-NFA", "with a random matrix", "C-NFA", "with a random matrix "]
-chapter.table(
-    means,
-    "tab-d-random",
-    "From scale 1 the first layer's C-NFA ends below that of a random matrix. Both ansätze of isotropic data "
-    "at the end of training, and with a random matrix of $K$'s spectrum in place of $K$; means.",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# (cnfa-steepest)=
-# ## On the steepest spectrum the test loss does not follow the UC-NFA
-# Where each network has reached a training loss of 0.03, the rank correlation over scales of test loss and C-NFA is
-# {claim}`D.Fig8-loss-centred`, and of test loss and UC-NFA {claim}`D.Fig8-loss-alignment`. App. G says: "the test loss improves for
-# smaller initializations, where the value of the C-NFA and UC-NFA are higher". Of the UC-NFA this is not reproduced. Of the C-NFA it
-# holds on average, because of scale 1: how closely is undecided. From scale 0.1 down the UC-NFA goes on rising, the C-NFA does not, and
-# the test loss no longer falls (table).
-#
-# After eight times the paper's steps the largest scale's test loss is larger by {claim}`D.Fig8-test-loss-converged`, which is undecided.
-# Where the paper stops, training is not over on this spectrum, because directions of little variance are learnt slowly: a loss of
-# 0.03 is reached later, and last from small scales (table).
-# %%
-rows = alignment.at_equal_loss(chapter.rows(studies.paths, "longer"))
-means = rows.groupby("scale")[["step", "test_loss", "c", "uc"]].mean().iloc[::-1].reset_index()
-means.columns = ["scale", "step", "test loss", "C-NFA", "UC-NFA"]
-chapter.table(
-    means,
-    "tab-d-steepest",
-    "From scale 0.1 down the UC-NFA rises and the test loss does not fall. Networks on the steepest spectrum, each when its training "
-    "loss has fallen to 0.03; means.",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# ## Early the weights change, late the kernel does too
-# At step 5, in the median over networks, at most {claim}`D.Fig4-early` of the centred covariance comes from the change $\bar K$ of $K$;
-# at the end it is up to {claim}`D.Fig4-late` ({numref}`fig-d-4`). This *double-centred ratio* is
-# $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ over $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
-#
-# The *PTK-centred correlation* $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$ is the alignment of the kernel's change with the initial weights.
-# On isotropic data it falls from scales up to 0.1: the smallest fall there is a change of {claim}`D.Fig5-small-scale`. Paper D finds a
-# fall, and states no scales. From scale 1 it rises in the first layer, by {claim}`D.Fig5-isotropic`.
-# %%
-rows = pd.concat([chapter.rows(studies.paths, "isotropic"), chapter.rows(studies.paths, "decaying")])
-rows = rows[rows.step > 0]
-views = [("isotropic", "double", "double-centred ratio"), ("isotropic", "ptk", "PTK-centred")]
-views += [("1/(1+k^2)", "ptk", "PTK-centred, $1/(1+k^2)$")]
-colours = plots.shades(rows["scale"].nunique())
-fig, axes = plots.panels(6, height=2.6, sharex=True, sharey=True)
-for row, (spectrum, column, label) in enumerate(views):
-    shown = rows[rows.spectrum == spectrum].dropna(subset=column)
-    for ax, (layer, networks) in zip(axes[2 * row :], shown.groupby("layer")):
-        for (scale, part), colour in zip(networks.groupby("scale", sort=False), colours):
-            plots.curve(ax, part, "step", column, color=colour, marker="", label=f"$s_0$ = {scale:g}")
-        ax.set(xscale="log", ylim=(0, 1.02), title=f"layer {layer}", xlabel="step", ylabel=label)
-        ax.label_outer()
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-fig.suptitle("When does the kernel change?", fontsize="medium")
-alt = "Six panels against the training step, one line for each scale: shares that rise late, and alignments that mostly fall."
-chapter.figure(fig, "fig-d-4", rows, alt=alt)
-# %% [markdown] tags=["caption"]
-# **Early the weights move and the kernel does not; late both have moved.** Above: the part of the centred covariance that is due to change
-# of the PTK (paper D, Fig. 4). Middle and below: alignment of the PTK's change with the initial weights, on isotropic data and on data of
-# spectrum $1/(1+k^2)$ (paper D, Fig. 5).
-# %% [markdown]
-# (egop-of-the-task)=
-# ## The EGOP of the task has rank $r$ unless 4 divides $r$
-# At $r=4$ its rank is {claim}`D.Fig1-rank`. The chain monomial's gradient is linear, $\nabla y=Ax$, with $A$ the adjacency matrix of a
-# ring of $r$ coordinates. So its expected gradient outer product needs no sample:
-#
-# $$
-# \begin{aligned}
-# \mathrm{EGOP}&=\mathbb E\,\nabla y\,\nabla y^\top = A^2,\\
-# \text{eigenvalues }&4\cos^2\frac{2\pi j}{r},\quad j=0,\dots,r-1
-# \end{aligned}
-# $$ (eq:D:egop)
-#
-# For labels of unit variance divide by $r$. The matrix has 2 on the diagonal and 1 at distance two along the ring. Paper D says that its
-# rank is $r$. Where 4 divides $r$ two of the cosines vanish.
-# %% [markdown]
-# (random-matrices)=
-# ## Two formulas of App. E need a correction
-# Networks exceed the trace of Eq. 28 as printed by a factor {claim}`D.Eq28-free`. The AGOP of
-# Prop. 10 has a relative error of {claim}`D.Prop10-expectation` as printed. Corrected, both agree with the networks (table below). We derived
-# all formulas again; our tests compare them with sums over non-crossing partitions and with sampled matrices.
-# Eqs. 10, 19 and 29 have misprints ({ref}`erratum <erratum-d-equation-28>`).
-# ### In expectation, at finite width: Prop. 10 lacks $1/k$ and all pairs of different neurons
-# In $\mathbb E[RBR]$ two neurons meet. Equal ones give $\frac3k(\operatorname{tr}B+2B)$, by Wick's theorem. Different ones, $k(k-1)$
-# pairs, give $(1-\frac1k)B$. In this section $\operatorname{tr}$ is the sum of the eigenvalues. Together
-#
-# $$
-# \begin{aligned}
-# \mathbb E[\dot W^\top\dot W]&=(X^\top YX)^2,\\
-# \mathbb E[\dot W^\top K\dot W]&=\frac3k\operatorname{tr}(X^\top X)\,(X^\top YX)^2
-# +\Bigl(1+\frac5k\Bigr)X^\top YX\;X^\top X\;X^\top YX .
-# \end{aligned}
-# $$ (eq:D:expectations)
-#
-# Proposition 10 has 3 and 6 in place of $3/k$ and $1+5/k$, the formula for a single neuron, $k=1$. The
-# difference matters. With the paper's constants the first term, again the NFM, would dominate in large dimension. Then no data could
-# oppose the NFM to the AGOP.
-#
-# Both formulas take $\delta=a\odot h$, as Eq. 10 does. The derivative of $a^\top(Wx)^2$ is twice that. This puts factors 4 and 16 in front
-# and changes no correlation.
-# ### In the limit: the last term of Eq. 28 vanishes as printed
-# In the limit let $\operatorname{tr}$ be the *mean* of the eigenvalues, $r_j=\operatorname{tr}R^j$,
-# $\bar A=A-\operatorname{tr}A$ and $\bar B=B-\operatorname{tr}B$. Then
-#
-# $$
-# \begin{aligned}
-# &\operatorname{tr}(ARARBR)\\
-# &\quad=\operatorname{tr}[A]^2\operatorname{tr}[B]\,r_3+2\operatorname{tr}[A]\,r_1r_2\operatorname{tr}[\bar A\bar B]\\
-# &\qquad+\operatorname{tr}[B]\,r_1r_2\operatorname{tr}[\bar A^2]+r_1^3\operatorname{tr}[\bar A^2\bar B],\\
-# &\operatorname{tr}(ARAR)=r_1^2\operatorname{tr}[\bar A^2]+r_2\operatorname{tr}[A]^2,\\
-# &\operatorname{tr}(ARBRARBR)\\
-# &\quad=r_1^4\operatorname{tr}[(\bar A\bar B)^2]+2r_1^2(r_2-r_1^2)\operatorname{tr}[\bar A\bar B]^2\\
-# &\qquad+2r_1^2r_2\bigl(\operatorname{tr}[B]\operatorname{tr}[\bar A^2\bar B]+\operatorname{tr}[A]\operatorname{tr}[\bar A\bar B^2]\bigr)\\
-# &\qquad+4\operatorname{tr}[A]\operatorname{tr}[B]\,r_1r_3\operatorname{tr}[\bar A\bar B]+\operatorname{tr}[A]^2\operatorname{tr}[B]^2r_4\\
-# &\qquad+r_2^2\bigl(\operatorname{tr}[A]^2\operatorname{tr}[\bar B^2]+\operatorname{tr}[B]^2\operatorname{tr}[\bar A^2]\bigr).
-# \end{aligned}
-# $$ (eq:D:free)
-#
-# Eq. 28 prints the last term as $\operatorname{tr}[\bar A]^2\operatorname{tr}[B^2]r_2^2$, which is zero. The moments of $R$ need no
-# networks. $R$ is a sum of $k$ independent rank-one matrices. So its law is compound free Poisson with free cumulants
-# $c^{m-1}\,\mathbb E\,a^{2m}$, $c=d/k$, and
-#
-# $$
-# (r_1,r_2,r_3,r_4)=\bigl(1,\;1+3c,\;1+9c+15c^2,\;1+18c+78c^2+105c^3\bigr).
-# $$ (eq:D:moments)
-#
-# Paper D averages 30 networks in place of this. The tail of $a^8$ is so heavy that such a mean is off by several per cent on $r_4$.
-# %%
-means = chapter.rows(initial.expectations, "main")
-traces = chapter.rows(initial.traces, "main")
-forms = {
-    "nfm_ratio": ("Prop. 10, NFM", "printed"),
-    "agop_ratio": ("Prop. 10, AGOP", "corrected"),
-    "agop_printed_ratio": ("Prop. 10, AGOP", "printed"),
-    "eq20": ("Eq. 20", "printed"),
-    "eq19": ("Eq. 20", "with Eq. 19's last term"),
-    "eq22": ("Eq. 22", "printed"),
-    "eq28": ("Eq. 28", "corrected"),
-    "eq28_printed": ("Eq. 28", "printed"),
-    "eq28_literal": ("Eq. 28", "trace squared, not the matrix"),
-}
-ratios = pd.concat([means, traces])[[*forms]].agg(["mean", "sem"]).T
-ratios.columns = ["observed / formula", "s.e."]
-ratios["from 1, in s.e."] = (ratios["observed / formula"] - 1) / ratios["s.e."]
-table = pd.concat([pd.DataFrame(forms, ["formula", "form"]).T, ratios], axis=1)
-caption = (
-    "Two formulas are rejected as printed, and hold corrected. Observed over formula, its standard error, and the distance from 1 in "
-    "standard errors; more than three is rejected. Prop. 10: means over many small networks on the same points. The equations: large "
-    "networks, each with data of its own and its own moments of $R$."
-)
-chapter.table(table, "tab-d-formulas", caption, means, traces)
-# %% [markdown]
-# (app-f)=
-# ## App. F's data cannot be built as written
-# We try four interpretations of these data. On the only one that reverses the alignment, predictions differ from single networks by
-# {claim}`D.Fig3-single` and from the means by {claim}`D.Fig3-averages`.
-#
-# *The idea.* The NFM begins as $(X^\top YX)^2$. In the expectation {eq}`eq:D:expectations` the AGOP has the part
-# $X^\top YX\,X^\top X\,X^\top YX$ of its own. App. F opposes the two. It takes points $X_1$ with label 1, and points $X_2$ with label 0 and
-# $X_2^\top X_2\approx(X_1^\top X_1)^{-2}$. Then this part is near the identity and the NFM is not. The alignment should be worse for
-# smaller shares $\gamma$ of $X_1$, the balance.
-#
-# *The problem.* $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. The left singular vectors $V_2$ of a sample of
-# the other points have $(1-\gamma)n$ columns where $d$ are needed. At $\gamma=1$ nothing is left of $X_2$.
-#
-# *The four interpretations* are
-#
-# - the pseudo-inverse;
-# - an inverse in single precision, in which rounding errors replace the zeros;
-# - the pseudo-inverse after $X_1$ has been scaled to norm 1, without which $X_2$ is small beside the noise;
-# - $X_1$ and $X_2$ of $n$ rows each, of which $\gamma n$ and $(1-\gamma)n$ are kept afterwards, a subsample.
-# %%
-readings = chapter.rows(initial.reversal, "readings")
-judged = chapter.rows(initial.reversal, "judged")
-rows = pd.concat([readings.query("reading != 'subsample'"), judged])
-rows = rows[rows.n == rows.n.max()]
-means = rows.pivot_table("observed", "reading", "balance", sort=False).reset_index()
-chapter.table(
-    means.rename(columns={"reading": "interpretation"}),
-    "tab-d-app-f",
-    "Only with a subsample does alignment fall steadily with the balance. Four interpretations of the data of App. F: observed C-NFA "
-    "at initialisation, means, one column for each balance (paper D, Fig. 3).",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# ## Half of the overlap is a covariance at equal width and dimension
-# Paper D says of Eq. 5 that "the second, covariance term above will tend to 0" as the width grows on given data. At a width equal to
-# the dimension it is still half of the whole (first row of the table). Eq. 5 is about the mean over networks of
-# $\operatorname{tr}(\dot W^\top\dot W\,\dot W^\top K\dot W)$. It splits this mean into the overlap of the two means and a covariance.
-#
-# The first term is known at any width, by {eq}`eq:D:expectations`, and the whole in the limit. So free probability gives the
-# share of the covariance, $1-[3c\operatorname{tr}B\operatorname{tr}A^2+\operatorname{tr}(A^2B)]/\operatorname{tr}(ARARBR)$, as
-# measured. Eq. 6 is the numerator for $X^\top X=1$. The paper takes means inside ratio and root (Assumption 9), as we do.
-# %%
-rows = chapter.rows(initial.averages, "widths")
-means = rows.groupby("k")[["covariance", "free"]].mean().reset_index()
-means.columns = ["width $k$", "share of the covariance", "by free probability"]
-caption = "The covariance's share of Eq. 5 falls with the width, as free probability predicts. Means over data sets."
-chapter.table(means, "tab-d-covariance", caption, rows, digits=2)
-# %% [markdown]
-# (depth-of-c-nfa)=
-# ## The first order suffices for ReLU as well as for quadratic networks
-# At width 1024 the first-order prediction has an error of {claim}`D.Fig6-relu` for ReLU networks and of {claim}`D.Fig6-quadratic` for
-# quadratic ones ({numref}`fig-d-6`). Paper D finds it worse for ReLU, and asks for further terms. With two hidden layers App. C keeps
-# only the first order, $\mathbb E\mathcal K$ for $\mathcal K$, and does not say how $\mathbb E\mathcal K$ is computed. We take
-# the kernel of the infinitely wide network, with the ReLU's derivative in full,
-#
-# $$
-# \mathbb E\mathcal K_{ij}=\prod_{l}\mathbb E\,\sigma'(u_l)\sigma'(v_l)\;\propto\;
-# \begin{cases}G_{ij}\,(G_{ii}G_{jj}+2G_{ij}^2)&\text{quadratic}\\ (\pi-\phi_1)(\pi-\phi_2)&\text{ReLU}\end{cases}
-# $$ (eq:D:expected)
-#
-# with the activation $\sigma$, the Gram matrix $G=XX^\top$, the angle $\phi_1$ between two inputs and $\phi_2$ one layer later.
-# Paper D sees the C-NFA fall at intermediate $\alpha$. For ReLU it does, by {claim}`D.Fig6-dip-relu` or more. For quadratic
-# networks with the high-rank target it does not: the fall is {claim}`D.Fig6-dip`, and the first order predicts hardly more.
-# Data have covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis. At $\alpha=0$ they are isotropic. At large $\alpha$
-# only one direction is left, where $\mathcal K$ becomes a projector. The target is the chain monomial (low rank) or $|Qx|^2$ with a
-# Gaussian $Q$ (high rank).
-# %%
-rows = chapter.rows(initial.decays, "main")
-rows = rows.assign(place=rows.decay.rank(method="dense"))
-widest = rows[rows.k == rows.k.max()]
-fig, axes = plots.panels(4, height=3.0, sharex=True, sharey=True)
-for ax, ((target, sigma), networks) in zip(axes, rows.groupby(["target", "sigma"], sort=False)):
-    for k, part in networks.groupby("k"):
-        plots.curve(ax, part, "place", "observed", label=f"observed, $k={k}$")
-    theory = {"color": plots.COLOURS["theory"], "linestyle": "--", "label": "first order"}
-    plots.curve(ax, part, "place", "predicted", **theory)
-    ax.set_title(f"{target}, {sigma.replace('relu', 'ReLU')}")
-    ax.set_xticks(sorted({*rows.place}), [f"{decay:g}" for decay in sorted({*rows.decay})], fontsize="small")
-fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
-fig.supylabel("C-NFA at initialisation", fontsize="medium")
-axes[0].legend(loc="lower right", fontsize="small")
-fig.suptitle("Does the first order suffice?", fontsize="medium")
-chapter.glue("error-with-residuals", float(np.sqrt(((widest.residual - widest.predicted) ** 2).mean())))
-alt = "Alignment against the decay rate of the spectrum in four panels: in three it dips and then rises to one, in one it hardly dips."
-chapter.figure(fig, "fig-d-6", rows, alt=alt)
-# %% [markdown] tags=["caption"]
-# **The first-order prediction follows the wider networks in all four panels.** C-NFA of the first of two hidden layers at initialisation
-# against the decay of the data's spectrum, observed at two widths and predicted to first order. Median and quartiles over data sets and
-# networks (paper D, Fig. 6). Observed with labels in place of the residuals, as in Eq. 4; with the networks' own residuals the error over
-# all panels is {glue:text}`error-with-residuals` at the larger width.
-# %% [markdown]
-# ## Faces: weights and gradients pick the same pixels
-# The diagonals of the two matrices have Pearson correlation {claim}`D.Fig9-agop` on faces with and without glasses; paper D prints 0.91 on
-# celebrities {cite:p}`liu2015`, which cannot be shipped. With the network's own $K$ it is larger by {claim}`D.Fig9-contrast` than with
-# random matrices. A draw of these picks a few directions, because $K$ has a few large eigenvalues. So single draws differ much (table);
-# paper D shows one. Ours are stored results on 400 images of 40 people {cite:p}`samaria1994`, split by person, because on a random split
-# the same person may be in both parts.
-# %%
-rows = chapter.rows(studies.glasses)
-draws = rows.single.explode().astype(float)
-correlations = {"AGOP": rows.agop.mean(), "random, mean": draws.mean(), "least": draws.min(), "largest": draws.max()}
-errors = {"test error": rows.error.mean(), "always the commoner label": rows.chance.mean()}
-chapter.table(
-    pd.DataFrame([correlations | errors]),
-    "tab-d-9",
-    "On faces, too, the eigenvectors of $K$ make the agreement. Pearson correlation of the diagonal of the NFM with that of the AGOP, and "
-    "with a random matrix in place of $K$: its mean, and the least and the largest of single draws (paper D, Fig. 9).",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# ## Beyond the paper: weight decay breaks the ansatz that is centred at the initial weights
-# At the stronger penalty weight decay changes the second layer's C-NFA by {claim}`D.Descent-penalty` ({numref}`fig-d-descent`). Under
-# weight decay $\bar W$ contains what decay has taken away from $W_0$, which does not depend on the data. Let $\eta$ be the rate, $\lambda$
-# the penalty and $t$ the step. Centred at $W-(1-\eta\lambda)^tW_0$ the second layer's C-NFA is at least
-# {claim}`D.Descent-decayed-weights` at the end. Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA is lower.
-# %%
-designs = ("isotropic", "adam", "adam_decay", "weight_decay")
-rows = pd.concat([chapter.rows(studies.paths, design) for design in designs])
-decayed_scale = chapter.rows(studies.paths, "weight_decay")["scale"].iloc[0]
-rows = rows[(rows["scale"] == decayed_scale) & (rows.seed < seeds) & (rows.step > 0)]
-names = {"gd": "descent", "adam": "Adam"}
-colours = dict(zip(rows.groupby(["method", "penalty"], sort=False).groups, plots.PALETTE))
-fig, axes = plots.panels(2, sharey=True)
-for ax, (layer, networks) in zip(axes, rows.groupby("layer")):
-    for (method, penalty), part in networks.groupby(["method", "penalty"], sort=False):
-        style = {"color": colours[method, penalty], "marker": "", "label": rf"{names[method]}, $\lambda$ = {penalty:g}"}
-        plots.curve(ax, part, "step", "c", **style)
-        if method == "gd" and penalty:
-            style["label"] += ", decay centred out"
-            plots.curve(ax, part, "step", "c_shrunk", **style, linestyle="--")
-    ax.set(xscale="log", xlabel="step", title=f"layer {layer}", ylim=(0, 1.02))
-axes[0].set_ylabel("C-NFA")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-fig.suptitle("Which centring does weight decay break?", fontsize="medium")
-alt = "The centred ansatz in two layers: under weight decay it falls in the second; dashed curves, decay centred out, stay above."
-chapter.figure(fig, "fig-d-descent", rows, alt=alt)
-# %% [markdown] tags=["caption"]
-# **In the second layer weight decay breaks the ansatz that is centred at the initial weights, not that centred at what decay leaves of
-# them.** C-NFA against the step under gradient descent, under Adam, and with weight decay of penalty $\lambda$. Dashed: centred at what
-# decay alone leaves of the initial weights.
-# %% [markdown]
-# (also-checked)=
-# ## Also checked: statements that no figure is about
-# The table quotes paper D. Tests verify the free-probability lemmas (Eqs. 12 to 15) on matrices in general position. The distance of
-# $\mathbb E\mathcal K$ from a projector does not predict how well the two sides agree (App. C), because $\mathcal K$ enters the C-NFA
-# only between the labelled inputs, as $X^\top Y\mathcal KYX$.
-# %%
-lines = [
-    ("Sec. 2.1", "will be rank $r$, where $r$ is much less than the ambient dimension", "rank at $r=4$", "D.Fig1-rank"),
-    ("Eq. 6", "In the simplified case of isotropic data $X^\\top X=I$", "observed / formula", "D.Eq6-isotropic"),
-    ("App. E", "the expectation commutes with ratio and square root", "one over the other", "D.Ass9-commutes"),
-    ("App. C", "how close the expected PTK matrix […] is from a projector", "correlation, largest", "D.Fig6-projector"),
-    ("App. G", "where the value of the C-NFA and UC-NFA are higher", "larger of two", "D.Fig7-loss-alignment"),
-]
-table = pd.DataFrame(lines, columns=["where", "statement", "of it", "claim"])
-chapter.table(table, "tab-d-also", "Statements of paper D, and what was measured of them; the verdicts are below.")

@@ -295,7 +295,8 @@ def test_an_error_with_and_without_words(mini_book, capfd, raised, said):
 def test_outputs_are_those_of_a_kernel(mini_book):
     append(
         mini_book,
-        "# %%\nimport sys\nfrom IPython.display import Markdown, display\nprint(1)\nprint(2)\ndisplay(Markdown('So.'))\nprint(3)\nprint(4, file=sys.stderr)\nsize\n",
+        "# %%\nimport sys\nfrom IPython.display import Markdown, display\n"
+        "print(1)\nprint(2)\ndisplay(Markdown('So.'))\nprint(3)\nprint(4, file=sys.stderr)\nsize\n",
     )
     assert run() == 0
     book = nbformat.read(mini_book / "build" / "laptop" / "99_mini.ipynb", as_version=4)

@@ -1,0 +1,275 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent, format_version: '1.3'}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# %% [markdown]
+# (depth-details)=
+# # Depth in detail: nearby inputs, early stopping, other layers
+# This page derives how nearby inputs reach the limit, and the next order of the ridge. It has early stopping, the error as a function of
+# data over depth, other layers, and operators of two points.
+#
+# ## Nearby inputs need depths beyond their inverse angle
+# Nearby inputs are half-way to 1/4 at 2.975 of the paper's units of depth ({numref}`fig-c-crossover`). Corollary 1 says
+# that the rate shows once $L\gg 1/\sqrt{1-\rho^{(2)}}$. For a pair at a small angle $\phi$ the whole path has a closed form. Keep
+# $\phi_{L+1}=\phi_L-\phi_L^2/(3\pi)$ alone. Then $\phi_L = \phi/(1+u)$ and
+#
+# $$
+# \bar\Theta^{(L)} \to F(u) = \frac{(1+u) - (1+u)^{-3}}{4u}, \qquad u = \frac{L\phi}{3\pi} ,
+# $$ (eq:C:crossover)
+#
+# with $F(0)=1$, $F(\infty)=1/4$ and $F - 1/4\simeq 1/(4u)$. The natural unit is $(3\pi/\sqrt2)/\sqrt{1-\rho^{(2)}}$:
+# the corollary's scaling with a constant of 6.66. The corollary's "$\gg$" allows such a constant. Its proof does not: it
+# lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi$ a layer, where Theorem 2 has $\sqrt2/(3\pi)$. It grows by {claim}`C.Cor1-slope`. Half of the way is
+# $F=\frac58$, at $u=0.4463$.
+# %% tags=["parameters"]
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
+# fmt: on
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from companion.report import plots
+from companion.report.chapter import Chapter
+from companion.studies import depth as studies
+from companion.theory.depth import rate
+
+chapter = Chapter("05", globals())
+# %%
+rows = chapter.rows(studies.normalised_kernel, "main")
+nearby = rows[rows.rho.isin(sorted(curve_rho)[-3:])]
+fig, ax = plt.subplots()
+for rho, pair in nearby.groupby("rho"):
+    ax.plot(pair.depth * np.arccos(rho) / (3 * np.pi), pair.kernel, "o", markersize=4, label=rf"$\rho={rho:g}$")
+u = np.geomspace(1e-3, 1e3, 200)
+ax.plot(u, rate.crossover(torch.from_numpy(u)), color=plots.COLOURS["theory"], label="$F(u)$")
+ax.set(xscale="log", xlim=(1e-3, 1e3), xlabel=r"$u = L\phi/(3\pi)$", ylabel=r"$\bar\Theta^{(L)}$")
+ax.set_title("Do nearby inputs share one curve?")
+ax.legend()
+chapter.figure(
+    fig,
+    "fig-c-crossover",
+    nearby,
+    alt="Kernels of nearby inputs against rescaled depth, on one falling curve from one to a quarter.",
+)
+# %% [markdown] tags=["caption"]
+# **The closer the pair, the better all depths fall on one curve.** The kernel of nearby inputs against the rescaled depth, and the
+# crossover law.
+# %% [markdown]
+# ## The next order changes the ridge, not the kernel
+# At ten layers the law that is uniform in $c$ is within {claim}`C.Thm3-ridge-close` of the predictor on 500 images ({numref}`fig-c-laws`).
+# A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. Expand the Abel function and the solution of {eq}`eq:C:recursion` in
+# powers of $\phi_L$, with the constants $a_1$ and $g_1$ of their series ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$). Let $M_1$ be the value of $M$ at the inputs:
+#
+# $$
+# \begin{aligned}
+# M - \tfrac32\ln M + \frac{3\pi a_1}{M} &= L + c, \\
+# L\,\bar\Theta &= \frac M4 - \frac18 + \frac{3\pi g_1}{M} - \Bigl(\frac{M_1}4-\frac98\Bigr)\Bigl(\frac{M_1}{M}\Bigr)^{3} .
+# \end{aligned}
+# $$ (eq:C:uniform)
+#
+# The last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$. Expanded in $c/L$, the order $1/L^2$ of the kernel is
+# $\frac{3c}8$ and a constant: again *linear* in $c$. So the eigenvectors stay, and the ridge is divided by $1+\frac3{2L}$. The shape
+# of the kernel changes only with $c^2/L^3$, and for nearby inputs.
+# %% [markdown]
+# ## Stopped early, and as a function of $n/L$
+# A deep predictor that is stopped early is ridge regression stopped at the same time. The flow of {eq}`eq:C:operator` has the
+# eigenvectors $v_i$ of $C+4La\mathbf1\mathbf1^\top$. With its eigenvalues $\mu_i$ the prediction at time $t$ is
+#
+# $$
+# f_t(x) = \sum_i \frac{(k_x\cdot v_i)\,(v_i\cdot y)}{\mu_i+\Lambda}\Bigl(1-e^{-t(\mu_i+\Lambda)/4L}\Bigr),
+# \qquad (k_x)_i = c(x\cdot x_i) + 4La .
+# $$ (eq:C:stopped)
+#
+# All modes with $\mu_i\ll L$ have the same time, $t\approx\frac43$. So in deep networks stopping hardly selects among them.
+#
+# **A function of $n/L$.** At one $n/L$ 1000 images have at most {claim}`C.Thm3-collapse-all` times the error of an eighth of them
+# ({numref}`fig-c-collapse`). For random points the eigenvalues of $C$ grow as $n$ times those of the operator $c$, and the ridge as $3L$. So
+# the learnt share depends on $3L/n$. On a sphere the operator has one eigenvalue $\mu_\ell$ for each degree $\ell$, with $N_\ell$
+# polynomials. It is a single quadrature. Averaged over data, the share of a target of degree $\ell$ that is not learnt is
+#
+# $$
+# E_\ell = \frac{1}{1-\gamma}\Bigl(\frac{\kappa}{\mu_\ell+\kappa}\Bigr)^2, \qquad
+# n\kappa = \Lambda - \sum_{\ell\ge1} \frac{N_\ell\,\mu_\ell^2}{\mu_\ell+\kappa}, \qquad
+# \gamma = \frac1n\sum_{\ell\ge1} N_\ell\Bigl(\frac{\mu_\ell}{\mu_\ell+\kappa}\Bigr)^2 .
+# $$ (eq:C:curve)
+#
+# The second term of $n\kappa$ accounts for the zero diagonal of $C$. At fixed $n/L$ it is of order 1 beside $3L$, and $\gamma$ is of
+# order $1/n$. In the limit $\kappa=3L/n$.
+# %%
+images = chapter.rows(studies.size_over_depth, "images")
+sphere = chapter.rows(studies.size_over_depth, "sphere")
+fig, axes = plots.panels(2, width=4.3, height=3.8)
+for n, rows in images.groupby("n"):
+    axes[0].plot(rows.groupby("ratio").left.mean(), "o-", markersize=4, label=f"n = {n}")
+for (degree, shares), colour in zip(sphere.groupby("degree"), plots.PALETTE):
+    for (_, rows), marker in zip(shares.groupby("n"), "^so"):
+        axes[1].plot(rows.groupby("ratio").left.mean(), marker, color=colour, markersize=4, fillstyle="none")
+    axes[1].plot(rows.groupby("ratio").law.first(), color=colour, label=f"degree {degree}")
+for ax, title in zip(axes, ("Images, ten classes", "Sphere")):
+    ax.set(xlabel="points over depth, n/L", ylim=(0, 1), title=title)
+    plots.curve_axes(ax, images.ratio.unique(), errors=False)
+    ax.legend(fontsize="small")
+axes[0].set_ylabel("share of the variance left")
+fig.suptitle("Does the error depend on $n/L$ alone?", fontsize="medium")
+chapter.figure(
+    fig,
+    "fig-c-collapse",
+    images,
+    sphere,
+    alt="Two panels of falling curves against n over L. On images curves of four data sizes nearly coincide; on the sphere symbols "
+    "lie on a theory line for each of three degrees.",
+)
+# %% [markdown] tags=["caption"]
+# **On images four times the data in a network four times as deep learn the same; on the sphere the errors approach theory.** Share of a
+# target's variance that is left at infinite time, against the number of points over the depth. Left: images, one line for each number of
+# them. Right: polynomials on the sphere in six dimensions; triangles, squares and circles: more and more points; lines: theory for the
+# most points.
+# %% [markdown]
+# ## Non-smooth activations have the limit 1/4, smooth ones 1/3
+# At the largest depth the kernels are at {claim}`C.Thm2-kinked` and {claim}`C.Thm2-smooth` ({numref}`fig-c-layers`). Only the number 3 of
+# {eq}`eq:C:quarter` is special to the ReLU. Let a layer keep the variance of its input, and let its map touch the identity at 1 as
+# $1-h(1-e) = e - A\,e^{1+q}$. Then $e_L^q = 1/(AqL)$ and $h'(1-e_L) = 1-k/L$ with $k = (1+q)/q$. (The numbers $A$, $B$, $b$, $k$ and $q$
+# belong to this section.) Hence
+#
+# $$
+# \frac{dS}{dL} = 1 - k\,\frac SL, \qquad \bar\Theta^{(L)} \to \frac1{1+k} = \frac{q}{1+2q} .
+# $$ (eq:C:universal)
+#
+# An activation with a kink, here called *non-smooth*, has $q=\frac12$ and $k=3$, a smooth one $q=1$ and $k=2$. The leaky ReLU and a residual
+# layer $\sqrt{1-s}\,x+\sqrt s\,W\sigma(x)$ slow the ReLU's map down by a factor. They change neither $q$ nor the limit.
+# A smooth activation keeps the variance and has $h'(1)=1$ after a scale and a shift that make
+# $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$; these always exist.
+#
+# Let $e_L^q = 1/\bigl(Aq(L+b\ln L+\dots)\bigr)$. The steps that led to 3/8 lead to
+#
+# $$
+# \bar\Theta^{(L)} = \frac1{1+k}\Bigl(1 + b\,\frac{\ln L}{L}\Bigr) + O(1/L) .
+# $$ (eq:C:universal-log)
+#
+# All non-smooth activations have $b=\frac32$. For smooth ones $b = 1-B/A^2$ is not universal and has either sign. Here
+# $A=h^{(2)}(1)/2$ and $B=h^{(3)}(1)/6$ come from the derivatives of $h$ at 1.
+#
+# *Compare.* {cite}`hayou2019` have the two classes of activations, and the polynomial rate of residual layers. In
+# {cite}`terjek2025spectrum` the ratio $b^2/(a^2+b^2)$ of a layer $as+b|s|$ sets the rate, and the absolute value does better than ReLU.
+# {cite}`xiao2020` have a table of limits on the critical line, which we could not read; it may contain the limit 1/3.
+# %%
+rows = chapter.rows(studies.other_layers, "main")
+fig, axes = plots.panels(2, width=4.4, height=4.2)
+for layer, paths in rows[rows.rho == 0.5].groupby("layer", sort=False):
+    limit = paths.limit.iloc[0]
+    style = {1 / 4: "-", 1 / 3: "--"}.get(limit, "k:")
+    (line,) = axes[0].plot(paths.depth, paths.kernel, style, label=layer)
+    deep = paths[paths.depth >= 10]
+    axes[1].plot(deep.depth, deep.depth * (deep.kernel - limit), style, color=line.get_color())
+for limit in rows.limit.dropna().unique():
+    axes[0].axhline(limit, color=plots.COLOURS["theory"], linewidth=0.8)
+axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
+axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$", title="Which rate?")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
+chapter.figure(
+    fig,
+    "fig-c-layers",
+    rows,
+    alt="Left, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Right, "
+    "rescaled distances: straight lines in the logarithm of depth, parallel for kinks.",
+)
+# %% [markdown] tags=["caption"]
+# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. Left: non-smooth activations and residual layers
+# (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Right:
+# depth times the distance from the limit; non-smooth ones end with the slope 3/8, smooth ones each with its own.
+# %% [markdown]
+# Residual branches of share $1/L$ (the dotted line) are not in the paper. With them depth is a unit of time of the flow $d\phi/d\tau$. The
+# kernel of an infinitely deep network then still depends on its input.
+#
+# *The ridge is as general.* Let $c=\lim_L\, 1/(Aq\,e_L^q)-L-b\ln L$ be the offset of the layer. The steps that led to
+# {eq}`eq:C:rate` lead to
+#
+# $$
+# (1+k)\,L\,\bar\Theta^{(L)} = L + b\ln L + c(\rho) + d + o(1), \qquad \text{ridge}\quad k\,L - b\ln L - d .
+# $$ (eq:C:every-layer)
+#
+# The number $d$ is $-\frac12$ for non-smooth activations and $\frac32\bigl(1-b-\frac1A-\frac b3\bigr)$ for smooth ones. Near angle
+# 0 the kernel $c$ of a non-smooth activation has the ReLU's pole divided by the factor in front of its map. Smooth layers have a pole
+# $2/(A\phi^2)$. Tanh and swish need some hundred layers for the ridge law; the others are near it at thirty.
+# %%
+rows = chapter.rows(studies.layer_prediction, "main")
+distances = rows.pivot_table(index=["layer", "k"], columns="depth", values="first", sort=False)
+distances.columns = [f"L = {depth}" for depth in distances.columns]
+chapter.table(
+    distances.reset_index(),
+    "tab-c-layers",
+    "Other layers are ridges, too. Distance of their predictor from ridge regression with their own offsets, over its variation, and "
+    "the ridge over the depth in the limit. Means over draws of the images.",
+    rows,
+)
+# %% [markdown]
+# ## Operators of two points differ by the order $\sqrt n/L$
+# The smallest difference that we find is {claim}`C.Thm3-nontrivial` over the depth. The first two terms of {eq}`eq:C:matrix` have the
+# inverse $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$. To first order in $C/L$,
+#
+# $$
+# \mathrm{op}_\infty(x) = \beta\mathbf 1 + \frac{(I-\beta\mathbf 1\mathbf 1^\top)(c_x-\beta C\mathbf 1)}{4(1-a)L}
+# + O\Bigl(\frac{\ln^2L}{L^2}\Bigr), \qquad (c_x)_i = c(x\cdot x_i) .
+# $$ (eq:C:deep-operator)
+#
+# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets this is {eq}`eq:C:deep`. Two statements of the paper follow,
+# where $L$ is large against the offsets times $n$.
+#
+# - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
+#   1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper bounds it from below by $\Omega(1/L)$, with a
+#   constant that may depend on $n$.
+# - **The distance from $\hat f_t$,** the predictor with the operator $\hat{\mathrm{op}}$ of the limit kernel. Theorem 3 a) says $|f_t-\hat
+#   f_t|\in O(n)$. For the worst targets of size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random
+#   ones it is of order $\sqrt n/L$.
+#
+# At depth 30 the expansion is no approximation, the less so the more data there are. The ridge law {eq}`eq:C:ridge` is one there.
+# %% [markdown]
+# ## Exercises
+# **1. Nearby inputs.** Derive {eq}`eq:C:crossover` from {eq}`eq:C:recursion`. At which $u$ is half the way to 1/4 done?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# With $d\phi_L/dL=-\phi_L^2/(3\pi)$ and $\phi$ at the start, $\phi_L=\phi/(1+u)$ with $u=L\phi/(3\pi)$. Then
+# $dS/dL=1-\phi_LS/\pi$ is, in $u$,
+#
+# $$
+# \frac{dS}{du}=\frac{3\pi}\phi-\frac{3S}{1+u},\qquad\text{solved by}\qquad S=\frac{3\pi}{4\phi}\bigl[(1+u)-(1+u)^{-3}\bigr],\quad S(0)=0 ,
+# $$
+#
+# and $\bar\Theta=S/L=\phi S/(3\pi u)$. Half of the way is $F=\frac58$: $(1+u)-(1+u)^{-3}=\frac52u$ at $u=0.4463$.
+#
+# </details>
+#
+# **2. The limit 1/5.** Which activation would have it? Find $k$, then $q$, then how sharp its bend must be.
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $1/(1+k)=\frac15$ asks for $k=4$, so that $q=1/(k-1)=\frac13$, and the layer map must leave the identity as
+# $(1-\rho)^{4/3}$. A singularity $|z|^s$ of the activation makes the term $(1-\rho)^{s+1/2}$ in $\mathbb
+# E[\sigma(u)\sigma(v)]$: $s=1$, a kink, gives the exponent $\frac32$ of the ReLU. Here $s=\frac56$, sharper than a
+# kink: $\sigma(z)=|z|^{5/6}$, shifted and scaled such that $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$. (Between
+# $s=\frac12$, where $\mathbb E\sigma'^2$ becomes infinite, and 1 the limit is $\frac q{1+2q}=\frac{2s-1}{4s}$.)
+#
+# </details>
+#
+# **3. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at
+# depth 1000, for the four pairs of Fig. 2?
+#
+# ```sh
+# make chapter-05 PROFILE=smoke NAME=shallow PARAMS='-p curve_depth 1000 -p curve_rho "[0.0, 0.5, 0.9, 0.99]"'
+# ```
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# By {eq}`eq:C:rate` the distance of a pair is $\bigl[\frac38\ln1000+\frac14c(\rho)-\frac18\bigr]/1000$ to first
+# order. The closest of the four pairs has the largest $c$, $c(0.99)=59.40$ by iterating {eq}`eq:C:offset`: 0.01731.
+# That lies far outside the band of C.Thm2-limit, which is one for depth $10^6$; compare with what the run measures. How deep one must go is set by the closest pair.
+#
+# </details>

@@ -1,0 +1,334 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent, format_version: '1.3'}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# %% [markdown]
+# (depth-operators)=
+# # Norms, eigenvalues and width: further statements of paper C
+# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Tables 1 and 2, and its single
+# statements.
+#
+# ## The mean norm of the operator stays below one
+# Stopping at $t=1$ lowers it: without stopping the norm is {claim}`C.Fig6-early-images` times as large on images and
+# {claim}`C.Fig6-early-sphere` times on the sphere, on average over data sizes ({numref}`fig-c-fig6`). On the sphere this factor goes up
+# and down with the data size. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The
+# paper bounds it by $O(n)$ for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel
+# with unit diagonal, every data set, depth and point,
+#
+# $$
+# \|\mathrm{op}_t(x)\|_2 \le \Bigl(\max_u \frac{(1-e^{-u})^2}{u}\Bigr)^{1/2}\sqrt t = 0.638\ldots\sqrt t ,
+# $$ (eq:C:norm)
+#
+# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the bound depends on the data size through $\lambda_n$
+# alone.
+#
+# The paper stops at integers from 0 to $\lceil1/\lambda_n\rceil$. The last of them keeps at least $1-1/e$ of every mode. So it lowers the
+# norm by a factor of at most 1.582, and by this much only where the smallest eigenvalues dominate. Stopping has most effect at $t=1$, the
+# first time that predicts anything. The depth is rounded up.
+# %% tags=["parameters"]
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
+tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
+tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
+tab2_depths: "increasing counts to 1e6" = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
+eigen_n: "increasing counts from 2 to 1e6" = [50, 100, 200, 500, 1000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
+text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+# fmt: on
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from companion.claims.depth_kernel import LIMITS
+from companion.claims.depth_training import width_exponents
+from companion.estimates import slopes
+from companion.report import claims, papers, plots
+from companion.report.chapter import Chapter
+from companion.studies import depth as studies
+
+chapter = Chapter("05", globals())
+# %%
+rows = chapter.rows(studies.projection_norm)
+times = (("norm", "o-", "t = ⌈1/λ⌉"), ("early", ":", "t = 1"), ("forever", "--", "t = ∞"))
+fig, ax = plt.subplots()
+for (cloud, norms), colour in zip(rows.groupby("cloud"), plots.PALETTE):
+    for time, style, words in times:
+        middle = norms.groupby("n")[time].mean()
+        ax.plot(middle, style, markersize=4, color=colour, label=f"{cloud}, {words}")
+ax.set(ylim=(0, 1), xlabel="data size n", ylabel="norm of the operator", title="Does the norm grow like n?")
+plots.curve_axes(ax, rows.n.unique(), errors=False)
+ax.legend(ncols=2)
+chapter.figure(
+    fig,
+    "fig-c-fig6",
+    rows,
+    alt="Norm of the operator against data size for two kinds of data: all below one, those stopped at time 1 well below those "
+    "stopped last and those never stopped, which nearly coincide.",
+)
+# %% [markdown] tags=["caption"]
+# **All norms stay below one; stopping early lowers them, stopping late hardly.** Norm of the projection operator at the depth of Theorem 3,
+# as in paper C, Fig. 6, stopped at the last of the figure's times, at the first, and not at all.
+# %% [markdown]
+# **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. So
+# $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0 with their angle, and the bound $\lambda_n^{-1/2}$ of the norm to infinity. The norm
+# itself stays bounded: its exponent in the angle is {claim}`C.Thm3-duplicates`. Near angle 0 the kernel is that of a path of independent
+# steps, which is not extrapolated. We give each of twenty points on a sphere a second one at a small angle, and take the worst
+# points beyond the pairs, at which the norm exceeds one.
+# %%
+rows = chapter.rows(studies.near_duplicates, "main")
+chapter.table(
+    rows.groupby(["depth", "gap"])[["smallest", "stopped", "forever"]].mean().reset_index(),
+    "tab-c-duplicates",
+    "The norm stays bounded as near-duplicates approach each other. Smallest eigenvalue against their angle (gap), and the largest norm "
+    "of the operator beyond them, stopped at $\\lambda_n^{-1/2}$ and at infinite time. Means over data sets.",
+    rows,
+)
+# %% [markdown]
+# ## The smallest eigenvalue still rises at depth 30
+# From depth 5 to 30 the smallest eigenvalue grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$
+# ({numref}`fig-c-fig7`). The points are uniform on the sphere.
+# %%
+rows = chapter.rows(studies.smallest_eigenvalue, "main")
+fig, ax = plt.subplots()
+for (n, eigenvalues), colour in zip(rows.groupby("n"), plots.shades(rows.n.nunique())):
+    ax.plot(eigenvalues.groupby("depth").smallest.mean(), "o-", markersize=4, color=colour, label=f"n = {n}")
+ax.axhline(0.75, color=plots.COLOURS["feature"], linewidth=1, label="limit 3/4")
+ax.set(xlabel=r"depth $L$", ylabel=r"$\lambda_n$", ylim=(-0.02, 0.8))
+ax.set_title("Has the smallest eigenvalue settled at depth 5?")
+plots.curve_axes(ax, rows.depth.unique(), errors=False)
+ax.legend(ncols=2, fontsize="small")
+chapter.figure(
+    fig,
+    "fig-c-fig7",
+    rows,
+    alt="Smallest eigenvalue against depth, one curve for each data size, all still rising at depth 30 towards a line at "
+    "three quarters.",
+)
+# %% [markdown] tags=["caption"]
+# **The smallest eigenvalue has not settled at depth 5.** Smallest eigenvalue of the kernel matrix against depth for several data sizes, as
+# in paper C, Fig. 7. It rises with depth and falls with $n$.
+# %% [markdown]
+# The paper says: "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue". This is right if it means that the
+# eigenvalue is away from 0: it is {claim}`C.Fig7-away` there. It has not settled, the less so the more data there are. It falls with
+# $n$ at every depth by a theorem: the matrix of fewer points is a block of that of more, and eigenvalues interlace. The proof's
+# lower bound $\Omega(1/L)$ is true but falls with depth, while $\lambda_n$ rises towards 3/4, as $\frac34-\frac38\ln L/L$.
+#
+# **The prescribed depth stays below 2 on the sphere.** Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot x_j)})$. Fig. 8 of the
+# paper plots this number, and its Fig. 6 takes it for the depth. On the paper's sphere data it grows as $n$ to the power
+# {claim}`C.Fig8-trend` and is {claim}`C.Fig8-invertible` at the largest $n$. Rounded up it is 2, the least depth at which the kernel of points
+# without antipodes is invertible. (At $L=2$ its odd part is the inner product, of rank $n_0$, so that more than $n_0$ antipodal pairs make
+# it singular.) On digits it is larger. With the constants of {eq}`eq:C:crossover`, half the way to the limit takes 2.975 of these units.
+# %% [markdown]
+# ## The accuracy at depth 30 is reproduced
+# With the classes in equal parts it is {claim}`C.Tab2-accuracy`, and the F1 score {claim}`C.Tab2-f1`; Table 2 of the paper has 0.874 and
+# 0.870. Its "average error" is 6.435, and App. D calls it the mean squared error, which is {claim}`C.Tab2-error` here. Ten times the mean
+# norm of the residual is {claim}`C.Tab2-residual`, on digits as they are drawn. Both ways of drawing are in the table below. The
+# table's deviations depend on the number of test digits, too, which is not given.
+#
+# Table 2 reports kernel regression on 500 MNIST digits at depth 30. It does not name the targets, the test set, the initial function or
+# the stopping time. We take one-hot targets, $f_0 = 0$, infinite time, and disjoint splits of the 5000 digits that ship with a package.
+# Fewer layers do better, as in {numref}`fig-c-recipe`.
+# %%
+balanced = chapter.rows(studies.mnist_regression, "main").assign(classes="in equal parts")
+drawn = chapter.rows(studies.drawn_regression, "main").assign(classes="as drawn")
+rows = pd.concat([balanced, drawn])
+scores = rows.assign(residual=10 * rows.residual).groupby(["classes", "depth"], sort=False)
+columns = ["accuracy", "f1", "mse", "residual"]
+table = scores[columns].agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}").reset_index()
+stated = [papers.stated(name) for name in ("C.depth", "C.accuracy", "C.f1")]
+table.loc[len(table)] = ["paper C", *stated, "", ""]
+chapter.table(
+    table.rename(columns={"f1": "F1", "mse": "mean squared error", "residual": "ten times the residual's norm"}),
+    "tab-c-tab2",
+    "Depth 30 has the paper's accuracy. Kernel regression on images, classes in equal parts and as they are drawn, mean and standard "
+    "deviation over splits. The last row is Table 2 of paper C.",
+    balanced,
+    drawn,
+)
+# %% [markdown]
+# ## Eigenprojectors converge like $1/L$, the matrix does not
+# The distance of the projectors from their limit falls with the exponent {claim}`C.Thm3-projector` in $L$ ({numref}`fig-c-projectors`).
+# Theorem 3 compares the operator {eq}`eq:C:operator` with that of the limit $\frac14\mathbf 1\mathbf 1^\top+\frac34 I$. Its first
+# statement has the rate of Theorem 2, and is corrected with it. Its second statement, that the eigenprojectors converge like $1/L$, is
+# true, but the paper's proof does not show it: $\|\bar\Theta-\lim\|_2$ is of order $n\log L/L$.
+#
+# The reason is another. The logarithm is the same for every pair. So it shifts all off-diagonal entries and leaves the eigenvectors
+# unchanged. Only the offsets $c(\rho_{ij})$ of {eq}`eq:C:rate` turn them. To first order, with a gap of $n/4$,
+#
+# $$
+# L\,\|P^{(L)}-P\|_2 \to \operatorname{sd}_i\Bigl(\frac1n\sum_{j\ne i} c(\rho_{ij})\Bigr) .
+# $$ (eq:C:projector)
+#
+# The paper's footnote on the sine of the angle between the subspaces has the matrix of ones in place of the limit. Its
+# $v_1\cdot\tilde v_1\approx1-4\pi/L$ is $1-O(L^{-2})$, the cosine of an angle of order $1/L$.
+# %%
+rows = chapter.rows(studies.projectors)
+fig, axes = plots.panels(2, width=4.3, height=3.6)
+for (cloud, n0), matrices in rows.groupby(["cloud", "n0"]):
+    means = matrices.groupby("depth")[["projectors", "matrix", "sharp"]].mean()
+    name = f"sphere, $n_0={n0}$" if cloud == "sphere" else cloud
+    (line,) = axes[0].plot(means.index * means.projectors, "o-", markersize=4, label=name)
+    axes[0].axhline(means.sharp.iloc[0], color=line.get_color(), linewidth=0.8, linestyle="--")
+    axes[1].plot(means.index * means.matrix, "o-", markersize=4)
+axes[0].axhline(4 * np.pi, color=plots.COLOURS["paper"], label="paper: 4π")
+axes[0].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert P^{(L)}-P\Vert$")
+axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert\bar\Theta-\lim\Vert/n$")
+for ax, title in zip(axes, ("Projectors: 1/L?", "Matrix: 1/L?")):
+    ax.set_title(title)
+axes[0].legend(loc="upper right", bbox_to_anchor=(1, 0.88), fontsize="small")
+chapter.figure(
+    fig,
+    "fig-c-projectors",
+    rows,
+    alt="Left, rescaled distance of projectors against depth, levelling off at dashed constants below a line for "
+    "the paper's bound. Right, that of the matrix, which keeps rising.",
+)
+# %% [markdown] tags=["caption"]
+# **Projectors converge as $1/L$, the matrix as $\log L/L$.** Left: depth times the distance of the eigenprojectors from their limit, with
+# the predicted constants (dashed) and the bound of the paper. Right: depth times the distance of the matrix over $n$, which a rate $1/L$
+# would bound.
+# %% [markdown]
+# ## Thirty layers do not show the limit of the tangent kernel
+# On digits {claim}`C.Fig5-theta` of its mean distance from 1/4 is left at depth 30. Figures 4 and 5 of the paper follow three kernels over
+# 30 layers, for pairs of data and for a fresh point ({numref}`fig-c-fig4`). They are $\bar\Theta$, the correlation $\rho$, and
+#
+# $$
+# \eta^{(L+1)} = \bigl(1+e^{-\eta^{(L)}}\bigr)^{-2}, \qquad \eta^{(1)} = x\cdot x' .
+# $$ (eq:C:eta)
+#
+# "Uniform" points can be in either cube, $[-1,1]^{128}$ or $[0,1]^{128}$; we take the first.
+# %%
+cube = chapter.rows(studies.trajectories, "cube")
+images = chapter.rows(studies.trajectories, "images")
+names = {"theta": r"$\bar\Theta^{(L)}$", "rho": r"$\rho^{(L)}$", "eta": r"$\eta^{(L)}$"}
+fig, axes = plots.panels(2, height=3.9, sharey=True)
+for ax, rows, title in zip(axes, (cube, images), ("Cube", "Images")):
+    pairs = rows.explode("pair").astype({"pair": float})
+    distance = (pairs.pair - pairs.kernel.map(LIMITS)).abs()
+    table = pairs.assign(distance=distance).pivot_table(index="depth", columns="kernel", values="distance")
+    for kernel, name in names.items():
+        ax.plot(table[kernel] / table[kernel].iloc[0], label=name)
+    ax.axhline(0.1, color=plots.COLOURS["theory"], linewidth=1, label="a tenth")
+    ax.set(yscale="log", xlabel=r"depth $L$", ylim=(1e-4, 2), title=title)
+    plots.curve_axes(ax, [1, 2, 5, 10, 30], errors=False)
+axes[0].set_ylabel("share of the distance left")
+axes[0].legend()
+chapter.figure(
+    fig,
+    "fig-c-fig4",
+    cube,
+    images,
+    alt="Two panels on logarithmic axes: at depth 30 the tangent kernel's remaining distance lies far above those of the other two.",
+)
+# %% [markdown] tags=["caption"]
+# **Correlation and $\eta$ reach their limits; the tangent kernel keeps more than a tenth of its distance.** Three kernels of paper C,
+# Figs. 4 and 5, over 30 layers: their mean distance from the limit over pairs of data, relative to the first layer.
+# %% [markdown]
+# The paper says of thirty layers: "This depth limit is sufficient to show convergence". It calls the convergence of $\rho$ and $\eta$
+# quick and that of $\bar\Theta$ sublinear. Of digits it says that the limit "is well approximated at such depths". We ask the same
+# of all three kernels: is less than a tenth of the mean distance from the limit left at depth 30? This holds for $\rho$, which converges
+# like $1/L^2$, and for $\eta$, whose map is a contraction. It does not hold for $\bar\Theta$, which converges like $\log L/L$. So the
+# sentence on digits does not hold at depth 30. Of the cube the paper says less. There the curves cross the limit after some four layers and
+# come back from above, so that the distance at one depth says little.
+# %% [markdown]
+# ## Table 1 of the paper excludes the lazy regime
+# In the {term}`lazy regime` the largest change of a neuron falls with the width, with exponent {claim}`C.Tab1-individual`. Paper C's Table
+# 1 has 0.33, and so has Adam after 20 steps, {claim}`C.Tab1-neurons`, where the norm grows about as in the table. Section 5 of the paper
+# argues that "lazy" is a misnomer: single neurons of a wide network barely move, but the layer as a whole does. Table 1 is its evidence,
+# from two hidden ReLU layers trained on text. In it single neurons move *more* at larger width, against the paper's interpretation.
+#
+# The words, targets, optimiser, rate and number of steps are not given. Our tokens are the most frequent words, one-hot. The target of a
+# token is the distribution of the next one (bigrams), or the likeliest next word (words), or zero. With target zero nothing is learned:
+# only the initial function $f_0$ is unlearned. In the NTK parametrisation gradient descent has a rate that keeps the kernel's speed the
+# same at every width. Theory then has the exponents 0 and $-\frac12$, up to logarithms.
+# %%
+rows = chapter.rows(studies.text_training)
+widths = np.array(papers.stated("C.widths"))
+paper = {"optimiser": "paper C"}
+for measure, name in (("norm", "C.norms"), ("largest", "C.largest"), ("ratio", "C.ratios")):
+    paper[measure] = slopes(widths, np.array([papers.stated(name)]))[0].round(3)
+table = pd.concat([width_exponents(rows).astype(object), pd.DataFrame([paper])])
+lazy = rows.query("optimiser == 'gd' and parametrisation == 'ntk' and step == 20 and width == width.max()")
+moved = lazy.groupby("targets").norm.mean()
+chapter.glue("unlearnt-frequencies", moved.zero / moved.bigrams)
+chapter.glue("unlearnt-words", moved.zero / moved.words)
+chapter.table(
+    table.fillna("—"),
+    "tab-c-tab1",
+    "Exponents depend on the training. Exponents in the width of the three measures of paper C, Tab. 1, with intervals over "
+    "initialisations: norm of the change of the last hidden layer, its largest entry, and their ratio.",
+    rows,
+)
+# %% [markdown]
+# A table of two widths does not identify the training. Plain gradient descent at one rate for all widths gives
+# such exponents after a few steps, Adam after some tens. Each passes on to others as training goes on: under Adam the norm's exponent
+# falls by {claim}`C.Tab1-steps` from the first step to the 80th. The table excludes gradient descent at a rate that keeps the kernel's
+# speed, the lazy regime of the theory.
+#
+# The learned part of the motion depends on the targets. Next-word frequencies are vectors of mean norm 0.4, beside an $f_0$ of order
+# one: nearly all motion is unlearning. Towards zero the layer moves {glue:text}`unlearnt-frequencies` times as far at the largest width. For
+# single next words, of norm one, this share is smaller, {glue:text}`unlearnt-words`. The norm of the layer's change does not vanish in the
+# lazy regime either. So this statement of the paper is true, but it is no evidence against laziness.
+# %% [markdown]
+# ## Also checked
+# The table below has single statements of the paper, and what comes of them.
+#
+# *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself. At $L=2$ it is negative for correlations between $-1$ and
+# $-0.394$. The derivative $h''$ diverges at $-1$. So from $L=2$ on the kernel first falls as the correlation rises from $-1$, and grows from
+# $r_L$ on, with $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. Digits have positive inner products, and the paper's statements hold for them.
+#
+# *The kernels $\eta$* (Prop. 8). A positive definite kernel has *no* negative term in its power series. But the cubic one is negative in
+# $(1+e^{-z})^{-2} = \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve evenly spaced points on a circle,
+# a great circle of every sphere, show it. All entries of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
+#
+# *The closest two inputs* (Prop. 7, Example 2). The proof bounds the probability that an *angle* is at most $\delta$, by
+# $\binom n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$. The statement has the inner product $1-\delta$, which belongs to the angle
+# $\arccos(1-\delta)\simeq\sqrt{2\delta}$. For $n=2^{30}$ points in 128 dimensions we compute the event from the exact law of one pair.
+#
+# *Biases* (App. A; here of standard deviation $\beta$). The variance of a layer tends to $2\beta^2$, half of which all inputs share. So
+# the correlation map has slope 1/2 at its fixed point. The entries tend to the diagonal as $2^{-L/2}$, and the limit is not invertible.
+#
+# *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
+#
+# *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
+# $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
+#
+# *Inner products of hidden layers* (Prop. 4). They keep changing by $O(1)$, while they are themselves $O(m)$: the change has the
+# exponent {claim}`C.Prop4-inner-product` in the width $m$. Relative to themselves it vanishes like $1/m$, with the exponent
+# {claim}`C.Prop4-features`. This holds where all layers grow together. We do not train networks whose last layer stays finite.
+# %%
+checked = [claim for claim in claims.claims_of("05") if claim.figure == "tab-c-checked"]
+statements = [{"statement": claim.statement, "of": claim.source} for claim in checked]
+chapter.table(
+    pd.DataFrame(statements),
+    "tab-c-checked",
+    "Single statements of the paper and of ours, and where they are from. What we find is below.",
+    chapter.rows(studies.biases, "main"),
+    chapter.rows(studies.colinear, "main"),
+)
+# %% [markdown]
+# ## Errata and open points
+# *Errors.* Two corrections follow from the corrected rate ({ref}`erratum <erratum-c-rate>`): the unit of
+# {ref}`nearby inputs <erratum-c-corollary-1>` and the {ref}`projectors <erratum-c-projector>`. Others are {ref}`range and
+# monotonicity <erratum-c-range>`, {ref}`angle or inner product <erratum-c-angle>`, {ref}`eta <erratum-c-eta>`, {ref}`biases
+# <erratum-c-biases>` and {ref}`the toy network <erratum-c-example-1>`.
+#
+# *Limits* of statements: {ref}`depth 30 <erratum-c-depth-30>` and {ref}`norms <erratum-c-norm>`.
+#
+# *Interpretations*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
+# <erratum-c-depth-bound>`, {ref}`operators of two points <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets
+# <erratum-c-data-independent>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
+# {ref}`Table 2 <erratum-c-table-2>`.
+#
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the ridge uniform in $n$; the law of a finite network's kernel, which
+# depends on depth over width {cite}`hanin2020`.
+#
+# ## Try it yourself
+# - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
+# - `-p corpus fashion_mnist` repeats everything on clothes; `-p text wiki_text8style` reads Wikipedia, where it is in `$REGIMES_DATA`.
+# - `-p 05.size_over_depth.images.ratio "[1.0, 50.0]"` goes to networks as deep as there are images, and to shallow ones. Where does the collapse end?
+# - Derive {eq}`eq:C:universal-log` with $b=\frac32$ at every kink: what does the factor in front of the ReLU's map do?
