@@ -146,7 +146,7 @@ def over_seeds(
 def along_training(ax: Axes, rows: pd.DataFrame, value: str, **style: object) -> None:
     """A column of rows against their fitted ``share``, at equal distances: medians and quartiles over seeds."""
     shares = sorted(set(rows.share))
-    curve(ax, rows.assign(place=rows.share.map(shares.index)), "place", value, **style)
+    over_seeds(ax, rows.assign(place=rows.share.map(shares.index)), "place", value, **style)
     ax.set_xticks(range(len(shares)), [FITTED.get(share, "") for share in shares], fontsize="small")
     ax.set_xlabel("fitted points")
 
