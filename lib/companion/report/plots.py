@@ -129,6 +129,12 @@ def curve(
     realisations(ax, wide.columns, wide, **style)
 
 
+def with_scatter(ax: Axes, rows: pd.DataFrame, x: str, y: str, **style: object) -> None:
+    """Means of a column of rows against another, with bars of one standard deviation."""
+    found = rows.groupby(x)[y].agg(["mean", "std"])
+    ax.errorbar(found.index, found["mean"], found["std"], **{"marker": "o", "markersize": 4} | style)
+
+
 def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
     """Means over realisations ``(E, r)`` against the rank 1 … r, with 95 % intervals where there are several."""
     values = np.atleast_2d(np.asarray(values, dtype=float))
