@@ -46,7 +46,7 @@ help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo "  make help-05                                              a chapter's parameters"
 	@echo "  make chapter-05 NAME=mine PARAMS='-p tab2_n 200'          rerun it with changed ones: runs/mine/html/index.html"
-	@echo "  make chapter-05 FIGURE=fig-c-tab2 PARAMS='-p tab2_n 200'  what one figure needs, and nothing else"
+	@echo "  make chapter-05 FIGURE=tab-c-tab2 PARAMS='-p tab2_n 200'  what one figure needs, and nothing else"
 	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
 
 book: html ## run the chapters and build the HTML book

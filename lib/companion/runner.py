@@ -272,7 +272,7 @@ def main(argv: list[str] | None = None) -> int:
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
-    parser.add_argument("--figure", help="run what this figure or table needs, fig-c-fig2, and nothing else")
+    parser.add_argument("--figure", help="run what this figure or table needs, fig-c-rate, and nothing else")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
     args = parser.parse_args(argv)

@@ -80,7 +80,7 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
 
 def test_what_changes_a_figure_and_what_its_studies_take():
     found = changes.changes("05", jupytext.read(parameters.source("05")))
-    curves = found["fig-c-fig2"]
+    curves = found["fig-c-rate"]
     assert [knob.name for knob in curves.knobs] == ["curve_rho", "curve_depth"]
     assert [study.name for study in curves.studies] == ["depth.normalised_kernel"]
     assert 1 < found["fig-c-deep"].seconds < 600

@@ -46,6 +46,7 @@ TYPED = {
         **dict.fromkeys(("0.4", "0.6"), "the accepted band"),
         **dict.fromkeys(("10", "98", "1"), "fitted fractions, and what remains"),
     },
+    "03_jamming": {},
     "04_kernel_pca": {
         "0.005": "the tolerance of the flow",
         **dict.fromkeys(("0.2", "0.3", "0.5"), "paper A's exponents, and their difference"),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims import compression as claims
 from companion.report import ledger
 from regimes.data import tasks
 
@@ -104,3 +105,8 @@ def test_the_required_scale(power, said):
     rests = pd.DataFrame({"d": [5]})
     for law, found in ((power, "reproduced"), (0.0, "not reproduced")):
         assert verdict("A.Fig6-scale", scales=at_scales(law), rests=rests, interfaces=tasks.STRIPE) == found
+
+
+def test_a_network_whose_training_has_ended_keeps_its_last_amplification():
+    rows = pd.DataFrame({"time": [[0.0, 2.0], [0.0, 4.0]], "size": [[1.0, 3.0], [1.0, 9.0]]})
+    assert claims.mean_course(rows, [0.0, 2.0, 4.0]) == pytest.approx([1.0, 4.0, 6.0])

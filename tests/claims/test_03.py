@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims.rest import followed_longest, heights_of_peak
 from companion.report import ledger
 from companion.theory import jamming
 
@@ -86,6 +87,18 @@ def test_the_peak_at_rest(name, argument, height, said):
 @pytest.mark.parametrize(("stopped", "said"), [(0.1, "reproduced"), (1.2, "not reproduced")])
 def test_the_peak_of_stopped_networks(stopped, said):
     assert verdict("B.Fig6-rest-stop", fresh_whole=ends((stopped, 3.0, 1.2), 12.0)) == said
+
+
+def test_heights_are_those_of_the_networks_that_were_followed_longest():
+    rows = ends((0.2, 2.0, 1.2), 12.0).assign(test=2500)
+    rows["cell"] = rows.p.astype(str) + " " + rows.h.astype(str) + " " + rows.seed.astype(str)
+    short = rows[rows.newton_steps < 1600].assign(members=4, cell="short")
+    followed = followed_longest(short, rows, rows)
+    assert len(followed) == len(rows) and set(followed.members) == {6}
+    heights = heights_of_peak(followed, 1600).set_index("p")
+    assert heights.height[5000] == pytest.approx(1.2, abs=0.05) and heights.height[1000] == pytest.approx(-9, abs=0.05)
+    assert (heights.low < heights.height).all() and (heights.height < heights.high).all()
+    assert heights_of_peak(followed, 0).set_index("p").height[5000] == pytest.approx(0.2, abs=0.05)
 
 
 @pytest.mark.parametrize(("height", "said"), [(0.1, "reproduced"), (1.4, "not reproduced")])

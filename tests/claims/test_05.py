@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims.depth_training import width_exponents
 from companion.report import ledger
 
 SEEDS = range(12)
@@ -121,3 +122,28 @@ def test_the_limit_with_biases(gap, said):
     rows = table(lambda seed, bias, depth: {"gap": gap if depth == 100 else 0.5, "spread": 0.3},
                  seed=SEEDS, bias=(0.1, 1.0), depth=(40, 100))  # fmt: skip
     assert verdict("C.AppA-limit", biases=rows) == said
+
+
+def test_the_exponents_of_table_1_are_found_for_each_training_and_step():
+    """A power of the width for each; trainings without a rate of their own are one kind."""
+    powers = {"gd": -0.5, "adam": 0.4}
+    rows = table(
+        lambda optimiser, step, width, **_: {
+            "norm": width ** powers[optimiser],
+            "largest": width ** (powers[optimiser] - step / 10),
+            "ratio": 1.0,
+        },
+        optimiser=tuple(powers),
+        parametrisation=("ntk",),
+        rate=(None,),
+        targets=("zero",),
+        step=(1, 5),
+        width=(64, 128, 256),
+        seed=SEEDS,
+    )
+    found = width_exponents(rows).set_index(["optimiser", "step"])
+    assert len(found) == 4
+    for (optimiser, step), exponents in found.iterrows():
+        assert exponents.norm.value == pytest.approx(powers[optimiser], abs=1e-3)
+        assert exponents.largest.value == pytest.approx(powers[optimiser] - step / 10, abs=1e-3)
+        assert exponents.ratio.value == pytest.approx(0, abs=1e-3)

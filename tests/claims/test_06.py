@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims import alignment
 from companion.report import ledger
 
 SCALES = (1.0, 0.1, 0.01, 0.001)
@@ -123,3 +124,28 @@ def test_the_first_order_of_relu_networks(off, said):
         fill, seed=SEEDS, sigma=("quadratic", "relu"), target=("low rank", "high rank"), decay=(0.0, 1.0), k=(128, 1024)
     )
     assert verdict("D.Fig6-relu", decays=rows) == said
+
+
+def test_the_networks_that_become_unstable_are_counted_at_the_largest_scale():
+    """Those of other scales, of the other layer, and what happens after step 5 do not count."""
+
+    def loss(seed, scale, layer, step):
+        return 3.0 if (scale == 1 and step == 5 and seed % 4 == 0) or step == 20 else 2.0 - 0.1 * step
+
+    axes = itertools.product(range(12), SCALES, (1, 2), (0, 5, 20))
+    rows = [dict(zip(("seed", "scale", "layer", "step"), one)) | {"train_loss": loss(*one)} for one in axes]
+    assert alignment.share_unstable(pd.DataFrame(rows)) == 0.25
+
+
+@pytest.mark.parametrize(("slowest", "steps"), [(1.0, {1.0: 40, 0.1: 20}), (2.0, {1.0: 40, 0.1: 20})])
+def test_networks_are_compared_at_equal_loss(slowest, steps):
+    """At 0.03, or at the loss that all of them reach."""
+    rows = [
+        {"seed": seed, "scale": scale, "layer": layer, "step": step, "train_loss": factor * slowest * 0.6 / step}
+        for seed, (scale, factor), layer, step in itertools.product(
+            range(2), {1.0: 2, 0.1: 1}.items(), (1, 2), (10, 20, 40)
+        )
+    ]
+    found = alignment.at_equal_loss(pd.DataFrame(rows))
+    assert len(found) == 4 and set(found.layer) == {1}
+    assert found.groupby("scale").step.unique().map(list).to_dict() == {scale: [step] for scale, step in steps.items()}

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims import spiked_features
 from companion.theory.spiked import bounds, measure
 from tests.claims.test_05 import SEEDS, table, verdict
 
@@ -125,3 +126,25 @@ def test_two_readout_values_over_one(ratio, said):
         return table(errors, model=("srf", "network"), d=(100, 200), seed=SEEDS, scatter=scatter)
 
     assert verdict("E.Fig6-varied", varied=fill("varied"), uniform=fill("uniform")) == said
+
+
+def test_the_ratio_of_errors_at_the_largest_size():
+    """With the error of a quotient of independent means."""
+    above, below = (
+        pd.DataFrame({"d": [100, 200, 200], "alpha": 1.0, "test_error": [9.0, *errors]})
+        for errors in ((1.9, 2.1), (0.9, 1.1))
+    )
+    (ratio,) = spiked_features.ratio_of_errors(above, below).itertuples()
+    assert ratio.mean == pytest.approx(2.0)
+    assert ratio.sem == pytest.approx(2 * np.hypot(0.1 / 2, 0.1 / 1))
+
+
+def test_a_growing_step_has_the_strength_of_its_row_there():
+    """At the row's own width, and where the step keeps its size in units of the width, only the width differs."""
+    row = {"activation": "tanh", "target": "He1+He3", "alpha0": 16.0, "alpha": 4.0, "lam": 0.1, "d": 100, "r": 0.8}
+    row |= {"values": [0.5, 2.0]}
+    slow, fast = (
+        [spiked_features.error_of_growing_step(row | {"exponent": s}, p) for p in (100, 400)] for s in (0.5, 1.0)
+    )
+    assert slow[0] == pytest.approx(fast[0])
+    assert fast[1] < fast[0] < slow[1], "a spike that weakens learns less"

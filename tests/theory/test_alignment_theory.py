@@ -400,6 +400,8 @@ def test_isotropic_data_are_the_special_case():
     whole = float(free_probability.correlation(free_probability.matrix_traces(a, b), r))
     assert free_probability.isotropic(spread, 0.5) == pytest.approx(whole, rel=1e-10)
     assert free_probability.isotropic(2.0, 1.0) == pytest.approx(33 / math.sqrt(1404), rel=1e-12)
+    least = min(free_probability.isotropic(spread, 1.0) for spread in np.linspace(0, 5, 501))
+    assert least == pytest.approx(0.878, abs=1e-3), "chapter 6 says that it is at least 0.87 on isotropic data"
     assert free_probability.isotropic(2.0, 1e-9) == pytest.approx(1, abs=1e-6)  # infinite width: K is its expectation
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.depth import deep_limit, pairs, regression, spectrum
+from companion.theory.depth import deep_limit, pairs, regression, ridge, sigmoid_kernel, spectrum
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 
@@ -181,3 +181,23 @@ def test_bad_orders_and_sizes_are_one_line():
     ):
         with pytest.raises(InputError, match=said):
             call()
+
+
+def test_the_share_learnt_of_an_eigenvector_is_that_of_the_ridge():
+    """On even points of a circle, where ``C`` commutes with the mean; the mean itself is learnt whole."""
+    depth, circle = 3000, sigmoid_kernel.circle(12)
+    strength, (share,) = ridge.learnt_shares(circle, [depth])
+    law = strength / (strength + deep_limit.depth_ridge(depth))
+    away = strength.abs() > 1e-9
+    assert int(away.sum()) == 11 and float(law[away].max()) > 1e-3
+    assert share[away].numpy() == pytest.approx(law[away].numpy(), rel=0.02, abs=1e-5)
+
+
+def test_the_predictions_are_those_of_the_kernel_and_of_its_laws():
+    x, fresh, depth = pairs.sphere(40, 6, seed=0), pairs.sphere(20, 6, seed=1), 10**4
+    y = torch.from_numpy(np.random.default_rng(0).standard_normal((40, 2)))
+    found = {name: outputs[0] for name, outputs in ridge.predictions(x, fresh, y, [depth]).items()}
+    assert found["deep"].numpy() == pytest.approx((exact(x, fresh, depth) @ y).numpy(), abs=1e-10)
+    assert found["expanded"].numpy() == pytest.approx((law(x, fresh, depth) @ y).numpy(), abs=1e-12)
+    apart = {name: float((output - found["deep"]).norm()) for name, output in found.items()}
+    assert apart["ridge"] < apart["expanded"] < 0.05 * float((found["deep"] - found["deep"].mean(0)).norm())

@@ -70,7 +70,7 @@ def _largest(values):
     accept=(0.88, 0.98),
     stated=0.93,
     rival=(0.53, "a random matrix of $K$'s spectrum in its place, as printed"),
-    figure="fig-d-1",
+    figure="tab-d-1",
     short="NFM and AGOP, trained, layer 1",
     headline=True,
     given={"column": "uc"},
@@ -81,7 +81,7 @@ def _largest(values):
     accept=(0.43, 0.63),
     stated=0.53,
     rival=(0.93, "the network's own $K$, as printed"),
-    figure="fig-d-1",
+    figure="tab-d-1",
     short="the same with a random $K$",
     headline=True,
     statement=(
@@ -95,7 +95,7 @@ def _largest(values):
     "paper D, Sec. 2.2",
     accept=(4.9, 6.9),
     rival=(0.58, r"Gaussian derivatives, $\sqrt{k/n}$ (Marchenko-Pastur)"),
-    figure="fig-d-1",
+    figure="tab-d-1",
     short="spread of the eigenvalues of $K$",
     statement="The eigenvalues of $K$ have standard deviation over mean 5.9.",
     given={"column": "spread"},
@@ -105,7 +105,7 @@ def _largest(values):
     "paper D, Fig. 1",
     accept=(0.8, 1),
     rival=(0.32, "a multiple of the identity, nothing learned"),
-    figure="fig-d-1",
+    figure="tab-d-1",
     short="AGOP and the EGOP of the task",
     statement="The AGOP resembles the EGOP of the task.",
     measure="Correlation of the two after training.",
@@ -122,7 +122,7 @@ def correlation_when_trained(trained=studies.features["main"], *, column):
     "paper D, Proposition 2 and Sec. 2.2",
     accept=(0.05, 2),
     rival=(0, "the spectrum alone makes the correlation"),
-    figure="fig-d-1",
+    figure="tab-d-1",
     short="$K$ less a random matrix, layer 2",
 )
 def alignment_beyond_spectrum(trained=studies.features["main"]):
@@ -132,6 +132,12 @@ def alignment_beyond_spectrum(trained=studies.features["main"]):
     """
     second = trained[trained.layer == 2]
     return mean(second.uc - second.random), second
+
+
+def share_unstable(paths):
+    """The share of networks of the largest scale whose training loss at step ``EARLY`` is above that at the start."""
+    first = paths[paths.layer == 1].pivot(index=["scale", "seed"], columns="step", values="train_loss")
+    return float((first[studies.EARLY] > first[0]).loc[paths["scale"].max()].mean())
 
 
 @claim(
@@ -253,7 +259,7 @@ def loss_in_scale_decaying(decaying=studies.paths["decaying"]):
     "paper D, App. G",
     accept=(0.005, math.inf),
     rival=(0, "the scale does not matter"),
-    figure="tab-d-also",
+    figure="tab-d-steepest",
     short="test loss, largest less smallest, $1/(1+k^2)$",
 )
 def loss_in_scale_converged(longer=studies.paths["longer"]):
@@ -672,12 +678,22 @@ def loss_against_alignment(decaying=studies.paths["decaying"]):
     return _largest(np.stack([_rank_correlations(end, ansatz) for ansatz in ("uc", "c")], axis=1)), end
 
 
+def at_equal_loss(paths):
+    """The first layer of each network at its first measured step with a training loss of at most ``LOW_LOSS``.
+
+    Where some network does not get there, the loss is the largest at the end of training.
+    """
+    reached = max(LOW_LOSS, _end(paths, 1).train_loss.max())
+    fitted = paths[(paths.layer == 1) & (paths.train_loss <= reached)]
+    return fitted.sort_values("step").groupby(["seed", "scale"]).head(1)
+
+
 @claim(
     "D.Fig8-loss-alignment",
     "paper D, App. G",
     accept=(-1, -0.5),
     rival=(0, "the loss does not depend on the alignment"),
-    figure="tab-d-also",
+    figure="tab-d-steepest",
     short="loss against UC-NFA, $1/(1+k^2)$",
     given={"ansatz": "uc"},
 )
@@ -688,7 +704,7 @@ def loss_against_alignment(decaying=studies.paths["decaying"]):
     rival=(0, "the loss does not depend on the alignment"),
     part_of="D.Fig8-loss-alignment",
     looks=2,
-    figure="tab-d-also",
+    figure="tab-d-steepest",
     short="loss against C-NFA, $1/(1+k^2)$",
     statement="The test loss is smaller where the C-NFA is higher (spectrum $1/(1+k^2)$).",
     given={"ansatz": "c"},
@@ -699,14 +715,12 @@ def loss_against_alignment_steepest(longer=studies.paths["longer"], *, ansatz):
     Rank correlation over the scales, each at the first measured step with a training loss of at most 0.03 (first
     layer).
     """
-    reached = max(LOW_LOSS, _end(longer, 1).train_loss.max())  # a training loss that all networks reach
-    fitted = longer[(longer.layer == 1) & (longer.train_loss <= reached)]
-    first = fitted.sort_values("step").groupby(["seed", "scale"]).head(1)
+    first = at_equal_loss(longer)
     return mean(_rank_correlations(first, ansatz)), first
 
 
-def _flow(stripes):
-    """The flow on the stripe with the time ``t_star`` of each network; without those that have none."""
+def with_star(stripes):
+    """The flow on the stripe with the time ``t_star`` of each network; without the networks that have none."""
     star = stripes[stripes.moment == "star"].set_index(["alpha", "seed"]).t
     return stripes.join(star.rename("t_star"), on=["alpha", "seed"]).dropna(subset="t_star")
 
@@ -733,7 +747,7 @@ def lazy_centred_alignment(stripes=studies.stripes["main"]):
     C-NFA at the end of training in the lazy regime, where nothing is compressed (paper A's network on the stripe,
     largest $\alpha$).
     """
-    flow = _flow(stripes)
+    flow = with_star(stripes)
     lazy = flow[(flow.moment == "end") & (flow.alpha == stripes.alpha.max())]
     return mean(lazy.c), lazy
 
@@ -753,7 +767,7 @@ def uncentred_of_feature_and_lazy(stripes=studies.stripes["main"]):
 
     UC-NFA at the end of training, smallest $\alpha$ minus largest.
     """
-    flow = _flow(stripes)
+    flow = with_star(stripes)
     ends = flow[flow.moment == "end"]
     feature, lazy = (ends[ends.alpha == alpha] for alpha in (stripes.alpha.min(), stripes.alpha.max()))
     gain = feature.set_index("seed").uc - lazy.set_index("seed").uc
@@ -775,7 +789,7 @@ def uncentred_against_amplification(stripes=studies.stripes["main"]):
     Rank correlation of the two over the path from $t^*$ until 98 % of the points are fitted, the least over $\alpha$
     up to 1.
     """
-    flow = _compressing(_flow(stripes))
+    flow = _compressing(with_star(stripes))
     rising = flow[(flow.satisfied <= studies.LATE) & (flow.t >= flow.t_star)]
     paths = rising.groupby(["seed", "alpha"])[["size", "uc"]]
     ranks = paths.apply(lambda path: path.rank().corr().iloc[0, 1]).unstack()
@@ -797,7 +811,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     Amplification of the gradients over that of the weights at the end of training (geometric mean over $\alpha$ up to
     1).
     """
-    flow = _compressing(_flow(stripes))
+    flow = _compressing(with_star(stripes))
     end = flow[flow.moment == "end"]
     further = (_wide(end, "size_gradient", "alpha") / _wide(end, "size", "alpha")).dropna()
     return ratio(np.exp(np.log(further).mean(axis=1))), end
@@ -808,7 +822,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     "paper D, Fig. 9",
     accept=(0.7, 1),
     rival=(0.04, "a random matrix of $K$'s spectrum in its place, as printed"),
-    figure="fig-d-9",
+    figure="tab-d-9",
     short="NFM and AGOP of faces, diagonals",
     given={"column": "agop"},
 )
@@ -820,7 +834,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     rival=(0.91, "the network's own $K$, as printed"),
     part_of="D.Fig9-contrast",
     looks=2,
-    figure="fig-d-9",
+    figure="tab-d-9",
     short="faces, a random matrix",
     statement=(
         "With a random matrix of $K$'s spectrum in place of $K$ the Pearson correlation of the diagonals is 0.04."
@@ -843,7 +857,7 @@ def diagonals_of_faces(faces=studies.glasses, *, column):
     stated=0.87,
     rival=(0, "the spectrum of $K$ alone makes the correlation"),
     looks=2,
-    figure="fig-d-9",
+    figure="tab-d-9",
     short="faces, $K$ less a random matrix",
 )
 def diagonals_beyond_random(faces=studies.glasses):

@@ -33,7 +33,7 @@ def largest_sets(rows):
     "paper A, Fig. 1",
     accept=(5, math.inf),
     rival=(1, "all directions grow alike"),
-    figure="fig-a-1",
+    figure="fig-a-2",
     short=r"growth of $\omega_\parallel$ over that of $\omega_\perp$",
 )
 def inflation(feature=studies.frames["feature"]):
@@ -102,7 +102,7 @@ def error_of_the_equations(neurons=studies.neurons["main"]):
     "paper A, Fig. 4c and Sec. 3.2.1",
     accept=(0.95, math.inf),
     rival=(0.5, r"the half of the neurons whose $\beta$ starts with the wrong sign never arrive"),
-    figure="tab-a-late",
+    figure="fig-a-4",
     short="share of active neurons at a fixed point",
     at={"d": 2, "p": 10000},
     looks=3,
@@ -247,6 +247,16 @@ def sphere_exponent(sphere=studies.growth["sphere"]):
     exponent of $\Lambda^*$ in $p$, noise divided out ($d=4$, $p$ from 1024 to 65536)
     """
     return plateau_exponent(sphere)
+
+
+def mean_course(rows, times):
+    """``Λ`` at given times, averaged over networks; one whose training has ended keeps its last value.
+
+    Args:
+        rows: of ``studies.compression.courses``.
+        times: increasing, in units of ``τ``; ``(k,)``.
+    """
+    return np.mean([np.interp(times, run["time"], run["size"]) for _, run in rows.iterrows()], axis=0)
 
 
 @claim(
@@ -708,7 +718,7 @@ def exclusion_order_of_the_cylinder(cylinder=fitting.exclusion["cylinder"]):
     "paper A, Sec. 3.2.1, fitting regime",
     accept=(0.75, math.inf),
     rival=(0, "one cluster for each interface, two in place of three"),
-    figure="fig-a-order",
+    figure="fig-a-clusters",
     short="networks with as many clusters as before",
     at={"d": 2},
 )
@@ -728,7 +738,7 @@ def number_of_clusters(groups=fitting.clusters["main"]):
     "paper A, Sec. 3.2.1, fitting regime",
     accept=(0.1, math.inf),
     rival=(0, "neurons stay where they are at $t^*$"),
-    figure="fig-a-order",
+    figure="fig-a-clusters",
     short="mean rotation of the neurons' planes",
     at={"d": 2},
     part_of="A.Fig5-number",

@@ -102,7 +102,7 @@ def alignment_in_floor(spike_free=studies.reversal["spike_free"]):
     rival=(0, "the balance does not matter"),
     erratum="d-reversing",
     at={"n": 1024},
-    figure="fig-d-3-readings",
+    figure="tab-d-app-f",
     short="C-NFA falls with the balance",
 )
 def alignment_in_balance(judged=studies.reversal["judged"]):
@@ -123,7 +123,7 @@ def alignment_in_balance(judged=studies.reversal["judged"]):
     rival=(0.24, "the printed Eq. 28 against the corrected one, on data of this design without spikes"),
     erratum="d-reversing",
     at={"n": 1024},
-    figure="fig-d-3-readings",
+    figure="tab-d-app-f",
     short="prediction of single networks, App. F's data",
 )
 def error_of_single_networks(judged=studies.reversal["judged"]):
@@ -143,7 +143,7 @@ def error_of_single_networks(judged=studies.reversal["judged"]):
     accept=(0, 0.05),
     rival=(0.24, "the printed Eq. 28 against the corrected one, on data of this design without spikes"),
     erratum="d-reversing",
-    figure="fig-d-3-readings",
+    figure="tab-d-app-f",
     short="prediction of the means, App. F's data",
 )
 def error_of_means(judged=studies.reversal["judged"]):
@@ -164,7 +164,7 @@ def error_of_means(judged=studies.reversal["judged"]):
     accept=(0.99, math.inf),
     rival=(0.7, "the fall with the interpretation as a subsample, a first run"),
     looks=2,
-    figure="fig-d-3-readings",
+    figure="tab-d-app-f",
     short="pseudo-inverse, least C-NFA over balances",
 )
 def alignment_of_pseudo_inverse(readings=studies.reversal["readings"], *, reversal_n):
@@ -382,7 +382,7 @@ def trace_over_formula(traces=studies.traces["main"], *, column):
     "paper D, Sec. 3.1, Eq. 5",
     accept=(-1.1, -0.6),
     rival=(0, "the term stays"),
-    figure="tab-d-also",
+    figure="tab-d-covariance",
     short="exponent of Eq. 5's covariance",
 )
 def covariance_in_width(widths=studies.averages["widths"]):

@@ -209,6 +209,21 @@ def time_in_scale(timed=studies.efforts["scales"]):
     return estimates.exponent(large.columns.to_numpy(), large.to_numpy()), fitted
 
 
+def parameters_by_budget(budgets):
+    """``N*`` of each training set within a number of steps: a row per set, a column per number, NaN where none is seen.
+
+    Args:
+        budgets: rows with ``seed``, ``scale``, ``h``, ``parameters``, ``steps`` (the most) and those ``needed`` to fit.
+    """
+    most = budgets.steps.max()
+    found = {}
+    for count in np.unique(np.geomspace(max(most // 64, 5), most, 13).round()):
+        fits = budgets.assign(fitted=budgets.needed <= count)
+        shares = fits.groupby(["seed", "scale", "h", "parameters"]).fitted.mean().reset_index()
+        found[count] = jamming.transitions(shares, "parameters").iloc[:, 0]
+    return pd.DataFrame(found)
+
+
 @claim(
     "B.Fig4-step-budget",
     "derived from paper B, Fig. 4 (its three lines of jamming, for three wall times)",
@@ -223,21 +238,20 @@ def jamming_in_steps(budgets=studies.efforts["step_budget"]):
 
     Exponent of $N^*$ in the number of steps that are allowed.
     """
-    most = budgets.steps.max()
-    found = {}
-    for count in np.unique(np.geomspace(max(most // 64, 5), most, 13).round()):
-        shares = (
-            budgets.assign(fitted=budgets.needed <= count).groupby(["seed", "scale", "h", "parameters"]).fitted.mean()
-        )
-        found[count] = jamming.transitions(shares.reset_index(), "parameters").iloc[:, 0]
-    reached = pd.DataFrame(found).dropna(axis=1)
+    reached = parameters_by_budget(budgets).dropna(axis=1)
     if reached.shape[1] < 3:
         return None
     return estimates.exponent(reached.columns.to_numpy(float), reached.to_numpy())
 
 
-def _parameters_at_jamming(thresholds):
-    """The numbers of points, and ``N*`` of each training set at each, ``(seeds, sizes)``."""
+def parameters_at_jamming(thresholds):
+    """The numbers of points ``P (sizes,)``, and ``N*`` of each training set at each, ``(seeds, sizes)``.
+
+    ``N*`` is the number of parameters of which half of the networks fit, between the widths that a bisection visits.
+
+    Args:
+        thresholds: rows with ``p``, ``seed``, ``parameters`` and ``fitted``.
+    """
     found = {}
     for (p, seed), rows in thresholds.groupby(["p", "seed"]):
         rows = rows.sort_values("parameters")
@@ -263,8 +277,8 @@ def jamming_of_random_over_digits(random=studies.thresholds["random"], digits=st
 
     Difference of the exponents, on the same sizes.
     """
-    sizes, many = _parameters_at_jamming(random)
-    _, few = _parameters_at_jamming(digits)
+    sizes, many = parameters_at_jamming(random)
+    _, few = parameters_at_jamming(digits)
     return estimates.exponent(sizes, many / few), pd.concat([random, digits])
 
 
@@ -283,7 +297,7 @@ def jamming_of_random_labels(random=studies.thresholds["random"]):
 
     Exponent.
     """
-    return drift(lambda rows: estimates.exponent(*_parameters_at_jamming(rows)), random)
+    return drift(lambda rows: estimates.exponent(*parameters_at_jamming(rows)), random)
 
 
 def _growth_left_of_jamming(rows):
@@ -306,7 +320,7 @@ def _growth_left_of_jamming(rows):
     accept=(0.1, math.inf),
     rival=(-2.3, "one descent: at 120 points the error falls by an equal amount on both sides"),
     looks=2,
-    figure="fig-b-growth",
+    figure="fig-b-6",
     short="peak at jamming, stopped networks",
 )
 def rise_to_jamming(sizes=studies.ensembles["sizes"]):
@@ -590,7 +604,7 @@ def _gain_near_jamming(slices):
     accept=(0.5, math.inf),
     rival=(0, "early stopping helps equally far from jamming"),
     looks=2,
-    figure="fig-b-sec2",
+    figure="fig-b-gain",
     short="stopping helps most near jamming",
 )
 def stopping_near_jamming(slices=studies.ensembles["slices"]):
@@ -610,7 +624,7 @@ def stopping_near_jamming(slices=studies.ensembles["slices"]):
     rival=(0, "early stopping helps equally far from jamming"),
     part_of="B.Sec2-near-jamming",
     looks=3,
-    figure="fig-b-sec2",
+    figure="fig-b-gain",
     short="stopping helps most near jamming, lazy regime",
 )
 def stopping_near_jamming_lazy(slices=studies.ensembles["slices"]):

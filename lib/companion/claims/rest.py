@@ -31,6 +31,35 @@ def _height_at_rest(rows, value="error"):
     return jamming.peak_height(rows, rows.newton_steps.max(), value)
 
 
+def followed_longest(*tables):
+    """The rows of the networks that were followed for the most Newton steps, each once: those stored, if there are any.
+
+    Args:
+        tables: rows of ``rest.cusp``.
+    """
+    rows = pd.concat(tables).drop_duplicates(["cell", "newton_steps"])
+    longest = rows[rows.newton_steps == rows.newton_steps.max()]
+    return rows[rows.cell.isin(longest.cell)]
+
+
+def heights_of_peak(rows, newton_steps, value="error"):
+    """The mean height of the peak and its interval: a row for each number of points ``p`` and pool of images.
+
+    Columns are ``p``, ``height``, ``low`` and ``high``, in percentage points; see ``jamming.peak_height``. Pools differ
+    in the number of ``test`` images.
+
+    Args:
+        rows: of ``rest.cusp``, at two widths for each ``p`` and ``test``.
+        newton_steps: after which the value is read.
+        value: a column.
+    """
+    found = []
+    for (p, _), sets in rows.groupby(["p", "test"]):
+        height = mean(jamming.peak_height(sets, newton_steps, value))
+        found.append({"p": p, "height": height.value, "low": height.low, "high": height.high})
+    return pd.DataFrame(found)
+
+
 @claim(
     "B.Fig6-rest-cusp",
     "paper B, Fig. 6 and Sec. 2",
@@ -38,7 +67,7 @@ def _height_at_rest(rows, value="error"):
     rival=(0, "no peak: the error does not rise towards jamming"),
     at={"p": 5000, "scale": 12},
     looks=3,
-    figure="fig-b-rest",
+    figure="fig-b-heights",
     short="peak at rest, scale 12",
     headline=True,
 )
@@ -59,7 +88,7 @@ def peak_at_rest(fresh_whole=studies.cusp["fresh_whole"]):
     rival=(0, "no peak: the error does not rise towards jamming"),
     at={"p": 5000},
     looks=3,
-    figure="fig-b-rest",
+    figure="fig-b-heights",
     short="peak at rest, lazy",
     headline=True,
 )
@@ -79,7 +108,7 @@ def peak_at_rest_lazy(fresh_whole_lazy=studies.cusp["fresh_whole_lazy"]):
     accept=(0.3, math.inf),
     rival=(0, "no peak: the error does not rise towards jamming"),
     at={"p": 1000},
-    figure="fig-b-rest",
+    figure="fig-b-heights",
     short="peak at rest, feature",
 )
 def peak_at_rest_feature(fresh_feature=studies.cusp["fresh_feature"]):
@@ -99,7 +128,7 @@ def peak_at_rest_feature(fresh_feature=studies.cusp["fresh_feature"]):
     rival=(0, "networks that are stopped early have the same peak"),
     at={"p": 5000, "scale": 12},
     looks=3,
-    figure="fig-b-rest",
+    figure="fig-b-heights",
     short="stopping early lowers the peak",
     headline=True,
 )
@@ -119,7 +148,7 @@ def peak_lost_by_stopping(fresh_whole=studies.cusp["fresh_whole"]):
     accept=(-math.inf, 0.5),
     rival=(1, "the ensemble keeps the peak"),
     at={"p": 2000, "scale": 12, "members": 20},
-    figure="fig-b-rest",
+    figure="fig-b-heights",
     short="peak of twenty networks over that of one",
 )
 def peak_left_by_averaging(fresh=studies.cusp["fresh"]):

@@ -62,7 +62,7 @@ def smallest_drop(table, key):
     "paper E, Result 3.1, Eqs. 9-12",
     accept=(-math.inf, 0.04),
     rival=(0.184, r"the step of infinitely many samples, $r=\tilde\eta h_1h_1^\star$"),
-    figure="fig-e-parameters",
+    figure="tab-e-checked",
     statement="A trained network's spike, measured on the rows of its weights, has the strength of the formula.",
     given={"name": "r"},
     short="spike strength of trained networks",
@@ -72,7 +72,7 @@ def smallest_drop(table, key):
     "paper E, Result 3.1, Eqs. 9-12",
     accept=(-math.inf, 0.04),
     rival=(0.225, "the step of infinitely many samples, perfect alignment"),
-    figure="fig-e-parameters",
+    figure="tab-e-checked",
     statement="A trained network's spike, measured on the rows of its weights, has the alignment of the formula.",
     given={"name": "gamma"},
     short="alignment of trained networks",
@@ -82,7 +82,7 @@ def smallest_drop(table, key):
     "paper E, Result 3.1, Eqs. 9-12",
     accept=(-math.inf, 0.04),
     rival=(0.163, "a step that leaves the bulk alone, $c=1$"),
-    figure="fig-e-parameters",
+    figure="tab-e-checked",
     statement="The bulk of a trained network has the variance of the formula.",
     given={"name": "c"},
     short="bulk variance of trained networks",
@@ -271,6 +271,14 @@ def three_values_over_the_limit(features=studies.vocabulary["letters"]):
     return mean(rows.assign(ratio=rows["test_error"] / known).groupby("seed")["ratio"].mean()), rows
 
 
+def ratio_of_errors(above, below):
+    """Mean test error of one table over another's at the largest size, by samples: ``mean`` and its error ``sem``."""
+    errors = [largest_size(rows).groupby("alpha")["test_error"].agg(["mean", "sem"]) for rows in (above, below)]
+    ratio = errors[0]["mean"] / errors[1]["mean"]
+    relative = np.hypot(*(table["sem"] / table["mean"] for table in errors))
+    return pd.DataFrame({"mean": ratio, "sem": ratio * relative})
+
+
 def two_values_over_one(rows):
     """Test error with two values over that with one value of the readout, on the same data."""
     pair = rows.pivot(index="seed", columns="kind", values="test_error")[["varied", "uniform"]].to_numpy()
@@ -282,7 +290,7 @@ def two_values_over_one(rows):
     "paper E, Sec. 4.4",
     accept=(0, 0.75),
     rival=(1, "variability of the readout does not help"),
-    figure="fig-e-6",
+    figure="fig-e-two-values",
     statement="A readout of two values lets spiked features express more.",
     measure=(
         "Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, "
@@ -298,7 +306,7 @@ def two_values_over_one(rows):
     "paper E, Sec. 4.4",
     accept=(0, 0.85),
     rival=(1, "variability of the readout does not help"),
-    figure="fig-e-6",
+    figure="fig-e-two-values",
     statement="A readout of two values lets networks express more.",
     measure=(
         "Test error over that of one value at the largest size, after a step on $16d$ samples that makes "
@@ -581,6 +589,15 @@ def weak_spike_threshold(row, activation, p):
     """The strength at which the share is learned by the power law of weak spikes."""
     setting = {name: row[name] for name in ("alpha", "lam", "values")} | {"beta": 1.0}
     return readout_values.threshold(activation, DEGREE, width=p, share=SHARE, **setting)
+
+
+def error_of_growing_step(row, p):
+    """Test error of the finite-width rule for a network of width p whose step grows from a row's as p^exponent."""
+    unit = equivalent(row["activation"], row["target"], alpha0=row["alpha0"], step=1.0)
+    strength = row["r"] * (p / row["d"]) ** (row["exponent"] - 1)
+    bulk = 1 + (strength / unit.r) ** 2 * (unit.c - 1)
+    setting = {name: row[name] for name in ("activation", "target", "alpha", "lam", "values")} | {"beta": 1.0}
+    return readout_values.solve_readout_values(**setting, r=strength, c=bulk, gamma=unit.gamma, width=p).test_error
 
 
 def _crossing(strengths, shares):

@@ -639,7 +639,7 @@ def more_steps_at_their_best(networks=studies.several["best"], *, steps):
     "derived from paper E, Results 3.1 and 3.3",
     accept=(0.02, math.inf),
     rival=(0, "an even split is as good"),
-    figure="fig-e-budget",
+    figure="fig-e-kernels",
     kind="beyond",
     short="half less nine tenths in the step",
     at={"target": "sign"},
@@ -659,7 +659,7 @@ def gain_of_a_large_share(networks=studies.budget["main"]):
     "derived from paper E, Sec. 2 (labels are a function of one direction)",
     accept=(-math.inf, 0.05),
     rival=(0.19, "normal inputs without noise on the labels"),
-    figure="tab-e-real",
+    figure="tab-e-checked",
     kind="beyond",
     statement=(
         "Parity of the digits is learned as noisy labels along one direction of normal inputs with the "
@@ -673,7 +673,7 @@ def gain_of_a_large_share(networks=studies.budget["main"]):
     "derived from paper E, Sec. 2 (Gaussian inputs are assumed)",
     accept=(0.02, math.inf),
     rival=(0, "inputs of one mean and covariance are learned alike"),
-    figure="tab-e-real",
+    figure="tab-e-checked",
     kind="beyond",
     statement=(
         "Labels along the first white component of the digits, where inputs are not normal, are learned differently."

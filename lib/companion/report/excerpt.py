@@ -146,7 +146,7 @@ def excerpt(number: str, book: nbformat.NotebookNode, label: str) -> nbformat.No
     title = re.match(r"(?:\([\w-]+\)=\n)?# .*", cells[0].source)
     cells[0].source = f"{title[0] if title else parameters.source(number).stem}\n\nThe part that `{label}` needs."
     first = min(i for i in kept if f'"{label}"' in cells[i].source)
-    above = max(i for i in range(first) if cells[i].cell_type == "markdown")
+    above = max(i for i in range(first) if cells[i].cell_type == "markdown" and not captions.is_caption(cells[i]))
     below = {i + 1 for i in kept if i + 1 < len(cells) and captions.is_caption(cells[i + 1])}
     book.cells = [cells[i] for i in sorted({0, above, *kept, *below})]
     return book

@@ -114,6 +114,19 @@ def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label chan
         ax.axvline(at, color=COLOURS["theory"], linestyle="-.", linewidth=1.2, label=None if i else label)
 
 
+def weights(ax: Axes, row: pd.Series, *, axes: tuple[int, int] = (0, 1), reach: float = 3.2) -> None:
+    """The arrows ``βω`` of a network's neurons over its training points, in the plane of two input axes.
+
+    The longest ends within the plot. ``row`` is one of ``studies.compression.frames``. Source: paper A, Fig. 2 and 7.
+    """
+    points, arrows = np.array(row["points"]), np.array(row["arrows"])
+    data_points(ax, points[:, axes], row["labels"], markersize=3)
+    x, y = arrows[:, axes].T * min(1.0, reach / max(abs(arrows).max(), 1e-9))
+    ax.quiver(0 * x, 0 * y, x, y, angles="xy", scale_units="xy", scale=1, width=0.008)
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set(xlabel=f"$x_{axes[0] + 1}$", ylabel=f"$x_{axes[1] + 1}$")
+
+
 def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     """The median over realisations ``y (n, k)`` against ``x (k,)``, with a band of the quartiles in the same colour."""
     low, middle, high = np.quantile(np.asarray(y, dtype=float), [0.25, 0.5, 0.75], axis=0)
@@ -133,6 +146,21 @@ def with_scatter(ax: Axes, rows: pd.DataFrame, x: str, y: str, **style: object) 
     """Means of a column of rows against another, with bars of one standard deviation."""
     found = rows.groupby(x)[y].agg(["mean", "std"])
     ax.errorbar(found.index, found["mean"], found["std"], **{"marker": "o", "markersize": 4} | style)
+
+
+def means_by_size(
+    ax: Axes, rows: pd.DataFrame, x: str, y: str = "test_error", *, label: str | None = None, **style: object
+) -> None:
+    """Means over seeds against ``x``, with two standard errors: the largest dimension ``d`` filled, the next hollow.
+
+    Where ``x`` is the dimension, all are shown. ``label`` names the filled points for a legend.
+    """
+    sizes = sorted(rows["d"].unique())
+    for d in sizes if x == "d" else sizes[-2:]:
+        found = rows[rows["d"] == d].groupby(x)[y].agg(["mean", "sem"])
+        look = {"fmt": "o", "markersize": 5, "elinewidth": 1} | style
+        look |= {"label": label} if d == sizes[-1] else {"markerfacecolor": "white"}
+        ax.errorbar(found.index, found["mean"], 2 * found["sem"], **look)
 
 
 def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
