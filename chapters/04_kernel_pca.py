@@ -462,11 +462,10 @@ chapter.table(
 untrained = chapter.rows(isotropic.initial, "main")
 exact = untrained.groupby("d").exact.first()
 excess = claims.excess_information(untrained)
-means = [mean(excess[d]) for d in excess]
-bars = [[found.value - found.low for found in means], [found.high - found.value for found in means]]
+means = {d: mean(excess[d]) for d in excess}
 theory = plots.COLOURS["theory"]
 fig, ax = plt.subplots(figsize=(6.0, 4.0))
-ax.errorbar(exact.index, excess.mean(), bars, fmt="o", color=plots.COLOURS["lazy"], label="estimated")
+plots.intervals(ax, means, fmt="o", capsize=0, color=plots.COLOURS["lazy"], label="estimated")
 ax.plot(exact, ":", color=theory, label="linear functions, exact")
 ax.plot(harmonics.little_shown() * exact, "--", color=theory, label="what the estimate shows of it")
 ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"$\hat I-\hat I_0$, bits", ylim=(1e-3, 1))
