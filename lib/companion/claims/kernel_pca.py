@@ -565,7 +565,7 @@ def error_against(curves=studies.curves["main"], *, image_p, first, second):
     kind="beyond",
     accept=(0.05, math.inf),
     rival=(0, "the last points do not raise the error"),
-    figure="fig-a-9",
+    figure="fig-4-course",
     short="log error, kernel end over half-way",
     looks=4,
 )
@@ -587,7 +587,7 @@ def error_of_early_kernel(curves=studies.curves["main"], *, image_p):
     accept=(-0.1, 0.1),
     stated=0,
     rival=(-0.25, "the kernel does not change: the initial one has about a quarter more error than the network"),
-    figure="tab-4-exponents",
+    figure="fig-a-9",
     short="log error, network over kernel, larger size",
     at={"data": "mnist"},
 )
@@ -599,7 +599,7 @@ def error_of_early_kernel(curves=studies.curves["main"], *, image_p):
     ),
     accept=(0, math.inf),
     rival=(-0.1, "a kernel with a tenth more error than the network"),
-    figure="tab-4-exponents",
+    figure="fig-a-9",
     short="the same for paper A",
     statement=(
         "At a size beyond those of the learning curves the kernel frozen after training has a slightly smaller error "
@@ -835,6 +835,17 @@ def next_components(spectra, moment, stripe_d):
     """``(seeds,)``: the mean share that both sectors explain of the components beyond the linear functions."""
     shares = by_component(spectra[spectra.moment == moment], "kinds")
     return shares[:, stripe_d + 1 :].sum(-1).mean(-1)
+
+
+def departure_power(full):
+    """The power of the amplification with which the distance from the form varies over seeds, at the last fitted share
+    before the end.
+
+    Expected: -1/2, if the side of a fraction ``1/Λ`` of the points changes.
+    """
+    latest = max(set(full.moment) - {"start", "end"}, key=float)
+    late = full[full.moment == latest]
+    return float(np.polyfit(np.log(late.amplification), np.log(late.departure), 1)[0])
 
 
 @claim(

@@ -12,7 +12,6 @@ from matplotlib.colors import colorConverter, to_rgb
 
 from companion.estimates import Estimate, mean
 from companion.report import screen
-from regimes.measures.kernel_pca import Diagnosis
 
 STYLE = Path(__file__).with_name("templates") / "book.mplstyle"
 PALETTE = [
@@ -143,6 +142,12 @@ def over_seeds(
     realisations(ax, wide.columns, wide, **style)
 
 
+def with_scatter(ax: Axes, rows: pd.DataFrame, x: str, y: str, **style: object) -> None:
+    """Means of a column of rows against another, with bars of one standard deviation."""
+    found = rows.groupby(x)[y].agg(["mean", "std"])
+    ax.errorbar(found.index, found["mean"], found["std"], **{"marker": "o", "markersize": 4} | style)
+
+
 def along_training(ax: Axes, rows: pd.DataFrame, value: str, **style: object) -> None:
     """A column of rows against their fitted ``share``, at equal distances: medians and quartiles over seeds."""
     shares = sorted(set(rows.share))
@@ -191,15 +196,6 @@ def component_plane(ax: Axes, points: Sequence[Sequence[float]], labels: Sequenc
     data_points(ax, np.clip(points, -REACH, REACH), labels, markersize=3, markeredgewidth=None)
     ax.set(xlim=(-1.05 * REACH, 1.05 * REACH), ylim=(-1.05 * REACH, 1.05 * REACH), aspect="equal")
     ax.set(xlabel=r"$\varphi_1$", ylabel=r"$\varphi_2$")
-
-
-def diagnosis_panels(axes: Sequence[Axes], found: Diagnosis, labels: Sequence[float], **style: object) -> None:
-    """Three panels of a diagnosis: information and projection by rank, and the plane of its first realisation."""
-    by_rank(axes[0], found.information.numpy(), **style)
-    by_rank(axes[1], found.projections.numpy(), **style)
-    component_plane(axes[2], found.vectors[0, :, :2].tolist(), labels)
-    axes[0].set_ylabel(r"information $\hat I(\varphi_r;y)$ (bits)")
-    axes[1].set_ylabel(r"projection $\omega_r^2$")
 
 
 def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:
