@@ -31,7 +31,7 @@ from companion.experiments import parameters
 from companion.experiments.record import Axis, Setting
 from companion.experiments.store import stamp
 from companion.report import ledger
-from companion.report.chapter import GLUED
+from companion.report.captions import GLUED
 from tests import stored_ledger
 
 ROOT = Path(__file__).resolve().parents[1]

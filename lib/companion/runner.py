@@ -218,7 +218,9 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
 
 def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
     """Gives what executed cells show its caption, and where there are no other words for it, the first sentence."""
-    for index, caption in captions.of_cells(cells).items():
+    kept = captions.glued(cells)
+    for index, words in captions.of_cells(cells).items():
+        caption = captions.filled(words, kept)
         for output in cells[index].outputs:
             about = output.get("metadata", {}).get("regimes")
             if about is not None:

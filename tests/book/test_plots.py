@@ -6,10 +6,12 @@ import sys
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import seaborn
 from matplotlib.colors import to_rgb
 
+from companion.estimates import Estimate
 from companion.report import plots, screen
 from tests import drawn, stored_ledger
 
@@ -108,6 +110,21 @@ def test_points_and_boundaries_are_named_once_for_a_legend(ax):
     plots.boundaries(ax, [-1, 0, 1])
     assert ax.get_legend_handles_labels()[1] == ["$y=+1$", "$y=-1$", "label changes"]
     assert [len(line.get_xdata()) for line in ax.lines] == [1, 2, 2, 2, 2]
+
+
+def test_fitted_fractions_stand_at_equal_distances_and_some_have_names(ax):
+    rows = pd.DataFrame({"share": [0.1, 0.5, 1.0] * 2, "seed": [0] * 3 + [1] * 3, "error": [3.0, 2, 1, 5, 4, 3]})
+    plots.along_training(ax, rows, "error")
+    assert [*ax.lines[0].get_xdata()] == [0, 1, 2] and [*ax.lines[0].get_ydata()] == [4, 3, 2]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10%", "", "end"]
+
+
+def test_estimates_have_their_intervals(ax):
+    plots.intervals(ax, {128: Estimate(1.0, 0.5, 3.0), 256: Estimate(2.0, 1.0, 2.5)})
+    plots.intervals(ax, {})
+    line, _, (bars,) = ax.containers[0]
+    assert [*line.get_xdata()] == [128, 256]
+    assert np.allclose([segment[:, 1] for segment in bars.get_segments()], [(0.5, 3.0), (1.0, 2.5)])
 
 
 def test_scales_run_from_the_colour_of_feature_learning_to_that_of_the_lazy_regime():

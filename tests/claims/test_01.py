@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims import learning_curves, planes
 from companion.report import ledger
+from companion.theory.planes import gaussian_constant
 
 P = (128, 256, 512, 1024, 2048, 4096, 8192)
 SEEDS = range(12)
@@ -131,3 +133,22 @@ def test_the_kernel_at_t_star_on_the_cylinder(ratio, said):
     error = {"error": lambda row: ratio if mine(row) else other[row["curve"]]}
     wide = made(error, P[2:], curve=("feature", "final"), share=(0.1, 1.0))
     assert verdict("A.Fig8-wide-star", wide=wide) == said
+
+
+def test_kernel_and_network_are_compared_at_equal_numbers_of_points_in_all():
+    kernels = made({"error": lambda row: 10 / row["p"]}, (512, 1024), d=(5,))
+    networks = made({"error": lambda row: 40 / row["p"]}, (1024, 2048, 4096), d=(5, 7))
+    found = learning_curves.at_equal_points(kernels, networks)
+    assert found.keys() == {5} and found[5].value == pytest.approx(0.5, rel=0.02)
+
+
+def test_the_constant_of_each_task_is_beside_theory():
+    interfaces = (-0.5, 0.5)  # equal densities
+    left = lambda row: (1 - row["share"]) * row["p"]  # noqa: E731
+    columns = {"error": lambda row: (left(row) * row["d"] / np.pi) ** 0.5 / row["p"]}
+    rows = made(columns, (4096,), d=(5, 7), share=(0.5, 0.9, 0.95), interfaces=(interfaces,))
+    found = planes.constants({"two": rows})
+    assert [*found.index] == ["two, $d=5$", "two, $d=7$"]
+    assert [one.value for one in found.measured] == pytest.approx([np.pi**-0.5] * 2, rel=0.02)
+    assert [*found.theory] == pytest.approx([gaussian_constant(interfaces, d) for d in (5, 7)])
+    assert planes.constants({"none": rows[:0]}).empty

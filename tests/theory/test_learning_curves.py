@@ -170,6 +170,14 @@ def test_exponents_of_the_papers():
     assert learning_curves.feature_exponent(5, 1) == pytest.approx(9 / 13)
     assert learning_curves.feature_exponent(10, 1) == pytest.approx(19 / 28)
     assert learning_curves.feature_exponent(3, 2) == pytest.approx(0.5)
+    assert learning_curves.lazy_exponent(5, 2.0) == pytest.approx(6 / 14)
+
+
+def test_ratios_of_errors_are_those_of_sizes_and_seeds_that_both_have():
+    first = pd.DataFrame({"p": [10, 10, 10, 20], "seed": [0, 1, 2, 0], "error": [0.2, 0.8, 0.5, 0.1]})
+    second = pd.DataFrame({"p": [10, 10, 40], "seed": [0, 1, 0], "error": [0.1, 0.1, 0.1]})
+    found = learning_curves.error_ratios(first, second)
+    assert [*found] == [10] and found[10].value == pytest.approx(4) and found[10].n == 2
 
 
 @pytest.mark.parametrize(
@@ -178,6 +186,7 @@ def test_exponents_of_the_papers():
         (lambda: learning_curves.feature_exponent(3, 3), "d_parallel must be below d = 3"),
         (lambda: learning_curves.feature_exponent(3, 0), "d_parallel"),
         (lambda: learning_curves.lazy_exponent(0), "d must be"),
+        (lambda: learning_curves.lazy_exponent(5, 0.0), "cusp must be"),
         (lambda: learning_curves.compress(torch.ones(1, 2, 3), 1, torch.zeros(1)), "positive"),
         (lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 3).double(), torch.ones(2, 5, 1)), "across"),
         (lambda: line_error(*bent(3, 1, 0), torch.ones(2, 5, 2), torch.ones(2, 4, 1)), "edges must have shape"),

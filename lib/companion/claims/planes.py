@@ -1,6 +1,9 @@
 """Claims of chapter 1 on the law of the unfitted points: how well a network places planes."""
 
+from collections.abc import Mapping
+
 import numpy as np
+import pandas as pd
 
 from companion.estimates import mean
 from companion.report.claims import claim
@@ -12,7 +15,6 @@ from companion.theory.learning_curves import beta
 CHAPTER = "01"
 RELAXED = 8  # points left for each dimension: with fewer a plane is held by single points
 PLACING = (0.9, 0.95, 0.98)  # satisfied fractions between the selection of planes and the fit of the last points
-OTHERS = ("fresh", "uneven_planes", "one_plane", "three_planes")  # designs of tasks on which the law was not found
 PLANES_TO = 50  # points for each dimension up to which the last points do not spoil the end
 
 
@@ -36,6 +38,21 @@ def placing(rows):
 def by_set(rows, column="constant"):
     """The mean of a column over settings, one a training set; ``None`` where there are no rows."""
     return None if rows.empty else mean(rows.groupby("seed")[column].mean())
+
+
+def constants(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    r"""The constant of each task in each dimension, :math:`\varepsilon p/\sqrt{nd}`, ``measured`` and by ``theory``.
+
+    Args:
+        tasks: rows of networks, by the name of their task; one without a network that places planes is left out.
+
+    Returns:
+        A row for each, by name and dimension.
+    """
+    parts = {f"{name}, $d={d}$": own for name, rows in tasks.items() for d, own in placing(rows).groupby("d")}
+    measured = {name: by_set(own) for name, own in parts.items()}
+    theory = {name: planes.gaussian_constant(own.interfaces.iloc[0], own.d.iloc[0]) for name, own in parts.items()}
+    return pd.DataFrame({"measured": measured, "theory": theory})
 
 
 @claim(

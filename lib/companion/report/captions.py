@@ -13,13 +13,15 @@ Its bold first words are the answer, the rest says how to read the figure.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import nbformat
 
 from regimes.validate import InputError
 
 TAG = "caption"
+GLUED = "application/papermill.record/"  # before the type of what a cell keeps for the words of its page
+_ROLE = re.compile(r"\{glue:text\}`([^`]+)`")
 _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
 _SHOWS = re.compile(r"chapter\.(?:figure|slider)\(")
 
@@ -47,6 +49,18 @@ def of_cells(cells: Sequence[nbformat.NotebookNode]) -> dict[int, str]:
 def without(cells: Iterable[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
     """The cells that are no captions: on a page these are part of the figure."""
     return [cell for cell in cells if not is_caption(cell)]
+
+
+def glued(cells: Iterable[nbformat.NotebookNode]) -> dict[str, str]:
+    """What executed cells keep for the words of their page, by name."""
+    outputs = (output for cell in cells for output in cell.get("outputs", []))
+    kept = [output for output in outputs if "scrapbook" in output.get("metadata", {})]
+    return {output.metadata.scrapbook.name: output.data[f"{GLUED}text/plain"] for output in kept}
+
+
+def filled(text: str, kept: Mapping[str, str]) -> str:
+    """Words with what cells keep in the place of its role; a dash where nothing was kept."""
+    return _ROLE.sub(lambda found: kept.get(found[1], "—"), text)
 
 
 def first_sentence(caption: str) -> str:

@@ -24,12 +24,11 @@ from companion.experiments.store import stamp, write_atomically
 from companion.experiments.stored import sample
 from companion.experiments.sweep import Study
 from companion.experiments.table import CELL, STAMP, Provenance, names_cell, origin, provenance
-from companion.report import claims, ledger, plots, screen, views
+from companion.report import captions, claims, ledger, plots, screen, views
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
 _GREEK = ("alpha", "beta", "gamma", "eta", "kappa", "lambda", "rho", "sigma", "tau")
-GLUED = "application/papermill.record/"  # before the type of what a cell keeps for the words of its page
 THEORY = "none: theory alone"  # the data of a claim on formulas
 
 
@@ -192,8 +191,8 @@ class Chapter:
     def glue(self, name: str, value: Any) -> None:
         """Keeps a number, two digits, or words for the text of the page, ``{glue:text}`name```, as MyST-NB does."""
         text = f"{value:.2g}" if isinstance(value, Estimate | float) else str(value)
-        about = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
-        display({f"{GLUED}text/plain": views.typeset(text)}, raw=True, metadata=about)
+        about = {"scrapbook": {"name": name, "mime_prefix": captions.GLUED}}
+        display({f"{captions.GLUED}text/plain": views.typeset(text)}, raw=True, metadata=about)
 
     def _origin(self, tables: Sequence[pd.DataFrame]) -> str:
         """The fold below a figure or a table: its note, all fixed settings, where they ran; empty if nothing ran."""

@@ -1,6 +1,6 @@
 """The book's one figure style: a white grid, a colour-blind palette, sizes that fit the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import colorConverter, to_rgb
 
-from companion.estimates import mean
+from companion.estimates import Estimate, mean
 from companion.report import screen
 from regimes.measures.kernel_pca import Diagnosis
 
@@ -36,6 +36,7 @@ COLOURS = {
 }
 DIGIT = 0.08  # inches of a digit of a tick's small number
 REACH = 3.5  # beyond it a component, whose mean square is 1, is drawn at the edge of a plane
+FITTED = {0.1: "10%", 0.9: "90%", 0.98: "98%", 1.0: "end"}  # fractions of fitted points that an axis names
 LABELS = ((1, "plus", "o"), (-1, "minus", "^"))  # how points are drawn: label, name of its colour, marker
 
 
@@ -134,12 +135,27 @@ def realisations(ax: Axes, x: object, y: object, **style: object) -> None:
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
 
 
-def curve(
+def over_seeds(
     ax: Axes, rows: pd.DataFrame, x: str, y: str, *, per: str = "seed", factor: float = 1, **style: object
 ) -> None:
     """A column of rows against another: ``realisations`` of ``factor`` times ``y``, one for each value of ``per``."""
     wide = factor * rows.pivot(index=per, columns=x, values=y)
     realisations(ax, wide.columns, wide, **style)
+
+
+def along_training(ax: Axes, rows: pd.DataFrame, value: str, **style: object) -> None:
+    """A column of rows against their fitted ``share``, at equal distances: medians and quartiles over seeds."""
+    shares = sorted(set(rows.share))
+    over_seeds(ax, rows.assign(place=rows.share.map(shares.index)), "place", value, **style)
+    ax.set_xticks(range(len(shares)), [FITTED.get(share, "") for share in shares], fontsize="small")
+    ax.set_xlabel("fitted points")
+
+
+def intervals(ax: Axes, found: Mapping[float, Estimate], **style: object) -> None:
+    """Estimates against what they are of, such as a size: points with their intervals."""
+    values = [one.value for one in found.values()]
+    ends = [[one.value - one.low for one in found.values()], [one.high - one.value for one in found.values()]]
+    ax.errorbar([*found], values, ends, **{"fmt": "o-", "capsize": 2} | style)
 
 
 def means_by_size(

@@ -54,36 +54,6 @@ def _canvas(rows: int, columns: int, height: float, **kwargs: object) -> tuple[F
     return fig, list(axes.flat)
 
 
-def predictor(w: np.ndarray, alpha: float) -> np.ndarray:
-    """``F = α (w² - 1)/2``: a network of one weight ``w`` that starts at 1, with a readout that grows alike."""
-    return alpha * (np.square(w) - 1) / 2
-
-
-def fitted_weight(alpha: float) -> float:
-    """Where that weight is when the margin is met, ``F = 1``: ``w = √(1 + 2/α)``."""
-    return math.sqrt(1 + 2 / alpha)
-
-
-@_large
-def knob() -> Figure:
-    """A network of one weight at a small and at a large scale ``α``: how far the weight goes until ``F = 1``."""
-    alphas = (0.1, 10.0)
-    fig, axes = _canvas(1, 2, 3.4, sharey=True)
-    w = np.linspace(1, 1.1 * fitted_weight(min(alphas)), 200)
-    for ax, alpha, name, words in zip(axes, alphas, ("feature", "lazy"), ("feature learning", "lazy")):
-        end = fitted_weight(alpha)
-        ax.plot(w, predictor(w, alpha), color=plots.COLOURS[name], linewidth=3, label="network")
-        ax.plot(w, alpha * (w - 1), "--", color=plots.COLOURS["theory"], linewidth=2, label="its tangent")
-        ax.axhline(1, color=plots.COLOURS["theory"], linestyle=":")
-        ax.plot([1, end], [0, 1], "o", color=plots.COLOURS[name], markersize=8, clip_on=False)
-        ax.annotate("", (end, -0.15), (1, -0.15), arrowprops=ARROW)
-        ax.set(ylim=(-0.3, 1.45), xlabel="weight $w$", title=f"$\\alpha={alpha:g}$:\n{words}")
-    axes[0].set_ylabel("predictor $F$")
-    axes[0].set_yticks([0, 1], ["0", "fitted"])
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return fig
-
-
 def planes(ax: Axes, feet: np.ndarray, sizes: np.ndarray) -> None:
     """The planes of neurons in two dimensions, each through its point ``z (n, 2)`` nearest to the origin.
 

@@ -25,7 +25,6 @@ from companion.experiments import parameters, results, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.report import captions, changes, figures, ledger, screen, views
-from companion.report.chapter import GLUED
 from companion.report.errata import DRAWERS, Erratum, errata
 from companion.site import start
 from regimes import validate
@@ -35,7 +34,6 @@ APART = 0.1  # of a stored interval: how far another processor may move a value
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
-_GLUED = re.compile(r"\{glue:text\}`([^`]+)`")  # a number that a cell keeps
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
@@ -225,25 +223,18 @@ def take_home(
         records: of its ledger, whose numbers its words name.
     """
     values = {record["id"]: ledger.measured_value(record) for record in records}
-    glued = _glued(notebook.cells)
+    glued = captions.glued(notebook.cells)
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     for cell in cells:
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
-            words = _GLUED.sub(lambda found: glued.get(found[1], "—"), _TERM.sub(r"\1", cell.source))
+            words = captions.filled(_TERM.sub(r"\1", cell.source), glued)
             cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), words)
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
     return notebook
-
-
-def _glued(cells: Sequence[nbformat.NotebookNode]) -> dict[str, str]:
-    """The numbers that cells keep for the words of their page, by name."""
-    outputs = (one for cell in cells for one in cell.get("outputs", []))
-    kept = [one for one in outputs if "scrapbook" in one.get("metadata", {})]
-    return {one.metadata.scrapbook.name: one.data[f"{GLUED}text/plain"] for one in kept}
 
 
 def address() -> str:

@@ -23,14 +23,21 @@ HARD = 1e12  # bound on the coefficients of a machine, beyond any of separable p
 ROUNDS = 1000
 
 
-def lazy_exponent(d: int) -> float:
-    """``β = d/(3d - 2)`` of a kernel with a cusp (``ξ = 1``) and smooth interfaces. Source: paper A, Sec. 3.1 and 4.
+def lazy_exponent(d: int, cusp: float = 1.0) -> float:
+    """``β = (d - 1 + ξ)/(3(d - 1) + ξ)`` of a kernel that falls as ``r^ξ``, and smooth interfaces; ``d/(3d - 2)`` at 1.
+
+    Args:
+        d: the dimension.
+        cusp: the kernel's exponent ``ξ``, above 0.
 
     Raises:
-        InputError: for ``d < 1``.
+        InputError: for ``d < 1``, or a cusp that is not positive.
+
+    Source: paper A, Sec. 3.1 and 4.
     """
     validate.integer(1, d=d)
-    return d / (3 * d - 2)
+    validate.positive(cusp=cusp)
+    return (d - 1 + cusp) / (3 * (d - 1) + cusp)
 
 
 def feature_exponent(d: int, d_parallel: int) -> float:
@@ -166,6 +173,13 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
     if min(one.min(), two.min()) <= 0:
         raise InputError("two curves must have errors above 0 to have a ratio")
     return estimates.ratio(np.exp(np.log(one / two).mean(1)))
+
+
+def error_ratios(first: pd.DataFrame, second: pd.DataFrame) -> dict[int, Estimate]:
+    """The first error over the second at each size that both have, of the seeds that both have: geometric means."""
+    both = first.merge(second, on=["p", "seed"], suffixes=("", "_of"))
+    ratios = both.assign(ratio=both.error / both.error_of)
+    return {int(p): estimates.ratio(rows.ratio.to_numpy()) for p, rows in ratios.groupby("p")}
 
 
 def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
