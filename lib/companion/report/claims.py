@@ -201,8 +201,8 @@ def claim(
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         each = {name: {}} if isinstance(name, str) else name
-        shared = about | {"source": source, "accept": accept, "figure": figure}
-        made = [_made(one, function, rival, shared | alone) for one, alone in each.items()]
+        shared = {"source": source, "accept": accept, "figure": figure}
+        made = [_made(one, function, about | alone, rival, **shared) for one, alone in each.items()]
         own = _DECLARED.setdefault(function.__module__, [])
         # of a module that was loaded again, or a cell that ran again
         own[:] = [one for one in own if one.function is function or one.function.__name__ != function.__name__]
@@ -214,7 +214,9 @@ def claim(
     return wrap
 
 
-def _made(name: str, function: Callable[..., Any], rival: tuple[float, str], about: Mapping[str, Any]) -> Claim:
+def _made(
+    name: str, function: Callable[..., Any], about: Mapping[str, Any], rival: tuple[float, str], **shared: Any
+) -> Claim:
     """A claim on what a function finds; its words are those of the docstring, where ``about`` has no others."""
     first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
     words = {"statement": about.get("statement", first), "measure": about.get("measure", rest)}
@@ -223,11 +225,10 @@ def _made(name: str, function: Callable[..., Any], rival: tuple[float, str], abo
         for argument, value in given.items():
             text = text.replace(f"{{{argument}}}", str(value))
         words[key] = " ".join(text.split())
-    usual = {"kind": "paper", "profiles": ("laptop", "paper")}
+    usual = {"item": name.partition("-")[0], "kind": "paper", "profiles": ("laptop", "paper")}
     own = usual | dict(about) | words | {"given": given}
     try:
-        alternative = {"value": rival[0], "what": rival[1]}
-        return Claim(id=name, item=name.partition("-")[0], alternative=alternative, function=function, **own)
+        return Claim(id=name, function=function, alternative=dict(zip(("value", "what"), rival)), **shared, **own)
     except (TypeError, IndexError, AttributeError, InputError) as error:
         raise InputError(f"claim {name}: {error}") from None
 
