@@ -148,25 +148,20 @@ chapter.figure(
 # the part that the estimate shows.
 # %% [markdown]
 # ## Numerics: step size, ridge, number of points
-# On the stripe the steps of the flow are the finer ones of chapters 1 and 2 (tolerance 0.005), in float64, since we
-# study kernels late in training, where a coarser flow leads to other networks ({numref}`fig-a-sensitivity`). What a
-# tenth of this tolerance still changes is in a table of the ledger ([numerical error](#numerical-error)). On images
-# we use paper A's momentum in continuous time, in larger steps than its code's; implicit steps of the flow itself
-# (chapter 3) for the scan of the scale below.
+# Late in training a coarser flow leads to other networks ({numref}`fig-a-sensitivity`), so the stripe's networks take the finer
+# steps of chapters 1 and 2 (tolerance 0.005) in float64; a table of the ledger has what a tenth of it changes ([numerical
+# error](#numerical-error)). On images we use paper A's momentum in continuous time, in larger steps than its code's, and implicit steps
+# of the flow (chapter 3) for the scan of the scale below.
 #
-# A last layer has few features, or many of little weight. Its Gram matrix then has eigenvalues as small as rounding
-# errors. A flow along their eigenvectors ends differently on each type of processor. We therefore add a small
-# {term}`ridge` $\epsilon\mathbf 1$ to the Gram matrix of every frozen kernel. It stands for one more feature of each
-# training point that no other point shares. Functions that the kernel fits with eigenvalues far above $\epsilon$ do not
-# change. Half or twice the ridge changes the predicted label of a few of a thousand test points. A point is then fitted
-# when its margin with its own ridge is 1. A run that ends before all points are fitted is in the curves, and in no claim
-# about the largest size.
+# The Gram matrix of a last layer has eigenvalues as small as rounding errors, along which a flow would end differently on each type of
+# processor. Every frozen kernel therefore has a small {term}`ridge` $\epsilon\mathbf 1$, one more feature of each point that no other
+# shares. It leaves alone what the kernel fits with eigenvalues far above $\epsilon$; half or twice the ridge changes the label of a few of
+# a thousand test points. A point is fitted when its margin with its own ridge is 1. A run that ends before all points are fitted is in
+# the curves, and in no claim about the largest size.
 #
-# On $n$ points, components with nearby eigenvalues come out mixed. The second component of the stripe's trained kernel
-# has an eigenvalue little above many others. A line in its plane is therefore right less often on a thousand points
-# than on more. A product of the kernel with a vector, $K v=J(J^\top v)$ with $J$ the gradients of all points, costs no
-# more than one gradient of each. It gives the first components without the matrix, on six times the points. We use
-# these for the stripe's plane after training, and for its even and odd components.
+# On $n$ points, components with nearby eigenvalues come out mixed, so that a line in their plane is right less often on a thousand points
+# than on more. Products $K v=J(J^\top v)$, with $J$ the gradients of all points, give the first components without the matrix, on six times
+# the points. We use these for the stripe's plane after training, and for its even and odd components.
 #
 # (kernel-components-planes)=
 # ## Planes and dimensions, with and without centring
@@ -408,12 +403,7 @@ chapter.figure(fig, "fig-b-9-cnn", scan, alt=alt)
 #
 # Open questions:
 #
-# - How much steeper is the network's curve than its kernel's at the papers' sizes? Here the difference is smaller than
-#   theirs, and both exponents are larger over the larger half of our sizes.
-# - How accurate is a line in the plane of the trained kernel for the parity? Single trainings on a few hundred images
-#   differ from each other by more than the curves do.
+# - How much steeper is the network's curve than its kernel's at the papers' sizes? Here the difference is smaller than theirs.
 # - How large must $p$ be for the kernel to approach its form with an even and an odd sector?
-# - Is the last part of the label expensive on images, too?
-# - How many points does a component need? Where eigenvalues are close it needs many, and the plane changes with their
-#   number.
-# - Why does the alignment fall late in training on the stripe, and not on images?
+# - Is the last part of the label expensive on images, too? Why does the alignment fall late on the stripe, and not on images?
+# - How many points does a component need? Where eigenvalues are close, the plane changes with their number.
