@@ -27,19 +27,20 @@ interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of 
 test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
 tolerance: "number from 1e-4 to 0.2" = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
 wide_p: "3 or more increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
-lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kernels (paper A: 10000)
 curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
 curve_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
 curve_h: "count from 10 to 1e5" = 500  # width (paper A: 10000)
 curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # output scale of feature learning (paper A: 1e-6)
 curve_seeds: "count to 1000" = 4  # seeds (paper A: 20)
 stop: "share" = 0.98  # fitted fraction of the early stop, declared before the run
+lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kernels (paper A: 10000)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
 import pandas as pd
 
 from companion.claims import learning_curves as claims
+from companion.claims.curved import errors_by_factor
 from companion.report import papers, plots
 from companion.report.chapter import Chapter
 from companion.studies import lazy_feature as studies
@@ -231,6 +232,51 @@ chapter.figure(fig, "fig-a-sensitivity", *filter(len, (doubles, singles, elsewhe
 # **To a few per cent: rounding grows by many orders of magnitude after $t^*$, the tolerance's effect does not.** Root mean
 # square change of the logarithm of the test error, with the same data and initial weights. Tolerances are compared with the
 # finest, float32 and another processor's rounding at our own.
+# %% [markdown]
+# (how-much-compression)=
+# ## A curved boundary can use little of the compression
+# For planes every further compression helps. For a curved boundary in $d_\parallel\ge2$ directions it cannot: a learner that is given the
+# informative coordinates alone has the lazy exponent $d_\parallel/(3d_\parallel-2)$, and no compression does better than to remove the
+# others. Support vectors lie a distance $r\sim p^{-2/(3d_\parallel-2)}$ apart along the boundary. Once the data are thinner than that,
+# $1/\Lambda<r$, their thickness is not seen any more. So a compression beyond
+#
+# $$
+# \Lambda_c\sim p^{2/(3d_\parallel-2)}
+# $$ (eq:A:enough)
+#
+# is of no use, and $\sqrt p$ is more than that for $d_\parallel\ge3$, as much for $d_\parallel=2$. The exponent of feature learning is then
+# $d_\parallel/(3d_\parallel-2)$ whatever $d$. The papers' $(d+d_\perp/2)/(3d-2)$ counts the gain up to $\sqrt p$; it is the same for
+# $d_\parallel=2$ and too large above. {numref}`fig-a-curved` compresses given data. In a ball of three informative directions the error
+# at $\Lambda=\sqrt p$ is {claim}`A.Sec4-ball-removed` times that without the other directions, in four
+# {claim}`A.Sec4-ball-4-removed`. From $\Lambda=8$ to $\sqrt p$ the gain has the exponent {claim}`A.Sec4-ball-last-gain`.
+# %%
+balls = {
+    2: chapter.rows(studies.support_vectors, "disc"),
+    3: chapter.rows(studies.support_vectors, "ball"),
+    4: chapter.rows(studies.support_vectors, "ball_4"),
+}
+fig, ax = plt.subplots()
+for (informative, rows), colour in zip(balls.items(), plots.PALETTE):
+    wide, root = errors_by_factor(rows[rows.p == rows.p.max()])
+    over = wide.div(wide[wide.columns.max()], axis=0).iloc[:, :-1]
+    plots.realisations(ax, over.columns, over, color=colour, label=rf"$d_\parallel={informative}$")
+    ax.axvline(root ** (4 / (3 * informative - 2)), color=colour, linestyle=":", linewidth=1)
+ax.axhline(1, color="0.5", linewidth=1)
+ax.set(xscale="log", yscale="log", xlabel=r"compression $\Lambda$", ylabel="error over that without $x_\\perp$")
+for axis in "xy":
+    plots.plain_numbers(ax, axis)
+ax.legend(title=f"$d=8$, {rows.p.max()} points")
+chapter.figure(
+    fig,
+    "fig-a-curved",
+    *balls.values(),
+    alt="Error over that without the uninformative directions against the compression, three curves that fall to one, "
+    "earlier the more directions are informative.",
+)
+# %% [markdown] tags=["caption"]
+# **The more directions inform, the sooner further compression is of no use.** Test error of the support vector machine on data whose
+# uninformative directions are divided by $\Lambda$, over its error without them; balls of $d_\parallel$ informative directions. Dotted:
+# $p^{2/(3d_\parallel-2)}$, without a fitted number (paper A, Sec. 4).
 # %% [markdown]
 # ## Rotating the data leaves the distribution of the error unchanged
 # The mean logarithm of the test error changes by {claim}`A.AppA-distribution` when the data are rotated. If data and initial

@@ -9,7 +9,17 @@
 # # Jamming in detail: budgets, exponents, landscape
 # This page holds what the story of chapter 3 leaves out: further statements of paper B and their small print.
 #
-# ## The images that the networks receive
+#
+# ## Other data, other losses and larger ensembles change little
+# - On the second data set, too, averaging lowers the error at twice the width of jamming, by {claim}`B.Fig6-gain-second` percentage
+#   points or more.
+# - The middle cut was trained with the soft hinge and with cross-entropy, each until all margins reach one. The error changes by
+#   {claim}`B.Fig6-losses` percentage points at most.
+# - Predictors near jamming differ much in size, so that the largest dominates a mean of few. At the largest scale, on 250 points,
+#   ensembles of twenty keep a bump of {claim}`B.Fig6-twenty` percentage points, less than half of that of five.
+# - Beyond jamming the ensemble gains from width a share of {claim}`B.Fig4-weakly` of what single networks gain. So several narrow
+#   networks beat a wide one, as paper B advises: twenty of width 16 beat one of the largest width by {claim}`B.Sec3-limited-width`
+#   percentage points. The single network has more parameters than the twenty together.
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
@@ -32,46 +42,17 @@ import pandas as pd
 
 from companion.claims.jamming import parameters_at_jamming, parameters_by_budget
 from companion.claims.rest import followed_longest
+from companion.claims.separability import trained_over_half
 from companion.report import papers, plots
 from companion.report.chapter import Chapter
 from companion.studies import jamming as studies
 from companion.studies import rest as at_rest
+from companion.studies import separability
 from companion.theory import jamming
+from companion.theory.separability import separable_share
 
 chapter = Chapter("03", globals())
-# %%
-first = studies.at_end(chapter.rows(studies.ensembles, "map"))
-second = studies.at_end(chapter.rows(studies.ensembles, "second_data"))
-fig, axes = plt.subplots(4, 10, figsize=(8.1, 3.6))
-for pair, rows in zip((axes[:2], axes[2:]), (first, second)):
-    count = rows.components.iloc[0]
-    images = studies.samples(rows.data.iloc[0], count, 10)
-    for line, pictures, label in zip(pair, images, ("images", f"{count} components")):
-        for ax, pixels in zip(line, pictures):
-            plots.picture(ax, pixels.numpy())
-        line[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize="small")
-chapter.figure(
-    fig,
-    "fig-b-5",
-    first,
-    second,
-    alt="Rows of small pictures: images of both data sets, and below each the blurred image that its first principal components keep.",
-)
-# %% [markdown] tags=["caption"]
-# **The networks receive the first principal components alone.** Sample images of both data sets, centred and normalised; below each what
-# its first principal components keep, which is all that the networks are given (paper B, Fig. 5).
 # %% [markdown]
-# ## Other data, other losses and larger ensembles change little
-# - On the second data set, too, averaging lowers the error at twice the width of jamming, by {claim}`B.Fig6-gain-second` percentage
-#   points or more.
-# - The middle cut was trained with the soft hinge and with cross-entropy, each until all margins reach one. The error changes by
-#   {claim}`B.Fig6-losses` percentage points at most.
-# - Predictors near jamming differ much in size, so that the largest dominates a mean of few. At the largest scale, on 250 points,
-#   ensembles of twenty keep a bump of {claim}`B.Fig6-twenty` percentage points, less than half of that of five.
-# - Beyond jamming the ensemble gains from width a share of {claim}`B.Fig4-weakly` of what single networks gain. So several narrow
-#   networks beat a wide one, as paper B advises: twenty of width 16 beat one of the largest width by {claim}`B.Sec3-limited-width`
-#   percentage points. The single network has more parameters than the twenty together.
-#
 # (how-long-is-long-enough)=
 # ## The jamming point depends on the number of training steps
 # The number of parameters at jamming falls with the number of steps, exponent {claim}`B.Fig4-step-budget`
@@ -134,6 +115,56 @@ chapter.table(
     *tables,
     digits=2,
 )
+# %% [markdown]
+# (when-lazy-cover)=
+# ## When lazy, jamming is Cover's theorem
+# A lazy network is linear in its $N$ parameters. So it fits if and only if some direction $w$ gives every point a positive margin
+# $y_\mu\,w\cdot\nabla f(x_\mu)$: its tangent features must be linearly separable. For random labels Cover {cite}`cover1965` counted how
+# often that is so, whatever the features, as long as any $N$ of them are linearly independent:
+#
+# $$
+# P(\text{fit})=2^{1-P}\sum_{k<N}\binom{P-1}{k}.
+# $$ (eq:B:cover)
+#
+# It is one half at $P=2N$. A lazy network thus jams at $N^*=P/2$ with random labels, without a fitted number, at every depth, and on
+# images as on random points. A linear program decides it for each network ({numref}`fig-b-cover`): $2N^*/P$ is {claim}`B.Sec2-cover` on
+# random points and {claim}`B.Sec2-cover-images` on images.
+#
+# The theorem also says how far training is from its end. Where the loss is convex nothing but the number of steps can move the line. After
+# 200 steps, the budget of the map, $2N^*/P$ is {claim}`B.Fig4-cover-stopped`; after 3200 it is {claim}`B.Fig4-cover-trained`.
+# %%
+programs = chapter.rows(separability.separable)
+trained = chapter.rows(studies.thresholds, "lazy")
+fig, axes = plots.panels(2)
+loads = np.linspace(1.6, 2.4, 81)
+parameters = int(programs.parameters.max())
+theory = separable_share(np.round(loads * parameters), parameters)
+axes[0].plot(loads, theory, color=plots.COLOURS["theory"], label=f"Cover, $N={parameters}$")
+for (layers, data), rows in programs.groupby(["layers", "data"]):
+    axes[0].plot(rows.groupby("ratio").separable.mean(), "o", label=f"{layers} layers, {data}")
+axes[0].set(xlabel="points over parameters, $P/N$", ylabel="share of networks that can fit")
+axes[0].legend(fontsize="small")
+budgets = sorted(set(trained.steps))
+for p, rows in trained.groupby("p"):
+    found = [trained_over_half(rows, steps) for steps in budgets]
+    ends = [[one.value - one.low for one in found], [one.high - one.value for one in found]]
+    axes[1].errorbar(budgets, [one.value for one in found], ends, fmt="o-", capsize=3, label=f"$P={p}$")
+axes[1].axhline(1, color=plots.COLOURS["theory"], linewidth=1)
+axes[1].set(xscale="log", xlabel="steps", ylabel="$2N^*/P$ of trained networks")
+plots.plain_numbers(axes[1], "x")
+axes[1].legend()
+chapter.figure(
+    fig,
+    "fig-b-cover",
+    programs,
+    trained,
+    alt="Left, the share of networks that can fit falls from one to nothing around two points a parameter, along Cover's curve. "
+    "Right, parameters at jamming over half of the points, falling towards one with more steps.",
+)
+# %% [markdown] tags=["caption"]
+# **Lazy networks fit random labels up to two points a parameter.** Left: share whose tangent features a linear program can separate; line:
+# Cover's theorem. Right: parameters at jamming of trained networks at the largest output scale over half of the points, against the
+# budget of steps; line: the theorem (paper B, Fig. 4).
 # %% [markdown]
 # ## Where the norm diverges, stopping helps most near jamming
 # We stop when half of the points have a margin above nine tenths. Paper B expects that this helps most near jamming, where it

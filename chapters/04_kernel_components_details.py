@@ -7,30 +7,25 @@
 # %% [markdown]
 # (kernel-components-details)=
 # # Estimators, even and odd sectors, and isotropic kernels
-# This page has chapter 4's estimators and numerics, and tests single statements of the papers. A symbol without a
-# definition here has the meaning of chapter 4's symbol table.
+# Chapter 4's estimators and numerics, and single statements of the papers; symbols are those of its table.
 #
 # ## The estimate of information is biased in one dimension too
-# At the most points the estimate is wrong by up to {claim}`A.AppE-bias` bits, where the paper finds agreement. For
-# labels
-# $y=\pm1$ of equal frequency the information of a component with the value $x$ is $I(x;y)=1-\mathbb E_x h_2(P(+|x))$ bits.
-# Here $h_2$ is the binary entropy. Appendix E of the paper estimates $P(+|x)$ from the distances $r_\pm$ of $x$ to its
-# $k$-th nearest point of either label,
+# At the most points the estimate is wrong by up to {claim}`A.AppE-bias` bits, where the paper finds agreement. For labels $y=\pm1$ of equal
+# frequency the information of a component with the value $x$ is $I(x;y)=1-\mathbb E_x h_2(P(+|x))$ bits, with $h_2$ the binary entropy.
+# Appendix E of the paper estimates $P(+|x)$ from the distances $r_\pm$ of $x$ to its $k$-th nearest point of either label,
 #
 # $$
 # \hat q_+(x)=\frac1{1+(r_+/r_-)^d}.
 # $$ (eq:A:estimator)
 #
-# The paper names two flaws: a bias towards $\frac12$ in large dimension $d$, and one towards the extremes for points
-# on a manifold. Both are absent in one dimension, where it uses the estimate. We find two others there.
+# The paper names two flaws, both absent in one dimension, where it uses the estimate. We find two others there.
 #
 # - If $x$ carries no information, both distances are those of Poisson points, and $\hat q_+$ is a Beta$(k,k)$
-#   variable. The estimate is then $1-(H_{2k}-H_k)/\ln2$ with $H_k=1+\frac12+\dots+\frac1k$, whatever the number $n$ of
-#   points.
+#   variable. The estimate is then $1-(H_{2k}-H_k)/\ln2$ with $H_k=1+\frac12+\dots+\frac1k$, whatever the number of points.
 # - If the label jumps, $\hat q_+$ approaches 0 and 1 only as a ratio of distances. The estimate is too small by about
 #   $\frac k{2n}\log_2^2\frac nk$ for each jump.
 #
-# scikit-learn's nearest-neighbour estimate {cite}`kraskov2004,ross2014` has neither bias ({numref}`fig-a-appe`).
+# scikit-learn's estimate {cite}`kraskov2004,ross2014` has neither bias ({numref}`fig-a-appe`).
 # %% tags=["parameters"]
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
@@ -86,8 +81,7 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols
 alt = "Errors of two estimates of information: paper A's follow dashed lines, scikit-learn's are near zero."
 chapter.figure(fig, "fig-a-appe", lines, wide, alt=alt)
 # %% [markdown] tags=["caption"]
-# **In one dimension the paper's estimate is biased where there is no information and at a sharp jump; scikit-learn's is
-# not.** Errors of the estimates (left, middle), and of the paper's in more dimensions (right), for points that fill the
+# **In one dimension the paper's estimate is biased without information and at a sharp jump; scikit-learn's is not.** Errors of the estimates (left, middle), and of the paper's in more dimensions (right), for points that fill the
 # space or lie on a line. Bars: one standard deviation. Dashed: the two biases derived above.
 # %%
 most = chapter.rows(studies.estimators, "one_dimension").query("n == n.max()")
@@ -395,15 +389,12 @@ chapter.figure(fig, "fig-b-9-cnn", scan, alt=alt)
 #   does not hold after every training ({ref}`erratum <erratum-a-centred>`).
 # - The estimator of mutual information is biased in one dimension too ({ref}`erratum <erratum-a-information>`). Where
 #   there is little information it shows, by theory, three quarters of it.
-# - Isotropic kernels learn images with about the exponents that paper B quotes: with a hard margin with the Laplace and
-#   the Gaussian kernel, and by regression, with the Laplace kernel, with the lower exponents
-#   {claim}`B.Sec5-isotropic-mnist-square` and {claim}`B.Sec5-isotropic-cifar10-square`. The paper does not state the
-#   bandwidth; ours is a choice. The intrinsic dimension of MNIST still grows with the number of images; that of
-#   CIFAR-10, {claim}`B.Sec5-dimension-cifar10`, is undecided.
+# - Isotropic kernels learn images with about the exponents that paper B quotes; by regression with the Laplace kernel they are
+#   {claim}`B.Sec5-isotropic-mnist-square` and {claim}`B.Sec5-isotropic-cifar10-square`. The bandwidth is our choice. The intrinsic
+#   dimension of MNIST still grows with the number of images; that of CIFAR-10, {claim}`B.Sec5-dimension-cifar10`, is undecided.
 #
 # Open questions:
 #
 # - How much steeper is the network's curve than its kernel's at the papers' sizes? Here the difference is smaller than theirs.
-# - How large must $p$ be for the kernel to approach its form with an even and an odd sector?
 # - Is the last part of the label expensive on images, too? Why does the alignment fall late on the stripe, and not on images?
 # - How many points does a component need? Where eigenvalues are close, the plane changes with their number.

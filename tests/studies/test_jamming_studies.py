@@ -136,14 +136,6 @@ def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far
     assert all((share >= 0.5) == (h >= half) for h, share in known.items()) and len(trained) == len(known)
 
 
-def test_more_components_keep_more_of_an_image():
-    left = []
-    for components in (2, 20):
-        images, kept = studies.samples("digits", components, 5)
-        left.append((images - kept).norm(dim=-1))
-    assert (left[1] < left[0]).all()
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -428,15 +428,3 @@ def starts(s: Starts, seeds: list[int]) -> Rows:
             row["negative"] = float(below / curved)
         rows.append(row)
     return rows
-
-
-def samples(name: str, components: int, count: int) -> tuple[Tensor, Tensor]:
-    """Images of a data set ``(count, pixels)``, centred and normalised, and what their principal components keep.
-
-    Source: paper B, Fig. 5.
-    """
-    pool = datasets.centred(datasets.load(name))
-    mean = pool.x.mean(0)
-    _, vectors = torch.linalg.eigh(torch.cov(pool.x.T))
-    kept, shown = vectors[:, -components:], pool.x[:: len(pool.x) // count][:count]
-    return shown, mean + (shown - mean) @ kept @ kept.T
