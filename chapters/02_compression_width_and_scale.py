@@ -39,10 +39,11 @@ chapter = Chapter("02", globals())
 # %% [markdown]
 # (paper-width)=
 # ## The width does not set it
-# Our networks are a hundred neurons wide, those of paper A $10^4$. At that width, on the same training sets, $\Lambda^*$ is
-# {claim}`A.Fig6-width` times as large ({numref}`fig-a-width`), and its exponent in $p$ is {claim}`A.Fig6-wide-d5` for the stripe in $d=5$,
-# {claim}`A.Fig6-wide-d10` in $d=10$, {claim}`A.Fig8-wide` for the cylinder. Neurons do not know of each other until the first margin is
-# met, at $t^*$: each follows the same gradient, and only their number changes.
+# Our networks are a hundred neurons wide, those of paper A $10^4$. One would expect little of it, because neurons do not know of each
+# other until the first margin is met, at $t^*$: each follows the same gradient, and only their number changes. So it came: at paper A's
+# width, on the same training sets, $\Lambda^*$ is {claim}`A.Fig6-width` times as large ({numref}`fig-a-width`). What many training sets say
+# of narrow networks therefore holds there. The eight that we trained at that width have the exponents {claim}`A.Fig6-wide-d5` in $d=5$,
+# {claim}`A.Fig6-wide-d10` in $d=10$ and {claim}`A.Fig8-wide` for the cylinder, too few to decide alone.
 # %%
 wide = chapter.rows(studies.growth, "wide")
 narrow = chapter.rows(studies.growth, "stripe_again")
@@ -75,7 +76,7 @@ chapter.figure(
     "ratio to narrow networks stays near one.",
 )
 # %% [markdown] tags=["caption"]
-# **At paper A's width the amplification grows with the same exponent, and is as large.** Left: $\Lambda^*$ of networks with $10^4$ neurons
+# **At paper A's width the amplification is that of narrow networks.** Left: $\Lambda^*$ of networks with $10^4$ neurons
 # against the number of points; dashed: slope $\frac12$. Right: over that of narrow networks on the same training sets (paper A, Fig. 6
 # and 8).
 # %% [markdown]
