@@ -54,7 +54,7 @@ def without_numbers(text: str) -> str:
 
 def executed(number: str) -> dict[str, nbformat.NotebookNode]:
     """The notebooks of a chapter's pages in the smoke book, by name."""
-    paths = [SMOKE / f"{page.stem}.ipynb" for page in parameters.pages(number)]
+    paths = [SMOKE / f"{page.stem}.ipynb" for page in parameters.page_sources(number)]
     assert all(path.exists() for path in paths), "the smoke book is not built: make test (or make book PROFILE=smoke)"
     return {path.stem: nbformat.read(path, as_version=4) for path in paths}
 

@@ -104,7 +104,7 @@ def records(number, folder, monkeypatch):
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     found = {}
-    for page in parameters.pages(number):
+    for page in parameters.page_sources(number):
         chapter = _executed(page)
         found |= chapter.records
     for claim in claims.claims_of(number):  # of figures that need other rows, too

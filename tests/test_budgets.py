@@ -49,7 +49,7 @@ def test_knobs(number):
 
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_long_cells(number):
-    for page in parameters.pages(number):
+    for page in parameters.page_sources(number):
         own = [cell for cell in jupytext.read(page).cells if cell.cell_type == "code"]
         sizes = [len(cell.source.splitlines()) for cell in own if "parameters" not in cell.metadata.get("tags", [])]
         assert max(sizes) <= CELL

@@ -93,7 +93,7 @@ def page_commands():
 
 def tries():
     """The changes that a chapter's last list proposes: its number, and what ``PARAMS`` holds."""
-    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.pages(n)):
+    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.page_sources(n)):
         listed = source.read_text(encoding="utf-8").partition("## Try it yourself")[2]
         for code in re.findall(r"`([^`\n]*)`", listed):
             if code.startswith("make"):

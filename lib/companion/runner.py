@@ -169,7 +169,7 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
     ``*.failed.ipynb``.
     """
     last_good = folder / f".{number}"
-    own = [figures.figures(number)[figure].page] if figure else parameters.pages(number)
+    own = [figures.figures(number)[figure].page] if figure else parameters.page_sources(number)
     names = [*(f"{page.stem}.ipynb" for page in own), f"{number}.ledger.json"]
     with locks.alone(folder / f".{number}.lock", f"chapter {number} is being run into {_shown(folder)}"):
         started = time.time()
@@ -199,7 +199,7 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     """Runs the cells of a chapter's page into ``folder``, whose ledger takes what they judge."""
     raw, done = folder / "raw.ipynb", folder / f"{page.stem}.ipynb"
     book, injected = notebook(page), changed(page.name[:2], values)
-    nbformat.write(figures.alone(book, figure) if figure else book, raw)
+    nbformat.write(figures.on_its_own(book, figure) if figure else book, raw)
     os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
     os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
@@ -315,7 +315,7 @@ def main(argv: list[str] | None = None) -> int:
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
     """Executes chapters, each in a process of its own, a copy of this one; returns the exit code."""
     how = multiprocessing.get_context("fork" if forks() else "spawn")
-    sizes = {number: sum(page.stat().st_size for page in parameters.pages(number)) for number in values}
+    sizes = {number: sum(page.stat().st_size for page in parameters.page_sources(number)) for number in values}
     longest_first = sorted(values, key=lambda number: -sizes[number])
     waiting = [how.Process(target=_apart, args=(number, values[number], folder, figure)) for number in longest_first]
     running: dict[int, Any] = {}

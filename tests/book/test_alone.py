@@ -13,7 +13,7 @@ from companion.report import figures as places
 SHOWS = {"figure", "slider", "table"}
 
 
-PAGES = [page for number in parameters.chapters() for page in parameters.pages(number)]
+PAGES = [page for number in parameters.chapters() for page in parameters.page_sources(number)]
 
 
 def code_of(page):
@@ -71,7 +71,7 @@ def test_a_caption_stands_below_each_figure(page):
 def test_a_page_declares_the_parameters_that_change_its_figures(number):
     """So that who opens it in Jupyter can turn them; and no others."""
     found = changes.changes(number)
-    for page in parameters.pages(number):
+    for page in parameters.page_sources(number):
         drawn = [label for label, figure in places.figures(number).items() if figure.page == page]
         used = {knob.name for label in drawn for knob in found[label].knobs}
         declared = parameters.declared_by(page).keys() - {"profile"}

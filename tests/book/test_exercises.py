@@ -16,7 +16,7 @@ PART = re.compile(r"`(-p [^`]+)`")  # of a command that stands above it
 
 def markdown(number):
     """A chapter's Markdown."""
-    source = "".join(page.read_text(encoding="utf-8") for page in parameters.pages(number))
+    source = "".join(page.read_text(encoding="utf-8") for page in parameters.page_sources(number))
     cells = re.findall(r"^# %% \[markdown\]\n((?:#(?! %%).*\n|\n)+)", source, re.M)
     return "\n".join(re.sub(r"^# ?", "", cell, flags=re.M) for cell in cells)
 

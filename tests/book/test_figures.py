@@ -42,17 +42,17 @@ chapter.table(x * rows, "tab-y", "Numbers of fig-x.")
 
 def test_a_figure_alone_has_the_title_the_parameters_the_imports_and_its_caption():
     whole = jupytext.reads(PAGE, "py:percent")
-    cells = figures.alone(whole, "fig-x").cells
+    cells = figures.on_its_own(whole, "fig-x").cells
     assert cells[0].source == "(a-page)=\n# A page\n\nThe part that `fig-x` needs."
     assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "rows", "**It"]
-    cells = figures.alone(jupytext.reads(PAGE, "py:percent"), "tab-y").cells
+    cells = figures.on_its_own(jupytext.reads(PAGE, "py:percent"), "tab-y").cells
     assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "chapter.rows(studies.growth,"]
     assert cells[3].source == "Words above the second."
 
 
 def test_what_a_cell_shows_asks_for_and_uses():
     code = [cell.source for cell in jupytext.reads(PAGE, "py:percent").cells if cell.cell_type == "code"]
-    assert [figures.shown(source) for source in code] == [[], [], ["fig-x"], ["tab-y"]]
+    assert [figures.labels_shown(source) for source in code] == [[], [], ["fig-x"], ["tab-y"]]
     assert figures.designs_asked(code[2]) == {"growth": {"planes"}}
     assert figures.designs_asked(code[3]) == {"growth": {"planes"}, "courses": {""}}
     assert figures.Figure(None, code[3]).names == {"chapter", "studies", "x", "rows"}

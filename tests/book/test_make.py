@@ -32,7 +32,7 @@ def inside(path):
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_depends_on_all_that_its_run_reads(number):
     known = prerequisites()[number]
-    assert {*map(inside, parameters.pages(number))} <= known
+    assert {*map(inside, parameters.page_sources(number))} <= known
     assert {inside(path) for path in (ROOT / "lib").rglob("*.[cp]*") if path.suffix in (".py", ".c")} <= known
     assert "book/papers.yml" in known
     assert inside(paths.designs_file(number)) in known
@@ -49,7 +49,7 @@ def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
     """Else ``make`` would not know them."""
-    text = "".join(page.read_text(encoding="utf-8") for page in parameters.pages(number))
+    text = "".join(page.read_text(encoding="utf-8") for page in parameters.page_sources(number))
     asked = set(re.findall(r"chapter\.rows\(\s*\w+\.(\w+)", text))
     assert asked and not re.search(r"read_csv|\bopen\(", text)
     own = {item.function.__name__ for item in studies.of(number).values()}

@@ -21,7 +21,7 @@ from companion.report.chapter import THEORY
 from tests import stored_ledger
 from tests.references import FOLDER, LEDGER, SMOKE, described, executed, measured, numbers, without_numbers
 
-PAGES = [page.stem for number in parameters.chapters() for page in parameters.pages(number)]
+PAGES = [page.stem for number in parameters.chapters() for page in parameters.page_sources(number)]
 EARLY, ALIKE = 0.05, 0.005  # of the reference's interval, and of the value
 MOVED, WIDER, SAME = 0.5, 1.45, 1e-5  # of the wider interval; its width; of the value: six digits are held
 

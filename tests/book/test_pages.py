@@ -42,7 +42,7 @@ EVERY = [
 # those where something moves
 SLIDERS = [
     f"chapters/{stem}"
-    for stem in (page.stem for number in parameters.chapters() for page in parameters.pages(number))
+    for stem in (page.stem for number in parameters.chapters() for page in parameters.page_sources(number))
     if "chapter.slider(" in (paths.chapters_folder() / f"{stem}.py").read_text(encoding="utf-8")
 ]
 SCREENS = [(SLIDERS[0], 390, "dark")]

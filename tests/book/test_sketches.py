@@ -51,7 +51,7 @@ def test_a_sketch_leaves_the_style_as_it_was():
 
 def uses():
     """Every figure of the chapters whose label calls it a sketch."""
-    for path in (page for number in parameters.chapters() for page in parameters.pages(number)):
+    for path in (page for number in parameters.chapters() for page in parameters.page_sources(number)):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "figure":
                 label = node.args[1].value if isinstance(node.args[1], ast.Constant) else ""

@@ -37,12 +37,14 @@ def test_what_a_paper_states_stands_in_it_word_for_word(entry):
 
 
 def test_what_papers_state_is_whole_and_drawn():
-    code = "".join(page.read_text("utf-8") for number in parameters.chapters() for page in parameters.pages(number))
+    code = "".join(
+        page.read_text("utf-8") for number in parameters.chapters() for page in parameters.page_sources(number)
+    )
     code += (ROOT / "lib" / "companion" / "site" / "start.py").read_text(encoding="utf-8")
     for entry in STATED:
         name, rest = entry["id"], {"place", "quote", "value"}
         assert rest <= entry.keys() <= rest | {"id", "what"} and name[0] in ledger.PAPERS and name[1] == "."
-        assert re.search(rf'"{name}"|{name.split("-")[0]}-\{{name\}}|B\.\{{name\.split', code), f"{name} is not drawn"
+        assert re.search(rf'"{name}"|{name.split("-")[0]}-\{{name\}}|B\.\{{name\}}', code), f"{name} is not drawn"
     assert max(Counter(entry["id"] for entry in STATED).values()) == 1
     with pytest.raises(InputError, match="what papers state"):
         papers.stated("A.nothing")

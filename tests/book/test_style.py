@@ -25,7 +25,7 @@ book/intro.md
 book/rerun.md
 book/yours.md
 """.split()
-EDITED += [f"chapters/{page.name}" for number in parameters.chapters() for page in parameters.pages(number)]
+EDITED += [f"chapters/{page.name}" for number in parameters.chapters() for page in parameters.page_sources(number)]
 # chapters whose Markdown has no measured number: the decimals and percentages there are these, with what they are
 TYPED = {
     "01": {
@@ -168,7 +168,7 @@ def test_no_measured_number_is_typed(number):
     """Numbers come from the ledger or from the run, and sentences follow where these are measured anew."""
     values, known = measured(), TYPED[number]
     own = [f"{value:.{n}f}" for claim, value in values.items() if claim in CLAIMS_OF[number] for n in (2, 3)]
-    cells = [cell for page in parameters.pages(number) for cell in jupytext.read(page).cells]
+    cells = [cell for page in parameters.page_sources(number) for cell in jupytext.read(page).cells]
     found = {one for cell in cells if cell.cell_type == "markdown" for one in typed(cell.source)}
     new = {
         one: "a claim's: write {claim}`ID`" if one in own else "say what it is in TYPED" for one in found - set(known)

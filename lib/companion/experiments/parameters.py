@@ -192,23 +192,23 @@ def _spelled_out(node: ast.expr | None, module: ast.Module) -> tuple[str, ...]:
 
 def chapters() -> dict[str, Path]:
     """The first pages of the chapters by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
-    return {number: pages(number)[0] for number in sorted({path.name[:2] for path in _sources()})}
+    return {number: page_sources(number)[0] for number in sorted({path.name[:2] for path in _every_source()})}
 
 
-def pages(number: str) -> list[Path]:
+def page_sources(number: str) -> list[Path]:
     """The sources of a chapter's pages, in the order of the book's contents; those not in there come last."""
-    own = [path for path in _sources() if path.name.startswith(f"{number}_")]
-    validate.one_of(sorted({path.name[:2] for path in _sources()}), chapter=number)
+    own = [path for path in _every_source() if path.name.startswith(f"{number}_")]
+    validate.one_of(sorted({path.name[:2] for path in _every_source()}), chapter=number)
     order = _contents(paths.root())
     return sorted(own, key=lambda path: (order.get(path.stem, len(order)), path.stem))
 
 
 def source(number: str) -> Path:
     """The source of a chapter's first page."""
-    return pages(number)[0]
+    return page_sources(number)[0]
 
 
-def _sources() -> list[Path]:
+def _every_source() -> list[Path]:
     return sorted(paths.chapters_folder().glob("[0-9][0-9]_*.py"))
 
 
@@ -226,7 +226,7 @@ def declared(number: str) -> dict[str, Parameter]:
         InputError: if two pages declare one otherwise.
     """
     found: dict[str, Parameter] = {}
-    for path in pages(number):
+    for path in page_sources(number):
         for name, own in declared_by(path).items():
             if found.setdefault(name, own) != own:
                 raise InputError(f"{name} of {path.name} is not as another page of chapter {number} declares it")

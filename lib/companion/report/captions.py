@@ -46,11 +46,6 @@ def of_cells(cells: Sequence[nbformat.NotebookNode]) -> dict[int, str]:
     return found
 
 
-def without(cells: Iterable[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """The cells that are no captions: on a page these are part of the figure."""
-    return [cell for cell in cells if not is_caption(cell)]
-
-
 def glued(cells: Iterable[nbformat.NotebookNode]) -> dict[str, str]:
     """What executed cells keep for the words of their page, by name."""
     outputs = (output for cell in cells for output in cell.get("outputs", []))

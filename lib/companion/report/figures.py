@@ -35,7 +35,7 @@ class Figure(NamedTuple):
 
 def figures(number: str) -> dict[str, Figure]:
     """The figures and tables of a chapter by label, in the order of its pages."""
-    pages = {path: _cells(path.read_text(encoding="utf-8")) for path in parameters.pages(number)}
+    pages = {path: _cells(path.read_text(encoding="utf-8")) for path in parameters.page_sources(number)}
     return {label: Figure(path, code) for path, cells in pages.items() for label, code in cells}
 
 
@@ -43,10 +43,10 @@ def figures(number: str) -> dict[str, Figure]:
 def _cells(text: str) -> list[tuple[str, str]]:
     """The labels of the figures of a page, each with the code of its cell."""
     code = (cell.source for cell in jupytext.reads(text, "py:percent").cells if cell.cell_type == "code")
-    return [(label, source) for source in code for label in shown(source)]
+    return [(label, source) for source in code for label in labels_shown(source)]
 
 
-def shown(code: str) -> list[str]:
+def labels_shown(code: str) -> list[str]:
     """The labels of the figures and tables that code shows."""
     calls = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call) and _is_shown(node.func))
     words = (one.value for call in calls for one in call.args if isinstance(one, ast.Constant))
@@ -64,16 +64,16 @@ def _base(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def alone(book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode:
+def on_its_own(book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode:
     """A page's notebook cut down to one figure or table.
 
     Its title, the cells that show nothing (parameters, imports), the text above the figure, its cell and its caption.
     """
     cells = book.cells
-    (at,) = [i for i, cell in enumerate(cells) if cell.cell_type == "code" and label in shown(cell.source)]
+    (at,) = [i for i, cell in enumerate(cells) if cell.cell_type == "code" and label in labels_shown(cell.source)]
     title = re.match(r"(?:\([\w-]+\)=\n)?# .*", cells[0].source)
     cells[0].source = f"{title[0] if title else '# A figure'}\n\nThe part that `{label}` needs."
-    silent = {i for i, cell in enumerate(cells[:at]) if cell.cell_type == "code" and not shown(cell.source)}
+    silent = {i for i, cell in enumerate(cells[:at]) if cell.cell_type == "code" and not labels_shown(cell.source)}
     above = max(i for i in range(at) if cells[i].cell_type == "markdown" and not captions.is_caption(cells[i]))
     below = {at + 1} if at + 1 < len(cells) and captions.is_caption(cells[at + 1]) else set()
     book.cells = [cells[i] for i in sorted({0, *silent, above, at} | below)]

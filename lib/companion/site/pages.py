@@ -167,7 +167,7 @@ def _lay_out(folder: Path, source: Path) -> None:
 
 def _ran(folder: Path, number: str) -> list[Path]:
     """The notebooks of a chapter in a run's folder, in the order of its pages."""
-    own = [folder / f"{page.stem}.ipynb" for page in parameters.pages(number)]
+    own = [folder / f"{page.stem}.ipynb" for page in parameters.page_sources(number)]
     return [path for path in own if path.exists()]
 
 
@@ -181,17 +181,14 @@ def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.Noteb
 
 def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
     """The outputs of a notebook that show figures, by label; empty if there is no notebook."""
-    return _figures_of(_read(path).cells if path.exists() else [])
+    cells = _read(path).cells if path.exists() else []
+    outputs = [out for cell in cells for out in cell.get("outputs", [])]
+    return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
 
 
 def _read(path: Path) -> nbformat.NotebookNode:
     """A notebook of the runner's, which has checked it."""
     return nbformat.v4.reads(path.read_text(encoding="utf-8"))
-
-
-def _figures_of(cells: Sequence[nbformat.NotebookNode]) -> dict[str, nbformat.NotebookNode]:
-    outputs = [out for cell in cells for out in cell.get("outputs", [])]
-    return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
 
 
 def _config(name: str, cites: bool) -> dict[str, Any]:
@@ -244,7 +241,7 @@ def _chapter(notebooks: Sequence[Path]) -> dict[str, Any]:
 def label_places() -> dict[str, str]:
     """The place of each label of a chapter, in words: ``chapter 5``."""
     found = {}
-    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.pages(n)):
+    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.page_sources(n)):
         for groups in _LABEL.findall(source.read_text(encoding="utf-8")):
             found["".join(groups)] = f"chapter {int(number)}"
     return found

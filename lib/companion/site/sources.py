@@ -37,11 +37,6 @@ _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def figure_pages(number: str) -> dict[str, str]:
-    """The page of a chapter on which each of its figures and tables stands, by label."""
-    return {label: figure.page.stem for label, figure in figures.figures(number).items()}
-
-
 def chapter_page(
     path: Path,
     extra: Path,
@@ -65,7 +60,9 @@ def chapter_page(
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
     changed = changes.changes(path.name[:2], places) if book is None else {}
     judged = {r["id"]: r for r in records if r["figure"] in places}
-    for cell in captions.without(notebook.cells):
+    for cell in notebook.cells:
+        if captions.is_caption(cell):
+            continue  # it is part of the figure
         if cell.cell_type == "code":
             cell.metadata["shows"] = bool(cell.outputs)
             cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
@@ -179,7 +176,7 @@ def stage(profile: str) -> list[Path]:
     shutil.rmtree(extra, ignore_errors=True)
     (extra / "notebooks").mkdir(parents=True)
     staged = []
-    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.pages(n)):
+    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.page_sources(n)):
         path = folder / f"{source.stem}.ipynb"
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
@@ -344,8 +341,10 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
     measured = [record for record in records if record["chapter"]]
-    on = {number: figure_pages(number) for number in {record["chapter"] for record in measured}}
-    stems = {r["id"]: on[r["chapter"]].get(r["figure"], parameters.source(r["chapter"]).stem) for r in measured}
+    on = {
+        label: one.page for number in {r["chapter"] for r in measured} for label, one in figures.figures(number).items()
+    }
+    stems = {r["id"]: on.get(r["figure"], parameters.source(r["chapter"])).stem for r in measured}
     return {r["id"]: f"../chapters/{stems[r['id']]}.html#{r['figure']}" for r in measured}
 
 
