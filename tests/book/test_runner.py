@@ -189,7 +189,7 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     assert "has not been built here" in first and "judged no claim that the book has judged" in first
     (ran_book / "results").mkdir(exist_ok=True)
     shutil.copy(ran_book / "away" / "99.ledger.json", ran_book / "results" / "ledger.json")
-    said = views.markdown("run", name="mine", chapters=[pages._chapter(ran_book / "runs" / "mine" / "99_mini.ipynb")])
+    said = views.markdown("run", name="mine", chapters=[pages._chapter([ran_book / "runs" / "mine" / "99_mini.ipynb"])])
     assert "| *reproduced*<br>3 | → *not reproduced*<br>5 |" in said, "the verdicts that the book keeps"
     assert "| `scale` | `0.5` | `3.0` | their scale |" in said and "| `size` | `3` | `5` | how many numbers |" in said
     (ran_book / "away").rename(ran_book / "build" / "laptop")
