@@ -141,7 +141,7 @@ parameters = int(programs.parameters.max())
 theory = separable_share(np.round(loads * parameters), parameters)
 axes[0].plot(loads, theory, color=plots.COLOURS["theory"], label=f"Cover, $N={parameters}$")
 for (layers, data), rows in programs.groupby(["layers", "data"]):
-    axes[0].plot(rows.groupby("ratio").separable.mean(), "o", label=f"{layers} layers, {data}")
+    axes[0].plot(rows.groupby("ratio").separable.mean(), "o", label=f"{layers} hidden, {data}")
 axes[0].set(xlabel="points over parameters, $P/N$", ylabel="share of networks that can fit")
 axes[0].legend(fontsize="small")
 budgets = sorted(set(trained.steps))

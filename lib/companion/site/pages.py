@@ -215,7 +215,7 @@ def _chapter(notebooks: Sequence[Path]) -> dict[str, Any]:
     records, kept = ledger.read(first.with_name(f"{number}.ledger.json")), paths.results() / "ledger.json"
     known = {r["id"]: r for r in ledger.read(built / f"{number}.ledger.json") or ledger.read(kept)}
     pairs = [(known[r["id"]], r) for r in records if r["id"] in known]
-    is_built = all((built / path.name).exists() for path in notebooks)
+    is_built = (built / first.name).exists()
     places = {label: path.stem for path in notebooks for label in _figures(path)}
     shown: dict[str, Any] = {}
     for path in notebooks:
