@@ -176,7 +176,7 @@ learners = {
     "kernel at $t^*$": (claims.curve_of(kernels, "star"), "final", "-"),
 }
 equal = claims.at_equal_points(claims.curve_of(kernels, "star"), networks[networks.share == stop])
-chapter.glue("equal-points", " and ".join(f"{found:.2g} ($d={d}$)" for d, found in equal.items()))
+chapter.glue("equal-points", " and ".join(f"{found:.2g} in {d} dimensions" for d, found in equal.items()))
 fig, axes = plots.panels(len(curve_d), width=4.4, height=4.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     for label, (rows, colour, line) in learners.items():

@@ -72,7 +72,6 @@ stop: "positive to 1" = 0.98  # satisfied fraction until which the largest ampli
 stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # sizes trained that far
 # fmt: on
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -276,29 +275,6 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # **The amplification at $t^*$ grows as $\sqrt p$, on the stripe at the height that theory gives.** Medians and quartiles over
 # seeds. Thick dashes: theory with the noise of the same training sets, without a fitted number; thin dashes: the slope 1/2.
 # Largest amplification: open symbols (paper A, Fig. 6 bottom and Fig. 8 top).
-# %% [markdown]
-# The argument requires neither two planes nor one direction. Paper A expects compression in all linear invariant models. We test
-# three planes in the first dimension, and a sphere in three informative directions with one uninformative direction
-# ({numref}`fig-a-more`). The exponents of $\Lambda^*$, noise divided out, are {claim}`A.Fig8-planes` and
-# {claim}`A.Fig8-sphere`.
-# %%
-labels = {"planes": "three planes, $d=5$", "sphere": "three informative directions, $d=4$"}
-tasks = {name: claims.without_noise(chapter.rows(studies.growth, name)) for name in labels}
-fig, ax = plt.subplots(figsize=(5.6, 3.8))
-for name, rows in tasks.items():
-    smallest = rows.still[rows.p == rows.p.min()].mean()
-    plots.over_seeds(ax, rows, "p", "still", factor=1 / smallest, label=labels[name])
-sizes = sorted(set(tasks["planes"].p) | set(tasks["sphere"].p))
-plots.slope_guide(ax, (sizes[0], sizes[-1]), 0.8, 0.5, "1/2")
-ax.set(xlabel="training points $p$", ylabel=r"$\Lambda^*|N|$ over that at the least $p$")
-ax.set_title("Does the square root hold for other tasks?")
-plots.curve_axes(ax, sizes)
-ax.legend(fontsize="small")
-alt = "Two rising lines, for three planes and for three informative directions, above a dashed line of slope one half."
-chapter.figure(fig, "fig-a-more", *tasks.values(), alt=alt)
-# %% [markdown] tags=["caption"]
-# **Both tasks follow $\sqrt p$.** Amplification at $t^*$ with the noise of each training set divided out, over its mean at the
-# least $p$, against $p$; medians and quartiles over seeds. Dashed: the slope 1/2.
 # %% [markdown]
 # ## After $t^*$ the amplification first grows, then falls
 # The paper states $\Lambda_{\max}\sim\sqrt p$. We have up to $p=16\,384$ points at width 150. Until 98 % of the points are fitted,

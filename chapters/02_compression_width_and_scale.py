@@ -38,10 +38,10 @@ from companion.theory.compression import Stripe
 chapter = Chapter("02", globals())
 # %% [markdown]
 # (paper-width)=
-# ## The width does not set it
+# ## The width does not set the amplification
 # Our networks are a hundred neurons wide, those of paper A $10^4$. One would expect little of it, because neurons do not know of each
-# other until the first margin is met, at $t^*$: each follows the same gradient, and only their number changes. So it came: at paper A's
-# width, on the same training sets, $\Lambda^*$ is {claim}`A.Fig6-width` times as large ({numref}`fig-a-width`). What many training sets say
+# other until the first margin is met, at $t^*$: each follows the same gradient, and only their number changes. So it came: on the same
+# training sets $\Lambda^*$ at paper A's width over that at ours is {claim}`A.Fig6-width` ({numref}`fig-a-width`). What many training sets say
 # of narrow networks therefore holds there. The eight that we trained at that width have the exponents {claim}`A.Fig6-wide-d5` in $d=5$,
 # {claim}`A.Fig6-wide-d10` in $d=10$ and {claim}`A.Fig8-wide` for the cylinder, too few to decide alone.
 # %%

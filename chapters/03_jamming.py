@@ -291,35 +291,6 @@ chapter.figure(fig, "fig-b-8d", slices, alt=alt)
 # weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; a colour an output scale (paper B,
 # Fig. 8D, Sec. 2 and 4).
 # %% [markdown]
-# ## Stopping early and weight decay remove the divergence, stochastic descent does for 400 epochs
-# All three bring the norm's exponent near 0 ({numref}`fig-b-sec2`). Stopping early gives {claim}`B.Sec2-early-stopping`, weight
-# decay {claim}`B.Sec2-weight-decay` and 400 epochs of stochastic descent {claim}`B.Sec2-stochastic`. Gradient flow to the end forces
-# every margin to one, whatever norm this takes. Stopping early does not, nor does a penalty on the distance from the initial weights,
-# paper B's weight decay. Where the norm diverges, stopping also lowers the error most near jamming ({numref}`fig-b-gain`). Stochastic
-# descent fits no network near jamming in 4000 epochs, and its norm still grows there from 40 epochs to 4000. Whether its noise or
-# its slowness regularises is open.
-# %%
-slices = chapter.rows(studies.ensembles, "slices")
-slices = slices[slices["scale"] == slices["scale"].max()]
-at_end = studies.at_end(slices)
-stochastic = chapter.rows(at_rest.stochastic, "lazy").assign(epochs=lambda t: t["look"] * t.batch // t.p)
-decayed = studies.at_end(chapter.rows(studies.ensembles, "weight_decay"))
-kinds = {"to the end": at_end, "half of the margins": slices[slices.stop == slices.stop.min()], "weight decay": decayed}
-for epochs, rows in stochastic.groupby("epochs"):
-    kinds[f"stochastic, {epochs} epochs"] = rows
-fig, ax = plt.subplots()
-for (label, rows), colour in zip(kinds.items(), plots.PALETTE):
-    plots.over_seeds(ax, rows, "parameters", "norm", color=colour, label=label)
-jammed = jamming.transitions(at_end, "parameters").squeeze()
-ax.axvspan(jammed.min(), jammed.max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
-ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
-ax.legend(fontsize="small")
-alt = "Norm of the predictor against parameters: trained to the end it rises steeply towards jamming; otherwise it does not."
-chapter.figure(fig, "fig-b-sec2", slices, decayed, stochastic, alt=alt)
-# %% [markdown] tags=["caption"]
-# **Stopped early, with weight decay or after few epochs the norm does not diverge.** Norm of the predictor on test points in the lazy
-# regime against the number of parameters; grey: jamming. Early is where half of the margins are near one (paper B, Sec. 2).
-# %% [markdown]
 # ## Exercises
 # **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be
 # $\kappa(N)$, zero at jamming and growing linearly beyond. What is the norm of a predictor that meets all margins?

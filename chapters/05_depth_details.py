@@ -164,7 +164,7 @@ rows = chapter.rows(studies.other_layers, "main")
 fig, axes = plots.panels(2, width=4.4, height=4.2)
 for layer, paths in rows[rows.rho == 0.5].groupby("layer", sort=False):
     limit = paths.limit.iloc[0]
-    style = {1 / 4: "-", 1 / 3: "--"}.get(limit, "k:")
+    style = {1 / 4: "-", 1 / 3: "--"}.get(limit, ":")
     (line,) = axes[0].plot(paths.depth, paths.kernel, style, label=layer)
     deep = paths[paths.depth >= 10]
     axes[1].plot(deep.depth, deep.depth * (deep.kernel - limit), style, color=line.get_color())

@@ -17,6 +17,7 @@ from companion.experiments import parameters
 from companion.experiments.store import Store, stamp
 from companion.experiments.sweep import STATISTICAL
 from companion.report import ledger, screen
+from companion.report.captions import GLUED
 from companion.report.chapter import THEORY
 from tests import stored_ledger
 from tests.references import FOLDER, LEDGER, SMOKE, described, executed, measured, numbers, without_numbers
@@ -217,12 +218,13 @@ def test_the_places_of_lines_and_the_numbers_of_sentences_are_listed():
         ax.scatter([1, 2], [0, 1])
         shown = nbformat.v4.new_output("display_data", screen.pictures(fig), metadata={"regimes": {"name": "fig-x"}})
         plt.close(fig)
-        said = nbformat.v4.new_output("display_data", {"text/markdown": "It is\n0.500."})
+        about = {"scrapbook": {"name": "it", "mime_prefix": GLUED}}
+        said = nbformat.v4.new_output("display_data", {f"{GLUED}text/plain": "0.500"}, metadata=about)
         return numbers(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[shown, said])]))
 
     places, sentence = listed(0, 1)
-    assert sentence == "It is 0.500." and places.startswith("fig-x: 0.") and len(places.split()) == 5
+    assert sentence == "it: 0.500" and places.startswith("fig-x: 0.") and len(places.split()) == 5
     assert not stored_ledger.unlike(listed(0, 1), [places, sentence], share=0.01)
     assert stored_ledger.unlike(listed(0, 0.9), [places, sentence], share=0.01)
-    assert stored_ledger.unlike(["It is 0.511."], [sentence], share=0.01)
-    assert not stored_ledger.unlike(["It is 0.504."], [sentence], share=0.01)
+    assert stored_ledger.unlike(["it: 0.511"], [sentence], share=0.01)
+    assert not stored_ledger.unlike(["it: 0.504"], [sentence], share=0.01)

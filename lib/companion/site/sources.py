@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def chapter_page(
             cell.metadata["shows"] = bool(cell.outputs)
             cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
         if "parameters" in cell.metadata.get("tags", []):
-            how = _how_to_change(path.name[:2])
+            how = _how_to_change(path.name[:2], places)
             cells.append(nbformat.v4.new_markdown_cell(how, id=f"{cell.id}-how"))
         figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
         if len(figures) > 1:  # a number and a label belong to one
@@ -126,9 +126,10 @@ def _is_figure(cell: nbformat.NotebookNode) -> bool:
     return "figure" in cell.metadata.get("mystnb", {})
 
 
-def _how_to_change(number: str) -> str:
-    """How to run a chapter with other parameters: the command of the first figure that has one."""
-    label, example = next(iter(changes.examples(number).items()), (None, None))
+def _how_to_change(number: str, labels: Collection[str]) -> str:
+    """How to run a page with other parameters: the command of the first of its figures that has one."""
+    own = (pair for pair in changes.examples(number).items() if pair[0] in labels)
+    label, example = next(own, (None, None))
     return views.markdown("change", number=number, label=label, example=example).strip()
 
 
