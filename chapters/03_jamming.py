@@ -37,7 +37,8 @@
 # The two lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
 # several thousand small networks until each fits or we stop it. An ensemble is several networks that differ in their initial weights
 # alone. All follow implicit steps of {term}`gradient flow` (`regimes.training.gauss_newton`), a whole ensemble at a time. You need to
-# know what a margin and a {term}`tangent kernel` are (chapter 1). The [details](#jamming-details) hold further statements.
+# know what a margin and a {term}`tangent kernel` are (chapter 1). The [details](#jamming-details) hold further statements;
+# [when lazy](#lazy-jamming), jamming is a theorem without a fitted number.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | unit, scale |
