@@ -51,7 +51,9 @@ def test_the_likeliest_number_of_parameters_is_that_which_made_the_outcomes(fact
     random = np.random.default_rng(1)
     points = np.tile(np.arange(160, 260, 4), 200)
     share = separability.separable_share(points, factor * 100)
-    found = separability.effective_parameters(points, random.random(len(points)) < share, np.full(len(points), 100.0))
+    found = separability.effective_parameters(
+        points, (random.random(len(points)) < share).astype(float), np.full(len(points), 100.0)
+    )
     assert found == pytest.approx(factor, abs=0.006)
 
 

@@ -13,21 +13,15 @@ FIRST = (6, 7, 12)  # widths on which the theorem was tried before the claims we
 STOPPED = (1.11, "networks stopped after 200 steps: 133 parameters for 240 points")
 
 
-def _over_half(rows, points, share, weight=1):
+def _over_half(rows, points, share):
     """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out a seed at a time."""
-    seeds = sorted(rows.seed.unique())
-    outcomes = {}
-    for seed in seeds:
-        own = rows[rows.seed == seed]
-        fitted = np.round(own[share] * weight).astype(int).to_numpy()
-        met = np.concatenate([np.arange(weight) < count for count in fitted])
-        outcomes[seed] = own[points].repeat(weight).to_numpy(), met, own.parameters.repeat(weight).to_numpy()
+    sets = [own for _, own in rows.groupby("seed")]
 
-    def of_seeds(chosen):
-        columns = zip(*(outcomes[seeds[int(index)]] for index in chosen))
-        return 1 / effective_parameters(*map(np.concatenate, columns))
+    def of_sets(chosen):
+        used = pd.concat([sets[int(place)] for place in chosen])
+        return 1 / effective_parameters(used[points], used[share], used.parameters)
 
-    return jackknife(np.arange(len(seeds)), of_seeds)
+    return jackknife(np.arange(len(sets)), of_sets)
 
 
 @claim(
@@ -76,7 +70,7 @@ def parameters_at_cover_on_images(images=separability.separable["images"]):
 def trained_over_half(lazy, steps):
     """``2N*/P`` of lazy networks that were trained for so many steps, by the likeliest ``N*`` of Cover's formula."""
     rows = lazy[lazy.steps == steps]
-    return _over_half(rows, "p", "fitted", int(rows.members.iloc[0]))
+    return _over_half(rows, "p", "fitted")
 
 
 @claim(

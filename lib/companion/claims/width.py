@@ -13,27 +13,24 @@ NO_NOISE = (0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone")
 
 
 @claim(
-    "A.Fig6-wide-d5",
+    {
+        "A.Fig6-wide-d5": {
+            "given": {"d": 5},
+            "short": r"exponent of $\Lambda^*$, width $10^4$, stripe $d=5$",
+            "at": {"d": 5, "p": 1024, "h": 10000},
+        },
+        "A.Fig6-wide-d10": {
+            "given": {"d": 10},
+            "short": r"exponent of $\Lambda^*$, width $10^4$, stripe $d=10$",
+            "at": {"d": 10, "p": 1024, "h": 10000},
+            "part_of": "A.Fig6-wide-d5",
+        },
+    },
     "paper A, Fig. 6 bottom and Eq. 9",
     accept=(0.4, 0.6),
     stated=0.5,
     rival=NO_NOISE,
     figure="fig-a-width",
-    short=r"exponent of $\Lambda^*$, width $10^4$, stripe $d=5$",
-    at={"d": 5, "p": 1024, "h": 10000},
-    given={"d": 5},
-)
-@claim(
-    "A.Fig6-wide-d10",
-    "paper A, Fig. 6 bottom and Eq. 9",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=NO_NOISE,
-    figure="fig-a-width",
-    short=r"exponent of $\Lambda^*$, width $10^4$, stripe $d=10$",
-    at={"d": 10, "p": 1024, "h": 10000},
-    part_of="A.Fig6-wide-d5",
-    given={"d": 10},
 )
 def wide_stripe_exponent(wide=studies.growth["wide"], *, growth_from, d):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).

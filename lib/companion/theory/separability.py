@@ -61,27 +61,23 @@ def largest_margin(features: np.ndarray, labels: np.ndarray) -> float:
     return float(found.x[-1])
 
 
-def effective_parameters(points: np.ndarray, separable: np.ndarray, parameters: np.ndarray) -> float:
+def effective_parameters(points: np.ndarray, shares: np.ndarray, parameters: np.ndarray) -> float:
     r"""The factor by which ``parameters`` must be multiplied for Cover's theorem to be likeliest for what was found.
 
     One if the theorem holds: half of random labels are then separable at :math:`P=2N`.
 
     Args:
         points: ``P`` of each case ``(n,)``.
-        separable: whether it was, ``(n,)``.
+        shares: of the networks of each case, equally many, those that could separate its labels ``(n,)``.
         parameters: ``N`` of each ``(n,)``.
     """
     points, parameters = np.asarray(points, dtype=float), np.asarray(parameters, dtype=float)
-    found = np.asarray(separable, dtype=bool)
-    validate.arrays(points=("n", points), separable=("n", found.astype(float)), parameters=("n", parameters))
-    cases, place = np.unique(np.c_[points, parameters], axis=0, return_inverse=True)
-    met = np.bincount(place.ravel(), found)
-    missed = np.bincount(place.ravel(), ~found)
+    found = np.asarray(shares, dtype=float)
+    validate.arrays(points=("n", points), shares=("n", found), parameters=("n", parameters))
 
     def surprise(log_factor: float) -> float:
-        share = separable_share(cases[:, 0], math.exp(log_factor) * cases[:, 1])
-        share = np.clip(share, 1e-12, 1 - 1e-12)
-        return -float((met * np.log(share) + missed * np.log(1 - share)).sum())
+        share = np.clip(separable_share(points, math.exp(log_factor) * parameters), 1e-12, 1 - 1e-12)
+        return -float((found * np.log(share) + (1 - found) * np.log(1 - share)).sum())
 
     ends = (math.log(0.5), math.log(2.0))
-    return math.exp(minimize_scalar(surprise, bounds=ends, method="bounded", options={"xatol": 1e-5}).x)
+    return math.exp(minimize_scalar(surprise, bounds=ends, method="bounded", options={"xatol": 1e-9}).x)
