@@ -1,5 +1,5 @@
 // The ledger's filters, one switch that opens or closes all code of a chapter, display equations that fit their column,
-// the words around a hit of the search, definitions of terms, notebooks to save. Without a script all is shown.
+// the words around a hit of the search, definitions of terms, notebooks to save, explorables. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -256,7 +256,19 @@
     });
   }
 
+  // what computes in the page, where a placeholder asks for it: `<div class="explore" data-name="stripe">`
+  const here = document.currentScript && document.currentScript.src;
+  function explorables() {
+    const names = [...new Set([...document.querySelectorAll(".explore[data-name]")].map((one) => one.dataset.name))];
+    (names.length ? ["kit", ...names] : []).forEach((name) => {
+      const script = element("script", { src: new URL("explore/" + name + ".js", here).href });
+      script.async = false; // in this order
+      document.head.append(script);
+    });
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    explorables();
     codeSwitch();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
