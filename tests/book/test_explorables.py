@@ -11,7 +11,9 @@ from scipy import stats
 
 from companion.theory import planes
 from companion.theory.compression import amplification
+from companion.theory.depth.deep_limit import depth_ridge
 from regimes.data.tasks import STRIPE, Task
+from regimes.kernels.relu_recursion import along_depth
 from regimes.models.one_hidden import Network
 from regimes.training.gradient_flow import gradient_flow
 from tests.measure_pages import CHROMIUM
@@ -133,3 +135,14 @@ def test_the_error_and_the_law_in_closed_form(explore):
     assert moved == pytest.approx(1 - (stats.norm.cdf(0.2) - 0.5), abs=1e-6)
     law = explore.evaluate("() => Explore.stripe.law(20, 128, 3)")
     assert law == pytest.approx(planes.placing_constant(3) * np.sqrt(20 * 2) / 128, rel=1e-12)
+
+
+def test_the_kernel_of_two_inputs_and_the_ridge_at_any_depth(explore):
+    """To 1e-6, relative: the layers of the page against the engine's series, which jump."""
+    depths, degrees = [1, 2, 5, 30, 300, 100_000], [0.01, 5, 60, 120, 180]
+    given = np.array(explore.evaluate("([d, L]) => d.map((one) => Explore.depth.along(one, L))", [degrees, depths]))
+    kernel, gap = along_depth(torch.tensor(degrees, dtype=torch.float64).deg2rad(), depths)
+    np.testing.assert_allclose(given[..., 1].T, kernel, rtol=1e-6)
+    np.testing.assert_allclose(2 * np.sin(np.deg2rad(given[..., 2].T) / 2) ** 2, gap, rtol=1e-6)
+    ridges = explore.evaluate("(L) => L.map(Explore.depth.ridge)", depths[2:])
+    np.testing.assert_allclose(ridges, [depth_ridge(depth) for depth in depths[2:]], rtol=1e-6)
