@@ -30,14 +30,10 @@
 #
 # **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the sliders.
 #
-# <figure class="align-default explore" data-name="depth">
-# <figcaption>
+# <div class="explore" data-name="depth"></div>
 #
-# **All pairs of inputs end near one kernel, 1/4, and a deeper network learns less.** Left: two inputs after $L$ layers. Middle: their
-# normalised kernel. Right: the share that ridge regression with the ridge of depth $L$ learns along an eigenvector. Computed in the page.
-#
-# </figcaption>
-# </figure>
+# All pairs of inputs end near one kernel, 1/4, and a deeper network learns less along each eigenvector. Left: two inputs after $L$
+# layers. Middle: their normalised kernel. Right: the share that ridge regression with the ridge of depth $L$ learns.
 #
 # You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has early
 # stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, its tables and single statements.
