@@ -32,6 +32,13 @@ def test_the_least_hinge_loss_is_that_of_the_dual_program(size):
     assert (gaps.max() < margins.SLACK) == (largest_margin(x, y) > 1e-9)
 
 
+def test_it_fits_where_a_linear_program_separates_also_at_jamming_and_with_a_wide_spectrum():
+    for seed in range(8):
+        x, y, _ = drawn(seed, 120, 60, 4.0)
+        _, gaps = margins.least_hinge(x, y)
+        assert (gaps.max() < margins.SLACK) == (largest_margin(x, y) > 1e-9), seed
+
+
 def test_at_most_n_points_hold_a_network_that_fits_and_more_than_n_one_that_does_not():
     nearest = (0.0, 0)
     for points in (60, 90, 100, 110, 140):

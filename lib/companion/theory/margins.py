@@ -14,7 +14,7 @@ from scipy.stats import norm as normal
 from regimes import validate
 from regimes.validate import InputError
 
-DECAYS = tuple(10.0**-power for power in range(1, 13))  # in units of the features' mean square eigenvalue
+DECAYS = tuple(10.0**-power for power in range(1, 21))  # in units of the features' mean square eigenvalue
 SLACK = 1e-4  # gap from which a point counts as unfitted, as everywhere in the chapter
 ROUNDS = 200  # Newton steps under one decay
 
