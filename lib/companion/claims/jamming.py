@@ -69,6 +69,25 @@ def lazy_line(beside=studies.ensembles["cross_over"]):
 
 
 @claim(
+    "B.Fig4-crossover-second",
+    "paper B, Fig. 4 right and Sec. 4",
+    accept=(-1, 1),
+    rival=(1.05, r"a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$"),
+    part_of="B.Fig4-flat",
+    figure="fig-b-4",
+    short="the same on the second data set",
+)
+def lazy_line_on_second_data(second_data=studies.ensembles["second_data"]):
+    r"""On the second data set, too, the tangent kernel changes by its own norm at an output scale of order one.
+
+    $\log_{10}$ of the scale at the largest width; found on these training sets.
+    """
+    widest = second_data[second_data.h == second_data.h.max()]
+    crossed = jamming.crossings(studies.at_end(widest)).to_numpy()
+    return (mean(crossed) if np.isfinite(crossed).all() else None), widest
+
+
+@claim(
     "B.Fig4-flat",
     "paper B, Fig. 4 and Sec. 4",
     accept=(-0.2, 0.2),
@@ -207,6 +226,30 @@ def time_in_scale(timed=studies.efforts["scales"]):
     times = np.exp(fitted.groupby(["seed", "scale"]).log.mean().unstack().dropna(axis=1))
     large = times.loc[:, times.columns >= LAZY]
     return estimates.exponent(large.columns.to_numpy(), large.to_numpy()), fitted
+
+
+@claim(
+    "B.Fig4-slowing",
+    'paper B, Fig. 4: "the usual critical slowing down occurring near phase transitions"',
+    accept=(3, math.inf),
+    rival=(1, "networks that fit take as many steps at each width"),
+    at={"scale": 12},
+    figure="fig-b-effort",
+    short="steps to fit, near jamming over far",
+)
+def slowing_near_jamming(budgets=studies.efforts["step_budget"]):
+    """Networks that fit near jamming take many times as many steps as wide ones.
+
+    Median number of steps to fit at the narrowest width of which at least half of the networks fit within the budget,
+    over that at the largest width; geometric mean over training sets; found on these.
+    """
+    shares = budgets.assign(fitted=np.isfinite(budgets.needed)).groupby("h").fitted.mean()
+    narrow = shares[shares >= 0.5].index.min()
+    steps = budgets[np.isfinite(budgets.needed)].groupby(["seed", "h"]).needed.median().unstack()
+    if not shares.index.min() < narrow < shares.index.max():
+        return None
+    factors = (steps[narrow] / steps[shares.index.max()]).dropna().to_numpy()
+    return (estimates.ratio(factors) if len(factors) > 1 else None), budgets
 
 
 def parameters_by_budget(budgets):
@@ -634,6 +677,26 @@ def stopping_near_jamming_lazy(slices=studies.ensembles["slices"]):
     """
     cuts = _cuts(slices)
     return mean(_gain_near_jamming(slices)[:, -1]), cuts[_scale(cuts, "largest")]
+
+
+@claim(
+    "B.Sec2-near-jamming-middle",
+    'paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such '
+    'regularizations are thus most efficient near jamming"',
+    accept=(0.5, math.inf),
+    rival=(0, "early stopping helps equally far from jamming"),
+    part_of="B.Sec2-near-jamming",
+    figure="fig-b-gain",
+    short="stopping helps most near jamming, scale 12",
+)
+def stopping_near_jamming_middle(slices=studies.ensembles["slices"]):
+    """At the middle scale, too, regularisation is most efficient near jamming.
+
+    The same next to the cross-over, percentage points; found on these training sets.
+    """
+    cuts = _cuts(slices)
+    middle = sorted(cuts).index(_scale(cuts, "middle"))
+    return mean(_gain_near_jamming(slices)[:, middle]), cuts[_scale(cuts, "middle")]
 
 
 def _far(slices):
