@@ -21,9 +21,9 @@
 #   over a margin; its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no variance exists. The largest of twenty networks then
 #   speaks for their mean. We expected a bump of the mean alone, and it came: at jamming of 250 digits the mean has {claim}`B.Fig6-vote`
 #   percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`.
-# - **Single networks therefore have their largest error at jamming, if trained to rest**: the peak is {claim}`B.Fig6-rest-cusp` points high on 5000 digits
-#   at scale 12 and {claim}`B.Fig6-rest-lazy` in the lazy regime. Whether stopping early lowers it, or moves it to wider networks, is
-#   undecided ({claim}`B.Fig6-rest-stop` points, each peak at its own jamming).
+# - **Single networks therefore have their largest error at jamming, if trained to rest**: on 5000 digits the peak is
+#   {claim}`B.Fig6-rest-cusp` points high at scale 12 and {claim}`B.Fig6-rest-lazy` in the lazy regime. Whether stopping early lowers it,
+#   or moves it to wider networks, is undecided ({claim}`B.Fig6-rest-stop` points, each peak at its own jamming).
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side of the {term}`margin`, as grains get stuck

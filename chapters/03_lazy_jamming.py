@@ -36,6 +36,7 @@ test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
 map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 # fmt: on
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 
 from companion.claims.rest import followed_longest, heights_of_peak
@@ -96,8 +97,8 @@ chapter.figure(
 # The exponent $-1$ belongs to the limit $N\to N^*$. Gardner {cite}`gardner1988` has the margin $\kappa$ of random labels with $N$ features
 # of equal variance, $N/P=(1+\kappa^2)\Phi(\kappa)+\kappa\varphi(\kappa)$. In our window, $N/N^*$ from 1.1 to 4, the norm $1/\kappa$ has an
 # exponent of {glue:text}`gardner-window`. So an exponent near $-1$ at these sizes is partly luck. For features of any spectrum theory
-# gives the norm as well (`margins.norm_of_random_labels`). The norms of our networks are {claim}`B.Sec2-gardner` times as large, where
-# equal variances would miss them by ten: tangent features are not quite Gaussian.
+# gives the norm as well (`companion.theory.margins`). The norms of our networks are {claim}`B.Sec2-gardner` times as large: equal
+# variances would be far off, and tangent features are not quite Gaussian.
 # %%
 slices = studies.at_end(chapter.rows(studies.ensembles, "slices"))
 jammed = jamming.transitions(slices, "parameters").mean()
@@ -130,9 +131,8 @@ chapter.figure(fig, "fig-b-8d", slices, alt=alt)
 # (heights-of-the-peak)=
 # ## The peak is higher in the lazy regime
 # The height of the peak is the error where the norm is largest minus the least error of narrower networks. Both widths were chosen
-# on these networks, and the height is measured on other training sets ({numref}`fig-b-heights`). At the widths
-# of the peak at rest it is lower for networks that were stopped, which jam at larger widths, and for ensembles of scale 12. At the smallest
-# scale it is {claim}`B.Fig6-rest-feature` points, and whether there is a peak is undecided. Whether it grows from 1000 to 5000 points is open.
+# on these networks, and the height is measured on other training sets ({numref}`fig-b-heights`). At the widths of the peak at rest it
+# is lower for networks that were stopped, which jam at larger widths, and for ensembles of scale 12. At the smallest scale it is {claim}`B.Fig6-rest-feature` points, and whether there is a peak is undecided. Whether it grows from 1000 to 5000 points is open.
 # %%
 middle = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_whole")])
 lazy = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("fresh_lazy", "fresh_whole_lazy")])

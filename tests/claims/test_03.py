@@ -85,7 +85,7 @@ def test_the_peak_at_rest(name, argument, height, said):
 
 
 def through_jamming(rest, stopped, column="error"):
-    """Rows of ensembles of all widths, with peaks of these heights at width 9 at rest, and at 12 of stopped networks."""
+    """Rows of ensembles of all widths, with peaks of these heights at width 9 at rest, and at 12 where stopped."""
     rows = []
     for p in (1000, 2000):
         for seed in range(6):
