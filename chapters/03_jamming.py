@@ -151,7 +151,7 @@ chapter.figure(
 # %% [markdown] tags=["caption"]
 # **Left of the black line fewer than half of the networks fit in time; above the thick white line learning is lazy.** Colour: test error
 # of the ensemble's mean output. Black: jamming, where half of the networks fit, mean and range over training sets. White: change of the
-# kernel over its norm, thick: 1. Circles: within half a per cent of the least error; dotted: the cuts of the next figure (paper B, Fig. 4).
+# kernel over its norm, thick: 1. Circles: within half a per cent of the least error; dotted: the cuts of {numref}`fig-b-6` (paper B, Fig. 4).
 # %% [markdown]
 # With the loss divided by $\alpha^2$ the training time does not depend on a large output scale: its exponent in $\alpha$ is
 # {claim}`B.Fig4-time`. So one budget of steps serves the whole map.

@@ -53,8 +53,9 @@ chapter = Chapter("03", globals())
 # (how-long-is-long-enough)=
 # ## The jamming point depends on the number of training steps
 # The number of parameters at jamming falls with the number of steps, exponent {claim}`B.Fig4-step-budget`
-# ({numref}`fig-b-effort`). Networks that just fit take {claim}`B.Fig4-slowing` times as many steps as wide ones. At rest it is smaller still ({numref}`fig-b-rest`). A network that has not fitted may be at rest, or on
-# its way. The tables tell them apart, after the steps of the map and after the last round towards rest.
+# ({numref}`fig-b-effort`). Networks that just fit take {claim}`B.Fig4-slowing` times as many steps as wide ones. At rest the number is
+# smaller still ({numref}`fig-b-rest`). A network that has not fitted may be at rest, or on its way. The table tells them apart, after the
+# steps of the map.
 # %%
 budgets = chapter.rows(studies.efforts, "step_budget")
 transitions = parameters_by_budget(budgets)

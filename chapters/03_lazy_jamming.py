@@ -132,7 +132,9 @@ chapter.figure(fig, "fig-b-8d", slices, alt=alt)
 # ## The peak is higher in the lazy regime
 # The height of the peak is the error where the norm is largest minus the least error of narrower networks. Both widths were chosen
 # on these networks, and the height is measured on other training sets ({numref}`fig-b-heights`). At the widths of the peak at rest it
-# is lower for networks that were stopped, which jam at larger widths, and for ensembles of scale 12. At the smallest scale it is {claim}`B.Fig6-rest-feature` points, and whether there is a peak is undecided. Whether it grows from 1000 to 5000 points is open.
+# is lower for networks that were stopped, which jam at larger widths, and for ensembles of scale 12. At the smallest
+# scale it is {claim}`B.Fig6-rest-feature` points, and whether there is a peak is undecided.
+# Whether it grows from 1000 to 5000 points is open.
 # %%
 middle = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_whole")])
 lazy = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("fresh_lazy", "fresh_whole_lazy")])
