@@ -202,38 +202,30 @@ chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
 # holds them, too ([the landscape](#the-landscape)).
 # %%
 voters = chapter.rows(voting.votes, "large")
-held = chapter.rows(at_rest.at_jamming, "sizes")
-held = jamming.held_at_jamming(held[held.members == held.members.max()])
+rows = chapter.rows(at_rest.at_jamming, "sizes")
+held = jamming.held_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
 here = mean_width_at_jamming(voters)
-for h, rows in voters.groupby("h"):
-    ratios = np.concatenate([np.array(own) for own in rows.holding])
-    for side, colour in ((ratios <= 1, plots.COLOURS["lazy"]), (ratios > 1, "0.6")):
-        if side.any():
-            bars = np.abs(np.quantile(ratios[side], [0.1, 0.9]) - ratios[side].mean())[:, None]
-            axes[0].errorbar(h / here, ratios[side].mean(), bars, fmt="o", color=colour, markersize=4)
-axes[0].set(xlabel="width over that at jamming", ylabel=r"points with a gap, $N_\Delta/N$")
+for h, own in voters.groupby("h"):
+    ratios = np.concatenate([np.array(each) for each in own.holding])
+    for side, colour in ((ratios[ratios <= 1], plots.COLOURS["lazy"]), (ratios[ratios > 1], "0.6")):
+        if len(side):
+            bars = np.abs(np.quantile(side, [0.1, 0.9]) - side.mean())[:, None]
+            axes[0].errorbar(h / here, side.mean(), bars, fmt="o", color=colour, markersize=4)
+axes[0].set(xlabel="width over that at jamming", ylabel=r"points with a gap, $N_\Delta/N$", ylim=(0, 3))
 sizes, weights = (np.concatenate([np.array(own) for own in voters[name]]) for name in ("holding", "weights"))
-axes[1].plot(
-    weights[sizes <= 1],
-    sizes[sizes <= 1],
-    ".",
-    color=plots.COLOURS["lazy"],
-    markersize=3,
-    alpha=0.5,
-    label="lazy, fits",
-)
-axes[1].set(xscale="log", xlabel="norm of the weights' motion, one over the margin")
+fits, ratio = sizes <= 1, held.unsatisfied / held.parameters
+axes[1].plot(weights[fits], sizes[fits], ".", color=plots.COLOURS["lazy"], markersize=3, alpha=0.5, label="lazy, fits")
 if len(held):
-    ratio = held.unsatisfied / held.parameters
-    label = "scale 12, held at jamming"
-    axes[1].axhspan(*ratio.quantile([0.1, 0.9]), color=plots.COLOURS["feature"], alpha=0.3, linewidth=0, label=label)
+    ends, label = ratio.quantile([0.1, 0.9]), "scale 12, held at jamming"
+    axes[1].axhspan(*ends, color=plots.COLOURS["feature"], alpha=0.3, linewidth=0, label=label)
+axes[1].set(xscale="log", xlabel="norm of the weights' motion")
 for ax in axes:
     ax.axhline(1, color="0.4", linestyle="--", linewidth=1)
 axes[1].legend(fontsize="small")
-alt = "Left, points with a gap per parameter against the width, below one to the right of jamming and above one to its left. Right, "
-alt += "the ratio approaches one from below as the norm grows; a band well below one for networks that learn features."
-chapter.figure(fig, "fig-b-isostatic", voters, chapter.rows(at_rest.at_jamming, "sizes"), alt=alt)
+alt = "Left, points with a gap per parameter, below one right of jamming and above one left of it. Right, the ratio approaches one "
+alt += "from below as the norm grows; a band well below one for networks that learn features."
+chapter.figure(fig, "fig-b-isostatic", voters, rows, alt=alt)
 # %% [markdown] tags=["caption"]
 # **As the margin of lazy networks vanishes, as many points hold one as it has parameters.** Left: mean and 80 per cent of the networks that
 # fit (blue) and that do not (grey), 1000 digits. Right: each network that fits, against its norm; band: 80 per cent of the networks of
@@ -296,7 +288,7 @@ for (column, label), colour in zip(kinds.items(), plots.PALETTE):
     )
 axes[0].axvline(1, color="0.5", linestyle=":")
 axes[0].set(xlabel="width over that at jamming", ylabel="test error (%)")
-axes[0].legend(fontsize="small")
+axes[0].legend(fontsize="small", loc="center right")
 for h, rows in voters.groupby("h"):
     if h >= here:
         norms = np.sort(np.concatenate([np.array(own) / np.median(own) for own in rows.norms]))
