@@ -227,8 +227,8 @@ alt = "Left, points with a gap per parameter, below one right of jamming and abo
 alt += "from below as the norm grows; a band well below one for networks that learn features."
 chapter.figure(fig, "fig-b-isostatic", voters, rows, alt=alt)
 # %% [markdown] tags=["caption"]
-# **As the margin of lazy networks vanishes, as many points hold one as it has parameters.** Left: mean and 80 per cent of the networks that
-# fit (blue) and that do not (grey), 1000 digits. Right: each network that fits, against its norm; band: 80 per cent of the networks of
+# **As the margin of lazy networks vanishes, as many points hold one as it has parameters.** Left: mean and middle eight tenths of the networks
+# that fit (blue) and that do not (grey), 1000 digits. Right: each network that fits, against its norm; band: eight tenths of the networks of
 # {numref}`fig-b-8bc` (paper B, Fig. 8B).
 # %% [markdown]
 # ## At rest the error peaks at jamming

@@ -95,8 +95,8 @@ chapter.figure(
 # kernel. At scale 12 the norm's exponent is {claim}`B.Sec2-norm-middle`: no such divergence within 200 steps.
 #
 # The exponent $-1$ belongs to the limit $N\to N^*$. Gardner {cite}`gardner1988` has the margin $\kappa$ of random labels with $N$ features
-# of equal variance, $N/P=(1+\kappa^2)\Phi(\kappa)+\kappa\varphi(\kappa)$. In our window, $N/N^*$ from 1.1 to 4, the norm $1/\kappa$ has an
-# exponent of {glue:text}`gardner-window`. So an exponent near $-1$ at these sizes is partly luck. For features of any spectrum theory
+# of equal variance, $N/P=(1+\kappa^2)\Phi(\kappa)+\kappa\varphi(\kappa)$. In our window of $N/N^*$, up to four, the norm
+# $1/\kappa$ has an exponent of {glue:text}`gardner-window`. So an exponent near $-1$ at these sizes is partly luck. For features of any spectrum theory
 # gives the norm as well (`companion.theory.margins`). The norms of our networks are {claim}`B.Sec2-gardner` times as large: equal
 # variances would be far off, and tangent features are not quite Gaussian.
 # %%

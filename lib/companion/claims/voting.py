@@ -208,6 +208,7 @@ def tail_of_norms(small=voting.votes["small"], *, low, high):
     accept=(0.85, 1.15),
     stated=1,
     rival=(0.66, "as few as hold networks that learn features, at output scale 12"),
+    at={"members": 20},
     figure="fig-b-isostatic",
     short="points that hold a lazy network, over $N$",
     headline=True,
@@ -231,6 +232,7 @@ def holding_at_lazy_jamming(large=voting.votes["large"]):
     accept=(0.8, 1.25),
     stated=1,
     rival=(0.12, "features of equal variance, with the same sum"),
+    at={"members": 20},
     figure="fig-b-isostatic",
     short="norm for random labels over theory's",
 )
