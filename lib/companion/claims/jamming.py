@@ -57,7 +57,6 @@ def _widths_at_jamming(on_map, slices):
     looks=2,
     figure="fig-b-4",
     short="log10 of the lazy line's scale",
-    headline=True,
 )
 def lazy_line(beside=studies.ensembles["cross_over"]):
     r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
@@ -312,7 +311,6 @@ def parameters_at_jamming(thresholds):
     looks=4,
     figure="fig-b-8a",
     short="digits need fewer parameters than random labels",
-    headline=True,
 )
 def jamming_of_random_over_digits(random=studies.thresholds["random"], digits=studies.thresholds["images"]):
     """The number of parameters at jamming grows with a smaller exponent of $P$ on MNIST than on random data of the
@@ -388,7 +386,6 @@ def rise_to_jamming(sizes=studies.ensembles["sizes"]):
     looks=2,
     figure="fig-b-6",
     short="twenty networks average the peak away",
-    headline=True,
 )
 def bump_of_large_ensemble(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
     """Averaging an ensemble of twenty eliminates the cusp.
@@ -527,7 +524,6 @@ def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"]
     looks=2,
     figure="fig-b-8d",
     short="norm diverges as $1/(N-N^*)$",
-    headline=True,
     given={"quantity": "norm", "at_scale": "largest"},
 )
 @claim(
@@ -758,7 +754,6 @@ def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale
     rival=(1, "the excess is proportional to the fluctuation: every point that it moves becomes an error"),
     figure="fig-b-local",
     short="excess quadratic in the fluctuation",
-    headline=True,
     statement="The excess error is quadratic in the fluctuation.",
     measure=(
         "Exponent of the one in the other, common to three output scales, far from the jamming of all; the "
