@@ -70,9 +70,9 @@ chapter.figure(
 # of the kernel changes only with $c^2/L^3$, and for nearby inputs.
 #
 # ## Below the degree $L/3\pi$ deep is not shallow
-# In five dimensions the eigenvalues of the kernel of 30000 layers fall as $\ell$ to the power {claim}`C.Thm3-degrees-below` between the
-# degrees 40 and 80, those of ten layers as {claim}`C.Thm3-degrees-above` ({numref}`fig-c-degrees`). In seven dimensions the first is
-# {claim}`C.Thm3-degrees-seven`. "Deep equals shallow" {cite}`bietti2021`, whom paper C cites: at every fixed depth the eigenvalues of
+# In five dimensions the eigenvalues of the kernel of 30000 layers fall as $\ell+\frac{n_0}2-1$ to the power {claim}`C.Thm3-powers-below`
+# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). In seven dimensions the first is
+# {claim}`C.Thm3-powers-seven`. "Deep equals shallow" {cite}`bietti2021`, whom paper C cites: at every fixed depth the eigenvalues of
 # high degrees fall as those of two layers do, as $\ell^{-n_0}$, and one would expect no effect of depth but a constant.
 #
 # The kernel $c\simeq3\pi/\phi$ of nearby inputs is a Riesz kernel, whose eigenvalues fall as $\ell^{-(n_0-2)}$. Depth ends this pole at
