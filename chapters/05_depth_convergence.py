@@ -16,8 +16,8 @@
 # - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and 20 to 60 layers the {term}`predictor`
 #   of an infinitely wide network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
 #   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Depth ends
-#   the kernel's divergence at that angle. Where pairs are nearer, as on the 2-sphere, ridge regression fails
-#   ({claim}`C.Thm3-ridge-fails`).
+#   the divergence of $c$ at that angle. Where pairs are nearer, as on the 2-sphere, ridge regression is off by
+#   {claim}`C.Thm3-ridge-fails`; and below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks.
 # - **A real network shows this from a width near $L^3$, not $L$.** Since only $1/L$ is left of the data, little noise covers it. The
 #   distance of a network's own kernel from the infinite one, by what it predicts at the start, is the same at one $m/L^3$: at depth 48 and
 #   width 32000 it is {claim}`C.Thm3-width-cubed` times that at depth 12 and width 500. On 250 digits width 2048 costs
@@ -36,12 +36,11 @@
 # recipe, eigenvalues, early stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, tables and
 # statements.
 #
-# Before us: in the three phases of initialisation the deep tangent kernel becomes independent of the data, and so does its predictor
-# {cite}`xiao2020`. The rate at which the kernel becomes trivial is the subject of {cite}`hayou2019`; {cite}`hayou2022` characterise it
-# fully, as their abstract says. For layers $as+b|s|$ the entries of the deep kernel approach inverse cosine distances, at a rate set by
-# $b^2/(a^2+b^2)$ {cite}`terjek2025spectrum`. The width at which a network's kernel is near its limit is in
-# {cite}`terjek2025concentration`, and for a fixed ratio of depth to width in {cite}`hanin2020`. Of these we could read an early
-# version of {cite}`hayou2019`, and abstracts of the others. We do not know which of our constants they have.
+# Before us: in the three phases of initialisation the deep tangent kernel and its predictor become independent of the data
+# {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully, as their abstract says. For layers
+# $as+b|s|$ the entries approach inverse cosine distances {cite}`terjek2025spectrum`. Widths are in {cite}`terjek2025concentration` and
+# {cite}`hanin2020`. Of these we could read an early version of {cite}`hayou2019`, and abstracts of the others. We do not know which of
+# our constants they have.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -85,8 +84,7 @@ chapter = Chapter("05", globals())
 # ## Ten times deeper is ten times the ridge
 # With 30 layers and 500 images the deep kernel learns half of the targets' part along an eigenvector with eigenvalue near 85, the ridge.
 # With 300 layers the eigenvalue learnt to one half is near 890 ({numref}`fig-c-ridge`). The eigenvectors are those of a kernel matrix $C$
-# that does not depend on depth. Move the slider to ten times the depth: the outputs for fresh images stay those of a ridge regression,
-# and the learnt shares move by a decade. The next sections derive this.
+# that does not depend on depth. Move the slider: outputs for fresh images stay those of a ridge regression. The next sections derive this.
 #
 # The ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C,
 # Sec. 6.4, says this of it); a ridge of order $L$ says how. Compare {cite}`hayou2022`, too.
@@ -183,9 +181,8 @@ chapter.figure(
 # \frac{dS}{dL} = 1 - \frac{3S}{L} \qquad\Longrightarrow\qquad S_L = \frac L4 + \mathrm{const}\cdot L^{-3} .
 # $$ (eq:C:quarter)
 #
-# *Numerics.* We never form $1-\rho$ by subtraction. Beyond some 150 layers we do not iterate but use Abel's function $A$ of the
-# angle, which grows by exactly 1 a layer. So a million layers are one equation,
-# $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
+# *Numerics.* Beyond some 150 layers we do not iterate but use Abel's function $A$ of the angle, which grows by exactly 1 a layer. So a
+# million layers are one equation, $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
 # %% [markdown]
 # ## The rate is $\log L / L$, not $1/L$
 # $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`). Theorem 2 says that the distance is
@@ -199,25 +196,18 @@ chapter.figure(
 # e_L = \frac{9\pi^2}{2L^2}\Bigl(1 - \frac{3\ln L}{L} + O(1/L)\Bigr) .
 # $$ (eq:C:offset)
 #
-# Very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s_L$ and
-# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`:
-#
-# $$
-# \frac{ds}{dL} = -\frac{3s}{L} + \frac{9}{8}\,\frac{\ln L}{L} + \frac34\,\frac cL .
-# $$ (eq:C:eighths)
-#
-# The solution is $s = \frac38\ln L + \frac c4 - \frac18$. Hence
+# Very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s$ and
+# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`. It is solved by $s=\frac38\ln L+\frac c4-\frac18$. Hence
 #
 # $$
 # \bar\Theta^{(L)}(\rho) = \frac14 + \frac1L\Bigl[\tfrac38 \ln L + \tfrac14 c(\rho) - \tfrac18\Bigr] + o(1/L) .
 # $$ (eq:C:rate)
 #
-# The term $\frac38\ln L/L$ is the same for every pair, and is not $O(1/L)$. The paper's proof has a forcing term $o(1/L)$ in the recursion.
-# It sums $L$ such terms, and the sum is again taken as $o(1/L)$. There the logarithm is lost.
+# The term $\frac38\ln L/L$ is the same for every pair. The paper's proof has a forcing term $o(1/L)$ in the recursion. It sums $L$ such
+# terms, and the sum is again taken as $o(1/L)$. There the logarithm is lost.
 #
-# The question is older. {cite}`hayou2019` show that the kernel over $L$ tends to a number below 1 off the diagonal, with polynomial rates:
-# $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth ones. New as far as we know are the constants 3/8 and $c(\rho)$; compare
-# {cite}`hayou2022`, whose rates we could not read, and the inverse cosine distances of {cite}`terjek2025spectrum`.
+# {cite}`hayou2019` have $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth ones. New as far as we know are the constants 3/8 and
+# $c(\rho)$; compare {cite}`hayou2022`, whose rates we could not read, and {cite}`terjek2025spectrum`.
 # %%
 rows = chapter.rows(studies.normalised_kernel, "main").query("depth >= 10 and rho <= 0.999")
 fig, ax = plt.subplots()
@@ -362,19 +352,9 @@ chapter.figure(
 # \mathrm{op}_t(x) = \bar\Theta(x,X)\,\bar\Theta(X,X)^{-1}\bigl(1-e^{-t\bar\Theta(X,X)}\bigr) .
 # $$ (eq:C:operator)
 #
-# As in the paper's Remark 1 the flow has no factor $1/n$; with it all times are $n$ times longer.
-#
-# Let the ridge be large against all eigenvalues of $C$: depths far above the number of images. Then the inverse is explicit
-# ({eq}`eq:C:deep-operator`). For targets $y$ of mean $\bar y$ and with $\beta = a/(1+(n-1)a)$ it gives the *closed law*
-#
-# $$
-# f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
-# \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
-# $$ (eq:C:deep)
-#
-# The logarithm remains only in $n\beta = \frac{n}{n+3}\bigl(1+\frac{4(4a-1)}{n+3}+\dots\bigr)$, and is absent for targets of mean zero.
-# The limit is the constant $\frac n{n+3}\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does not
-# depend on depth. With classes in equal parts $\bar y$ is the same for all classes. Then this order decides at *every* depth, and the
+# At depths far above the number of images the inverse is explicit, and gives the *closed law* {eq}`eq:C:deep`. Its limit is the constant
+# $\frac n{n+3}\bar y$ with the mean target $\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does
+# not depend on depth. With classes in equal parts $\bar y$ is the same for all classes. Then this order decides at *every* depth, and the
 # accuracy has a limit, that of the kernel $c$. With classes as they are drawn the means differ by some $1/\sqrt n$. In very deep networks
 # this is more than $1/L$, and the largest class is predicted everywhere.
 # %%

@@ -251,7 +251,14 @@ chapter.table(
 # + O\Bigl(\frac{\ln^2L}{L^2}\Bigr), \qquad (c_x)_i = c(x\cdot x_i) .
 # $$ (eq:C:deep-operator)
 #
-# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets this is {eq}`eq:C:deep`. Two statements of the paper follow,
+# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets $y$ of mean $\bar y$ this is the *closed law*
+#
+# $$
+# f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
+# \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
+# $$ (eq:C:deep)
+#
+# The logarithm remains only in $n\beta$, and is absent for targets of mean zero. Two statements of the paper follow,
 # where $L$ is large against the offsets times $n$.
 #
 # - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
