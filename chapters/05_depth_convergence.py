@@ -277,7 +277,13 @@ places = [f"$S^{{{n0 - 1}}}$\n$L={depth}$" for n0, depth in spheres.groupby(["n0
 for (law, words), colour in zip(laws.items(), plots.PALETTE):
     left.plot(images.groupby("depth")[law].mean(), "o-", markersize=4, color=colour, label=words)
     if law != "closed":
-        right.plot(places, spheres.groupby(["n0", "depth"])[law].median(), "o", markersize=6, color=colour)
+        right.plot(
+            places,
+            spheres.groupby(["n0", "depth"])[law].median(),
+            "o",
+            markersize=9 if law == "first" else 5,
+            color=colour,
+        )
 left.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor", title="Images")
 right.set(title="Spheres of few dimensions")
 left.legend(fontsize="small")
