@@ -273,17 +273,12 @@ laws = {
     "uniform": "one kernel of $L+c$",
 }
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9, sharey=True)
-places = [f"$S^{{{n0 - 1}}}$\n$L={depth}$" for n0, depth in spheres.groupby(["n0", "depth"]).groups]
+middle = spheres.groupby(["n0", "depth"])[list(laws)[1:]].median()
+places = [f"$S^{{{n0 - 1}}}$\n$L={depth}$" for n0, depth in middle.index]
 for (law, words), colour in zip(laws.items(), plots.PALETTE):
     left.plot(images.groupby("depth")[law].mean(), "o-", markersize=4, color=colour, label=words)
-    if law != "closed":
-        right.plot(
-            places,
-            spheres.groupby(["n0", "depth"])[law].median(),
-            "o",
-            markersize=9 if law == "first" else 5,
-            color=colour,
-        )
+    if law in middle:
+        right.plot(places, middle[law], "os"[law == "first"], color=colour)
 left.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor", title="Images")
 right.set(title="Spheres of few dimensions")
 left.legend(fontsize="small")
