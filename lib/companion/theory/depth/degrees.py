@@ -62,6 +62,10 @@ def _nodes() -> tuple[np.ndarray, np.ndarray]:
 
 
 def decay_exponent(n0: int, degree: int, depth: int | None = None) -> float:
-    """The exponent ``log2(mu_2l/mu_l)`` between a degree and its double, of :func:`degree_eigenvalues`."""
+    """The exponent of :func:`degree_eigenvalues` between a degree and its double, in ``l + n0/2 - 1``.
+
+    In this variable eigenvalues of powers of the angle have no correction of the first order in ``1/l``.
+    """
     low, high = degree_eigenvalues(n0, [degree, 2 * degree], depth)
-    return float(np.log2(high / low))
+    shift = n0 / 2 - 1
+    return float(np.log(high / low) / np.log((2 * degree + shift) / (degree + shift)))
