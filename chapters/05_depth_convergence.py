@@ -308,7 +308,8 @@ chapter.figure(
 # \operatorname{var} c \simeq \frac2m\sum_{l\le L} l^2 \simeq \frac{2L^3}{3m} .
 # $$ (eq:C:walk)
 #
-# The data are in differences of $c$ of order one. So they stand out where $m\gg L^3$. Of this law for the predictor we found nothing before;
+# The data are in differences of $c$ of order one. So they stand out where $m\gg L^3$, as $\sqrt{L^3/m}$. At our depths $l+\frac32\ln l+c$ in
+# place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
 # compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
 #
 # We take a network's own kernel at its start, {eq}`eq:C:walk` in all entries, and do not train it. Given what a layer has been applied to,
