@@ -7,6 +7,7 @@ from companion.estimates import mean, ratio
 from companion.report.claims import claim
 from companion.studies.compression import growth
 from companion.theory.compression import Stripe
+from companion.theory.compression.stripe import imbalance_limit
 
 CHAPTER = "02"
 SOURCE = r"derived from paper A, Sec. 3.2.1, whose planes have $\langle y\rangle=0$"
@@ -21,6 +22,17 @@ def unbalanced(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(scaled=rows.imbalance * np.sqrt(rows.d))
 
 
+def relative_amplification(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    r"""The logarithm of :math:`\Lambda^*` over that of the labels that balance best: a row a seed, a column an imbalance.
+
+    Args:
+        rows: of one dimension, as of :func:`unbalanced`; their sizes are averaged over.
+        column: the imbalance.
+    """
+    logs = np.log(rows.star).groupby([rows.seed, rows[column]]).mean().unstack(column)
+    return logs.sub(logs.iloc[:, 0], axis=0)
+
+
 def fall_of_the_amplification(rows: pd.DataFrame, column: str = "scaled") -> pd.Series:
     r"""The imbalance at which :math:`\Lambda^*` has first fallen to half of that of balanced labels, one a seed.
 
@@ -30,8 +42,7 @@ def fall_of_the_amplification(rows: pd.DataFrame, column: str = "scaled") -> pd.
         rows: of one dimension, as of :func:`unbalanced`.
         column: the imbalance.
     """
-    logs = np.log(rows.star).groupby([rows.seed, rows[column]]).mean().unstack(column)
-    found = {seed: _first_below(own - own.iloc[0]) for seed, own in logs.iterrows()}
+    found = {seed: _first_below(curve) for seed, curve in relative_amplification(rows, column).iterrows()}
     return pd.Series(found, dtype=float).dropna()
 
 
