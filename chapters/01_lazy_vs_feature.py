@@ -255,10 +255,9 @@ chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
 # ([chapter 2](#label-balance)). We move one plane and freeze the kernel later, when a tenth of *each* label is fitted. Its error is
 # {claim}`A.Fig3-each-label` of that at the paper's $t^*$, and {claim}`A.Fig3-each-label-constant` times $d/p$.
 # %%
-scaled = lambda rows: claims.learnt_by(rows, "star").assign(scaled=lambda it: it.error * it.p / it.d)
-own, fresh = (scaled(chapter.rows(support.star_kernel, name)) for name in ("own", "stripe"))
-moments = {"$t^*$": "unequal", "$t^*$ of each label": "unequal_each_label"}
-unequal = [scaled(chapter.rows(support.star_kernel, name)) for name in moments.values()]
+names = ("own", "stripe", "unequal", "unequal_each_label")
+rows = [chapter.rows(support.star_kernel, name) for name in names]
+own, fresh, *unequal = (claims.learnt_by(one, "star").eval("scaled = error * p / d") for one in rows)
 fig, (left, right) = plots.panels(2, height=3.6)
 for d, line in zip(curve_d, ("-", ":")):
     for rows, colour, words in ((fresh, "infinite", "fresh points"), (own, "final", "own points")):
@@ -274,11 +273,11 @@ for ax in (left, right):
     plots.plain_numbers(ax)
 left.set(xlabel="training points $p$", title="equal labels", ylim=(0.3, 4))
 plots.curve_axes(left, sorted(set(own.p)), errors=False)
-right.set_xticks(range(len(moments)), moments)
-right.set(title="unequal labels", xlim=(-0.5, len(moments) - 0.5))
+right.set_xticks((0, 1), ["$t^*$", "$t^*$ of each label"])
+right.set(title="unequal labels", xlim=(-0.5, 1.5))
 fig.suptitle("What does the kernel at $t^*$ need?", fontsize="medium")
 fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
-alt = "Left, curves near one for own and fresh points. Right, dots far above one, and with a time of each label near one."
+alt = "Left, curves near one for own and fresh points. Right, dots far above one, and with t* of each label near one."
 chapter.figure(fig, "fig-a-own-points", *filter(len, (own, fresh, *unequal)), alt=alt)
 # %% [markdown] tags=["caption"]
 # **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on the

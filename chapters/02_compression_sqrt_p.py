@@ -75,11 +75,11 @@ import numpy as np
 import pandas as pd
 
 from companion.claims import balance as unequal
-from companion.claims import compression as claims
 from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import compression as studies
 from companion.theory.compression import Stripe
+from companion.theory.compression.stripe import imbalance_limit
 
 chapter = Chapter("02", globals())
 # %%
@@ -304,13 +304,13 @@ for (d, rows), colour in zip(balance.groupby("d"), plots.PALETTE):
         part = np.exp(unequal.relative_amplification(rows, column))
         plots.realisations(ax, part.columns, part, color=colour, label=f"$d={d}$")
     planes = rows.interfaces[rows.imbalance.idxmin()]
-    axes[1].axvline(unequal.imbalance_limit(planes, d) * np.sqrt(d), color=colour, linestyle=":")
+    axes[1].axvline(imbalance_limit(planes, d) * np.sqrt(d), color=colour, linestyle=":")
 axes[0].set(xlabel=r"mean label $\langle y\rangle$", ylabel=r"$\Lambda^*$ over that of balanced labels")
 axes[1].set(xlabel=r"$\langle y\rangle\sqrt{d}$", yscale="log")
 plots.plain_numbers(axes[0])
 axes[0].legend(fontsize="small")
 fig.suptitle("How unequal may the labels be?", fontsize="medium")
-alt = "Two falling curves, apart against the mean label, together against the mean label times the root of the dimension."
+alt = "Two falling curves, apart against the mean label, together against it times the root of the dimension."
 chapter.figure(fig, "fig-a-balance", balance, alt=alt)
 # %% [markdown] tags=["caption"]
 # **The limit of the mean label falls as $1/\sqrt d$.** $\Lambda^*$ as the right plane moves inwards from where the labels balance,

@@ -7,7 +7,6 @@ from companion.estimates import mean, ratio
 from companion.report.claims import claim
 from companion.studies.compression import growth
 from companion.theory.compression import Stripe
-from companion.theory.compression.stripe import imbalance_limit
 
 CHAPTER = "02"
 SOURCE = r"derived from paper A, Sec. 3.2.1, whose planes have $\langle y\rangle=0$"
@@ -23,7 +22,7 @@ def unbalanced(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def relative_amplification(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    r"""The logarithm of :math:`\Lambda^*` over that of the labels that balance best: a row a seed, a column an imbalance.
+    r"""The logarithm of :math:`\Lambda^*` over that of balanced labels: a row a seed, a column an imbalance.
 
     Args:
         rows: of one dimension, as of :func:`unbalanced`; their sizes are averaged over.
