@@ -247,9 +247,9 @@ chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
 # (own-points)=
 # ## The points that chose the kernel serve again
 # The kernel at $t^*$ was chosen by $p$ points. One would expect that these are spent: if half of them counted, the error would
-# double. OWNRESULT On its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh ones
-# ({numref}`fig-a-own-points`). So train to $t^*$, freeze, and start again on the same points. Kernels of trained networks are
-# known to learn images well {cite}`long2021`; here the time at which they are frozen matters ({numref}`fig-a-stop`).
+# double. It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh ones
+# ({numref}`fig-a-own-points`), which leaves a smaller price open. So train to $t^*$, freeze, and start again on the same points.
+# Trained networks' kernels are known to learn images {cite}`long2021`; here the moment matters ({numref}`fig-a-stop`).
 #
 # The labels must balance, however. Otherwise a constant fits the first tenth of the points, before planes are selected
 # ([chapter 2](#label-balance)). We move one plane and freeze the kernel later, when a tenth of *each* label is fitted. Its error is

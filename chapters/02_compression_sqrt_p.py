@@ -288,8 +288,10 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 #
 # The fastest fixed point of the stripe has the rate 0.44 in any dimension. Since $t^*$ comes when the fastest neurons have
 # grown, a constant fits the first tenth of the points once {eq}`eq:A:everywhere` is larger, at $|\langle y\rangle|$ near
-# $0.4/\sqrt d$. If the dimension did not matter, $\Lambda^*$ would fall at one mean label. BALANCERESULT
-# Beyond the crossing $\Lambda^*$ is {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It
+# $0.4/\sqrt d$. If the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: it is halved where
+# $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and {claim}`A.Sec3-balance-d20` in $d=20$
+# ({numref}`fig-a-balance`), a little before the rates cross, at 0.39 and 0.35: at a finite $t^*$ neurons of both kinds have
+# grown. Beyond the crossing $\Lambda^*$ is {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It
 # still grows as $\sqrt p$, but there are no planes in it. The majority is known to slow the learning of a minority
 # {cite}`francazi2023`; for compression we know of no earlier condition.
 #

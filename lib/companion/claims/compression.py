@@ -263,7 +263,6 @@ def mean_course(rows, times):
             "given": {"d": 5},
             "short": r"exponent of $\Lambda_{\max}$, stripe $d=5$",
             "at": {"d": 5, "p": [1024, 16384]},
-            "headline": True,
         },
         "A.Fig6-largest-d10": {
             "given": {"d": 10},
