@@ -28,6 +28,15 @@
 # At large depth $L$ the kernel of a pair depends on the pair through one number. Prediction with such a kernel is ridge regression: the
 # number is the kernel of this regression, and the ridge is about $3L$. So ten times deeper is ten times the ridge.
 #
+# **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the sliders.
+#
+# <div class="explore" data-name="depth">
+#
+# All pairs of inputs end near one kernel, 1/4, and a deeper network learns less along each eigenvector. Left: two inputs after $L$
+# layers. Middle: their normalised kernel. Right: the share that ridge regression with the ridge of depth $L$ learns.
+#
+# </div>
+#
 # You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has early
 # stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, its tables and single statements.
 #
