@@ -269,12 +269,12 @@ for place, rows in enumerate(unequal):
     right.plot([place] * len(rows), rows.scaled, "o", color=plots.COLOURS["final"], alpha=0.6)
 for ax in (left, right):
     ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--")
-    ax.set(yscale="log", ylabel=r"error $\times\,p/d$")
-    plots.plain_numbers(ax)
-left.set(xlabel="training points $p$", title="equal labels", ylim=(0.3, 4))
+    ax.set_ylabel(r"error $\times\,p/d$")
+left.set(xlabel="training points $p$", title="equal labels", ylim=(0, 2.5))
 plots.curve_axes(left, sorted(set(own.p)), errors=False)
 right.set_xticks((0, 1), ["$t^*$", "$t^*$ of each label"])
-right.set(title="unequal labels", xlim=(-0.5, 1.5))
+right.set(title="unequal labels", xlim=(-0.5, 1.5), yscale="log")
+plots.plain_numbers(right)
 fig.suptitle("What does the kernel at $t^*$ need?", fontsize="medium")
 fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Left, curves near one for own and fresh points. Right, dots far above one, and with t* of each label near one."
