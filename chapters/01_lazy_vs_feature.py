@@ -190,9 +190,9 @@ chapter.figure(fig, "fig-a-learners", networks, kernels, initial, alt=alt)
 # above it in $d=5$ and level with it in $d=10$. All but the network are kernel methods.
 # %% [markdown]
 # Two differences matter. First, on large training sets the network has a larger error than its own kernel at $t^*$. The
-# kernel has $p$ fresh points beside the network's $p$, however. At equal totals it wins later: on 8192 points in all it has
-# {claim}`A.Fig3-equal-points-d5` ($d=5$) and {claim}`A.Fig3-equal-points-d10` ($d=10$) of the error of the network with 98 %
-# fitted. Second, the error on compressed data falls more slowly than the kernel's. At 8192 points the kernel at $t^*$ has
+# kernel has $p$ fresh points beside the network's $p$, however. At equal totals the order is open: on 8192 points in all it
+# has {claim}`A.Fig3-equal-points-d5` ($d=5$) and {claim}`A.Fig3-equal-points-d10` ($d=10$) of the error of the network with
+# 98 % fitted, and both intervals reach 1. Second, the error on compressed data falls more slowly than the kernel's. At 8192 points the kernel at $t^*$ has
 # {claim}`A.Fig3-star-beats-d5` of it in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$, where the two do not differ within
 # the scatter of {term}`seeds <seed>`.
 #
