@@ -32,6 +32,15 @@
 # before its predictions no longer depend on the data. The other says how early one should stop. One would expect from it that a deep
 # network predicts nothing. We ask instead what it predicts, and which networks are wide enough for that.
 #
+# **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the sliders.
+#
+# <div class="explore" data-name="depth">
+#
+# All pairs of inputs end near one kernel, 1/4, and a deeper network learns less along each eigenvector. Left: two inputs after $L$
+# layers. Middle: their normalised kernel. Right: the share that ridge regression with the ridge of depth $L$ learns.
+#
+# </div>
+#
 # You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has the
 # recipe, eigenvalues, early stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, tables and
 # statements.
