@@ -283,7 +283,7 @@ laws = {
 }
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9, sharey=True)
 middle = spheres.groupby(["n0", "depth"])[list(laws)[1:]].median()
-places = [f"$S^{{{n0 - 1}}}$\n$L={depth}$" for n0, depth in middle.index]
+places = [f"$S^{{{space - 1}}}$\n$L={depth}$" for space, depth in middle.index]
 for (law, words), colour in zip(laws.items(), plots.PALETTE):
     left.plot(images.groupby("depth")[law].mean(), "o-", markersize=4, color=colour, label=words)
     if law in middle:

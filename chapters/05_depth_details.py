@@ -87,15 +87,15 @@ chapter.figure(
 # %%
 at = [2 * round(degree / 2) for degree in np.geomspace(2, 600, 25)]
 fig, axes = plots.panels(2, width=4.3, height=3.8)
-for n0, ax in zip((3, 5), axes):
-    limit = degrees.degree_eigenvalues(n0, at)
+for space, ax in zip((3, 5), axes):
+    limit = degrees.degree_eigenvalues(space, at)
     for depth, marker in zip((10, 30, 100, 1000), "ov^s"):
-        share = degrees.degree_eigenvalues(n0, at, depth) / limit
+        share = degrees.degree_eigenvalues(space, at, depth) / limit
         seen = share > 1e-6  # below, round-off of the quadrature
         ax.plot(np.array(at)[seen] * 3 * np.pi / depth, share[seen], marker, markersize=4, label=f"$L = {depth}$")
     x = np.geomspace(3, 300, 2)
     ax.plot(x, 2 * x**-2.0, color=plots.COLOURS["theory"], linewidth=1, label="slope $-2$")
-    ax.set(xscale="log", yscale="log", xlabel=r"degree over $L/3\pi$", title=f"$n_0 = {n0}$")
+    ax.set(xscale="log", yscale="log", xlabel=r"degree over $L/3\pi$", title=f"$n_0 = {space}$")
 axes[0].set_ylabel(r"eigenvalue over that of $c$")
 axes[0].legend(fontsize="small")
 fig.suptitle("From which degree on is a deep kernel like a shallow one?", fontsize="medium")

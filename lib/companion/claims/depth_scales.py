@@ -161,7 +161,7 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
     profiles=PROFILES,
     statement=r"Below the degree $L/3\pi$ eigenvalues fall as $\ell^{-(n_0-2)}$ (five dimensions).",
     measure=r"Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 30000.",
-    given={"n0": 5, "depth": 30_000, "degree": 40},
+    given={"dimensions": 5, "depth": 30_000, "degree": 40},
     short="decay of eigenvalues, low degrees, $n_0=5$",
     headline=True,
 )
@@ -175,7 +175,7 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
     profiles=PROFILES,
     statement=r"Below the degree $L/3\pi$ eigenvalues fall as $\ell^{-(n_0-2)}$ (seven dimensions).",
     measure=r"Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 30000.",
-    given={"n0": 7, "depth": 30_000, "degree": 40},
+    given={"dimensions": 7, "depth": 30_000, "degree": 40},
     short="decay of eigenvalues, low degrees, $n_0=7$",
 )
 @claim(
@@ -188,9 +188,9 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
     profiles=PROFILES,
     statement=r"Above the degree $L/3\pi$ they fall as $\ell^{-n_0}$ (five dimensions, even degrees).",
     measure=r"Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 10.",
-    given={"n0": 5, "depth": 10, "degree": 40},
+    given={"dimensions": 5, "depth": 10, "degree": 40},
     short="decay of eigenvalues, high degrees, $n_0=5$",
 )
-def decay_of_eigenvalues(*, n0, depth, degree):
+def decay_of_eigenvalues(*, dimensions, depth, degree):
     """The eigenvalues of the kernel on a sphere fall with two powers of the degree."""
-    return Estimate.exact(degrees.decay_exponent(n0, degree, depth), 1e-4)
+    return Estimate.exact(degrees.decay_exponent(dimensions, degree, depth), 1e-4)
