@@ -261,8 +261,8 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
     at={"scales": [0.001, 1]},
     looks=2,
     figure="tab-d-end",
-    short="range of C-NFA, quarter rate less rate, layer 2",
-    given={"layer": 2},
+    short="C-NFA range, rate quartered, layer 2",
+    given={"layer": 2, "slow": False},
 )
 @claim(
     "D.Fig2-robust-layer-2-slow",
@@ -274,7 +274,7 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
     at={"scales": [0.001, 1]},
     looks=2,
     figure="tab-d-end",
-    short="UC-NFA varies more, quarter of the rate, layer 2",
+    short="UC-NFA varies more, quarter rate, layer 2",
     statement="At a quarter of the rate the second layer's C-NFA is more robust to the scale than the UC-NFA.",
     measure=(
         "Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, second layer, at rate 0.0125 and "
@@ -282,7 +282,7 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
     ),
     given={"layer": 2, "slow": True},
 )
-def range_at_a_smaller_rate(slower=studies.paths["slower"], isotropic=studies.paths["isotropic"], *, layer, slow=False):
+def range_at_a_smaller_rate(slower=studies.paths["slower"], isotropic=studies.paths["isotropic"], *, layer, slow):
     """The second layer's C-NFA varies with the scale because descent at the paper's rate is unstable from scale 1.
 
     Range of the C-NFA over scales from 1 to 0.001 at the end, at rate 0.0125 less that at the paper's rate after the
