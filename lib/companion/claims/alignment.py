@@ -253,51 +253,6 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
 
 
 @claim(
-    "D.Fig2-rate-layer-2",
-    "derived from paper D, Fig. 2",
-    kind="beyond",
-    accept=(-1, -0.05),
-    rival=(0, "the range is one of the flow, whatever the rate"),
-    at={"scales": [0.001, 1]},
-    looks=2,
-    figure="tab-d-end",
-    short="C-NFA range, rate quartered, layer 2",
-    given={"layer": 2, "slow": False},
-)
-@claim(
-    "D.Fig2-robust-layer-2-slow",
-    "paper D, App. G and Fig. 2",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
-    part_of="D.Fig2-robust",
-    erratum="d-appendix-g",
-    at={"scales": [0.001, 1]},
-    looks=2,
-    figure="tab-d-end",
-    short="UC-NFA varies more, quarter rate, layer 2",
-    statement="At a quarter of the rate the second layer's C-NFA is more robust to the scale than the UC-NFA.",
-    measure=(
-        "Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, second layer, at rate 0.0125 and "
-        "the same time."
-    ),
-    given={"layer": 2, "slow": True},
-)
-def range_at_a_smaller_rate(slower=studies.paths["slower"], isotropic=studies.paths["isotropic"], *, layer, slow):
-    """The second layer's C-NFA varies with the scale because descent at the paper's rate is unstable from scale 1.
-
-    Range of the C-NFA over scales from 1 to 0.001 at the end, at rate 0.0125 less that at the paper's rate after the
-    same time, same networks.
-    """
-    slowly, fast = _end(slower, layer), _end(isotropic, layer)
-    if slow:
-        return _robustness(slowly), slowly
-    both = [_wide(rows, "c") for rows in (slowly, fast)]
-    shared = both[0].index.intersection(both[1].index)
-    values = np.stack([one.loc[shared].to_numpy() for one in both], 1)
-    return jackknife(values, lambda one: _range(one[:, 0]) - _range(one[:, 1])), slowly, fast
-
-
-@claim(
     "D.Fig2-contrast",
     "paper D, Sec. 2.3",
     accept=(0.02, math.inf),

@@ -1128,24 +1128,6 @@ def norm_of_loss(allowed=studies.stripe_norms["main"], *, part):
     return mean(norm_change(allowed)[:, part])
 
 
-@claim(
-    "A.Fig10-norm-falls",
-    'paper A, Sec. 6: "effectively reducing the RKHS norm of the function being learnt"',
-    accept=(-math.inf, -0.1),
-    rival=(0, "the kernel does not change"),
-    figure="tab-4-norms",
-    short="the same, on networks not seen before",
-    part_of="A.Fig10-norm-half",
-)
-def norm_of_fresh_networks(fresh=studies.stripe_norms["fresh"]):
-    r"""Learning reduces the norm of a function with the network's own hinge loss, by a tenth at least (stripe).
-
-    log of the least norm of a function with the hinge loss that the trained network has on new points, times the
-    mean of $\Theta(x,x)$, at the end over that at initialisation; on networks that were drawn for this claim
-    """
-    return mean(norm_change(fresh)[:, 3])
-
-
 # Isotropic kernels
 
 

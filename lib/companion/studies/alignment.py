@@ -300,8 +300,8 @@ def contained(now: Site, start: Site) -> Tensor:
     Source: paper D, Sec. 2.3.
     """
     whole, centred = (
-        (matrices.nfm(one) * matrices.nfm(now.delta.double() @ one)).sum((-2, -1))
-        for one in (now.weights.double(), (now.weights - start.weights).double())
+        (matrices.nfm(one) * matrices.nfm(now.delta @ one)).sum((-2, -1))
+        for one in (now.weights, now.weights - start.weights)
     )
     return centred / whole
 
