@@ -199,6 +199,8 @@ def alignment_kept_throughout(throughout=studies.paths["throughout"], *, scale):
     """
     rows = throughout[(throughout.scale == scale) & (throughout.step >= studies.EARLY)]
     courses = [one.pivot(index="seed", columns="step", values="c").to_numpy() for _, one in rows.groupby("layer")]
+    if not courses:
+        return None
 
     def kept(values):
         means = values.mean(0)  # (layers, steps)
@@ -249,7 +251,7 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
     """
     end = _end(throughout, 1)
     end = end[end["scale"] == scale]
-    return mean(end.contained), end
+    return (mean(end.contained), end) if len(end) else None
 
 
 @claim(

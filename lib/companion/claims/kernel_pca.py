@@ -857,7 +857,8 @@ def late_projection_on_the_first(stripes=studies.stripes["main"], curves=studies
         np.log(part.set_index("seed").projections_centred.str[0].astype(float)).rename(name)
         for name, part in {"halfway": halfway, "end": end}.items()
     ]
-    return mean((logs[1] - logs[0]).dropna()), halfway, end
+    change = (logs[1] - logs[0]).dropna()
+    return (mean(change), halfway, end) if len(change) > 1 else None
 
 
 # Estimates of information
