@@ -17,11 +17,12 @@
 # - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it is early beyond a random
 #   matrix its least value in training keeps {claim}`D.Fig2-throughout` from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1,
 #   {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from 0.001. Lazy training has a closed form. It
-#   falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe {claim}`D.Lazy-task` more is left.
+#   falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at equal sizes and with the
+#   square loss, it ends {claim}`D.Lazy-task` away, lower, where we expected more to be left.
 # - **Features bring it back.** From scale 0.1 it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends {claim}`D.Fig2-features` above
 #   its lazy value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy
-#   training ends at {claim}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment (UC-NFA), of all the weights, is larger
-#   there by {claim}`D.Stripe-uncentred` where the network compresses.
+#   training with the hinge ends at {claim}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment
+#   (UC-NFA), of all the weights, is larger there by {claim}`D.Stripe-uncentred` where the network compresses.
 # - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, once two formulas
 #   are corrected. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a
 #   relative error of {claim}`D.Prop10-expectation`.
@@ -214,8 +215,9 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. With it the alignment falls, on this task to
 # {claim}`D.Fig2-law-end` at scale 1. `companion.theory.alignment.lazy.lazy_alignment` gives it for any torch module, without training.
 #
-# How much is lost depends on the task ({numref}`tab-d-lazy`). At equal sizes, when a hundredth of the loss is left, the stripe has
-# {claim}`D.Lazy-task` more than the chain monomial.
+# How much is lost depends on the task ({numref}`tab-d-lazy`). We expected the stripe to keep more than the chain monomial, as it does below.
+# At equal sizes and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves
+# fitted points alone, or to the single hidden layer: that is open.
 #
 # {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first.
 # Then the kernel turns, and alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has
