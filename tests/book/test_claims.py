@@ -22,7 +22,7 @@ C.Thm2 C.Thm3 C.AppA C.AppB
 D.Fig1 D.Fig2 D.Fig3 D.Fig4 D.Fig5 D.Fig6 D.Fig7 D.Fig8 D.Fig9 D.Prop2 D.Prop3 D.Prop4 D.Prop10 D.Eq5 D.Eq6 D.Eq20
 D.Eq22 D.Eq28 D.Ass9 D.Stripe D.Descent
 E.Res1 E.Res2 E.Res3 E.Fig1 E.Fig2 E.Fig3 E.Fig4 E.Fig5 E.Fig6 E.Fig8 E.Bounds E.Loss E.Net
-E.Budget E.Scale E.Real E.Code
+E.Reuse E.Scale E.Real E.Code
 """.split()
 
 

@@ -299,7 +299,6 @@ def two_values_over_one(rows):
     given={"model": "srf"},
     short="two readout values over one, features",
     looks=2,
-    headline=True,
 )
 @claim(
     "E.Fig6-varied-networks",
