@@ -227,6 +227,29 @@ def network_over_the_leak(rows=studies.reuse["shared"], *, samples):
     return mean(limits.to_numpy().ravel()), shown
 
 
+def theory_of_sharing(rows):
+    """Theory's test error by samples over dimension, of networks that use their samples twice or split them."""
+    names = ["activation", "target", "alpha", "step", "lam"]
+    errors = {}
+    for row in rows.drop_duplicates("alpha").sort_values("alpha").to_dict("records"):
+        if row["name"] == "same":
+            errors[row["alpha"]] = error_with_the_leak(*(row[name] for name in names))
+        else:
+            split = {"alpha0": row["share"] * row["alpha"], "alpha": (1 - row["share"]) * row["alpha"], "beta": 1.0}
+            errors[row["alpha"]] = float(measure.theory(row, **split).test_error)
+    return pd.Series(errors)
+
+
+def price_of_the_leak(rows, alpha):
+    """By theory the price of samples used twice over fresh ones in the readout, each at its best; at one number."""
+    errors = {}
+    for samples in ("same", "fresh"):
+        row = rows[(rows["samples"] == samples) & (rows["alpha"] == alpha)].iloc[0]
+        setting = (row[name] for name in ("activation", "target", "alpha", "step", "lam"))
+        errors[samples] = error_with_the_leak(*setting, float(samples == "same"))
+    return errors["same"] / errors["fresh"] - 1
+
+
 def distances_of_bounds(activation):
     """The network's lower bound over (27), less 1, by target and strength."""
     return {
