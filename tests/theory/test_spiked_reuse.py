@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from companion.studies import spiked as studies
-from companion.theory.spiked import kernel_baseline, network, population, reused_samples, ridge_theory
+from companion.theory.spiked import (
+    bounds,
+    kernel_baseline,
+    network,
+    population,
+    reused_samples,
+    ridge_theory,
+    row_covariance,
+)
 from companion.theory.spiked.conditional_map import equivalent
 from companion.theory.spiked.functions import derivative_at, function
 
@@ -120,3 +128,23 @@ def test_all_samples_in_both_is_a_step_and_a_readout_on_them():
     a = network.ridge(torch.tanh(x @ w.mT) / 60**0.5, y, 0.5)
     error = population.population_error(function("tanh"), function("sign"), w, start.theta, a[:, None])
     assert row["test_error"] == pytest.approx(float(error))
+
+
+@pytest.mark.parametrize("activation", ["erf", "erf(x/√2)", "sin"])
+def test_the_bound_of_networks_is_that_of_features_where_the_norms_add_no_function(activation):
+    for r in (0.7, 2.5):
+        known = bounds.bounds(activation, "sign", r=r).lower
+        assert bounds.network_bound(activation, "sign", r=r) == pytest.approx(known, rel=1e-8)
+
+
+@pytest.mark.parametrize(("target", "r"), [("He1+He3", 2.0), ("sign", 2.5)])
+def test_networks_reach_their_bound_and_not_that_of_features(target, r):
+    """The corrected theory with ever more samples and neurons at a small penalty."""
+    step = r / equivalent("tanh", target, alpha0=np.inf, step=1.0).r
+    kind = dict(step=step, alpha=1e6, beta=1e3, lam=1e-3)
+    network_error, other = (
+        row_covariance.predict_infinite_batch("tanh", target, norms=norms, **kind).test_error for norms in (True, False)
+    )
+    assert network_error == pytest.approx(bounds.network_bound("tanh", target, r=r), rel=4e-3)
+    assert other == pytest.approx(bounds.bounds("tanh", target, r=r).lower, rel=4e-3)
+    assert abs(network_error / other - 1) > 0.01
