@@ -6,7 +6,7 @@
 # ---
 # %% [markdown]
 # (chapter-07)=
-# # One gradient step buys one direction, and the same samples pay twice
+# # One gradient step buys one direction, and its samples serve the readout too
 # A network with an untrained first layer learns only a linear function from a number of samples in proportion to the dimension. We ask
 # what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #
@@ -14,10 +14,11 @@
 # - **One step buys one direction, and the model prices it.** After a step the network can be non-linear along one direction alone, the
 #   *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
 #   error of its equations, over 12 settings. Yet they are not the network.
-# - **The network pays less when it uses its samples twice.** Paper E splits the samples between step and readout, as its theory needs.
-#   One would expect that a second use of the same samples overfits. It costs at most {claim}`E.Reuse-price`, relative, where the split
-#   costs at least {claim}`E.Reuse-split`. So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the error
-#   of the best linear regression on them (target sign, as many neurons as dimensions), although with the split it is behind.
+# - **The network pays less when it uses its samples twice.** Paper E splits the samples between step and readout, as its theory needs,
+#   because one would expect that a readout on the samples of the step overfits. It does, but this costs at most
+#   {claim}`E.Reuse-price` of the error where the split costs at least {claim}`E.Reuse-split` (target sign, as many neurons as
+#   dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the error of
+#   the best linear regression on them, whereas with the split it is behind.
 # - **After long steps the network drifts from the model.** After a modest step (size 3 on $4d$ samples) its error is
 #   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
@@ -238,11 +239,12 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # kernel's, on $8d$ samples {claim}`E.Reuse-linear-8` times the linear one's. All learners have the same samples, and the network its
 # best step and penalty by theory.
 #
-# *Why it costs little.* At a sample of the step the network's features hold the sample's own label, and all else is as at a fresh point.
-# The [theory of this leak](#leaked-label) gives a price of {glue:text}`leak-price-few` on $2d$ samples and of
-# {glue:text}`leak-price-many` on $8d$, each at its best step and penalty. Networks have {claim}`E.Reuse-theory` times its error in the
-# limit of large $d$, and with fresh samples for the readout {claim}`E.Reuse-theory-fresh` times. It leaves out the rows' covariance and
-# norms, and that the bulk's noise stems from the samples on which the readout is trained. As far as we know the price is new.
+# *What it costs.* At a sample of the step the network's features hold the sample's own label. By the [theory of this
+# leak](#leaked-label) it costs {glue:text}`leak-price-few` on $2d$ samples and {glue:text}`leak-price-many` on $8d$, each at its best step
+# and penalty. Networks pay more, up to {claim}`E.Reuse-price`: their error is {claim}`E.Reuse-theory` times the theory's in the limit of
+# large $d$. With fresh samples for the readout the ratio is {claim}`E.Reuse-theory-fresh`. So the rows' covariance and norms, which both
+# theories leave out, do not explain it. What is left is that the bulk's noise stems from the samples on which the readout is trained;
+# we have no theory of this part. We had declared a price of at most a tenth. As far as we know the price is new.
 #
 # *What the kernels learn.* They are the network's own two at infinite width, the conjugate kernel of the hidden layer's features and the
 # NTK. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. So theory expects the best *linear* ridge
@@ -292,7 +294,7 @@ chapter.figure(fig, "fig-e-kernels", learners, shared, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Used twice, the samples put the network below the kernels early; split, late.** Test error against all samples. Points: the
 # network's own kernels, and the network whose readout has the rest of the samples or all of them; the two larger sizes (hollow, filled),
-# two standard errors. Lines: theory; that of the network without rows' covariance and norms. Dashed: best linear estimator.
+# two standard errors. Lines: theory; that of samples used twice has the leak alone. Dashed: best linear estimator.
 # %% [markdown]
 # ## After a long step the network departs from the model
 #

@@ -166,7 +166,7 @@ chapter.figure(fig, "fig-e-steps", networks, alt=alt)
 # (leaked-label)=
 # ## Samples used twice leak their label into their features
 #
-# If the readout is trained on the samples of the step, this costs networks at most {claim}`E.Reuse-price` of their error
+# If the readout is trained on the samples of the step, this costs networks up to {claim}`E.Reuse-price` of their error
 # ({numref}`fig-e-kernels`). The step moves row $i$ along each of its samples. So at that sample the row's argument holds
 # $\frac{\tilde\eta}\alpha\,y\,\sigma'(w_i^0\cdot x)$ in addition, as $\lVert x\rVert^2/n_0\simeq1/\alpha$. Let $k$ be the input's projection
 # on the spike of the *other* samples. The saddle point keeps its three stages, with the mean
@@ -177,7 +177,8 @@ chapter.figure(fig, "fig-e-steps", networks, alt=alt)
 # $$ (eq:E:leak)
 #
 # and slopes along $z$ and $\delta$ of their own, in the training set. The test error has the moments without the leak. Features with
-# isotropic rows whose training points hold the label so have this theory's error.
+# isotropic rows whose training points hold the label so have this theory's error. Networks have {claim}`E.Reuse-theory` times as much,
+# because the noise $\delta$ of their bulk comes from the readout's own samples.
 #
 # ## Two readout values can learn more than one, three need not
 #

@@ -154,7 +154,6 @@ def prices(rows, samples):
     kind="beyond",
     short="price of using the samples twice",
     at={"alpha": [2, 3, 4, 6, 8]},
-    headline=True,
 )
 def price_of_reuse(rows=studies.reuse["shared"]):
     """Using the samples of the step again in the readout costs less than a tenth of the test error.
