@@ -259,30 +259,24 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # {claim}`E.Fig2-kernel-ahead` on $4d$ samples and {claim}`E.Fig2-kernel-beaten` on $20d$.
 # %%
 learners = chapter.rows(studies.kernels, "main")
-shared = pd.concat([chapter.rows(studies.reuse, "shared"), chapter.rows(studies.reuse, "most")])
+shared, most = (chapter.rows(studies.reuse, design) for design in ("shared", "most"))
 kernels = stepped_networks.at_best_penalty(learners).query("learner != 'network'").rename(columns={"learner": "name"})
-networks = shared[shared["samples"] != "fresh"].rename(columns={"samples": "name"})
-labels = {
-    "conjugate": "conjugate kernel",
-    "tangent": "NTK",
-    "split": "network, split",
-    "same": "network, all samples twice",
-}
+networks, last = (rows.rename(columns={"samples": "name"}) for rows in (shared, most))  # of their own sizes each
+labels = dict(conjugate="conjugate kernel", tangent="NTK", split="network, split", same="network, all samples twice")
 fig, ax = plt.subplots()
 alphas = np.geomspace(0.45, 22, 40)
-ax.plot(
-    alphas,
-    kernel_baseline.linear_error(split_target, alphas),
-    color=plots.PALETTE[0],
-    label="best linear ridge, theory",
-)
+linear = kernel_baseline.linear_error(split_target, alphas)
+ax.plot(alphas, linear, color=plots.PALETTE[0], label="best linear ridge, theory")
 ax.axhline(bounds.best_linear(split_target), color="k", linestyle="--", linewidth=1, label="best linear")
 for colour, (name, label) in zip((plots.PALETTE[0], plots.PALETTE[2], "0.5", plots.PALETTE[3]), labels.items()):
-    rows = pd.concat([kernels, networks]).query("name == @name")
     shift = {"conjugate": 0.97, "tangent": 1.03}.get(name, 1.0)  # beside each other, not over each other
-    plots.means_by_size(ax, rows.assign(alpha=rows["alpha"] * shift), "alpha", color=colour, label=label)
+    for part in (kernels, networks, last):
+        rows = part[part["name"] == name]
+        kind = {"color": colour} if part is last else {"color": colour, "label": label}
+        if len(rows):
+            plots.means_by_size(ax, rows.assign(alpha=rows["alpha"] * shift), "alpha", **kind)
     if name in ("split", "same"):
-        theory = reuse.theory_of_sharing(rows)
+        theory = reuse.theory_of_sharing(pd.concat([networks, last]).query("name == @name"))
         ax.plot(theory.index, theory, color=colour, linewidth=1)
 plots.curve_axes(ax, sorted(learners["alpha"].unique()), errors=False)
 ax.set(xlabel="all samples over $d$", ylabel="test error", title="Should the readout see the samples of the step?")
@@ -290,7 +284,7 @@ ax.legend(fontsize="small")
 for place, alpha in {"few": 2.0, "many": 8.0}.items():
     chapter.glue(f"leak-price-{place}", reuse.price_of_the_leak(shared, alpha))
 alt = "Two kernels on a falling line that flattens; the network with split samples crosses it late, with samples used twice early."
-chapter.figure(fig, "fig-e-kernels", learners, shared, alt=alt)
+chapter.figure(fig, "fig-e-kernels", learners, shared, most, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Used twice, the samples put the network below the kernels early; split, late.** Test error against all samples. Points: the
 # network's own kernels, and the network whose readout has the rest of the samples or all of them; the two larger sizes (hollow, filled),
