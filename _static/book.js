@@ -1,5 +1,5 @@
 // The ledger's filters, one switch that opens or closes all code of a chapter, display equations that fit their column,
-// the words around a hit of the search, definitions of terms, notebooks to save. Without a script all is shown.
+// the words around a hit of the search, definitions of terms, notebooks to save, explorables. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -69,6 +69,29 @@
     const count = element("output", { "aria-live": "polite" });
     const place_of = new Map(rows.map((row, i) => [row, i]));
 
+    // the other claims of a paper are behind a button, but for one who looks for something
+    tables.forEach((table) => {
+      if (!table.querySelector("tr.other") || !table.querySelector("tr:not(.other) td")) return;
+      const button = element("button", { type: "button", class: "all-claims" }, "Show all " + table.tBodies[0].rows.length + " claims");
+      button.addEventListener("click", () => { whole(table); });
+      table.classList.add("few");
+      table.after(button);
+    });
+
+    function whole(table) {
+      table.classList.remove("few");
+      if (table.nextElementSibling && table.nextElementSibling.matches("button.all-claims")) table.nextElementSibling.remove();
+    }
+
+    // the address of one claim opens it
+    function toClaim() {
+      const row = rows.find((one) => one.id && one.id === decodeURIComponent(location.hash.slice(1)));
+      if (!row) return;
+      whole(row.closest("table"));
+      row.querySelector("details").open = true;
+      row.scrollIntoView({ block: "center" });
+    }
+
     function show() {
       const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
@@ -82,6 +105,7 @@
       tables.forEach((table) => {
         const section = table.closest("section");
         if (section) section.hidden = ![...table.tBodies[0].rows].some((row) => !row.hidden);
+        if (words.length || order.value || chosen.some((one) => one.value)) whole(table);
       });
       count.textContent = shown + " of " + rows.length + " claims";
     }
@@ -97,11 +121,13 @@
     }
 
     [text, ...chosen].forEach((one) => one.addEventListener("input", show));
-    order.addEventListener("input", sort);
+    order.addEventListener("input", () => { sort(); show(); });
+    window.addEventListener("hashchange", toClaim);
     place.append(text, ...chosen, order, count);
     const asked = new URLSearchParams(location.search);
     chosen.forEach((one) => { one.value = asked.get(one.name) || ""; });
     show();
+    toClaim();
   }
 
   // an equation wider than its column is set smaller, to 70 %; beyond, it scrolls
@@ -230,7 +256,19 @@
     });
   }
 
+  // what computes in the page, where a placeholder asks for it: `<div class="explore" data-name="stripe">`
+  const here = document.currentScript && document.currentScript.src;
+  function explorables() {
+    const names = [...new Set([...document.querySelectorAll(".explore[data-name]")].map((one) => one.dataset.name))];
+    (names.length ? ["kit", ...names] : []).forEach((name) => {
+      const script = element("script", { src: new URL("explore/" + name + ".js", here).href });
+      script.async = false; // in this order
+      document.head.append(script);
+    });
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    explorables();
     codeSwitch();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables

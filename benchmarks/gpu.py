@@ -30,7 +30,7 @@ from torch import Tensor
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, queue
+from companion.experiments import parameters, schedule
 from companion.experiments.compare import differences
 from companion.experiments.store import Cell
 from companion.experiments.study import Rows, Study
@@ -157,7 +157,7 @@ def studies(device: str, only: tuple[str, ...] = ()) -> Iterator[Planned]:
         for name, item in registry.of(number).items()
         if item.device == "any" and (not only or name in only)
     }
-    for item in sorted(found, key=lambda item: sum(queue.recorded(item).values())):
+    for item in sorted(found, key=lambda item: sum(schedule.recorded(item).values())):
         yield {"case": item.name}, partial(one_study, found[item], item, device)
 
 

@@ -32,6 +32,7 @@ from companion.experiments.record import Axis, Setting
 from companion.experiments.store import stamp
 from companion.report import ledger
 from companion.report.captions import GLUED
+from regimes import validate
 from tests import stored_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -167,6 +168,20 @@ def declared() -> list[str]:
             if isinstance(made, type) and issubclass(made, Setting) and made.__module__.endswith(f".{name}"):
                 axes = {axis: own for axis, own in made.axes().items() if axis in made.__annotations__}
                 found += [f"{name}.{made.__name__}.{axis}: {_range(own)}" for axis, own in axes.items()]
+    return found + _asked()
+
+
+def _asked() -> list[str]:
+    """The bytes that the cells of each study of the smoke book say they take: the most, and the sum."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REGIMES_DATA", raising=False)  # images that are installed
+        for number in parameters.chapters():
+            values = parameters.resolve(number, "smoke")
+            for name, item in registry.of(number).items():
+                with validate.memory_asked() as asked:
+                    item.grid(values)
+                found += [f"{name}: asks for {max(asked)} bytes at most, {sum(asked)} for all"] if any(asked) else []
     return found
 
 

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from companion import paths
-from companion.experiments import parameters, queue
+from companion.experiments import parameters, schedule
 from companion.experiments.study import Design
 from companion.report import captions, claims, ledger
 from companion.report import chapter as module
@@ -100,7 +100,7 @@ def records(number, folder, monkeypatch):
     monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (queue, "fill", compute), (ledger, "write", lambda *records: None),
+        (schedule, "fill", compute), (ledger, "write", lambda *records: None),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     found = {}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from companion import studies as registry
-from companion.experiments import parameters, queue
+from companion.experiments import parameters, schedule
 from companion.experiments.compare import differences
 from companion.experiments.store import Store
 from companion.experiments.sweep import cells
@@ -83,7 +83,7 @@ def all_cells(store):
     for number in parameters.chapters():
         grids = registry.grids(number, parameters.resolve(number, "smoke"))
         asked |= {item: cells(item, grid) for item, grid in grids.items()}
-    held = queue.fill(asked, store)
+    held = schedule.fill(asked, store)
     return {study: {cell: held[cell].rows for cell in own} for study, own in asked.items()}
 
 

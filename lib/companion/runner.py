@@ -32,7 +32,7 @@ from traitlets.config import Config
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, progress, queue, sweep
+from companion.experiments import parameters, progress, schedule, sweep
 from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.experiments.store import Store
 from companion.experiments.sweep import Study
@@ -303,12 +303,12 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         if args.times:
             asked = {study: sweep.cells(study, grid) for own in grids.values() for study, grid in own.items()}
-            queue.record_seconds(asked, Store.default(), args.profile)
+            schedule.record_seconds(asked, Store.default(), args.profile)
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers go too
         if not args.figure:  # whose cells say which studies
             left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
-            queue.fill({study: own for study, own in left.items() if own}, Store.default())
+            schedule.fill({study: own for study, own in left.items() if own}, Store.default())
         return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder, args))
 
 

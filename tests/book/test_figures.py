@@ -9,7 +9,7 @@ import pytest
 
 from companion import describe, runner
 from companion import studies as registry
-from companion.experiments import cli, parameters, queue, sweep
+from companion.experiments import cli, parameters, schedule, sweep
 from companion.experiments.store import Record
 from companion.report import changes, figures, views
 
@@ -63,13 +63,13 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
     grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
     asked = sweep.cells(item, grid)
     stored = SimpleNamespace(records={cell.key(): Record(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
-    left = len(queue.chunks({item.name: item}, asked[2:]))
+    left = len(schedule.chunks({item.name: item}, asked[2:]))
     monkeypatch.setattr(changes, "Results", lambda study: stored)
-    monkeypatch.setattr(changes.queue, "recorded", lambda study: {})
-    monkeypatch.setattr(changes.queue, "seconds", lambda chunk: 3.0)
+    monkeypatch.setattr(changes.schedule, "recorded", lambda study: {})
+    monkeypatch.setattr(changes.schedule, "seconds", lambda chunk: 3.0)
     assert left > 0 and changes._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
-    monkeypatch.setattr(changes.queue, "recorded", lambda study: {"known": 3.0})
-    every = len(queue.chunks({item.name: item}, asked))
+    monkeypatch.setattr(changes.schedule, "recorded", lambda study: {"known": 3.0})
+    every = len(schedule.chunks({item.name: item}, asked))
     assert changes._seconds(item, grid) == pytest.approx(3 * every), "what its cells take, where that is known"
 
 
@@ -83,7 +83,7 @@ def test_what_changes_a_figure_and_what_its_studies_take():
     assert curves.of({"curve_rho"}) and curves.of({"05.normalised_kernel.main.seeds"})
     assert not curves.of({"tab2_n", "05.near_duplicates.main.gap"})
     laws = found["fig-c-laws"]
-    assert [knob.name for knob in laws.knobs] == ["corpus"] and laws.of(["05.deep_prediction.larger.n"])
+    assert [knob.name for knob in laws.knobs] == ["corpus"] and laws.of(["05.sphere_laws.main.n"])
     assert laws.of(["05.deep_prediction.balanced.n"]), "the others extend it"
 
 
@@ -139,7 +139,7 @@ def test_designs_hold_as_many_values_as_their_figures_need(number):
 
 
 def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_computed(capsys, monkeypatch):
-    monkeypatch.setattr(runner.queue, "fill", lambda *given: pytest.fail("computed"))
+    monkeypatch.setattr(runner.schedule, "fill", lambda *given: pytest.fail("computed"))
     for more in ([], ["--figure", "fig-b-8d"]):
         with pytest.raises(SystemExit):
             runner.main(["03", "-p", "slices.h", "[4]", *more])

@@ -1,6 +1,7 @@
 """The ledgers that are kept, of the laptop's and of the papers' sizes, judged anew by the rule as the README words it;
 what they say, and their commits."""
 
+import functools
 import gzip
 import json
 import math
@@ -9,9 +10,12 @@ import re
 import pytest
 
 from companion import studies as registry
-from companion.experiments import results
+from companion.experiments import parameters, results
+from companion.experiments.study import Design
 from companion.report import ledger
 from companion.report.ledger import read_yaml
+from regimes import validate
+from regimes.validate import InputError
 from tests import stored_ledger
 from tests.references import FOLDER, ROOT
 
@@ -131,6 +135,49 @@ def test_the_book_is_judged_at_the_settings_that_claims_name():
     assert len(named) > 150
     for record in (record for record in LAPTOP if record["id"] in named):
         assert not ledger.lacks(named[record["id"]], record["settings"]), record["id"]
+
+
+SIZES = ("p", "h", "d", "n", "k", "r", "width", "members", "rounds", "test", "data", "words")  # may be stored larger
+
+
+@functools.cache
+def laptop_axes(number, study, design):
+    """The values of each axis that a design has on a laptop; ``None`` where its data are not here."""
+    try:
+        with validate.memory_asked():
+            values = parameters.resolve(number, "laptop")
+            settings = study.grid.settings(values, design) if design else study.grid(values)
+    except InputError:
+        return None
+    axes = {name for setting in settings for name in setting} - {"seeds", *SIZES}
+    return {axis: json.loads(json.dumps([own[axis] for own in settings if axis in own])) for axis in axes}
+
+
+def strays(claim, settings, number):
+    """The axes of a record's settings with a value that no design of the claim's tables has."""
+    designs = {}
+    for wanted in claim.tables.values():
+        study, design = wanted if isinstance(wanted, Design) else (wanted, "")
+        designs.setdefault(study.name, []).append(laptop_axes(number, study, design))
+    found = []
+    for setting in settings:
+        own = designs[setting["study"]]
+        if None not in own:
+            axes = {axis: values for axis, values in setting["values"].items() if axis not in SIZES}
+            there = {axis: [value for one in own for value in one.get(axis, [])] for axis in axes}
+            found += [axis for axis, values in axes.items() if any(value not in there[axis] for value in values)]
+    return found
+
+
+def test_the_kept_records_are_of_the_designs_that_claims_name():
+    """Sizes, which may be stored larger, and data aside: an axis has no value that no design of the claim has."""
+    claims = ledger.claims()
+    by_id = {record["id"]: record["settings"] for record in LAPTOP}
+    assert strays(claims["C.Fig4-theta"], by_id["C.Fig5-theta"], "05"), "of images, and not of the cube"
+    for record in LAPTOP:
+        if record["settings"]:
+            number = f"{int(record['chapter']):02d}"
+            assert not strays(claims[record["id"]], record["settings"], number), record["id"]
 
 
 def test_every_record_of_a_kept_ledger_says_what_was_declared():

@@ -13,12 +13,13 @@ from bs4 import BeautifulSoup
 
 from companion import studies
 from companion.experiments import parameters
-from companion.report import changes, ledger, papers, views
+from companion.report import changes, figures, ledger, papers, views
 from companion.site import sources, start
 from regimes.validate import InputError
 from tests.references import ROOT
 
-STATED = yaml.safe_load((ROOT / "book" / "papers.yml").read_text(encoding="utf-8"))
+ABOUT = {paper["paper"]: paper for paper in yaml.safe_load((ROOT / "book" / "papers.yml").read_text(encoding="utf-8"))}
+STATED = [entry for paper in ABOUT.values() for entry in paper["stated"]]
 # the papers as text, which the book may not hold
 TEXTS = Path(os.environ.get("REGIMES_PAPERS", ROOT.parent / "shared" / "papers"))
 
@@ -43,7 +44,7 @@ def test_what_papers_state_is_whole_and_drawn():
     code += (ROOT / "lib" / "companion" / "site" / "start.py").read_text(encoding="utf-8")
     for entry in STATED:
         name, rest = entry["id"], {"place", "quote", "value"}
-        assert rest <= entry.keys() <= rest | {"id", "what"} and name[0] in ledger.PAPERS and name[1] == "."
+        assert rest <= entry.keys() <= rest | {"id", "what"} and entry in ABOUT[name[0]]["stated"] and name[1] == "."
         assert re.search(rf'"{name}"|{name.split("-")[0]}-\{{name\}}|B\.\{{name\}}', code), f"{name} is not drawn"
     assert max(Counter(entry["id"] for entry in STATED).values()) == 1
     with pytest.raises(InputError, match="what papers state"):
@@ -92,28 +93,15 @@ def test_what_holds_counts_the_papers_statements_at_both_sizes():
     assert max(widths) == 100 and min(widths) > 0
 
 
-def test_the_picture_of_a_finding_has_its_numbers_and_an_axis():
-    """Those of its sentence: each claim of the picture is named there, and drawn at its value."""
-    records = ledger.read(ROOT / "results" / "ledger.json")
-    (ax,) = start.spike_ratios(records).axes
-    drawn = {text.get_text() for text in ax.texts}
-    said = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
-    assert ax.get_xlabel() and len(drawn) == len(start.SPIKE)
-    for record in (record for record in records if record["id"] in start.SPIKE):
-        assert f"{{claim}}`{record['id']}`" in said and f"{record['value']:.2f}" in drawn
-
-
-def test_a_claim_that_a_ledger_lacks_is_not_drawn():
-    """As in a book of other chapters, or one in which it was not judged."""
-    records = ledger.read(ROOT / "results" / "ledger.json")
-    lacking, *_ = start.SPIKE
-    unjudged = [record | {"value": None} if record["id"] == lacking else record for record in records]
-    for some in (unjudged, [record for record in records if record["id"] != lacking]):
-        (ax,) = start.spike_ratios(some).axes
-        assert [tick.get_text() for tick in ax.get_yticklabels()] == list(start.SPIKE.values())[1:] and len(
-            ax.texts
-        ) == 2
-    assert not start.spike_ratios([]).axes[0].texts
+def test_the_tour_stops_at_each_chapter_and_shows_a_figure_of_it():
+    """Its pictures are of figures that the chapters have, with their descriptions."""
+    said = (ROOT / "book" / "tour.md").read_text(encoding="utf-8")
+    shown = re.findall(
+        r'href="../chapters/(\d\d)_\w+\.html#([\w-]+)".*?figures/([\w-]+)-phone\.svg" alt="([^"]+)"', said
+    )
+    assert [number for number, *_ in shown] == sorted(parameters.chapters())
+    for number, label, picture, _ in shown:
+        assert label == picture and label in figures.figures(number)
 
 
 def test_the_example_of_the_start_page_shows_something():

@@ -6,7 +6,7 @@ import pytest
 from distributed import LocalCluster
 
 from companion.experiments import cluster
-from companion.experiments.queue import chunks
+from companion.experiments.schedule import chunks
 from companion.experiments.store import Store
 from companion.experiments.sweep import cells, product, study, sweep
 from regimes.validate import InputError

@@ -19,7 +19,7 @@ import pytest
 import torch
 from joblib.externals.loky import get_reusable_executor
 
-from companion.experiments import progress, queue, recheck, workers
+from companion.experiments import progress, recheck, schedule, workers
 from companion.experiments.errors import CellError
 from companion.experiments.store import Cell, Record, Store, free
 from companion.experiments.sweep import cells, product, study, sweep
@@ -286,7 +286,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
     item = here()
     held = Cell(item.name, 1, {"size": 1}, 2)
     other = Store(here.store.folder)
-    lock = other.claim(queue.block(item, held))
+    lock = other.claim(schedule.block(item, held))
 
     def finish():
         while len(other.names()) < 11:
@@ -304,7 +304,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
 
 def test_a_sweep_out_of_budget_waits_for_nobody(here):
     item = here()
-    lock = Store(here.store.folder).claim(queue.block(item, Cell(item.name, 1, {"size": 1}, 2)))
+    lock = Store(here.store.folder).claim(schedule.block(item, Cell(item.name, 1, {"size": 1}, 2)))
     start = time.monotonic()
     table, calls = here.sweep(budget=1.0)
     assert table.attrs["missing"] == 1 and len(calls) == 11 and 1 <= time.monotonic() - start < 5
@@ -313,9 +313,9 @@ def test_a_sweep_out_of_budget_waits_for_nobody(here):
 
 def test_a_block_has_one_lock_whatever_is_missing():
     cells = [Cell(squares.name, 1, {"n": n}, seed) for n in (1, 2) for seed in (0, 1, 2, 3, 5)]
-    found = queue.chunks({squares.name: squares}, cells)
+    found = schedule.chunks({squares.name: squares}, cells)
     assert [[c.seed for c in chunk.cells] for chunk in found] == [[0, 1], [2, 3], [5]] * 2
-    names = [queue.block(squares, cell) for cell in cells]
+    names = [schedule.block(squares, cell) for cell in cells]
     assert names[0] == names[1] != names[2] and names[0] != names[5]
 
 
@@ -433,8 +433,8 @@ def picking(device):
 
 
 def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeypatch):
-    pools, local = [], queue.Local
-    monkeypatch.setattr(queue, "Local", lambda jobs: pools.append(local(jobs)) or pools[-1])
+    pools, local = [], schedule.Local
+    monkeypatch.setattr(schedule, "Local", lambda jobs: pools.append(local(jobs)) or pools[-1])
     for device, on, jobs in (("cpu", "cpu", 3), ("any", "cuda", 1)):
         item = picking(device)
         table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=3)
@@ -552,16 +552,18 @@ def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
     grids = {squares: {"n": [1, 2], "seeds": 2}, crowds: {"seeds": [0, 1]}}
     asked = {item: cells(item, item.grid(p)) for item, p in grids.items()}
     key = asked[squares][2].key(seed=False)  # n = 2; the other setting is taken to cost as much as the mean, 2
-    monkeypatch.setattr(queue, "_recorded", lambda: {squares.name: {key: 3.0, "other": 1.0}, crowds.name: {"any": 1.0}})
+    monkeypatch.setattr(
+        schedule, "_recorded", lambda: {squares.name: {key: 3.0, "other": 1.0}, crowds.name: {"any": 1.0}}
+    )
     monkeypatch.setattr(workers, "INLINE_SECONDS", 100.0)
     computed = workers.compute
     monkeypatch.setattr(workers, "compute", lambda chunk, code: order.append(chunk) or computed(chunk, code))
-    held = queue.fill(asked, store)
-    assert [(chunk.study.name, queue.seconds(chunk)) for chunk in order] == [
+    held = schedule.fill(asked, store)
+    assert [(chunk.study.name, schedule.seconds(chunk)) for chunk in order] == [
         (squares.name, 6.0), (squares.name, 4.0), (crowds.name, 4.0)
     ]  # fmt: skip
     assert len(held) == 6 == len(store.names()) and all(held.values())
-    assert queue.fill(asked, store) == held and len(order) == 3
+    assert schedule.fill(asked, store) == held and len(order) == 3
 
 
 MARK = []  # of this process, and of copies of it
@@ -631,7 +633,7 @@ def pair(tmp_path, monkeypatch):
 def test_the_cpu_works_while_the_card_does(pair):
     card, cpu, store = pair
     asked = {item: cells(item, item.grid({"n": [1, 2]})) for item in (card, cpu)}
-    held = queue.fill(asked, store, jobs=1)
+    held = schedule.fill(asked, store, jobs=1)
     of = {item: {held[cell].rows[0]["process"] for cell in asked[item]} for item in asked}
     assert of[card] == {os.getpid()} and of[cpu].isdisjoint(of[card])  # one thread each: numbers do not mix
     assert {held[cell].provenance["class"] for cell in asked[card]} == {"cuda"}
@@ -641,7 +643,7 @@ def test_an_error_of_one_ends_the_other(pair):
     card, cpu, store = pair
     asked = {card: cells(card, card.grid({"n": [2, 0]})), cpu: cells(cpu, cpu.grid({"n": [0, 2, *range(3, 60)]}))}
     with pytest.raises(CellError, match=r"on_card failed at \{.n.: 0\}"):
-        queue.fill(asked, store, jobs=2)
+        schedule.fill(asked, store, jobs=2)
     assert 2 <= len(store.names()) < 50 and not list(store.folder.rglob("*.lock"))
 
 
@@ -650,24 +652,26 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
         store.save((cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed}))
-    monkeypatch.setattr(queue.paths, "seconds_file", lambda profile="laptop": tmp_path / f"{profile}.json")
-    queue._recorded.cache_clear()
+    monkeypatch.setattr(schedule.paths, "seconds_file", lambda profile="laptop": tmp_path / f"{profile}.json")
+    schedule._recorded.cache_clear()
     try:
-        assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == [0.0] * 4
-        queue._recorded.cache_clear()
-        queue.record_seconds(asked, store)
-        found = [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])]
+        assert [schedule.seconds(chunk) for chunk in schedule.chunks({squares.name: squares}, asked[squares])] == [
+            0.0
+        ] * 4
+        schedule._recorded.cache_clear()
+        schedule.record_seconds(asked, store)
+        found = [schedule.seconds(chunk) for chunk in schedule.chunks({squares.name: squares}, asked[squares])]
         assert found == [4.0, 2.0, 2.0, 1.0]
-        queue._recorded.cache_clear()
-        queue.record_seconds({crowds: []}, store)  # the studies of other chapters stay
+        schedule._recorded.cache_clear()
+        schedule.record_seconds({crowds: []}, store)  # the studies of other chapters stay
         store.save((asked[squares][4], [{"seed": 1}], made | {"seconds": 9.0}))
-        queue.record_seconds(asked, store, "paper")  # a profile's own
-        assert [queue.seconds(chunk) for chunk in queue.chunks({squares.name: squares}, asked[squares])] == found
+        schedule.record_seconds(asked, store, "paper")  # a profile's own
+        assert [schedule.seconds(chunk) for chunk in schedule.chunks({squares.name: squares}, asked[squares])] == found
         (tmp_path / "laptop.json").unlink()
-        queue._recorded.cache_clear()
-        assert queue.recorded(squares)[asked[squares][4].key(seed=False)] == 5.0
+        schedule._recorded.cache_clear()
+        assert schedule.recorded(squares)[asked[squares][4].key(seed=False)] == 5.0
     finally:
-        queue._recorded.cache_clear()
+        schedule._recorded.cache_clear()
 
 
 @study(version=1, axes={"n": "count", "rate": "optional positive"})
@@ -687,10 +691,10 @@ def test_a_column_named_like_a_setting_that_is_left_out_is_refused(tmp_path):
 )
 def test_seconds_that_were_merged_wrongly_are_one_line(tmp_path, monkeypatch, text):
     (tmp_path / "seconds.json").write_text(text, encoding="latin-1")
-    monkeypatch.setattr(queue.paths, "results", lambda: tmp_path)
-    queue._recorded.cache_clear()
+    monkeypatch.setattr(schedule.paths, "results", lambda: tmp_path)
+    schedule._recorded.cache_clear()
     with pytest.raises(InputError, match=r"seconds.json must hold seconds by study and setting: take it from git"):
-        queue.recorded(squares)
+        schedule.recorded(squares)
 
 
 @pytest.mark.parametrize(("error", "said"), [(KeyError("x"), "KeyError: 'x'"), (ValueError(), "ValueError")])
@@ -705,7 +709,7 @@ def test_a_study_that_raises_is_named_with_or_without_words(tmp_path, error, sai
 
 def test_a_queue_that_ends_early_warns_of_nothing(recwarn):
     item = squares
-    chunks = queue.chunks({item.name: item}, cells(item, item.grid({"n": [1], "seeds": 40})))
+    chunks = schedule.chunks({item.name: item}, cells(item, item.grid({"n": [1], "seeds": 40})))
     results = workers._parallel(iter(chunks), 2)
     next(results)
     results.close()

@@ -373,3 +373,15 @@ def test_bad_input_gets_one_line(call, said):
     with pytest.raises(InputError, match=said) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("n", [4, 60])
+def test_what_is_rounding_does_not_grow_with_the_points(n):
+    """Thirty roundings of the mean diagonal, in the precision of the kernel, for each of a batch."""
+    diagonal = torch.stack([torch.linspace(1, 3, n), torch.linspace(4, 8, n)])
+    found = spectrum.round_off(torch.diag_embed(diagonal))
+    torch.testing.assert_close(found, 30 * 2**-23 * torch.tensor([2.0, 6.0]))
+    torch.testing.assert_close(
+        spectrum.round_off(torch.diag_embed(diagonal.double())),
+        30 * 2**-52 * torch.tensor([2.0, 6.0], dtype=torch.float64),
+    )

@@ -153,6 +153,21 @@ def test_faces_of_a_person_stay_on_one_side():
             datasets.split_classes(pool, share, seed=0)
 
 
+@pytest.mark.parametrize("data", ["faces", "celeba", "digits"])
+def test_pictures_of_persons_are_split_by_person_and_others_by_picture(data):
+    """Invented groups of two pictures each, of which six tenths are for training."""
+    x = torch.arange(40.0, dtype=torch.float64).reshape(20, 2)
+    pool = datasets.Task(x, torch.ones(20), "p", classes=torch.arange(20) // 2)
+    values = {"data": data, "words": "", "count": 20, "share": 0.6, "k": 4, "scale": 1.0}
+    setting = studies.Pictures(**values, rate=1e-2, steps=1, draws=1)
+    train, test = studies._parted(setting, pool, seed=1)
+    again, _ = studies._parted(setting, pool, seed=2)
+    assert len(train.y) == 12 and sorted(torch.cat([train.x, test.x])[:, 0].tolist()) == x[:, 0].tolist()
+    assert set(again.x[:, 0].tolist()) != set(train.x[:, 0].tolist()), "each seed has its own"
+    shared = set(train.classes.tolist()) & set(test.classes.tolist())
+    assert bool(shared) == (data == "digits")
+
+
 def test_balanced_and_coarse():
     y = torch.tensor([1.0, -1, -1, -1, 1, -1], dtype=torch.float64)
     pool = datasets.Task(torch.arange(24.0).reshape(6, 4).double(), y, "p", classes=torch.arange(6))

@@ -207,6 +207,21 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
     assert "| 3 h of a GPU |" in lines and "2 h on one core" in lines and "Beside it 3 h of a GPU." in lines
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.5, "0.5 s"), (59.9, "60 s"), (60, "1 min"), (99, "1.6 min"), (3599, "60 min"), (3600, "1 h"),
+        (9000, "2.5 h"), (3600 * 99.4, "99 h"), (3600 * 99.5, "100 h"), (3600 * 1234, "1234 h"), (math.nan, "?"),
+    ],
+)  # fmt: skip
+def test_times_are_said_in_the_unit_of_their_size(seconds, said):
+    assert plan.in_words(seconds / 3600) == said
+
+
+def test_memory_is_said_from_a_quarter_of_a_unit_on():
+    assert [plan.in_gigabytes(size * 2**26) for size in (0, 4, 5, 48)] == ["", "", "0.3 GiB", "3.0 GiB"]
+
+
 def test_memory_is_asked_for_and_not_refused():
     with validate.memory_asked() as asked:
         validate.memory(10**18, "a universe")

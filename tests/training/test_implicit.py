@@ -124,6 +124,13 @@ def test_a_matrix_below_zero_by_rounding_is_solved_and_one_far_below_is_refused(
         solve(np.array([[1.0, 1e6], [1e6, 1.0]]), np.ones(2))
 
 
+@pytest.mark.parametrize("solve", [solve_alone, solve_together])
+def test_a_matrix_of_zeros_has_a_finite_answer(solve):
+    """As of a network whose neurons are all off at every point; of no right-hand side the answer is none."""
+    np.testing.assert_array_equal(solve(np.zeros((2, 2)), np.zeros(2)), [0.0, 0.0])
+    assert np.isfinite(solve(np.zeros((2, 2)), np.full(2, 1e-20))).all()
+
+
 def solved_elsewhere(h, b, start, tolerance):
     """As another device than the CPU solves them."""
     with pretended_gpu():

@@ -144,6 +144,33 @@ def test_momentum_follows_its_differential_equation(tau):
     assert errors[1] < 0.01 and errors[1] < 0.3 * errors[0]
 
 
+@pytest.mark.parametrize(("most_turn", "most_move"), [(0.05, 10.0), (10.0, 0.05), (0.3, 0.2)])
+def test_steps_are_halved_where_they_are_refused_and_grow_where_they_are_gentle(most_turn, most_move):
+    """One weight, one point and the explicit Euler rule, by hand: by a tenth where both changes are below half."""
+    x, y, weight, outside = 1.3, 2.0, 0.4, 0
+    dt, time, times = 1.0, 0.0, [0.0]
+    while len(times) < 60:
+        gradient = (y - weight * x) * x
+        after_step = weight + dt * gradient
+        turned = (y - after_step * x) * x
+        turn = (turned - gradient) ** 2 / abs(turned * gradient)
+        move = abs(after_step - weight) * x
+        if turn >= most_turn or move >= most_move:
+            dt, outside = dt / 2, outside + 1
+            continue
+        weight, time = after_step, time + dt
+        dt = 1.1 * dt if turn < most_turn / 2 and move < most_move / 2 else dt
+        times.append(time)
+    model = net(1, 1, gain=1.0)
+    model = model.with_parameters([torch.full_like(model.parameters()[0], 0.4)])
+    point, label = torch.tensor([[x]], dtype=torch.float64), torch.tensor([y], dtype=torch.float64)
+    options = {"method": "momentum", "max_turn": most_turn, "max_move": most_move}
+    states = list(itertools.islice(optimise(model, point, label, **options), 60))
+    np.testing.assert_allclose([float(state.t) for state in states], times, rtol=1e-9)
+    np.testing.assert_allclose(float(flat(states[-1].model)), weight, rtol=1e-9)
+    assert outside > 1 and max(np.diff(times)) > 1.3 * min(np.diff(times)), "steps shrink and grow"
+
+
 def test_fitted_realisations_end():
     x, y = labels(6)
     options = {"method": "momentum", "loss": "soft_hinge", "alpha": 2.0, "centred": True, "max_turn": 1e-1}

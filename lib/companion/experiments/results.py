@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from companion import paths
-from companion.experiments import queue
+from companion.experiments import schedule
 from companion.experiments.compare import differences
 from companion.experiments.store import Cell, Damaged, Record, Store, decode, encode, write_atomically
 from companion.experiments.study import Study
@@ -167,7 +167,7 @@ def records_of(
     study: Study, cells: Sequence[Cell], *, store: Store | None = None, jobs: int | None = None
 ) -> dict[str, Record]:
     """The records of cells by their keys, from a store or computed; see ``sweep``."""
-    held = queue.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
+    held = schedule.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
     return {record.cell.key(): record for record in held.values()}
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from companion.experiments.compare import enough
 from companion.experiments.design import Entries
-from companion.experiments.queue import chunks
 from companion.experiments.results import Results, records_of
+from companion.experiments.schedule import chunks
 from companion.experiments.store import Cell, Record, Store, committed
 from companion.experiments.study import STATISTICAL, Study
 from companion.experiments.sweep import cells

@@ -2,7 +2,7 @@
 
 A *study* is a named pure function from one setting and a list of seeds to rows. ``sweep`` maps it over a grid and
 returns a tidy table. A *cell* is one (study, version, setting, seed). It is stored as soon as it is finished, so that a
-killed sweep resumes, and two sweeps on one store share the work (``companion.experiments.queue``).
+killed sweep resumes, and two sweeps on one store share the work (``companion.experiments.schedule``).
 
 Each stored cell carries the digest of its code. Under a new digest a sample of the stored cells is computed again
 (``companion.experiments.recheck``): if it agrees within the study's tolerance the rest stays valid, else the cells of
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from companion.experiments import queue
+from companion.experiments import schedule
 from companion.experiments.design import Setting
 from companion.experiments.store import Cell, Store
 from companion.experiments.study import STATISTICAL, Rows, Study, product, study
@@ -58,7 +58,7 @@ def sweep(
         validate.positive(budget=budget)
     if jobs is not None:
         validate.integer(1, jobs=jobs)
-    held = queue.fill(asked, store or Store.default(), budget=budget, jobs=jobs).values()
+    held = schedule.fill(asked, store or Store.default(), budget=budget, jobs=jobs).values()
     table = tabulate(study, [record for record in held if record is not None])
     table.attrs = {"missing": sum(record is None for record in held)}
     return table

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, queue
+from companion.experiments import parameters, schedule
 from companion.experiments.design import Entries
 from companion.experiments.results import Results
 from companion.experiments.study import Study
@@ -83,8 +83,8 @@ def _designs_shown(
 
 def _seconds(study: Study, grid: Sequence[Entries]) -> float:
     """The expected seconds of a grid; for a study with stored results only, those that they took."""
-    there = Results(study).records if not queue.recorded(study) else {}
+    there = Results(study).records if not schedule.recorded(study) else {}
     asked = {cell.key(): cell for cell in cells_of(study, grid)}
-    left = queue.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in there])
+    left = schedule.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in there])
     took = [there[key].provenance["seconds"] for key in asked.keys() & there.keys()]
-    return sum(map(queue.seconds, left)) + sum(took)
+    return sum(map(schedule.seconds, left)) + sum(took)

@@ -31,13 +31,6 @@ MARKS = {
     "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
     IN_PART: "◐", None: "·",
 }  # fmt: skip
-PAPERS = {  # short titles
-    "A": "Geometric compression of invariant manifolds",
-    "B": "Landscape and training regimes in deep learning",
-    "C": "Revisiting the neural tangent kernel",
-    "D": "Alignment between weights and pre-activation tangents",
-    "E": "Feature learning after one gradient step",
-}
 
 
 @functools.cache
@@ -382,6 +375,11 @@ def counted(records: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
 
 
+def marks(records: Iterable[Mapping[str, Any]]) -> str:
+    """The number of statements with each verdict, as marks alone: ``✔ 12, ✎ 2``."""
+    return ", ".join(f"{one['mark']} {one['count']}" for one in tally(records))
+
+
 def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The records of each paper, by its letter in alphabetical order; those not measured come last."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -390,9 +388,17 @@ def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]
     return found
 
 
+@functools.cache
+def about_papers() -> dict[str, dict[str, Any]]:
+    """What the book says of each paper, by its letter: ``book/papers.yml``; empty where there is none."""
+    path = paths.root() / "book" / "papers.yml"
+    return {entry["paper"]: entry for entry in (read_yaml(path) if path.exists() else [])}
+
+
 def paper_title(letter: str) -> str:
     """The heading of a section on a paper."""
-    return f"Paper {letter}: {PAPERS[letter]}" if letter in PAPERS else f"Paper {letter}"
+    title = about_papers().get(letter, {}).get("title")
+    return f"Paper {letter}: {title}" if title else f"Paper {letter}"
 
 
 def word(entry: Mapping[str, Any] | None) -> str:

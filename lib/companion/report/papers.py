@@ -5,16 +5,14 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from companion import paths
 from companion.report import plots
-from companion.report.errata import read_yaml
+from companion.report.ledger import about_papers
 from regimes import validate
 
 
 @functools.cache
 def _all() -> dict[str, dict[str, Any]]:
-    path = paths.root() / "book" / "papers.yml"
-    return {entry["id"]: entry for entry in (read_yaml(path) if path.exists() else [])}
+    return {entry["id"]: entry for paper in about_papers().values() for entry in paper["stated"]}
 
 
 def stated(name: str) -> Any:

@@ -499,8 +499,11 @@ def main(argv: list[str] | None = None) -> int:
         records = ledger.merge(folder)
         again = recomputed(records, folder) if args.profile == "laptop" else None  # of which the stored ledger is
         write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
+        stated = [record for record in records if record["kind"] == "paper"]
         made = {
             "summary": views.markdown("summary", profile=args.profile, records=records),
+            "counts": views.markdown("counts", own=stated),
+            "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
             "ledger": ledger_page(records, args.profile, again),
             "errata": errata_page(records),
             "clone": views.markdown("clone", address=address()),
@@ -513,8 +516,6 @@ def main(argv: list[str] | None = None) -> int:
         }
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
-        alt = "Three ratios with intervals: near one after a short step, above and below one after long ones."
-        start.shown(start.spike_ratios(records), "spike", alt)
         write_downloads(records, folder)
         if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")

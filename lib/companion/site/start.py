@@ -16,11 +16,6 @@ from companion.experiments import parameters
 from companion.report import ledger, papers, plots, screen, views
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
-SPIKE = {  # claims on the error beside the model of a spike, and the step in each: its size, its samples
-    "E.Net-weak-step": "size 3,\n$4d$ samples",
-    "E.Net-strong-apart": "size 3,\n$d/2$ samples",
-    "E.Net-large-batch-apart": "size 8,\n$32d$ samples",
-}
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
 
 
@@ -53,24 +48,6 @@ def shown(fig: Figure, name: str, alt: str) -> str:
     plt.close(fig)
     output = nbformat.v4.new_output("display_data", data, metadata={"regimes": about})
     return screen.figure_html(output, paths.generated() / "extra" / "figures", "../figures/")
-
-
-def spike_ratios(records: Sequence[Mapping[str, Any]]) -> Figure:
-    """The network's test error over that of random weights with a spike: the ledger's claims with their intervals."""
-    plots.style()
-    fig, ax = plt.subplots(figsize=(3.6, 2.6))
-    known = {record["id"]: record for record in records if record["value"] is not None}
-    shown = [name for name in SPIKE if name in known]
-    ax.axvline(1, color=plots.COLOURS["theory"], linewidth=1)
-    for place, name in enumerate(shown):
-        one = known[name]
-        ax.plot([one["low"], one["high"]], [place] * 2, color=plots.COLOURS["feature"])
-        ax.plot(one["value"], place, "o", color=plots.COLOURS["feature"])
-        ax.annotate(f"{one['value']:.2f}", (one["value"], place), (0, 7), textcoords="offset points", ha="center")
-    ax.set_yticks(range(len(shown)), [SPIKE[name] for name in shown])
-    ax.set(ylim=(len(shown) - 0.4, -0.7), xlabel="error, network / spike alone")
-    ax.grid(visible=False, axis="y")
-    return fig
 
 
 def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:

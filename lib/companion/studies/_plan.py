@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from companion import studies as registry
-from companion.experiments import parameters, queue
+from companion.experiments import parameters, schedule
 from companion.experiments.design import Entries
 from companion.experiments.results import Results
 from companion.experiments.store import Store
@@ -302,9 +302,9 @@ def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[list[tup
     usual = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
     for cell in cells(study, usual) if usual else ():
         key = cell.key(seed=False)
-        if key not in settings and queue.recorded(study).get(key):
+        if key not in settings and schedule.recorded(study).get(key):
             settings[key] = cell.setting
-            took[key].append(queue.recorded(study)[key])
+            took[key].append(schedule.recorded(study)[key])
     # the median: a cell that was computed on a busy machine does not count for many
     return [(settings[key], float(np.median(own))) for key, own in took.items() if np.median(own) > 0], card
 

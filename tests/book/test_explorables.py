@@ -1,0 +1,148 @@
+"""What computes in a page, in Chromium: the engine's numbers from the same weights and data, closed forms, keyboard."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import sync_playwright
+from scipy import stats
+
+from companion.theory import planes
+from companion.theory.compression import amplification
+from companion.theory.depth.deep_limit import depth_ridge
+from regimes.data.tasks import STRIPE, Task
+from regimes.kernels.relu_recursion import along_depth
+from regimes.models.one_hidden import Network
+from regimes.training.gradient_flow import gradient_flow
+from tests.measure_pages import CHROMIUM
+from tests.references import ROOT
+
+if CHROMIUM is None and os.environ.get("CI") != "true":
+    pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
+STATIC = ROOT / "_static"
+FILES = sorted((STATIC / "explore").glob("*.js"))
+NAMES = [path.stem for path in FILES if path.stem != "kit"]
+WEIGHT = 10_000  # bytes of one
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" data-name="{name}"></figure>
+<script src="{static}/book.js"></script></body></html>"""
+SAID = "() => document.querySelector('.said')?.textContent.length > 1"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def explore(browser):
+    """A page that holds what all of them compute, as ``Explore``, and draws nothing."""
+    page = browser.new_context(offline=True).new_page()
+    for path in (STATIC / "explore" / "kit.js", *(path for path in FILES if path.stem != "kit")):
+        page.add_script_tag(path=path)
+    return page
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_one_is_small_and_needs_nothing(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.encode()) <= WEIGHT
+    assert not re.search(r"https?:|fetch\(|XMLHttpRequest|import[ (]", text)
+
+
+@pytest.mark.parametrize("width, scheme, motion", [(1280, "light", "no-preference"), (390, "dark", "reduce")])
+@pytest.mark.parametrize("name", NAMES)
+def test_it_begins_by_itself_and_follows_the_keyboard(browser, tmp_path, name, width, scheme, motion):
+    """At a small width nothing is wider than the screen; where motion is not wanted the end alone is drawn."""
+    file = tmp_path / "page.html"
+    file.write_text(PAGE.format(static=STATIC.as_uri(), name=name), encoding="utf-8")
+    viewport = {"width": width, "height": 900}
+    context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, reduced_motion=motion)
+    page, problems = context.new_page(), []
+    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_function(SAID, timeout=60_000)
+    first, knob = page.locator(".said").inner_text(), page.locator(".explore input").first
+    words = knob.get_attribute("aria-valuetext")
+    knob.focus()
+    page.keyboard.press("End")
+    assert knob.get_attribute("aria-valuetext") != words
+    page.wait_for_function(SAID, timeout=60_000)
+    assert page.locator(".said").inner_text() != first
+    drawn = "one => new Set(one.getContext('2d').getImageData(0, 0, one.width, one.height).data).size > 2"
+    assert all(one.evaluate(drawn) for one in page.locator(".explore canvas").all())
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width and not problems, problems
+    context.close()
+
+
+# points, neurons, log10 alpha, times
+FLOWS = [(48, 40, -4, [1000, 3000, 9000]), (48, 40, 3, [1, 10, 100]), (64, 40, -1, [400, 2000, 5000])]
+
+
+@pytest.mark.parametrize("p, h, exponent, times", FLOWS)
+def test_the_network_of_the_page_is_that_of_the_engine(explore, p, h, exponent, times):
+    """From the same weights and points, at the same times: amplification and test error within 2 %."""
+    given = explore.evaluate(
+        """([p, h, exponent, times]) => {
+        const own = Explore.stripe.draw(p, h, Explore.stripe.PLANES[2], 3), out = [];
+        const it = Explore.stripe.flow(own, 10 ** exponent, 0.01, 0.005);
+        times.forEach((t) => {
+            while (it.t < t && it.step(t));
+            out.push([it.amplification(), Explore.stripe.error(it, Explore.stripe.PLANES[2])]);
+        });
+        return {x: [...own.x], y: [...own.y], weights: [...own.weights], out};
+    }""",
+        [p, h, exponent, times],
+    )
+    weights = torch.tensor(given["weights"], dtype=torch.float64).reshape(1, h, 4)
+    start = Network(weights[..., :2].contiguous(), weights[..., 2].clone(), weights[..., 3].clone())
+    x = torch.tensor(given["x"], dtype=torch.float64).reshape(p, 2)
+    task = Task(x, torch.tensor(given["y"], dtype=torch.float64), "drawn in the page")
+    found, wanted, before = [], list(times), 0.0
+    for state in gradient_flow(start, task, alpha=10.0**exponent, tolerance=1e-3, dtype=torch.float64):
+        now = float(state.t[0])
+        while wanted and now >= wanted[0]:
+            there = state.inside(torch.tensor([(wanted.pop(0) - before) / (now - before)], dtype=torch.float64))
+            found.append([float(amplification(there.model.omega, 1)[0]), gaussian_error(there.model, start)])
+        before = now
+        if not wanted:
+            break
+    np.testing.assert_allclose(given["out"], found, rtol=0.02)
+
+
+def gaussian_error(network, start):
+    """The test error on the stripe: rows across the planes, quantiles along them."""
+    along, across = stats.norm.ppf((np.arange(4000) + 0.5) / 4000), np.linspace(-3, 3, 61)
+    points = torch.tensor(np.stack(np.meshgrid(along, across), -1).reshape(-1, 2))
+    F = (network(points) - start(points))[0].reshape(len(across), -1).numpy()
+    label = np.where((along > STRIPE[0]) & (along < STRIPE[1]), -1, 1)
+    return float(np.average((F * label <= 0).mean(1), weights=stats.norm.pdf(across)))
+
+
+def test_the_error_and_the_law_in_closed_form(explore):
+    assert explore.evaluate("() => Explore.stripe.PLANES[2]") == list(STRIPE)
+    moved = explore.evaluate(
+        "() => Explore.stripe.error({at: (x1) => x1 - 0.2, kinks: () => []}, [0])"
+    )  # wrong sign everywhere but between 0 and 0.2
+    assert moved == pytest.approx(1 - (stats.norm.cdf(0.2) - 0.5), abs=1e-6)
+    law = explore.evaluate("() => Explore.stripe.law(20, 128, 3)")
+    assert law == pytest.approx(planes.placing_constant(3) * np.sqrt(20 * 2) / 128, rel=1e-12)
+
+
+def test_the_kernel_of_two_inputs_and_the_ridge_at_any_depth(explore):
+    """To 1e-6, relative: the layers of the page against the engine's series, which jump."""
+    depths, degrees = [1, 2, 5, 30, 300, 100_000], [0.01, 5, 60, 120, 180]
+    given = np.array(explore.evaluate("([d, L]) => d.map((one) => Explore.depth.along(one, L))", [degrees, depths]))
+    kernel, gap = along_depth(torch.tensor(degrees, dtype=torch.float64).deg2rad(), depths)
+    np.testing.assert_allclose(given[..., 1].T, kernel, rtol=1e-6)
+    np.testing.assert_allclose(2 * np.sin(np.deg2rad(given[..., 2].T) / 2) ** 2, gap, rtol=1e-6)
+    ridges = explore.evaluate("(L) => L.map(Explore.depth.ridge)", depths[2:])
+    np.testing.assert_allclose(ridges, [depth_ridge(depth) for depth in depths[2:]], rtol=1e-6)
