@@ -10,27 +10,26 @@
 # A network that learns features needs far fewer data than the kernel method it starts from. We measure why, step by step.
 #
 # ## What we find
-# - **The kernel at the time $t^*$ already learns about as $d/p$.** At $t^*$ a tenth of the network's $p$ training points in
-#   $d$ dimensions are fitted. We freeze its {term}`tangent kernel` there and train it on fresh data. Its test error falls
-#   with the exponents {claim}`A.Fig3-star-kernel-d5` ($d=5$) and {claim}`A.Fig3-star-kernel-d10` ($d=10$) in $p$. Both
-#   intervals contain 1; over the larger sizes alone neither is narrow enough to decide. This holds for planes, with as many
-#   labels of either sign, and for an output scale far below $1/p$ ([chapter 2](#chapter-02)). On the cylinder this kernel has
-#   a larger error than the initial one ({numref}`fig-a-fig8`). The network's own error falls with
-#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
-# - **Then the network places planes.** While $n$ points are left unfitted its error is close to $\sqrt{nd/\pi}/p$, a law
+# - **Select: until the time $t^*$ a network selects planes.** At $t^*$ a tenth of its $p$ training points in $d$ dimensions are
+#   fitted. We freeze its {term}`tangent kernel` there and start again, on the same points. The test error is
+#   {claim}`A.Fig3-own-constant` times $d/p$, the error of two planes that are placed at will. On fresh points it is
+#   {claim}`A.Fig3-star-constant-d5` times $d/p$ in $d=5$ and {claim}`A.Fig3-star-constant-d10` times in $d=10$. This holds for
+#   planes, for labels that balance to within $0.4/\sqrt d$, and for an output scale far below $1/p$
+#   ([chapter 2](#label-balance)). On the cylinder the same kernel has {claim}`A.Fig8-star-initial` times the error of the
+#   initial one.
+# - **Place: then it moves these planes.** While $n$ points are left unfitted its error is close to $\sqrt{nd/\pi}/p$, a law
 #   without a fitted number. The measured constant is {claim}`A.Fig3-planes-constant` times $\sqrt{nd}/p$, theory's 0.56 times
 #   (two planes, $d=5$ and 10, width 500, $n\ge8d$; the law was found on these networks). At a fixed share of fitted points
 #   the error then falls as $p^{-1/2}$: we measure {claim}`A.Fig3-share-d5` in $d=5$ and {claim}`A.Fig3-share-d10` in $d=10$,
-#   which leaves it open there. The law fails where a plane stands in the tail of the data.
-# - **The last points undo the compression of the weights, and part of the function's.** At the end of training the
-#   compression of the weights has {claim}`A.Fig6-amplification-end` ($d=5$) and {claim}`A.Fig6-amplification-end-d10`
-#   ($d=10$) of its value at $t^*$ (8192 points, width 500). The compression of the function is
-#   {claim}`A.Fig6-function-end-d5` and {claim}`A.Fig6-function-end-d10` times as large as at $t^*$ (4096 points, width 200),
-#   but smaller than it was when 98 % of the points were fitted.
-# - **Compressing the data lowers the lazy error about as paper A says, on planes.** We divide the uninformative coordinates
-#   by a factor. The lazy error falls as a power of it, with the exponents {claim}`B.Sec5-machine-gain-d5` ($d=5$) and
-#   {claim}`B.Sec5-machine-gain-d10` ($d=10$). Paper A predicts 0.62 and 0.64, paper B half of that. In $d=10$ the interval
-#   lies above paper A's number; there the gain still falls with the factor.
+#   which leaves it open there. On up to $50d$ points the network ends at {claim}`A.Fig3-planes-end` times $d/p$.
+# - **Over-fit: the last points spoil it.** From 98 % of fitted points to all, the test error grows by the factors
+#   {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$). The compression of the weights falls to
+#   {claim}`A.Fig6-amplification-end` and {claim}`A.Fig6-amplification-end-d10` of its value at $t^*$ (8192 points, width 500).
+#   For this stage we have no formula.
+# - **Curved boundaries can use little compression.** With three informative directions, data compressed by $\sqrt p$ have
+#   {claim}`A.Sec4-ball-removed` times the error of data without the other directions, with four
+#   {claim}`A.Sec4-ball-4-removed` times. So the exponent of feature learning is $d_\parallel/(3d_\parallel-2)$ for
+#   $d_\parallel\ge2$ informative directions, whatever $d$, where paper A's grows with $d$ ({numref}`fig-a-curved`).
 #
 # ## The question
 # Why does a network that learns features need fewer data than a kernel? With a large {term}`output scale <alpha>`, a factor
@@ -44,9 +43,8 @@
 # exponent.
 #
 # We test the assumption on the {term}`stripe`, where the label changes at planes across the first direction, and on the
-# {term}`cylinder`, where it changes at a circle in the first two. Most of our networks have 500 neurons, and learn from up to
-# 16 384 points; paper A has $10^4$ neurons and up to $10^4$ points. You need to know gradient descent and kernel methods.
-# Chapter 2 explains where the compression comes from.
+# {term}`cylinder`, where it changes at a circle in the first two. Most of our networks have 500 neurons; paper A has $10^4$.
+# You need to know gradient descent and kernel methods. Chapter 2 explains where the compression comes from.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | unit, scale |
@@ -60,7 +58,6 @@
 # | $t^*$ | `t_star` | | first time that 10 % of the points have $yF>1$; paper A's unit |
 # | $\Lambda$, $\Lambda^*$, $\Lambda_{\max}$ | `amplification` | | {eq}`eq:A:amplification`; at $t^*$; largest |
 # | $\varepsilon\sim p^{-\beta}$ | `error`, `beta` | | probability of $yF\le0$; its exponent $\beta$, while $\beta_n$ is a weight |
-# | $\varepsilon\sim\Lambda^{-g}$ | `factor` | | gain $g$ of an imposed compression |
 # :::
 # %% tags=["parameters"]
 # fmt: off
@@ -159,10 +156,9 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α", al
 # there $\Lambda=\Lambda^*$.
 # %% [markdown]
 # ## The kernel at $t^*$ learns faster than the network
-# {numref}`fig-a-learners` compares four learners. The initial kernel is that of an infinitely wide network, which has a
-# closed form. The second is the same kernel on data whose uninformative coordinates we divided by $\Lambda^*$. The third is
-# the network, at the {term}`end of training` and when 98 % of its points are fitted. The fourth is the network's
-# {term}`frozen kernel` at $t^*$, trained on a fresh set of $p$ points.
+# {numref}`fig-a-learners` compares the initial kernel of an infinitely wide network, the same kernel on data whose
+# uninformative coordinates we divided by $\Lambda^*$, the network, at the {term}`end of training` and when 98 % of its points
+# are fitted, and the network's {term}`frozen kernel` at $t^*$, trained on a fresh set of $p$ points.
 # %% tags=["key"]
 networks = chapter.rows(studies.networks, "stripe").query("curve == 'feature'")
 initial = pd.concat([chapter.rows(studies.wide_curve, "stripe"), chapter.rows(studies.far_curve, "stripe")])
@@ -175,8 +171,6 @@ learners = {
     f"network, {stop:.0%} fitted": (networks[networks.share == stop], "feature", "-"),
     "kernel at $t^*$": (claims.curve_of(kernels, "star"), "final", "-"),
 }
-equal = claims.at_equal_points(claims.curve_of(kernels, "star"), networks[networks.share == stop])
-chapter.glue("equal-points", " and ".join(f"{found:.2g} in {d} dimensions" for d, found in equal.items()))
 fig, axes = plots.panels(len(curve_d), width=4.4, height=4.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     for label, (rows, colour, line) in learners.items():
@@ -196,12 +190,11 @@ chapter.figure(fig, "fig-a-learners", networks, kernels, initial, alt=alt)
 # above it in $d=5$ and level with it in $d=10$. All but the network are kernel methods.
 # %% [markdown]
 # Two differences matter. First, on large training sets the network has a larger error than its own kernel at $t^*$. The
-# kernel has $p$ fresh points beside the network's $p$, however. At equal numbers of points in all it wins later: with half of
-# 8192 points for itself it has {glue:text}`equal-points` of the error of the network with 98 % fitted.
-#
-# Second, the error on compressed data falls more slowly than the kernel's. At 8192 points the kernel at $t^*$ has
-# {claim}`A.Fig3-star-beats-d5` of the error on compressed data in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$. So in
-# $d=5$ the kernel has the smaller error; in $d=10$ the two do not differ within the scatter of {term}`seeds <seed>`.
+# kernel has $p$ fresh points beside the network's $p$, however. At equal totals the order is open: on 8192 points in all it
+# has {claim}`A.Fig3-equal-points-d5` ($d=5$) and {claim}`A.Fig3-equal-points-d10` ($d=10$) of the error of the network with
+# 98 % fitted, and both intervals reach 1. Second, the error on compressed data falls more slowly than the kernel's. At 8192 points the kernel at $t^*$ has
+# {claim}`A.Fig3-star-beats-d5` of it in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$, where the two do not differ within
+# the scatter of {term}`seeds <seed>`.
 #
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
 # By $t^*$ most neurons point along a few directions, and the neurons of each switch on at a common plane (chapter 2). The
@@ -215,10 +208,8 @@ chapter.figure(fig, "fig-a-learners", networks, kernels, initial, alt=alt)
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
 # $$ (eq:A:planes)
 #
-# however the points are divided, and $\beta=1$. We measure the constant {claim}`A.Fig3-star-constant-d5` ($d=5$) and
-# {claim}`A.Fig3-star-constant-d10` ($d=10$) where theory has 1, from 2048 points on. {numref}`fig-a-star-kernel` compares
-# with the initial kernel on compressed data, which has no such planes, and for which theory has
-# $\beta=(2d-1)/(3d-2)<1$, see {eq}`eq:A:beta`.
+# however the points are divided, and $\beta=1$. {numref}`fig-a-star-kernel` compares with the initial kernel on compressed
+# data, which has no such planes, and for which theory has $\beta=(2d-1)/(3d-2)<1$, see {eq}`eq:A:beta`.
 # %%
 rows = chapter.rows(support.star_kernel, "stripe").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
 learners = {
@@ -248,10 +239,50 @@ chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
 # learn from one fresh set of $p$ points. Top: error times $p/d$; a level line is $\beta=1$. Bottom: support vectors of the
 # hard-margin machine. Medians and quartiles.
 # %% [markdown]
-# From 512 to 8192 points this kernel's number of support vectors grows with the exponents {claim}`A.Fig3-star-vectors-d5`
-# ($d=5$) and {claim}`A.Fig3-star-vectors-d10` ($d=10$). On compressed data they fill a layer about the planes, and their
-# number more than doubles. The cylinder is the control: its neurons point along a whole circle of directions, so there is no
-# finite set of planes. There the kernel at $t^*$ has the exponent {claim}`A.Fig8-star-kernel`, well below 1.
+# Its error has the exponents {claim}`A.Fig3-star-kernel-d5` and {claim}`A.Fig3-star-kernel-d10`, which over the larger sizes
+# leave 1 open. The number of support vectors grows with {claim}`A.Fig3-star-vectors-d5` and {claim}`A.Fig3-star-vectors-d10`.
+# The cylinder is the control: its neurons point along a whole circle of directions, so there is no finite set of planes. There
+# the exponent is {claim}`A.Fig8-star-kernel`, well below 1.
+# %% [markdown]
+# (own-points)=
+# ## The points that chose the kernel serve again
+# The kernel at $t^*$ was chosen by $p$ points. One would expect that these are spent: if half of them counted, the error would
+# double. It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh ones
+# ({numref}`fig-a-own-points`), which leaves a smaller price open. So train to $t^*$, freeze, and start again on the same points.
+# Trained networks' kernels are known to learn images {cite}`long2021`; here the moment matters ({numref}`fig-a-stop`).
+#
+# The labels must balance, however. Otherwise a constant fits the first tenth of the points, before planes are selected
+# ([chapter 2](#label-balance)). We move one plane and freeze the kernel later, when a tenth of *each* label is fitted. Its error is
+# {claim}`A.Fig3-each-label` of that at the paper's $t^*$, and {claim}`A.Fig3-each-label-constant` times $d/p$.
+# %%
+names = ("own", "stripe", "unequal", "unequal_each_label")
+rows = [chapter.rows(support.star_kernel, name) for name in names]
+own, fresh, *unequal = (claims.learnt_by(one, "star").eval("scaled = error * p / d") for one in rows)
+fig, (left, right) = plots.panels(2, height=3.6)
+for d, line in zip(curve_d, ("-", ":")):
+    for rows, colour, words in ((fresh, "infinite", "fresh points"), (own, "final", "own points")):
+        part = rows[(rows.d == d) & rows.p.isin(own.p)]
+        if len(part):
+            style = {"color": plots.COLOURS[colour], "linestyle": line, "label": f"{words}, $d={d}$"}
+            plots.over_seeds(left, part, "p", "scaled", **style)
+for place, rows in enumerate(unequal):
+    right.plot([place] * len(rows), rows.scaled, "o", color=plots.COLOURS["final"], alpha=0.6)
+for ax in (left, right):
+    ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--")
+    ax.set_ylabel(r"error $\times\,p/d$")
+left.set(xlabel="training points $p$", title="equal labels", ylim=(0, 2.5))
+plots.curve_axes(left, sorted(set(own.p)), errors=False)
+right.set_xticks((0, 1), ["$t^*$", "$t^*$ of each label"])
+right.set(title="unequal labels", xlim=(-0.5, 1.5), yscale="log")
+plots.plain_numbers(right)
+fig.suptitle("What does the kernel at $t^*$ need?", fontsize="medium")
+fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
+alt = "Left, curves near one for own and fresh points. Right, dots far above one, and with t* of each label near one."
+chapter.figure(fig, "fig-a-own-points", *filter(len, (own, fresh, *unequal)), alt=alt)
+# %% [markdown] tags=["caption"]
+# **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on the
+# network's own points or on as many fresh ones (planes as above, medians and quartiles). Right: planes at -0.3 and 0.5,
+# $d=5$, 512 points, frozen when a tenth of all points or of each label is fitted; a dot a seed.
 # %% [markdown]
 # (unfitted-points)=
 # ## While points are left, the network's error is $\sqrt{nd/\pi}/p$
@@ -304,25 +335,21 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tasks.values()), alt=alt)
 # $n\ge8d$ (95 % intervals), and theory's with the densities at the planes (bars). The last five tasks were declared before
 # they were run (width 200).
 # %% [markdown]
-# {numref}`fig-a-collapse` puts all dimensions, sizes and shares on this line. Its constant is
-# {claim}`A.Fig3-planes-constant` on the networks on which we found the law; theory has 0.56. In other dimensions it is
-# {claim}`A.Fig3-planes-fresh`, for one plane {claim}`A.Fig3-planes-one` (theory 0.40) and for three
-# {claim}`A.Fig3-planes-three` (0.69). So the law is good to about a tenth: the intervals of two and of three planes lie a
-# little above it. It breaks where a plane stands in the tail of the data. With planes at densities of 0.40 and 0.05 the
-# constant is {claim}`A.Fig3-planes-density`, about twice theory's: the far plane is not yet in balance.
+# {numref}`fig-a-collapse` puts all dimensions, sizes and shares on this line. In other dimensions than those on which we found
+# the law its constant is {claim}`A.Fig3-planes-fresh`, for one plane {claim}`A.Fig3-planes-one` (theory 0.40) and for three
+# {claim}`A.Fig3-planes-three` (0.69). So it is good to about a tenth. It breaks where a plane stands in the tail of the data:
+# at densities of 0.40 and 0.05 the constant is {claim}`A.Fig3-planes-density`, about twice theory's, since the far plane is not
+# yet in balance.
 #
-# Three statements follow. At a *fixed share* of fitted points $n$ grows as $p$, and the error falls as $p^{-1/2}$ in any
-# dimension. We measure the exponents {claim}`A.Fig3-share-d5` and {claim}`A.Fig3-share-d10`; paper A has larger ones. The
-# function is compressed as $p/\sqrt n$, and paper A's $\sqrt p$ is this law at a fixed share: from 90 to 95 % its compression
-# grows {claim}`A.Fig3-function-share` times. And up to $50d$ points the network itself ends near $d/p$, at
-# {claim}`A.Fig3-planes-end` times it.
+# At a *fixed share* of fitted points $n$ grows as $p$, and the error falls as $p^{-1/2}$ in any dimension; paper A has larger
+# exponents. The function is compressed as $p/\sqrt n$, and paper A's $\sqrt p$ is this law at a fixed share: from 90 to 95 %
+# its compression grows {claim}`A.Fig3-function-share` times.
 #
 # ## The last points undo the compression of the weights, and part of the function's
-# Training ends when all points are fitted. Paper A writes of the last points that "the previous predictions are not
-# significantly altered during this final regime" (Sec. 2.5). We measured two compressions ({numref}`fig-a-function`). That of
-# the weights is $\Lambda$. For that of the function we take the root mean square gradient of $F$ on the true boundary between
-# the labels, its component along an informative direction over that along an uninformative one. The two agree if all neurons
-# are compressed alike.
+# Paper A writes of the last points that "the previous predictions are not significantly altered during this final regime"
+# (Sec. 2.5). We measured two compressions ({numref}`fig-a-function`). That of the weights is $\Lambda$. For that of the
+# function we take the root mean square gradient of $F$ on the true boundary, its component along an informative direction over
+# that along an uninformative one. The two agree if all neurons are compressed alike.
 # %%
 rows = pd.concat([chapter.rows(selection.boundary, "stripe"), chapter.rows(selection.boundary, "cylinder")])
 tasks = rows[rows.p == rows.p.max()].groupby(["shape", "d"], sort=False)
@@ -343,12 +370,12 @@ chapter.figure(fig, "fig-a-function", rows, alt=alt)
 # **All of the weights' compression since $t^*$, and part of the function's.** Both against the fitted fraction of the training
 # points, on the largest training sets. Medians and quartiles.
 # %% [markdown]
-# So $\Lambda$ does not keep its value, although paper A writes that the longer evolution "doesn't alter significantly the
-# picture" (Sec. 3.2.2). The predictions change too. The function ends more compressed than it is at $t^*$, but the last two
-# per cent of the points leave {claim}`A.Fig6-function-falls-d5` of the compression that it had before them in $d=5$, and
-# {claim}`A.Fig6-function-falls-d10` in $d=10$. They cost accuracy too: from 98 % of fitted points to the end, the network's
-# test error grows by the factors {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$; 8192 points).
-# {numref}`fig-a-stop` follows the error through training.
+# $\Lambda$ is largest when {claim}`A.Fig6-where` of the points are fitted on the stripe and {claim}`A.Fig8-where` on the
+# cylinder, "during the fitting regime" (Sec. 3.2.2). It does not keep that value, although the paper writes that the longer
+# evolution "doesn't alter significantly the picture". The predictions change too. The function ends
+# {claim}`A.Fig6-function-end-d5` ($d=5$) and {claim}`A.Fig6-function-end-d10` ($d=10$) times as compressed as at $t^*$. But the
+# last two per cent of the points leave {claim}`A.Fig6-function-falls-d5` and {claim}`A.Fig6-function-falls-d10` of the
+# compression that it had before them, and raise the test error ({numref}`fig-a-stop`).
 #
 # ## Neither exponent of the papers is settled at our sizes
 # - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we measure
@@ -360,20 +387,13 @@ chapter.figure(fig, "fig-a-function", rows, alt=alt)
 #   {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10`. So the stop changes the exponent by as much as the papers
 #   differ.
 # - **The gain,** the network's exponent less the lazy one on the same data, is {claim}`A.Fig3-gain-d5` and
-#   {claim}`A.Fig3-gain-d10`. Paper A has 0.31 and 0.32, which is not reproduced. The lazy exponent is still above its
-#   asymptote, and the last points raise the network's error.
+#   {claim}`A.Fig3-gain-d10`. Paper A has 0.31 and 0.32, which is not reproduced. A compression of given data alone brings
+#   about what the paper says ({numref}`fig-a-gain`).
 #
-# These exponents do not yet explain why feature learning wins at these sizes. The law $d/p$ shows what the features at $t^*$
-# are worth on fresh data. While points are left, the network's own error follows {eq}`eq:A:placing`; how its last points
-# spoil it has no theory yet.
-#
-# Two pages have the rest. {ref}`Learning curves, link by link <learning-curve-details>` derives and tests each step of the
-# papers' argument. {ref}`Scale, width and the end of training <lazy-feature-checks>` has the passage from one regime to the
-# other, the end of training, the checks and the exercises.
+# {ref}`Learning curves, link by link <learning-curve-details>` tests each step of the papers' argument.
+# {ref}`Scale, width and the end of training <lazy-feature-checks>` has the passage between the regimes and the exercises.
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.
 # - `-p curve_alpha 1.0` trains between the regimes. Where does the curve of the network go?
-# - `-p lazy_h "[30, 300, 3000]"` moves the size at which the frozen kernels leave the black curve
-#   ({numref}`fig-a-lazy`). How does that size grow with the width?
-# - `-p stop 0.95` moves the early stop. Which of the claims *beyond* the paper depend on it?
+# - `-p stop 0.95` moves the early stop. Which claims depend on it?

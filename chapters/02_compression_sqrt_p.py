@@ -24,8 +24,10 @@
 #   $\alpha$ needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the
 #   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
 #   With the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power, so it is not sufficient for all neurons.
-# - **The exponent of the largest amplification is open.** After $t^*$ the largest amplification has the exponent
-#   {claim}`A.Fig6-largest-d5` on the stripe in $d=5$. This leaves the paper's $\frac12$ undecided up to $p=16\,384$.
+# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest, a
+#   constant fits the first tenth of the points, and $t^*$ selects no planes. We move one plane until the mean label is
+#   $\langle y\rangle$. $\Lambda^*$ has half of its value when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and
+#   {claim}`A.Sec3-balance-d20` in $d=20$, where the growth rates cross at 0.39 and 0.35 (stripe, width 100).
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points
@@ -36,9 +38,6 @@
 # 2. Each neuron converges to one of a few fixed points on the {term}`informative <informative direction>` axis.
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
-#
-# Both labels must be nearly equally frequent. Else neurons that are active on all points grow fastest, and a constant fits the
-# first tenth of the points before the other neurons have found their fixed points.
 #
 # {numref}`fig-sketch-compression` shows the effect and {numref}`fig-sketch-chain` the argument. We assume the model of
 # chapter 1. The {ref}`details page <compression-details>` tests each formula by itself.
@@ -75,11 +74,12 @@ stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # size
 import numpy as np
 import pandas as pd
 
-from companion.claims import compression as claims
+from companion.claims import balance as unequal
 from companion.report import papers, plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import compression as studies
 from companion.theory.compression import Stripe
+from companion.theory.compression.stripe import imbalance_limit
 
 chapter = Chapter("02", globals())
 # %%
@@ -276,35 +276,48 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # seeds. Thick dashes: theory with the noise of the same training sets, without a fitted number; thin dashes: the slope 1/2.
 # Largest amplification: open symbols (paper A, Fig. 6 bottom and Fig. 8 top).
 # %% [markdown]
-# ## After $t^*$ the amplification first grows, then falls
-# The paper states $\Lambda_{\max}\sim\sqrt p$. We have up to $p=16\,384$ points at width 150. Until 98 % of the points are fitted,
-# the exponent of the largest $\Lambda$ is {claim}`A.Fig6-largest-d5` on the stripe in $d=5$, {claim}`A.Fig6-largest-d10` in
-# $d=10$ and {claim}`A.Fig8-largest` on the cylinder. On the stripe the exponents lie above the accepted band from 0.4 to 0.6 and
-# their intervals reach into it; on the cylinder the interval reaches below the band. So the statement stays undecided. On the
-# stripe the factor by which $\Lambda$ grows after $t^*$ still depends on the size up to $p=4096$
-# ({ref}`table <compression-exponents>`).
+# (label-balance)=
+# ## The labels must balance to within $0.4/\sqrt d$
+# The paper's planes give either label to half of the points. Does it matter? A neuron that is active on all points has the
+# averages $C_1=\langle y\,x_1\rangle$ and $C_b=\langle y\rangle$. With {eq}`eq:A:neuron` its $(\omega_1,b)$ grows along
+# $(C_1,\sqrt d\,\langle y\rangle)$, at the rate
 #
-# Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not average out,
-# and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
-# Chapter 1 ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of training.
+# $$
+# \frac{\tau}{\tau_0}=\sqrt{C_1^2+d\,\langle y\rangle^2} .
+# $$ (eq:A:everywhere)
+#
+# The fastest fixed point of the stripe has the rate 0.44 in any dimension. Since $t^*$ comes when the fastest neurons have
+# grown, a constant fits the first tenth of the points once {eq}`eq:A:everywhere` is larger, at $|\langle y\rangle|$ near
+# $0.4/\sqrt d$. If the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: it is halved where
+# $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and {claim}`A.Sec3-balance-d20` in $d=20$
+# ({numref}`fig-a-balance`), a little before the rates cross, at 0.39 and 0.35: at a finite $t^*$ neurons of both kinds have
+# grown. Beyond the crossing $\Lambda^*$ is {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It
+# still grows as $\sqrt p$, but there are no planes in it. The majority is known to slow the learning of a minority
+# {cite}`francazi2023`; for compression we know of no earlier condition.
+#
+# For the planes of this page, the mean label times $\sqrt d$: {glue:text}`balance`. The cure is a $t^*$ of each label
+# ([chapter 1](#own-points)).
 # %%
-courses = chapter.rows(studies.courses, "main")
-fig, flat = plots.panels(courses.d.nunique(), width=4.0, height=3.2, sharey=True)
-fig.suptitle("How does the compression change during training?", fontsize="medium")
-for ax, (d, networks) in zip(flat, courses.groupby("d")):
-    for (p, rows), colour in zip(networks.groupby("p"), plots.PALETTE):
-        times = np.geomspace(1, max(map(max, rows["time"])), 300)
-        ax.plot(times, claims.mean_course(rows, times), color=colour, label=f"$p={p}$")
-        ax.axvline(rows.t_star.mean(), color=colour, linestyle=":", linewidth=1.2)
-    ax.set(xscale="log", yscale="log", xlabel=r"time $t/\tau$", title=f"stripe, $d={d}$")
-flat[0].set_ylabel(r"amplification $\Lambda$")
-plots.plain_numbers(flat[0])
-flat[0].legend(fontsize="small")
-alt = "Amplification against time, for two training sizes in two dimensions: it rises, rests, rises again and falls."
-chapter.figure(fig, "fig-a-6", courses, alt=alt)
+balance = unequal.unbalanced(chapter.rows(studies.growth, "balance"))
+chapter.glue("balance", unequal.balance_in_words(interfaces, chapter.design(studies.growth, "stripe")["d"]))
+fig, axes = plots.panels(2, width=4.0, height=3.4, sharey=True)
+for (d, rows), colour in zip(balance.groupby("d"), plots.PALETTE):
+    for ax, column in zip(axes, ("imbalance", "scaled")):
+        part = np.exp(unequal.relative_amplification(rows, column))
+        plots.realisations(ax, part.columns, part, color=colour, label=f"$d={d}$")
+    planes = rows.interfaces[rows.imbalance.idxmin()]
+    axes[1].axvline(imbalance_limit(planes, d) * np.sqrt(d), color=colour, linestyle=":")
+axes[0].set(xlabel=r"mean label $\langle y\rangle$", ylabel=r"$\Lambda^*$ over that of balanced labels")
+axes[1].set(xlabel=r"$\langle y\rangle\sqrt{d}$", yscale="log")
+plots.plain_numbers(axes[0])
+axes[0].legend(fontsize="small")
+fig.suptitle("How unequal may the labels be?", fontsize="medium")
+alt = "Two falling curves, apart against the mean label, together against it times the root of the dimension."
+chapter.figure(fig, "fig-a-balance", balance, alt=alt)
 # %% [markdown] tags=["caption"]
-# **The amplification grows exponentially, rests near $t^*$, grows again and falls at the end.** Mean over seeds until 98 % of the
-# points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with $p=411$ and 4640).
+# **The limit of the mean label falls as $1/\sqrt d$.** $\Lambda^*$ as the right plane moves inwards from where the labels balance,
+# geometric mean over 1024 to 4096 points; medians and quartiles over seeds. Dotted: where the growth rates cross, without a fitted
+# number (not in the paper).
 # %% [markdown]
 # ## Exercises
 # **1. The balance.** Derive {eq}`eq:A:constant` from {eq}`eq:A:neuron` and {eq}`eq:A:noise`.

@@ -34,6 +34,7 @@ map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 map_scales: "3 or more increasing positives" = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
 map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
 map_seeds: "count to 100" = 4  # training sets (paper B: 1)
+sizes_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -41,7 +42,6 @@ import numpy as np
 import pandas as pd
 
 from companion.claims.jamming import parameters_at_jamming, parameters_by_budget
-from companion.claims.rest import followed_longest
 from companion.report import papers, plots
 from companion.report.chapter import Chapter
 from companion.studies import jamming as studies
@@ -53,8 +53,9 @@ chapter = Chapter("03", globals())
 # (how-long-is-long-enough)=
 # ## The jamming point depends on the number of training steps
 # The number of parameters at jamming falls with the number of steps, exponent {claim}`B.Fig4-step-budget`
-# ({numref}`fig-b-effort`). At rest it is smaller still ({numref}`fig-b-rest`). A network that has not fitted may be at rest, or on
-# its way. The tables tell them apart, after the steps of the map and after the last round towards rest.
+# ({numref}`fig-b-effort`). Networks that just fit take {claim}`B.Fig4-slowing` times as many steps as wide ones. At rest the number is
+# smaller still ({numref}`fig-b-rest`). A network that has not fitted may be at rest, or on its way. The table tells them apart, after the
+# steps of the map.
 # %%
 budgets = chapter.rows(studies.efforts, "step_budget")
 transitions = parameters_by_budget(budgets)
@@ -95,23 +96,36 @@ chapter.table(
     digits=2,
 )
 # %% [markdown]
-# Left of jamming nearly all networks lie at a minimum at the largest scale, many at scale 12, and none at the smallest. Next to
-# it many are still on their way after the last round, with weights that grow.
+# ## Stopped networks on 250 points show hardly a peak
+# The error of networks stopped after 200 steps falls through jamming; at the largest output scale alone it peaks there
+# ({numref}`fig-b-6`). At scale 12 the error at jamming minus that at two thirds of its width is
+# {claim}`B.Fig6-peak` points, a mean over 60 to 500 points; it is nearer to 0 on more points. Averaging an ensemble lowers the error
+# by {claim}`B.Fig6-gain` percentage points or more at twice the width of jamming.
 # %%
-tables = [followed_longest(chapter.rows(at_rest.cusp, name)) for name in ("sizes", "lazy", "feature")]
-rows = pd.concat(tables)
-ends = rows[rows.newton_steps == rows.newton_steps.max()]
-ends = ends.groupby(["scale", "p", "h"])[["fitted", "jammed"]].mean()
-ends = ends.assign(moving=1 - ends.fitted - ends.jammed)
-shares = ends.groupby(["scale", "p"]).mean().assign(most=ends.groupby(["scale", "p"]).moving.max())
-words = {"jammed": "at a minimum", "moving": "on their way", "most": "on their way, at most"}
-chapter.table(
-    shares.reset_index().rename(columns=words),
-    "tab-b-rest",
-    "Where networks end after the last round: shares, means over the widths, and at the width with most that are undecided.",
-    *tables,
-    digits=2,
+slices = studies.at_end(chapter.rows(studies.ensembles, "slices"))
+jammed = jamming.transitions(slices, "h")
+fig, axes = plots.panels(3, columns=3, sharey=True)
+colours = plots.from_feature_to_lazy(3)
+for ax, (scale, rows), colour in zip(axes, slices.groupby("scale"), colours):
+    plots.over_seeds(ax, rows, "h", "error", factor=100, color=colour, label="single networks")
+    plots.over_seeds(ax, rows, "h", "ensemble_error", factor=100, color=colour, linestyle="--", label="ensemble")
+    ax.axvspan(jammed[scale].min(), jammed[scale].max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
+    plots.curve_axes(ax, [4, 8, 16, 32, 64], errors=False)
+    ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {plots.number(scale)}$")
+axes[0].set_ylabel("test error (%)")
+curves = axes[0].get_legend_handles_labels()
+points = papers.beside(map_p, "B.points")
+fig.legend(*curves, title=points, title_fontsize="small", loc="outside lower center", ncols=3)
+chapter.figure(
+    fig,
+    "fig-b-6",
+    slices,
+    alt="Test error against width at three scales: single networks above, the ensemble below, both falling through grey jamming.",
 )
+# %% [markdown] tags=["caption"]
+# **Single networks improve with width far beyond jamming; averaging removes most of that.** Test error of single networks and of the
+# ensemble's mean output against width at three scales; grey: jamming, range over training sets (paper B, Fig. 6). At the largest scale
+# the error peaks at jamming.
 # %% [markdown]
 # ## Stopping early and weight decay remove the divergence, stochastic descent does for 400 epochs
 # All three bring the norm's exponent near 0 ({numref}`fig-b-sec2`). Stopping early gives {claim}`B.Sec2-early-stopping`, weight
@@ -146,7 +160,8 @@ chapter.figure(fig, "fig-b-sec2", slices, decayed, stochastic, alt=alt)
 # We stop when half of the points have a margin above nine tenths. Paper B expects that this helps most near jamming, where it
 # removes the divergence of the norm. At the largest scale it lowers the error at jamming by {claim}`B.Sec2-near-jamming-lazy`
 # percentage points more than at eight times the width ({numref}`fig-b-gain`). At the smallest scale the norm does not diverge, and a
-# stop helps as much far from jamming as near: the excess is {claim}`B.Sec2-near-jamming` points, the least of three scales.
+# stop helps as much far from jamming as near: the excess is {claim}`B.Sec2-near-jamming` points, the least of three scales. At scale 12
+# it is {claim}`B.Sec2-near-jamming-middle`. Paper B's sentence rests on the divergence, and holds where there is one.
 # %%
 slices = chapter.rows(studies.ensembles, "slices")
 early = slices[slices.stop == slices.stop.min()].set_index("cell").error
@@ -201,6 +216,7 @@ chapter.figure(
 # **Digits need fewer parameters than random labels.** Number of parameters at which half of the networks fit, against the number of
 # points, for digits and for random points with random labels; median and quartiles over training sets (paper B, Fig. 8A).
 # %% [markdown]
+# (the-landscape)=
 # ## The landscape at jamming
 # How many points are unsatisfied, per parameter, where networks begin to fit? For spheres it would be one: as many contacts
 # as degrees of freedom. The Hessian of $U=\frac12\sum\Delta^2$ is
@@ -219,7 +235,9 @@ chapter.figure(
 # decay, and $N_\Delta$ counts the points that hold the network there: its support vectors. Their number per
 # parameter jumps to {claim}`B.Fig8B-jump`; for spheres it would be 1. Whether it stays below 1 for far larger networks is open: on the
 # top right of {numref}`fig-b-8bc` it rises slowly. Whether $H_p$ grows as the root of the loss is undecided, too: at the weakest decay
-# the exponent, from width to width, is {claim}`B.Sec2-strength`. So is whether the gap of $H_0$ stays as networks grow.
+# the exponent, from width to width, is {claim}`B.Sec2-strength`. The gap of $H_0$
+# does not close as networks grow (exponent {claim}`B.Fig8C-gap`), and the share of unstable directions of $H_p$ stays
+# ({claim}`B.Sec2-unstable`).
 # %%
 held = chapter.rows(at_rest.at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
 held = held[held.members == held.members.max()]  # the stored ones, where they are there

@@ -396,5 +396,5 @@ chapter.figure(fig, "fig-b-9-cnn", scan, alt=alt)
 # Open questions:
 #
 # - How much steeper is the network's curve than its kernel's at the papers' sizes? Here the difference is smaller than theirs.
-# - Is the last part of the label expensive on images, too? Why does the alignment fall late on the stripe, and not on images?
+# - Is the last part of the label expensive on images, too? What do the last images to be fitted have in common?
 # - How many points does a component need? Where eigenvalues are close, the plane changes with their number.

@@ -10,23 +10,27 @@
 # We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, and what it then predicts.
 #
 # ## What we find
-# - **The limit is right, the rate is not.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different inputs tends to
-#   1/4, as paper C says. At depth $10^6$ it is within $2\cdot10^{-4}$. The distance falls as $\frac38\ln L/L$ and not as $1/L$: we
-#   measure {claim}`C.Thm2-rate` for the constant 3/8. Smooth activations, scaled to criticality, have the limit 1/3.
-# - **Depth is a {term}`ridge`.** With 30 layers the {term}`predictor` of an infinitely wide network is ridge regression with a kernel that does not depend on depth.
-#   On 500 images the two differ by {claim}`C.Thm3-ridge` of the predictor's variation. At depth $L$ the ridge is about $3L$, and $2L$ for
-#   smooth activations. Eight times the images in a network eight times as deep have at most {claim}`C.Thm3-collapse-all` times the error.
-# - **The paper's recipe is a good one.** On 500 digits the prescribed depth gains {claim}`C.Thm3-recipe-depth` of accuracy over depth 30.
-#   In very deep networks the predicted values tend to a constant, but the predicted class, their argmax, need not. At depth $10^6$ its
-#   accuracy is {claim}`C.Thm3-accuracy-balanced` with classes in equal parts, and {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn.
+# - **Depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different
+#   inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
+#   3/8. This term is the same for all pairs. What is left of the data is one number a pair, $c$, and enters at order $1/L$.
+# - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and 20 to 60 layers the {term}`predictor`
+#   of an infinitely wide network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
+#   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Depth ends
+#   the divergence of $c$ at that angle. Where pairs are nearer, as on the 2-sphere, ridge regression is off by
+#   {claim}`C.Thm3-ridge-fails`; and below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks.
+# - **A real network shows this from a width near $L^3$, not $L$.** Since only $1/L$ is left of the data, little noise covers it. The
+#   distance of a network's own kernel from the infinite one, by what it predicts at the start, is the same at one $m/L^3$: at depth 48 and
+#   width 32000 it is {claim}`C.Thm3-width-cubed` times that at depth 12 and width 500. On 250 digits width 2048 costs
+#   {claim}`C.Thm3-width-images` of accuracy at depth 30 and {claim}`C.Thm3-width-shallow` at depth 6.
+# - **So the paper's recipe of few layers is a good one.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth 30. Yet
+#   in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy at depth $10^6$
+#   is {claim}`C.Thm3-accuracy-balanced`.
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
 # network tends to 1/4 for every pair of different inputs. The paper builds two rules on it. One says how deep a network may be
-# before its predictions no longer depend on the data. The other says how early one should stop.
-#
-# At large depth $L$ the kernel of a pair depends on the pair through one number. Prediction with such a kernel is ridge regression: the
-# number is the kernel of this regression, and the ridge is about $3L$. So ten times deeper is ten times the ridge.
+# before its predictions no longer depend on the data. The other says how early one should stop. One would expect from it that a deep
+# network predicts nothing. We ask instead what it predicts, and which networks are wide enough for that.
 #
 # **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the sliders.
 #
@@ -37,15 +41,15 @@
 #
 # </div>
 #
-# You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has early
-# stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, its tables and single statements.
+# You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has the
+# recipe, eigenvalues, early stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, tables and
+# statements.
 #
-# Before us: in the three phases of initialisation the deep tangent kernel becomes independent of the data, and so does its predictor
-# {cite}`xiao2020`. The rate at which the kernel becomes trivial is the subject of {cite}`hayou2019`; {cite}`hayou2022` characterise it
-# fully, as their abstract says. For layers $as+b|s|$ the entries of the deep kernel approach inverse cosine distances, at a rate set by
-# $b^2/(a^2+b^2)$ {cite}`terjek2025spectrum`. The width at which a network's kernel is near its limit is in
-# {cite}`terjek2025concentration`, and for a fixed ratio of depth to width in {cite}`hanin2020`. Of these we could read an early
-# version of {cite}`hayou2019`, and abstracts of the others. We do not know which of our constants they have.
+# Before us: in the three phases of initialisation the deep tangent kernel and its predictor become independent of the data
+# {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully, as their abstract says. For layers
+# $as+b|s|$ the entries approach inverse cosine distances {cite}`terjek2025spectrum`. Widths are in {cite}`terjek2025concentration` and
+# {cite}`hanin2020`. Of these we could read an early version of {cite}`hayou2019`, and abstracts of the others. We do not know which of
+# our constants they have.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -80,6 +84,7 @@ import torch
 from companion.report import plots, sketches
 from companion.report.chapter import Chapter
 from companion.studies import depth as studies
+from companion.studies import depth_scales as scales
 from companion.theory.depth import deep_limit, ridge
 from regimes.data import datasets
 
@@ -88,8 +93,7 @@ chapter = Chapter("05", globals())
 # ## Ten times deeper is ten times the ridge
 # With 30 layers and 500 images the deep kernel learns half of the targets' part along an eigenvector with eigenvalue near 85, the ridge.
 # With 300 layers the eigenvalue learnt to one half is near 890 ({numref}`fig-c-ridge`). The eigenvectors are those of a kernel matrix $C$
-# that does not depend on depth. Move the slider to ten times the depth: the outputs for fresh images stay those of a ridge regression,
-# and the learnt shares move by a decade. The next sections derive this.
+# that does not depend on depth. Move the slider: outputs for fresh images stay those of a ridge regression. The next sections derive this.
 #
 # The ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C,
 # Sec. 6.4, says this of it); a ridge of order $L$ says how. Compare {cite}`hayou2022`, too.
@@ -186,9 +190,8 @@ chapter.figure(
 # \frac{dS}{dL} = 1 - \frac{3S}{L} \qquad\Longrightarrow\qquad S_L = \frac L4 + \mathrm{const}\cdot L^{-3} .
 # $$ (eq:C:quarter)
 #
-# *Numerics.* We never form $1-\rho$ by subtraction. Beyond some 150 layers we do not iterate but use Abel's function $A$ of the
-# angle, which grows by exactly 1 a layer. So a million layers are one equation,
-# $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
+# *Numerics.* Beyond some 150 layers we do not iterate but use Abel's function $A$ of the angle, which grows by exactly 1 a layer. So a
+# million layers are one equation, $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
 # %% [markdown]
 # ## The rate is $\log L / L$, not $1/L$
 # $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`). Theorem 2 says that the distance is
@@ -202,25 +205,18 @@ chapter.figure(
 # e_L = \frac{9\pi^2}{2L^2}\Bigl(1 - \frac{3\ln L}{L} + O(1/L)\Bigr) .
 # $$ (eq:C:offset)
 #
-# Very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s_L$ and
-# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`:
-#
-# $$
-# \frac{ds}{dL} = -\frac{3s}{L} + \frac{9}{8}\,\frac{\ln L}{L} + \frac34\,\frac cL .
-# $$ (eq:C:eighths)
-#
-# The solution is $s = \frac38\ln L + \frac c4 - \frac18$. Hence
+# Very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s$ and
+# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`. It is solved by $s=\frac38\ln L+\frac c4-\frac18$. Hence
 #
 # $$
 # \bar\Theta^{(L)}(\rho) = \frac14 + \frac1L\Bigl[\tfrac38 \ln L + \tfrac14 c(\rho) - \tfrac18\Bigr] + o(1/L) .
 # $$ (eq:C:rate)
 #
-# The term $\frac38\ln L/L$ is the same for every pair, and is not $O(1/L)$. The paper's proof has a forcing term $o(1/L)$ in the recursion.
-# It sums $L$ such terms, and the sum is again taken as $o(1/L)$. There the logarithm is lost.
+# The term $\frac38\ln L/L$ is the same for every pair. The paper's proof has a forcing term $o(1/L)$ in the recursion. It sums $L$ such
+# terms, and the sum is again taken as $o(1/L)$. There the logarithm is lost.
 #
-# The question is older. {cite}`hayou2019` show that the kernel over $L$ tends to a number below 1 off the diagonal, with polynomial rates:
-# $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth ones. New as far as we know are the constants 3/8 and $c(\rho)$; compare
-# {cite}`hayou2022`, whose rates we could not read, and the inverse cosine distances of {cite}`terjek2025spectrum`.
+# {cite}`hayou2019` have $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth ones. New as far as we know are the constants 3/8 and
+# $c(\rho)$; compare {cite}`hayou2022`, whose rates we could not read, and {cite}`terjek2025spectrum`.
 # %%
 rows = chapter.rows(studies.normalised_kernel, "main").query("depth >= 10 and rho <= 0.999")
 fig, ax = plt.subplots()
@@ -242,9 +238,21 @@ chapter.figure(
 # **The distance from 1/4 is not $O(1/L)$.** Depth times that distance, for the pairs of paper C, Fig. 2, and others. Points: the kernel;
 # lines: the law with constants 3/8 and $c$, nothing fitted. A rate $O(1/L)$ would make all of them level off; they share the slope 3/8.
 # %% [markdown]
-# ## Thirty layers predict as ridge regression does
-# At depth 30 the predictor on 500 images differs from ridge regression by {claim}`C.Thm3-ridge` of its own variation
-# ({numref}`fig-c-laws`). By {eq}`eq:C:rate` the normalised kernel matrix of $n$ different points is
+# ## One kernel of $L+c$, and its ridge
+# On spheres of few dimensions the law below is within {claim}`C.Thm3-uniform` of the predictor ({numref}`fig-c-laws`). A deep layer depends
+# on a pair through $M=3\pi/\phi_L$ alone. With the constants $a_1$ and $g_1$ of the series of $A$ and $S$ ($3\pi g_1=-\frac34\pi^3$,
+# $3\pi a_1=6.92$), and $M_1$ the value of $M$ at the inputs,
+#
+# $$
+# \begin{aligned}
+# M - \tfrac32\ln M + \frac{3\pi a_1}{M} &= L + c, \\
+# L\,\bar\Theta &= \frac M4 - \frac18 + \frac{3\pi g_1}{M} - \Bigl(\frac{M_1}4-\frac98\Bigr)\Bigl(\frac{M_1}{M}\Bigr)^{3} .
+# \end{aligned}
+# $$ (eq:C:uniform)
+#
+# Nothing else of the pair enters, and the law holds at all angles. Two angles divide at $c\sim L$, that is at $3\pi/L$.
+#
+# *Angles above.* There $c\ll L$, and to first order the kernel matrix of $n$ different points is
 #
 # $$
 # \bar\Theta = a\,\mathbf 1\mathbf 1^\top + (1-a)\,I + \frac{C}{4L}, \qquad
@@ -258,40 +266,92 @@ chapter.figure(
 # \Lambda = 4(1-a)L = 3L - \tfrac32\ln L + \tfrac12 .
 # $$ (eq:C:ridge)
 #
-# So the deep network predicts as *ridge regression* with the kernel $c(\rho)$ and the ridge $\Lambda$. The kernel $c$ does not depend on
-# depth. The constant $4La$ added to it does, and is so large that the mean of the targets is learnt at once. The ridge comes from the
-# diagonal. For nearby inputs, $\phi\to0$, the kernel $c$ diverges as $3\pi/\phi$. Depth $L$ cuts it off at $3L$, with the crossover
-# {eq}`eq:C:crossover`.
+# So the deep network predicts as *ridge regression* with the kernel $c$, which does not depend on depth, and the ridge $\Lambda$, which
+# comes from the diagonal. The constant $4La$ is so large that the mean of the targets is learnt at once.
 #
-# The next order in $1/L$ changes the ridge and not the kernel, except for nearby inputs ({eq}`eq:C:uniform`). From thirty layers on
-# the ridge holds for more images as well. Its expansion in $C/L$ needs depths far above their number.
+# *Angles below.* The kernel $c$ diverges as $3\pi/\phi$. Depth ends this at $3L$, with the crossover {eq}`eq:C:crossover`. Expanded in $c$,
+# the matrix is not even positive once pairs are nearer than $3\pi/L$: *more* data break the ridge. On the 2-sphere its distance is
+# {claim}`C.Thm3-ridge-fails`, where {eq}`eq:C:uniform` stays.
 # %%
-few = chapter.rows(studies.deep_prediction, "drawn").query("depth <= 1000")
-many = chapter.rows(studies.deep_prediction, "larger").query("depth <= 1000")
+images = chapter.rows(studies.deep_prediction, "drawn").query("depth <= 1000")
+spheres = chapter.rows(scales.sphere_laws, "main")
 laws = {
     "closed": "expanded in $C/L$",
     "first": "ridge, first order",
     "second": "ridge, second order",
-    "uniform": "uniform in $c$",
+    "uniform": "one kernel of $L+c$",
 }
-fig, ax = plt.subplots()
+fig, (left, right) = plots.panels(2, width=4.3, height=3.9, sharey=True)
+middle = spheres.groupby(["n0", "depth"])[list(laws)[1:]].median()
+places = [f"$S^{{{space - 1}}}$\n$L={depth}$" for space, depth in middle.index]
 for (law, words), colour in zip(laws.items(), plots.PALETTE):
-    ax.plot(few.groupby("depth")[law].mean(), "o-", markersize=4, color=colour, label=words)
-    ax.plot(many.groupby("depth")[law].mean(), "^--", markersize=4, color=colour)
-ax.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor")
-ax.set_title("From which depth is it ridge regression?")
-ax.legend()
+    left.plot(images.groupby("depth")[law].mean(), "o-", markersize=4, color=colour, label=words)
+    if law in middle:
+        right.plot(places, middle[law], "os"[law == "first"], color=colour)
+left.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor", title="Images")
+right.set(title="Spheres of few dimensions")
+left.legend(fontsize="small")
+fig.suptitle("Which law predicts as the deep kernel does?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-laws",
-    few,
-    many,
-    alt="Relative errors of four laws against depth for two numbers of images: that of the expansion is above one up to a hundred "
-    "layers, those of the ridge fall from a tenth to a thousandth.",
+    images,
+    spheres,
+    alt="Left, errors of four laws against depth on images, all falling but that of the expansion, which is above one up to a "
+    "hundred layers. Right, on spheres both ridges are near or above one, and the uniform law below a hundredth.",
 )
 # %% [markdown] tags=["caption"]
-# **Ridge regression holds from about thirty layers on.** Distance of the deep predictor from each law, over the predictor's own variation
-# over fresh images; dashed: more images. First and second order are in $1/L$; uniform: valid for nearby inputs too.
+# **One kernel of $L+c$ is right on images and on spheres of few dimensions; ridge regression only where pairs are far apart.** Distance of
+# the deep predictor from each law, over the predictor's own variation over fresh points. Left: means on images. Right: medians over
+# data sets.
+# %% [markdown]
+# ## A network shows this from a width near $L^3$
+# At depth 12 the distance of finite networks from infinite width falls as $m$ to the power {claim}`C.Thm3-width-width`; at width 32000 it
+# grows as $L$ to the power {claim}`C.Thm3-width-depth` ({numref}`fig-c-width`). The noise of one entry is a function of depth over width
+# {cite}`hanin2020`, and paper C asks for $L\in o(m)$. One would expect that ten times more neurons than layers do.
+#
+# They do not. A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024` have such fluctuations; we
+# read the abstract). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$, and later layers keep what is added. So $c$ walks, to
+#
+# $$
+# \operatorname{var} c \simeq \frac2m\sum_{l\le L} l^2 \simeq \frac{2L^3}{3m} .
+# $$ (eq:C:walk)
+#
+# The data are in differences of $c$ of order one. So they stand out where $m\gg L^3$, as $\sqrt{L^3/m}$. At our depths $l+\frac32\ln l+c$ in
+# place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
+# compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
+#
+# We take a network's own kernel at its start, {eq}`eq:C:walk` in all entries, and do not train it. Given what a layer has been applied to,
+# the rest of its weights is Gaussian, so that no weights need be drawn (`companion.theory.depth.finite`).
+# %%
+sphere = chapter.rows(scales.finite_networks, "sphere")
+images = chapter.rows(scales.finite_networks, "images")
+fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
+for (depth, rows), marker in zip(sphere.groupby("depth"), "^so"):
+    means = rows.groupby("width").distance.mean()
+    left.plot(means.index / depth**3, means, marker, linestyle="-", markersize=6, label=f"$L = {depth}$")
+for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
+    found = rows.groupby("width").accuracy.agg(["mean", "sem"])
+    line = right.errorbar(found.index, found["mean"], found["sem"], fmt=f"{marker}-", capsize=2, label=f"$L = {depth}$")
+    right.axhline(rows.wide_accuracy.mean(), color=line[0].get_color(), linestyle="--", linewidth=1)
+left.set(xscale="log", yscale="log", xlabel=r"width over depth cubed, $m/L^3$", ylabel="distance from infinite width")
+left.legend()
+left.set_title("What is a width large against?")
+right.set(xscale="log", xlabel="width $m$", ylabel="accuracy on fresh images", ylim=(0, 1))
+right.legend(loc="lower right")
+right.set_title("How much does it cost?")
+chapter.figure(
+    fig,
+    "fig-c-width",
+    sphere,
+    images,
+    alt="Left, distances of networks of three depths against the width over the depth cubed, on one falling curve. Right, accuracy "
+    "against width at two depths, of which the deep one stays far below its dashed line.",
+)
+# %% [markdown] tags=["caption"]
+# **How far a network is from infinite width depends on $m/L^3$.** Left: distance of the predictor of a network's own kernel, at its start,
+# from that of infinite width, over the variation of the latter; points on a sphere. Right: accuracy on images; dashed: infinite
+# width. Means over networks.
 # %% [markdown]
 # ## The argmax need not forget the data
 # At depth $10^6$ the accuracy is {claim}`C.Thm3-accuracy-balanced` with ten classes in equal parts, and
@@ -303,19 +363,9 @@ chapter.figure(
 # \mathrm{op}_t(x) = \bar\Theta(x,X)\,\bar\Theta(X,X)^{-1}\bigl(1-e^{-t\bar\Theta(X,X)}\bigr) .
 # $$ (eq:C:operator)
 #
-# As in the paper's Remark 1 the flow has no factor $1/n$; with it all times are $n$ times longer.
-#
-# Let the ridge be large against all eigenvalues of $C$: depths far above the number of images. Then the inverse is explicit
-# ({eq}`eq:C:deep-operator`). For targets $y$ of mean $\bar y$ and with $\beta = a/(1+(n-1)a)$ it gives the *closed law*
-#
-# $$
-# f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
-# \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
-# $$ (eq:C:deep)
-#
-# The logarithm remains only in $n\beta = \frac{n}{n+3}\bigl(1+\frac{4(4a-1)}{n+3}+\dots\bigr)$, and is absent for targets of mean zero.
-# The limit is the constant $\frac n{n+3}\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does not
-# depend on depth. With classes in equal parts $\bar y$ is the same for all classes. Then this order decides at *every* depth, and the
+# At depths far above the number of images the inverse is explicit, and gives the *closed law* {eq}`eq:C:deep`. Its limit is the constant
+# $\frac n{n+3}\bar y$ with the mean target $\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does
+# not depend on depth. With classes in equal parts $\bar y$ is the same for all classes. Then this order decides at *every* depth, and the
 # accuracy has a limit, that of the kernel $c$. With classes as they are drawn the means differ by some $1/\sqrt n$. In very deep networks
 # this is more than $1/L$, and the largest class is predicted everywhere.
 # %%
@@ -339,38 +389,3 @@ chapter.figure(
 # %% [markdown] tags=["caption"]
 # **With classes in equal parts the accuracy stops falling; with classes as drawn it ends at chance.** Accuracy of kernel regression at
 # infinite time (circles) and of its closed law (dashed).
-# %% [markdown]
-# ## The depth that the paper prescribes is a good one
-# On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by
-# {claim}`C.Thm3-recipe-depth`. It differs from the accuracy at the best of nine depths by {claim}`C.Thm3-recipe-best`
-# ({numref}`fig-c-recipe`). The top is flat: neighbouring depths do as well. Thirty layers give too large a ridge, and the recipe avoids that.
-#
-# The paper prescribes the depth $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$, with the layer map $h$ of {eq}`eq:C:h`. It also prescribes training
-# times up to $\lceil1/\lambda_n\rceil$, with $\lambda_n$ the smallest eigenvalue of the kernel matrix. The paper calls this
-# the "Goldilocks" zone "where the NTK is stable, yet it retains its expressivity". We round the depth up, and draw the digits without
-# regard to their classes.
-# %%
-rows = chapter.rows(studies.recipe, "main")
-prescribed = rows[rows.depth == 0]
-others = rows[rows.depth > 0].groupby("depth")
-fig, ax = plt.subplots()
-for time, words in (("accuracy", "t = ∞"), ("stopped", "t = ⌈1/λ⌉"), ("early", "t = 1")):
-    score = others[time].agg(["mean", "sem"])
-    line = ax.errorbar(score.index, score["mean"], score["sem"], fmt="o-", markersize=4, capsize=2, label=words)
-    star = {"markersize": 15, "markeredgecolor": "black", "zorder": 9}
-    ax.plot(prescribed.layers.mean(), prescribed[time].mean(), "*", color=line[0].get_color(), **star)
-ax.set(xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Is the prescribed depth (stars) a good one?")
-plots.curve_axes(ax, score.index, errors=False)
-ax.legend()
-chapter.glue("recipe-depths", f"{prescribed.layers.min()} to {prescribed.layers.max()}")
-chapter.figure(
-    fig,
-    "fig-c-recipe",
-    rows,
-    alt="Three curves of accuracy against depth with a flat top between three and six layers, where the stars lie, falling from "
-    "eight layers on; that of the first time lies below the others.",
-)
-# %% [markdown] tags=["caption"]
-# **The prescribed depth is near the best, and the last stopping time changes little.** Accuracy against depth at infinite time and at two
-# stopping times; stars: the depth that the paper prescribes, at its mean. Bars are standard errors over draws of the images, which all
-# depths share.

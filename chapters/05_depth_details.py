@@ -7,8 +7,8 @@
 # %% [markdown]
 # (depth-details)=
 # # Depth in detail: nearby inputs, early stopping, other layers
-# This page derives how nearby inputs reach the limit, and the next order of the ridge. It has early stopping, the error as a function of
-# data over depth, other layers, and operators of two points.
+# This page derives how nearby inputs reach the limit, the next order of the ridge and the eigenvalues by degree. It has early stopping, the
+# error as a function of data over depth, other layers, operators of two points, and the paper's recipe.
 #
 # ## Nearby inputs need depths beyond their inverse angle
 # Nearby inputs are half-way to 1/4 at 2.975 of the paper's units of depth ({numref}`fig-c-crossover`). Corollary 1 says
@@ -38,7 +38,7 @@ import torch
 from companion.report import plots
 from companion.report.chapter import Chapter
 from companion.studies import depth as studies
-from companion.theory.depth import rate
+from companion.theory.depth import degrees, rate
 
 chapter = Chapter("05", globals())
 # %%
@@ -63,20 +63,52 @@ chapter.figure(
 # crossover law.
 # %% [markdown]
 # ## The next order changes the ridge, not the kernel
-# At ten layers the law that is uniform in $c$ is within {claim}`C.Thm3-ridge-close` of the predictor on 500 images ({numref}`fig-c-laws`).
-# A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. Expand the Abel function and the solution of {eq}`eq:C:recursion` in
-# powers of $\phi_L$, with the constants $a_1$ and $g_1$ of their series ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$). Let $M_1$ be the value of $M$ at the inputs:
-#
-# $$
-# \begin{aligned}
-# M - \tfrac32\ln M + \frac{3\pi a_1}{M} &= L + c, \\
-# L\,\bar\Theta &= \frac M4 - \frac18 + \frac{3\pi g_1}{M} - \Bigl(\frac{M_1}4-\frac98\Bigr)\Bigl(\frac{M_1}{M}\Bigr)^{3} .
-# \end{aligned}
-# $$ (eq:C:uniform)
-#
-# The last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$. Expanded in $c/L$, the order $1/L^2$ of the kernel is
+# At ten layers the law {eq}`eq:C:uniform` is within {claim}`C.Thm3-ridge-close` of the predictor on 500 images ({numref}`fig-c-laws`). It
+# comes from the series of the Abel function, and of the solution of {eq}`eq:C:recursion`, in powers of $\phi_L$.
+# Its last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$. Expanded in $c/L$, the order $1/L^2$ of the kernel is
 # $\frac{3c}8$ and a constant: again *linear* in $c$. So the eigenvectors stay, and the ridge is divided by $1+\frac3{2L}$. The shape
 # of the kernel changes only with $c^2/L^3$, and for nearby inputs.
+#
+# ## Below the degree $L/3\pi$ deep is not shallow
+# In five dimensions the eigenvalues of the kernel of 30000 layers fall as $\ell+\frac{n_0}2-1$ to the power {claim}`C.Thm3-powers-below`
+# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). In seven dimensions the first is
+# {claim}`C.Thm3-powers-seven`. "Deep equals shallow" {cite}`bietti2021`, whom paper C cites: at every fixed depth the eigenvalues of
+# high degrees fall as those of two layers do, as $\ell^{-n_0}$, and one would expect no effect of depth but a constant.
+#
+# The kernel $c\simeq3\pi/\phi$ of nearby inputs is a Riesz kernel, whose eigenvalues fall as $\ell^{-(n_0-2)}$. Depth ends this pole at
+# the angle $3\pi/L$, by {eq}`eq:C:crossover`, and leaves a cusp. Angles and degrees are inverse to each other, so that
+#
+# $$
+# \mu_\ell \propto \ell^{-(n_0-2)} \quad (\ell\ll L/3\pi), \qquad \mu_\ell \propto \ell^{-n_0} \quad (\ell\gg L/3\pi) .
+# $$ (eq:C:degrees)
+#
+# Depth adds two powers to the low degrees, which it learns the slower for its ridge. The two ranges are new as far as we know; compare
+# {cite}`bietti2021`, and {cite}`terjek2025spectrum` for the pole. The eigenvalues are quadratures (Funk and Hecke).
+# %%
+at = [2 * round(degree / 2) for degree in np.geomspace(2, 600, 25)]
+fig, axes = plots.panels(2, width=4.3, height=3.8)
+for space, ax in zip((3, 5), axes):
+    limit = degrees.degree_eigenvalues(space, at)
+    for depth, marker in zip((10, 30, 100, 1000), "ov^s"):
+        share = degrees.degree_eigenvalues(space, at, depth) / limit
+        seen = share > 1e-6  # below, round-off of the quadrature
+        ax.plot(np.array(at)[seen] * 3 * np.pi / depth, share[seen], marker, markersize=4, label=f"$L = {depth}$")
+    x = np.geomspace(3, 300, 2)
+    ax.plot(x, 2 * x**-2.0, color=plots.COLOURS["theory"], linewidth=1, label="slope $-2$")
+    ax.set(xscale="log", yscale="log", xlabel=r"degree over $L/3\pi$", title=f"$n_0 = {space}$")
+axes[0].set_ylabel(r"eigenvalue over that of $c$")
+axes[0].legend(fontsize="small")
+fig.suptitle("From which degree on is a deep kernel like a shallow one?", fontsize="medium")
+chapter.figure(
+    fig,
+    "fig-c-degrees",
+    alt="Two panels of symbols for four depths that fall on one curve each: level at one up to a degree of the depth over 3 pi, then "
+    "falling with slope minus two.",
+)
+# %% [markdown] tags=["caption"]
+# **Up to the degree $L/3\pi$ the eigenvalues are those of $c$; beyond it they fall by two more powers, as at small depth.** Eigenvalues of
+# $4L\bar\Theta^{(L)}$ on the sphere in $n_0$ dimensions over those of $c$, by even degree, against the degree in units of $L/3\pi$. Nothing
+# is fitted; the line shows the slope.
 # %% [markdown]
 # ## Stopped early, and as a function of $n/L$
 # A deep predictor that is stopped early is ridge regression stopped at the same time. The flow of {eq}`eq:C:operator` has the
@@ -219,7 +251,14 @@ chapter.table(
 # + O\Bigl(\frac{\ln^2L}{L^2}\Bigr), \qquad (c_x)_i = c(x\cdot x_i) .
 # $$ (eq:C:deep-operator)
 #
-# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets this is {eq}`eq:C:deep`. Two statements of the paper follow,
+# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets $y$ of mean $\bar y$ this is the *closed law*
+#
+# $$
+# f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
+# \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
+# $$ (eq:C:deep)
+#
+# The logarithm remains only in $n\beta$, and is absent for targets of mean zero. Two statements of the paper follow,
 # where $L$ is large against the offsets times $n$.
 #
 # - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
@@ -230,6 +269,41 @@ chapter.table(
 #   ones it is of order $\sqrt n/L$.
 #
 # At depth 30 the expansion is no approximation, the less so the more data there are. The ridge law {eq}`eq:C:ridge` is one there.
+# %% [markdown]
+# ## The depth that the paper prescribes is a good one
+# On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by
+# {claim}`C.Thm3-recipe-depth`. It differs from the accuracy at the best of nine depths by {claim}`C.Thm3-recipe-best`
+# ({numref}`fig-c-recipe`). The top is flat: neighbouring depths do as well. Thirty layers give too large a ridge, and the recipe avoids that.
+#
+# The paper prescribes the depth $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$, with the layer map $h$ of {eq}`eq:C:h`. It also prescribes training
+# times up to $\lceil1/\lambda_n\rceil$, with $\lambda_n$ the smallest eigenvalue of the kernel matrix. The paper calls this
+# the "Goldilocks" zone "where the NTK is stable, yet it retains its expressivity". We round the depth up, and draw the digits without
+# regard to their classes.
+# %%
+rows = chapter.rows(studies.recipe, "main")
+prescribed = rows[rows.depth == 0]
+others = rows[rows.depth > 0].groupby("depth")
+fig, ax = plt.subplots()
+for time, words in (("accuracy", "t = ∞"), ("stopped", "t = ⌈1/λ⌉"), ("early", "t = 1")):
+    score = others[time].agg(["mean", "sem"])
+    line = ax.errorbar(score.index, score["mean"], score["sem"], fmt="o-", markersize=4, capsize=2, label=words)
+    star = {"markersize": 15, "markeredgecolor": "black", "zorder": 9}
+    ax.plot(prescribed.layers.mean(), prescribed[time].mean(), "*", color=line[0].get_color(), **star)
+ax.set(xlabel=r"depth $L$", ylabel="accuracy on fresh images", title="Is the prescribed depth (stars) a good one?")
+plots.curve_axes(ax, score.index, errors=False)
+ax.legend()
+chapter.glue("recipe-depths", f"{prescribed.layers.min()} to {prescribed.layers.max()}")
+chapter.figure(
+    fig,
+    "fig-c-recipe",
+    rows,
+    alt="Three curves of accuracy against depth with a flat top between three and six layers, where the stars lie, falling from "
+    "eight layers on; that of the first time lies below the others.",
+)
+# %% [markdown] tags=["caption"]
+# **The prescribed depth is near the best, and the last stopping time changes little.** Accuracy against depth at infinite time and at two
+# stopping times; stars: the depth that the paper prescribes, at its mean. Bars are standard errors over draws of the images, which all
+# depths share.
 # %% [markdown]
 # ## Exercises
 # **1. Nearby inputs.** Derive {eq}`eq:C:crossover` from {eq}`eq:C:recursion`. At which $u$ is half the way to 1/4 done?

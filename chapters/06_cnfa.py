@@ -6,22 +6,25 @@
 # ---
 # %% [markdown]
 # (chapter-06)=
-# # Updates align with gradients from the first step
+# # Alignment is early, is lost while the kernel is frozen, and features bring it back
 # Training adds to the weights of a network. Paper D says that this addition is aligned with the network's gradients from the first
-# step. We measure when this holds, and whether it is a sign of compression.
+# step, and stays so. We measure when this holds, why it fails, and what it is a sign of.
 #
 # ## What we find
-# - The *centred* alignment (C-NFA) is a correlation of the added weights with the gradients, at most 1. At step 5 its median over networks
-#   is at least {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001. At the end of training its smallest value is
-#   {claim}`D.Fig2-cnfa-late` from scale 1, and {claim}`D.Fig2-cnfa-late-small` from 0.1 or below. Paper D does not state its scales.
-# - **The early alignment is lost while the kernel is frozen, and features bring it back.** The C-NFA of lazy training has a closed form,
-#   which falls to {claim}`D.Fig2-law-end` on paper D's task. Networks first follow it down. At the end those started at 0.01 have
-#   {claim}`D.Fig2-features` more: the alignment beyond this law is the sign of feature learning.
-# - On the stripe a high centred alignment is no sign of compression. In the lazy regime, where nothing is compressed, it is
-#   {claim}`D.Stripe-lazy` at the end of training. The *uncentred* alignment (UC-NFA), of all the weights, is high only where the network
-#   compresses: in the feature regime it is larger by {claim}`D.Stripe-uncentred`. Late in training it no longer follows the compression.
-# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`. We corrected two
-#   formulas of paper D for this. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a
+# - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
+#   step 5 its median over networks is at least {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
+#   factor, a kernel, separates the two sides.
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it is early beyond a random
+#   matrix its least value in training keeps {claim}`D.Fig2-throughout` from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1,
+#   {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from 0.001. Lazy training has a closed form. It
+#   falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at equal sizes and with the
+#   square loss, it ends {claim}`D.Lazy-task` away, lower, where we expected more to be left.
+# - **Features bring it back.** From scale 0.1 it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends {claim}`D.Fig2-features` above
+#   its lazy value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy
+#   training with the hinge ends at {claim}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment
+#   (UC-NFA), of all the weights, is larger there by {claim}`D.Stripe-uncentred` where the network compresses.
+# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, once two formulas
+#   are corrected. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a
 #   relative error of {claim}`D.Prop10-expectation`.
 #
 # ## Overview
@@ -86,9 +89,7 @@ chapter = Chapter("06", globals())
 # The weights that training adds and the gradients through them are correlated after the first step, long before the task is learnt
 # (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all gradients (upper two
 # rows) look like noise at the start. Their correlation grows while the task is learnt.
-#
-# The network is narrower than those below. Its target depends on the first few inputs. Each image is a matrix over pairs of inputs, dark
-# where its entry is large. The first image shows the task.
+# The network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
 # %% tags=["key"]
 frames = chapter.rows(studies.frames, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}
@@ -147,15 +148,19 @@ chapter.table(
     digits=2,
 )
 # %% [markdown]
-# ## The C-NFA is high early at every scale, and falls later from large scales
+# ## The C-NFA is high early at every scale, and does not remain so from scales 0.1 and 1
 # At step 5 the C-NFA, in the median over networks, is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). Its range over the scales of the
 # initial weights is smaller than that of the UC-NFA by {claim}`D.Fig2-contrast`. We take medians because at this rate some networks become
 # unstable: {glue:text}`share-unstable` of those from the largest scale have a larger training loss at step 5 than at the start.
 #
-# At the end the smallest C-NFA is {claim}`D.Fig2-cnfa-late` from scale 1, and {claim}`D.Fig2-cnfa-late-small` from scales up to 0.1.
-# Paper D finds that it remains high. Whether it varies less with the scale than the UC-NFA depends on scale 1, too
-# ([details](#end-of-training)). On isotropic data the test loss at the smallest scale is lower than at the largest by
-# {claim}`D.Fig2-test-loss`; on the steepest spectrum this is undecided ([details](#cnfa-steepest)).
+# It "remains high throughout training across initialization scale", says paper D. We compare the least value over the course with that at
+# step 5, both beyond 0.53, the correlation with a random matrix in its Fig. 1. The part kept is {claim}`D.Fig2-throughout` from scale 1,
+# {claim}`D.Fig2-throughout-tenth` from 0.1, {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from
+# 0.001. Whether the C-NFA varies less with the scale than the UC-NFA at the end depends on scale 1, too ([details](#end-of-training)).
+#
+# On isotropic data the test loss at the smallest scale is lower than at the largest by {claim}`D.Fig2-test-loss`. On the steepest spectrum
+# it is not: after the paper's 800 steps the difference is {claim}`D.Fig8-test-loss`, and from scale 0.1 to 0.001
+# {claim}`D.Fig8-test-loss-small` ([details](#cnfa-steepest)).
 #
 # *Centring.* The UC-NFA is $\rho(F,\bar G)$. The initial weights $W_0$ are part of both its matrices. Centring replaces $W$ by
 # $\bar W=W-W_0$ and leaves $K$ unchanged, so that the C-NFA is $\rho(\bar W^\top\bar W,\bar W^\top K\bar W)$. At step 0, where
@@ -208,7 +213,11 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 #
 # This is Eq. 4 of paper D with the dual coefficients $c$ for the labels. Early, $c$ is proportional to the residuals $r_0$. Late it is
 # proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. With it the alignment falls, on this task to
-# {claim}`D.Fig2-law-end` at scale 1. What the stripe shows of lazy training below is not general.
+# {claim}`D.Fig2-law-end` at scale 1. `companion.theory.alignment.lazy.lazy_alignment` gives it for any torch module, without training.
+#
+# How much is lost depends on the task ({numref}`tab-d-lazy`). We expected the stripe to keep more than the chain monomial, as it does below.
+# At equal sizes and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves
+# fitted points alone, or to the single hidden layer: that is open.
 #
 # {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first.
 # Then the kernel turns, and alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has
@@ -230,6 +239,18 @@ chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
 # **Lazy training loses a part of the alignment; features bring it back, the more the smaller the scale.** C-NFA of the first layer along
 # training at the chapter's scales (solid), and its value with the kernel of the start, {eq}`eq:D:lazy` (dashed). Medians and quartiles
 # over networks, on isotropic data.
+# %%
+laws = pd.concat([chapter.rows(studies.lazy_ends, "tasks"), chapter.rows(studies.lazy_ends, "digits")])
+means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
+means.columns = ["start"] + [f"{left:g} of the loss" for left in means.columns[1:]]
+chapter.table(
+    means.rename(lambda task: f"chain monomial, {task}" if task in studies.SPECTRA else task).reset_index(),
+    "tab-d-lazy",
+    "Lazy training loses alignment on every task, more on some. The C-NFA of the first layer with the kernel of the start, "
+    "before training and when so much of the loss is left; means over networks of one size, none of them trained.",
+    laws,
+    digits=2,
+)
 # %% [markdown]
 # ## One kernel factor separates the two sides at the start
 # The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. So the velocity $\dot W$ at initialisation sets the early C-NFA.
@@ -250,6 +271,45 @@ chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
 # {eq}`eq:D:fourth` at any time and for any loss. Our tests compare {eq}`eq:D:second` with finite differences of a {term}`gradient flow`, and
 # verify {eq}`eq:D:fourth` to rounding. When the outputs are near zero the labels may replace the residuals (Eq. 4). This changes the
 # correlation by a factor {claim}`D.Prop4-labels`.
+# %% [markdown]
+# ## Beyond the paper: the uncentred ansatz is high only where weights are compressed
+# On the stripe the UC-NFA is larger by {claim}`D.Stripe-uncentred` in the feature regime, the C-NFA high in both
+# ({numref}`fig-d-stripe`). We follow them along the gradient flow of paper A's network (chapter 2). At a small output scale $\alpha$ it
+# compresses the uninformative directions by a factor $\Lambda$, the {term}`amplification`; at a large one, when lazy, it does not.
+# %%
+flow = alignment.with_star(chapter.rows(studies.stripes, "main"))
+flow = flow.assign(time=flow.t / flow.t_star)
+colours = plots.from_feature_to_lazy(flow.alpha.nunique())
+fig, axes = plots.panels(3, columns=3, height=3.8)
+for (alpha, network), colour in zip(flow[(flow.seed == 0) & (flow.t > 0)].groupby("alpha"), colours):
+    path = network.sort_values("time")
+    fitted = network[network.moment == "late"]
+    axes[0].plot(path.time, path["size"], color=colour, label=rf"$\alpha={plots.number(alpha)}$")
+    axes[0].plot(fitted.time, fitted["size"], "o", color=colour, markersize=5)
+    axes[1].plot(path.time, path.uc, color=colour)
+    axes[1].plot(path.time, path.c, "--", color=colour)
+    axes[1].plot(fitted.time, fitted.uc, "o", color=colour, markersize=5)
+axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification $\Lambda$", xlim=(1e-2, None))
+axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None))
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+ends = flow[flow.moment == "end"]
+plots.over_seeds(axes[2], ends, "alpha", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
+plots.over_seeds(axes[2], ends, "alpha", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
+axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at the end", ylim=(0, 1.02))
+axes[2].legend()
+fig.suptitle("Which ansatz follows compression?", fontsize="medium")
+alt = "Amplification and ansatz against time; at the end the uncentred ansatz falls from feature learning to lazy, the centred one does not."
+chapter.figure(fig, "fig-d-stripe", flow, alt=alt)
+# %% [markdown] tags=["caption"]
+# **On the stripe the uncentred ansatz is high only where weights are compressed; the centred one holds without that.** Paper A's stripe,
+# from feature learning (small output scale $\alpha$) to lazy. Left and middle: along training, one network for each scale; dots: 98 % of
+# the points are fitted. Right: at the end of training, all networks.
+# %% [markdown]
+# The centred ansatz weakens after the time $t^*$, when a tenth of the points have a margin above 1, because the remaining points drive the
+# weights with another velocity. The uncentred ansatz comes with compression: both grow until $t^*$. There it is saturated, while $\Lambda$ grows
+# on: from then to 98 % of the points the rank correlation of the two is {claim}`D.Stripe-rank-late`. While the last 2 % of the points are
+# fitted both ansätze persist, though $\Lambda$ falls. A correlation near 1 means that the one large direction agrees, and says little about
+# the small ones: the gradients are compressed {claim}`D.Stripe-gradient` times as much as the weights.
 # %% [markdown]
 # ## Random matrices predict single networks
 # The prediction of the C-NFA at initialisation has a root mean square error of {claim}`D.Fig3-well-posed` for single networks
@@ -304,62 +364,8 @@ chapter.figure(fig, "fig-d-3", rows, alt=alt)
 # Eq. 28 as printed (dotted), and the first order, with the expected kernel alone (dashed). Last panel: observed against predicted
 # (paper D, Fig. 3).
 # %% [markdown]
-# ## Beyond the paper: the uncentred ansatz is high only where weights are compressed
-# On the stripe the C-NFA is {claim}`D.Stripe-lazy` in the lazy regime, though nothing is compressed ({numref}`fig-d-stripe`). The UC-NFA
-# is larger by {claim}`D.Stripe-uncentred` in the feature regime. We follow both along the gradient flow of paper A's network on the
-# {term}`stripe` (chapter 2). At a small output scale $\alpha$, in the feature regime, this network compresses the uninformative
-# directions by a factor $\Lambda$, the {term}`amplification`. At a large $\alpha$, in the lazy regime, it does not.
-# %%
-flow = alignment.with_star(chapter.rows(studies.stripes, "main"))
-flow = flow.assign(time=flow.t / flow.t_star)
-colours = plots.from_feature_to_lazy(flow.alpha.nunique())
-fig, axes = plots.panels(3, columns=3, height=3.8)
-for (alpha, network), colour in zip(flow[(flow.seed == 0) & (flow.t > 0)].groupby("alpha"), colours):
-    path = network.sort_values("time")
-    fitted = network[network.moment == "late"]
-    axes[0].plot(path.time, path["size"], color=colour, label=rf"$\alpha={plots.number(alpha)}$")
-    axes[0].plot(fitted.time, fitted["size"], "o", color=colour, markersize=5)
-    axes[1].plot(path.time, path.uc, color=colour)
-    axes[1].plot(path.time, path.c, "--", color=colour)
-    axes[1].plot(fitted.time, fitted.uc, "o", color=colour, markersize=5)
-axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification $\Lambda$", xlim=(1e-2, None))
-axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None))
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-ends = flow[flow.moment == "end"]
-plots.over_seeds(axes[2], ends, "alpha", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
-plots.over_seeds(axes[2], ends, "alpha", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
-axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at the end", ylim=(0, 1.02))
-axes[2].legend()
-fig.suptitle("Which ansatz follows compression?", fontsize="medium")
-alt = "Amplification and ansatz against time; at the end the uncentred ansatz falls from feature learning to lazy, the centred one does not."
-chapter.figure(fig, "fig-d-stripe", flow, alt=alt)
-# %% [markdown] tags=["caption"]
-# **On the stripe the uncentred ansatz is high only where weights are compressed; the centred one holds without that.** Paper A's stripe,
-# from feature learning (small output scale $\alpha$) to lazy. Left and middle: along training, one network for each scale; dots: 98 % of
-# the points are fitted. Right: at the end of training, all networks.
-# %% [markdown]
-# The centred ansatz holds at all output scales, in the {term}`lazy regime` too: there the weights hardly move, but with the velocity of the
-# start. It weakens after the time $t^*$, when a tenth of the points have a margin above 1, because the remaining points drive the weights
-# with another velocity. The uncentred ansatz comes with compression: both grow until $t^*$. There it is saturated, while $\Lambda$ grows
-# on: from then to 98 % of the points the rank correlation of the two is {claim}`D.Stripe-rank-late`. While the last 2 % of the points are
-# fitted both ansätze persist, though $\Lambda$ falls. A correlation near 1 means that the one large direction agrees, and says little about
-# the small ones: the gradients are compressed {claim}`D.Stripe-gradient` times as much as the weights.
-# %% [markdown]
-# ## Exercises
-# **1. Two neurons meet.** Show that $\mathbb E[RBR]=\frac3k(\operatorname{tr}B+2B)+(1-\frac1k)B$ for a symmetric $B$,
-# with $\operatorname{tr}$ the sum of the eigenvalues. Where do the 3 and the 6 of Proposition 10 come from?
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# $R=\sum_ia_i^2w_iw_i^\top$ with the rows $w_i\sim\mathcal N(0,I/k)$ of $W$. For $i=j$, Wick's theorem gives $\mathbb
-# E[ww^\top Bww^\top]=k^{-2}(\operatorname{tr}B+2B)$, and $\mathbb E\,a^4=3$: $k$ terms make
-# $\frac3k(\operatorname{tr}B+2B)$. For $i\ne j$ the factors are independent, $\mathbb E[a^2ww^\top]=I/k$: $k(k-1)$
-# terms make $(1-\frac1k)B$. Together the coefficient of $B$ is $\frac6k+1-\frac1k=1+\frac5k$. A single neuron, $k=1$,
-# has 3 and 6.
-#
-# </details>
-#
-# **2. A prediction.** A network that has learnt nothing has an AGOP near a multiple of the identity. Its correlation
+# ## Exercise
+# **A prediction.** A network that has learnt nothing has an AGOP near a multiple of the identity. Its correlation
 # with the EGOP is 0.32 for the paper's $r=5$ in $d=32$, the alternative of the claim on the EGOP. Derive it. What is it for
 # $r=4$, and what else changes in {numref}`fig-d-picture`?
 #
@@ -385,10 +391,6 @@ chapter.figure(fig, "fig-d-stripe", flow, alt=alt)
 # - The rate is the paper's own, and the results depend on it. At half the rate and twice the steps the PTK-centred correlation
 #   changes by the width of its interval (table of numerical errors on the page of the ledger).
 # - The paper does not say at which balances App. F's data were made, nor what was taken for $\mathbb E\mathcal K$ in App. C.
-# - The scatter of single networks around the prediction at large $N$ is open. The eigenvectors of $R$ turn, and moments of a
-#   heavy-tailed readout fluctuate. Neither dominates at our sizes.
 #
 # ## Try it yourself
-# - `-p reversal_n 512` and `-p 06.reversal.spike_free.balance "[0.0625]"`: how small may the balance be before networks no longer
-#   depend on it?
 # - `make chapter-06 NAME=loud PARAMS='-p rate 0.1'` takes the loss without its factor ½. What happens at $s_0=1$?

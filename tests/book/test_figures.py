@@ -83,7 +83,7 @@ def test_what_changes_a_figure_and_what_its_studies_take():
     assert curves.of({"curve_rho"}) and curves.of({"05.normalised_kernel.main.seeds"})
     assert not curves.of({"tab2_n", "05.near_duplicates.main.gap"})
     laws = found["fig-c-laws"]
-    assert [knob.name for knob in laws.knobs] == ["corpus"] and laws.of(["05.deep_prediction.larger.n"])
+    assert [knob.name for knob in laws.knobs] == ["corpus"] and laws.of(["05.sphere_laws.main.n"])
     assert laws.of(["05.deep_prediction.balanced.n"]), "the others extend it"
 
 

@@ -35,10 +35,12 @@ TYPED = {
         **dict.fromkeys(("10", "90", "95", "98", "99"), "fitted fractions at which networks are looked at"),
         **dict.fromkeys(("0.56", "0.40", "0.69"), "the root of m/2 pi, the constant of m planes"),
         "0.05": "the density at a plane",
+        **dict.fromkeys(("0.3", "0.5"), "where planes stand"),
     },
     "02": {
         **dict.fromkeys(("0.4", "0.6"), "the accepted band"),
         **dict.fromkeys(("10", "98", "1"), "fitted fractions, and what remains"),
+        **dict.fromkeys(("0.39", "0.35", "0.44"), "growth rates of theory, and where they cross"),
     },
     "03": {},
     "04": {

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import learning_curves, planes
+from companion.claims import own_points, planes
 from companion.report import ledger
 from companion.theory.planes import gaussian_constant
 
@@ -136,10 +136,12 @@ def test_the_kernel_at_t_star_on_the_cylinder(ratio, said):
 
 
 def test_kernel_and_network_are_compared_at_equal_numbers_of_points_in_all():
-    kernels = made({"error": lambda row: 10 / row["p"]}, (512, 1024), d=(5,))
-    networks = made({"error": lambda row: 40 / row["p"]}, (1024, 2048, 4096), d=(5, 7))
-    found = learning_curves.at_equal_points(kernels, networks)
-    assert found.keys() == {5} and found[5].value == pytest.approx(0.5, rel=0.02)
+    """Of 4096 points, half are the kernel's: its 2048 are set beside the network's 4096, not beside its 2048."""
+    kernels = made({"error": lambda row: 10 / row["p"]}, (1024, 2048, 4096), d=(5,), curve=("star",), learner=("flow",))
+    error = {"error": lambda row: 40 / row["p"]}
+    nets = made(error, (1024, 2048, 4096), d=(5, 7), curve=("feature",), share=(0.98, 1.0))
+    found, first, _ = own_points.star_at_equal_points(kernels, nets, stop=0.98, d=5)
+    assert found.value == pytest.approx(0.5, rel=0.02) and set(first.p) == {2048}
 
 
 def test_the_constant_of_each_task_is_beside_theory():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from companion.claims import balance
 from companion.claims import compression as claims
 from companion.report import ledger
 from regimes.data import tasks
@@ -58,7 +59,7 @@ def test_the_square_root_of_the_cylinder(power, said):
 def test_the_constant_of_the_stripe(factor, said):
     rows = grown(0.5, 0.1).query("d > 3")
     rows["star"] *= np.where((rows.p >= P[-3]) & (rows.d == 5), factor, 1.6 - 0.5 * factor)
-    assert verdict("A.AppC-constant", stripe=rows, growth_p=P) == said
+    assert verdict("A.AppC-constant", stripe=rows, again=rows[:0], growth_p=P) == said
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,24 @@ def test_the_required_scale(power, said):
 def test_a_network_whose_training_has_ended_keeps_its_last_amplification():
     rows = pd.DataFrame({"time": [[0.0, 2.0], [0.0, 4.0]], "size": [[1.0, 3.0], [1.0, 9.0]]})
     assert claims.mean_course(rows, [0.0, 2.0, 4.0]) == pytest.approx([1.0, 4.0, 6.0])
+
+
+def test_the_imbalance_at_which_the_amplification_has_halved():
+    """Two seeds whose curves halve at 0.1 and 0.2 of a mean label; one that never halves is left out."""
+    interfaces = [[-0.3, 1.18549], [-0.3, 0.9], [-0.3, 0.7]]
+    rows = [
+        {"d": 4, "p": p, "seed": seed, "interfaces": planes, "star": 8 * p * np.exp(-fall * np.log(2) * step)}
+        for p in (100, 400)
+        for seed, fall in ((0, 1.0), (1, 2.0), (2, 0.1))
+        for step, planes in enumerate(interfaces)
+    ]
+    found = balance.unbalanced(pd.DataFrame(rows))
+    ends = sorted(set(found.imbalance))
+    falls = balance.fall_of_the_amplification(found, "imbalance")
+    assert falls.to_dict() == pytest.approx({0: ends[1], 1: (ends[0] + ends[1]) / 2})
+    assert balance.fall_of_the_amplification(found)[0] == pytest.approx(2 * ends[1])
+
+
+def test_unequal_labels_are_warned_of():
+    assert "planes are selected" in balance.balance_in_words([-0.3, 1.18549], [5, 10])
+    assert "WARNING: in d = 20 a constant" in balance.balance_in_words([-0.3, 0.95], [5, 10, 20])

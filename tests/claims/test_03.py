@@ -84,9 +84,67 @@ def test_the_peak_at_rest(name, argument, height, said):
     assert verdict(f"B.Fig6-rest-{name}", **{argument: ends((2.0, 2.0, height), 12.0)}) == said
 
 
-@pytest.mark.parametrize(("stopped", "said"), [(0.1, "reproduced"), (1.2, "not reproduced")])
-def test_the_peak_of_stopped_networks(stopped, said):
-    assert verdict("B.Fig6-rest-stop", fresh_whole=ends((stopped, 3.0, 1.2), 12.0)) == said
+def through_jamming(rest, stopped, column="error"):
+    """Rows of ensembles of all widths, with peaks of these heights at width 9 at rest, and at 12 where stopped."""
+    rows = []
+    for p in (1000, 2000):
+        for seed in range(6):
+            for n, height, centre in ((1600, rest, 9), (0, stopped, 12)):
+                for h in (5, 6, 8, 9, 10, 12, 14, 18):
+                    row = {
+                        "p": p,
+                        "words": "made",
+                        "h": h,
+                        "seed": seed,
+                        "newton_steps": n,
+                        "parameters": h * h + 11 * h,
+                    }
+                    peak = height * np.exp(-((h - centre) ** 2)) + 0.01 * noise(seed, h, n)
+                    row |= {"members": 20, "fitted": (h > centre) / 2 + (h >= centre) / 2, "cell": f"{p} {h} {seed}"}
+                    rows.append(row | {column: 0.1 + peak / 100})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("stopped", "said"), [(0.1, "reproduced"), (2.0, "not reproduced")])
+def test_the_peak_of_stopped_networks_is_read_at_their_own_jamming(stopped, said):
+    rows = through_jamming(2.0, stopped)
+    assert verdict("B.Fig6-rest-stop", sizes=rows, whole=rows[:0]) == said
+
+
+@pytest.mark.parametrize(("height", "said"), [(0.1, "reproduced"), (1.5, "not reproduced")])
+def test_the_bump_of_ensembles_at_rest(height, said):
+    rows = through_jamming(height, 3.0, "ensemble_error")
+    assert verdict("B.Fig6-rest-twenty", sizes=rows) == said
+    assert verdict("B.Fig6-rest-twenty-lazy", lazy=rows) == said
+
+
+def lines_at_rest(power, of=0):
+    """Rows through the transition at ``P`` to a power, at several numbers of points."""
+    return pd.DataFrame(
+        {
+            "p": p,
+            "words": "made",
+            "seed": seed,
+            "newton_steps": 1600,
+            "h": k,
+            "parameters": by * p**power * noise(seed, p, of),
+        }
+        | {"fitted": float(by > 1), "cell": f"{p} {seed} {k}"}
+        for p in (250, 500, 1000, 5000)
+        for seed in range(3)
+        for k, by in enumerate((0.8, 0.95, 1.05, 1.3))
+    )
+
+
+@pytest.mark.parametrize(
+    ("power", "lazy", "less"), [(0.6, "reproduced", "reproduced"), (0.8, "reproduced", "not reproduced")]
+)
+def test_the_lines_of_jamming_at_rest(power, lazy, less):
+    none, smooth = lines_at_rest(1.0)[:0], lines_at_rest(0.8, 1)
+    assert verdict("B.Fig8A-rest-lazy", lazy=smooth, whole_lazy=none) == lazy
+    assert verdict("B.Fig8A-rest-lazy", lazy=lines_at_rest(1.0), whole_lazy=none) == "not reproduced"
+    tables = {"sizes": lines_at_rest(power), "whole": none, "lazy": smooth, "whole_lazy": none}
+    assert verdict("B.Fig8A-rest-features", **tables) == less
 
 
 def test_heights_are_those_of_the_networks_that_were_followed_longest():

@@ -147,3 +147,32 @@ def test_the_exponents_of_table_1_are_found_for_each_training_and_step():
         assert exponents.norm.value == pytest.approx(powers[optimiser], abs=1e-3)
         assert exponents.largest.value == pytest.approx(powers[optimiser] - step / 10, abs=1e-3)
         assert exponents.ratio.value == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("power", "said"), [(3, "reproduced"), (1, "not reproduced"), (2, "not reproduced")])
+def test_the_width_against_a_power_of_the_depth(power, said):
+    """Distances that are a function of the width over that power of the depth."""
+    axes = {"seed": SEEDS, "depth": (12, 24, 48), "width": (500, 4000, 32_000)}
+    rows = table(lambda seed, depth, width: {"distance": 0.8 * (depth**power / width) ** 0.5}, scatter=0.02, **axes)
+    assert verdict("C.Thm3-width-cubed", sphere=rows) == said
+    assert verdict("C.Thm3-width-width", sphere=rows) == "reproduced"
+    deep = {1: "not reproduced", 2: "not reproduced", 3: "reproduced"}[power]
+    assert verdict("C.Thm3-width-depth", sphere=rows) == deep
+
+
+@pytest.mark.parametrize(("lost", "said"), [(0.2, "reproduced"), (0.0, "not reproduced")])
+def test_what_the_width_costs_at_depth_30(lost, said):
+    def fill(seed, depth, width):
+        return {"accuracy": 0.8 - (lost if depth == 30 else 0.01), "wide_accuracy": 0.8}
+
+    rows = table(fill, seed=SEEDS, depth=(6, 30), width=(1024, 2048), scatter=1e-3)
+    assert verdict("C.Thm3-width-images", images=rows) == said
+    assert verdict("C.Thm3-width-shallow", images=rows) == "reproduced"
+
+
+@pytest.mark.parametrize(("uniform", "first", "said"), [(0.004, 1.0, "reproduced"), (1.0, 0.04, "not reproduced")])
+def test_the_laws_on_spheres(uniform, first, said):
+    rows = table(lambda seed, n0, depth: {"uniform": uniform * (n0 == 5) + 1e-3, "first": first},
+                 seed=SEEDS, n0=(3, 5), depth=(20, 60), scatter=1e-2)  # fmt: skip
+    assert verdict("C.Thm3-uniform", spheres=rows) == said
+    assert verdict("C.Thm3-ridge-fails", spheres=rows) == said

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import spiked_features
+from companion.claims import reuse, spiked_features
 from companion.theory.spiked import bounds, measure
 from tests.claims.test_05 import SEEDS, table, verdict
 
@@ -126,6 +126,58 @@ def test_two_readout_values_over_one(ratio, said):
         return table(errors, model=("srf", "network"), d=(100, 200), seed=SEEDS, scatter=scatter)
 
     assert verdict("E.Fig6-varied", varied=fill("varied"), uniform=fill("uniform")) == said
+
+
+SAMPLES = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+
+
+@pytest.mark.parametrize(("same", "split", "said"), [(0.9, 1.1, "reproduced"), (1.1, 0.9, "not reproduced")])
+def test_the_network_that_uses_its_samples_twice(same, split, said):
+    """At the largest size, on the samples of the claim, against the linear error; and the price over fresh samples."""
+
+    def fill(d, alpha, samples, seed):
+        judged = d == 200 and alpha == 4
+        ratio = {"same": same, "split": split, "fresh": 0.87}[samples] if judged else 1.0
+        return {"test_error": 0.5 * ratio, "linear": 0.5}
+
+    rows = table(fill, d=(100, 200), alpha=SAMPLES, samples=("same", "split", "fresh"), seed=SEEDS, scatter=1e-3)
+    assert verdict("E.Reuse-linear", rows=rows) == said
+    assert verdict("E.Reuse-price", rows=rows) == said
+    assert reuse.prices(rows, "same").mean()[4.0] == pytest.approx(same / 0.87, rel=1e-3)
+
+
+@pytest.mark.parametrize(("first", "said"), [(3.0, "reproduced"), (5.6, "not reproduced")])
+def test_the_number_of_samples_from_which_the_network_leads(first, said):
+    """Where a power law of the ratio meets 1; with split samples the bands are the other ones."""
+    rows = table(lambda alpha, seed: {"test_error": (alpha / first) ** -0.3, "linear": 1.0}, alpha=SAMPLES, seed=SEEDS)
+    rows = rows.assign(d=200)
+    estimate, _ = reuse.samples_from_which_the_network_leads(rows.assign(samples="same"), samples="same")
+    assert estimate.value == pytest.approx(first, rel=0.01)
+    assert verdict("E.Reuse-crossing", rows=rows.assign(samples="same")) == said
+    other = {"reproduced": "not reproduced", "not reproduced": "reproduced"}[said]
+    assert verdict("E.Reuse-crossing-split", rows=rows.assign(samples="split")) == other
+
+
+@pytest.mark.parametrize(("over", "said"), [(1.04, "reproduced"), (1.0, "not reproduced")])
+def test_the_network_over_the_theory_of_the_leak(over, said):
+    """What falls as 1/d is extrapolated away."""
+    known = reuse.error_with_the_leak("tanh", "sign", 4.0, 3.14, 0.23)
+    rows = table(
+        lambda d, seed: {"test_error": over * known * (1 + 4 / d)}, d=(100, 200, 400), seed=SEEDS, scatter=5e-3
+    )
+    kind = dict(activation="tanh", target="sign", alpha=4.0, step=3.14, lam=0.23, samples="same")
+    assert verdict("E.Reuse-theory", rows=rows.assign(**kind)) == said
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(0.58, "reproduced"), (1.0, "not reproduced")])
+def test_two_readout_values_over_one_at_their_best(ratio, said):
+    """At the largest size alone."""
+
+    def rows(value, scatter):
+        errors = {200: 1.58 - value, 400: value}
+        return table(lambda d, seed: {"test_error": errors[d]}, d=(200, 400), seed=SEEDS, scatter=scatter)
+
+    assert verdict("E.Fig6-best", two=rows(ratio, 2e-2), one=rows(1.0, 1e-2)) == said
 
 
 def test_the_ratio_of_errors_at_the_largest_size():

@@ -52,9 +52,6 @@ def test_every_kept_table_is_declared():
     assert files().keys() == set(KEPT)
 
 
-UNUSED = {"kernel_pca.routes"}  # its table went: it and its rows may follow
-
-
 def study_of(table):
     """The name of the study whose rows a claim takes."""
     return getattr(table, "study", table).name
@@ -66,7 +63,7 @@ def test_a_chapter_reads_what_is_stored(name):
     number, function = registry.find(name)[0], name.partition(".")[2]
     pages = "".join(page.read_text(encoding="utf-8") for page in parameters.page_sources(number))
     judged = {design for claim in claims.claims_of(number) for design in map(str, map(study_of, claim.tables.values()))}
-    assert re.search(rf"rows\((\w+\.)?{function}\b", pages) or name in judged or name in UNUSED
+    assert re.search(rf"rows\((\w+\.)?{function}\b", pages) or name in judged
 
 
 def needs_known_origins(records):

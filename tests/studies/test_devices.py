@@ -30,10 +30,11 @@ STAY = {
     "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
     "support": "layer",
     "compression": "perpendicular noise", "jamming": "starts", "kernel_pca": "estimators",
-    "isotropic": "initial images", "separability": "separable",
+    "isotropic": "initial images", "separability": "separable", "voting": "votes",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
     "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction",
+    "depth_scales": "finite_networks sphere_laws",
     "initial_alignment": "outer_products expectations traces averages reversal decays",
 }  # fmt: skip
 

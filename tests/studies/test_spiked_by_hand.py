@@ -97,7 +97,6 @@ NETWORKS = {
     "learning_curves": (STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
     "widths": (STEP | {"model": "network", "beta": 2.0, "alphas": [2.0], "rule": "p"}, {"beta": 2.0}),
     "scaling": (STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0}, {}),
-    "budget": (COMMON | {"step": 3.0, "total": 6.0, "share": 1 / 3}, {}),  # 2 d for the step, 4 d for the readout
     "kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "beta": 1.0}, {}),
 }
 

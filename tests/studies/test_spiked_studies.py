@@ -21,7 +21,7 @@ from regimes.validate import InputError
         ),
         ({"net_seeds": [4]}, r"07.departure.size \(d = \$net_d, seeds = \$net_seeds\): d and seeds are zipped"),
         ({"07.widths.main.beta": [0.5, 0.0]}, r"07.widths.main.beta\[1\] must be a number from 0.01"),
-        ({"07.budget.main.share": [0.5, 1.0]}, r"07.budget.main.share\[1\] must be a number from 0.01 to 0.99"),
+        ({"07.reuse.shared.share": 1.0}, r"07.reuse.shared.share must be a number from 0.01 to 0.99"),
         ({"07.images.main.n0": 2001}, "07.images.main.n0 must be a whole number from 1 to 2000"),
         (
             {"07.agreement.main.d": [40, 80, 120]},
@@ -68,7 +68,7 @@ def test_a_grid_asks_for_the_memory_of_as_many_seeds_as_a_call_gets():
     assert len(asked) > 10 and all(item.chunk == item.record.chunk for item in asked)
 
 
-STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.budget, spiked.images]
+STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.reuse, spiked.images]
 
 
 @pytest.mark.parametrize("one", [*STUDIES, spiked.several, spiked.kernels])

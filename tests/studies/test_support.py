@@ -67,3 +67,27 @@ def test_the_kernel_at_t_star_learns_fresh_points(shape, seed):
 def test_points_that_a_kernel_of_few_neurons_cannot_separate_are_said():
     ended = {(row["curve"], row["learner"]): row["ended"] for row in at_star("cylinder", 0)}
     assert ended["star", "machine"] == "not separated" and ended["compressed", "machine"] == "separated"
+
+
+UNEQUAL = {"shape": "stripe", "interfaces": [-0.3, 0.5], "d": 3, "p": 90, "h": 60}
+UNEQUAL |= {"alpha": 1e-6, "tolerance": 0.05, "test": 500}
+
+
+def test_a_setting_that_asks_for_none_has_the_key_it_always_had():
+    assert support.AtStar.of(UNEQUAL).entries() == UNEQUAL
+    assert support.AtStar.of(UNEQUAL | {"points": "own"}).entries() == UNEQUAL | {"points": "own"}
+
+
+def test_the_kernel_learns_its_own_points_again():
+    s = support.AtStar.of(UNEQUAL | {"interfaces": [-0.3, 1.18549], "points": "own"})
+    train, test = support.draw_tasks(s, [2], "train", "test")
+    trained = support.train_network(support.networks_of(s, [2]), train, s, until=support.t_star)
+    flow, machine = support.star_kernel(s.entries(), [2])
+    assert (flow["curve"], flow["learner"], machine["learner"]) == ("star", "flow", "machine")
+    assert flow["error"] == pytest.approx(float(support.lazy(trained.network, train, test).error))
+
+
+def test_with_a_t_star_of_each_label_the_kernel_separates_unequal_labels():
+    plain, each = (support.star_kernel(UNEQUAL | more, [0]) for more in ({}, {"star": "of each label"}))
+    assert plain[0]["error"] > 2 * each[0]["error"]
+    assert each[2]["ended"] == "separated"

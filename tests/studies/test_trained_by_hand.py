@@ -349,11 +349,3 @@ def test_networks_on_images_are_read_as_stated():
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)
-    one = kernel_pca.convolutional_networks(s, [1])
-    done = run(kernel_pca.descend(s, one, sets["train"], "settle"))
-    (row,) = kernel_pca.routes(setting | {"descent": "settle"}, [1])
-    F = (done.model(sets["test"].x) - one(sets["test"].x)) * sets["test"].y
-    assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
-    gram = outer(jacobian(done.model, sets["points"].x[0]).numpy().T)
-    signs = sets["points"].y[0].numpy()
-    assert row["alignment"] == pytest.approx(signs @ gram @ signs / np.linalg.norm(gram) / 60, rel=1e-2)

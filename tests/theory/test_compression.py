@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from companion.theory import compression
 from companion.theory.compression import FixedPoint, Stripe, neuron
 from companion.theory.compression.neuron import Neurons
-from companion.theory.compression.stripe import normal_pdf, time_unit
+from companion.theory.compression.stripe import imbalance_limit, normal_pdf, time_unit
 from regimes.data import tasks
 from regimes.validate import InputError
 
@@ -220,6 +221,57 @@ def test_the_mirror_image_and_the_opposite_labels():
         mirrored = sorted((-p.z, -p.sign, p.rate, p.constant, p.attractor) for p in there)
         straight = sorted((p.z, p.sign, p.rate, p.constant, p.attractor) for p in here)
         np.testing.assert_allclose(straight, mirrored, atol=1e-9)
+
+
+# labels that do not balance
+
+
+def fastest_neuron(stripe):
+    """Growth rate of the fastest of many neurons on the axis, and the share of points on which it is active.
+
+    The direction of ``(ω_1, b)`` turns by Euler steps, with averages over a grid of points; no fixed point is used.
+    """
+    x = np.arange(-6.995, 7, 0.01)  # midpoints, with the planes at edges
+    weight = normal_pdf(x) * 0.01
+    angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    v = np.tile(np.stack([np.cos(angle), np.sin(angle)], -1), (2, 1))
+    sign = np.repeat([1.0, -1.0], len(angle))[:, None]
+    for _ in range(500):
+        on = v[:, :1] * x / math.sqrt(stripe.d) + v[:, 1:] > 0
+        force = sign * (on * weight * stripe.label(x)) @ np.stack([x, np.full_like(x, math.sqrt(stripe.d))], -1)
+        rate = (v * force).sum(-1, keepdims=True)
+        v = v + 0.1 * (force - rate * v)
+        v = v / np.linalg.norm(v, axis=-1, keepdims=True)
+    best = int(rate.argmax())
+    return float(rate[best, 0]), float(on[best] @ weight)
+
+
+@pytest.mark.parametrize("d", [3, 12])
+@pytest.mark.parametrize("last", [1.18, 1.05, 0.6, 0.5])
+def test_neurons_that_are_on_everywhere_outgrow_the_others_where_the_theory_says(d, last):
+    stripe = Stripe((-0.3, last), d)
+    rate, active = fastest_neuron(stripe)
+    rates = [point.rate for point in stripe.attractors()]
+    assert rate == pytest.approx(max(stripe.constant_rate(), *rates), rel=2e-2)
+    assert stripe.selects() == (active < 0.99)
+
+
+@pytest.mark.parametrize("d", [3, 5, 20])
+def test_at_the_limit_of_the_imbalance_both_grow_alike_and_it_falls_as_the_root_of_the_dimension(d):
+    limit = imbalance_limit(tasks.STRIPE, d)
+    assert 0.34 < limit * math.sqrt(d) < 0.41
+    x = float(brentq(lambda last: Stripe((-0.3, last), d).mean_label() - limit, 0.2, 1.2))
+    stripe = Stripe((-0.3, x), d)
+    among = max(point.rate for point in stripe.attractors() if abs(point.z) < 2)
+    assert stripe.constant_rate() == pytest.approx(among, rel=1e-6)
+    assert Stripe((-0.3, x + 1e-3), d).selects() and not Stripe((-0.3, x - 1e-3), d).selects()
+
+
+def test_a_plane_that_moves_alone_or_is_not_selected_has_no_limit():
+    assert imbalance_limit((-0.6745, 0.6745), 5) < imbalance_limit((-0.6745, 0.6745), 2)
+    for planes in ((0.4,), (-0.3, 0.5)):
+        with pytest.raises(InputError, match="two or more planes that are selected"):
+            imbalance_limit(planes, 5)
 
 
 # single neurons

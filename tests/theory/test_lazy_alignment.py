@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from companion.theory.alignment.lazy import FrozenFlow
+from companion.studies import alignment as studies
+from companion.theory.alignment.lazy import FrozenFlow, lazy_alignment
 from regimes import ntk
 from regimes.data import tasks
 from regimes.measures import matrices
 from regimes.models.fully_connected import fully_connected
+from regimes.models.module import module
 from regimes.training.optimise import optimise
 from regimes.validate import InputError
 
@@ -54,6 +57,63 @@ def test_a_lazy_network_follows_the_law_at_every_step_and_one_that_learns_featur
     assert first[1][1] - last[1][1] > 0.1, "the law is not constant in time"
     own, law = trained(30.0, (200,), k=32)[200]
     assert law[0] - own[0] > 0.05
+
+
+def test_any_torch_module_has_the_law_and_follows_it_if_its_targets_are_small():
+    """Trained by torch's own descent, with biases; with large targets the module leaves the law."""
+    x = torch.tensor(np.random.default_rng(0).standard_normal((24, 6)))
+    hidden = [nn.Linear(6, 256), nn.Tanh(), nn.Linear(256, 128), nn.ReLU()]
+    torch.manual_seed(0)
+    net = nn.Sequential(*hidden, nn.Linear(128, 1)).double()
+    begun, state = net(x).squeeze(-1).detach(), {k: v.clone() for k, v in net.state_dict().items()}
+    off = {}
+    for size in (1e-3, 30.0):
+        net.load_state_dict(state)
+        y = begun + size * x[:, 0] * x[:, 1]
+        law = lazy_alignment(net, x, y, [RATE * 50, RATE * 1000])
+        start, found = matrices.sites(module(net), x), []
+        descent = torch.optim.SGD(net.parameters(), lr=RATE)
+        for step in range(1, 1001):
+            descent.zero_grad()
+            ((net(x).squeeze(-1) - y).square().mean() / 2).backward()
+            descent.step()
+            if step in (50, 1000):
+                now = matrices.sites(module(net), x)
+                found.append([float(matrices.measure(*pair)["c"]) for pair in zip(now, start, strict=True)])
+        assert law.shape == (2, 1, 2)
+        off[size] = np.abs(np.array(found).T - law[:, 0].numpy()).max()
+    assert off[1e-3] < 0.005 and off[30.0] > 0.02
+
+
+def test_the_time_at_which_a_share_of_the_loss_is_left():
+    """Of one eigenvalue it is a logarithm; a null direction keeps its share for ever."""
+    flow = FrozenFlow.of(3 * 2.0 * torch.eye(3), torch.ones(3))
+    assert flow.time_left(0.01) == pytest.approx(np.log(100) / 4)
+    assert float(flow.left(flow.time_left(0.3))) == pytest.approx(0.3)
+    null = FrozenFlow.of(torch.diag(torch.tensor([1.0, 1.0, 0.0])), torch.ones(3))
+    with pytest.raises(InputError, match=r"no time at which a share of 0\.1"):
+        null.time_left(0.1)
+
+
+def test_lazy_ends_are_read_from_the_start_to_what_is_left():
+    """Early the law is that of the velocity; later less is left at a later time."""
+    setting = {"n": 40, "k": 64, "left": [0.5, 0.1]}
+    for task in studies.LAZY_TASKS:
+        rows = studies.lazy_ends(setting | {"task": task} | ({} if task == "digits" else {"d": 6}), [0])
+        assert [row["remains"] for row in rows if row["layer"] == 1] == [1.0, 0.5, 0.1]
+        times = [row["time"] for row in rows if row["layer"] == 2]
+        assert times == sorted(times) and all(0 < row["c"] <= 1 for row in rows), task
+    with pytest.raises(InputError, match="d must be given"):
+        studies.LazyEnds(**setting, task="digits", d=6).completed([0])
+
+
+def test_the_centred_term_is_all_of_the_numerator_where_the_weights_began_at_zero():
+    rng = np.random.default_rng(1)
+    weights, inputs, delta = (torch.tensor(rng.standard_normal((1, *s))) for s in ((4, 3), (5, 3), (5, 4)))
+    now = matrices.Site(weights, inputs, delta)
+    for factor, share in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.5**4)):
+        start = matrices.Site(factor * weights, inputs, delta)
+        assert float(studies.contained(now, start)) == pytest.approx(share)
 
 
 def test_times_and_shapes_are_checked():

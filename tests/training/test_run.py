@@ -4,6 +4,7 @@ import functools
 import itertools
 import os
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from regimes.training.gradient_flow import TOLERANCE, compiled, constants, gradi
 from regimes.training.kernel_flow import kernel_flow
 from regimes.training.optimise import optimise
 from regimes.training.run import run
-from regimes.training.state import Ended, after, fitted, locate, satisfied
+from regimes.training.state import Ended, after, fitted, locate, satisfied, satisfied_of_each_label
 from regimes.validate import InputError
 
 ENDS = tuple(kind.value for kind in Ended if kind != Ended.UNTIL)
@@ -309,3 +310,24 @@ def test_bad_rules_get_one_line():
         run(states, spacing=0.5)
     with pytest.raises(InputError, match="fraction"):
         satisfied(1.5)
+
+
+def test_a_fraction_of_each_label_is_met_when_it_is_met_by_the_label_that_is_behind():
+    """Counted by hand at random margins; continuous past the event as the single point that decides."""
+    rng = np.random.default_rng(3)
+    y = torch.tensor([[1.0] * 30 + [-1.0] * 10, [1.0] * 7 + [-1.0] * 33])
+    rule = satisfied_of_each_label(0.1)
+    for _ in range(50):
+        margins = torch.tensor(rng.normal(0, 1.5, y.shape))
+        far = rule(SimpleNamespace(margins_to=lambda level, m=margins: m, y=y))
+        met = [all((m[labels == one] >= 1).double().mean() >= 0.1 for one in (1, -1)) for m, labels in zip(margins, y)]
+        assert (far >= 0).tolist() == met
+        assert all(any(abs(m - 1 - past) < 1e-12) for m, past in zip(margins, far))
+    task = tasks.stripe(80, 3, interfaces=(-0.3, 0.5), seed=0)
+    net = one_hidden.one_hidden(3, 40, seeds=0)
+    done = run(gradient_flow(net, task, alpha=1e-6), until=rule)
+    labels = task.y.flatten()
+    share = [float((done.F[0] * labels)[labels == one].ge(1 - 1e-6).double().mean()) for one in (1, -1)]
+    assert min(share) == pytest.approx(0.1, abs=0.04) and min(share) >= 0.1
+    with pytest.raises(InputError, match="fraction must lie in"):
+        satisfied_of_each_label(0)

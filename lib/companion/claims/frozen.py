@@ -4,7 +4,7 @@ import numpy as np
 
 from companion.estimates import mean
 from companion.report.claims import claim
-from companion.studies.alignment import paths
+from companion.studies.alignment import lazy_ends, paths
 
 CHAPTER = "06"
 SOURCE = "paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it"
@@ -71,3 +71,25 @@ def sign_of_features(frozen=paths["frozen"]):
     """
     c, law = first_layer(frozen, 0.01)
     return mean(c.iloc[:, -1] - law.iloc[:, -1])
+
+
+def ends_of_laws(tasks):
+    """``(seeds, tasks)``: the law of the first layer when the least share of the loss is left."""
+    ends = tasks[(tasks.layer == 1) & (tasks.remains == tasks.remains.min())]
+    return ends.pivot(index="seed", columns="task", values="c")
+
+
+@claim(
+    "D.Lazy-task", "derived from paper D, Sec. 2.3", kind="beyond", accept=(0.1, 1),
+    rival=(0, "lazy training loses the same on every task"), figure="tab-d-lazy",
+    short="lazy end, stripe less chain monomial", headline=True,
+)  # fmt: skip
+def lazy_end_in_task(tasks=lazy_ends["tasks"]):
+    r"""What lazy training leaves of the early alignment depends on the task: on the stripe more than on the chain
+    monomial.
+
+    the law of the first layer when a hundredth of the loss is left, stripe less chain monomial of isotropic points;
+    same networks and sizes
+    """
+    ends = ends_of_laws(tasks)
+    return mean(ends["stripe"] - ends["isotropic"])

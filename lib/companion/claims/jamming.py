@@ -57,7 +57,6 @@ def _widths_at_jamming(on_map, slices):
     looks=2,
     figure="fig-b-4",
     short="log10 of the lazy line's scale",
-    headline=True,
 )
 def lazy_line(beside=studies.ensembles["cross_over"]):
     r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
@@ -66,6 +65,25 @@ def lazy_line(beside=studies.ensembles["cross_over"]):
     """
     crossed = jamming.crossings(studies.at_end(beside)).to_numpy()
     return mean(crossed) if np.isfinite(crossed).all() else None
+
+
+@claim(
+    "B.Fig4-crossover-second",
+    "paper B, Fig. 4 right and Sec. 4",
+    accept=(-1, 1),
+    rival=(1.05, r"a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$"),
+    part_of="B.Fig4-flat",
+    figure="fig-b-4",
+    short="the same on the second data set",
+)
+def lazy_line_on_second_data(second_data=studies.ensembles["second_data"]):
+    r"""On the second data set, too, the tangent kernel changes by its own norm at an output scale of order one.
+
+    $\log_{10}$ of the scale at the largest width; found on these training sets.
+    """
+    widest = second_data[second_data.h == second_data.h.max()]
+    crossed = jamming.crossings(studies.at_end(widest)).to_numpy()
+    return (mean(crossed) if np.isfinite(crossed).all() else None), widest
 
 
 @claim(
@@ -209,6 +227,30 @@ def time_in_scale(timed=studies.efforts["scales"]):
     return estimates.exponent(large.columns.to_numpy(), large.to_numpy()), fitted
 
 
+@claim(
+    "B.Fig4-slowing",
+    'paper B, Fig. 4: "the usual critical slowing down occurring near phase transitions"',
+    accept=(3, math.inf),
+    rival=(1, "networks that fit take as many steps at each width"),
+    at={"scale": 12},
+    figure="fig-b-effort",
+    short="steps to fit, near jamming over far",
+)
+def slowing_near_jamming(budgets=studies.efforts["step_budget"]):
+    """Networks that fit near jamming take many times as many steps as wide ones.
+
+    Median number of steps to fit at the narrowest width of which at least half of the networks fit within the budget,
+    over that at the largest width; geometric mean over training sets; found on these.
+    """
+    shares = budgets.assign(fitted=np.isfinite(budgets.needed)).groupby("h").fitted.mean()
+    narrow = shares[shares >= 0.5].index.min()
+    steps = budgets[np.isfinite(budgets.needed)].groupby(["seed", "h"]).needed.median().unstack()
+    if not shares.index.min() < narrow < shares.index.max():
+        return None
+    factors = (steps[narrow] / steps[shares.index.max()]).dropna().to_numpy()
+    return (estimates.ratio(factors) if len(factors) > 1 else None), budgets
+
+
 def parameters_by_budget(budgets):
     """``N*`` of each training set within a number of steps: a row per set, a column per number, NaN where none is seen.
 
@@ -269,7 +311,6 @@ def parameters_at_jamming(thresholds):
     looks=4,
     figure="fig-b-8a",
     short="digits need fewer parameters than random labels",
-    headline=True,
 )
 def jamming_of_random_over_digits(random=studies.thresholds["random"], digits=studies.thresholds["images"]):
     """The number of parameters at jamming grows with a smaller exponent of $P$ on MNIST than on random data of the
@@ -345,7 +386,6 @@ def rise_to_jamming(sizes=studies.ensembles["sizes"]):
     looks=2,
     figure="fig-b-6",
     short="twenty networks average the peak away",
-    headline=True,
 )
 def bump_of_large_ensemble(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
     """Averaging an ensemble of twenty eliminates the cusp.
@@ -484,7 +524,6 @@ def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"]
     looks=2,
     figure="fig-b-8d",
     short="norm diverges as $1/(N-N^*)$",
-    headline=True,
     given={"quantity": "norm", "at_scale": "largest"},
 )
 @claim(
@@ -636,6 +675,26 @@ def stopping_near_jamming_lazy(slices=studies.ensembles["slices"]):
     return mean(_gain_near_jamming(slices)[:, -1]), cuts[_scale(cuts, "largest")]
 
 
+@claim(
+    "B.Sec2-near-jamming-middle",
+    'paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such '
+    'regularizations are thus most efficient near jamming"',
+    accept=(0.5, math.inf),
+    rival=(0, "early stopping helps equally far from jamming"),
+    part_of="B.Sec2-near-jamming",
+    figure="fig-b-gain",
+    short="stopping helps most near jamming, scale 12",
+)
+def stopping_near_jamming_middle(slices=studies.ensembles["slices"]):
+    """At the middle scale, too, regularisation is most efficient near jamming.
+
+    The same next to the cross-over, percentage points; found on these training sets.
+    """
+    cuts = _cuts(slices)
+    middle = sorted(cuts).index(_scale(cuts, "middle"))
+    return mean(_gain_near_jamming(slices)[:, middle]), cuts[_scale(cuts, "middle")]
+
+
 def _far(slices):
     """One window for all scales: the numbers of parameters from this on, far from the transition of the last to jam."""
     return FARTHER * jamming.transitions(studies.at_end(slices), "parameters").mean().max()
@@ -695,7 +754,6 @@ def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale
     rival=(1, "the excess is proportional to the fluctuation: every point that it moves becomes an error"),
     figure="fig-b-local",
     short="excess quadratic in the fluctuation",
-    headline=True,
     statement="The excess error is quadratic in the fluctuation.",
     measure=(
         "Exponent of the one in the other, common to three output scales, far from the jamming of all; the "

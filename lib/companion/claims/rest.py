@@ -42,6 +42,63 @@ def followed_longest(*tables):
     return rows[rows.cell.isin(longest.cell)]
 
 
+def parameters_at_rest(*tables):
+    """``N*`` of each training set after the last round: columns ``p``, ``seed``, ``words`` and ``parameters``.
+
+    Sets whose widths do not hold it are left out.
+
+    Args:
+        tables: rows of ``rest.cusp`` of one output scale.
+    """
+    rows, found = followed_longest(*tables), []
+    rows = rows[rows.newton_steps == rows.newton_steps.max()]
+    for (p, words, seed), own in rows.groupby(["p", "words", "seed"]):
+        own = own.drop_duplicates("h").sort_values("h")
+        if own.fitted.iloc[0] < 0.5 < own.fitted.iloc[-1]:
+            size = jamming.transition(own.parameters, own.fitted)
+            found.append({"p": p, "seed": seed, "words": words, "parameters": size})
+    return pd.DataFrame(found, columns=["p", "seed", "words", "parameters"])
+
+
+def exponent_at_rest(*tables):
+    """The exponent of ``N*`` in the number of points over all training sets, with a jackknife over these."""
+    found = parameters_at_rest(*tables)
+    if len(found) < estimates.FEWEST or found.p.nunique() < 3:
+        return None
+    logs = np.log(found[["p", "parameters"]].to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0]))
+
+
+def at_own_jamming(tables, newton_steps, measure, value="error", least=0):
+    """A measure of ``theory.jamming`` at the width where half of the networks fit by then; one per training set.
+
+    The width is that of all sets of a number of points. Sets whose widths do not hold it and a factor 1.5 around it
+    are left out.
+
+    Args:
+        tables: rows of ``rest.cusp`` of one output scale.
+        newton_steps: after which all is read.
+        measure: ``jamming.rise`` or ``jamming.bump``.
+        value: a column.
+        least: the least number of points.
+    """
+    rows = followed_longest(*tables)
+    rows, found = rows[(rows.newton_steps == newton_steps) & (rows.p >= least)], {}
+    for (p, words), own in rows.groupby(["p", "words"]):
+        widths = own.groupby("seed").h.nunique()
+        wide = own[own.seed.isin(widths.index[widths == own.h.nunique()])]
+        shares = own.groupby("h").fitted.mean()
+        if len(wide) and shares.iloc[0] < 0.5 < shares.iloc[-1]:
+            here = jamming.transition(shares.index.to_numpy(float), shares.to_numpy())
+            ends = (here / jamming.FACTOR, here * (jamming.FACTOR if measure is jamming.bump else 1))
+            if shares.index[0] <= ends[0] and ends[1] <= shares.index[-1]:
+                widths = pd.Series(here, sorted(set(wide.seed)))
+                found |= {
+                    (p, words, seed): v for seed, v in zip(widths.index, measure(wide, value, widths), strict=True)
+                }
+    return pd.Series({key: 100 * v for key, v in found.items()}, dtype=float)
+
+
 def heights_of_peak(rows, newton_steps, value="error"):
     """The mean height of the peak and its interval: a row for each number of points ``p`` and pool of images.
 
@@ -125,41 +182,117 @@ def peak_at_rest_feature(fresh_feature=studies.cusp["fresh_feature"]):
     "B.Fig6-rest-stop",
     "paper B, Sec. 2",
     accept=(0.3, math.inf),
-    rival=(0, "networks that are stopped early have the same peak"),
-    at={"p": 5000, "scale": 12},
-    looks=3,
-    figure="fig-b-heights",
+    rival=(0, "networks that are stopped early have the same peak, at other widths"),
+    at={"scale": 12},
+    looks=4,
+    figure="fig-b-rest",
     short="stopping early lowers the peak",
-    headline=True,
 )
-def peak_lost_by_stopping(fresh_whole=studies.cusp["fresh_whole"]):
-    """Stopping early destroys the peak of the error at jamming.
+def peak_lost_by_stopping(sizes=studies.cusp["sizes"], whole=studies.cusp["whole"]):
+    """Stopping early lowers the peak of the error at jamming.
 
-    Its height at rest less that of the same networks after 200 steps, at the same two widths, scale 12, 5000 points,
-    percentage points.
+    Error at jamming less that at a width smaller by 1.5, at rest, less the same after 200 steps, each at its own
+    jamming; scale 12, from 1000 points on, percentage points; found on these training sets.
     """
-    large = _at_most_points(fresh_whole)
-    return mean(_height_at_rest(large) - jamming.peak_height(large, 0)), large
+    tables = (sizes, whole)
+    last = max(table.newton_steps.max() for table in tables)
+    rest, stopped = (at_own_jamming(tables, n, jamming.rise, least=1000) for n in (last, 0))
+    both = pd.concat([rest, stopped], axis=1).dropna()
+    return mean((both[0] - both[1]).to_numpy()) if len(both) > 1 else None
 
 
 @claim(
     "B.Fig6-rest-twenty",
     "paper B, Fig. 6",
     accept=(-math.inf, 0.5),
-    rival=(1, "the ensemble keeps the peak"),
-    at={"p": 2000, "scale": 12, "members": 20},
-    figure="fig-b-heights",
-    short="peak of twenty networks over that of one",
+    rival=(1.3, "the ensemble keeps the peak of single networks"),
+    at={"scale": 12, "members": 20},
+    looks=2,
+    figure="fig-b-rest",
+    short="bump of twenty networks at rest, scale 12",
 )
-def peak_left_by_averaging(fresh=studies.cusp["fresh"]):
+def bump_left_by_averaging(sizes=studies.cusp["sizes"]):
     """Averaging twenty networks at rest eliminates the peak.
 
-    The ensemble's error at the width of the norm's peak minus that at the width where narrower single networks have
-    the least error, as part of the same of single networks, scale 12, 2000 points.
+    The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, scale 12, 250 to 2000 points,
+    percentage points; found on these training sets.
     """
-    large = _at_most_points(fresh)
-    single, ensemble = (_height_at_rest(large, value) for value in ("error", "ensemble_error"))
-    return jackknife(np.stack([ensemble, single], 1), lambda rows: float(rows[:, 0].mean() / rows[:, 1].mean())), large
+    return _bump_of_twenty(sizes)
+
+
+@claim(
+    "B.Fig6-rest-twenty-lazy",
+    "paper B, Fig. 6",
+    accept=(-math.inf, 0.5),
+    rival=(1.3, "the ensemble keeps the peak of single networks"),
+    at={"members": 20},
+    part_of="B.Fig6-rest-twenty",
+    figure="fig-b-rest",
+    short="bump of twenty networks at rest, lazy",
+)
+def bump_left_by_averaging_lazy(lazy=studies.cusp["lazy"]):
+    """In the lazy regime, too, averaging twenty networks at rest eliminates the peak.
+
+    The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, 250 to 2000 points,
+    percentage points; found on these training sets.
+    """
+    return _bump_of_twenty(lazy)
+
+
+def _bump_of_twenty(rows):
+    """The bump of ensembles of twenty after the last round, over training sets."""
+    large = _largest_ensembles(rows)
+    found = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
+    return mean(found.to_numpy()) if len(found) > 1 else None
+
+
+@claim(
+    "B.Fig8A-rest-lazy",
+    'paper B, Fig. 8A and Sec. 2: for data with structure "sub-linear"',
+    accept=(0.5, 0.95),
+    rival=(1, "random labels, Cover's theorem"),
+    figure="fig-b-lines",
+    short="lazy, at rest: $N^*$ of digits, in $P$",
+    headline=True,
+)
+def line_at_rest_lazy(lazy=studies.cusp["lazy"], whole_lazy=studies.cusp["whole_lazy"]):
+    """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
+
+    Exponent of the parameters of which half of the networks fit at rest, largest scale, 250 to 5000 points; found on
+    these training sets.
+    """
+    return exponent_at_rest(lazy, whole_lazy)
+
+
+@claim(
+    "B.Fig8A-rest-features",
+    "derived in this chapter; paper B, Fig. 8A",
+    kind="beyond",
+    accept=(-math.inf, -0.05),
+    rival=(0, "the exponent of the lazy line: features save a factor"),
+    at={"scale": 12},
+    figure="fig-b-lines",
+    short="the same at scale 12, less lazy",
+    headline=True,
+)
+def line_at_rest_less_lazy(
+    sizes=studies.cusp["sizes"],
+    whole=studies.cusp["whole"],
+    lazy=studies.cusp["lazy"],
+    whole_lazy=studies.cusp["whole_lazy"],
+):
+    """At output scale 12 the number of parameters at jamming grows with a smaller exponent than in the lazy regime.
+
+    Exponent of the parameters over those of lazy networks on the same training sets, after 1600 rounds, 250 to 5000
+    points; at scale 12 jamming still moves with the rounds; found on these training sets.
+    """
+    keys = ["p", "words", "seed"]
+    few, many = (parameters_at_rest(*of).set_index(keys) for of in ((sizes, whole), (lazy, whole_lazy)))
+    both = few.join(many, rsuffix="_lazy", how="inner").reset_index()
+    if len(both) < estimates.FEWEST or both.p.nunique() < 3:
+        return None
+    logs = np.log(both[["p", "parameters", "parameters_lazy"]].to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(rows[:, 0], rows[:, 1] - rows[:, 2], 1)[0]))
 
 
 @claim(
@@ -281,15 +414,41 @@ def gap_in_parameters(held=studies.at_jamming["sizes"]):
     """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
     networks grow.
 
-    Exponent in $N$ of the smallest non-zero eigenvalue over their mean, of networks held at jamming, as for the number
-    of unsatisfied points.
+    Exponent in $N$ of the smallest non-zero eigenvalue over their mean, over all networks that can fit and are held
+    at a minimum by the weakest decay.
+    """
+    largest = _largest_ensembles(held)
+    weakest = largest[largest.decay == largest.decay.min()]
+    resting = weakest[jamming.can_fit(largest)[weakest.index] & (weakest.ended == "jammed")]
+    if resting.p.nunique() < 2 or resting.seed.nunique() < 2:
+        return None
+    logs = np.log(resting[["parameters", "gap"]].to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0])), largest
+
+
+@claim(
+    "B.Sec2-unstable",
+    'paper B, Sec. 2: "We conjecture $C_0$ to remain bounded by a strictly positive value"',
+    accept=(-0.2, math.inf),
+    stated=0,
+    rival=(-1, "a given number of unstable directions, whatever the size"),
+    figure="fig-b-8bc",
+    short="share of unstable directions of $H_p$, in $N$",
+)
+def unstable_share_in_parameters(held=studies.at_jamming["sizes"]):
+    """At jamming the share of negative eigenvalues of $H_p$ stays as networks grow.
+
+    Exponent in $N$ of the negative eigenvalues over $N$, of networks held at jamming as for the number of unsatisfied
+    points; found on these networks.
     """
     largest = _largest_ensembles(held)
     jammed = jamming.held_at_jamming(largest)
-    if jammed.p.nunique() < 2:
+    jammed = jammed[jammed.negative > 0]
+    if jammed.p.nunique() < 2 or jammed.seed.nunique() < 2:
         return None
-    logs = np.log(jammed[["parameters", "gap"]]).groupby([jammed.seed, jammed.p]).mean().to_numpy()
-    return jackknife(logs, lambda rows: np.polyfit(*rows.T, 1)[0]), largest
+    table = pd.DataFrame({"size": jammed.parameters, "share": jammed.negative / jammed.parameters})
+    logs = np.log(table.to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0])), largest
 
 
 @claim(

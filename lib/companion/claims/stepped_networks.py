@@ -214,7 +214,6 @@ def kernels_over_linear(learners=studies.kernels["main"], *, split_target):
     given={"samples": 20},
     short="network over better kernel, $20d$ samples",
     at={"alphas": 20, "target": "sign"},
-    headline=True,
 )
 @claim(
     "E.Fig2-kernel-ahead",
@@ -234,7 +233,6 @@ def kernels_over_linear(learners=studies.kernels["main"], *, split_target):
     given={"samples": 4},
     short="network over better kernel, $4d$ samples",
     at={"target": "sign"},
-    headline=True,
 )
 def network_over_kernel(learners=studies.kernels["main"], *, samples):
     """The network after a step has another test error than the better of its own kernels on the same samples."""
@@ -632,26 +630,6 @@ def more_steps_at_their_best(networks=studies.several["best"], *, steps):
     counts = sorted(set(networks["count"]))
     few, many = (counts[-1] if n > counts[-1] else n for n in steps)
     return _over_errors(largest_size(networks), few, many)
-
-
-@claim(
-    "E.Budget-split",
-    "derived from paper E, Results 3.1 and 3.3",
-    accept=(0.02, math.inf),
-    rival=(0, "an even split is as good"),
-    figure="fig-e-kernels",
-    kind="beyond",
-    short="half less nine tenths in the step",
-    at={"target": "sign"},
-)
-def gain_of_a_large_share(networks=studies.budget["main"]):
-    """Of $4d$ samples the larger part belongs in the step.
-
-    Test error of the network with half of the samples in the step less its error with nine tenths, target sign.
-    """
-    rows = largest_size(networks[networks["share"].isin([0.5, 0.9])])
-    errors = rows.pivot(index="seed", columns="share", values="test_error")
-    return mean(errors[0.5] - errors[0.9]), rows
 
 
 @claim(

@@ -49,6 +49,8 @@ from regimes.validate import InputError
 CHAPTER = "06"
 EARLY = 5  # the step that "early" means: paper D's first measurement
 SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
+LAZY_TASKS = (*SPECTRA, "stripe", "one coordinate", "digits")  # a spectrum: of the chain monomial's points
+CHAIN = 5  # coordinates of the chain monomial (paper D: 5)
 ROUNDING = 1e-10  # of a mean square in single precision
 DRAWN = "chain monomial of Gaussian points, drawn here"
 LATE = 0.98  # of the points fitted: "the last 2 %" begin
@@ -112,18 +114,19 @@ class ChainPaths(OnChain):
     """Networks on the chain monomial, measured ``every`` so many steps.
 
     Attributes:
-        observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start.
+        observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start;
+            ``contained``, the share of the centred term in the numerator of ``uc``.
     """
 
     steps: Count[EARLY, 1_000_000]
     every: Count[100_000]
-    observe: Distinct[Literal["frozen"]] | None = None
+    observe: Distinct[Literal["frozen", "contained"]] | None = None
 
     copies = 1
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """The law of lazy training is one of plain descent."""
-        if self.observe and (self.method != "gd" or self.penalty):
+        if "frozen" in (self.observe or ()) and (self.method != "gd" or self.penalty):
             raise InputError("observe = frozen needs method = gd and penalty = 0")
         return super().completed(seeds)
 
@@ -266,14 +269,15 @@ def paths(s: ChainPaths, seeds: list[int]) -> Rows:
     ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
     ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
     With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
-    ``train_loss`` and ``test_loss`` are mean squared errors. Where the setting observes it: ``frozen``, the law of lazy
-    training (:mod:`companion.theory.alignment.lazy`), for descent without momentum or decay.
+    ``train_loss`` and ``test_loss`` are mean squared errors. Where the setting observes them: ``frozen``, the law of
+    lazy training (:mod:`companion.theory.alignment.lazy`), for descent without momentum or decay; :func:`contained`.
 
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
     data = batch(s, seeds)
     start, rows = sites(data.model, data.train.x), []
-    frozen = _frozen(s, data) if s.observe else None
+    observed = s.observe or ()
+    frozen = _frozen(s, data) if "frozen" in observed else None
     for step, state in enumerate(states(s, data)):
         if step % s.every == 0 or step in (EARLY, s.steps):
             now = sites(state.model, data.train.x) if step else start
@@ -282,14 +286,91 @@ def paths(s: ChainPaths, seeds: list[int]) -> Rows:
                 found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, begun)
                 if frozen is not None:
                     found["frozen"] = frozen.c_nfa(begun, s.rate * max(step, 1))
+                if "contained" in observed:
+                    found["contained"] = contained(site, begun)
                 rows += _table(data, {"step": step, "layer": layer}, found | errors)
     return rows
+
+
+def contained(now: Site, start: Site) -> Tensor:
+    r"""The share of the centred term in the numerator of the uncentred ansatz, ``(E,)``; 0 at the start.
+
+    :math:`\operatorname{tr}(\bar W^\top\bar W\,\bar W^\top K\bar W)/\operatorname{tr}(W^\top W\,W^\top KW)`.
+
+    Source: paper D, Sec. 2.3.
+    """
+    whole, centred = (
+        (matrices.nfm(one) * matrices.nfm(now.delta @ one)).sum((-2, -1))
+        for one in (now.weights, now.weights - start.weights)
+    )
+    return centred / whole
 
 
 def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
     """The training of a batch as it would be with the tangent kernels of the start."""
     x = data.train.x
     return FrozenFlow.of(ntk(data.model, x), data.train.y - data.model(x))
+
+
+@record
+class LazyEnds(Setting):
+    """Networks of two hidden layers of width ``k`` on one of several tasks, as lazy training would align them.
+
+    Attributes:
+        task: the chain monomial on points of a spectrum, the stripe of paper A, one coordinate, or digits by parity.
+        n: points.
+        d: dimensions; digits have their own.
+        left: shares of the training loss at which the law is read, besides the start.
+    """
+
+    task: Literal[*LAZY_TASKS]
+    n: Points
+    k: Width
+    d: Width | None = None
+    left: Distinct[Number[1e-6, 0.99]]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Dimensions are named where points are drawn."""
+        if (self.d is None) != (self.task == "digits"):
+            raise InputError("d must be given for drawn points, and for them alone")
+        validate.memory(8 * self.n * (self.n + 8 * self.k), f"n = {self.n} with k = {self.k}")
+        return self
+
+
+@study(version=1, rtol=1e-3, device="any", data="points drawn here, and scikit-learn's digits")
+def lazy_ends(s: LazyEnds, seeds: list[int]) -> Rows:
+    """The C-NFA of lazy training on several tasks, without training; one row a seed, ``layer`` and share ``remains``.
+
+    ``remains``: of the training loss, 1 at the start; ``c``: the law (:mod:`companion.theory.alignment.lazy`) when so
+    much is left; ``time``: then, in units of the inverse rate.
+
+    Derived from paper D, Eq. 4.
+    """
+    rows = []
+    for seed in seeds:
+        task = _lazy_task(s, seed).to(dtype=torch.float64, device=devices.pick())
+        widths, drawn = [task.x.shape[-1], s.k, s.k, 1], draw_seeds("weights", [seed])
+        model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=devices.pick())
+        model = model.to(dtype=torch.float64)
+        flow = FrozenFlow.of(ntk(model, task.x), task.y - model(task.x))
+        for left in (1.0, *s.left):
+            time = flow.time_left(left)
+            for layer, site in enumerate(sites(model, task.x), start=1):
+                c = float(flow.c_nfa(site, time))
+                rows.append({"seed": seed, "layer": layer, "remains": left, "time": time, "c": c})
+    return rows
+
+
+def _lazy_task(s: LazyEnds, seed: int) -> Task:
+    """Points and labels of mean square 1."""
+    point, basis = (draw_seeds(kind, [seed])[0] for kind in ("train", "rotation"))
+    if s.task == "digits":
+        return datasets.split(datasets.load("digits", labels="parity"), [s.n], seed=point)[0]
+    if s.task == "stripe":
+        return tasks.stripe(s.n, s.d, seed=point)
+    spectrum = s.task if s.task in SPECTRA else "isotropic"
+    drawn = tasks.chain_monomial(s.n, s.d, r=CHAIN, decay=SPECTRA[spectrum], basis=basis, seed=point)
+    return replace(drawn, y=drawn.x[..., 0]) if s.task == "one coordinate" else drawn
 
 
 def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:

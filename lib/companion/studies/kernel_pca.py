@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.record import Count, Distinct, Each, Increasing, Number, Setting, derived, record
+from companion.experiments.record import Count, Each, Increasing, Number, Setting, derived, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._images import centred, identity, needs
 from companion.studies._tasks import ByFlow, StripeSet, draw_task, needs_kernels, needs_outputs, networks_of
@@ -232,13 +232,6 @@ class ScaledEnsembles(ImageKernels):
 
     alpha: Each[Increasing[Number[1e-4, 1e8], 3]]
     members: Count[2, 100]
-
-
-@record
-class Routes(ImageKernels):
-    """Convolutional networks trained by two descents."""
-
-    descent: Each[Distinct[Descent, 2]]
 
 
 @record
@@ -565,34 +558,6 @@ def scans(s: ScaledEnsembles, seeds: list[int]) -> Rows:
         row = {"error": float(wrong(F, y.expand_as(F)).mean()), "ensemble_error": float(wrong(F.mean(0), y))}
         rows.append({"seed": seed, "fitted": fitted, "change": float(change), "source": sets["test"].source} | row)
     return rows
-
-
-@study(version=2, **ON_IMAGES)
-def routes(s: Routes, seeds: list[int]) -> Rows:
-    """The same networks on the same images by either descent: test ``error``, ``steps``, share ``satisfied``.
-
-    ``alignment`` of the full kernel after training, on points that trained nothing.
-
-    Source: paper A, Fig. 9 (its code) for the descent with momentum.
-    """
-    sets, model = draw_images(s, seeds), convolutional_networks(s, seeds)
-    steps = dict.fromkeys(range(len(seeds)), -1)  # the first state is the start
-
-    def counted(states: Iterator[State]) -> Iterator[State]:
-        for state in states:
-            for row in state.rows:
-                steps[row] += 1
-            yield state
-
-    path = run(counted(descend(s, model, sets["train"], s.descent)))
-    error = wrong(path.model(sets["test"].x) - path.initial(sets["test"].x), sets["test"].y)
-    met = (path.F * sets["train"].y >= 1).double().mean(-1)
-    aligned = diagnose(ntk(path.model, sets["points"].x).cpu(), sets["points"].y.cpu()).alignment
-    return [
-        {"seed": seed, "error": float(error[e]), "steps": steps[e], "satisfied": float(met[e]),
-         "alignment": float(aligned[e]), "source": sets["test"].source}
-        for e, seed in enumerate(seeds)
-    ]  # fmt: skip
 
 
 @study(version=1, seeds="count from 2 to 1000", chunk=20, data=SYNTHETIC, nonfinite=["nearest"])

@@ -352,15 +352,33 @@ class RowNorms(AfterStep):
 
 
 @record
-class Budget(OneDirection):
-    """A network that spends a ``share`` of the samples, ``total`` in units of the dimension, on its step."""
+class Reuse(OneDirection):
+    """A network whose step and readout share ``alpha d`` samples in one of several ways.
 
-    total: Number[0.5, 100]
+    Attributes:
+        samples: ``same``, all of them in both; ``split``, a ``share`` in the step and the rest in the readout;
+            ``fresh``, all of them in the step and as many others in the readout.
+        kernels: penalties of the network's kernels on these samples, if any.
+    """
+
+    alpha: Size
+    samples: Literal["same", "split", "fresh"]
     share: Part
     step: Size
+    kernels: Distinct[Penalty] | None = None
     d: Dimension
 
-    batches = ("total",)
+    batches = ("alpha",)
+    chunk = 2
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Both batches of a split have a sample, and memory holds the kernels."""
+        if round(self.alpha * self.d * min(self.share, 1 - self.share)) < 1:
+            raise InputError(f"share must leave each batch one of {self.alpha * self.d:g} samples, got {self.share:g}")
+        if self.kernels:
+            most = round(self.alpha * self.d)
+            validate.memory(6 * 8 * self.chunk * most * (most + TEST), f"d = {self.d} with alpha = {self.alpha:g}")
+        return super().completed(seeds)
 
 
 @record
@@ -694,11 +712,34 @@ def norms(s: RowNorms, seeds: list[int]) -> Rows:
     return curve(s, seeds, _of_model(s, seeds, s.rows), s.alphas)
 
 
-@_drawn(version=1)
-def budget(s: Budget, seeds: list[int]) -> Rows:
-    """Test error of the network when a share of ``total d`` samples pays for the step and the rest for the readout."""
-    first = s.share * s.total
-    return curve(s, seeds, trained(s, seeds, alpha0=first), [s.total - first])
+@_drawn(version=1, chunk=2)
+def reuse(s: Reuse, seeds: list[int]) -> Rows:
+    """Test errors of the network, and of the best learners without a step on the same ``alpha d`` samples.
+
+    ``test_error`` of the network; ``linear``, of ridge regression on the inputs; ``conjugate`` and ``tangent``, of the
+    network's kernels. What has no step has the penalty that is best on its own test error, for each seed.
+    """
+    activation, target, n = function(s.activation), function(s.target), round(s.alpha * s.d)
+    start = network.one_step(s.activation, target, d=s.d, p=s.d, n0=0, step=0.0, seeds=seeds, device="auto")
+    x, y = network.second_batch(target, start, n * (2 if s.samples == "fresh" else 1), seeds)
+    stepped = round(s.share * n) if s.samples == "split" else n
+    read = slice(0 if s.samples == "same" else stepped, None)
+    drawn = replace(start, w=network.gradient_step(activation, start.w, x[:, :stepped], y[:, :stepped], s.step))
+    a = network.ridge(network.feature_map(activation, drawn, x[:, read]), y[:, read], s.lam)
+    found = {
+        "test_error": population.population_error(activation, target, drawn.w, drawn.theta, a[:, None])[:, 0],
+        "linear": kernel_baseline.best_ridge(target, x[:, :n], y[:, :n], start.theta),
+    }
+    for name, _, _, errors in _kernels_of(s, seeds):
+        found[name] = torch.minimum(found.get(name, errors), errors)
+    return _rows(found, seeds)
+
+
+def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float, Tensor]]:
+    """The network's kernels on the first ``alpha d`` samples of the readout, which are those of :func:`reuse`."""
+    if not s.kernels:
+        return []
+    return kernel_baseline.errors(s.activation, s.target, d=s.d, alphas=[s.alpha], lams=s.kernels, seeds=seeds)
 
 
 @_drawn(version=1)

@@ -1,6 +1,7 @@
 """Chapter 1, what supports a boundary: the kernel at ``t*`` beside compressed data, and the premises of the theory."""
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 
@@ -9,10 +10,11 @@ from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies._tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
 from companion.studies.lazy_feature import FreshSets, machine, train_network
 from companion.theory import learning_curves
+from companion.theory.compression import amplification
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
 from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy, wide_predictor
-from regimes.training.state import t_star
+from regimes.training.state import t_star, t_star_of_each_label
 from regimes.validate import InputError
 
 CHAPTER = "01"
@@ -26,40 +28,60 @@ class SupportLayer(StripeSet):
     test: TestPoints
 
 
+@record
+class AtStar(FreshSets):
+    """Networks that are frozen at ``t*``, and the points that their kernels learn.
+
+    Attributes:
+        star: a tenth of the points of each label is fitted at ``t*``; without it a tenth of all points.
+        points: the kernel learns the network's own training set again; without it a fresh one. A design without these
+            has the cells that it had before there were any.
+    """
+
+    star: Literal["of each label"] | None = None
+    points: Literal["own"] | None = None
+
+
 @study(
     version=1,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     rtol=1e-2,
     data=DRAWN,
     device="any",
     columns={"error": STATISTICAL, "vectors": STATISTICAL},
     nonfinite=("vectors",),
 )
-def star_kernel(s: FreshSets, seeds: list[int]) -> Rows:
+def star_kernel(s: AtStar, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` (``curve`` star), and the infinitely wide initial one on data compressed by ``Λ*``.
 
     Both learn one fresh training set, as a flow to zero loss and as a hard-margin machine with an offset: ``error``,
-    ``ended``, and how many ``vectors`` support the machine. Source: derived from paper A, Fig. 3 and Sec. 3.
+    ``ended``, and how many ``vectors`` support the machine. On its network's own points the kernel at ``t*`` is alone.
+
+    Source: derived from paper A, Fig. 3 and Sec. 3.
     """
     return [row | {"seed": seed} for seed in seeds for row in _at_star(s, seed)]
 
 
-def _at_star(s: FreshSets, seed: int) -> Rows:
+def _at_star(s: AtStar, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
-    trained = train_network(networks_of(s, [seed]), train, s, until=t_star)
+    fresh = train if s.points == "own" else fresh
+    until = t_star_of_each_label if s.star else t_star
+    trained = train_network(networks_of(s, [seed]), train, s, until=until)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
-    star = fresh.x.new_tensor(trained.star)
-    small, z = (replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test))
-    flows = {"star": lazy(trained.network, fresh, test), "compressed": wide_lazy(small, z)}
+    at_end = amplification(trained.network.omega, train.d_parallel)
+    star = at_end.to(fresh.x) if s.star else fresh.x.new_tensor(trained.star)
+    network = trained.network
+    flows = {"star": lazy(network, fresh, test)}
+    machines = {"star": (ntk(network, fresh.x)[0], lambda c: tangent_predictor(network, fresh.x, c[None], test.x)[0])}
+    if s.points is None:
+        small, z = (replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test))
+        flows["compressed"] = wide_lazy(small, z)
+        machines["compressed"] = wide_one_hidden_ntk(small.x[0]), lambda c: wide_predictor(small.x[0], c, z.x[0])
     rows = [
         {"curve": name, "learner": "flow", "error": float(found.error), "ended": found.ended[0], "vectors": None}
         for name, found in flows.items()
     ]
-    network = trained.network
-    machines = {
-        "star": (ntk(network, fresh.x)[0], lambda c: tangent_predictor(network, fresh.x, c[None], test.x)[0]),
-        "compressed": (wide_one_hidden_ntk(small.x[0]), lambda c: wide_predictor(small.x[0], c, z.x[0])),
-    }
     return rows + [
         {"curve": name, "learner": "machine"} | machine(gram, fresh.y[0], predictor, test.y[0])
         for name, (gram, predictor) in machines.items()

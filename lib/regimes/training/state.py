@@ -200,6 +200,35 @@ t_star = satisfied(0.1)
 """The characteristic time of paper A: 10 % of the training points have ``y F >= 1``. Source: paper A, Sec. 2.5."""
 
 
+def satisfied_of_each_label(fraction: float) -> Rule:
+    """The event that a ``fraction`` of the training points of *each* label has ``y F >= 1``.
+
+    Labels are +1 and -1. A realisation that lacks one of them is judged by the other.
+
+    Raises:
+        InputError: for a fraction outside ``(0, 1]``.
+    """
+    if not validate.is_number(fraction) or not 0 < fraction <= 1:
+        raise InputError(f"fraction must lie in (0, 1], got {fraction!r}")
+
+    def rule(state: State) -> Tensor:
+        margins = state.margins_to(1)
+        return torch.stack([_least_of_labels(m, y, fraction) for m, y in zip(margins, state.y)])
+
+    return rule
+
+
+def _least_of_labels(margins: Tensor, y: Tensor, fraction: float) -> Tensor:
+    """How far the margins ``(p,)`` of one realisation are past the event, by the label that is behind."""
+    own = [margins[y == label] for label in (1, -1)]
+    levels = [m.kthvalue(len(m) + 1 - math.ceil(fraction * len(m) - 1e-9)).values - 1 for m in own if len(m)]
+    return torch.stack(levels).amin()
+
+
+t_star_of_each_label = satisfied_of_each_label(0.1)
+"""10 % of the training points of each label have ``y F >= 1``: a :data:`t_star` that unequal labels leave its sense."""
+
+
 def fitted(state: State) -> Tensor:
     """The end of training: every margin is at least 1, or within the slack if the loss only approaches it."""
     m = state.margins if state.objective.two_sided else state.margins_to(1)

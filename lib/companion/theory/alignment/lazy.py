@@ -13,6 +13,8 @@ the largest eigenvalue of ``Θ/n`` is well below 2; beyond, descent with a froze
 Derived from paper D, Eq. 4 and Prop. 4; the paper has the first step alone.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -20,8 +22,12 @@ import torch
 from torch import Tensor
 
 from regimes import validate
+from regimes.kernels import ntk
 from regimes.measures import matrices
-from regimes.measures.matrices import Site
+from regimes.measures.matrices import Site, sites
+from regimes.models import Model
+from regimes.models.module import module
+from regimes.validate import InputError
 
 NULL = 1e-12  # an eigenvalue below it leaves the residual as it is
 
@@ -63,3 +69,44 @@ class FrozenFlow:
         """The C-NFA ``(...)`` of a layer at a ``time``, if its tangents stayed those of the ``start``."""
         delta = start.delta.double()
         return matrices.uc_nfa(matrices.velocity(start.inputs.double(), delta, self.duals(time)), delta)
+
+    def left(self, time: float) -> Tensor:
+        """The share ``(...)`` of the mean square of the residuals that is left at a ``time`` of at least 0."""
+        validate.at_least(0, time=time)
+        residual = torch.exp(-self.values.clamp(min=0) * time) * self.along
+        return residual.square().sum(-1) / self.along.square().sum(-1)
+
+    def time_left(self, share: float) -> float:
+        """The time at which a ``share`` of the loss is left in the mean over networks; a first step for a share of 1.
+
+        Raises:
+            InputError: if the kernel leaves more than that for ever.
+        """
+        validate.positive(share=share)
+        first = 1e-6 / float(self.values.max())
+        if share >= 1:
+            return first
+        low, high = first, 1e15 * first
+        if float(self.left(high).mean()) > share:
+            raise InputError(f"the kernel fits less: no time at which a share of {share:g} of the loss is left")
+        for _ in range(100):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if float(self.left(middle).mean()) > share else (low, middle)
+        return high
+
+
+def lazy_alignment(model: Model | torch.nn.Module, x: Tensor, y: Tensor, times: Sequence[float]) -> Tensor:
+    """The C-NFA that lazy training on half the mean square would show, ``(layers, E, times)``; nothing is trained.
+
+    Args:
+        model: of :mod:`regimes.models`, or any torch module with one output; layers are those of
+            :func:`regimes.measures.matrices.sites`.
+        x: points ``(n, ...)``.
+        y: targets ``(n)``.
+        times: of gradient flow, above 0: steps times their rate.
+
+    Derived from paper D, Eq. 4 and Prop. 4.
+    """
+    model = model if hasattr(model, "names") else module(model)
+    flow = FrozenFlow.of(ntk(model, x), y - model(x))
+    return torch.stack([torch.stack([flow.c_nfa(site, t) for t in times], -1) for site in sites(model, x)])

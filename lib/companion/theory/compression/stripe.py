@@ -16,11 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from regimes import validate
 from regimes.validate import InputError
 
+EVERYWHERE = 0.99  # of the points, on which a neuron that is on everywhere is active at least
+HALVINGS = 40  # of the interval in which a plane is sought
 BEYOND = 12.0  # standard deviations beyond which the Gaussian holds nothing in float64
 
 
@@ -143,6 +145,30 @@ class Stripe:
         """The stable fixed points, on which neurons end. Source: paper A, Fig. 4."""
         return [point for point in self.fixed_points() if point.attractor]
 
+    def mean_label(self) -> float:
+        """``⟨y⟩``: 0 where both labels are equally frequent."""
+        return float(self.c_b(-np.inf, 1))
+
+    def constant_rate(self) -> float:
+        r"""Growth rate of neurons that are active on all points, :math:`\sqrt{C_1^2+d\langle y\rangle^2}`, in ``1/τ``.
+
+        ``(ω_1, b)`` of such a neuron grows along ``(C_1, √d ⟨y⟩)``. With these its plane lies at ``ζ = -d ⟨y⟩/C_1``; 0
+        where that is among the points, so that no neuron stays on everywhere.
+
+        Derived here; paper A's planes have ``⟨y⟩ = 0``.
+        """
+        mean, slope = self.mean_label(), float(self.c_1(-np.inf, 1))
+        far = abs(slope) * ndtri(EVERYWHERE) < self.d * abs(mean)
+        return math.hypot(slope, math.sqrt(self.d) * mean) if far else 0.0
+
+    def selects(self) -> bool:
+        """Whether the neurons that grow fastest have their plane among the points, so that planes are selected by t*.
+
+        Where it is not so, neurons that are on everywhere outgrow them, and a constant fits the first tenth.
+        """
+        among = [point.rate for point in self.attractors() if self.d_perp(point.z, point.sign) < EVERYWHERE]
+        return self.constant_rate() < max(among, default=0.0)
+
     def noise(self, x: np.ndarray, y: np.ndarray, point: FixedPoint) -> np.ndarray:
         """``N(z*)`` of a training set: ``√p`` times the mean of ``x_⊥ y Θ(±(x_1 - z*))``, over ``√D_⊥``.
 
@@ -216,6 +242,26 @@ class Stripe:
             stable_along=bool(np.sign(c_1) * self._slope(z, sign, y) > 0),
             stable_across=abs(c_1) > pull,
         )
+
+
+def imbalance_limit(interfaces: Sequence[float], d: int) -> float:
+    """The mean label at which neurons that are on everywhere outgrow the others, as the last plane moves inwards.
+
+    Args:
+        interfaces: two planes or more; at these places planes are selected.
+        d: the dimension.
+
+    Raises:
+        InputError: for fewer planes, or some that are not selected where they are.
+    """
+    *others, high = interfaces
+    if not others or not Stripe(interfaces, d).selects():
+        raise InputError(f"interfaces must be two or more planes that are selected by t*, got {list(interfaces)}")
+    low = others[-1]
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if Stripe([*others, middle], d).selects() else (middle, high)
+    return Stripe([*others, high], d).mean_label()
 
 
 def time_unit(h: int, d: int) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from companion.theory.spiked.conditional_map import Channel, channels_of_values
+from companion.theory.spiked.conditional_map import Channel, channel, channels_of_values, slope_in_c
 from companion.theory.spiked.functions import Function, function, hermite
 from regimes import gaussian
 
@@ -54,6 +54,21 @@ def bounds(
     upper, near = _project(w, h, e.kappa0)
     lower, nearest = _project(w, h, np.concatenate([e.kappa0, e.k * e.kappa1]))
     return Bounds(upper, lower, e.k[0], near, nearest)
+
+
+def network_bound(activation: str | Function, target: str | Function, *, r: float) -> float:
+    """The lower bound of a network after a step on infinitely many samples, in place of (27).
+
+    Its span has ``k kappa1 + 2 h3/h1 r dkappa0/dc`` where spiked features have ``k kappa1``, at ``c = 1``. For error
+    functions ``dkappa0/dc = -rate^2/(1 + 2 rate^2 c) k kappa1`` and for the sine ``-kappa0/2``: the spans agree.
+
+    Source: paper E, Eq. 27, for the corrected theory of :mod:`companion.theory.spiked.row_covariance`.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    e = channel(activation, target, r=r, c=1.0, gamma=1.0)
+    h = hermite(activation, target)
+    second = e.k[0] * e.kappa1[0] + 2 * h.h3 / h.h1 * r * slope_in_c(activation, r * e.k[0], 1.0)
+    return _project(e.weight[0], e.h[0], np.stack([e.kappa0[0], second]))[0]
 
 
 def _project(w: np.ndarray, h: np.ndarray, basis: np.ndarray) -> tuple[float, np.ndarray]:

@@ -153,6 +153,12 @@ def feature_moments(activation: Function, shift: np.ndarray, c: float) -> tuple[
     return first, slope / np.sqrt(c), np.maximum(second - first**2 - slope**2, 0.0)
 
 
+def slope_in_c(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
+    """``dkappa0/dc = E[(z^2 - 1) σ(shift + sqrt(c) z)] / (2 c)``, same shape as ``shift``."""
+    z, w = gaussian.trapezoid(120)
+    return activation.array(shift[..., None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
+
+
 def needs_alignment(gamma: float) -> None:
     """Raises ``InputError`` unless ``gamma`` is a number in ``[-1, 1]``."""
     if not validate.is_number(gamma) or abs(gamma) > 1:

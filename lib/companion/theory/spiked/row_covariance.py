@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from companion.theory.spiked import saddle_point
-from companion.theory.spiked.conditional_map import Channel, channel, equivalent
+from companion.theory.spiked.conditional_map import Channel, channel, equivalent, slope_in_c
 from companion.theory.spiked.functions import Function, derivative, function, hermite, needs_step
 from companion.theory.spiked.ridge_theory import FINITE, needs_ratios
 from companion.theory.spiked.saddle_point import Solution
@@ -226,12 +226,6 @@ def _slope_moments(activation: Function, h1: float) -> tuple[float, float, float
     return tuple(float(w @ f) for f in ((z * t) ** 2, t**2, t**3, t**4))
 
 
-def _bend(activation: Function, shift: np.ndarray, c: float) -> np.ndarray:
-    """``dkappa0/dc = E[(z^2 - 1) σ(shift + sqrt(c) z)] / (2 c)``."""
-    z, w = gaussian.trapezoid(120)
-    return activation.array(shift[..., None] + np.sqrt(c) * z) @ (w * (z**2 - 1)) / (2 * c)
-
-
 def _solve(
     activation: Function, bulk: Bulk, e: Channel, *, r: float, c: float, ratio: float, lam: float, p: float
 ) -> Solution:
@@ -253,7 +247,7 @@ def _solve(
         functionals,
         stiffness,
         squares=e.squares,
-        flat=np.stack([e.kappa0, e.k * e.kappa1, _bend(activation, r * e.k, c), none], axis=1),
+        flat=np.stack([e.kappa0, e.k * e.kappa1, slope_in_c(activation, r * e.k, c), none], axis=1),
         tilted=np.stack([none, none, none, e.kappa1], axis=1),
         ratio=np.array([ratio]),
         start=np.array([[np.mean(bulk.eigenvalues), 1.0]]) / lam,

@@ -72,6 +72,7 @@ def solve_overlaps(
     ratio: np.ndarray,
     start: np.ndarray,
     setting: Mapping[str, np.ndarray],
+    fresh: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, ...]:
     """All three stages, on given conditional maps of ``B`` settings, for ``J`` variances and ``D`` directions.
 
@@ -88,6 +89,7 @@ def solve_overlaps(
         ratio: ``alpha/beta (B,)``.
         start: where ``V (B, J)`` starts, see :func:`variances`.
         setting: what names a setting, arrays ``(B,)``.
+        fresh: ``flat`` and ``squares`` of points outside the training set, if theirs differ.
 
     Returns:
         Mean squared residual over all inputs, and over the training set, ``(B,)``; the overlaps ``(B, D)``; the norms
@@ -117,7 +119,12 @@ def solve_overlaps(
     matrix = np.eye(P.shape[-1]) - P @ curvature(squares, e.weight, one, ratio)
     q = np.linalg.solve(matrix, source + along[..., None])[..., 0]
     residual = e.weight * (known + _combined(q, squares))
-    return residual.sum(-1), (residual / one**2).sum(-1), overlap / size, q, V, steps
+    tested = residual
+    if fresh is not None:
+        C = _combined(overlap / size, fresh[0])
+        known = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * _combined(overlap / size, tilted)
+        tested = e.weight * (known + _combined(q, fresh[1]))
+    return tested.sum(-1), (residual / one**2).sum(-1), overlap / size, q, V, steps
 
 
 def linear(coefficients: np.ndarray) -> Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -1,0 +1,250 @@
+r"""Claims of chapter 3 on the end of lazy training: norms at jamming have no variance, so means fail, votes do not."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion.estimates import jackknife, mean, ratio
+from companion.report.claims import claim
+from companion.studies import voting
+from companion.theory import jamming
+
+CHAPTER = "03"
+TOP = 0.25  # share of the norms that the tail's index is read from
+ISOSTATIC = "derived in this chapter; paper B, Fig. 8B"
+
+
+def mean_width_at_jamming(rows):
+    """The width at which half of the networks fit, from shares over all training sets; NaN if the widths hold none."""
+    widths, shares = zip(*rows.groupby("h").fitted.mean().items(), strict=True)
+    if not shares[0] < 0.5 < shares[-1]:
+        return math.nan
+    return jamming.transition(np.array(widths, float), np.array(shares))
+
+
+def _held(rows, *factors):
+    """``h*`` of the rows, or ``None``: for a single training set, or widths that do not hold these multiples of it."""
+    here = mean_width_at_jamming(rows)
+    inside = all(rows.h.min() <= factor * here <= rows.h.max() for factor in factors)
+    return here if inside and rows.seed.nunique() > 1 else None
+
+
+def _everywhere(rows, width):
+    """One width for all training sets."""
+    return pd.Series(width, sorted(set(rows.seed)))
+
+
+def _mean_less_vote(rows, factor):
+    """Error of the mean output less that of the vote, at a multiple of ``h*``, percentage points; one per set."""
+    here = _held(rows, factor)
+    if here is None:
+        return None
+    table = rows.assign(excess=100 * (rows.mean_error - rows.vote_error))
+    return mean(jamming.at_width(table, "excess", _everywhere(rows, factor * here)))
+
+
+@claim(
+    "B.Fig6-vote",
+    "derived in this chapter; paper B, Fig. 6",
+    kind="beyond",
+    accept=(0.5, math.inf),
+    rival=(0, "the bump belongs to the networks, not to the mean: a vote has it, too"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="lazy, at jamming: mean less vote",
+    headline=True,
+    given={"factor": 1},
+)
+@claim(
+    "B.Fig6-vote-far",
+    "derived in this chapter; paper B, Fig. 6",
+    kind="beyond",
+    accept=(-0.3, 0.3),
+    stated=0,
+    rival=(2, "votes are better than means at every width by what they are at jamming"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="the same at twice the width",
+    statement="Far from jamming, where norms differ little, a mean of networks and their vote have the same error.",
+    measure="Error of the mean of twenty less that of their vote, at twice the width of jamming, percentage points.",
+    given={"factor": 2},
+)
+def mean_less_vote(small=voting.votes["small"], *, factor):
+    """At lazy jamming a majority vote of networks has a smaller error than their mean output.
+
+    Error of the mean of twenty less that of their vote, at the width where half of the networks fit, 250 points,
+    percentage points.
+    """
+    return _mean_less_vote(small, factor)
+
+
+@claim(
+    "B.Fig6-vote-large",
+    "derived in this chapter; paper B, Fig. 6",
+    kind="beyond",
+    accept=(0.3, math.inf),
+    rival=(0, "the bump belongs to the networks, not to the mean: a vote has it, too"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="the same at jamming of 1000 points",
+)
+def mean_less_vote_of_more_points(large=voting.votes["large"]):
+    """At lazy jamming a vote has a smaller error than a mean on 1000 points, too.
+
+    Error of the mean of twenty less that of their vote, at the width where half of the networks fit, percentage points.
+    """
+    return _mean_less_vote(large, 1)
+
+
+@claim(
+    "B.Fig6-vote-second",
+    "derived in this chapter; paper B, Fig. 6",
+    kind="beyond",
+    accept=(0.3, math.inf),
+    rival=(0, "the bump belongs to the networks, not to the mean: a vote has it, too"),
+    at={"data": "fashion_mnist", "members": 20},
+    figure="fig-b-vote",
+    short="the same at jamming of clothes",
+)
+def mean_less_vote_on_second_data(second_data=voting.votes["second_data"]):
+    """At lazy jamming a vote has a smaller error than a mean on Fashion-MNIST, too.
+
+    Error of the mean of twenty less that of their vote, at the width where half of the networks fit, percentage points.
+    """
+    return _mean_less_vote(second_data, 1)
+
+
+@claim(
+    "B.Fig6-vote-bump",
+    "derived in this chapter; paper B, Fig. 6",
+    kind="beyond",
+    accept=(-math.inf, 0.5),
+    rival=(1.8, "the bump of the mean of twenty"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="bump of the vote at jamming",
+)
+def bump_of_vote(large=voting.votes["large"]):
+    """The vote of twenty lazy networks has no bump at jamming.
+
+    Its error there minus the mean of those at $h/1.5$ and $1.5h$, 1000 points, percentage points.
+    """
+    here = _held(large, 1 / jamming.FACTOR, jamming.FACTOR)
+    return mean(100 * jamming.bump(large, "vote_error", _everywhere(large, here))) if here else None
+
+
+def hill_index(values):
+    """The index of a distribution's tail from the largest ``TOP`` of its samples: one over the mean log excess.
+
+    Below 2 there is no variance. Source: Hill, Annals of Statistics 3 (1975) 1163.
+
+    Args:
+        values: positive ``(n,)``.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))[::-1]
+    count = max(2, int(TOP * len(ordered)))
+    return float(1 / np.log(ordered[:count] / ordered[count]).mean())
+
+
+def _tail(rows, low, high):
+    """The tail's index of the norms over their set's median, a mean over widths between two multiples of ``h*``."""
+    here = _held(rows, low, high)
+    if here is None:
+        return None
+    near = rows[rows.h.between(low * here, high * here)]
+    norms = [
+        np.stack([np.array(own) / np.median(own) for own in of.sort_values("seed").norms])
+        for _, of in near.groupby("h")
+    ]
+    if not norms:
+        return None
+    # one row per training set: its norms, a column per width and member
+    return jackknife(
+        np.stack(norms, axis=1),
+        lambda sets: float(np.mean([hill_index(sets[:, i].ravel()) for i in range(len(norms))])),
+    )
+
+
+@claim(
+    "B.Sec2-norm-tail",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.5, 2),
+    rival=(3, "a variance: the density of the margin vanishes at no margin as its square"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="tail index of norms, lazy, at jamming",
+    headline=True,
+    given={"low": 1, "high": 1.5},
+)
+@claim(
+    "B.Sec2-norm-tail-far",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(3, math.inf),
+    rival=(1.5, "the tail at jamming"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="the same at twice the width",
+    statement="Far from jamming the norms of networks have a variance.",
+    measure="Index of the tail from the largest quarter, at the widths from 1.8 to 2.6 times that of jamming.",
+    given={"low": 1.8, "high": 2.6},
+)
+def tail_of_norms(small=voting.votes["small"], *, low, high):
+    """At lazy jamming the norms of networks that differ in their initial weights have no variance.
+
+    Index of their distribution's tail, from the largest quarter of the norms over the median of their training set, at
+    the widths from the one where half of the networks fit to 1.5 times it, 250 points; it is 1 for one over a margin
+    whose density stays finite at zero, and there is no variance below 2.
+    """
+    return _tail(small, low, high)
+
+
+@claim(
+    "B.Fig8B-lazy",
+    ISOSTATIC,
+    kind="beyond",
+    accept=(0.85, 1.15),
+    stated=1,
+    rival=(0.66, "as few as hold networks that learn features, at output scale 12"),
+    at={"members": 20},
+    figure="fig-b-isostatic",
+    short="points that hold a lazy network, over $N$",
+    headline=True,
+)
+def holding_at_lazy_jamming(large=voting.votes["large"]):
+    """Lazy networks jam isostatically: where the margin vanishes as many points hold one as it has parameters.
+
+    Points that hold a network over parameters, of the network of each training set that fits with the largest motion of
+    its weights, 1000 points.
+    """
+    table = large[["seed", "weights", "holding"]].explode(["weights", "holding"], ignore_index=True).astype(float)
+    fits = table[table.holding <= 1]
+    jammed = _held(large, 1) and fits.groupby("seed").nunique().weights.min() > 1
+    return mean(fits.loc[fits.groupby("seed").weights.idxmax()].holding.to_numpy()) if jammed else None
+
+
+@claim(
+    "B.Sec2-gardner",
+    "derived in this chapter (Gardner 1988); paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.8, 1.25),
+    stated=1,
+    rival=(0.12, "features of equal variance, with the same sum"),
+    at={"members": 20},
+    figure="fig-b-isostatic",
+    short="norm for random labels over theory's",
+)
+def norm_over_theory(random=voting.votes["random"]):
+    """Theory has the norm of lazy networks that fit random labels, from the spectrum of their features alone.
+
+    Geometric mean of the weights' norm over the predicted one, mean over the widths from 1.1 to 4 times the parameters
+    at jamming, 250 points.
+    """
+    low, high = jamming.WINDOW
+    rows = random[(2 * random.parameters / random.p).between(low, high)]
+    if rows.seed.nunique() < 2:
+        return None
+    logs = rows.weights.map(lambda own: float(np.log(own).mean())) - np.log(rows.predicted)
+    return ratio(np.exp(logs.groupby(rows.seed).mean().to_numpy())), rows

@@ -1,0 +1,121 @@
+"""Chapter 5, scales set by depth: the width at which a network shows its limit, the angle below which pairs merge."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import torch
+
+from companion.experiments.record import Count, Setting, record
+from companion.experiments.sweep import Rows, study
+from companion.studies.depth import CloudOrImages, _apart, _clouds, _pool
+from companion.theory.depth import deep_limit, finite, pairs, regression
+from regimes import validate
+from regimes.data import datasets
+from regimes.kernels import infinite_ntk
+from regimes.seeds import draw_seeds
+from regimes.validate import InputError
+
+CHAPTER = "05"
+KEPT = 8  # bytes of a number
+CLASSES = 10  # of the images
+FEW = "count from 0 to 1000"  # realisations
+
+
+@record
+class FiniteNetwork(CloudOrImages):
+    """Networks of a ``depth`` and a ``width``, on ``n`` points to learn and others to ``test`` on."""
+
+    cloud: Literal["sphere", "images"]
+    n: Count[10, 2000]
+    test: Count[10, 2000]
+    depth: Count[2, 1000]
+    width: Count[20, 1_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, if these and the memory suffice; a layer is as wide as there are points."""
+        together = self.n + self.test
+        if self.width < together:
+            raise InputError(f"width must be at least n + test = {together}, got {self.width}")
+        needed = KEPT * self.depth * together * (self.width + together)
+        validate.memory(needed, f"depth = {self.depth} with width = {self.width}")
+        return replace(self, data=self._words("n + test", together))
+
+
+@study(version=1, seeds=FEW, columns={"distance": 1e-4, "noise": 1e-4}, nonfinite=("accuracy", "wide_accuracy"))
+def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
+    """The tangent kernel of a network at its start against that of infinite width; one row a network.
+
+    ``distance`` of the predictors on fresh points, over the variation there of that of infinite width; ``signal``: the
+    spread of the infinite kernel over pairs of training points; ``noise``: that of the difference of the kernels;
+    ``accuracy`` and ``wide_accuracy``: of the finite and the infinite network, on images of ten classes. On the sphere
+    the target is the first coordinate. Source: derived here; compare Hanin and Nica 2020.
+    """
+    rows, n = [], s.n
+    upper = torch.triu_indices(n, n, 1)
+    for x, labels, start, draw in _drawn(s, seeds):
+        wide = infinite_ntk(x, depth=s.depth)
+        kernel = finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)
+        y = math.sqrt(s.n0) * x[:, :1] if labels is None else torch.nn.functional.one_hot(labels, CLASSES).double()
+        f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n]) for k in (wide, kernel))
+        pairwise, difference = wide[upper[0], upper[1]], (kernel - wide)[upper[0], upper[1]]
+        row = {"distance": _apart(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
+        scores = [math.nan if labels is None else regression.accuracy(h, labels[n:]) for h in (g, f)]
+        rows.append(start | row | {"accuracy": scores[0], "wide_accuracy": scores[1]})
+    return rows
+
+
+def _drawn(
+    s: FiniteNetwork, seeds: list[int]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor | None, dict[str, Any], int]]:
+    """For each seed its points, their classes if they are images, how its row begins, and the seed of its weights."""
+    together = s.n + s.test
+    if s.cloud == "sphere":
+        for (x, start), draw in zip(_clouds("sphere", s.n0, together, seeds), draw_seeds("weights", seeds)):
+            yield x, None, start, draw
+    else:
+        pool, draws = _pool(s.corpus), zip(draw_seeds("train", seeds), draw_seeds("weights", seeds))
+        for seed, (points, weights) in zip(seeds, draws):
+            (task,) = datasets.split(pool, [together], seed=points)
+            yield task.x, task.y.long(), {"seed": seed, "source": pool.source}, weights
+
+
+@record
+class SpherePrediction(Setting):
+    """Points of the sphere in ``n0`` dimensions, ``n`` to learn, others to ``test`` on; the ``depth`` of networks."""
+
+    n0: Count[3, 50]
+    n: Count[10, 10_000]
+    test: Count[10, 10_000]
+    depth: Count[deep_limit.SHALLOWEST, 1_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the kernels."""
+        validate.memory(32 * self.n * (self.n + self.test), f"n = {self.n} with test = {self.test}")
+        return self
+
+
+@study(version=1, seeds=FEW, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
+def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
+    """The deep predictor on a sphere of few dimensions against its laws; one row a data set.
+
+    ``first``, ``second``, ``uniform``: distances on fresh points from regression with the law's kernel
+    (``deep_limit.ridge_kernels``), over the predictor's variation; the targets are the first coordinate's sign and the
+    product of the first two. ``nearest``: the angle of the nearest pair over ``3π/L``. ``smallest``: the smallest
+    eigenvalue of the law of first order. Source: derived here.
+    """
+    rows, n = [], s.n
+    for x, start in _clouds("sphere", s.n0, n + s.test, seeds):
+        y = torch.stack([x[:, 0].sign(), x[:, 0] * x[:, 1]], 1)
+        offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
+        gram, cross = infinite_ntk(x[:n], depth=s.depth), infinite_ntk(x[n:], x[:n], depth=s.depth)
+        f = regression.kernel_flow_prediction(gram, cross, y[:n])
+        row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
+        for order in deep_limit.ORDERS:
+            gram, cross = deep_limit.ridge_kernels(*offsets, s.depth, order)
+            row[order] = _apart(cross @ torch.linalg.solve(gram, y[:n]), f)
+            if order == "first":
+                row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
+        rows.append(start | row)
+    return rows
