@@ -271,7 +271,7 @@ for ax in (left, right):
     ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--")
     ax.set_ylabel(r"error $\times\,p/d$")
 left.set(xlabel="training points $p$", title="equal labels", ylim=(0, 2.5))
-plots.curve_axes(left, sorted(set(own.p)), errors=False)
+plots.curve_axes(left, sorted({*own.p} or {*fresh.p}), errors=False)
 right.set_xticks((0, 1), ["$t^*$", "$t^*$ of each label"])
 right.set(title="unequal labels", xlim=(-0.5, 1.5), yscale="log")
 plots.plain_numbers(right)

@@ -84,7 +84,6 @@ def _largest(values):
     rival=(0.93, "the network's own $K$, as printed"),
     figure="tab-d-1",
     short="the same with a random $K$",
-    headline=True,
     statement=(
         "With a random matrix of $K$'s spectrum in place of $K$ the correlation of neural feature matrix and "
         "AGOP is 0.53."

@@ -76,7 +76,6 @@ def _first_below(curve: pd.Series) -> float:
     at={"d": 20, "p": 4096},
     given={"d": 20, "theory": 0.350},
     part_of="A.Sec3-balance-d5",
-    headline=True,
 )
 def imbalance_at_the_fall(balance=growth["balance"], *, d, theory):
     r"""Planes are selected until $t^*$ only if the labels balance to within about $0.4/\sqrt d$ (stripe, $d={d}$).

@@ -640,7 +640,6 @@ def idle_exponent(scales=studies.growth["scales"]):
     short=r"exponent of the required $\alpha$, all neurons",
     at={"d": 5, "p": [4096, 65536]},
     part_of="A.Fig6-idle",
-    headline=True,
 )
 def required_scale_of_all(scales=studies.growth["scales"]):
     r"""The scale at which $\Lambda^*$ is half of its plateau falls as $1/p$ (stripe, $d=5$).

@@ -20,7 +20,7 @@ def first_layer(rows, scale):
 
 @claim(
     "D.Fig2-law", SOURCE, kind="beyond", accept=(0, 0.06), rival=(0.15, "an alignment that stays what it is early"),
-    figure="fig-d-frozen", short="C-NFA off its lazy law, scale 1", at={"scales": 1.0}, headline=True,
+    figure="fig-d-frozen", short="C-NFA off its lazy law, scale 1", at={"scales": 1.0},
 )  # fmt: skip
 def distance_from_the_law(frozen=paths["frozen"]):
     r"""At scale 1 the alignment follows the law of lazy training.
@@ -82,7 +82,7 @@ def ends_of_laws(tasks):
 @claim(
     "D.Lazy-task", "derived from paper D, Sec. 2.3", kind="beyond", accept=(0.1, 1),
     rival=(0, "lazy training loses the same on every task"), figure="tab-d-lazy",
-    short="lazy end, stripe less chain monomial", headline=True,
+    short="lazy end, stripe less chain monomial",
 )  # fmt: skip
 def lazy_end_in_task(tasks=lazy_ends["tasks"]):
     r"""What lazy training leaves of the early alignment depends on the task: on the stripe more than on the chain

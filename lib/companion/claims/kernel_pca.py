@@ -128,7 +128,6 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.curves["m
     short="share on the first component, stripe",
     looks=3,
     given={"task": "stripe", "column": "projections"},
-    headline=True,
 )
 @claim(
     "A.Fig10-projection-mnist",
@@ -166,7 +165,6 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.curves["m
     rival=(0.1, "equal shares of the ten"),
     figure="fig-a-10",
     part_of="A.Fig10-projection-stripe",
-    headline=True,
 )
 def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
     """After training most of the label's projection is on the first component (stripe).
@@ -852,6 +850,8 @@ def late_projection_on_the_first(stripes=studies.stripes["main"], curves=studies
     """
     rows = _of_task(task, stripes, curves, image_p)
     rows = rows[(rows.kernel == "full") & (rows.seed >= COURSES[task])]
+    if rows.empty:
+        return None
     halfway, end = rows[rows.moment == first_stop(rows)], rows[rows.moment == "end"]
     logs = [
         np.log(part.set_index("seed").projections_centred.str[0].astype(float)).rename(name)
@@ -882,7 +882,6 @@ def _most(rows):
     figure="fig-a-appe",
     short="largest error of the estimate, bits",
     profiles=("smoke", "laptop", "paper"),
-    headline=True,
 )
 def largest_bias(lines=studies.estimators["one_dimension"]):
     """In one dimension the estimate of the mutual information agrees with the exact value on synthetic data.
@@ -1118,7 +1117,6 @@ def norm_of_half(spectra=studies.stripe_spectra["main"]):
         "log of the least norm of a function with the mean hinge loss 0.02 on new points, times the mean of "
         r"$\Theta(x,x)$, at the end over that at initialisation"
     ),
-    headline=True,
 )
 def norm_of_loss(allowed=studies.stripe_norms["main"], *, part):
     r"""Learning reduces the norm of a function with the network's own hinge loss (stripe).

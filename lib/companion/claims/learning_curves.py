@@ -89,6 +89,7 @@ def law_of_planes(rows):
 @claim(
     {
         "A.Fig3-star-constant-d5": {
+            "headline": True,
             "given": {"d": 5},
             "short": "kernel at $t^*$: error times $p/d$, $d=5$",
             "at": {"d": 5, "p": [2048, 8192]},
@@ -107,7 +108,6 @@ def law_of_planes(rows):
     rival=(0.5, "one plane"),
     figure="fig-a-star-kernel",
     looks=4,
-    headline=True,
 )
 def star_constant(fresh=support.star_kernel["stripe"], *, d):
     r"""The kernel frozen at $t^*$ places two planes, so that its error is $d/p$ (stripe, $d={d}$).
@@ -130,7 +130,6 @@ def star_constant(fresh=support.star_kernel["stripe"], *, d):
     at={"d": 5, "h": 500, "p": [512, 8192]},
     looks=4,
     given={"d": 5},
-    headline=True,
 )
 @claim(
     "A.Fig3-star-kernel-d10",
@@ -145,7 +144,6 @@ def star_constant(fresh=support.star_kernel["stripe"], *, d):
     looks=4,
     part_of="A.Fig3-star-kernel-d5",
     given={"d": 10},
-    headline=True,
 )
 def star_exponent(fresh=support.star_kernel["stripe"], *, d):
     """The kernel frozen at $t^*$ offers finitely many directions, so that its error falls as $1/p$ (stripe,
@@ -275,7 +273,6 @@ def star_over_compressed(fresh=support.star_kernel["stripe"], *, d):
     part_of="A.Fig3-beta-lazy-d5",
     given={"d": 10},
     statement="Lazy learning of the stripe in $d=10$ has exponent $d/(3d-2)=0.357$.",
-    headline=True,
 )
 def lazy_stripe_exponent(kernel=studies.wide_curve["stripe"], far=studies.far_curve["stripe"], *, fit_from, d):
     """Lazy learning of the stripe in $d={d}$ has exponent $d/(3d-2)=0.385$.
@@ -359,7 +356,6 @@ def lazy_exponent_of_width(
     part_of="A.Fig3-beta-feature-d5",
     given={"d": 10},
     statement="Feature learning of the stripe in $d=10$ has exponent $(2d-1)/(3d-2)=0.679$.",
-    headline=True,
 )
 def network_exponent(nets=studies.networks["stripe"], larger=sensitivity.ends["larger"], *, fit_from, d):
     """Feature learning of the stripe in $d={d}$ has exponent $(2d-1)/(3d-2)=0.692$.
@@ -584,7 +580,6 @@ def layer_cusp(layers=support.layer["stripe"], *, d):
         r"improves lazy learning, by the support vector machine, as $\Lambda^{-d_\perp/(3d-2)}$, which is 0.321 at "
         "$d=10$."
     ),
-    headline=True,
 )
 @claim(
     "A.Fig3-machine-gain-d5",
@@ -638,7 +633,6 @@ def planar_gain(machines=studies.support_vectors["stripe"], *, d):
     figure="fig-a-gain",
     short="gain by the machine, cylinder (0.143)",
     at={"factor": 16, "p": [512, 8192]},
-    headline=True,
 )
 def curved_gain(machines=studies.support_vectors["cylinder"]):
     r"""Compressing the cylinder's uninformative direction by $\Lambda$ improves lazy learning, by the support
@@ -678,7 +672,6 @@ def curved_gain(machines=studies.support_vectors["cylinder"]):
     looks=3,
     part_of="A.Fig3-final-kernel-d5",
     given={"d": 10},
-    headline=True,
 )
 @claim(
     {
@@ -773,7 +766,6 @@ def final_kernel_over_initial(
     at={"d": 5, "p": 1024},
     looks=3,
     given={"d": 5, "curve": "compressed"},
-    headline=True,
 )
 @claim(
     "A.Fig3-compressed-largest-d10",
@@ -787,7 +779,6 @@ def final_kernel_over_initial(
     looks=3,
     part_of="A.Fig3-compressed-largest-d5",
     given={"d": 10, "curve": "compressed"},
-    headline=True,
 )
 @claim(
     "A.Fig3-compressed-code-largest-d5",
@@ -978,7 +969,6 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     at={"d": 5, "p": 8192},
     looks=3,
     given={"d": 5},
-    headline=True,
 )
 @claim(
     "A.Fig6-amplification-end-d10",
@@ -991,7 +981,6 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     looks=3,
     part_of="A.Fig6-amplification-end",
     given={"d": 10},
-    headline=True,
 )
 def amplification_at_end(nets=studies.networks["stripe"], *, d):
     """The evolution after $t^*$ "doesn't alter significantly the picture" (stripe, $d={d}$).
@@ -1028,7 +1017,6 @@ def function_since(rows, column, share):
     rival=(0.089, r"the ratio of the weights, $\Lambda$ at the end over $\Lambda^*$ in $d=5$"),
     figure="fig-a-function",
     looks=2,
-    headline=True,
 )
 def function_at_end(boundary=selection.boundary["stripe"], *, d):
     """At the end of training the function is more compressed than at $t^*$ (stripe, $d={d}$).
@@ -1051,7 +1039,6 @@ def function_at_end(boundary=selection.boundary["stripe"], *, d):
     at={"d": 3},
     looks=2,
     part_of="A.Fig6-function-end-d5",
-    headline=True,
 )
 def cylinder_function_at_end(boundary=selection.boundary["cylinder"]):
     """At the end of training the function is more compressed than at $t^*$ (cylinder, $d=3$).
@@ -1483,7 +1470,6 @@ def wide_star_over_network(wide=studies.networks["wide"], *, d):
     figure="fig-a-wide",
     short="kernel at $t^*$ over network, width $10^4$, cylinder",
     looks=2,
-    headline=True,
 )
 def wide_cylinder_star_over_network(wide=studies.networks["wide_cylinder"]):
     """On the cylinder the kernel frozen at $t^*$ has at paper A's width a larger test error than the network at

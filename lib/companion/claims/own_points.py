@@ -60,7 +60,6 @@ def own_over_fresh(own=support.star_kernel["own"], fresh=support.star_kernel["st
     figure="fig-a-own-points",
     short="own points: error times $p/d$",
     at={"d": [5, 10], "p": 2048},
-    headline=True,
 )
 def constant_on_own_points(own=support.star_kernel["own"]):
     r"""Train to $t^*$, freeze, start again on the same points: the error is $d/p$ with $p$ points in all.
@@ -141,7 +140,6 @@ def ring_star_over_initial(fresh=support.star_kernel["cylinder"], initial=lazy_f
     figure="fig-a-own-points",
     short="unequal labels: each $t^*$ over paper A's",
     at={"d": 5, "p": 512},
-    headline=True,
 )
 def each_label_over_all(each=support.star_kernel["unequal_each_label"], together=support.star_kernel["unequal"]):
     r"""Where the labels do not balance, a tenth of each label must be fitted for the kernel to be one of planes.

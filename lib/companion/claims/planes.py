@@ -128,7 +128,7 @@ def constant_of_uneven_planes(uneven=boundary["uneven_planes"]):
 @claim(
     "A.Fig3-share-d5", "paper A, Sec. 4, whose exponent is $(2d-1)/(3d-2)$", kind="beyond", accept=(0.4, 0.6),
     figure="fig-a-collapse", short="exponent at a fixed share, $d=5$", given={"d": 5},
-    rival=(9 / 13, "paper A's exponent of feature learning"), at={"d": 5}, headline=True,
+    rival=(9 / 13, "paper A's exponent of feature learning"), at={"d": 5},
 )  # fmt: skip
 @claim(
     "A.Fig3-share-d10", "paper A, Sec. 4, whose exponent is $(2d-1)/(3d-2)$", kind="beyond", accept=(0.4, 0.6),
