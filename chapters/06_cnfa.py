@@ -364,8 +364,16 @@ chapter.figure(fig, "fig-d-3", rows, alt=alt)
 # Eq. 28 as printed (dotted), and the first order, with the expected kernel alone (dashed). Last panel: observed against predicted
 # (paper D, Fig. 3).
 # %% [markdown]
-# ## Exercise
-# **A prediction.** A network that has learnt nothing has an AGOP near a multiple of the identity. Its correlation
+# ## Exercises
+# **1. The first step.** Why does the lazy law of {numref}`fig-d-frozen` begin at the paper's Eq. 4, which has the labels in place of dual coefficients?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# At small $t$ the coefficients $c(t)=\Theta^{-1}(1-e^{-\Theta t})y$ are $ty$ to first order, and $\rho$ does not depend on the factor $t$.
+#
+# </details>
+#
+# **2. A prediction.** A network that has learnt nothing has an AGOP near a multiple of the identity. Its correlation
 # with the EGOP is 0.32 for the paper's $r=5$ in $d=32$, the alternative of the claim on the EGOP. Derive it. What is it for
 # $r=4$, and what else changes in {numref}`fig-d-picture`?
 #
@@ -375,21 +383,17 @@ chapter.figure(fig, "fig-d-3", rows, alt=alt)
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a
-# row: its trace is $2r$ and its squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$, 0.323 for $r=5$. For
-# $r=4$ the two neighbours at distance two are one point, the entry is 2, the eigenvalues are 4, 4, 0, 0, and the cosine is
-# $8/\sqrt{32\cdot32}=\frac14$. D.Fig1-egop of the run compares the AGOP of trained networks with it. The EGOP falls into two pairs of
-# coordinates that do not depend on each other.
+# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a row: its trace is $2r$ and its
+# squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$, 0.323 for $r=5$. For $r=4$ the two neighbours at distance two
+# are one point, the entry is 2, the eigenvalues are 4, 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. D.Fig1-egop of the run compares the
+# AGOP of trained networks with it. The EGOP falls into two pairs of coordinates that do not depend on each other.
 #
 # </details>
 # %% [markdown]
 # ## Errata and open points
-# - The paper does not state the scales of its Figs. 2, 7 and 8, the number of test points, nor steps and rate of Fig. 1. Ours are in the
-#   designs. Scale 1 decides several statements: we test them from scale 1, and from scales up to 0.1.
-# - Our faces are not the paper's: those with glasses differ in hair and background as well. The paper's 0.04 is one draw of a random
-#   matrix; we test a difference of means.
-# - The rate is the paper's own, and the results depend on it. At half the rate and twice the steps the PTK-centred correlation
-#   changes by the width of its interval (table of numerical errors on the page of the ledger).
+# - The paper does not state the scales of its Figs. 2, 7 and 8, nor steps and rate of Fig. 1. Scale 1 decides several statements.
+# - Our faces are not the paper's: those with glasses differ in hair and background as well.
+# - At half the paper's rate and twice the steps the PTK-centred correlation changes by the width of its interval.
 # - The paper does not say at which balances App. F's data were made, nor what was taken for $\mathbb E\mathcal K$ in App. C.
 #
 # ## Try it yourself

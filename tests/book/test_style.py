@@ -45,7 +45,7 @@ TYPED = {
     "03": {},
     "04": {
         "0.005": "the tolerance of the flow",
-        **dict.fromkeys(("0.2", "0.3", "0.5"), "paper A's exponents, and their difference"),
+        "0.2": "the difference of paper A's exponents",
         **dict.fromkeys(("0.4", "0.1"), "paper B's exponents"),
     },
 }
