@@ -215,7 +215,7 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. With it the alignment falls, on this task to
 # {claim}`D.Fig2-law-end` at scale 1. `companion.theory.alignment.lazy.lazy_alignment` gives it for any torch module, without training.
 #
-# How much is lost depends on the task ({numref}`tab-d-lazy`). We expected the stripe to keep more than the chain monomial, as it does below.
+# How much is lost depends on the task (table below). We expected the stripe to keep more than the chain monomial, as it does below.
 # At equal sizes and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves
 # fitted points alone, or to the single hidden layer: that is open.
 #

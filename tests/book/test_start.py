@@ -37,6 +37,13 @@ def test_what_a_paper_states_stands_in_it_word_for_word(entry):
     assert " ".join(entry["quote"].split()) in " ".join(path.read_text(encoding="utf-8").split())
 
 
+def test_what_stands_of_a_paper_names_claims_of_it():
+    for letter, paper in ABOUT.items():
+        said = " ".join(paper[part] for part in ("stands", "fails", "open"))
+        named = re.findall(r"\{claim\}`([^`]+)`", said)
+        assert {*named} <= ledger.claims().keys() and all(name[0] == letter for name in named)
+
+
 def test_what_papers_state_is_whole_and_drawn():
     code = "".join(
         page.read_text("utf-8") for number in parameters.chapters() for page in parameters.page_sources(number)
