@@ -14,8 +14,8 @@
 #   features can be separated. So random labels need half a parameter a point ({claim}`B.Sec2-cover` times $P/2$), by Cover's theorem.
 #   One would expect digits to need fewer, for their labels follow the data, and they do: $N^*\propto P^\gamma$ with $\gamma$
 #   {claim}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters: {claim}`B.Fig8B-lazy` of $N$.
-# - **With features fewer parameters are enough, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent is
-#   smaller by {claim}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are held at
+# - **With features fewer parameters are enough, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
+#   differs by {claim}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are held at
 #   jamming there have {claim}`B.Fig8B-jump` points a parameter, not one.
 # - **Because the margin vanishes, norms at lazy jamming have no variance, so that means of networks fail and votes do not.** A norm is one
 #   over a margin; its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no variance exists. The largest of twenty networks then
