@@ -14,7 +14,9 @@ from companion.theory.depth import pairs, spectrum
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
-ITEMS = "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 AppA AppB".split()
+ITEMS = (
+    "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 Sec4 AppA AppB".split()
+)
 
 
 def test_every_item_of_paper_c_has_a_claim_and_the_chapter_shows_them_all():
