@@ -23,7 +23,7 @@
 # - **The last points turn the first component away from the label on the stripe, and towards it on images.** There the
 #   alignment of kernel and label peaks before the end of training, here it grows to the end. From half of the points
 #   fitted to the end the logarithm of the label's projection on the first centred component changes by
-#   {claim}`A.Fig10-late-stripe` and by {claim}`A.Fig10-late-mnist`. We expected eigenvalues alone to change: no.
+#   {claim}`A.Fig10-late-stripe` and by {claim}`A.Fig10-late-mnist`. We expected eigenvalues alone to change.
 # - **What becomes cheap is most of the label, not all of it.** Training changes the logarithm of the squared norm, in
 #   the kernel's space, of a function that leaves half of the label by {claim}`A.Fig10-norm-half`. If a fiftieth of the
 #   loss may be left, the norm rises, by {claim}`A.Fig10-norm-last`.

@@ -14,11 +14,11 @@
 # - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
 #   step 5 its median over networks is at least {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
 #   factor, a kernel, separates the two sides.
-# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it is early beyond a random
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it has early beyond a random
 #   matrix its least value in training keeps {claim}`D.Fig2-throughout` from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1,
 #   {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from 0.001. Lazy training has a closed form. It
 #   falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at equal sizes and with the
-#   square loss, it ends {claim}`D.Lazy-task` away, lower, where we expected more to be left.
+#   square loss, the end differs by {claim}`D.Lazy-task`: it is lower, where we expected it to be higher.
 # - **Features bring it back.** From scale 0.1 it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends {claim}`D.Fig2-features` above
 #   its lazy value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy
 #   training with the hinge ends at {claim}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment

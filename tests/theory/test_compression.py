@@ -267,6 +267,11 @@ def test_at_the_limit_of_the_imbalance_both_grow_alike_and_it_falls_as_the_root_
     assert Stripe((-0.3, x + 1e-3), d).selects() and not Stripe((-0.3, x - 1e-3), d).selects()
 
 
+def test_the_limits_that_the_claims_and_chapter_2_name():
+    stated = {5: 0.392, 20: 0.350}
+    assert {d: round(imbalance_limit(tasks.STRIPE, d) * math.sqrt(d), 3) for d in stated} == stated
+
+
 def test_a_plane_that_moves_alone_or_is_not_selected_has_no_limit():
     assert imbalance_limit((-0.6745, 0.6745), 5) < imbalance_limit((-0.6745, 0.6745), 2)
     for planes in ((0.4,), (-0.3, 0.5)):

@@ -39,6 +39,26 @@ def test_it_fits_where_a_linear_program_separates_also_at_jamming_and_with_a_wid
         assert (gaps.max() < margins.SLACK) == (largest_margin(x, y) > 1e-9), seed
 
 
+def test_it_fits_what_can_be_separated_of_networks_features_too():
+    """Their eigenvalues spread over many orders: a decay that stops too early leaves gaps that need not be there."""
+    drawn_by = np.random.default_rng(1)
+    agree = []
+    for _ in range(10):
+        first, second = drawn_by.standard_normal((5, 10)), drawn_by.standard_normal((5, 5))
+        last = drawn_by.standard_normal(5)
+        x, y = drawn_by.standard_normal((150, 10)), np.sign(drawn_by.standard_normal(150))
+        hidden = np.tanh(0.3 * x @ first.T)
+        upper = np.tanh(0.3 * hidden @ second.T)
+        back = last * (1 - upper**2)
+        lower = (back @ second) * (1 - hidden**2)
+        parts = (upper, back[:, :, None] * hidden[:, None], lower[:, :, None] * x[:, None])
+        features = np.concatenate([part.reshape(150, -1) for part in parts], axis=1)
+        _, gaps = margins.least_hinge(features, y)
+        agree.append((gaps.max() < margins.SLACK, largest_margin(features, y) > 1e-7))
+    fits, separable = np.transpose(agree)
+    assert 0 < separable.sum() < 10 and (fits == separable).all(), agree
+
+
 def test_at_most_n_points_hold_a_network_that_fits_and_more_than_n_one_that_does_not():
     nearest = (0.0, 0)
     for points in (60, 90, 100, 110, 140):

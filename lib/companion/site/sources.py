@@ -502,7 +502,7 @@ def main(argv: list[str] | None = None) -> int:
         stated = [record for record in records if record["kind"] == "paper"]
         made = {
             "summary": views.markdown("summary", profile=args.profile, records=records),
-            "counts": views.markdown("counts", own=stated),
+            "counts": views.markdown("counts", found={one["kind"]: one["count"] for one in ledger.tally(stated)}),
             "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
             "ledger": ledger_page(records, args.profile, again),
             "errata": errata_page(records),
