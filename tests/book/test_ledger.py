@@ -39,7 +39,9 @@ NONE = Claim(
     **GIVEN | {"item": "Z.Fig2", "kind": "beyond"},
 )
 PARTS = {"item": "Z.Fig1", "quote": "it is", "says": "s", "wrong": "w", "corrected": "c", "claims": ["Z.Fig1-b"]}
-ERRATA = {f"z-{drawer}": Erratum(f"z-{drawer}", drawer, title="It is $x^2$", **PARTS) for drawer in DRAWERS}
+ERRATA = {
+    f"z-{drawer}": Erratum(f"z-{drawer}", drawer, changes="number", title="It is $x^2$", **PARTS) for drawer in DRAWERS
+}
 
 
 @pytest.fixture
