@@ -197,7 +197,7 @@ STEPS = [(0, 3, 4, 2), (1, 3, 4, 2), (1, 10, 64, 8), (2, 8, 1, 4), (0, 0.1, 0.25
 
 @pytest.mark.parametrize("target, step, alpha0, alpha", STEPS)
 def test_the_saddle_point_of_one_step(explore, target, step, alpha0, alpha):
-    """The spike to 1e-6; overlaps and test error, on other nodes, to 1e-4; the output, which both interpolate, to 5e-3."""
+    """The spike to 1e-6; overlaps and test error, on other nodes, to 1e-4; the output, interpolated, to 5e-3."""
     t = [-2.5, -1.0, 0.5, 2.0]
     given = explore.evaluate(
         """([target, step, alpha0, alpha, t]) => {
