@@ -141,12 +141,12 @@
       [["single", errors.pink], ["mean", errors.minus], ["vote", errors.green]].forEach(([name, colour], i) => {
         axes.line(rows.map((row) => [row.N, row[name]]), colour);
         axes.dot(now.N, now[name], 4, colour);
-        axes.say(name, 76, 0.57 - 0.04 * i, colour);
+        axes.say(name, 76, 0.56 - 0.04 * i, colour);
       });
     }
 
     function said() {
-      const now = at(), share = (value) => `${explore.number(100 * value)} %`;
+      const now = at(), share = (value) => `${explore.number(100 * value)}\u00a0%`;
       return `With ${now.N} neurons ${Math.round(now.fit * MEMBERS)} of ${MEMBERS} networks fit all ${P} points; on random labels Cover has ${share(cover(P, now.N))}. `
         + (now.left ? `On average ${explore.number(now.left)} points are left. ` : "No point is left. ")
         + `The largest norm is ${explore.number(now.spread)} times the median. `
