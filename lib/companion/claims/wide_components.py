@@ -1,4 +1,4 @@
-"""Claims of chapter 4 at paper A's own width: the first components of the stripe's kernel in networks of 10,000 neurons."""
+"""Claims of chapter 4 at paper A's own width: first components of the stripe's kernel with 10,000 neurons."""
 
 from companion.claims.kernel_pca import END, START, first_share, kernel_at, largest_information
 from companion.estimates import mean
@@ -12,14 +12,14 @@ CHAPTER = "04"
     {
         "A.Fig10-gain-wide": {
             "given": {"kernel": "full"},
-            "short": "gain of largest information, stripe, width $10^4$",
+            "short": "gain of largest information, width $10^4$",
             "part_of": "A.Fig10-gain-stripe",
         },
         "A.Fig10-last-layer-wide": {
             "given": {"kernel": "last"},
-            "short": "gain in the last layer, stripe, width $10^4$",
+            "short": "gain in the last layer, width $10^4$",
             "part_of": "A.Fig10-gain-stripe",
-            "statement": "At paper A's width, too, learning greatly improves the information of the last layer's features.",
+            "statement": "At paper A's width learning greatly improves the information of the last layer's features too.",
         },
     },
     "paper A, Fig. 10a",
@@ -45,7 +45,7 @@ def information_gained_at_width(wide=studies.stripes["wide"], *, kernel):
     accept=(0.5, 1),
     rival=(0.1, "equal shares of the ten"),
     figure="fig-a-10",
-    short="share on the first centred component, stripe, width $10^4$",
+    short="centred share on the first, width $10^4$",
     part_of="A.Fig10-projection-stripe",
     at={"h": 10000},
 )
@@ -68,7 +68,7 @@ def share_of_the_first_at_width(wide=studies.stripes["wide"]):
     accept=(0.95, 1),
     rival=(0.882, "a component along $x_1$, which follows one of the two planes"),
     figure="fig-a-11",
-    short="best line in the last layer, stripe, width $10^4$",
+    short="best line in the last layer, width $10^4$",
     part_of="A.Fig11-last-centred-stripe",
     at={"h": 10000},
 )
