@@ -19,7 +19,7 @@ CHAPTER = "04"
             "given": {"kernel": "last"},
             "short": "gain in the last layer, width $10^4$",
             "part_of": "A.Fig10-gain-stripe",
-            "statement": "At paper A's width learning greatly improves the information of the last layer's features too.",
+            "statement": "At paper A's width learning greatly improves the last layer's information too.",
         },
     },
     "paper A, Fig. 10a",
