@@ -17,7 +17,7 @@ JAMMED = 5.5  # the width from which on made networks fit
 def verdict(name, **tables):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**tables, **claim.given)
+    found = claim.function(**{**claim.given, **tables})
     estimate = found[0] if isinstance(found, tuple) else found
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 

@@ -17,7 +17,7 @@ SEEDS = range(12)
 def verdict(name, **tables):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**tables, **claim.given)
+    found = claim.function(**{**claim.given, **tables})
     estimate = found[0] if isinstance(found, tuple) else found
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 
@@ -62,7 +62,7 @@ def test_the_centred_alignment_over_the_course(least, said):
         return {"c": least if (scale, step, layer) == (0.1, 120, 2) else 0.4 if scale == 1 or step == 0 else 0.9}
 
     rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(0, 5, 120, 800))
-    assert verdict("D.Fig2-throughout-tenth", throughout=rows) == said
+    assert verdict("D.Fig2-throughout-tenth", rows=rows) == said
 
 
 @pytest.mark.parametrize(("large", "said"), [(0.2, "reproduced"), (0.8, "not reproduced")])

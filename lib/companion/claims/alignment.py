@@ -10,6 +10,7 @@ from companion.report.claims import claim
 from companion.studies import alignment as studies
 
 CHAPTER = "06"
+BOTH_LAYERS = {"rows": studies.paths["throughout"], "layers": (1, 2)}
 INDEPENDENT = 0.53  # correlation with a random matrix of $K$'s spectrum, as printed for Fig. 1
 SMALL = 0.01  # scale of the first layer at which outputs are near 0
 LOW_LOSS = 0.03  # training loss at which networks on the steepest spectrum are compared
@@ -160,23 +161,27 @@ def early_centred_alignment(first_steps=studies.paths["first_steps"]):
 
 @claim(
     {
-        "D.Fig2-throughout": {"given": {"scale": 1.0}, "at": {"scales": 1.0}, "short": "early C-NFA kept, scale 1"},
+        "D.Fig2-throughout": {
+            "given": BOTH_LAYERS | {"scale": 1.0},
+            "at": {"scales": 1.0},
+            "short": "early C-NFA kept, scale 1",
+        },
         "D.Fig2-throughout-tenth": {
-            "given": {"scale": 0.1},
+            "given": BOTH_LAYERS | {"scale": 0.1},
             "at": {"scales": 0.1},
             "part_of": "D.Fig2-throughout",
             "short": "early C-NFA kept, scale 0.1",
             "statement": "From scale 0.1 the C-NFA remains high throughout training.",
         },
         "D.Fig2-throughout-hundredth": {
-            "given": {"scale": 0.01},
+            "given": BOTH_LAYERS | {"scale": 0.01},
             "at": {"scales": 0.01},
             "part_of": "D.Fig2-throughout",
             "short": "early C-NFA kept, scale 0.01",
             "statement": "From scale 0.01 the C-NFA remains high throughout training.",
         },
         "D.Fig2-throughout-thousandth": {
-            "given": {"scale": 0.001},
+            "given": BOTH_LAYERS | {"scale": 0.001},
             "at": {"scales": 0.001},
             "part_of": "D.Fig2-throughout",
             "short": "early C-NFA kept, scale 0.001",
@@ -189,14 +194,27 @@ def early_centred_alignment(first_steps=studies.paths["first_steps"]):
     erratum="d-scale-one",
     figure="fig-d-2",
 )
-def alignment_kept_throughout(throughout=studies.paths["throughout"], *, scale):
+@claim(
+    "D.Fig2-throughout-slow",
+    'paper D, Sec. 2.3: "remains high throughout training across initialization scale", Fig. 2, bottom row',
+    accept=(0.5, 1.5),
+    rival=(0.26, "the same at the rate 0.05, where networks become unstable"),
+    part_of="D.Fig2-throughout",
+    figure="tab-d-end",
+    short="slowly, layer 2: C-NFA kept, scale 1",
+    at={"scales": 1.0, "rate": 0.0125},
+    statement="At a quarter of the rate the second layer's C-NFA remains high throughout training from scale 1.",
+    measure="The same of the second layer alone.",
+    given={"rows": studies.paths["slow"], "layers": (2,), "scale": 1.0},
+)
+def alignment_kept_throughout(rows, *, scale, layers):
     """From scale 1 the C-NFA remains high throughout training.
 
     The least C-NFA over the course from step 5 on, mean over networks, as a part of the C-NFA at step 5; both above
     0.53, the value printed for a $K$ independent of the weights; the smaller of the two layers. At least half is kept
     if it remains high.
     """
-    rows = throughout[(throughout.scale == scale) & (throughout.step >= studies.EARLY)]
+    rows = rows[(rows.scale == scale) & (rows.step >= studies.EARLY) & rows.layer.isin(layers)]
     courses = [one.pivot(index="seed", columns="step", values="c").to_numpy() for _, one in rows.groupby("layer")]
     if not courses:
         return None

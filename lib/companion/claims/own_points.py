@@ -35,6 +35,7 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     figure="fig-a-own-points",
     short="kernel at $t^*$: own points over fresh",
     at={"d": [5, 10], "p": 2048},
+    looks=2,
     headline=True,
 )
 def own_over_fresh(own=support.star_kernel["own"], fresh=support.star_kernel["stripe"]):
@@ -60,6 +61,7 @@ def own_over_fresh(own=support.star_kernel["own"], fresh=support.star_kernel["st
     figure="fig-a-own-points",
     short="own points: error times $p/d$",
     at={"d": [5, 10], "p": 2048},
+    looks=2,
 )
 def constant_on_own_points(own=support.star_kernel["own"]):
     r"""Train to $t^*$, freeze, start again on the same points: the error is $d/p$ with $p$ points in all.
