@@ -300,16 +300,8 @@ def _improvement(end):
     rival=(0, "the scale does not matter"),
     figure="fig-d-2",
     short="test loss, largest less smallest scale",
+    given={"rows": studies.paths["isotropic"], "spectrum": "isotropic"},
 )
-def loss_in_scale(isotropic=studies.paths["isotropic"]):
-    """The test loss improves for smaller initialisation.
-
-    Largest scale minus smallest scale.
-    """
-    end = _end(isotropic, 1)
-    return _improvement(end), end
-
-
 @claim(
     "D.Fig7-test-loss",
     "paper D, App. G",
@@ -317,16 +309,9 @@ def loss_in_scale(isotropic=studies.paths["isotropic"]):
     rival=(0, "the scale does not matter"),
     figure="fig-d-2",
     short="test loss, largest less smallest, $1/(1+k)$",
+    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k)$).",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)"},
 )
-def loss_in_scale_decaying(decaying=studies.paths["decaying"]):
-    """The test loss improves for smaller initialisation (spectrum $1/(1+k)$).
-
-    Largest scale minus smallest scale.
-    """
-    end = _end(decaying[decaying.spectrum == "1/(1+k)"], 1)
-    return _improvement(end), end
-
-
 @claim(
     "D.Fig8-test-loss",
     "paper D, App. G",
@@ -335,13 +320,16 @@ def loss_in_scale_decaying(decaying=studies.paths["decaying"]):
     looks=2,
     figure="fig-d-2",
     short="test loss, largest less smallest scale, $1/(1+k^2)$",
+    measure="Largest scale minus smallest scale, after the paper's 800 steps.",
+    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)"},
 )
-def loss_in_scale_steepest(decaying=studies.paths["decaying"]):
-    """The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).
+def loss_in_scale(rows, *, spectrum):
+    """The test loss improves for smaller initialisation.
 
-    Largest scale minus smallest scale, after the paper's 800 steps.
+    Largest scale minus smallest scale.
     """
-    end = _end(decaying[decaying.spectrum == "1/(1+k^2)"], 1)
+    end = _end(rows[rows.spectrum == spectrum], 1)
     return _improvement(end), end
 
 
@@ -456,9 +444,12 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
 
 @claim(
     {
-        "D.Fig2-robust": {"given": {"layer": 1}, "short": "UC-NFA varies more, isotropic, layer 1"},
+        "D.Fig2-robust": {
+            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 1},
+            "short": "UC-NFA varies more, isotropic, layer 1",
+        },
         "D.Fig2-robust-layer-2": {
-            "given": {"layer": 2},
+            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 2},
             "part_of": "D.Fig2-robust",
             "short": "UC-NFA varies more, isotropic, layer 2",
             "statement": (
@@ -474,16 +465,6 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
     at={"scales": [0.001, 1]},
     figure="tab-d-end",
 )
-def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
-    """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
-    Figure 2").
-
-    Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, first layer.
-    """
-    end = _end(isotropic, layer)
-    return _robustness(end), end
-
-
 @claim(
     "D.Fig7-robust",
     "paper D, Fig. 7 and App. G",
@@ -492,7 +473,10 @@ def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
     at={"scales": [0.001, 1]},
     figure="tab-d-end",
     short="UC-NFA varies more, $1/(1+k)$, layer 1",
-    given={"spectrum": "1/(1+k)"},
+    statement="On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale "
+    "than the UC-NFA.",
+    measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)", "layer": 1},
 )
 @claim(
     "D.Fig8-robust",
@@ -506,15 +490,16 @@ def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
         "On data of spectrum $1/(1+k^2)$ the C-NFA of the first layer is more robust to the initialisation "
         "scale than the UC-NFA."
     ),
-    given={"spectrum": "1/(1+k^2)"},
+    measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
 )
-def late_robustness_decaying(decaying=studies.paths["decaying"], *, spectrum):
-    """On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale than the
-    UC-NFA.
+def late_robustness(rows, *, spectrum, layer):
+    """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
+    Figure 2").
 
-    Difference of the ranges over scales from 1 to 0.001 at the end of training.
+    Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, first layer.
     """
-    end = _end(decaying[decaying.spectrum == spectrum], 1)
+    end = _end(rows[rows.spectrum == spectrum], layer)
     return _robustness(end), end
 
 
