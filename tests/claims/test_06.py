@@ -178,9 +178,8 @@ def courses_of(layer, dip, end, scale=0.1):
         # of the other layer the dip and the end are others
         own = (0.95 - dip, end) if other == layer else (0.6 + dip, 1.6 - end)
         for step, c, law in ((0, 0.95, 0.95), (5, 0.95, 0.95), (400, own[0], 0.9), (3200, own[1], 0.8)):
-            rows.append(
-                {"scale": scale, "layer": other, "seed": seed, "step": step, "frozen": law, "c": c + 1e-3 * seed}
-            )
+            row = {"scale": scale, "layer": other, "seed": seed, "step": step, "frozen": law}
+            rows.append(row | {"c": c + 1e-3 * np.random.default_rng([seed, step]).normal()})
     return pd.DataFrame(rows)
 
 
