@@ -14,7 +14,7 @@ from companion.experiments.results import SUFFIX, Results, records_of, write_res
 from companion.experiments.store import Cell, Store
 from companion.experiments.stored import share, verify
 from companion.experiments.sweep import STATISTICAL, cells, product, study
-from companion.studies import __main__ as command
+from companion.studies import _commands as command
 from companion.studies._here import is_here
 from tests.forged import change_lines, sign
 
