@@ -12,7 +12,7 @@
 # ## What we find
 # - **Select: until the time $t^*$ a network selects planes.** At $t^*$ a tenth of its $p$ training points in $d$ dimensions are
 #   fitted. We freeze its {term}`tangent kernel` there and start again, on the same points. The test error is
-#   {claim}`A.Fig3-own-constant` times $d/p$ (512 to 2048 points; in $d=5$ it rises with them). On fresh points it is
+#   {claim}`A.Fig3-own-constant` times $d/p$ ($d=5$ and 10, 1024 and 2048 points). On fresh points it is
 #   {claim}`A.Fig3-star-constant-d5` times $d/p$ in $d=5$ and {claim}`A.Fig3-star-constant-d10` times in $d=10$. This holds for
 #   planes, for labels that balance to within $0.4/\sqrt d$, and for an output scale far below $1/p$
 #   ([chapter 2](#label-balance)). On the cylinder the same kernel has {claim}`A.Fig8-star-initial` times the error of the
@@ -249,7 +249,7 @@ chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
 # ## The points that chose the kernel serve again
 # The kernel at $t^*$ was chosen by $p$ points. One would expect that these are spent: if half of them counted, the error would
 # double. It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh ones
-# ({numref}`fig-a-own-points`), which leaves a smaller price open. So train to $t^*$, freeze, and start again on the same points.
+# ({numref}`fig-a-own-points`). So train to $t^*$, freeze, and start again on the same points.
 # Trained networks' kernels are known to learn images {cite}`long2021`; here the moment matters ({numref}`fig-a-stop`).
 #
 # The labels must balance, however. Otherwise a constant fits the first tenth of the points, before planes are selected

@@ -221,8 +221,8 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 #
 # {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first.
 # Then the kernel turns, and alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has
-# beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Scale 1 is not lazy either, and leaves
-# the law by {claim}`D.Fig2-law`: paper D's rate is so large there that descent changes the kernel.
+# beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Networks of scale 1 leave the law by
+# {claim}`D.Fig2-law` at paper D's rate, where descent changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it.
 # %%
 rows = chapter.rows(studies.paths, "frozen").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
