@@ -248,7 +248,8 @@ chapter.figure(fig, "fig-a-4", paths, alt=alt)
 #
 # Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore
 # test the exponent of $\Lambda^*|N|$, on other training sets than the figure's. Below about a thousand points the growth rates
-# themselves depend on the training set, and the curves are steeper ({numref}`fig-a-6-p`). The
+# themselves depend on the training set, and the curves are steeper ({numref}`fig-a-6-p`; **guess first:** does the largest
+# amplification, which the network reaches later, follow the same law?). The
 # {ref}`details <compression-exponents>` give the exponents over other ranges.
 # %% tags=["key"]
 growth = pd.concat([chapter.rows(studies.growth, shape) for shape in ("stripe", "cylinder")])

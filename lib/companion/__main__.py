@@ -45,7 +45,7 @@ def measure_again(args: argparse.Namespace) -> None:
         raise InputError(f"there is no claim {args.name!r}; the nearest are {near}")
     own, number = ledger.claims()[args.name], numbers[args.name]
     page = Rows(number, parameters.resolve(number, args.profile, *overrides(args)))
-    print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}")
+    print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}\nat the {args.profile} profile", flush=True)
     found = own.measured(page)
     if found is None:
         raise InputError(f"claim {own.id}: these rows cannot tell")
@@ -56,7 +56,10 @@ def measure_again(args: argparse.Namespace) -> None:
         print(f"\n{len(table)} rows of {provenance(table).settings[0]['study']}:")
         print(table[columns].head(SHOWN).to_string(index=False, max_colwidth=24))
     measured = measured.anytime() if own.looks > 1 else measured
-    verdict = ledger.judge(own, measured, args.profile) or "not judged at this profile"
+    verdict = (
+        ledger.judge(own, measured, args.profile)
+        or f"not tested at this size: its profiles are {', '.join(own.profiles)}"
+    )
     rival = f"{own.alternative['value']:g}, {own.alternative['what']}"
     print(f"\nmeasured {measured}; accepted {claims.band(own.accept)}; rival: {rival}\n{verdict}")
     print(f"by {own.measured_by['function']}")

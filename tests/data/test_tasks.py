@@ -1,5 +1,6 @@
 """Tasks: labels where the papers put them, balance, and what bad input gets."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -121,3 +122,27 @@ def test_the_nearest_point_of_the_boundary(shape, turned):
     turn = torch.randn(50, *task.x.shape, generator=rng, dtype=torch.float64)
     reach = 0.9 * (task.x - on).norm(dim=-1, keepdim=True)
     assert (task.label(task.x + reach * turn / turn.norm(dim=-1, keepdim=True)) == task.y).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "fits"),
+    [
+        ((7, 3), (7,), True),
+        ((2, 7, 3), (2, 7), True),
+        ((2, 7, 3), (7,), True),
+        ((2, 7, 3), (1, 7), True),
+        ((7, 1, 4, 4), (7,), True),
+        ((7, 3), (7, 1), False),
+        ((7, 3), (6,), False),
+        ((7, 1), (7, 1), False),
+        ((2, 7, 3), (3, 7), False),
+    ],
+)
+def test_a_task_has_one_label_a_point(x, y, fits):
+    """Labels ``(p, 1)`` beside outputs ``(p,)`` would be compared each with each."""
+    with (
+        contextlib.nullcontext()
+        if fits
+        else pytest.raises(InputError, match="the task's y must hold one label a point")
+    ):
+        tasks.Task(torch.zeros(x), torch.ones(y), "mine")

@@ -195,7 +195,7 @@ def test_a_change_that_alters_the_numbers_voids_the_cells(here, capsys):
     before, _ = here.sweep()
     after, calls = here.sweep(changed("FACTOR = 1.0", "FACTOR = 2.0"))
     assert (after["mean"] == 2 * before["mean"]).all() and len(calls) == 13  # one to find out, then all twelve
-    assert "the code changed and so did its numbers; 12 stored cells are void" in capsys.readouterr().err
+    assert "the code and its rows changed; 12 stored cells are void" in capsys.readouterr().err
     assert len(list((here.store.folder / "void").rglob("*.json"))) == 12
     assert here.sweep(changed("FACTOR = 1.0", "FACTOR = 2.0"))[1] == []
 

@@ -34,7 +34,7 @@ def drop_changed(study: Study, store: Store, held: Held, pool: Cluster | Local) 
             if not _stands(study, store, cells, pool):
                 made = {"digest": code, "class": kind}
                 count = store.void(study.name, study.version, lambda own, made=made: made.items() <= own.items())
-                say(f"{study.name}: the code changed and so did its numbers; {count} stored cells are void")
+                say(f"{study.name}: the code and its rows changed; {count} stored cells are void")
                 held |= dict.fromkeys(cells)
     finally:
         free(lock)

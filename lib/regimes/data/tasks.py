@@ -30,6 +30,9 @@ class Task:
         label: the label function, ``(..., d) -> (...)``; ``None`` for real data.
         classes: the classes behind the labels ``(..., p)``, for stratified splits; ``None`` for synthetic data.
         nearest: the nearest point of the boundary between labels, ``(..., d) -> (..., d)``; ``None`` for real data.
+
+    Raises:
+        InputError: for labels that are not one a point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table.
     """
 
     x: Tensor
@@ -43,6 +46,10 @@ class Task:
     def __post_init__(self) -> None:
         for name in ("x", "y"):
             object.__setattr__(self, name, validate.tensor(f"the task's {name}", getattr(self, name)))
+        at, labels = tuple(self.x.shape), tuple(self.y.shape)
+        each = len(labels)
+        if each >= len(at) or labels not in (at[:each], at[1 : each + 1], (1, *at[1:each])):
+            raise InputError(f"the task's y must hold one label a point, as x of {at} has points, got {labels}")
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
         """The same task in another precision or on another device."""
