@@ -70,7 +70,7 @@ def test_errors_by_degree_are_those_of_points():
     for depth in (6, 60):
         clouds = [pairs.sphere(n + 200, n0, seed=seed) for seed in range(8)]
         found = np.mean([curves.field_error(x[:n], x[n:], depth=depth, power=power) for x in clouds])
-        assert found == pytest.approx(curves.ridgeless_error(n, depth, n0, power), rel=0.04)
+        assert found == pytest.approx(curves.ridgeless_error(n, depth, n0, power), rel=0.06)
         assert found != pytest.approx(curves.ridgeless_error(n, 10 * depth, n0, power), rel=0.2)
 
 

@@ -147,7 +147,7 @@ def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
 
 @record
 class SphereCurve(Setting):
-    """Points of the sphere, ``n`` to learn, others to ``test`` on, the ``depth`` of networks, the ``power`` of a target."""
+    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target."""
 
     n0: Count[3, 50]
     n: Count[10, 10_000]
