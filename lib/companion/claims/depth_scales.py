@@ -279,6 +279,7 @@ def eigenvalue_of_shrunk_branches(ridges=studies.residual_ridges["main"]):
     "C.Thm3-curve-below",
     DERIVED,
     kind="beyond",
+    looks=2,
     accept=(-1.1, -0.7),
     rival=(-0.5, r"$-(s-1)/(n_0-1)$, as at every fixed depth: deep equals shallow"),
     figure="fig-c-curves",
@@ -292,6 +293,7 @@ def eigenvalue_of_shrunk_branches(ridges=studies.residual_ridges["main"]):
     "C.Thm3-curve-above",
     DERIVED,
     kind="beyond",
+    looks=2,
     accept=(-0.6, -0.4),
     rival=(-1, r"$-(s-1)/(n_0-2)$, as on fewer points"),
     figure="fig-c-curves",
@@ -312,6 +314,7 @@ def decay_of_the_error(errors=studies.sphere_curves["main"], *, depth):
     "C.Thm3-curve-collapse",
     DERIVED,
     kind="beyond",
+    looks=2,
     accept=(0.8, 1.1),
     rival=(0.5, "a function of the number of points, as at every fixed depth"),
     figure="fig-c-curves",
@@ -331,6 +334,7 @@ def error_at_one_ratio(errors=studies.sphere_curves["main"]):
     "C.Thm3-curve-theory",
     DERIVED,
     kind="beyond",
+    looks=2,
     accept=(0, 0.05),
     rival=(0.33, "the law without its variance, on five layers"),
     figure="fig-c-curves",
@@ -348,7 +352,7 @@ def errors_against_theory(errors=studies.sphere_curves["main"]):
 
 
 @claim(
-    "C.Thm3-curve-rough",
+    "C.Thm3-curve-whole",
     DERIVED,
     kind="beyond",
     accept=(-0.56, -0.44),
@@ -361,7 +365,7 @@ def errors_against_theory(errors=studies.sphere_curves["main"]):
     short=r"theory's exponent, $n_0=3$, $s=3/2$",
 )
 @claim(
-    "C.Thm3-curve-four",
+    "C.Thm3-curve-fourth",
     DERIVED,
     kind="beyond",
     accept=(-0.56, -0.44),
@@ -376,5 +380,5 @@ def errors_against_theory(errors=studies.sphere_curves["main"]):
 def asymptotic_decay(*, dimensions, power):
     """Theory's errors fall with the power of the low degrees while the points learn these alone."""
     few = 10 ** (dimensions + 3)
-    low, high = (curves.ridgeless_error(n, 100_000, dimensions, power) for n in (few, 3 * few))
+    low, high = (curves.ridgeless_error(n, 100_000, dimensions, power, whole=True) for n in (few, 3 * few))
     return Estimate.exact(math.log(high / low) / math.log(3), 1e-4)

@@ -42,7 +42,7 @@ def _spectrum(n0: int, depth: int) -> tuple[np.ndarray, np.ndarray, float]:
     return mu, count, 4 * depth - float(count @ mu)
 
 
-def ridgeless_error(n: int, depth: int, n0: int, power: float) -> float:
+def ridgeless_error(n: int, depth: int, n0: int, power: float, *, whole: bool = False) -> float:
     """The share of a target's variance that ``n`` uniform points leave, without a ridge.
 
     ``E = Σ P_l (κ/(mu_l + κ))²/(1 - γ)``, ``n = Σ N_l mu_l/(mu_l + κ) + ε/κ``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``; the
@@ -53,6 +53,8 @@ def ridgeless_error(n: int, depth: int, n0: int, power: float) -> float:
         depth: ``L``, from 3 on, where no degree's eigenvalue is zero.
         n0: dimensions of the sphere's space.
         power: ``s`` of :func:`target_powers`.
+        whole: with the target's powers beyond degree 1000, none of which is learnt; they count the more, the rougher it
+            is.
 
     Source: Bordelon, Canatar and Pehlevan 2020, for the eigenvalues of this chapter.
     """
@@ -65,7 +67,9 @@ def ridgeless_error(n: int, depth: int, n0: int, power: float) -> float:
         more = float(count @ (mu / (mu + kappa))) + rest / kappa > n
         low, high = (math.log(kappa), high) if more else (low, math.log(kappa))
     kept = mu / (mu + kappa)
-    return float(target @ (1 - kept) ** 2 / (1 - (count @ kept**2) / n))
+    left, noise = float(target @ (1 - kept) ** 2), 1 - float(count @ kept**2) / n
+    beyond = float(special.zeta(power, degrees.HIGHEST + n0 / 2) / special.zeta(power, n0 / 2)) if whole else 0.0
+    return ((1 - beyond) * left + beyond) / noise
 
 
 def target_covariance(phi: Tensor, n0: int, power: float) -> Tensor:
