@@ -39,7 +39,7 @@ PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages pdf smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
+.PHONY: help anew book chapters html pages smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -136,9 +136,6 @@ lowest: ## the library's tests on the lowest versions it says it can use (an env
 
 data: | $(READY) ## fetch full MNIST, Fashion-MNIST, CIFAR-10, ORL faces into $REGIMES_DATA or data/ (some 220 MB)
 	@$(BIN)/python -m companion.fetch
-
-pdf: html ## the whole book as one file to print: build/PROFILE/book.pdf (needs Chromium)
-	@$(BIN)/python -m companion.site.pdf $(PROFILE)
 
 # settings that open a chapter's source as the notebook that it is
 lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/.jupyter:$(JUPYTER_CONFIG_PATH)

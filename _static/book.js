@@ -64,7 +64,7 @@
     const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
     const values = (name) => [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
     const text = element("input", { type: "search", placeholder: "search the claims", "aria-label": "search the claims" });
-    const chosen = ["verdict", "paper", "chapter", "kind"].map((name) => choice(name, "any " + name, values(name)));
+    const chosen = ["verdict", "paper", "chapter", "kind", "history"].map((name) => choice(name, "any " + name, values(name)));
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
     const count = element("output", { "aria-live": "polite" });
     const place_of = new Map(rows.map((row, i) => [row, i]));

@@ -53,7 +53,6 @@ DRY = {
     "make test": "runs this test",
     "make test-all": "runs this test",
     "make book PROFILE=smoke": "builds the book: the tests are run on one",
-    "make pdf": "builds the book; printing has a test of its own",
     "make publish-ledger": "rewrites the kept ledger",
     "make publish-ledger PROFILE=paper": "rewrites what is kept at the paper's size",
     "make references": "rewrites the references",

@@ -7,18 +7,7 @@ import pytest
 from scipy import stats
 
 from companion import estimates
-from companion.estimates import (
-    Estimate,
-    exponent,
-    jackknife,
-    least,
-    local_exponents,
-    mean,
-    median,
-    proportion,
-    ratio,
-    slopes,
-)
+from companion.estimates import Estimate, exponent, jackknife, least, mean, median, proportion, ratio, slopes
 from regimes.validate import InputError
 
 X = np.array([64.0, 128, 256, 512, 1024])
@@ -169,15 +158,6 @@ def test_the_window_and_the_units_of_x_and_y():
     assert slopes(X, y).mean() == pytest.approx(exponent(X, y).value, abs=1e-15)
 
 
-def test_local_exponents_follow_a_bend():
-    x = np.geomspace(10, 1e5, 9)
-    y = np.outer([1, 1.1, 0.9], np.where(x < 1e3, x**-1, 1e-3 * (x / 1e3) ** -0.25))
-    found = local_exponents(x[::-1], y[:, ::-1], size=4)
-    centres, local = zip(*found)
-    assert len(found) == 6 and centres[0] == pytest.approx(np.exp(np.log(x[:4]).mean()))
-    assert local[0].value == pytest.approx(-1) and local[-1].value == pytest.approx(-0.25)
-
-
 def test_few_realisations_have_no_interval():
     for found in (exponent(X, X**0.5), mean([3.0]), median([1.0, 2, 3, 4, 5]), jackknife([3.0], np.mean)):
         assert (found.low, found.high) == (-math.inf, math.inf)
@@ -232,8 +212,6 @@ def test_samples_that_are_none(estimator, bad):
 def test_other_bad_input():
     with pytest.raises(InputError, match="samples above 0"):
         ratio([1.0, 0.0])
-    with pytest.raises(InputError, match="size"):
-        local_exponents(X, np.ones((2, 5)), size=6)
     with pytest.raises(InputError, match="low <= value"):
         Estimate(1, 2, 3)
 

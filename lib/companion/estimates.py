@@ -312,24 +312,6 @@ def slopes(x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None =
     return np.log(y) @ log_x / (log_x @ log_x)
 
 
-def local_exponents(x: np.ndarray, y: np.ndarray, *, size: int = 4) -> list[tuple[float, Estimate]]:
-    """Exponents over sliding windows of ``size`` neighbouring abscissae.
-
-    Args:
-        x: ``(k,)`` distinct positive abscissae, in any order.
-        y: ``(n, k)``, one row per realisation.
-        size: abscissae in a window, at least 2 and at most ``k``.
-
-    Returns:
-        ``k - size + 1`` pairs of the geometric mean of a window's abscissae and the exponent there.
-    """
-    x, y = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(y, dtype=float))
-    validate.whole(2, len(x), size=size)
-    order = np.argsort(x)
-    windows = [order[start : start + size] for start in range(len(x) - size + 1)]
-    return [(float(np.exp(np.log(x[w]).mean())), exponent(x[w], y[:, w])) for w in windows]
-
-
 def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
     """The factor by which more realisations would decide at this value: ``(half-width / distance to the bound)²``.
 

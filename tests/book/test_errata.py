@@ -23,7 +23,8 @@ PLAIN = {
 }  # fmt: skip
 CLAIM = Claim(id="Z.Fig1-a", corrected=(3, 4), erratum="z-one", **PLAIN)
 ENTRY = """\
-- {id: z-one, drawer: error, item: Z.Fig1, title: t, quote: q, says: s, wrong: w, corrected: c, claims: [Z.Fig1-a]}
+- {id: z-one, drawer: error, changes: number, item: Z.Fig1, title: t, quote: q, says: s, wrong: w, corrected: c,
+   claims: [Z.Fig1-a]}
 """
 
 
@@ -62,6 +63,11 @@ def test_claims_and_errata_that_agree(in_a_book):
     ("entries", "claims", "names"),
     [
         (ENTRY.replace("error", "mistake"), [CLAIM], "errata.yml, z-one: drawer must be one of error, limit, reading"),
+        (
+            ENTRY.replace("changes: number", "changes: much"),
+            [CLAIM],
+            "z-one: changes must be one of conclusion, number",
+        ),
         (ENTRY.replace("quote: q, ", ""), [CLAIM], "errata.yml, z-one: .*quote"),
         (ENTRY.replace("quote: q", "quote: ' '"), [CLAIM], "errata.yml, z-one: quote must be a str that is not empty"),
         (ENTRY.replace("[Z.Fig1-a]", "[]"), [CLAIM], "errata.yml, z-one: claims must be a list that is not empty"),

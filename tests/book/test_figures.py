@@ -11,7 +11,8 @@ from companion import describe, runner
 from companion import studies as registry
 from companion.experiments import cli, parameters, schedule, sweep
 from companion.experiments.store import Record
-from companion.report import changes, figures, views
+from companion.experiments.study import Design
+from companion.report import changes, claims, figures, views
 
 PAGE = """\
 # %% [markdown]
@@ -129,6 +130,16 @@ def test_help_says_which_figures_a_design_feeds():
     feeds = figures.figures_of_designs("03")
     for design, labels in feeds.items():
         assert all(found[label].of([f"03.{design}.seeds"]) for label in labels), design
+
+
+def test_a_figure_shows_the_designs_that_its_claims_rest_on():
+    feeds, judged = figures.figures_of_designs("03"), 0
+    for claim in claims.claims_of("03"):
+        for wanted in claim.tables.values():
+            if isinstance(wanted, Design) and claim.figure:
+                assert claim.figure in feeds[f"{wanted.study.function.__name__}.{wanted.name}"], claim.id
+                judged += 1
+    assert judged > 20
 
 
 @pytest.mark.parametrize("number", parameters.chapters())

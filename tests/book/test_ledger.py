@@ -39,7 +39,9 @@ NONE = Claim(
     **GIVEN | {"item": "Z.Fig2", "kind": "beyond"},
 )
 PARTS = {"item": "Z.Fig1", "quote": "it is", "says": "s", "wrong": "w", "corrected": "c", "claims": ["Z.Fig1-b"]}
-ERRATA = {f"z-{drawer}": Erratum(f"z-{drawer}", drawer, title="It is $x^2$", **PARTS) for drawer in DRAWERS}
+ERRATA = {
+    f"z-{drawer}": Erratum(f"z-{drawer}", drawer, changes="number", title="It is $x^2$", **PARTS) for drawer in DRAWERS
+}
 
 
 @pytest.fixture
@@ -452,10 +454,11 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
-    from companion import paths, studies
+    from companion import paths
     from companion.experiments.study import study
     from companion.experiments.sweep import cells, product
     from companion.site import sources
+    from companion.studies import _registry
 
     @study(
         version=1, grid=lambda p: product(one=1, seeds=range(p["size"]))
@@ -467,7 +470,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     def fixed(setting, seeds):
         """Nothing."""
 
-    monkeypatch.setattr(studies, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    monkeypatch.setattr(_registry, "of", lambda number: {item.name: item for item in (sized, fixed)})
     (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
     first, second = declared(SIZE, NONE).values()
 
@@ -574,3 +577,33 @@ def test_a_file_that_is_no_ledger_is_named_in_one_line(tmp_path, text):
     (tmp_path / "ledger.json").write_text(text)
     with pytest.raises(InputError, match=r"ledger.json is not a ledger: take it from git again"):
         ledger.read(tmp_path / "ledger.json")
+
+
+def record(name, value, stated=None, verdict="reproduced", amended=()):
+    measured = {"value": value, "low": value - 0.1, "high": value + 0.1, "n": 6, "interval": "t", "verdict": verdict}
+    history = tuple({"was": "w", "verdict": one, "why": "y"} for one in amended)
+    return ledger.record_of(replace(PLAIN, id=name, amended=history), **measured) | {"stated": stated}
+
+
+def test_measured_over_stated_is_in_order_and_a_negative_number_does_not_turn_its_interval():
+    records = [record("Z.a", -0.5, -0.25), record("Z.b", 0.5, 1.0), record("Z.c", 0.5), record("Z.d", 0.5, 0.0)]
+    found = ledger.over_stated([*records, record("Z.e", 0.5, -0.5), ledger.record_of(PLAIN)])
+    assert [one["record"]["id"] for one in found] == ["Z.b", "Z.a"]
+    np.testing.assert_allclose([list(one.values())[1:] for one in found], [[0.5, 0.4, 0.6], [2, 1.6, 2.4]])
+    np.testing.assert_allclose(
+        [ledger.on_axis(x) for x in (-1, 0.01, 0.25, 0.5, 1, 2, 4, 9)], [0, 0, 0, 25, 50, 75, 100, 100]
+    )
+
+
+def test_the_first_verdict_is_that_on_the_first_measurement():
+    histories = {
+        ("reproduced", ()): "reproduced",
+        ("reproduced", ("not measured", "undecided", "not reproduced")): "undecided",
+        ("reproduced", ("not measured",)): None,
+    }
+    records = [record(f"Z.{n}", 0.5, None, now, before) for n, (now, before) in enumerate(histories)]
+    assert [*map(ledger.first_verdict, records)] == [*histories.values()]
+    again = [record(f"Z.r{n}", 0.5, None, "not reproduced", ("reproduced",)) for n in range(2)]
+    assert ledger.changes_of_verdict([*records, *again]) == [
+        ("reproduced", "not reproduced", 2), ("undecided", "reproduced", 1)
+    ]  # fmt: skip

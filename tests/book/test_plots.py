@@ -133,6 +133,28 @@ def test_scales_run_from_the_colour_of_feature_learning_to_that_of_the_lazy_regi
     assert np.allclose(colours[1], (colours[0] + colours[2]) / 2)
 
 
+def test_a_phase_map_names_its_levels_and_marks_where_networks_jam(ax):
+    widths, scales = [8, 16, 32, 64], [1e-2, 1.0, 1e2]
+    rows = [(s, h, 0.1 + 0.01 * i, 10.0 ** (2 * j - 2)) for i, s in enumerate(scales) for j, h in enumerate(widths)]
+    rows = pd.DataFrame(rows, columns=["scale", "h", "ensemble_error", "kernel_change"])
+    jammed = pd.DataFrame({s: [8.0 * 2**i, 16.0 * 2**i] for i, s in enumerate(scales)})
+    plots.phase_map(ax, rows, jammed)
+    assert {text.get_text() for text in ax.texts} >= {"$10^{-1}$", "$10^{0}$", "$10^{1}$"}
+    best, means = ax.lines
+    assert [*best.get_xdata()] == [3, 4, 5, 6] and {*best.get_ydata()} == {-2}
+    assert np.allclose(means.get_xdata(), np.log2([12, 24, 48])) and [*means.get_ydata()] == [-2, 0, 2]
+    (band,) = [one for one in ax.collections if len(one.get_facecolor()) and (one.get_facecolor()[0, :3] == 0).all()]
+    assert band.get_datalim(ax.transData).intervalx.tolist() == [3, 6]
+
+
+def test_what_one_figure_may_show_together_differs_in_colour():
+    """``final`` and ``centred`` are both of a trained network, and points are told by their markers, too."""
+    kernels = ["feature", "lazy", "infinite", "compressed", "final", "last", "theory", "paper"]
+    ansatz = ["feature", "lazy", "centred", "uncentred", "amplification"]
+    for names in (kernels, ansatz, ["plus", "minus"]):
+        assert len({matplotlib.colors.to_hex(plots.COLOURS[name]) for name in names}) == len(names)
+
+
 def test_the_style_is_seaborns_without_seaborn():
     """It takes a second to load, in every run of a chapter; only chapter 7 draws with it."""
     own = {"figure.figsize": [7.2, 4.2], "figure.dpi": 110, "savefig.dpi": 110, "grid.linewidth": 0.6}
@@ -151,7 +173,8 @@ def test_the_style_is_seaborns_without_seaborn():
 
 def test_a_chapter_loads_neither_seaborn_nor_the_studies_of_others():
     code = "import sys, companion.report.chapter; from companion import studies; studies.of('05'); "
-    code += "print(sorted({'seaborn', 'companion.studies.jamming', 'companion.studies.depth'} & {*sys.modules}))"
+    dear = "{'seaborn', 'nbformat', 'companion.studies.jamming', 'companion.studies.depth'}"
+    code += f"print(sorted({dear} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "['companion.studies.depth']\n", done.stderr
 

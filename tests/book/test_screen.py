@@ -37,6 +37,15 @@ def test_the_same_figure_gives_the_same_bytes():
     assert not re.search(r"<dc:date>|Matplotlib v", screen.pictures(one)["image/svg+xml"])
 
 
+def test_a_figure_is_laid_out_once_and_keeps_its_layout(monkeypatch):
+    fig, _ = drawn(2)
+    engine, done = fig.get_layout_engine(), []
+    usual = engine.execute
+    monkeypatch.setattr(engine, "execute", lambda fig: done.append(fig) or usual(fig))
+    screen.pictures(fig)
+    assert len(done) == 1 and fig.get_layout_engine() is engine
+
+
 def test_a_light_figure_is_drawn_and_a_heavy_one_twice_as_sharp():
     light, heavy = screen.pictures(drawn()[0]), screen.pictures(drawn(points=5000)[0])
     assert light["image/svg+xml"].lstrip().startswith("<?xml") and "image/svg+xml" not in heavy

@@ -142,6 +142,17 @@ def test_archives_of_the_folder(folder, monkeypatch):
     np.testing.assert_allclose(faces.x.numpy(), images["x_train"][:4].reshape(4, 16) / 255)  # not its brightest pixel
 
 
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist", "cifar10"])
+def test_an_archive_of_the_folder_stands_in_place_of_what_ships(folder, monkeypatch, name):
+    pixels = np.random.default_rng(2).integers(0, 256, (5, 4, 4), dtype=np.uint8)
+    file = "cifar10_subset.npz" if name == "cifar10" else f"{name}.npz"
+    parts = {"x_train": pixels[:3], "x_test": pixels[3:], "y_train": np.arange(3), "y_test": np.arange(3, 5)}
+    archive(folder, monkeypatch, file, **parts)
+    task = datasets.load(name)
+    np.testing.assert_allclose(task.x.numpy(), pixels.reshape(5, -1) / 255)
+    assert task.classes.tolist() == [0, 1, 2, 3, 4] and "images" in task.source
+
+
 def test_text_of_the_folder(folder, monkeypatch):
     raw = gzip.compress(b"anarchism is a political")
     (folder / "wiki_text8style.txt.gz").write_bytes(raw)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from companion.experiments import compare
-from companion.experiments.compare import differences, enough
+from companion.experiments.compare import FEWEST, differences, telling
 from companion.experiments.store import Cell
 from companion.experiments.sweep import STATISTICAL, product, study
 from regimes.validate import InputError
@@ -194,11 +194,24 @@ def test_a_shift_says_how_large_it_is_and_a_tiny_one_of_one_sign_is_none():
     assert not differences(DRAWN, near, rows)
 
 
-def test_how_many_cells_are_enough():
-    assert enough(of(x=1e-3)) == 0 and enough(of(x=STATISTICAL)) == enough(DRAWN) == 12
+def test_a_cell_shows_a_factor_in_the_statistical_columns_that_hold_a_number_other_than_zero():
+    row = {"x": 0.0, "error": 1.0, "end": "jammed", "values": [0.0, 0.0], "other": math.nan}
+    assert telling(DRAWN, [row]) == {"error"} and telling(of(), [row]) == set()
+    assert telling(DRAWN, [row, {"values": [0.0, -1e-9]}]) == {"error", "values"}
+    rows = {cell(seed): [row | {"values": [[2.0], -1.0]}] for seed in range(FEWEST)}
+    assert not differences(DRAWN, rows, rows) and not differences(DRAWN, rows, rows, forged="end")
+    for column in ("error", "values"):
+        found = differences(DRAWN, rows, rows, forged=column)[-1]
+        assert found == f"{column}: over 12 cells the mean difference is -40% of what is stored"
+    below = {one: [{"error": -1.0}] for one in rows}
+    assert differences(DRAWN, below, below, forged="error")[0].startswith("error: over 12 cells the mean difference is")
+
+
+def test_how_few_cells_tell_a_factor():
+    assert FEWEST == 12
     rows = {cell(seed): [{"error": 1.0}] for seed in range(40)}
     twice = forged(rows, lambda row: {"error": 1.5})
-    item, count = of(error=STATISTICAL), enough(of(error=STATISTICAL))
+    item, count = of(error=STATISTICAL), FEWEST
     few = {key: rows[key] for key in list(rows)[: count - 1]}
     assert not [line for line in differences(item, twice, few) if "mean difference" in line]
     assert differences(item, twice, {key: rows[key] for key in list(rows)[:count]})

@@ -9,11 +9,12 @@ import pytest
 from companion import studies as registry
 from companion.experiments import store as stores
 from companion.experiments import stored
+from companion.experiments.compare import ENOUGH, FEWEST
 from companion.experiments.results import SUFFIX, Results, records_of, write_results
 from companion.experiments.store import Cell, Store
 from companion.experiments.stored import share, verify
 from companion.experiments.sweep import STATISTICAL, cells, product, study
-from companion.studies import __main__ as command
+from companion.studies import _commands as command
 from companion.studies._here import is_here
 from tests.forged import change_lines, sign
 
@@ -77,19 +78,45 @@ def late(setting, seeds):
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("factor", [1.0, 1.5])
 def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count, elsewhere, factor):
-    """On the processor that computed them one cell shows it; on another as many as ``enough``, if there are so many."""
+    """On the processor that computed them one cell shows it; on another ``ENOUGH`` cells, if there are so many."""
     file = written(late, product(n=[1, 2], seeds=range(count)), tmp_path / "l.gz")
     sign(file, lambda held: held["rows"][0].update(x=factor * held["rows"][0]["x"]))
     if elsewhere:
         sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
     found = verify(Results(late, file), share(0.05, 1, late), jobs=1)
-    least = 12 if 2 * count >= 12 else 1
-    assert found.computed == least and found.drawn == least * elsewhere
-    tells = not elsewhere or least == 12
+    least = ENOUGH if 2 * count >= FEWEST else 1
+    tells = not elsewhere or least > 1
+    assert found.computed == least and found.blind == (() if tells else ("x",))
     assert bool(found.said) == (tells and factor != 1) and bool(found.undecided) == (not tells)
     ends = "all as stored" if not found.said else "differences" if tells else ""
-    ends = ends if tells else "not decided: x would show a factor in 12 cells or more, not in 1"
-    assert str(found).endswith(ends)
+    assert str(found).endswith(ends if tells else "not decided: a factor of 1.5 would not be noticed in x")
+
+
+@study(
+    version=1, grid=lambda p: product(n=range(4), seeds=range(16)), columns=dict.fromkeys(["x", "y", "z"], STATISTICAL)
+)
+def seldom(setting, seeds):
+    """Numbers that all cells hold, that those of one setting hold, and that are zero but for five cells."""
+    extra = {"y": 2.0} if setting["n"] == 1 else {}
+    return [{"seed": s, "x": 1.0, "z": float(setting["n"] == 2 and s < 5), "why": "a word"} | extra for s in seeds]
+
+
+@pytest.mark.parametrize(("column", "elsewhere"), [("x", True), ("y", True), ("z", True), ("z", False)])
+def test_a_factor_is_seen_in_a_column_that_few_cells_hold(tmp_path, column, elsewhere):
+    """The sample grows by cells that hold it; a column that too few hold is named, unless it differs."""
+    file = written(seldom, seldom.grid({}), tmp_path / "s.gz")
+    if elsewhere:
+        sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
+    honest = verify(Results(seldom, file), share(0.05, 1, seldom), jobs=1)
+    assert ENOUGH < honest.computed < 2.5 * ENOUGH and not honest.said
+    assert honest.blind == ("z",) or (not elsewhere and honest.blind == ())
+    sign(file, lambda held: [row.update({column: 1.5 * row[column]}) for row in held["rows"] if column in row])
+    if column == "z":
+        whole = verify(Results(seldom, file), share(1.0, 1, seldom), jobs=1)
+        assert bool(whole.said) == (not elsewhere) and whole.blind == (("z",) if elsewhere else ())
+    else:
+        found = verify(Results(seldom, file), share(0.05, 1, seldom), jobs=1)
+        assert [line.partition(":")[0] for line in found.said] == [column] and not found.undecided
 
 
 def test_cells_whose_data_are_not_here_are_left_out_and_counted(results):

@@ -11,7 +11,7 @@ from torch import nn
 import regimes
 from companion.studies.kernel_pca import _frozen as frozen
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.norm import hinge_norm, least_norm
+from companion.theory.kernel_pca.norm import hinge_norms, least_norms
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk
@@ -167,34 +167,36 @@ def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
     assert float(two_kinds.kinds(found.vectors[0], x).amax(-1).min()) > 0.98
 
 
-def test_least_norm():
+def test_least_norms():
     """In closed form for equal eigenvalues; else no other function at that distance has less."""
     y = torch.tensor([1.0, -1.0]).repeat(20).double()
     root = normal(40, 60)
     gram = root @ root.T / 60
-    for left in (0.5, 0.1):
-        assert least_norm(torch.eye(40).double(), y, left) == pytest.approx(40 * (1 - left**0.5) ** 2)
-        found = least_norm(3 * gram, y, left)
-        assert found == pytest.approx(least_norm(gram, y, left))
+    lefts = (0.5, 0.1)
+    alike, larger, norms = (least_norms(one, y, lefts) for one in (torch.eye(40).double(), 3 * gram, gram))
+    assert larger == pytest.approx(norms) and least_norms(gram, y, lefts[1:]) == norms[1:]
+    for left, equal, found in zip(lefts, alike, norms, strict=True):
+        assert equal == pytest.approx(40 * (1 - left**0.5) ** 2)
         for seed in range(20):  # any other function at that distance
             f = y + (40 * left) ** 0.5 * torch.nn.functional.normalize(normal(40, seed=seed), dim=0)
             assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
 
 
-def test_hinge_norm():
+def test_hinge_norms():
     """In closed form for equal eigenvalues; else no other function with that loss has less, if there is one."""
     y = torch.tensor([1.0, -1.0]).repeat(20).double()
     root = normal(40, 60)
     gram = root @ root.T / 60
-    for left in (0.5, 0.1, 0.02):
-        assert hinge_norm(torch.eye(40).double(), y, left) == pytest.approx(40 * (1 - left) ** 2, rel=1e-4)
-        found = hinge_norm(3 * gram, y, left)
-        assert found == pytest.approx(hinge_norm(gram, y, left))
+    lefts = (0.5, 0.1, 0.02)
+    alike, larger, norms = (hinge_norms(one, y, lefts) for one in (torch.eye(40).double(), 3 * gram, gram))
+    assert larger == pytest.approx(norms) and [hinge_norms(gram, y, [left])[0] for left in lefts] == norms
+    for left, equal, found in zip(lefts, alike, norms, strict=True):
+        assert equal == pytest.approx(40 * (1 - left) ** 2, rel=1e-4)
         for seed in range(20):  # any other function with that loss
             losses = np.random.default_rng(seed).exponential(size=40)
             f = y * (1 - left * torch.from_numpy(losses / losses.mean()))
             assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
-    assert hinge_norm(torch.ones(40, 40).double(), y, 0.5) == np.inf  # the constant: its loss is 1
+    assert hinge_norms(torch.ones(40, 40).double(), y, [0.5]) == [np.inf]  # the constant: its loss is 1
 
 
 @pytest.mark.parametrize("pattern", [(1.0, -1.0, -1.0, 1.0), (1.0, -1.0)])

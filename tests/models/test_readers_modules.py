@@ -648,6 +648,16 @@ def test_the_readers_own_traceback_is_kept():
     assert "the_readers_line" in "".join(traceback.format_exception(error.value))
 
 
+@pytest.mark.parametrize(("words", "said"), [((), ""), (("  ",), ""), (("too\n long",), ": too"), (("a  b",), ": a b")])
+def test_an_exception_without_words_is_named_alone(words, said):
+    def refuses(s, x):
+        raise ZeroDivisionError(*words)
+
+    model = regimes.module(built(net(refuses, **TWO)))
+    with pytest.raises(InputError, match=rf"of shape \(3,\) in float64: ZeroDivisionError{said}$"):
+        regimes.ntk(model, draw(4, 3))
+
+
 def test_warnings_of_torch_do_not_reach_a_reader():
     _, model = taken(*WORK["transformer"])
     x = draw(4, 12)

@@ -7,7 +7,8 @@ import pytest
 
 from companion import studies
 from companion.experiments.store import Store
-from companion.studies import __main__ as command
+from companion.studies import _commands as command
+from companion.studies.__main__ import main
 
 STUDY = "depth.normalised_kernel"
 
@@ -23,6 +24,17 @@ def commands(tmp_path, monkeypatch):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "cells"))
     monkeypatch.delenv("REGIMES_SCHEDULER", raising=False)
     return Store(tmp_path / "cells")
+
+
+def test_the_list_which_loads_no_study_names_every_one_as_it_is(capsys):
+    assert main(["list"]) == 0
+    known = {
+        (number, name, item.__doc__.strip().splitlines()[0])
+        for number in studies.modules()
+        for name, item in studies.of(number).items()
+    }
+    listed = capsys.readouterr().out.splitlines()
+    assert {tuple(line.split(maxsplit=2)) for line in listed} == known and len(listed) == len({*listed}) > 80
 
 
 def test_the_command_runs_and_void_cells_come_back_by_a_copy(commands, tmp_path):

@@ -10,7 +10,8 @@ holds on every processor:
   differences, and no such turn is likelier than another. So the largest lean of a column, its sum of differences over
   the root of their sum of squares, is compared with the largest lean under other turns of the cells. An alarm is false
   with probability ``ALARM`` at most, for any distribution and any dependence of the columns on each other. A factor
-  common to all cells can be told from ``ENOUGH`` cells on; with fewer, only values far from all stored ones are.
+  common to all cells can be told from ``FEWEST`` cells on, and ``ENOUGH`` tell it in practice; with fewer, only values
+  far from all stored ones are.
 
 A cell may have another number of rows where it is computed again if its study declares all of its columns statistical:
 then their means over its rows are compared.
@@ -29,20 +30,23 @@ from companion.experiments.store import Cell
 from companion.experiments.study import STATISTICAL, Rows, Study
 
 ALARM = 5e-4  # probability of a false alarm, a comparison of a study
-ENOUGH = math.ceil(1 - math.log2(ALARM))  # cells: with fewer, chance turns all differences one way more often than that
+FEWEST = math.ceil(1 - math.log2(ALARM))  # cells: with fewer, chance turns all differences one way more often than that
+ENOUGH = FEWEST + 4  # so that a column still stands out where it varies, and beside others that do
+FACTOR = 1.5  # which is to be noticed
 TURNS = 9999  # drawn of the signs, where there are more
 LEAST = 0.01  # mean relative difference below which two samples are the same for our ends
 GROUP = 12  # stored realisations of a setting from which on a single value can be far from them
 FAR = 5.0  # times their range beyond it
 NARROW = 0.1  # relative width that a range has at least
-NUMBER = "a number"
+NUMBER, BELOW = "a number", "a number below zero"
 MEAN = -1  # in place of a row: the mean over a cell's rows
 Place = tuple[int, str, str]  # row of a cell, column, place in the lists there
+Held = Mapping[Cell, Rows]
 Sample = dict[tuple[str, Place], list[float]]
 
 
 def differences(
-    study: Study, stored: Mapping[Cell, Rows], fresh: Mapping[Cell, Rows], *, repeated: Collection[Cell] = ()
+    study: Study, stored: Held, fresh: Held, *, repeated: Collection[Cell] = (), forged: str = ""
 ) -> list[str]:
     """The disagreements with the stored rows, one line each; empty if there are none.
 
@@ -54,6 +58,7 @@ def differences(
         fresh: the rows of some of them, computed again.
         repeated: cells computed in the same batches on the same kind of processor. Their numbers repeat, so that
             statistical columns have the study's ``rtol``, too.
+        forged: a column that is compared as if its numbers were stored times ``FACTOR``.
     """
     said: list[str] = []
     leanings: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * len(fresh))
@@ -61,6 +66,7 @@ def differences(
     sample = _sample(study, stored, {cell.key(seed=False) for cell in fresh})
     for number, (cell, rows) in enumerate(fresh.items()):
         there, here = _flat(stored[cell]), _flat(rows)
+        there |= {place: FACTOR * there[place] for place in _sizes(there) if place[1] == forged}
         if len(stored[cell]) != len(rows):
             if cell in repeated or not _all_statistical(study, cell, stored[cell] + rows):
                 said.append(f"{cell.description}: {len(stored[cell])} rows are stored, {len(rows)} computed")
@@ -109,9 +115,14 @@ def _means(study: Study, values: Mapping[Place, Any]) -> dict[Place, Any]:
     return {(MEAN, column, ""): sum(numbers) / len(numbers) for column, numbers in found.items()}
 
 
-def enough(study: Study) -> int:
-    """The least number of cells that separates two samples of a study's statistical columns; 0 if it has none."""
-    return ENOUGH if STATISTICAL in study.columns.values() else 0
+def telling(study: Study, rows: Rows) -> set[str]:
+    """The statistical columns in which a cell shows a factor: those that hold a number other than zero."""
+    return {column for _, column, _ in _sizes(_flat(rows)) if study.tolerance(column) == STATISTICAL}
+
+
+def _sizes(values: Mapping[Place, Any]) -> list[Place]:
+    """The places of numbers other than zero, the lengths of lists left out."""
+    return [at for at, value in values.items() if value and not (isinstance(value, str) or at[2].endswith("#"))]
 
 
 def _shifts(leanings: Mapping[tuple[str, str], list[float]]) -> list[str]:
@@ -123,7 +134,7 @@ def _shifts(leanings: Mapping[tuple[str, str], list[float]]) -> list[str]:
     said = []
     for (column, what), mean, chance in zip(names, differences.mean(0), chances(differences)):
         if chance <= ALARM and abs(mean) > LEAST:
-            how = "of what is stored" if what == NUMBER else f"more of {what!r}"
+            how = "of what is stored" if what in (NUMBER, BELOW) else f"more of {what!r}"
             said.append(f"{column}: over {len(differences)} cells the mean difference is {mean:+.0%} {how}")
     return said
 
@@ -158,13 +169,17 @@ def _leans(turns: np.ndarray, scaled: np.ndarray) -> np.ndarray:
 
 
 def _parts(one: Any, other: Any, within: tuple[float, float]) -> Iterator[tuple[str, float]]:
-    """The difference of a pair: of two numbers over their mean size; -1 for a word lost, 1 for a word gained."""
+    """The difference of a pair: of two numbers over their mean size; -1 for a word lost, 1 for a word gained.
+
+    Two numbers below zero differ by their sizes, apart from others: a factor turns all differences one way.
+    """
     if isinstance(one, str) or isinstance(other, str):
         if one != other:
             yield (one if isinstance(one, str) else NUMBER + " there"), -1.0
             yield (other if isinstance(other, str) else NUMBER + " there"), 1.0
     else:
-        yield NUMBER, 0.0 if _same(one, other, within) else 2 * (other - one) / (abs(one) + abs(other))
+        what, change = (BELOW, one - other) if one < 0 > other else (NUMBER, other - one)
+        yield what, 0.0 if _same(one, other, within) else 2 * change / (abs(one) + abs(other))
 
 
 def _is_far(value: Any, stored: list[float]) -> bool:
@@ -180,7 +195,7 @@ def _is_far(value: Any, stored: list[float]) -> bool:
     return width > 0 and not low - FAR * width <= value <= high + FAR * width
 
 
-def _sample(study: Study, stored: Mapping[Cell, Rows], settings: Collection[str]) -> Sample:
+def _sample(study: Study, stored: Held, settings: Collection[str]) -> Sample:
     """The stored numbers of statistical columns at some settings, at each place, over all realisations."""
     found: Sample = defaultdict(list)
     if STATISTICAL in study.columns.values():

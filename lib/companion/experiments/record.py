@@ -124,12 +124,6 @@ class Distinct(_List):
     order = "distinct"
 
 
-class ListOf(_List):
-    """A list in any order, with values that may come twice."""
-
-    order = "list of"
-
-
 class Each:
     """One value of a list, which a design must give: ``Each[Increasing[Count, 3]]``."""
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from companion import paths
 from companion.experiments import schedule
-from companion.experiments.compare import differences
+from companion.experiments.compare import differences, telling
 from companion.experiments.store import Cell, Damaged, Record, Store, decode, encode, write_atomically
 from companion.experiments.study import Study
 from companion.experiments.table import CELL, remember, tabulate
@@ -114,8 +114,7 @@ class Results:
 
     def of_design(self, design: str) -> dict[str, Cell]:
         """The cells that are stored for a design, by their keys."""
-        own = {key: record for key, record in self.records.items() if design in record.provenance["designs"]}
-        return {key: record.cell for key, record in own.items()}
+        return {key: own.cell for key, own in self.records.items() if design in own.provenance["designs"]}
 
     def of_data(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
         """The cells whose data are on this machine (``is_here``), by their settings."""
@@ -133,8 +132,13 @@ class Results:
         """Computes some of its cells; what differs, and what was refused, one line each."""
         return [*self.refused.values(), *self.differences(records_of(self.study, cells))]
 
-    def differences(self, again: Mapping[str, Record]) -> list[str]:
-        """The disagreements with cells that were computed again, one line each."""
+    def blind(self, again: Mapping[str, Record]) -> list[str]:
+        """The statistical columns in which these cells would not show a ``FACTOR`` in what is stored."""
+        held = set().union(*(telling(self.study, record.rows) for record in self.records.values()))
+        return [column for column in sorted(held) if not self.differences(again, forged=column)]
+
+    def differences(self, again: Mapping[str, Record], *, forged: str = "") -> list[str]:
+        """The disagreements with cells that were computed again, one line each; as if a column was ``forged``."""
         stored = {record.cell: record.rows for record in self.records.values()}
         written = _columns(self.records.values())
         left_out = _columns(again.values(), lambda value: isinstance(value, list)) - written
@@ -142,7 +146,7 @@ class Results:
             record.cell: [{name: row[name] for name in row if name not in left_out} for row in record.rows]
             for record in again.values()
         }
-        return differences(self.study, stored, fresh, repeated=self.repeated(again))
+        return differences(self.study, stored, fresh, repeated=self.repeated(again), forged=forged)
 
     def repeated(self, again: Mapping[str, Record]) -> set[Cell]:
         """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""

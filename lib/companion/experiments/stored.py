@@ -11,16 +11,17 @@ import itertools
 import math
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from companion.experiments.compare import enough
+from companion.experiments.compare import ENOUGH, FACTOR, FEWEST, telling
 from companion.experiments.design import Entries
 from companion.experiments.results import Results, records_of
 from companion.experiments.schedule import chunks
 from companion.experiments.store import Cell, Record, Store, committed
-from companion.experiments.study import STATISTICAL, Study
+from companion.experiments.study import Study
 from companion.experiments.sweep import cells
 from companion.experiments.table import origin
 from regimes.validate import InputError
@@ -37,12 +38,10 @@ def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int |
     Cells of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
     asked = in_order(cells(study, grid))
-    held = Results(study).records
-    held = {key: record for key, record in held.items() if committed(record.provenance["revision"])}
+    held = {key: own for key, own in Results(study).records.items() if committed(own.provenance["revision"])}
     fresh = records_of(study, [cell for key, cell in asked.items() if key not in held], jobs=jobs)
-    loose = {record.provenance["revision"] for record in fresh.values()}
-    loose = {revision for revision in loose if not committed(revision)}
-    if loose:  # a worker's, on a cluster
+    made = {record.provenance["revision"] for record in fresh.values()}
+    if loose := [revision for revision in made if not committed(revision)]:  # a worker's, on a cluster
         raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
     found = held | fresh
     first = [key for key in held if key not in asked] if others else []
@@ -64,8 +63,7 @@ class Verified:
     Attributes:
         study: whose it is.
         computed: number of cells computed again.
-        drawn: number of these whose statistical columns were compared as samples: another processor or other code
-            computed what is stored.
+        blind: the statistical columns in which these cells would not show a factor; none where something differs.
         stored: number of cells.
         left: number of cells that cannot be computed here, because their data are not on this machine.
         said: disagreements with the stored rows, one line each.
@@ -73,7 +71,7 @@ class Verified:
 
     study: Study
     computed: int
-    drawn: int
+    blind: tuple[str, ...]
     stored: int
     left: int
     said: tuple[str, ...]
@@ -81,11 +79,9 @@ class Verified:
     @property
     def undecided(self) -> str:
         """Why the cells computed again do not tell whether they are right; empty if they do, or if they differ."""
-        if self.said or (self.computed and not 0 < self.drawn < enough(self.study)):
-            return ""
-        names = [column for column, tolerance in self.study.columns.items() if tolerance == STATISTICAL]
-        few = f"{', '.join(names)} would show a factor in {enough(self.study)} cells or more, not in {self.drawn}"
-        return few if self.computed else "no cell could be computed"
+        if not self.computed and not self.said:
+            return "no cell could be computed"
+        return f"a factor of {FACTOR:g} would not be noticed in {', '.join(self.blind)}" if self.blind else ""
 
     def __str__(self) -> str:
         parts = [f"{self.study.name}: {self.computed} of {self.stored} cells computed again"]
@@ -114,14 +110,19 @@ def verify(
         jobs: as for ``sweep``.
     """
     study, possible = results.study, results.of_data(here)
-    chosen, said, drawn = choose(batches(study, possible)), [*results.refused.values()], 0
+    chosen, said, blind = choose(batches(study, possible)), [*results.refused.values()], []
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
             again = records_of(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
         said += results.differences(again)
-        drawn = len(again) - len(results.repeated(again)) if enough(study) else 0
+        blind = [] if said else results.blind(again)
     count = len(results.records)
-    return Verified(study, sum(map(len, chosen)), drawn, count, count - len(possible), tuple(said))
+    return Verified(study, sum(map(len, chosen)), tuple(blind), count, count - len(possible), tuple(said))
+
+
+def _held(study: Study, cells: Iterable[Cell]) -> Counter[str]:
+    """In how many stored cells each statistical column would show a factor; how many there are by no name."""
+    return Counter(column for cell in cells for column in ("", *telling(study, origin(cell).rows)))
 
 
 def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
@@ -136,16 +137,20 @@ def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
 def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[Batch]]:
     """Chooses batches at random until they hold ``part`` of all cells, at least one batch.
 
-    For a study with statistical columns there are as many cells as tell a factor from chance, if it has so many.
+    They hold each statistical column in as many cells as tell a factor from chance, if so many are stored.
     """
 
     def choose(batches: list[Batch]) -> list[Batch]:
-        batches, count = sorted(batches, key=lambda cells: cells[0].key()), sum(map(len, batches))
+        batches = sorted(batches, key=lambda cells: cells[0].key())
         random.Random(f"{seed} {study.name}").shuffle(batches)
-        least = enough(study) if enough(study) <= count else 0
-        wanted, chosen = max(math.ceil(part * count), least), []
-        while batches and sum(map(len, chosen)) < wanted:
-            chosen.append(batches.pop())
+        held, chosen = _held(study, itertools.chain(*batches)), []
+        short = {column: min(number, ENOUGH) for column, number in held.items() if number >= FEWEST}
+        short[""] = math.ceil(part * held[""])
+        while batches and max(short.values()) > 0:
+            own = _held(study, batch := batches.pop())
+            if any(short.get(column, 0) > 0 for column in own):
+                chosen.append(batch)
+                short = {column: number - own[column] for column, number in short.items()}
         return chosen
 
     return choose
@@ -153,8 +158,7 @@ def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[
 
 def sample(results: Results, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
     """The cells that a run computes again: batches that took ``SECONDS`` together, the same ones for a week."""
-    possible = batches(results.study, results.of_data(is_here))
-    return list(itertools.chain(*_sample(results.study, possible)))
+    return list(itertools.chain(*_sample(results.study, batches(results.study, results.of_data(is_here)))))
 
 
 def _sample(study: Study, batches: list[Batch]) -> list[Batch]:

@@ -14,11 +14,11 @@ Its bold first words are the answer, the rest says how to read the figure.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-
-import nbformat
+from typing import Any
 
 from regimes.validate import InputError
 
+NotebookCell = Any  # nbformat, whose it is, takes a second to load, and a chapter makes no notebook
 TAG = "caption"
 GLUED = "application/papermill.record/"  # before the type of what a cell keeps for the words of its page
 _ROLE = re.compile(r"\{glue:text\}`([^`]+)`")
@@ -26,12 +26,12 @@ _SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
 _SHOWS = re.compile(r"chapter\.(?:figure|slider)\(")
 
 
-def is_caption(cell: nbformat.NotebookNode) -> bool:
+def is_caption(cell: NotebookCell) -> bool:
     """Whether a cell is the caption of the figure above it."""
     return cell.cell_type == "markdown" and TAG in cell.metadata.get("tags", [])
 
 
-def of_cells(cells: Sequence[nbformat.NotebookNode]) -> dict[int, str]:
+def of_cells(cells: Sequence[NotebookCell]) -> dict[int, str]:
     """The captions below cells that show a figure, by the index of the cell.
 
     Raises:
@@ -46,7 +46,7 @@ def of_cells(cells: Sequence[nbformat.NotebookNode]) -> dict[int, str]:
     return found
 
 
-def glued(cells: Iterable[nbformat.NotebookNode]) -> dict[str, str]:
+def glued(cells: Iterable[NotebookCell]) -> dict[str, str]:
     """What executed cells keep for the words of their page, by name."""
     outputs = (output for cell in cells for output in cell.get("outputs", []))
     kept = [output for output in outputs if "scrapbook" in output.get("metadata", {})]

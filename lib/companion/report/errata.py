@@ -23,6 +23,12 @@ DRAWERS = {
     "reading": "Readings: what the paper leaves open",
 }
 
+CHANGES = {
+    "conclusion": "what the paper concludes",
+    "number": "a constant, an exponent or a count",
+    "form": "the conclusion stands; a proof, a construction or the print changes",
+}
+
 
 @dataclass(frozen=True)
 class Erratum:
@@ -31,6 +37,7 @@ class Erratum:
     Attributes:
         id: of the link ``erratum-id``.
         drawer: ``error``, ``limit`` or ``reading``.
+        changes: what it changes, the gravest first: ``conclusion``, ``number`` or ``form``.
         item: the figure, table or statement, as in the papers' list.
         title: the correct statement, in one line.
         quote: the paper's own sentence or formula, word for word; its formulas as LaTeX.
@@ -44,6 +51,7 @@ class Erratum:
 
     id: str
     drawer: str
+    changes: str
     item: str
     title: str
     quote: str
@@ -56,6 +64,7 @@ class Erratum:
 
     def __post_init__(self) -> None:
         validate.one_of(DRAWERS, drawer=self.drawer)
+        validate.one_of(CHANGES, changes=self.changes)
         for field in fields(self):
             part = getattr(self, field.name)
             wanted = list if field.name == "claims" else str

@@ -288,6 +288,38 @@ def _late(late: Mapping[str, Any]) -> str:
     return f"at sizes {ends} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
 
 
+def over_stated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of each number that papers state: what was measured over it, in increasing order, with its 95 % interval.
+
+    Each has its ``record``, ``value``, ``low`` and ``high``. Left out are stated zeros, what has another sign than
+    stated, and what was not measured.
+    """
+    found = []
+    for record in records:
+        if record["value"] is None or not record["stated"] or record["value"] / record["stated"] <= 0:
+            continue
+        low, high = sorted(record[end] / record["stated"] for end in ("low", "high"))
+        found.append({"record": record, "value": record["value"] / record["stated"], "low": low, "high": high})
+    return sorted(found, key=lambda one: one["value"])
+
+
+def on_axis(ratio: float, widest: float = 4.0) -> float:
+    """Where a ratio lies on a logarithmic axis from 1/``widest`` to ``widest``, in per cent; at an end if beyond."""
+    return 50 + 50 * max(-1.0, min(1.0, math.log(max(ratio, 1e-300)) / math.log(widest)))
+
+
+def first_verdict(record: Mapping[str, Any]) -> str | None:
+    """The verdict on a claim's first measurement; ``None`` where there is none in its history, or never was another."""
+    given = [change["verdict"] for change in record["amended"] if change["verdict"] in VERDICTS]
+    return given[0] if given else record["verdict"] if not record["amended"] else None
+
+
+def changes_of_verdict(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
+    """How often amendments changed a verdict, by the first and the present one; the most frequent change first."""
+    pairs = Counter((first_verdict(record), record["verdict"]) for record in records)
+    return [(*pair, count) for pair, count in pairs.most_common() if None not in pair and pair[0] != pair[1]]
+
+
 def what_decides(entry: Mapping[str, Any]) -> str:
     """What would decide a claim that is undecided (by the width of its interval) or drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":

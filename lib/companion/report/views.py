@@ -32,7 +32,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"maths": maths, "captioned": captioned, "command": command}
-    found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS}
+    found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS, "CHANGES": errata.CHANGES}
     return found
 
 

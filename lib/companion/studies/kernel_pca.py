@@ -14,7 +14,7 @@ from companion.studies._images import centred, identity, needs
 from companion.studies._tasks import ByFlow, StripeSet, draw_task, needs_kernels, needs_outputs, networks_of
 from companion.theory.compression import amplification
 from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.norm import hinge_norm, least_norm
+from companion.theory.kernel_pca.norm import hinge_norms, least_norms
 from regimes import devices, validate
 from regimes.data import datasets
 from regimes.data.tasks import STRIPE, Task
@@ -417,7 +417,7 @@ def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
     """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row a moment.
 
     The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are of the two ``kinds``; of its
-    second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``: ``least_norm`` at each of ``LEFT``, on
+    second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``: ``least_norms`` at each of ``LEFT``, on
     ``n`` points. Networks, moments and points are those of ``stripes``.
 
     Source: paper A, App. D and Sec. 6.
@@ -431,7 +431,7 @@ def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
             row = {"seed": seeds[e], "moment": moment, "source": points.source}
             row["kinds"] = two_kinds.kinds(vectors, many[e].cpu()).tolist()
             gram = ntk(network, points.x[e])[0].cpu()
-            rows.append(row | {"norms": [least_norm(gram, points.y[e].cpu(), left) for left in LEFT]})
+            rows.append(row | {"norms": least_norms(gram, points.y[e].cpu(), LEFT)})
     return rows
 
 
@@ -439,7 +439,7 @@ def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
 def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
     """Norms in the stripe's kernel of functions with a given hinge loss, and what the kernel spans; one row a moment.
 
-    ``norms``: ``hinge_norm`` at each of ``LOSSES``, then at the trained network's loss (NaN out of its range).
+    ``norms``: ``hinge_norms`` at each of ``LOSSES``, then at the trained network's loss (NaN out of its range).
     ``span``: how many eigenvalues of the Gram matrix exceed ``FLOOR`` of its trace, and the part of the label that
     their components leave. ``own``: the network's hinge loss, its square distance from the label at the best scale.
     Networks, moments and ``n`` points are those of ``stripes``.
@@ -458,8 +458,9 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
             held = (vectors[:, values > FLOOR].mT @ y).square().sum() / len(y)
             row = {"seed": seeds[e], "moment": moment, "source": points.source, "own": own[e]}
             row["span"] = [int((values > FLOOR).sum()), float(1 - held)]
-            norm = [hinge_norm(gram, y, left) if 0.01 < left < 0.99 else np.nan for left in lefts[e]]
-            rows.append(row | {"norms": norm})
+            norms = hinge_norms(gram, y, [left for left in lefts[e] if 0.01 < left < 0.99])
+            norms += [np.nan] * (len(lefts[e]) - len(norms))  # the last may be out of range
+            rows.append(row | {"norms": norms})
     return rows
 
 

@@ -39,9 +39,12 @@ def _spiked(row: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any
     at = {**row, **changed}
     if "r" in at:
         return at
-    names = at["activation"], at["target"]
-    kinds = np.vectorize(lambda alpha0, step: (*vars(equivalent(*names, alpha0=alpha0, step=step)).values(),), "ddd")
-    return at | {name: one[()] for name, one in zip(("c", "r", "gamma"), kinds(at["alpha0"], at["step"]))}
+    alpha0, step = np.broadcast_arrays(at["alpha0"], at["step"])
+    pairs = zip(alpha0.ravel().tolist(), step.ravel().tolist(), strict=True)
+    features = [equivalent(at["activation"], at["target"], alpha0=one, step=other) for one, other in pairs]
+    for name in ("c", "r", "gamma"):
+        at[name] = np.reshape([getattr(kind, name) for kind in features], alpha0.shape)[()]
+    return at
 
 
 def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:

@@ -1,0 +1,62 @@
+"""The end of lazy training by hand: least weights by a general solver, and what a mean and a vote of networks say."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from companion.studies import jamming, voting
+from companion.theory.margins import norm_of_random_labels
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.seeds import draw_seeds
+
+SETTING = {"data": "digits", "components": 4, "layers": 1, "h": 6, "members": 2, "test": 40, "p": 12}
+
+
+def shares_of(inner):
+    """The dual of the least weights: they are sums of signed features, of which a problem of 12 numbers is left."""
+    given = {"jac": lambda a: inner @ a - 1, "bounds": [(0, None)] * 12, "tol": 1e-14, "options": {"maxiter": 10_000}}
+    return minimize(lambda a: a @ inner @ a / 2 - a.sum(), np.ones(12), **given).x
+
+
+def features(model, x):
+    return model.tangents(x).jacobian()[0].numpy()
+
+
+@pytest.mark.parametrize("labels", ["parity", "random"])
+def test_networks_at_the_end_of_lazy_training(labels):
+    setting = SETTING | {"words": jamming.identity("digits"), "labels": labels}
+    (row,) = voting.votes(setting, [3])
+    pool = jamming._pool("digits", setting["words"], 4)
+    test, _, train = voting.datasets.split(pool, [40, 1, 12], seed=draw_seeds("train", [3])[0])
+    y = train.y.numpy()
+    if labels == "random":
+        y = np.sign(np.random.default_rng(draw_seeds("labels", [3])[0]).standard_normal(12))
+    sigma = activation("swish", steepness=10.0, normalised=True)
+    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
+    outputs, predicted = [], []
+    for seed, norm, holding in zip(draw_seeds("weights", [6, 7], size=6), row["weights"], row["holding"], strict=True):
+        network = fully_connected([4, 6, 1], seeds=[seed], **kind).to(dtype=torch.float64)
+        phi, fresh = (features(network, part.x.double()) for part in (train, test))
+        # the dual: weights are sums of signed features, so that the best sums are a problem of 12 numbers
+        signed = y[:, None] * phi
+        shares = shares_of(signed @ signed.T)
+        weights = signed.T @ shares
+        assert (signed @ weights).min() > 0.99, "all can be fitted"
+        assert norm == pytest.approx(np.linalg.norm(weights), rel=1e-2)
+        assert holding == pytest.approx((shares > 1e-6 * shares.max()).sum() / 30, abs=1.1 / 30)
+        outputs.append(fresh @ weights)
+        spectrum = np.linalg.svd(np.concatenate([phi, fresh]), compute_uv=False) ** 2 / 52
+        predicted.append(norm_of_random_labels(12, spectrum))
+    F, target = np.stack(outputs), test.y.numpy()
+    assert row["parameters"] == 4 * 6 + 6 and row["fitted"] == 1
+    norms = np.sqrt((F**2).mean(1))
+    assert row["norms"] == pytest.approx(norms.tolist(), rel=2e-2)
+    assert row["error"] == pytest.approx((F * target <= 0).mean(), abs=0.03)
+    assert row["mean_error"] == pytest.approx((F.mean(0) * target <= 0).mean(), abs=0.03)
+    assert row["normalised_error"] == pytest.approx(((F / norms[:, None]).mean(0) * target <= 0).mean(), abs=0.03)
+    wrong = (F * target <= 0).mean(0)
+    assert row["vote_error"] == pytest.approx(((wrong > 0.5) + (wrong == 0.5) / 2).mean(), abs=0.03)
+    expected = np.exp(np.log(predicted).mean()) if labels == "random" else None
+    assert row["predicted"] == (pytest.approx(expected) if expected else None)
