@@ -329,7 +329,7 @@ def gain_of_gaussian_readouts(gauss=studies.thresholds["best_gauss"], single=stu
     "E.Fig6-gauss-two",
     VOCABULARY,
     accept=(1, 1.3),
-    rival=(0.9, "the richer the vocabulary, the more is learned"),
+    rival=(0.9, "the more readout values, the more is learned"),
     figure="fig-e-two-values",
     kind="beyond",
     short="Gaussian readout over two values",
