@@ -20,13 +20,13 @@
 # - **Three printed formulas need a correction.** The noise of the training set has the amplitude $\sqrt{D_\perp}$, not
 #   $D_\perp$, the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the printed
 #   one, and the time $t^*$ half of the printed one.
-# - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller
-#   $\alpha$ needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the
-#   exponent {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary.
-#   With the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power, so it is not sufficient for all neurons.
-# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest, a
-#   constant fits the first tenth of the points, and $t^*$ selects no planes. We move one plane until the mean label is
-#   $\langle y\rangle$. $\Lambda^*$ has half of its value when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and
+# - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller $\alpha$
+#   needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the exponent
+#   {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary. It is not sufficient
+#   for all neurons, however, because with the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power.
+# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest, so that
+#   a constant fits the first tenth of the points and $t^*$ selects no planes. We move one plane until the mean label is $\langle
+#   y\rangle$. $\Lambda^*$ has half of its value when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and
 #   {claim}`A.Sec3-balance-d20` in $d=20$, where the growth rates cross at 0.39 and 0.35 (stripe, width 100).
 #
 # ## The argument in four steps
@@ -114,14 +114,14 @@ chapter.figure(
 # %% [markdown]
 # ## The weights align with the informative axis
 # At the end of feature learning a share {claim}`A.Fig2-feature` of $\sum_n(\beta_n\omega_n)^2$ lies along the informative axis;
-# isotropic weights have $\frac12$. In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's
-# share of the output ({numref}`fig-a-2`). At small $\alpha$ the output starts near zero, so the weights must grow, and those
-# along the first axis grow most: by $t^*$ {claim}`A.Fig1-inflation` times as much as the others. The
-# {term}`lazy <lazy regime>` network fits the same points without turning its weights.
+# isotropic weights have $\frac12$. In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's share
+# of the output ({numref}`fig-a-2`). At small $\alpha$ the output starts near zero, so the weights must grow, and those along the
+# first axis grow most: by $t^*$ {claim}`A.Fig1-inflation` times as much as the others. The {term}`lazy <lazy regime>` network, in
+# contrast, fits the same points without turning its weights.
 #
-# This is why we speak of compression. The network depends on the uninformative coordinates through $\omega_\perp\cdot x_\perp$
-# alone. Multiply all $\omega_\perp$ by $\Lambda$ and divide all $x_\perp$ by $\Lambda$: the function stays the same. So a network
-# with compressed weights is one with isotropic weights on compressed data (paper A, Fig. 1).
+# This is why we speak of compression. Since the network depends on the uninformative coordinates through $\omega_\perp\cdot
+# x_\perp$ alone, the function stays the same if all $\omega_\perp$ are multiplied by $\Lambda$ and all $x_\perp$ divided by it.
+# Hence a network with compressed weights is one with isotropic weights on compressed data (paper A, Fig. 1).
 #
 # These runs go to the end of training, in float64 and with the finer of our two step tolerances. Chapter 1
 # ({numref}`fig-a-sensitivity`) shows that the result is then reproducible. The cylinder has two informative directions
@@ -158,10 +158,10 @@ chapter.slider(fig, draw, times, "fig-a-2", feature, lazy, knob="training time",
 # At $t^*$ the neurons' hyperplanes meet the first axis {claim}`A.Fig5-attractors` from the nearest fixed point for their sign of
 # $\omega_1$. This is an average over neurons, weighted by $(\beta\omega)^2$.
 #
-# Before the first margin is met every point enters the gradient with the same weight. The {term}`flow <gradient flow>`
-# {eq}`eq:A:flow` then decouples into independent neurons. For $p\to\infty$ the sums over points become averages
-# $\langle\cdot\rangle$ over the Gaussian $x_1$. A neuron with weights $\omega=(\omega_1,\omega_\perp)$, bias $b$ and
-# readout $\beta$ obeys
+# Because every point enters the gradient with the same weight before the first margin is met, the
+# {term}`flow <gradient flow>` {eq}`eq:A:flow` decouples into independent neurons. For $p\to\infty$ the sums over points
+# become averages $\langle\cdot\rangle$ over the Gaussian $x_1$. A neuron with weights $\omega=(\omega_1,\omega_\perp)$,
+# bias $b$ and readout $\beta$ obeys
 #
 # $$
 # \begin{aligned}
@@ -219,7 +219,8 @@ chapter.figure(fig, "fig-a-4", paths, alt=alt)
 # their solution by {claim}`A.Fig4-ode` of its norm ({numref}`fig-a-4-error`).
 #
 # ## Noise sets the amplification to the square root of $p$
-# At a fixed point the mean force on the uninformative weights nearly cancels. The noise of the training set then matters:
+# At a fixed point the mean force on the uninformative weights nearly cancels, which is why the noise of the training set
+# matters there:
 #
 # $$
 # \tau\dot\omega_\perp=\beta\Bigl[\frac{e^{-z^{*2}/2}}{\sqrt{2\pi}}\frac{\omega_\perp}{|\omega|}\,y(z^*)
@@ -231,8 +232,8 @@ chapter.figure(fig, "fig-a-4", paths, alt=alt)
 # fraction of points on the active side. The training set fixes the vector $N$, whose components have variance one. The paper
 # prints $D_\perp$ in place of its root ({ref}`erratum <erratum-a-noise>`).
 #
-# At first $|\omega_\perp|$ grows more slowly than $\omega_1$. Once the noise dominates, both grow at the same rate, and their
-# ratio saturates at
+# At first $|\omega_\perp|$ grows more slowly than $\omega_1$. Once the noise dominates, both grow at the same rate, so that
+# their ratio saturates at
 #
 # $$
 # \begin{aligned}
@@ -241,8 +242,9 @@ chapter.figure(fig, "fig-a-4", paths, alt=alt)
 # \end{aligned}
 # $$ (eq:A:constant)
 #
-# Exercise 1 derives it. The label's force is of the same order as the other terms, so it enters the constant $c$; App. C.3 of
-# the paper drops it. The relation for $\Lambda^*$ holds when the neurons of the fastest fixed point outweigh the others.
+# Exercise 1 derives it. Since the label's force is of the same order as the other terms, it enters the constant $c$, although
+# App. C.3 of the paper drops it. The relation for $\Lambda^*$ holds when the neurons of the fastest fixed point outweigh the
+# others.
 #
 # Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore
 # test the exponent of $\Lambda^*|N|$, on other training sets than the figure's. Below about a thousand points the growth rates
@@ -286,14 +288,14 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # \frac{\tau}{\tau_0}=\sqrt{C_1^2+d\,\langle y\rangle^2} .
 # $$ (eq:A:everywhere)
 #
-# The fastest fixed point of the stripe has the rate 0.44 in any dimension. Since $t^*$ comes when the fastest neurons have
-# grown, a constant fits the first tenth of the points once {eq}`eq:A:everywhere` is larger, at $|\langle y\rangle|$ near
-# $0.4/\sqrt d$. If the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: it is halved where
-# $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and {claim}`A.Sec3-balance-d20` in $d=20$
-# ({numref}`fig-a-balance`), a little before the rates cross, at 0.39 and 0.35: at a finite $t^*$ neurons of both kinds have
-# grown. Beyond the crossing $\Lambda^*$ is {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It
-# still grows as $\sqrt p$, but there are no planes in it. The majority is known to slow the learning of a minority
-# {cite}`francazi2023`; for compression we know of no earlier condition.
+# The fastest fixed point of the stripe has the rate 0.44 in any dimension. Since $t^*$ comes when the fastest neurons have grown, a
+# constant fits the first tenth of the points once {eq}`eq:A:everywhere` is larger, at $|\langle y\rangle|$ near $0.4/\sqrt d$. If
+# the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: it is halved where $\langle y\rangle\sqrt d$
+# is {claim}`A.Sec3-balance-d5` in $d=5$ and {claim}`A.Sec3-balance-d20` in $d=20$ ({numref}`fig-a-balance`), a little before the
+# rates cross, at 0.39 and 0.35: at a finite $t^*$ neurons of both kinds have grown. Beyond the crossing $\Lambda^*$ is
+# {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It still grows as $\sqrt p$, although there
+# are no planes in it. The majority is known to slow the learning of a minority {cite}`francazi2023`; for compression we know of no
+# earlier condition.
 #
 # For the planes of this page, the mean label times $\sqrt d$: {glue:text}`balance`. The cure is a $t^*$ of each label
 # ([chapter 1](#own-points)).

@@ -11,15 +11,15 @@
 #
 # ## What we find
 # - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if its tangent
-#   features can be separated. So random labels need half a parameter a point ({claim}`B.Sec2-cover` times $P/2$), by Cover's theorem.
-#   One would expect digits to need fewer, for their labels follow the data, and they do: $N^*\propto P^\gamma$ with $\gamma$
+#   features can be separated. Random labels therefore need half a parameter a point ({claim}`B.Sec2-cover` times $P/2$), by Cover's
+#   theorem. One would expect digits to need fewer, for their labels follow the data, and they do: $N^*\propto P^\gamma$ with $\gamma$
 #   {claim}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters: {claim}`B.Fig8B-lazy` of $N$.
 # - **With features fewer parameters are enough, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
 #   differs by {claim}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are held at
 #   jamming there have {claim}`B.Fig8B-jump` points a parameter, not one.
 # - **Because the margin vanishes, norms at lazy jamming have no variance, so that means of networks fail and votes do not.** A norm is one
-#   over a margin; its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no variance exists. The largest of twenty networks then
-#   speaks for their mean. We expected a bump of the mean alone, and it came: at jamming of 250 digits the mean has {claim}`B.Fig6-vote`
+#   over a margin; its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no variance exists. Because the largest of twenty networks
+#   then speaks for their mean, we expected a bump of the mean alone, and it came: at jamming of 250 digits the mean has {claim}`B.Fig6-vote`
 #   percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`.
 # - **Single networks therefore have their largest error at jamming, if trained to rest**: on 5000 digits the peak is
 #   {claim}`B.Fig6-rest-cusp` points high at scale 12 and {claim}`B.Fig6-rest-lazy` in the lazy regime. Whether stopping early lowers it,
@@ -27,8 +27,8 @@
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side of the {term}`margin`, as grains get stuck
-# when a box is filled. With a few more parameters it fits every point. Paper B {cite}`geiger2021` calls the line between the two
-# {term}`jamming`. There the {term}`predictor` blows up and its error has a cusp; beyond it the error falls again, the
+# when a box is filled, whereas with a few more parameters it fits every point. Paper B {cite}`geiger2021` calls the line between the
+# two {term}`jamming`. There the {term}`predictor` blows up and its error has a cusp; beyond it the error falls again, the
 # {term}`second descent <double descent>`. A second line separates {term}`feature learning` from the {term}`lazy regime`.
 #
 # Before us, {cite}`spigler2019` found the cusp at jamming, which early stopping removes. {cite}`geiger2020` have the exponent
@@ -101,6 +101,17 @@ chapter.figure(
 # **With too few parameters the least loss lies above zero; with enough the bottom is flat at zero.** A sketch. Above: the two phases and
 # the line between them, jamming. Below: the loss over the weights in each phase.
 # %% [markdown]
+# **Guess first:** how many neurons do 64 points need, and which is worst where they are just enough: a single network, the mean of fifteen,
+# or their vote? Add neurons until all points are fitted.
+#
+# <div class="explore" data-name="jam">
+#
+# Only the readout learns here, so that the network is lazy and a neuron is a parameter. The label is the sign of one of ten coordinates;
+# some labels are flipped. Left: green points hold the network, orange ones are left. Middle: the share of fifteen networks that fit, and of
+# points that are left; dashed: [Cover's theorem](#lazy-jamming) for random labels. Right: test errors, on one training set.
+#
+# </div>
+#
 # ## The model, and when it counts as jammed
 # We train fully connected networks without biases, of $L$ hidden layers of width $h$:
 #
@@ -115,15 +126,15 @@ chapter.figure(
 # $\frac1{\tilde\alpha P}\sum_\mu\frac12\max(0,\Delta_\mu)^2$. Paper B's text names this loss. The commands of its public code
 # take the soft hinge for Figs. 4 and 6, with the same verdicts where all margins are met. The parameter `loss` chooses.
 #
-# A network *fits* when every gap is below $10^{-4}$. Deciding that a network cannot fit is harder. It is *jammed* when its loss cannot
-# fall further and some gaps remain. Most networks that do not fit still move slowly when we stop, after 200 steps. Paper B stopped its
-# networks by the clock. Our line, too, depends on the training budget ([details](#how-long-is-long-enough)). The section
-# on networks at rest removes the budget.
+# A network *fits* when every gap is below $10^{-4}$. It is *jammed* when its loss cannot fall further and some gaps remain. This is
+# harder to decide, because most networks that do not fit still move slowly when we stop, after 200 steps. Paper B stopped its networks
+# by the clock. Our line, too, depends on the training budget ([details](#how-long-is-long-enough)). The section on networks at rest
+# removes the budget.
 #
 # ## The map: two lines, one for jamming and one for laziness
 # Training changes the tangent kernel by its own norm at an output scale near 9 ({numref}`fig-b-4`). Above this scale learning is
-# lazy. The line hardly depends on the width far from jamming, and bends up by a factor of about 4 near it. The
-# other line, the black band, is jamming: the width at which half of the networks fit.
+# lazy. The line hardly depends on the width far from jamming, although it bends up by a factor of about 4 near it. The other line,
+# the black band, is jamming: the width at which half of the networks fit.
 # %% tags=["key"]
 on_map = studies.at_end(chapter.rows(studies.ensembles, "map"))
 second_map = studies.at_end(chapter.rows(studies.ensembles, "second_data"))
@@ -154,7 +165,7 @@ chapter.figure(
 # kernel over its norm, thick: 1. Circles: within half a per cent of the least error; dotted: the cuts of {numref}`fig-b-6` (paper B, Fig. 4).
 # %% [markdown]
 # With the loss divided by $\alpha^2$ the training time does not depend on a large output scale: its exponent in $\alpha$ is
-# {claim}`B.Fig4-time`. So one budget of steps serves the whole map.
+# {claim}`B.Fig4-time`. One budget of steps therefore serves the whole map.
 #
 # Paper B finds the best performance on MNIST near the cross-over. On average over the three widths the error there is lower than at
 # either end of the scales, by {claim}`B.Fig4-best-near` percentage points. At the largest width alone, on other training sets, the
@@ -195,10 +206,10 @@ chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
 # Fig. 8A).
 # %% [markdown]
 # ## Lazy networks jam isostatically
-# If no weights give all points a margin, the least loss balances the gradients of the points that still have a gap. A balance of vectors
-# in $N$ dimensions needs more than $N$ of them. If some do, the least weights that fit rest on at most $N$. So lazy networks on the two
-# sides of jamming have more and fewer points with a gap than parameters, and meet at one ({numref}`fig-b-isostatic`). One would expect
-# the same of all networks, as of frictionless spheres. It is not so for networks that learn features: the curvature of their output
+# If no weights give all points a margin, the least loss balances the gradients of the points that still have a gap. A balance of vectors in
+# $N$ dimensions needs more than $N$ of them. If some do, the least weights that fit rest on at most $N$. Hence lazy networks on the two
+# sides of jamming have more and fewer points with a gap than parameters, and meet at one ({numref}`fig-b-isostatic`). One would expect the
+# same of all networks, as of frictionless spheres. It is not so for networks that learn features, because the curvature of their output
 # holds them, too ([the landscape](#the-landscape)).
 # %%
 voters = chapter.rows(voting.votes, "large")
@@ -232,11 +243,11 @@ chapter.figure(fig, "fig-b-isostatic", voters, rows, alt=alt)
 # {numref}`fig-b-8bc` (paper B, Fig. 8B).
 # %% [markdown]
 # ## At rest the error peaks at jamming
-# We reach rest by Newton's method with the whole Hessian in a trust region (`regimes.training.newton`). It continues the training of
-# networks that do not fit until they fit or lie at a minimum, for up to 1600 rounds. The error then peaks at jamming
-# ({numref}`fig-b-rest`), with up to 5000 points, as many as in paper B. Networks stopped after 200 steps jam at larger widths. Read at
-# their own jamming, their peak is lower by {claim}`B.Fig6-rest-stop` points. [Details](#heights-of-the-peak) have the heights on other
-# training sets.
+# We reach rest by Newton's method with the whole Hessian in a trust region (`regimes.training.newton`). It continues the
+# training of networks that do not fit until they fit or lie at a minimum, for up to 1600 rounds. The error then peaks at
+# jamming ({numref}`fig-b-rest`), with up to 5000 points, as many as in paper B. Since networks stopped after 200 steps jam at
+# larger widths, we read their peak at their own jamming: it is lower by {claim}`B.Fig6-rest-stop` points.
+# [Details](#heights-of-the-peak) have the heights on other training sets.
 # %%
 middle = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("sizes", "whole")])
 lazy = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("lazy", "whole_lazy")])
@@ -267,12 +278,12 @@ chapter.figure(
 # steps of the map.
 # %% [markdown]
 # ## Vote, do not average
-# Near lazy jamming a mean of twenty networks has a bump, and a vote of the same networks has none ({numref}`fig-b-vote`). The predictor is
-# one over the margin $\kappa$ in size. Among networks that differ in their initial weights, $\kappa$ has a finite density at zero.
-# So norms exceed $x$ with a probability of order $1/x$, and a mean of $M$ networks is about its largest member, for any $M$. On 1000 points
-# the mean has {claim}`B.Fig6-vote-large` points more errors than the vote, and on Fashion-MNIST {claim}`B.Fig6-vote-second`; the
-# bump of the vote is {claim}`B.Fig6-vote-bump`. A mean of predictors over their norms does as well as a vote. We find the end of lazy
-# training by a convex program, on other training sets than those on which we saw the difference first.
+# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none ({numref}`fig-b-vote`). The predictor is
+# one over the margin $\kappa$ in size. Among networks that differ in their initial weights, $\kappa$ has a finite density at zero. Hence norms
+# exceed $x$ with a probability of order $1/x$, so that a mean of $M$ networks is about its largest member, for any $M$. On 1000 points the mean
+# has {claim}`B.Fig6-vote-large` points more errors than the vote, and on Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is
+# {claim}`B.Fig6-vote-bump`. A mean of predictors over their norms does as well as a vote. We find the end of lazy training by a convex program,
+# on other training sets than those on which we saw the difference first.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have a
 # bump of {claim}`B.Fig6-rest-twenty` points; in the lazy regime, trained and not programmed, {claim}`B.Fig6-rest-twenty-lazy`.

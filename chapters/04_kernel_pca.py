@@ -21,12 +21,12 @@
 #   curve exceeds the initial kernel's by {claim}`A.Fig9-gain`. The sign is paper A's; its size, 0.2, is not reached at
 #   400 images.
 # - **The last points turn the first component away from the label on the stripe, and towards it on images.** There the
-#   alignment of kernel and label peaks before the end of training, here it grows to the end. From half of the points
-#   fitted to the end the logarithm of the label's projection on the first centred component changes by
+#   alignment of kernel and label peaks before the end of training, whereas here it grows to the end. From half of the
+#   points fitted to the end the logarithm of the label's projection on the first centred component changes by
 #   {claim}`A.Fig10-late-stripe` and by {claim}`A.Fig10-late-mnist`. We expected eigenvalues alone to change.
 # - **What becomes cheap is most of the label, not all of it.** Training changes the logarithm of the squared norm, in
 #   the kernel's space, of a function that leaves half of the label by {claim}`A.Fig10-norm-half`. If a fiftieth of the
-#   loss may be left, the norm rises, by {claim}`A.Fig10-norm-last`.
+#   loss may be left, the norm rises instead, by {claim}`A.Fig10-norm-last`.
 #
 # ## Why look at the kernel
 # Chapters 1 and 2 study the weights, which {term}`compress <compression>` irrelevant directions. On images we know of
@@ -99,18 +99,18 @@ chapter.figure(
 # %% [markdown]
 # ## The first components gain information
 # Training raises the largest mutual information of the first ten components by {claim}`A.Fig10-gain-stripe` bits on
-# the stripe and by {claim}`A.Fig10-gain-mnist` bits on the images. These are means of the largest of ten noisy
-# estimates; the means in {numref}`fig-a-10` are lower.
+# the stripe and by {claim}`A.Fig10-gain-mnist` bits on the images. The means in {numref}`fig-a-10` are lower, because
+# these are means of the largest of ten noisy estimates.
 #
 # A component $\varphi_r$ is an eigenvector of the Gram matrix $K_{\mu\nu}=\psi(x_\mu)\cdot\psi(x_\nu)$. The features
 # $\psi=\partial_Wf$ are the gradients of the network in its weights. {numref}`fig-a-10` shows the estimated
 # information $\hat I(\varphi_r;y)$ of each component about the label $y=\pm1$. It also shows the label's projection
 # $\omega_r^2=(\frac1n\sum_\mu\varphi_r(x_\mu)y_\mu)^2$ on it.
 #
-# Before training no component is informative, and none stands out. After training the first components are
-# informative, in the kernel of all parameters and in the kernel of the last layer alone. The stripe and the images
-# behave alike. Paper A sees no "significant trend with rank" of the projection at the start. Over the ten components it
-# changes by {claim}`A.Fig10-trend-stripe` of its mean on the stripe and {claim}`A.Fig10-trend-mnist` on images.
+# Before training no component is informative, and none stands out, whereas after training the first components are
+# informative, in the kernel of all parameters and in the kernel of the last layer alone. The stripe and the images behave
+# alike. Paper A sees no "significant trend with rank" of the projection at the start. Over the ten components it changes
+# by {claim}`A.Fig10-trend-stripe` of its mean on the stripe and {claim}`A.Fig10-trend-mnist` on images.
 # %% tags=["key"]
 stripes = chapter.rows(studies.stripes, "main").query("kernel != 'network'")
 images = chapter.rows(studies.curves, "main").query("kernel != 'network' and p == p.max()")
@@ -149,15 +149,15 @@ chapter.figure(fig, "fig-a-10", stripes, images, alt=alt)
 # kernel, the shares are {claim}`A.Fig10-projection-stripe` and {claim}`A.Fig10-projection-mnist`. On images the second
 # holds {claim}`A.Fig10-second-mnist`, the "sizable projection" of the paper.
 #
-# The paper says that after learning "most of the projection occurs along the first mode of the NTK alone". Its
-# features $\psi$ have a mean, and the first component reflects this mean: it is nearly constant at the start. After
-# training it mixes the constant and the label. On the stripe most of the projection on ten components then falls on the
-# second; on images it is spread over several ({ref}`erratum <erratum-a-centred>`, exercise 2).
+# The paper says that after learning "most of the projection occurs along the first mode of the NTK alone". Since its
+# features $\psi$ have a mean, the first component reflects this mean: it is nearly constant at the start. After training
+# it mixes the constant and the label. On the stripe most of the projection on ten components then falls on the second; on
+# images it is spread over several ({ref}`erratum <erratum-a-centred>`, exercise 2).
 #
-# Kernel PCA usually subtracts the mean. Then the first component has most of what ten components hold. The caption of
+# Kernel PCA usually subtracts the mean, so that the first component has most of what ten components hold. The caption of
 # the paper's Fig. 11 says that on the stripe "only the first eigenvector of the final kernel contains information on the
-# labels". For the centred kernel this is nearly so: the second component has {claim}`A.Fig11-only-first-stripe` bits
-# above the bias, little but not nothing.
+# labels". For the centred kernel this is nearly so: the second component has {claim}`A.Fig11-only-first-stripe` bits above
+# the bias, little but not nothing.
 #
 # ## Two components separate the classes, on images in part
 # We look for the straight line in the plane of two components that separates the labels best, on one half of the
@@ -229,8 +229,8 @@ chapter.slider(
 # frozen before or after training, and learns from a training set of its own.
 #
 # The paper also says that kernels frozen at the end "perform as well as the network in the feature learning regime,
-# and even once again slightly better for the largest $p$". From 25 to 400 images the kernel is ahead. The kernel of
-# the last layer stays behind the network, as the paper says.
+# and even once again slightly better for the largest $p$". From 25 to 400 images the kernel is ahead, whereas the
+# kernel of the last layer stays behind the network, as the paper says.
 # %%
 curves = chapter.rows(studies.curves, "main")
 beyond = chapter.rows(far_images.far)
@@ -266,9 +266,9 @@ chapter.figure(fig, "fig-a-9", curves, beyond, alt=alt)
 # with quartiles as bands. Diamonds: single seeds at larger sizes (hollow: start). Dashed: the paper's slopes.
 # %% [markdown]
 # The exponent of the network exceeds that of its initial kernel by {claim}`A.Fig9-gain`, as paper A says. The size of
-# the difference, {claim}`A.Fig9-gain-size`, is not the paper's 0.2, which comes from 42 to 6944 images. At its
-# largest $p$ paper A has the kernel frozen at the end slightly better than the network, and paper B has the two
-# alike. We test both at one larger size: the logarithm of the network's error over the kernel's is
+# the difference, {claim}`A.Fig9-gain-size`, is not the paper's 0.2, which comes from 42 to 6944 images. At its largest
+# $p$ paper A has the kernel frozen at the end slightly better than the network, whereas paper B has the two alike. We
+# therefore test both at one larger size: the logarithm of the network's error over the kernel's is
 # {claim}`A.Fig9-better-far` there.
 # %%
 curves = chapter.rows(studies.curves, "main")
@@ -291,15 +291,15 @@ chapter.table(
 # On the stripe the alignment peaks before the end, where its logarithm exceeds the final one by
 # {claim}`A.Fig10-peak-split` ({numref}`fig-4-course`). It is $y^\top Ky/(\lVert K\rVert_F\lVert y\rVert^2)$, from 0 to 1,
 # for the label $y$ and the Gram matrix $K$. The last points to be fitted lower it, and raise the error of the kernel. On
-# images they do no measurable harm: half-way the logarithm of the alignment still differs by
+# images, in contrast, they do no measurable harm: half-way the logarithm of the alignment still differs by
 # {claim}`A.Fig10-halfway-mnist` from its final value.
 #
-# Eigenvalues alone could do this, if the kernel were stretched along fixed components. They do not: late in training
-# the label's projection on the first centred component changes its logarithm by {claim}`A.Fig10-late-stripe` on the
-# stripe and by {claim}`A.Fig10-late-mnist` on images, on seeds whose course we had not seen. So the first component
-# itself turns, away from the label or towards it. On the stripe the points that are fitted last lie near two planes, and
-# only they still drive the weights (chapter 1, {numref}`fig-a-stop`). We expect that images have no such place. That is
-# open: no run here moves the last images.
+# Eigenvalues alone could do this, if the kernel were stretched along fixed components. They do not: late in training the
+# label's projection on the first centred component changes its logarithm by {claim}`A.Fig10-late-stripe` on the stripe and
+# by {claim}`A.Fig10-late-mnist` on images, on seeds whose course we had not seen. Hence the first component itself turns,
+# away from the label or towards it. On the stripe the points that are fitted last lie near two planes, and only they still
+# drive the weights (chapter 1, {numref}`fig-a-stop`). We expect that images have no such place, although that is open: no
+# run here moves the last images.
 # %%
 courses = {"stripe": chapter.rows(studies.courses, "stripe"), "images": chapter.rows(studies.courses, "images")}
 fig, axes = plots.panels(4, height=2.7, sharex="col")

@@ -12,20 +12,20 @@
 # ## What we find
 # - **Depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different
 #   inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
-#   3/8. This term is the same for all pairs. What is left of the data is one number a pair, $c$, and enters at order $1/L$.
-# - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and 20 to 60 layers the {term}`predictor`
-#   of an infinitely wide network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
-#   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Depth ends
-#   the divergence of $c$ at that angle. Where pairs are nearer, as on the 2-sphere, ridge regression is off by
-#   {claim}`C.Thm3-ridge-fails`; below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks, so that the error
-#   on the 2-sphere falls as $n$ to the power {claim}`C.Thm3-curve-below` at depth 300 and {claim}`C.Thm3-curve-above` at depth 5.
+#   3/8. Since this term is the same for all pairs, what is left of the data is one number a pair, $c$, which enters at order $1/L$.
+# - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and 20 to 60 layers the {term}`predictor` of
+#   an infinitely wide network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above $3\pi/L$,
+#   as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Since depth ends the
+#   divergence of $c$ at that angle, ridge regression is off by {claim}`C.Thm3-ridge-fails` where pairs are nearer, as on the 2-sphere;
+#   and below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks, so that the error on the 2-sphere falls
+#   as $n$ to the power {claim}`C.Thm3-curve-below` at depth 300 and {claim}`C.Thm3-curve-above` at depth 5.
 # - **A lazy network shows this from a width near $L^3$, not $L$.** Since only $1/L$ is left of the data, little noise covers it. The
 #   distance of a network's own kernel from the infinite one, by what it predicts at the start, is the same at one $m/L^3$: at depth 48 and
 #   width 32000 it is {claim}`C.Thm3-width-cubed` times that at depth 12 and width 500. On 250 digits width 2048 costs
 #   {claim}`C.Thm3-width-images` of accuracy at depth 30 and {claim}`C.Thm3-width-shallow` at depth 6.
-# - **So the paper's recipe of few layers is a good one.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth 30. Yet
-#   in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy at depth $10^6$
-#   is {claim}`C.Thm3-accuracy-balanced`.
+# - **So the paper's recipe of few layers is a good one.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth 30.
+#   However, in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy at depth
+#   $10^6$ is {claim}`C.Thm3-accuracy-balanced`.
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
@@ -92,9 +92,9 @@ from regimes.data import datasets
 chapter = Chapter("05", globals())
 # %% [markdown]
 # ## Ten times deeper is ten times the ridge
-# With 30 layers and 500 images the deep kernel learns half of the targets' part along an eigenvector with eigenvalue near 85, the ridge.
-# With 300 layers the eigenvalue learnt to one half is near 890 ({numref}`fig-c-ridge`). The eigenvectors are those of a kernel matrix $C$
-# that does not depend on depth. Move the slider: outputs for fresh images stay those of a ridge regression. The next sections derive this.
+# With 30 layers and 500 images the deep kernel learns half of the targets' part along an eigenvector with eigenvalue near 85, the ridge. With
+# 300 layers the eigenvalue learnt to one half is near 890 ({numref}`fig-c-ridge`). The eigenvectors are those of a kernel matrix $C$ that does
+# not depend on depth. Move the slider: outputs for fresh images stay those of a ridge regression. The next sections derive this.
 #
 # The ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C,
 # Sec. 6.4, says this of it); a ridge of order $L$ says how. Compare {cite}`hayou2022`, too.
@@ -160,9 +160,9 @@ chapter.slider(fig, draw, [f"L = {depth}" for depth in depths], "fig-c-ridge", k
 # h(\rho) = \frac{\sqrt{1-\rho^2} + \rho\,(\pi - \arccos\rho)}{\pi}, \qquad h'(\rho) = 1 - \frac{\arccos\rho}{\pi} .
 # $$ (eq:C:h)
 #
-# {numref}`fig-sketch-cobweb` follows two pairs through many layers. The map lies above the identity and touches it at
-# $\rho=1$ with slope one. Near that point $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$; the measured exponent is
-# {claim}`C.Fig3-contact`. So pairs approach 1 more slowly than geometrically. All results of this chapter follow from this contact.
+# {numref}`fig-sketch-cobweb` follows two pairs through many layers. The map lies above the identity and touches it at $\rho=1$ with
+# slope one. Near that point $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$; the measured exponent is {claim}`C.Fig3-contact`.
+# Pairs therefore approach 1 more slowly than geometrically. All results of this chapter follow from this contact.
 # %%
 chapter.figure(
     sketches.cobweb(),
@@ -191,15 +191,14 @@ chapter.figure(
 # \frac{dS}{dL} = 1 - \frac{3S}{L} \qquad\Longrightarrow\qquad S_L = \frac L4 + \mathrm{const}\cdot L^{-3} .
 # $$ (eq:C:quarter)
 #
-# *Numerics.* Beyond some 150 layers we do not iterate but use Abel's function $A$ of the angle, which grows by exactly 1 a layer. So a
-# million layers are one equation, $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
+# *Numerics.* Beyond some 150 layers we do not iterate but use Abel's function $A$ of the angle, which grows by exactly 1 a layer, so
+# that a million layers are one equation, $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
 # %% [markdown]
 # ## The rate is $\log L / L$, not $1/L$
-# $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`). Theorem 2 says that the distance is
-# $O(1/L)$; then this product would be bounded. Take one more term of the layer map,
-# $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) - \phi_L^3/(18\pi^2)+\dots$ It gives
-# $3\pi/\phi_{L+1} = 3\pi/\phi_L + 1 + \phi_L/(2\pi) + \dots$ With $\phi_L\simeq3\pi/L$ the last term is $\frac3{2L}$. Summed
-# over layers it gives the logarithm. With $e_L=1-\rho^{(L)}$,
+# $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`), although Theorem 2 says that the
+# distance is $O(1/L)$, which would bound this product. Take one more term of the layer map, $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) -
+# \phi_L^3/(18\pi^2)+\dots$ It gives $3\pi/\phi_{L+1} = 3\pi/\phi_L + 1 + \phi_L/(2\pi) + \dots$ With $\phi_L\simeq3\pi/L$ the last term is
+# $\frac3{2L}$. Summed over layers it gives the logarithm. With $e_L=1-\rho^{(L)}$,
 #
 # $$
 # \frac{3\pi}{\phi_L} = L + \tfrac32\ln L + c(\rho) + o(1), \qquad
@@ -213,8 +212,8 @@ chapter.figure(
 # \bar\Theta^{(L)}(\rho) = \frac14 + \frac1L\Bigl[\tfrac38 \ln L + \tfrac14 c(\rho) - \tfrac18\Bigr] + o(1/L) .
 # $$ (eq:C:rate)
 #
-# The term $\frac38\ln L/L$ is the same for every pair. The paper's proof has a forcing term $o(1/L)$ in the recursion. It sums $L$ such
-# terms, and the sum is again taken as $o(1/L)$. There the logarithm is lost.
+# The term $\frac38\ln L/L$ is the same for every pair. The paper's proof loses the logarithm because it sums $L$ forcing terms $o(1/L)$
+# of the recursion, and takes the sum as $o(1/L)$ again.
 #
 # {cite}`hayou2019` have $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth ones. New as far as we know are the constants 3/8 and
 # $c(\rho)$; compare {cite}`hayou2022`, whose rates we could not read, and {cite}`terjek2025spectrum`.
@@ -272,7 +271,7 @@ chapter.figure(
 #
 # *Angles below.* The kernel $c$ diverges as $3\pi/\phi$. Depth ends this at $3L$, with the crossover {eq}`eq:C:crossover`. Expanded in $c$,
 # the matrix is not even positive once pairs are nearer than $3\pi/L$: *more* data break the ridge. On the 2-sphere its distance is
-# {claim}`C.Thm3-ridge-fails`, where {eq}`eq:C:uniform` stays.
+# {claim}`C.Thm3-ridge-fails`, whereas {eq}`eq:C:uniform` holds there.
 # %%
 images = chapter.rows(studies.deep_prediction, "drawn").query("depth <= 1000")
 spheres = chapter.rows(scales.sphere_laws, "main")
@@ -312,14 +311,14 @@ chapter.figure(
 # {cite}`hanin2020`, and paper C asks for $L\in o(m)$. One would expect that ten times more neurons than layers do.
 #
 # They do not. A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024` have such fluctuations; we
-# read the abstract). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$, and later layers keep what is added. So $c$ walks, to
+# read the abstract). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$. Since later layers keep what is added, $c$ walks, to
 #
 # $$
 # \operatorname{var} c \simeq \frac2m\sum_{l\le L} l^2 \simeq \frac{2L^3}{3m} .
 # $$ (eq:C:walk)
 #
-# The data are in differences of $c$ of order one. So they stand out where $m\gg L^3$, as $\sqrt{L^3/m}$. At our depths $l+\frac32\ln l+c$ in
-# place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
+# Since the data are in differences of $c$ of order one, they stand out where $m\gg L^3$, as $\sqrt{L^3/m}$. At our depths $l+\frac32\ln l+c$
+# in place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
 # compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
 #
 # We take a network's own kernel at its start, {eq}`eq:C:walk` in all entries, and do not train it. Given what a layer has been applied to,
@@ -365,10 +364,10 @@ chapter.figure(
 # $$ (eq:C:operator)
 #
 # At depths far above the number of images the inverse is explicit, and gives the *closed law* {eq}`eq:C:deep`. Its limit is the constant
-# $\frac n{n+3}\bar y$ with the mean target $\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does
-# not depend on depth. With classes in equal parts $\bar y$ is the same for all classes. Then this order decides at *every* depth, and the
-# accuracy has a limit, that of the kernel $c$. With classes as they are drawn the means differ by some $1/\sqrt n$. In very deep networks
-# this is more than $1/L$, and the largest class is predicted everywhere.
+# $\frac n{n+3}\bar y$ with the mean target $\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does not
+# depend on depth. With classes in equal parts $\bar y$ is the same for all classes, so that this order decides at *every* depth and the
+# accuracy has a limit, that of the kernel $c$. With classes as they are drawn, in contrast, the means differ by some $1/\sqrt n$. In very
+# deep networks this is more than $1/L$, which is why the largest class is predicted everywhere.
 # %%
 balanced = chapter.rows(studies.deep_prediction, "balanced")
 drawn = chapter.rows(studies.deep_prediction, "drawn")

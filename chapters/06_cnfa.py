@@ -86,10 +86,10 @@ from companion.studies import initial_alignment as initial
 chapter = Chapter("06", globals())
 # %% [markdown]
 # ## What training adds is correlated with the gradients after one step
-# The weights that training adds and the gradients through them are correlated after the first step, long before the task is learnt
-# (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all gradients (upper two
-# rows) look like noise at the start. Their correlation grows while the task is learnt.
-# The network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
+# The weights that training adds and the gradients through them are correlated after the first step, long before the task is
+# learnt (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all
+# gradients (upper two rows), in contrast, look like noise at the start, and their correlation grows while the task is learnt. The
+# network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
 # %% tags=["key"]
 frames = chapter.rows(studies.frames, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}
@@ -126,11 +126,11 @@ chapter.figure(fig, "fig-d-picture", frames, alt=alt)
 # Here $W$ are the first layer's weights, and the correlation is the cosine
 # $\rho(A,B)=\operatorname{tr}(A^\top B)/(\lVert A\rVert\lVert B\rVert)$.
 #
-# Let $\delta$ be the gradients of the output by the pre-activations at the $n$ training points, and $K=\delta^\top\delta$.
-# The gradient by the inputs is $\delta W$. So $\bar G=W^\top KW/n$ holds exactly (Prop. 2): only $K$ stands between the two matrices.
-# With a random matrix $Q$ of the same eigenvalues in place of $K$ the correlation is {claim}`D.Fig1-random`. It cannot be 0, because the
-# mean of $Q$ over its eigenvectors is a multiple of the identity, for which $W^\top QW$ is the NFM itself. One draw of $Q$ is far from this
-# mean, because few eigenvalues count: they spread by {claim}`D.Fig1-spread` times their own mean.
+# Let $\delta$ be the gradients of the output by the pre-activations at the $n$ training points, and $K=\delta^\top\delta$. Since the gradient
+# by the inputs is $\delta W$, $\bar G=W^\top KW/n$ holds exactly (Prop. 2): only $K$ stands between the two matrices. With a random matrix
+# $Q$ of the same eigenvalues in place of $K$ the correlation is {claim}`D.Fig1-random`. It cannot be 0, because the mean of $Q$ over its
+# eigenvectors is a multiple of the identity, for which $W^\top QW$ is the NFM itself. One draw of $Q$ is far from this mean, because few
+# eigenvalues count: they spread by {claim}`D.Fig1-spread` times their own mean.
 #
 # The task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the $d$ coordinates. Two hidden ReLU layers without
 # biases learn the task, with small initial weights in the first layer. The EGOP is the expected gradient outer product of the task
@@ -158,8 +158,8 @@ chapter.table(
 # {claim}`D.Fig2-throughout-tenth` from 0.1, {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from
 # 0.001. Whether the C-NFA varies less with the scale than the UC-NFA at the end depends on scale 1, too ([details](#end-of-training)).
 #
-# On isotropic data the test loss at the smallest scale is lower than at the largest by {claim}`D.Fig2-test-loss`. On the steepest spectrum
-# it is not: after the paper's 800 steps the difference is {claim}`D.Fig8-test-loss`, and from scale 0.1 to 0.001
+# On isotropic data the test loss at the smallest scale is lower than at the largest by {claim}`D.Fig2-test-loss`, whereas on the steepest
+# spectrum it is not: after the paper's 800 steps the difference is {claim}`D.Fig8-test-loss`, and from scale 0.1 to 0.001
 # {claim}`D.Fig8-test-loss-small` ([details](#cnfa-steepest)).
 #
 # *Centring.* The UC-NFA is $\rho(F,\bar G)$. The initial weights $W_0$ are part of both its matrices. Centring replaces $W$ by
@@ -221,8 +221,8 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 #
 # {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first.
 # Then the kernel turns, and alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has
-# beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Scale 1 is not lazy either, and leaves
-# the law by {claim}`D.Fig2-law`: paper D's rate is so large there that descent changes the kernel.
+# beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Networks of scale 1 leave the law by
+# {claim}`D.Fig2-law` at paper D's rate, where descent changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it.
 # %%
 rows = chapter.rows(studies.paths, "frozen").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
@@ -253,8 +253,8 @@ chapter.table(
 )
 # %% [markdown]
 # ## One kernel factor separates the two sides at the start
-# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. So the velocity $\dot W$ at initialisation sets the early C-NFA.
-# To second order in the time $t$, from $\bar W=0$ (Prop. 3),
+# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. Hence the velocity $\dot W$ at initialisation sets the early
+# C-NFA. To second order in the time $t$, from $\bar W=0$ (Prop. 3),
 #
 # $$
 # \bar W^\top\bar W=t^2\,\dot W^\top\dot W+\dots,\qquad \bar W^\top K\bar W=t^2\,\dot W^\top K\dot W+\dots

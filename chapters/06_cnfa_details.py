@@ -46,15 +46,15 @@ chapter = Chapter("06", globals())
 # In the second layer neither ansatz varies much over scales up to 0.1. The differences of the ranges are
 # {claim}`D.Fig2-robust-layer-2-small` on isotropic data, and {claim}`D.Fig7-robust-layer-2-small` and {claim}`D.Fig8-robust-layer-2-small`
 # on the two decaying spectra, where App. G's sentence is not reproduced. With scale 1 the difference is
-# {claim}`D.Fig2-robust-layer-2` on isotropic data; the table has the two others.
+# {claim}`D.Fig2-robust-layer-2` on isotropic data; the table has the two others. At this rate some networks are unstable. At a quarter
+# of it no loss rises, and the second layer keeps {claim}`D.Fig2-throughout-slow` of its early C-NFA beyond a random matrix's from scale 1.
+# From 0.1 it loses little, and regains {claim}`D.Fig2-second-regained`; the first layer {claim}`D.Fig2-regained`. Yet features raise it
+# above its lazy law, by {claim}`D.Fig2-second-features` from scale 0.1 and {claim}`D.Fig2-second-large` from 1.
 #
 # From scale 1 the UC-NFA does not become high: its smallest change over layers and both decaying spectra is {claim}`D.Fig7-grows`. From
-# scales up to 0.1 it grows by at least {claim}`D.Fig7-grows-small`.
-#
-# Sec. 2.3 calls the final UC-NFA "extremely sensitive" to the scale, "e.g. second row". That is the second layer, while only the
-# first layer's scale is varied. We find a range of {claim}`D.Fig2-ucnfa-layer-2` there. Over the second layer's own scale the range is
-# {claim}`D.Fig2-second-scale`.
-#
+# scales up to 0.1 it grows by at least {claim}`D.Fig7-grows-small`. Sec. 2.3 calls its final value "extremely sensitive" to the scale,
+# "e.g. second row", the second layer. The range there is {claim}`D.Fig2-ucnfa-layer-2` over the first layer's scale, and
+# {claim}`D.Fig2-second-scale` over its own.
 # Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. At the end its share is
 # {claim}`D.Sec23-contained` in the first layer from scale 0.01, and {claim}`D.Sec23-contained-large` from scale 1.
 # %%

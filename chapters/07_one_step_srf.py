@@ -23,22 +23,22 @@
 #   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
 #   norms fluctuate. This gap does not close as the dimension grows.
-# - **Short steps and several readout values buy more.** Eight steps leave {claim}`E.Net-steps-best` of the error of one at the sine
-#   target, whereas in the model two values of the initial readout leave {claim}`E.Fig6-best` of the error of one at a cubic target, at
+# - **Short steps and several readout values buy more.** Eight steps have {claim}`E.Net-steps-best` times the error of one at the sine
+#   target, whereas in the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one at a cubic target, at
 #   the largest width that we simulate. Each of the four has its own best size.
 #
 # ## Overview
-# Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common
-# direction, the {term}`spike`, close to the direction of the target. The network can then learn a non-linear function of the input's
-# projection on the spike. Paper E {cite}`cui2024` models the network after the step by {term}`spiked random features`. A few
-# scalar equations give their {term}`learning curves <learning curve>` without a simulation.
+# Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common direction,
+# the {term}`spike`, close to the direction of the target, so that the network can then learn a non-linear function of the input's
+# projection on the spike. Paper E {cite}`cui2024` models the network after the step by {term}`spiked random features`. A few scalar
+# equations give their {term}`learning curves <learning curve>` without a simulation.
 #
 # You need {term}`ridge` regression and Gaussian integrals, and no replica calculation. Two pages hold the details. [The
 # first](#spiked-features-details) has the equations and paper E's further figures. [The second](#where-the-model-ends) has what the
 # model leaves out, several steps, several readout values, and earlier work.
 #
-# Our text of paper E lacks the displayed equations and the settings in the captions. We derived the equations again and tested them
-# by simulation. **The settings of all figures are ours**, chosen to show the effect.
+# Since our text of paper E lacks the displayed equations and the settings in the captions, we derived the equations again and tested
+# them by simulation. **The settings of all figures are ours**, chosen to show the effect.
 #
 # :::{dropdown} Symbols
 # | symbol | code | shape | unit, scale |
@@ -142,14 +142,14 @@ chapter.figure(
 # A larger $\tilde\eta$, a longer step, makes the spike stronger and the bulk noisier. More samples turn the spike towards the
 # target. The [details](#three-formulas) derive the three formulas.
 #
-# Test errors of simulations are averages over all inputs, not over test points. For given weights these averages are integrals in
-# closed form or over one variable.
+# Test errors of simulations are averages over all inputs instead of test points, because for given weights these averages are
+# integrals in closed form or over one variable.
 #
 # ## The step bends the learned function towards the target
 #
 # With the most samples for the step the non-linear share of the learned function is {claim}`E.Fig1-nonlinear` of the target's
-# ({numref}`fig-e-1`). Without a step the learned function is a line. Here we average the output $f$ over inputs with the same projection
-# $\theta\cdot x=t$ on the target's direction. The lines follow from the equations of the next section.
+# ({numref}`fig-e-1`), whereas without a step the learned function is a line. Here we average the output $f$ over inputs with
+# the same projection $\theta\cdot x=t$ on the target's direction. The lines follow from the equations of the next section.
 # %%
 profiles = chapter.rows(studies.profiles, "main")
 t = np.linspace(-3, 3, 301)
@@ -187,10 +187,21 @@ chapter.figure(
 # \end{aligned}
 # $$ (eq:E:map)
 #
-# Here $\xi$ is independent normal noise, one number per neuron. So the readout can form the non-linear functions $\kappa_0(k)$ and
+# Here $\xi$ is independent normal noise, one number per neuron. The readout can therefore form the non-linear functions $\kappa_0(k)$ and
 # $k\,\kappa_1(k)$ along the spike, and linear functions along all other directions. The test error depends on the trained readout through
 # five {term}`order parameters <order parameter>`: three overlaps and two norms. They solve the equations of [the details
 # page](#theory-details).
+#
+# Your browser solves these equations. **Guess first:** on the sign target, how many samples must the step have until the model beats the
+# best linear estimator, and is a longer step a better one? Move the sliders.
+#
+# <div class="explore" data-name="spike">
+#
+# More samples turn the spike towards the target, whereas a longer step makes spike and bulk larger. All is the model's, with $p=d$ and
+# $\lambda=0.1$; networks depart from it after long steps ({numref}`fig-e-map`). Left: the spike, as long as its strength $r$, beside a circle
+# of the bulk's radius $\sqrt c$. Middle: the mean output, as in {numref}`fig-e-1`. Right: the test error.
+#
+# </div>
 #
 # ## After one step the network beats the best linear estimator
 #
@@ -199,8 +210,8 @@ chapter.figure(
 # estimator has the error $h_2^\star-h_1^{\star2}$ (dashed), the size of the target's non-linear part. No rotation-invariant kernel does
 # better with a number of samples in proportion to $d$.
 #
-# The last colour is the limit of infinitely many samples for the step. There the spike has the target's direction, and the
-# model's bulk is unchanged by the step, $c=1$. Still the network does not become spiked features: by the [corrected
+# The last colour is the limit of infinitely many samples for the step. Although there the spike has the target's direction, and
+# the model's bulk is unchanged by the step, $c=1$, the network does not become spiked features: by the [corrected
 # theory](#corrected-theory) its error is the dotted line.
 # %% tags=["key"]
 networks = chapter.rows(studies.learning_curves, "main")
@@ -239,17 +250,17 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # kernel's, on $8d$ samples {claim}`E.Reuse-linear-8` times the linear one's. All learners have the same samples, and the network its
 # best step and penalty by theory.
 #
-# *What it costs.* At a sample of the step the network's features hold the sample's own label. By the [theory of this
-# leak](#leaked-label) it costs {glue:text}`leak-price-few` on $2d$ samples and {glue:text}`leak-price-many` on $8d$, each at its best step
-# and penalty. Networks pay more, up to {claim}`E.Reuse-price`: their error is {claim}`E.Reuse-theory` times the theory's in the limit of
-# large $d$. With fresh samples for the readout the ratio is {claim}`E.Reuse-theory-fresh`. So the rows' covariance and norms, which both
-# theories leave out, do not explain it. What is left is that the bulk's noise stems from the samples on which the readout is trained;
-# we have no theory of this part. We had declared a price of at most a tenth. As far as we know the price is new.
+# *What it costs.* At a sample of the step the network's features hold the sample's own label. By the [theory of this leak](#leaked-label) it
+# costs {glue:text}`leak-price-few` on $2d$ samples and {glue:text}`leak-price-many` on $8d$, each at its best step and penalty. Networks pay
+# more, up to {claim}`E.Reuse-price`: their error is {claim}`E.Reuse-theory` times the theory's in the limit of large $d$. With fresh samples
+# for the readout the ratio is {claim}`E.Reuse-theory-fresh`, so that the rows' covariance and norms, which both theories leave out, do not
+# explain it. What is left is that the bulk's noise stems from the samples on which the readout is trained; we have no theory of this part.
+# We had declared a price of at most a tenth. As far as we know the price is new.
 #
 # *What the kernels learn.* They are the network's own two at infinite width, the conjugate kernel of the hidden layer's features and the
-# NTK. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. So theory expects the best *linear* ridge
-# regression, and on $20d$ samples their errors are within {claim}`E.Fig2-kernel-linear` of it. For a linear estimator the non-linear
-# part of the target, of size $N=h_2^\star-h_1^{\star2}$, acts as noise. The error is $N$ and an excess $E$ from finitely many samples:
+# NTK. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. Theory therefore expects the best *linear* ridge
+# regression, and on $20d$ samples their errors are within {claim}`E.Fig2-kernel-linear` of it. For a linear estimator the non-linear part
+# of the target, of size $N=h_2^\star-h_1^{\star2}$, acts as noise. The error is $N$ and an excess $E$ from finitely many samples:
 #
 # $$
 # \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
@@ -301,9 +312,9 @@ chapter.figure(fig, "fig-e-kernels", learners, shared, most, alt=alt)
 # the spike. Second, the rows' norms vary with the initial weight along the spike. Our [corrected theory](#corrected-theory) keeps both.
 #
 # {numref}`fig-e-map` shows where each effect acts. At few samples and long steps (top left) the covariance makes the network worse than
-# the model. At many samples and long steps (top right) the norms make it better. In between the two effects cancel, and the agreement
-# is an accident. Only after short steps (bottom) does the model hold at any number of samples, in the limit of large $d$. At the map's
-# size the right column still departs from the corrected theory: at the bottom by [finite size](#short-steps), and at the top
+# the model. At many samples and long steps (top right) the norms make it better. In between the two effects cancel, so that the agreement
+# there is an accident. Only after short steps (bottom) does the model hold at any number of samples, in the limit of large $d$. At the
+# map's size the right column still departs from the corrected theory: at the bottom by [finite size](#short-steps), and at the top
 # because the corrected theory is not yet accurate there.
 # %%
 scan = chapter.rows(studies.departure, "map")
@@ -336,10 +347,10 @@ chapter.figure(fig, "fig-e-map", scan, alt=alt)
 # %% [markdown]
 # ## Several short steps learn more than a long one
 #
-# On the same samples eight steps leave {claim}`E.Net-steps-best` of the error of one, each at its best size ({numref}`fig-e-many`). 400
-# steps leave {claim}`E.Net-steps-limit` of the error of eight. Each step has its own share of the samples. The first step follows
-# the target, a later one the residual, the part not yet fitted. So with many steps the spike's strength approaches the value that fits
-# the target best. One long step passes this value. The [details](#several-steps) give the recursion and its limit of infinitely many steps.
+# On the same samples eight steps have {claim}`E.Net-steps-best` times the error of one, each at its best size ({numref}`fig-e-many`). 400 steps
+# have {claim}`E.Net-steps-limit` times the error of eight. Each step has its own share of the samples. The first step follows the target, a later
+# one the residual, the part not yet fitted. The spike's strength therefore approaches, with many steps, the value that fits the target best. One
+# long step, in contrast, passes this value. The [details](#several-steps) give the recursion and its limit of infinitely many steps.
 #
 # We have no corrected theory of several steps: what separates the points from their curves is what it would have to explain.
 # %%

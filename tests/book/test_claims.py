@@ -11,6 +11,7 @@ import yaml
 from companion.experiments import parameters
 from companion.experiments.parameters import PROFILES
 from companion.report import captions, claims, ledger
+from companion.studies import voting
 from regimes.validate import InputError
 
 # every figure, table and statement that the book sets out to reproduce
@@ -209,6 +210,25 @@ def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_giv
     for field in ("figur", "figure"):  # no such field; one that all of them share
         with pytest.raises(InputError, match=rf"claim A\.Fig1-x: .*'{field}'"):
             one({"A.Fig1-x": {field: "fig-y"}})
+
+
+def test_a_design_may_be_given_to_a_claim(typed):
+    small, large = voting.votes["small"], voting.votes["large"]
+    one({"B.Fig6-a": {"given": {"rows": small}}, "B.Fig6-b": {"given": {"rows": large, "d": 3}}})
+
+    class Rows:
+        def __init__(self):
+            self.parameters = {"d": 5}
+
+        def rows(self, study, design=""):
+            return f"{study.name} {design}"
+
+    first, second = typed
+    assert (first.tables, second.tables) == ({"rows": small}, {"rows": large})
+    assert (first.knobs, second.knobs) == (["d"], [])
+    for made, name in ((first, "small"), (second, "large")):
+        told = replace(made, function=lambda rows, *, d: (f"{rows} {d}", rows))
+        assert told.measured(Rows())[1] == [f"voting.votes {name}"]
 
 
 def test_a_cell_that_runs_again_replaces_its_claims(typed):

@@ -9,11 +9,15 @@ import torch
 from playwright.sync_api import sync_playwright
 from scipy import stats
 
-from companion.theory import planes
+from companion.theory import margins, planes
 from companion.theory.compression import amplification
 from companion.theory.depth.deep_limit import depth_ridge
+from companion.theory.separability import largest_margin, separable_share
+from companion.theory.spiked import measure
+from companion.theory.spiked.conditional_map import equivalent
 from regimes.data.tasks import STRIPE, Task
 from regimes.kernels.relu_recursion import along_depth
+from regimes.models.activations import activation
 from regimes.models.one_hidden import Network
 from regimes.training.gradient_flow import gradient_flow
 from tests.measure_pages import CHROMIUM
@@ -146,3 +150,66 @@ def test_the_kernel_of_two_inputs_and_the_ridge_at_any_depth(explore):
     np.testing.assert_allclose(2 * np.sin(np.deg2rad(given[..., 2].T) / 2) ** 2, gap, rtol=1e-6)
     ridges = explore.evaluate("(L) => L.map(Explore.depth.ridge)", depths[2:])
     np.testing.assert_allclose(ridges, [depth_ridge(depth) for depth in depths[2:]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("flipped, widths", [(0.1, [12, 20, 24, 28, 40, 90]), (0.5, [16, 28, 32, 36, 60])])
+def test_a_lazy_network_of_the_page_ends_where_the_engine_ends(explore, flipped, widths):
+    """From the same neurons, points and labels: points left, outputs on new points, and whether a program can fit."""
+    given = explore.evaluate(
+        """([widths, flipped]) => {
+        const normal = Explore.normal(7), row = () => Float64Array.from({length: 10}, normal);
+        const rows = (count) => Array.from({length: count}, row), x = rows(64), fresh = rows(200), neurons = rows(100);
+        const y = x.map((one) => Math.sign(one[0]) * (Explore.below(normal()) < flipped ? -1 : 1));
+        const found = widths.map((h) => {
+            const own = neurons.slice(0, h), signed = Explore.jam.hidden(x, own);
+            const {weights, left} = Explore.jam.fit(signed.map((one, m) => one.map((value) => value * y[m])));
+            const outputs = Explore.jam.hidden(fresh, own).map((one) => one.map((value, k) => value * weights[k]));
+            return {left, F: outputs.map((one) => one.reduce((a, b) => a + b))};
+        });
+        const plain = (all) => all.map((one) => [...one]);
+        return {x: plain(x), fresh: plain(fresh), neurons: plain(neurons), y, found};
+    }""",
+        [widths, flipped],
+    )
+    x, fresh, neurons = (torch.tensor(given[name], dtype=torch.float64) for name in ("x", "fresh", "neurons"))
+    relu = activation("relu", normalised=True)
+    fitted = 0
+    for h, found in zip(widths, given["found"]):
+        features, tested = (relu.value(points @ neurons[:h].T / 10**0.5).numpy() for points in (x, fresh))
+        weights, gaps = margins.least_hinge(features, np.array(given["y"]))
+        assert found["left"] == (gaps >= margins.SLACK).sum()
+        assert (found["left"] == 0) == (largest_margin(features, np.array(given["y"])) > 1e-9)
+        fitted += found["left"] == 0
+        wanted = tested @ weights
+        assert np.linalg.norm(found["F"] - wanted) <= 0.02 * np.linalg.norm(wanted)
+    assert 0 < fitted < len(widths)  # both sides of jamming
+
+
+def test_the_share_of_random_labels_that_can_be_fitted(explore):
+    cases = [(P, N) for P in (32, 48, 64) for N in (1, 10, 16, 24, 32, 40, 64, 96)]
+    given = explore.evaluate("(all) => all.map(([P, N]) => Explore.jam.cover(P, N))", cases)
+    np.testing.assert_allclose(given, separable_share(*np.array(cases).T), rtol=1e-6)
+
+
+# target, step size, samples for the step and for the readout
+STEPS = [(0, 3, 4, 2), (1, 3, 4, 2), (1, 10, 64, 8), (2, 8, 1, 4), (0, 0.1, 0.25, 1), (1, 0.1, 1, 0.5), (2, 30, 64, 16)]
+
+
+@pytest.mark.parametrize("target, step, alpha0, alpha", STEPS)
+def test_the_saddle_point_of_one_step(explore, target, step, alpha0, alpha):
+    """The spike to 1e-6; overlaps and test error, on other nodes, to 1e-4; the output, interpolated, to 5e-3."""
+    t = [-2.5, -1.0, 0.5, 2.0]
+    given = explore.evaluate(
+        """([target, step, alpha0, alpha, t]) => {
+        const it = Explore.spike.theory(target, step, alpha0, alpha, 0.1), {r, gamma, c, m, psi, error} = it;
+        return {spike: [r, gamma, c], found: [m, psi, error], learned: t.map((one) => Explore.spike.learned(it, one))};
+    }""",
+        [target, step, alpha0, alpha, t],
+    )
+    setting = {"activation": "tanh", "target": ("sin", "sign", "He1+He3")[target], "beta": 1.0, "lam": 0.1}
+    setting |= {"step": step, "alpha0": alpha0, "alpha": alpha}
+    spike = equivalent(setting["activation"], setting["target"], alpha0=alpha0, step=step)
+    np.testing.assert_allclose(given["spike"], [spike.r, spike.gamma, spike.c], rtol=1e-6)
+    found = measure.theory(setting)
+    np.testing.assert_allclose(given["found"], [found.m, found.psi, found.test_error], rtol=1e-4)
+    np.testing.assert_allclose(given["learned"], measure.learned(setting, np.array(t)), rtol=5e-3)

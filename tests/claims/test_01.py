@@ -15,7 +15,7 @@ SEEDS = range(12)
 def verdict(name, **arguments):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**arguments, **claim.given)
+    found = claim.function(**{**claim.given, **arguments})
     estimate = found[0] if isinstance(found, tuple) else found
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 

@@ -16,7 +16,7 @@ SCATTER = 1e-4  # of a value, relative
 def verdict(name, **rows_and_parameters):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**rows_and_parameters, **claim.given)
+    found = claim.function(**{**claim.given, **rows_and_parameters})
     estimate = found[0] if isinstance(found, tuple) else found
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 

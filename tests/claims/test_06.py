@@ -17,7 +17,7 @@ SEEDS = range(12)
 def verdict(name, **tables):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**tables, **claim.given)
+    found = claim.function(**{**claim.given, **tables})
     estimate = found[0] if isinstance(found, tuple) else found
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 
@@ -62,7 +62,7 @@ def test_the_centred_alignment_over_the_course(least, said):
         return {"c": least if (scale, step, layer) == (0.1, 120, 2) else 0.4 if scale == 1 or step == 0 else 0.9}
 
     rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(0, 5, 120, 800))
-    assert verdict("D.Fig2-throughout-tenth", throughout=rows) == said
+    assert verdict("D.Fig2-throughout-tenth", rows=rows) == said
 
 
 @pytest.mark.parametrize(("large", "said"), [(0.2, "reproduced"), (0.8, "not reproduced")])
@@ -169,3 +169,32 @@ def test_networks_are_compared_at_equal_loss(slowest, steps):
     found = alignment.at_equal_loss(pd.DataFrame(rows))
     assert len(found) == 4 and set(found.layer) == {1}
     assert found.groupby("scale").step.unique().map(list).to_dict() == {scale: [step] for scale, step in steps.items()}
+
+
+def courses_of(layer, dip, end, scale=0.1):
+    """C-NFA of a layer that starts at 0.95, falls by ``dip`` and ends at ``end``, over a law that ends at 0.8."""
+    rows = []
+    for other, seed in itertools.product((1, 2), range(6)):
+        # of the other layer the dip and the end are others
+        own = (0.95 - dip, end) if other == layer else (0.6 + dip, 1.6 - end)
+        for step, c, law in ((0, 0.95, 0.95), (5, 0.95, 0.95), (400, own[0], 0.9), (3200, own[1], 0.8)):
+            row = {"scale": scale, "layer": other, "seed": seed, "step": step, "frozen": law}
+            rows.append(row | {"c": c + 1e-3 * np.random.default_rng([seed, step]).normal()})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(("dip", "said"), [(0.02, "reproduced"), (0.3, "not reproduced")])
+def test_what_the_second_layer_regains(dip, said):
+    assert verdict("D.Fig2-second-regained", rows=courses_of(2, dip, 0.95)) == said
+    assert verdict("D.Fig2-regained", rows=courses_of(1, 0.37 - dip, 0.95)) == "reproduced"
+
+
+@pytest.mark.parametrize(("end", "said"), [(0.95, "reproduced"), (0.8, "not reproduced")])
+def test_what_the_second_layer_has_beyond_its_law(end, said):
+    assert verdict("D.Fig2-second-features", rows=courses_of(2, 0.02, end)) == said
+    assert verdict("D.Fig2-second-large", rows=courses_of(2, 0.02, end, scale=1.0)) == said
+
+
+@pytest.mark.parametrize(("dip", "said"), [(0.1, "reproduced"), (0.4, "not reproduced")])
+def test_what_the_second_layer_keeps(dip, said):
+    assert verdict("D.Fig2-throughout-slow", rows=courses_of(2, dip, 0.95, scale=1.0)) == said

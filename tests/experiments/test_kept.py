@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters
-from companion.experiments.compare import FEWEST, differences
+from companion.experiments.compare import FEWEST, differences, telling
 from companion.experiments.results import Results, files
 from companion.experiments.store import committed
 from companion.experiments.stored import batches, duration, share, verify
@@ -190,19 +191,34 @@ def multiplied(rows, columns, factor):
     return [{name: times(value) if name in columns else value for name, value in row.items()} for row in rows]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in sorted(KEPT) if STATISTICAL in registry.find(name)[1].columns.values()]
-)
-def test_a_factor_in_the_statistical_columns_of_a_table_is_noticed_on_any_processor(name):
-    """By the weekly sample, as ``verify --sample 5%`` draws it; the rows stored are what is computed again."""
+DRAWN = [name for name in sorted(KEPT) if STATISTICAL in registry.find(name)[1].columns.values()]
+
+
+def sampled(name):
+    """A study, its stored rows that are here, and those of them that ``verify --sample 5%`` computes again."""
     item = registry.find(name)[1]
-    stored = rows_by_cell(item)
+    stored = {cell: rows for cell, rows in rows_by_cell(item).items() if is_here(cell.setting)}
+    chosen = share(0.05, 1, item)(batches(item, [*stored]))
+    return item, stored, {cell: stored[cell] for batch in chosen for cell in batch}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_factor_in_the_statistical_columns_of_a_table_is_noticed_on_any_processor(name):
+    """By the weekly sample; the rows stored are what is computed again."""
+    item, stored, again = sampled(name)
     columns = {column for column, tolerance in item.columns.items() if tolerance == STATISTICAL}
-    here = [cell for cell in stored if is_here(cell.setting)]
-    again = {cell: stored[cell] for batch in share(0.05, 1, item)(batches(item, here)) for cell in batch}
     forged = {cell: multiplied(stored[cell], columns, 1.5) for cell in again}
     if name in TOO_FEW:
         assert len(stored) < FEWEST
     else:
         assert len(again) >= FEWEST and differences(item, forged, again)
     assert not differences(item, again, again)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_factor_in_one_statistical_column_is_noticed_where_enough_cells_hold_it(name):
+    item, stored, again = sampled(name)
+    held = Counter(column for rows in stored.values() for column in telling(item, rows))
+    noticed = {column for column in held if differences(item, again, again, forged=column)}
+    assert noticed == {column for column, count in held.items() if count >= FEWEST}

@@ -91,6 +91,9 @@ def test_the_constant_against_simulated_neurons(tube):
     assert abs(np.log(ratios).mean()) < 0.15
 
 
+CONSTANT = Cylinder(1.0, 3, 2).rings()[0]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -100,6 +103,11 @@ def test_the_constant_against_simulated_neurons(tube):
         (lambda: Cylinder(1.0, 2, 2), "d must be a whole number of at least 3"),
         (lambda: directions(1), "d_parallel must be"),
         (lambda: Cylinder(1.0, 3, 2).noise(np.ones((4, 2)), np.ones(4), None), r"x must have shape \(p 3\)"),
+        (lambda: Cylinder(1.0, 3, 2).noise(np.ones((4, 3)), np.ones((4, 1)), None), r"y must have shape \(p\)"),
+        (
+            lambda: Cylinder(1.0, 3, 2).amplification(np.ones((4, 3)), np.ones(3), CONSTANT),
+            r"y must have shape \(p\) with p = 4",
+        ),
     ],
 )
 def test_bad_input_gets_one_line(call, words):

@@ -45,6 +45,40 @@ def tiny_steps(Q, until, every, dt):
     return np.array(kept)
 
 
+def test_the_inverse_of_the_held_points_is_that_of_their_block():
+    """Points come and go; in between, and after it was spoiled, the inverse and the responses are a solver's."""
+    random = np.random.default_rng(0)
+    features = random.standard_normal((40, 60))
+    Q, known = features @ features.T / 60, []
+    held = hinge._Held(Q)
+    for _ in range(120):
+        if len(known) < 2 or (len(known) < 30 and random.random() < 0.6):
+            j = int(random.choice([i for i in range(40) if i not in known]))
+            response, change = held.response(j)
+            assert np.allclose(response, -np.linalg.solve(Q[np.ix_(known, known)], Q[known, j]))
+            assert np.allclose(change, Q[j] + response @ Q[known])
+            held.add(j, response, change[j])
+            known.append(j)
+        else:
+            k = int(random.integers(len(known)))
+            held.drop(k)
+            known[k] = known[-1]
+            known.pop()
+        assert held.points.tolist() == known and np.array_equal(held.rows, Q[known])
+        assert np.allclose(held.inverse, np.linalg.inv(Q[np.ix_(known, known)]))
+
+
+def test_a_path_that_is_computed_anew_has_the_inverse_of_its_block():
+    gram, y, _ = problem(40)
+    path = hinge.HingePath(signed(gram, y))
+    while path.held.count < 8:
+        path.step()
+    before, exact = path.q.copy(), np.linalg.inv(path.Q[np.ix_(path.held.points, path.held.points)])
+    path.held.inverse[:] *= 1 + 1e-4
+    path._refresh()
+    assert np.allclose(path.held.inverse, exact, rtol=1e-8) and np.allclose(path.q, before, rtol=1e-8)
+
+
 @pytest.mark.parametrize(("p", "seed"), [(2, 0), (12, 1), (40, 2)])
 def test_the_hinge_path_is_the_limit_of_tiny_steps(p, seed):
     gram, y, _ = problem(p, seed=seed)

@@ -10,6 +10,7 @@ from companion.report.claims import claim
 from companion.studies import alignment as studies
 
 CHAPTER = "06"
+BOTH_LAYERS = {"rows": studies.paths["throughout"], "layers": (1, 2)}
 INDEPENDENT = 0.53  # correlation with a random matrix of $K$'s spectrum, as printed for Fig. 1
 SMALL = 0.01  # scale of the first layer at which outputs are near 0
 LOW_LOSS = 0.03  # training loss at which networks on the steepest spectrum are compared
@@ -160,23 +161,27 @@ def early_centred_alignment(first_steps=studies.paths["first_steps"]):
 
 @claim(
     {
-        "D.Fig2-throughout": {"given": {"scale": 1.0}, "at": {"scales": 1.0}, "short": "early C-NFA kept, scale 1"},
+        "D.Fig2-throughout": {
+            "given": BOTH_LAYERS | {"scale": 1.0},
+            "at": {"scales": 1.0},
+            "short": "early C-NFA kept, scale 1",
+        },
         "D.Fig2-throughout-tenth": {
-            "given": {"scale": 0.1},
+            "given": BOTH_LAYERS | {"scale": 0.1},
             "at": {"scales": 0.1},
             "part_of": "D.Fig2-throughout",
             "short": "early C-NFA kept, scale 0.1",
             "statement": "From scale 0.1 the C-NFA remains high throughout training.",
         },
         "D.Fig2-throughout-hundredth": {
-            "given": {"scale": 0.01},
+            "given": BOTH_LAYERS | {"scale": 0.01},
             "at": {"scales": 0.01},
             "part_of": "D.Fig2-throughout",
             "short": "early C-NFA kept, scale 0.01",
             "statement": "From scale 0.01 the C-NFA remains high throughout training.",
         },
         "D.Fig2-throughout-thousandth": {
-            "given": {"scale": 0.001},
+            "given": BOTH_LAYERS | {"scale": 0.001},
             "at": {"scales": 0.001},
             "part_of": "D.Fig2-throughout",
             "short": "early C-NFA kept, scale 0.001",
@@ -189,14 +194,27 @@ def early_centred_alignment(first_steps=studies.paths["first_steps"]):
     erratum="d-scale-one",
     figure="fig-d-2",
 )
-def alignment_kept_throughout(throughout=studies.paths["throughout"], *, scale):
+@claim(
+    "D.Fig2-throughout-slow",
+    'paper D, Sec. 2.3: "remains high throughout training across initialization scale", Fig. 2, bottom row',
+    accept=(0.5, 1.5),
+    rival=(0.26, "the same at the rate 0.05, where networks become unstable"),
+    part_of="D.Fig2-throughout",
+    figure="tab-d-end",
+    short="slowly, layer 2: C-NFA kept, scale 1",
+    at={"scales": 1.0, "rate": 0.0125},
+    statement="At a quarter of the rate the second layer's C-NFA remains high throughout training from scale 1.",
+    measure="The same of the second layer alone.",
+    given={"rows": studies.paths["slow"], "layers": (2,), "scale": 1.0},
+)
+def alignment_kept_throughout(rows, *, scale, layers):
     """From scale 1 the C-NFA remains high throughout training.
 
     The least C-NFA over the course from step 5 on, mean over networks, as a part of the C-NFA at step 5; both above
     0.53, the value printed for a $K$ independent of the weights; the smaller of the two layers. At least half is kept
     if it remains high.
     """
-    rows = throughout[(throughout.scale == scale) & (throughout.step >= studies.EARLY)]
+    rows = rows[(rows.scale == scale) & (rows.step >= studies.EARLY) & rows.layer.isin(layers)]
     courses = [one.pivot(index="seed", columns="step", values="c").to_numpy() for _, one in rows.groupby("layer")]
     if not courses:
         return None
@@ -282,16 +300,8 @@ def _improvement(end):
     rival=(0, "the scale does not matter"),
     figure="fig-d-2",
     short="test loss, largest less smallest scale",
+    given={"rows": studies.paths["isotropic"], "spectrum": "isotropic"},
 )
-def loss_in_scale(isotropic=studies.paths["isotropic"]):
-    """The test loss improves for smaller initialisation.
-
-    Largest scale minus smallest scale.
-    """
-    end = _end(isotropic, 1)
-    return _improvement(end), end
-
-
 @claim(
     "D.Fig7-test-loss",
     "paper D, App. G",
@@ -299,16 +309,9 @@ def loss_in_scale(isotropic=studies.paths["isotropic"]):
     rival=(0, "the scale does not matter"),
     figure="fig-d-2",
     short="test loss, largest less smallest, $1/(1+k)$",
+    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k)$).",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)"},
 )
-def loss_in_scale_decaying(decaying=studies.paths["decaying"]):
-    """The test loss improves for smaller initialisation (spectrum $1/(1+k)$).
-
-    Largest scale minus smallest scale.
-    """
-    end = _end(decaying[decaying.spectrum == "1/(1+k)"], 1)
-    return _improvement(end), end
-
-
 @claim(
     "D.Fig8-test-loss",
     "paper D, App. G",
@@ -317,13 +320,16 @@ def loss_in_scale_decaying(decaying=studies.paths["decaying"]):
     looks=2,
     figure="fig-d-2",
     short="test loss, largest less smallest scale, $1/(1+k^2)$",
+    measure="Largest scale minus smallest scale, after the paper's 800 steps.",
+    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)"},
 )
-def loss_in_scale_steepest(decaying=studies.paths["decaying"]):
-    """The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).
+def loss_in_scale(rows, *, spectrum):
+    """The test loss improves for smaller initialisation.
 
-    Largest scale minus smallest scale, after the paper's 800 steps.
+    Largest scale minus smallest scale.
     """
-    end = _end(decaying[decaying.spectrum == "1/(1+k^2)"], 1)
+    end = _end(rows[rows.spectrum == spectrum], 1)
     return _improvement(end), end
 
 
@@ -438,9 +444,12 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
 
 @claim(
     {
-        "D.Fig2-robust": {"given": {"layer": 1}, "short": "UC-NFA varies more, isotropic, layer 1"},
+        "D.Fig2-robust": {
+            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 1},
+            "short": "UC-NFA varies more, isotropic, layer 1",
+        },
         "D.Fig2-robust-layer-2": {
-            "given": {"layer": 2},
+            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 2},
             "part_of": "D.Fig2-robust",
             "short": "UC-NFA varies more, isotropic, layer 2",
             "statement": (
@@ -456,16 +465,6 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
     at={"scales": [0.001, 1]},
     figure="tab-d-end",
 )
-def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
-    """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
-    Figure 2").
-
-    Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, first layer.
-    """
-    end = _end(isotropic, layer)
-    return _robustness(end), end
-
-
 @claim(
     "D.Fig7-robust",
     "paper D, Fig. 7 and App. G",
@@ -474,7 +473,10 @@ def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
     at={"scales": [0.001, 1]},
     figure="tab-d-end",
     short="UC-NFA varies more, $1/(1+k)$, layer 1",
-    given={"spectrum": "1/(1+k)"},
+    statement="On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale "
+    "than the UC-NFA.",
+    measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)", "layer": 1},
 )
 @claim(
     "D.Fig8-robust",
@@ -488,15 +490,16 @@ def late_robustness(isotropic=studies.paths["isotropic"], *, layer):
         "On data of spectrum $1/(1+k^2)$ the C-NFA of the first layer is more robust to the initialisation "
         "scale than the UC-NFA."
     ),
-    given={"spectrum": "1/(1+k^2)"},
+    measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
 )
-def late_robustness_decaying(decaying=studies.paths["decaying"], *, spectrum):
-    """On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale than the
-    UC-NFA.
+def late_robustness(rows, *, spectrum, layer):
+    """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
+    Figure 2").
 
-    Difference of the ranges over scales from 1 to 0.001 at the end of training.
+    Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, first layer.
     """
-    end = _end(decaying[decaying.spectrum == spectrum], 1)
+    end = _end(rows[rows.spectrum == spectrum], layer)
     return _robustness(end), end
 
 

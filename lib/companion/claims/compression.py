@@ -665,16 +665,8 @@ def required_scale_of_all(scales=studies.growth["scales"]):
         '"The first points to be excluded are the furthest from the interfaces separating distinct labels" (stripe, '
         "$d=5$)."
     ),
+    given={"networks": fitting.exclusion["stripe"]},
 )
-def exclusion_order(stripe=fitting.exclusion["stripe"]):
-    """Rank correlation of distance and order, stripe.
-
-    rank correlation of a point's distance from the nearest interface with how early it is first fitted ($p=2048$,
-    until 98 % of the points are)
-    """
-    return mean(stripe["rank"])
-
-
 @claim(
     "A.Fig5-order-cylinder",
     "paper A, Sec. 2.5, fitting regime",
@@ -688,14 +680,15 @@ def exclusion_order(stripe=fitting.exclusion["stripe"]):
         '"The first points to be excluded are the furthest from the interfaces separating distinct labels" (cylinder, '
         "$d=3$)."
     ),
+    given={"networks": fitting.exclusion["cylinder"]},
 )
-def exclusion_order_of_the_cylinder(cylinder=fitting.exclusion["cylinder"]):
-    """Rank correlation of distance and order, cylinder.
+def exclusion_order(networks):
+    """The first points to be excluded are the furthest from the interfaces.
 
     rank correlation of a point's distance from the nearest interface with how early it is first fitted ($p=2048$,
     until 98 % of the points are)
     """
-    return mean(cylinder["rank"])
+    return mean(networks["rank"])
 
 
 @claim(

@@ -27,17 +27,8 @@ LOST = "Accuracy of the infinite kernel less that of a network's own, both at in
     figure="fig-c-width",
     short="distance of finite networks against depth",
     at={"depth": [12, 24, 48], "width": WIDEST},
+    given={"column": "depth", "fixed": ("width", WIDEST)},
 )
-def exponent_in_the_depth(sphere=studies.finite_networks["sphere"]):
-    r"""At one width the predictor of a network's own kernel leaves that of infinite width as $L^{3/2}$.
-
-    Exponent in $L$ of the distance over the variation of the infinite predictor, at the largest width
-    """
-    rows = sphere[sphere.width == WIDEST]
-    table = rows.pivot_table(index="seed", columns="depth", values="distance")
-    return exponent(table.columns.to_numpy(), table.to_numpy()), rows
-
-
 @claim(
     "C.Thm3-width-width",
     DERIVED,
@@ -47,14 +38,18 @@ def exponent_in_the_depth(sphere=studies.finite_networks["sphere"]):
     figure="fig-c-width",
     short="distance of finite networks against width",
     at={"depth": 12, "width": [500, 4000, WIDEST]},
+    statement="At one depth the predictor of a network's own kernel approaches that of infinite width as $m^{-1/2}$.",
+    measure="Exponent in $m$ of the distance over the variation of the infinite predictor, at depth 12",
+    given={"column": "width", "fixed": ("depth", 12)},
 )
-def exponent_in_the_width(sphere=studies.finite_networks["sphere"]):
-    r"""At one depth the predictor of a network's own kernel approaches that of infinite width as $m^{-1/2}$.
+def exponent_of_the_distance(sphere=studies.finite_networks["sphere"], *, column, fixed):
+    r"""At one width the predictor of a network's own kernel leaves that of infinite width as $L^{3/2}$.
 
-    Exponent in $m$ of the distance over the variation of the infinite predictor, at depth 12
+    Exponent in $L$ of the distance over the variation of the infinite predictor, at the largest width
     """
-    rows = sphere[sphere.depth == 12]
-    table = rows.pivot_table(index="seed", columns="width", values="distance")
+    name, value = fixed
+    rows = sphere[sphere[name] == value]
+    table = rows.pivot_table(index="seed", columns=column, values="distance")
     return exponent(table.columns.to_numpy(), table.to_numpy()), rows
 
 

@@ -12,6 +12,8 @@ CHAPTER = "01"
 RELAXED_FROM = 1024  # points from which the kernel at t* is compared with itself on fresh points
 SOURCE = "derived from paper A, Fig. 3 and Sec. 3"
 FEW = 0.1  # the fitted fraction at t*
+DURING = (0.11, 0.985)  # fitted fractions of the fitting regime
+OWN, EACH_LABEL = support.star_kernel["own"], support.star_kernel["unequal_each_label"]
 
 
 def over_on_same_sets(first: pd.DataFrame, second: pd.DataFrame, columns=("d", "p")):
@@ -35,16 +37,32 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     figure="fig-a-own-points",
     short="kernel at $t^*$: own points over fresh",
     at={"d": [5, 10], "p": 2048},
+    looks=2,
     headline=True,
+    given={"first": OWN, "second": support.star_kernel["stripe"], "least": RELAXED_FROM},
 )
-def own_over_fresh(own=support.star_kernel["own"], fresh=support.star_kernel["stripe"]):
+@claim(
+    "A.Fig3-each-label",
+    SOURCE,
+    kind="beyond",
+    accept=(0, 0.2),
+    rival=(1, r"what the kernel lacks is not a matter of $t^*$"),
+    figure="fig-a-own-points",
+    short="unequal labels: each $t^*$ over paper A's",
+    at={"d": 5, "p": 512},
+    statement="Where the labels do not balance, a tenth of each label must be fitted for the kernel to be one of "
+    "planes.",
+    measure="test error of the kernel frozen when a tenth of each label is fitted over that when a tenth of all points "
+    "is (stripe, planes at -0.3 and 0.5, $d=5$, 512 points)",
+    given={"first": EACH_LABEL, "second": support.star_kernel["unequal"], "least": 0},
+)
+def star_over_star(first, second, *, least):
     r"""The kernel frozen at $t^*$ learns as well from the points that chose it as from fresh ones.
 
     test error on the network's own training set over that on a fresh one, same network, $d=5$ and 10, 1024 and 2048
     points
     """
-    first, second = learnt_by(own, "star"), learnt_by(fresh, "star")
-    first = first[first.p >= RELAXED_FROM]
+    first, second = learnt_by(first[first.p >= least], "star"), learnt_by(second, "star")
     second = second.merge(first[["d", "p", "seed"]])
     found = over_on_same_sets(first, second)
     return (ratio(found), first, second) if len(found) > 1 else None
@@ -60,14 +78,30 @@ def own_over_fresh(own=support.star_kernel["own"], fresh=support.star_kernel["st
     figure="fig-a-own-points",
     short="own points: error times $p/d$",
     at={"d": [5, 10], "p": 2048},
+    looks=2,
+    given={"rows": OWN, "least": RELAXED_FROM},
 )
-def constant_on_own_points(own=support.star_kernel["own"]):
+@claim(
+    "A.Fig3-each-label-constant",
+    SOURCE,
+    kind="beyond",
+    accept=(0.7, 1.4),
+    stated=1,
+    rival=(0.5, "one plane"),
+    figure="fig-a-own-points",
+    short="unequal labels, each $t^*$: error times $p/d$",
+    at={"d": 5, "p": 512},
+    part_of="A.Fig3-each-label",
+    statement="With a $t^*$ of each label the kernel has the error $d/p$ on unequal labels, too.",
+    measure=r"geometric mean of $\varepsilon\,p/d$ (planes at -0.3 and 0.5, $d=5$, 512 points)",
+    given={"rows": EACH_LABEL, "least": 0},
+)
+def constant_at_star(rows, *, least):
     r"""Train to $t^*$, freeze, start again on the same points: the error is $d/p$ with $p$ points in all.
 
     geometric mean of $\varepsilon\,p/d$, $d=5$ and 10, 1024 and 2048 points
     """
-    rows = learnt_by(own, "star")
-    rows = rows[rows.p >= RELAXED_FROM]
+    rows = learnt_by(rows[rows.p >= least], "star")
     if rows.seed.nunique() < 2:
         return None
     return ratio(by_seed(rows.error * rows.p / rows.d, rows.seed)), rows
@@ -132,85 +166,33 @@ def ring_star_over_initial(fresh=support.star_kernel["cylinder"], initial=lazy_f
 
 
 @claim(
-    "A.Fig3-each-label",
-    SOURCE,
-    kind="beyond",
-    accept=(0, 0.2),
-    rival=(1, r"what the kernel lacks is not a matter of $t^*$"),
-    figure="fig-a-own-points",
-    short="unequal labels: each $t^*$ over paper A's",
-    at={"d": 5, "p": 512},
-)
-def each_label_over_all(each=support.star_kernel["unequal_each_label"], together=support.star_kernel["unequal"]):
-    r"""Where the labels do not balance, a tenth of each label must be fitted for the kernel to be one of planes.
-
-    test error of the kernel frozen when a tenth of each label is fitted over that when a tenth of all points is
-    (stripe, planes at -0.3 and 0.5, $d=5$, 512 points)
-    """
-    first, second = learnt_by(each, "star"), learnt_by(together, "star")
-    found = over_on_same_sets(first, second)
-    return (ratio(found), first, second) if len(found) > 1 else None
-
-
-@claim(
-    "A.Fig3-each-label-constant",
-    SOURCE,
-    kind="beyond",
-    accept=(0.7, 1.4),
-    stated=1,
-    rival=(0.5, "one plane"),
-    figure="fig-a-own-points",
-    short="unequal labels, each $t^*$: error times $p/d$",
-    at={"d": 5, "p": 512},
-    part_of="A.Fig3-each-label",
-)
-def constant_of_each_label(each=support.star_kernel["unequal_each_label"]):
-    r"""With a $t^*$ of each label the kernel has the error $d/p$ on unequal labels, too.
-
-    geometric mean of $\varepsilon\,p/d$ (planes at -0.3 and 0.5, $d=5$, 512 points)
-    """
-    rows = learnt_by(each, "star")
-    return (ratio(by_seed(rows.error * rows.p / rows.d, rows.seed)), rows) if rows.seed.nunique() > 1 else None
-
-
-def share_of_the_largest(rows: pd.DataFrame) -> pd.Series:
-    """The fitted fraction at which the amplification of the weights is largest, of those looked at; one a seed."""
-    largest = rows.loc[rows.groupby(["d", "seed"]).weights.idxmax()]
-    return largest.groupby("seed").share.mean()
-
-
-@claim(
     "A.Fig6-where",
     "paper A, Sec. 3.2.2",
-    accept=(0.11, 0.985),
+    accept=DURING,
     rival=(FEW, r"$\Lambda$ is largest at $t^*$"),
     figure="fig-a-function",
     short=r"fitted fraction at $\Lambda_{\max}$, stripe",
     at={"p": 4096},
+    given={"boundary": selection.boundary["stripe"]},
 )
-def stripe_share_of_the_largest(boundary=selection.boundary["stripe"]):
-    r"""The amplification is largest "during the fitting regime", between $t^*$ and the end (stripe).
-
-    fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points, $d=5$ and 10
-    """
-    rows = boundary[boundary.p == boundary.p.max()]
-    return mean(share_of_the_largest(rows)), rows
-
-
 @claim(
     "A.Fig8-where",
     "paper A, Sec. 3.2.2 and Fig. 8",
-    accept=(0.11, 0.985),
+    accept=DURING,
     rival=(FEW, r"$\Lambda$ is largest at $t^*$"),
     figure="fig-a-function",
     short=r"fitted fraction at $\Lambda_{\max}$, cylinder",
     at={"p": 4096},
     part_of="A.Fig6-where",
+    statement='The amplification is largest "during the fitting regime", between $t^*$ and the end (cylinder).',
+    measure=r"fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points",
+    given={"boundary": selection.boundary["cylinder"]},
 )
-def cylinder_share_of_the_largest(boundary=selection.boundary["cylinder"]):
-    r"""The amplification is largest "during the fitting regime", between $t^*$ and the end (cylinder).
+def share_at_the_largest(boundary):
+    r"""The amplification is largest "during the fitting regime", between $t^*$ and the end (stripe).
 
-    fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points
+    fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points, $d=5$ and 10
     """
     rows = boundary[boundary.p == boundary.p.max()]
-    return mean(share_of_the_largest(rows)), rows
+    largest = rows.loc[rows.groupby(["d", "seed"]).weights.idxmax()]
+    return mean(largest.groupby("seed").share.mean()), rows

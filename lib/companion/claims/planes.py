@@ -73,55 +73,37 @@ def constant_of_two_planes(stripe=networks["stripe"]):
 @claim(
     "A.Fig3-planes-fresh", "derived in this chapter", kind="beyond", accept=(0.5, 0.63), figure="fig-a-collapse",
     short="the same in other dimensions", rival=(planes.placing_constant(1), r"one plane's formula, $\sqrt{1/2\pi}$"),
-    at={"d": [3, 7]}, part_of="A.Fig3-planes-constant",
+    at={"d": [3, 7]}, part_of="A.Fig3-planes-constant", given={"networks": boundary["fresh"]},
 )  # fmt: skip
-def constant_in_other_dimensions(fresh=boundary["fresh"]):
-    r"""The law of the unfitted points holds in dimensions and at sizes on which it was not found.
-
-    mean of $\varepsilon p/\sqrt{nd}$ over $d=3$ and 7, $p=2048$ and 4096, at the same shares; width 200
-    """
-    rows = placing(fresh)
-    return by_set(rows), rows
-
-
 @claim(
     "A.Fig3-planes-one", "derived in this chapter", kind="beyond", accept=(0.33, 0.47), figure="fig-a-collapse",
     short="one plane", rival=(planes.placing_constant(2), "the constant of two planes"),
+    statement=r"A single plane is placed with the error $\sqrt{nd/2\pi}/p$.",
+    measure=r"mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, at the same shares; theory: 0.399",
+    given={"networks": boundary["one_plane"]},
 )  # fmt: skip
-def constant_of_one_plane(one=boundary["one_plane"]):
-    r"""A single plane is placed with the error $\sqrt{nd/2\pi}/p$.
-
-    mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, at the same shares; theory: 0.399
-    """
-    rows = placing(one)
-    return by_set(rows), rows
-
-
 @claim(
     "A.Fig3-planes-three", "derived in this chapter", kind="beyond", accept=(0.63, 0.76), figure="fig-a-collapse",
     short="three planes", rival=(planes.placing_constant(2), "the constant of two planes"),
+    statement=r"Three planes are placed with the error $\sqrt{3nd/2\pi}/p$.",
+    measure=r"mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, at the same shares; theory: 0.691",
+    given={"networks": boundary["three_planes"]},
 )  # fmt: skip
-def constant_of_three_planes(three=boundary["three_planes"]):
-    r"""Three planes are placed with the error $\sqrt{3nd/2\pi}/p$.
-
-    mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, at the same shares; theory: 0.691
-    """
-    rows = placing(three)
-    return by_set(rows), rows
-
-
 @claim(
     "A.Fig3-planes-density", "derived in this chapter; paper B, Sec. 5, asks for a density that does not vanish",
     kind="beyond", accept=(0.45, 0.63), figure="fig-a-collapse", short="planes of unequal density",
     rival=(planes.placing_constant(1), "only the plane at the larger density counts"),
+    statement="The density of the points at a plane cancels.",
+    measure=r"mean of $\varepsilon p/\sqrt{nd}$, two planes at densities of 0.40 and 0.05; theory: 0.51, with points "
+    "left in proportion to the densities",
+    given={"networks": boundary["uneven_planes"]},
 )  # fmt: skip
-def constant_of_uneven_planes(uneven=boundary["uneven_planes"]):
-    r"""The density of the points at a plane cancels.
+def constant_of_planes(networks):
+    r"""The law of the unfitted points holds in dimensions and at sizes on which it was not found.
 
-    mean of $\varepsilon p/\sqrt{nd}$, two planes at densities of 0.40 and 0.05; theory: 0.51, with points left in
-    proportion to the densities
+    mean of $\varepsilon p/\sqrt{nd}$ over $d=3$ and 7, $p=2048$ and 4096, at the same shares; width 200
     """
-    rows = placing(uneven)
+    rows = placing(networks)
     return by_set(rows), rows
 
 

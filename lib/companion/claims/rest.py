@@ -13,6 +13,7 @@ from companion.studies import rest as studies
 from companion.theory import jamming
 
 CHAPTER = "03"
+NO_PEAK = (0, "no peak: the error does not rise towards jamming")
 LAZY_SCALES = (64, 4096)  # between which the exponents of the pre-activations' motion are read
 
 
@@ -121,60 +122,49 @@ def heights_of_peak(rows, newton_steps, value="error"):
     "B.Fig6-rest-cusp",
     "paper B, Fig. 6 and Sec. 2",
     accept=(0.3, math.inf),
-    rival=(0, "no peak: the error does not rise towards jamming"),
+    rival=NO_PEAK,
     at={"p": 5000, "scale": 12},
     looks=3,
     figure="fig-b-heights",
     short="peak at rest, scale 12",
     headline=True,
+    given={"fresh": studies.cusp["fresh_whole"]},
 )
-def peak_at_rest(fresh_whole=studies.cusp["fresh_whole"]):
-    """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
-
-    Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
-    training set, scale 12, 5000 points, percentage points.
-    """
-    large = _at_most_points(fresh_whole)
-    return mean(_height_at_rest(large)), large
-
-
 @claim(
     "B.Fig6-rest-lazy",
     "paper B, Fig. 6 and Sec. 2",
     accept=(0.3, math.inf),
-    rival=(0, "no peak: the error does not rise towards jamming"),
+    rival=NO_PEAK,
     at={"p": 5000},
     looks=3,
     figure="fig-b-heights",
     short="peak at rest, lazy",
     headline=True,
+    statement="In the lazy regime, too, single networks at rest have their largest error at jamming.",
+    measure="Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another "
+    "training set, largest scale, 5000 points, percentage points.",
+    given={"fresh": studies.cusp["fresh_whole_lazy"]},
 )
-def peak_at_rest_lazy(fresh_whole_lazy=studies.cusp["fresh_whole_lazy"]):
-    """In the lazy regime, too, single networks at rest have their largest error at jamming.
-
-    Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another training set,
-    largest scale, 5000 points, percentage points.
-    """
-    large = _at_most_points(fresh_whole_lazy)
-    return mean(_height_at_rest(large)), large
-
-
 @claim(
     "B.Fig6-rest-feature",
     "paper B, Fig. 6",
     accept=(0.3, math.inf),
-    rival=(0, "no peak: the error does not rise towards jamming"),
+    rival=NO_PEAK,
     at={"p": 1000},
     figure="fig-b-heights",
     short="peak at rest, feature",
+    statement="In the feature regime, too, single networks taken towards rest have their largest error at jamming.",
+    measure="Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on "
+    "another training set, smallest scale, 1000 points, percentage points.",
+    given={"fresh": studies.cusp["fresh_feature"]},
 )
-def peak_at_rest_feature(fresh_feature=studies.cusp["fresh_feature"]):
-    """In the feature regime, too, single networks taken towards rest have their largest error at jamming.
+def peak_at_rest(fresh):
+    """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
 
     Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
-    training set, smallest scale, 1000 points, percentage points.
+    training set, scale 12, 5000 points, percentage points.
     """
-    large = _at_most_points(fresh_feature)
+    large = _at_most_points(fresh)
     return mean(_height_at_rest(large)), large
 
 
@@ -210,16 +200,8 @@ def peak_lost_by_stopping(sizes=studies.cusp["sizes"], whole=studies.cusp["whole
     looks=2,
     figure="fig-b-rest",
     short="bump of twenty networks at rest, scale 12",
+    given={"networks": studies.cusp["sizes"]},
 )
-def bump_left_by_averaging(sizes=studies.cusp["sizes"]):
-    """Averaging twenty networks at rest eliminates the peak.
-
-    The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, scale 12, 250 to 2000 points,
-    percentage points; found on these training sets.
-    """
-    return _bump_of_twenty(sizes)
-
-
 @claim(
     "B.Fig6-rest-twenty-lazy",
     "paper B, Fig. 6",
@@ -229,19 +211,18 @@ def bump_left_by_averaging(sizes=studies.cusp["sizes"]):
     part_of="B.Fig6-rest-twenty",
     figure="fig-b-rest",
     short="bump of twenty networks at rest, lazy",
+    statement="In the lazy regime, too, averaging twenty networks at rest eliminates the peak.",
+    measure="The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, 250 to 2000 "
+    "points, percentage points; found on these training sets.",
+    given={"networks": studies.cusp["lazy"]},
 )
-def bump_left_by_averaging_lazy(lazy=studies.cusp["lazy"]):
-    """In the lazy regime, too, averaging twenty networks at rest eliminates the peak.
+def bump_left_by_averaging(networks):
+    """Averaging twenty networks at rest eliminates the peak.
 
-    The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, 250 to 2000 points,
+    The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, scale 12, 250 to 2000 points,
     percentage points; found on these training sets.
     """
-    return _bump_of_twenty(lazy)
-
-
-def _bump_of_twenty(rows):
-    """The bump of ensembles of twenty after the last round, over training sets."""
-    large = _largest_ensembles(rows)
+    large = _largest_ensembles(networks)
     found = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
     return mean(found.to_numpy()) if len(found) > 1 else None
 

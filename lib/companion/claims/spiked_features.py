@@ -212,16 +212,8 @@ def spikes_over_theory(strengths=studies.spikes["strengths"], alignments=studies
     rival=(0, "the strength does not matter"),
     figure="fig-e-4",
     short="stronger spike, lower error",
+    given={"spikes": studies.spikes["strengths"], "name": "r"},
 )
-def drop_with_the_strength(spikes=studies.spikes["strengths"]):
-    r"""The test error falls with the spike strength.
-
-    Smallest drop between successive $r$ at the largest $\alpha$.
-    """
-    rows = largest_size(spikes).query("alpha == alpha.max()")
-    return smallest_drop(rows, "r"), rows
-
-
 @claim(
     "E.Fig4-alignment",
     "paper E, Sec. 4.1, Fig. 4",
@@ -229,14 +221,17 @@ def drop_with_the_strength(spikes=studies.spikes["strengths"]):
     rival=(0, "the alignment does not matter, as at $r=0$"),
     figure="fig-e-4",
     short="better alignment, lower error",
+    statement="The test error falls with the alignment.",
+    measure=r"Smallest drop between successive $\gamma$ at the largest $\alpha$.",
+    given={"spikes": studies.spikes["alignments"], "name": "gamma"},
 )
-def drop_with_the_alignment(spikes=studies.spikes["alignments"]):
-    r"""The test error falls with the alignment.
+def drop_with_the_spike(spikes, *, name):
+    r"""The test error falls with the spike strength.
 
-    Smallest drop between successive $\gamma$ at the largest $\alpha$.
+    Smallest drop between successive $r$ at the largest $\alpha$.
     """
     rows = largest_size(spikes).query("alpha == alpha.max()")
-    return smallest_drop(rows, "gamma"), rows
+    return smallest_drop(rows, name), rows
 
 
 def readout_values_curve(row, alphas, width):

@@ -12,6 +12,8 @@ from companion.theory import jamming
 
 CHAPTER = "03"
 TOP = 0.25  # share of the norms that the tail's index is read from
+VOTE = "derived in this chapter; paper B, Fig. 6"
+OF_THE_NETWORKS = (0, "the bump belongs to the networks, not to the mean: a vote has it, too")
 ISOSTATIC = "derived in this chapter; paper B, Fig. 8B"
 
 
@@ -35,30 +37,21 @@ def _everywhere(rows, width):
     return pd.Series(width, sorted(set(rows.seed)))
 
 
-def _mean_less_vote(rows, factor):
-    """Error of the mean output less that of the vote, at a multiple of ``h*``, percentage points; one per set."""
-    here = _held(rows, factor)
-    if here is None:
-        return None
-    table = rows.assign(excess=100 * (rows.mean_error - rows.vote_error))
-    return mean(jamming.at_width(table, "excess", _everywhere(rows, factor * here)))
-
-
 @claim(
     "B.Fig6-vote",
-    "derived in this chapter; paper B, Fig. 6",
+    VOTE,
     kind="beyond",
     accept=(0.5, math.inf),
-    rival=(0, "the bump belongs to the networks, not to the mean: a vote has it, too"),
+    rival=OF_THE_NETWORKS,
     at={"members": 20},
     figure="fig-b-vote",
     short="lazy, at jamming: mean less vote",
     headline=True,
-    given={"factor": 1},
+    given={"rows": voting.votes["small"], "factor": 1},
 )
 @claim(
     "B.Fig6-vote-far",
-    "derived in this chapter; paper B, Fig. 6",
+    VOTE,
     kind="beyond",
     accept=(-0.3, 0.3),
     stated=0,
@@ -68,51 +61,42 @@ def _mean_less_vote(rows, factor):
     short="the same at twice the width",
     statement="Far from jamming, where norms differ little, a mean of networks and their vote have the same error.",
     measure="Error of the mean of twenty less that of their vote, at twice the width of jamming, percentage points.",
-    given={"factor": 2},
+    given={"rows": voting.votes["small"], "factor": 2},
 )
-def mean_less_vote(small=voting.votes["small"], *, factor):
+@claim(
+    {
+        "B.Fig6-vote-large": {
+            "given": {"rows": voting.votes["large"], "factor": 1},
+            "at": {"members": 20},
+            "short": "the same at jamming of 1000 points",
+            "statement": "At lazy jamming a vote has a smaller error than a mean on 1000 points, too.",
+        },
+        "B.Fig6-vote-second": {
+            "given": {"rows": voting.votes["second_data"], "factor": 1},
+            "at": {"data": "fashion_mnist", "members": 20},
+            "short": "the same at jamming of clothes",
+            "statement": "At lazy jamming a vote has a smaller error than a mean on Fashion-MNIST, too.",
+        },
+    },
+    VOTE,
+    kind="beyond",
+    accept=(0.3, math.inf),
+    rival=OF_THE_NETWORKS,
+    figure="fig-b-vote",
+    measure="Error of the mean of twenty less that of their vote, at the width where half of the networks fit, "
+    "percentage points.",
+)
+def mean_less_vote(rows, *, factor):
     """At lazy jamming a majority vote of networks has a smaller error than their mean output.
 
     Error of the mean of twenty less that of their vote, at the width where half of the networks fit, 250 points,
     percentage points.
     """
-    return _mean_less_vote(small, factor)
-
-
-@claim(
-    "B.Fig6-vote-large",
-    "derived in this chapter; paper B, Fig. 6",
-    kind="beyond",
-    accept=(0.3, math.inf),
-    rival=(0, "the bump belongs to the networks, not to the mean: a vote has it, too"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="the same at jamming of 1000 points",
-)
-def mean_less_vote_of_more_points(large=voting.votes["large"]):
-    """At lazy jamming a vote has a smaller error than a mean on 1000 points, too.
-
-    Error of the mean of twenty less that of their vote, at the width where half of the networks fit, percentage points.
-    """
-    return _mean_less_vote(large, 1)
-
-
-@claim(
-    "B.Fig6-vote-second",
-    "derived in this chapter; paper B, Fig. 6",
-    kind="beyond",
-    accept=(0.3, math.inf),
-    rival=(0, "the bump belongs to the networks, not to the mean: a vote has it, too"),
-    at={"data": "fashion_mnist", "members": 20},
-    figure="fig-b-vote",
-    short="the same at jamming of clothes",
-)
-def mean_less_vote_on_second_data(second_data=voting.votes["second_data"]):
-    """At lazy jamming a vote has a smaller error than a mean on Fashion-MNIST, too.
-
-    Error of the mean of twenty less that of their vote, at the width where half of the networks fit, percentage points.
-    """
-    return _mean_less_vote(second_data, 1)
+    here = _held(rows, factor)
+    if here is None:
+        return None
+    table = rows.assign(excess=100 * (rows.mean_error - rows.vote_error))
+    return mean(jamming.at_width(table, "excess", _everywhere(rows, factor * here)))
 
 
 @claim(
@@ -147,8 +131,38 @@ def hill_index(values):
     return float(1 / np.log(ordered[:count] / ordered[count]).mean())
 
 
-def _tail(rows, low, high):
-    """The tail's index of the norms over their set's median, a mean over widths between two multiples of ``h*``."""
+@claim(
+    "B.Sec2-norm-tail",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.5, 2),
+    rival=(3, "a variance: the density of the margin vanishes at no margin as its square"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="tail index of norms, lazy, at jamming",
+    headline=True,
+    given={"rows": voting.votes["small"], "low": 1, "high": 1.5},
+)
+@claim(
+    "B.Sec2-norm-tail-far",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(3, math.inf),
+    rival=(1.5, "the tail at jamming"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="the same at twice the width",
+    statement="Far from jamming the norms of networks have a variance.",
+    measure="Index of the tail from the largest quarter, at the widths from 1.8 to 2.6 times that of jamming.",
+    given={"rows": voting.votes["small"], "low": 1.8, "high": 2.6},
+)
+def tail_of_norms(rows, *, low, high):
+    """At lazy jamming the norms of networks that differ in their initial weights have no variance.
+
+    Index of their distribution's tail, from the largest quarter of the norms over the median of their training set, at
+    the widths from the one where half of the networks fit to 1.5 times it, 250 points; it is 1 for one over a margin
+    whose density stays finite at zero, and there is no variance below 2.
+    """
     here = _held(rows, low, high)
     if here is None:
         return None
@@ -164,41 +178,6 @@ def _tail(rows, low, high):
         np.stack(norms, axis=1),
         lambda sets: float(np.mean([hill_index(sets[:, i].ravel()) for i in range(len(norms))])),
     )
-
-
-@claim(
-    "B.Sec2-norm-tail",
-    "derived in this chapter; paper B, Sec. 2",
-    kind="beyond",
-    accept=(0.5, 2),
-    rival=(3, "a variance: the density of the margin vanishes at no margin as its square"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="tail index of norms, lazy, at jamming",
-    headline=True,
-    given={"low": 1, "high": 1.5},
-)
-@claim(
-    "B.Sec2-norm-tail-far",
-    "derived in this chapter; paper B, Sec. 2",
-    kind="beyond",
-    accept=(3, math.inf),
-    rival=(1.5, "the tail at jamming"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="the same at twice the width",
-    statement="Far from jamming the norms of networks have a variance.",
-    measure="Index of the tail from the largest quarter, at the widths from 1.8 to 2.6 times that of jamming.",
-    given={"low": 1.8, "high": 2.6},
-)
-def tail_of_norms(small=voting.votes["small"], *, low, high):
-    """At lazy jamming the norms of networks that differ in their initial weights have no variance.
-
-    Index of their distribution's tail, from the largest quarter of the norms over the median of their training set, at
-    the widths from the one where half of the networks fit to 1.5 times it, 250 points; it is 1 for one over a margin
-    whose density stays finite at zero, and there is no variance below 2.
-    """
-    return _tail(small, low, high)
 
 
 @claim(

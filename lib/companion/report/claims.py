@@ -15,7 +15,8 @@ r"""Claims: a statement of a paper, the interval that counts as reproduced, and 
 
 The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. An
 argument with a default is a table: the rows of that design of a study, or of all designs of a study. An argument
-without one is a parameter of the chapter, or what ``given`` holds; ``{d}`` in the words stands for the value given.
+without one is a parameter of the chapter, or what ``given`` holds, a design among it; ``{d}`` in the words stands for
+the value given.
 
 A statement in several dimensions is one function, and one declaration says by id in what its claims differ::
 
@@ -92,7 +93,7 @@ class Claim:
             one, ``id``.
         figure: the label of the figure or table that shows it.
         headline: whether it is among the ten of its chapter that a physicist would repeat.
-        given: arguments of its function by name, beside the rows and the chapter's parameters.
+        given: arguments of its function by name, beside the chapter's parameters; a design or a study is a table.
     """
 
     id: str
@@ -141,7 +142,8 @@ class Claim:
     @property
     def tables(self) -> dict[str, Study | Design]:
         """The rows that its function takes, by the names of its arguments."""
-        return {name: one.default for name, one in self._arguments.items() if isinstance(one.default, Study | Design)}
+        named = {name: one.default for name, one in self._arguments.items()} | dict(self.given)
+        return {name: one for name, one in named.items() if isinstance(one, Study | Design)}
 
     @property
     def knobs(self) -> list[str]:
@@ -160,7 +162,7 @@ class Claim:
         for name, wanted in self.tables.items():
             tables[name] = page.rows(wanted.study, wanted.name) if isinstance(wanted, Design) else page.rows(wanted)
         knobs = {name: page.parameters[name] for name in self.knobs}
-        found = self.function(**tables, **knobs, **self.given)
+        found = self.function(**{**self.given, **knobs, **tables})
         estimate, *rows = found if isinstance(found, tuple) else (found,)
         return None if estimate is None else (estimate, rows or [*tables.values()])
 

@@ -374,7 +374,13 @@ def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]
     return rows
 
 
-@study(version=3, columns=statistical_columns(*DIAGNOSED, *KINDS), nonfinite=(*DIAGNOSED, *KINDS), **ON_STRIPE)
+@study(
+    version=3,
+    columns=statistical_columns(*DIAGNOSED, *KINDS),
+    nonfinite=(*DIAGNOSED, *KINDS),
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    **ON_STRIPE,
+)
 def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
     """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
 
