@@ -7,8 +7,8 @@
 # %% [markdown]
 # (depth-details)=
 # # Depth in detail: nearby inputs, early stopping, other layers
-# This page derives how nearby inputs reach the limit, the next order of the ridge and the eigenvalues by degree. It has early stopping, the
-# error as a function of data over depth, other layers, operators of two points, and the paper's recipe.
+# This page derives how nearby inputs reach the limit, the next order of the ridge, the eigenvalues by degree and what these make of learning
+# curves. It has early stopping, the error as a function of data over depth, other layers, residual networks, and the paper's recipe.
 #
 # ## Nearby inputs need depths beyond their inverse angle
 # Nearby inputs are half-way to 1/4 at 2.975 of the paper's units of depth ({numref}`fig-c-crossover`). Corollary 1 says
@@ -38,7 +38,8 @@ import torch
 from companion.report import plots
 from companion.report.chapter import Chapter
 from companion.studies import depth as studies
-from companion.theory.depth import degrees, rate
+from companion.studies import depth_scales as scales
+from companion.theory.depth import curves, degrees, rate
 
 chapter = Chapter("05", globals())
 # %%
@@ -109,6 +110,47 @@ chapter.figure(
 # **Up to the degree $L/3\pi$ the eigenvalues are those of $c$; beyond it they fall by two more powers, as at small depth.** Eigenvalues of
 # $4L\bar\Theta^{(L)}$ on the sphere in $n_0$ dimensions over those of $c$, by even degree, against the degree in units of $L/3\pi$. Nothing
 # is fitted; the line shows the slope.
+# %% [markdown]
+# **Two powers of the number of points.** Let a target on the sphere have the power $P_\ell\sim\ell^{-s}$ in its degree. Low degrees have
+# eigenvalues $\ell^{-(n_0-2)}$ and a ridge of $3L$ at once, so that $n$ points learn them up to $\ell\sim(n/L)^{1/(n_0-2)}$. The rest
+# is the error, which falls with another power than that of every fixed depth:
+#
+# $$
+# E \sim (n/L)^{-(s-1)/(n_0-2)} \quad (L\ll n\ll L^{n_0-1}), \qquad E \sim n^{-(s-1)/(n_0-1)} \quad (n\gg L^{n_0-1}) .
+# $$ (eq:C:curves)
+#
+# On the 2-sphere with $s=2$ the exponents are $-1$ and $-\frac12$. Measured are {claim}`C.Thm3-curve-below` at depth 300 and
+# {claim}`C.Thm3-curve-above` at depth 5 ({numref}`fig-c-curves`). At one $n/L$ four times the depth changes the error by a factor of
+# {claim}`C.Thm3-curve-collapse`. The lines are the usual average over data {cite}`bordelon2020` with our eigenvalues. It is off by at most
+# {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05: it takes eigenfunctions for independent Gaussians, which
+# those of a 2-sphere are not. At depth $10^5$ it gives {claim}`C.Thm3-curve-whole` for $s=\frac32$ and {claim}`C.Thm3-curve-fourth` for
+# $s=2$ in four dimensions, where the law says $-\frac12$ twice. A steeper curve is no sign of more learnt: at every $n$ here the deeper
+# network has the larger error. New as far as we know; compare {cite}`bordelon2020,bietti2021`.
+# %%
+rows = chapter.rows(scales.sphere_curves, "main")
+at = np.geomspace(30, 40_000, 25).round().astype(int)
+fig, axes = plots.panels(2, width=4.3, height=3.8, sharey=True)
+for depth, colour in zip((5, 30, 150, 300, 600, 3000), plots.PALETTE):
+    law = [curves.ridgeless_error(int(n), depth, 3, 2.0) for n in at]
+    found = rows[rows.depth == depth].groupby("n").error.mean()
+    for ax, unit in zip(axes, (1, depth)):
+        ax.plot(at / unit, law, color=colour, linewidth=1, label=f"$L = {depth}$")
+        ax.plot(found.index / unit, found, "o", color=colour, markersize=5)
+        ax.set(xscale="log", yscale="log")
+axes[0].set(xlabel="points $n$", ylabel="share of the variance left", title="Against the points")
+axes[1].set(xlabel="points over depth, $n/L$", xlim=(0.3, 1e3), title="Against points over depth")
+axes[0].legend(fontsize="small")
+fig.suptitle("What does depth do to a learning curve?", fontsize="medium")
+chapter.figure(
+    fig,
+    "fig-c-curves",
+    rows,
+    alt="Falling lines for six depths with dots on them. Against the points over the depth those of large depths are one steep line, "
+    "which each leaves for a flatter one, shallow networks first.",
+)
+# %% [markdown] tags=["caption"]
+# **Against $n/L$ deep networks share one steep curve, and each leaves it at some $n\sim L^2$.** Share of a target's variance left on the
+# 2-sphere, $s=2$. Dots: regression on points; lines: theory.
 # %% [markdown]
 # ## Stopped early, and as a function of $n/L$
 # A deep predictor that is stopped early is ridge regression stopped at the same time. The flow of {eq}`eq:C:operator` has the
@@ -242,33 +284,36 @@ chapter.table(
     rows,
 )
 # %% [markdown]
-# ## Operators of two points differ by the order $\sqrt n/L$
-# The smallest difference that we find is {claim}`C.Thm3-nontrivial` over the depth. The first two terms of {eq}`eq:C:matrix` have the
-# inverse $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$. To first order in $C/L$,
-#
-# $$
-# \mathrm{op}_\infty(x) = \beta\mathbf 1 + \frac{(I-\beta\mathbf 1\mathbf 1^\top)(c_x-\beta C\mathbf 1)}{4(1-a)L}
-# + O\Bigl(\frac{\ln^2L}{L^2}\Bigr), \qquad (c_x)_i = c(x\cdot x_i) .
-# $$ (eq:C:deep-operator)
-#
-# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets $y$ of mean $\bar y$ this is the *closed law*
-#
-# $$
-# f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
-# \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
-# $$ (eq:C:deep)
-#
-# The logarithm remains only in $n\beta$, and is absent for targets of mean zero. Two statements of the paper follow,
-# where $L$ is large against the offsets times $n$.
-#
-# - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
-#   1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper bounds it from below by $\Omega(1/L)$, with a
-#   constant that may depend on $n$.
-# - **The distance from $\hat f_t$,** the predictor with the operator $\hat{\mathrm{op}}$ of the limit kernel. Theorem 3 a) says $|f_t-\hat
-#   f_t|\in O(n)$. For the worst targets of size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random
-#   ones it is of order $\sqrt n/L$.
-#
-# At depth 30 the expansion is no approximation, the less so the more data there are. The ridge law {eq}`eq:C:ridge` is one there.
+# ## The ridge stays in residual networks, unless their branches shrink
+# A layer $x\to x+\beta W\sigma(x)$ has the kernel of the share $s=\beta^2/(1+\beta^2)$. Pairs merge $1/s$ times slower than in a plain
+# network, so that beside the kernel $c$ one expects a ridge of $3sL$. From depth 30 to 1000 the measured ridge has the exponent
+# {claim}`C.Thm3-skip-fixed` at $\beta=1$, and at depth 1000 the plain one is {claim}`C.Thm3-skip-slower` times as large
+# ({numref}`fig-c-residual`). With $\beta=1/\sqrt L$ the exponent is {claim}`C.Thm3-skip-shrunk`, and the smallest eigenvalue at most
+# {claim}`C.Thm3-skip-eigenvalue` of a mean entry, where merged pairs have 3. So not the skip connection removes the ridge but its scale. That
+# residual kernels get spiky with depth, or do not, by this scale is known {cite}`belfer2021`; the ridge is new as far as we know.
+# %%
+rows = chapter.rows(scales.residual_ridges, "main")
+fig, axes = plots.panels(2, width=4.3, height=3.6)
+for (branch, ridges), marker in zip(rows.groupby("branch", sort=False), "os^"):
+    means = ridges.groupby("depth")[["ridge", "smallest", "law"]].mean()
+    (line,) = axes[0].plot(means.ridge, marker, label=branch)
+    if means.law.iloc[-1] > 2 * means.law.iloc[0]:
+        axes[0].plot(means.law, color=line.get_color(), linewidth=1)
+    axes[1].plot(means.smallest, f"{marker}-", color=line.get_color(), markersize=5)
+axes[1].axhline(3, color=plots.COLOURS["theory"], linewidth=0.8)
+axes[0].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="ridge beside $c$", title="Does the ridge grow?")
+axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel="smallest eigenvalue / mean entry", title="Do all pairs merge?")
+axes[0].legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-c-residual",
+    rows,
+    alt="Left, ridges of plain and of residual networks rise on parallel lines; those of shrinking branches are level. Right, smallest "
+    "eigenvalues over mean entries run to three for the first two, and stay low for the third.",
+)
+# %% [markdown] tags=["caption"]
+# **A skip connection halves the ridge; branches of scale $1/\sqrt L$ end it.** Left: ridge beside the kernel $c$ from 200 points on a
+# sphere in ten dimensions; lines: $3sL$. Right: smallest eigenvalue of the kernel matrix over the mean of its other entries; line: 3.
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one
 # On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by

@@ -31,9 +31,9 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
 tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
 tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
+n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
 tab2_depths: "increasing counts to 1e6" = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
 eigen_n: "increasing counts from 2 to 1e6" = [50, 100, 200, 500, 1000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
 text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
@@ -196,6 +196,34 @@ chapter.figure(
 # **Projectors converge as $1/L$, the matrix as $\log L/L$.** Left: depth times the distance of the eigenprojectors from their limit, with
 # the predicted constants (dashed) and the bound of the paper. Right: depth times the distance of the matrix over $n$, which a rate $1/L$
 # would bound.
+# %% [markdown]
+# ## Operators of two points differ by the order $\sqrt n/L$
+# The smallest difference that we find is {claim}`C.Thm3-nontrivial` over the depth. The first two terms of {eq}`eq:C:matrix` have the
+# inverse $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$. To first order in $C/L$,
+#
+# $$
+# \mathrm{op}_\infty(x) = \beta\mathbf 1 + \frac{(I-\beta\mathbf 1\mathbf 1^\top)(c_x-\beta C\mathbf 1)}{4(1-a)L}
+# + O\Bigl(\frac{\ln^2L}{L^2}\Bigr), \qquad (c_x)_i = c(x\cdot x_i) .
+# $$ (eq:C:deep-operator)
+#
+# In the limit $\beta\to1/(n+3)$ and $4(1-a)\to3$. Applied to targets $y$ of mean $\bar y$ this is the *closed law*
+#
+# $$
+# f_\infty(x) = n\beta\,\bar y + \frac1{3L}\sum_i\Bigl[c(x\cdot x_i)-\frac1{n+3}\sum_{j\ne i}c_{ij}\Bigr]
+# \Bigl(y_i-\frac{n}{n+3}\,\bar y\Bigr) + o\Bigl(\frac1L\Bigr) .
+# $$ (eq:C:deep)
+#
+# The logarithm remains only in $n\beta$, and is absent for targets of mean zero. Two statements of the paper follow,
+# where $L$ is large against the offsets times $n$.
+#
+# - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
+#   1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper bounds it from below by $\Omega(1/L)$, with a
+#   constant that may depend on $n$.
+# - **The distance from $\hat f_t$,** the predictor with the operator $\hat{\mathrm{op}}$ of the limit kernel. Theorem 3 a) says $|f_t-\hat
+#   f_t|\in O(n)$. For the worst targets of size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random
+#   ones it is of order $\sqrt n/L$.
+#
+# At depth 30 the expansion is no approximation, the less so the more data there are. The ridge law {eq}`eq:C:ridge` is one there.
 # %% [markdown]
 # ## Thirty layers do not show the limit of the tangent kernel
 # On digits {claim}`C.Fig5-theta` of its mean distance from 1/4 is left at depth 30. Figures 4 and 5 of the paper follow three kernels over

@@ -66,6 +66,21 @@ def test_the_divergence_of_the_norm(power, said):
     assert verdict("B.Sec2-norm", slices=cut(norm=norm)) == said
 
 
+@pytest.mark.parametrize(("power", "said"), [(-1, "reproduced"), (-0.27, "not reproduced")])
+def test_the_divergence_of_the_norm_at_rest(power, said):
+    """After the last round; before it the exponent is another, and so is the width from which networks fit."""
+    rows = [
+        {"p": 250, "h": h, "seed": seed, "scale": 12.0, "newton_steps": n, "fitted": fitted, "parameters": size}
+        | {"norm": max(size - 80, 1.0) ** (power if n else -1.27 - power) * noise(seed, h, n)}
+        for seed in range(6)
+        for n, jammed in ((0, 8), (1600, 5))
+        for h in (4, 5, 6, 8, 10, 13)
+        for fitted, size in [((h > jammed) / 2 + (h >= jammed) / 2, h * h + 11 * h)]
+    ]
+    assert verdict("B.Sec2-norm-middle-rest", votes=pd.DataFrame(rows)) == said
+    assert ledger.claims()["B.Sec2-norm-middle-rest"].function(pd.DataFrame(rows).query("h < 9")) is None
+
+
 def ends(heights, scale):
     """Rows of networks stopped and at rest, on 1000 and on 5000 points, with a peak of each height (per cent)."""
     rows = []

@@ -34,7 +34,7 @@ STAY = {
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
     "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction",
-    "depth_scales": "finite_networks sphere_laws",
+    "depth_scales": "finite_networks sphere_laws residual_ridges sphere_curves",
     "initial_alignment": "outer_products expectations traces averages reversal decays",
 }  # fmt: skip
 

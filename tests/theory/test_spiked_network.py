@@ -1,6 +1,7 @@
 """The simulated step against autograd, simulations against theory, the spectrum, and the network's own theory."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,26 @@ def test_readout_values_against_simulation(kind):
     limit = readout_values.solve_readout_values("tanh", "sin", orthogonal=kind == "orthogonal", **common).test_error
     assert abs(float(e.mean()) - rule) <= 3 * float(e.std()) / 4 + 12 / d * rule
     assert float(e.mean()) > 1.15 * limit
+
+
+def test_a_gaussian_readout_against_simulation():
+    """Even quantiles of a normal readout's size: as drawn values do, by the finite-width rule; one value does not."""
+    d, setting = 60, {"alpha": 2.0, "lam": 0.3}
+    half = special.erfinv((np.arange(6) + 0.5) / 6) * math.sqrt(2)
+    drawn = torch.randn(d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    names = {"activation": "tanh", "target": "He1+He3"}
+    errors = [
+        float(network.learning_curve(
+            weights=network.spiked_features(d=d, p=d, r=1.5, c=1.0, gamma=1.0, seeds=range(150), u=u),
+            alphas=[setting["alpha"]], seeds=range(150), lam=setting["lam"], **names)[0]["test_error"].mean())
+        for u in (network.readout_values(d, half), drawn * (half @ half / 6 / drawn.square().mean()).sqrt())
+    ]  # fmt: skip
+    rule, single = (
+        readout_values.solve_readout_values(**names, **setting, beta=1.0, r=1.5, values=values, width=d).test_error
+        for values in (half, (1.0,))
+    )
+    assert errors == pytest.approx([rule, rule], rel=0.08)
+    assert errors != pytest.approx([single, single], rel=0.12)
 
 
 @pytest.mark.parametrize("activation", population.CLOSED)

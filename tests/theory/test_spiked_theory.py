@@ -326,3 +326,23 @@ def test_channel_at_zero_spike_is_constant():
     e = channel(function("tanh"), function("sign"), r=0.0, c=1.3, gamma=0.5)
     assert np.ptp(e.kappa1) == 0
     np.testing.assert_allclose(e.kappa0, 0, atol=1e-15)
+
+
+def test_the_dimension_of_a_vocabulary():
+    """Generically two functions for each size of a value; fewer where the activation is a polynomial."""
+    assert [bounds.span_dimension("tanh", values, r=1.0) for values in ((1.0,), (0.5, 2.0), (0.5, 1.0, 2.0))] == [
+        2,
+        4,
+        6,
+    ]
+    assert bounds.span_dimension("sin", (0.7, 1.9), r=1.5) == 4
+    assert bounds.span_dimension("tanh", (-1.0, 1.0), r=1.0) == 2, "opposite values have the functions of one"
+    assert bounds.span_dimension("identity", (0.5, 1.0, 2.0), r=1.0) == 1
+    assert bounds.span_dimension("He1+He3", (0.5, 1.0, 2.0), r=1.0) == 2, "the odd polynomials to degree three"
+
+
+def test_more_sizes_approach_the_target():
+    lower = [
+        bounds.bounds("tanh", "He1+He3", r=1.0, values=values).lower for values in ((1.0,), (0.5, 1.0), (0.5, 1.0, 2.0))
+    ]
+    assert lower == sorted(lower, reverse=True) and lower[-1] < 0.1 * lower[0]

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
+
 from companion.estimates import Estimate, exponent, least, mean, median, ratio
 from companion.experiments.parameters import PROFILES
 from companion.report.claims import claim
 from companion.studies import depth_scales as studies
-from companion.theory.depth import degrees
+from companion.theory.depth import curves, degrees
 
 CHAPTER = "05"
 WIDEST = 32_000
@@ -189,3 +191,189 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
 def decay_of_eigenvalues(*, dimensions, depth, degree):
     """The eigenvalues of the kernel on a sphere fall with two powers of the degree."""
     return Estimate.exact(degrees.decay_exponent(dimensions, degree, depth), 1e-4)
+
+
+SKIPPED = "residual, scale 1"
+SHRUNK = "residual, scale 1/√L"
+RIDGES = r"Exponent in $L$ of the ridge beside the plain kernel $c$, between the depths 30 and 1000, on a sphere."
+
+
+@claim(
+    "C.Thm3-skip-fixed",
+    DERIVED,
+    kind="beyond",
+    accept=(0.9, 1.1),
+    rival=(0, "a skip connection keeps the input"),
+    figure="fig-c-residual",
+    statement="In residual networks whose branches keep their scale the ridge still grows as the depth.",
+    measure=RIDGES,
+    given={"branch": SKIPPED},
+    short="growth of the ridge, residual, scale 1",
+    at={"depth": [30, 1000]},
+)
+@claim(
+    "C.Thm3-skip-shrunk",
+    DERIVED,
+    kind="beyond",
+    accept=(-0.1, 0.1),
+    rival=(1, "the ridge of plain networks"),
+    figure="fig-c-residual",
+    statement=r"In residual networks whose branches have the scale $1/\sqrt L$ the ridge does not grow with depth.",
+    measure=RIDGES,
+    given={"branch": SHRUNK},
+    short=r"growth of the ridge, scale $1/\sqrt{L}$",
+    at={"depth": [30, 1000]},
+)
+def growth_of_the_ridge(ridges=studies.residual_ridges["main"], *, branch):
+    """A skip connection keeps the ridge of depth unless its branches shrink."""
+    rows = ridges[(ridges.branch == branch) & (ridges.depth >= 30)]
+    table = rows.pivot_table(index="seed", columns="depth", values="ridge")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), rows
+
+
+@claim(
+    "C.Thm3-skip-slower",
+    DERIVED,
+    kind="beyond",
+    accept=(1.6, 2.5),
+    rival=(1, "the ridge is that of a plain network"),
+    figure="fig-c-residual",
+    short="plain over residual ridge, depth 1000",
+    at={"depth": 1000},
+)
+def ridge_of_plain_over_residual(ridges=studies.residual_ridges["main"]):
+    """Branches of scale 1 halve the ridge: half of a layer's output is its input, and pairs merge half as fast.
+
+    Ridge of plain over that of residual networks at depth 1000
+    """
+    rows = ridges[(ridges.depth == 1000) & (ridges.branch != SHRUNK)]
+    table = rows.pivot_table(index="seed", columns="branch", values="ridge")
+    return ratio((table["plain"] / table[SKIPPED]).to_numpy()), rows
+
+
+@claim(
+    "C.Thm3-skip-eigenvalue",
+    DERIVED,
+    kind="beyond",
+    accept=(0, 1),
+    rival=(3, "all pairs have merged, as in plain networks of infinite depth"),
+    figure="fig-c-residual",
+    short=r"smallest eigenvalue, scale $1/\sqrt{L}$",
+    at={"depth": [10, 30, 100, 300, 1000], "n": 200},
+)
+def eigenvalue_of_shrunk_branches(ridges=studies.residual_ridges["main"]):
+    r"""With branches of scale $1/\sqrt L$ the diagonal of the kernel does not stand out at any depth.
+
+    Smallest eigenvalue of the kernel of 200 points over the mean of its other entries, largest mean over depths
+    """
+    rows = ridges[ridges.branch == SHRUNK]
+    return -least(-rows.pivot_table(index="seed", columns="depth", values="smallest").to_numpy()), rows
+
+
+@claim(
+    "C.Thm3-curve-below",
+    DERIVED,
+    kind="beyond",
+    looks=2,
+    accept=(-1.1, -0.7),
+    rival=(-0.5, r"$-(s-1)/(n_0-1)$, as at every fixed depth: deep equals shallow"),
+    figure="fig-c-curves",
+    statement=r"On fewer points than learn the degree $L/3\pi$ the error falls as $(n/L)^{-(s-1)/(n_0-2)}$.",
+    measure="Exponent in $n$ of the error from 400 to 3600 points, depth 300, 2-sphere, $s=2$; the law: $-1$.",
+    given={"depth": 300},
+    short="decay of the error, few points",
+    at={"depth": 300, "n": [400, 1200, 3600]},
+)
+@claim(
+    "C.Thm3-curve-above",
+    DERIVED,
+    kind="beyond",
+    looks=2,
+    accept=(-0.6, -0.4),
+    rival=(-1, r"$-(s-1)/(n_0-2)$, as on fewer points"),
+    figure="fig-c-curves",
+    statement=r"On more points than learn the degree $L/3\pi$ the error falls as $n^{-(s-1)/(n_0-1)}$.",
+    measure="Exponent in $n$ of the error from 400 to 3600 points, depth 5, 2-sphere, $s=2$; the law: $-1/2$.",
+    given={"depth": 5},
+    short="decay of the error, many points",
+    at={"depth": 5, "n": [400, 1200, 3600]},
+)
+def decay_of_the_error(errors=studies.sphere_curves["main"], *, depth):
+    """The error of the deep predictor on a sphere falls with two powers of the number of points."""
+    rows = errors[errors.depth == depth]
+    table = rows.pivot_table(index="seed", columns="n", values="error")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), rows
+
+
+@claim(
+    "C.Thm3-curve-collapse",
+    DERIVED,
+    kind="beyond",
+    looks=2,
+    accept=(0.8, 1.1),
+    rival=(0.5, "a function of the number of points, as at every fixed depth"),
+    figure="fig-c-curves",
+    short="error of 600 layers over 150",
+    at={"depth": [150, 600], "n": [600, 2400]},
+)
+def error_at_one_ratio(errors=studies.sphere_curves["main"]):
+    """On few points four times the data in a network four times as deep learn the same of a rough target.
+
+    Error of 2400 points at depth 600 over that of 600 points at depth 150
+    """
+    table = errors.pivot_table(index="seed", columns="depth", values="error", aggfunc="last")
+    return ratio((table[600] / table[150]).to_numpy()), errors
+
+
+@claim(
+    "C.Thm3-curve-theory",
+    DERIVED,
+    kind="beyond",
+    looks=2,
+    accept=(0, 0.05),
+    rival=(0.33, "the law without its variance, on five layers"),
+    figure="fig-c-curves",
+    short="distance of the errors from theory",
+    at={"depth": [5, 300, 150, 600], "n": [400, 1200, 3600, 600, 2400]},
+)
+def errors_against_theory(errors=studies.sphere_curves["main"]):
+    """The errors are those of the eigenvalues by degree, nothing fitted.
+
+    Distance of the mean error from theory over theory, largest of eight settings
+    """
+    table = errors.pivot_table(index="seed", columns=["depth", "n"], values=["error", "law"])
+    off = (table["error"] / table["law"] - 1).to_numpy()
+    return -least(-off * np.sign(off.mean(0))), errors
+
+
+@claim(
+    "C.Thm3-curve-whole",
+    DERIVED,
+    kind="beyond",
+    accept=(-0.56, -0.44),
+    rival=(-0.25, r"$-(s-1)/(n_0-1)$: deep equals shallow"),
+    figure="fig-c-curves",
+    profiles=PROFILES,
+    statement=r"Far below the degree $L/3\pi$ the power is $-(s-1)/(n_0-2)$ (three dimensions, $s=3/2$).",
+    measure="Exponent in $n$ of theory's error between 1 and 3 million points at depth 100000: the law gives $-1/2$.",
+    given={"dimensions": 3, "power": 1.5},
+    short=r"theory's exponent, $n_0=3$, $s=3/2$",
+)
+@claim(
+    "C.Thm3-curve-fourth",
+    DERIVED,
+    kind="beyond",
+    accept=(-0.56, -0.44),
+    rival=(-1 / 3, r"$-(s-1)/(n_0-1)$: deep equals shallow"),
+    figure="fig-c-curves",
+    profiles=PROFILES,
+    statement=r"Far below the degree $L/3\pi$ the power is $-(s-1)/(n_0-2)$ (four dimensions, $s=2$).",
+    measure="Exponent in $n$ of theory's error between 10 and 30 million points at depth 100000: the law gives $-1/2$.",
+    given={"dimensions": 4, "power": 2.0},
+    short=r"theory's exponent, $n_0=4$, $s=2$",
+)
+def asymptotic_decay(*, dimensions, power):
+    """Theory's errors fall with the power of the low degrees while the points learn these alone."""
+    few = 10 ** (dimensions + 3)
+    low, high = (curves.ridgeless_error(n, 100_000, dimensions, power, whole=True) for n in (few, 3 * few))
+    return Estimate.exact(math.log(high / low) / math.log(3), 1e-4)

@@ -13,6 +13,7 @@ from companion.studies import rest as studies
 from companion.theory import jamming
 
 CHAPTER = "03"
+WIDTHS = 5  # the fewest from which a divergence at jamming is read
 NO_PEAK = (0, "no peak: the error does not rise towards jamming")
 LAZY_SCALES = (64, 4096)  # between which the exponents of the pre-activations' motion are read
 
@@ -274,6 +275,30 @@ def line_at_rest_less_lazy(
         return None
     logs = np.log(both[["p", "parameters", "parameters_lazy"]].to_numpy(float))
     return jackknife(logs, lambda rows: float(np.polyfit(rows[:, 0], rows[:, 1] - rows[:, 2], 1)[0]))
+
+
+@claim(
+    "B.Sec2-norm-middle-rest",
+    'paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon '
+    'occurs independently"',
+    accept=(-1.3, -0.7),
+    stated=-1,
+    rival=(-0.27, "the exponent after 200 steps: the training budget hides nothing"),
+    part_of="B.Sec2-norm",
+    at={"p": 250, "scale": 12},
+    figure="fig-b-8d",
+    short="the same at the middle scale, at rest",
+)
+def divergence_at_rest(votes=studies.cusp["votes"]):
+    """Trained to rest, the norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.
+
+    Exponent at scale 12 after the last round, on the window of the norm's, 250 points.
+    """
+    ends = votes[votes.newton_steps == votes.newton_steps.max()]
+    sizes = jamming.transitions(ends, "parameters").iloc[:, 0].dropna()
+    if len(sizes) < 2 or ends.h.nunique() < WIDTHS:
+        return None
+    return mean(jamming.divergence(ends[ends.seed.isin(sizes.index)], "norm", sizes)), ends
 
 
 @claim(

@@ -296,3 +296,99 @@ def gain_of_two_values_at_their_best(two=studies.thresholds["two"], one=studies.
     """
     rows = largest_size(pd.concat([two.assign(kind="varied"), one.assign(kind="uniform")]))
     return two_values_over_one(rows), rows
+
+
+VOCABULARY = "paper E, Sec. 4.4"
+
+
+def gain_of_many_values(many, few):
+    """Test error with more readout values over that with fewer, on the same data."""
+    return two_values_over_one(pd.concat([many.assign(kind="varied"), few.assign(kind="uniform")]))
+
+
+@claim(
+    "E.Fig6-gauss",
+    VOCABULARY,
+    accept=(0, 0.75),
+    rival=(1, "variability of the readout does not help"),
+    figure="fig-e-two-values",
+    kind="beyond",
+    short="Gaussian readout over one value",
+    at={"d": 400},
+)
+def gain_of_gaussian_readouts(gauss=studies.thresholds["best_gauss"], single=studies.thresholds["best_single"]):
+    """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
+
+    Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
+    at its best strength and penalty by the finite-width rule; target He1+He3
+    """
+    return gain_of_many_values(gauss, single), pd.concat([gauss, single])
+
+
+@claim(
+    "E.Fig6-gauss-two",
+    VOCABULARY,
+    accept=(1, 1.3),
+    rival=(0.9, "the more readout values, the more is learned"),
+    figure="fig-e-two-values",
+    kind="beyond",
+    short="Gaussian readout over two values",
+    at={"d": 400},
+)
+def gaussian_readouts_over_two_values(gauss=studies.thresholds["best_gauss"], pair=studies.thresholds["best_pair"]):
+    r"""A Gaussian readout does not learn more than the two values $\frac12$ and 2.
+
+    Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same data, each
+    at its best strength and penalty by the finite-width rule; target He1+He3
+    """
+    return gain_of_many_values(gauss, pair), pd.concat([gauss, pair])
+
+
+@claim(
+    "E.Fig6-gauss-sine",
+    VOCABULARY,
+    accept=(0.9, 1.2),
+    rival=(0.6, "what it gains at the cubic target"),
+    figure="fig-e-two-values",
+    kind="beyond",
+    short="Gaussian readout over one value, sine",
+    at={"d": 400},
+)
+def gaussian_readouts_at_the_sine(gauss=studies.thresholds["sine_gauss"], single=studies.thresholds["sine_single"]):
+    """At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.
+
+    Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
+    at its best strength and penalty by the finite-width rule
+    """
+    return gain_of_many_values(gauss, single), pd.concat([gauss, single])
+
+
+@claim(
+    "E.Fig6-dimension",
+    VOCABULARY,
+    accept=(5.5, 6.5),
+    rival=(3, r"one function $\kappa_0$ for each value"),
+    figure="fig-e-two-values",
+    profiles=PROFILES,
+    stated=6,
+    statement=r"With readout values $V$ the functions have generically the dimension $2|V|$.",
+    measure="Independent functions among those of the values 1/2, 1 and 2 at strength 1, by singular values.",
+    given={"values": (0.5, 1.0, 2.0)},
+    short="dimension of three readout values",
+)
+@claim(
+    "E.Fig6-dimension-signs",
+    VOCABULARY,
+    kind="beyond",
+    accept=(3.5, 4.5),
+    rival=(8, r"$2|V|$"),
+    figure="fig-e-two-values",
+    profiles=PROFILES,
+    statement="Opposite readout values do not add to the dimension: it counts sizes.",
+    measure="Independent functions among those of the values -2, -1, 1 and 2 at strength 1, by singular values.",
+    given={"values": (-2.0, -1.0, 1.0, 2.0)},
+    short="dimension of two pairs of opposite values",
+)
+def dimension_of_values(*, activation, values):
+    """The functions of several readout values have the dimension that their sizes give."""
+    return Estimate.exact(bounds.span_dimension(activation, values, r=1.0))

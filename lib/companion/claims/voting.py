@@ -7,7 +7,7 @@ import pandas as pd
 
 from companion.estimates import jackknife, mean, ratio
 from companion.report.claims import claim
-from companion.studies import voting
+from companion.studies import rest, voting
 from companion.theory import jamming
 
 CHAPTER = "03"
@@ -35,6 +35,11 @@ def _held(rows, *factors):
 def _everywhere(rows, width):
     """One width for all training sets."""
     return pd.Series(width, sorted(set(rows.seed)))
+
+
+def _at_the_end(rows):
+    """The rows at the end of training: of networks that Newton's method took to rest, after its last step."""
+    return rows[rows.newton_steps == rows.newton_steps.max()] if "newton_steps" in rows else rows
 
 
 @claim(
@@ -86,17 +91,46 @@ def _everywhere(rows, width):
     measure="Error of the mean of twenty less that of their vote, at the width where half of the networks fit, "
     "percentage points.",
 )
+@claim(
+    "B.Fig6-vote-features",
+    VOTE,
+    kind="beyond",
+    accept=(-1, 0.5),
+    stated=0,
+    rival=(4.7, "what a mean loses to a vote at lazy jamming, on the same training sets"),
+    at={"scale": 12, "members": 20},
+    figure="fig-b-vote",
+    short="scale 12, at jamming: mean less vote",
+    statement="At output scale 12 the mean of networks loses nothing to their vote at jamming.",
+    measure="Error of the mean of twenty less that of their vote, at rest, at the width where half of the networks "
+    "fit, 250 points, percentage points.",
+    given={"rows": rest.cusp["votes"], "factor": 1},
+)
+@claim(
+    "B.Fig6-vote-below",
+    VOTE,
+    kind="beyond",
+    accept=(0.5, math.inf),
+    rival=(0, "as at jamming"),
+    at={"scale": 12, "members": 20},
+    figure="fig-b-vote",
+    short="scale 12, below jamming: mean less vote",
+    statement="Of networks at output scale 12 too narrow to fit a vote has at rest a smaller error than a mean.",
+    measure="The same at 0.8 times that width.",
+    given={"rows": rest.cusp["votes"], "factor": 0.8},
+)
 def mean_less_vote(rows, *, factor):
     """At lazy jamming a majority vote of networks has a smaller error than their mean output.
 
     Error of the mean of twenty less that of their vote, at the width where half of the networks fit, 250 points,
     percentage points.
     """
-    here = _held(rows, factor)
+    ends = _at_the_end(rows)
+    here = _held(ends, factor)
     if here is None:
         return None
-    table = rows.assign(excess=100 * (rows.mean_error - rows.vote_error))
-    return mean(jamming.at_width(table, "excess", _everywhere(rows, factor * here)))
+    table = ends.assign(excess=100 * (ends.mean_error - ends.vote_error))
+    return mean(jamming.at_width(table, "excess", _everywhere(ends, factor * here)))
 
 
 @claim(
@@ -156,6 +190,19 @@ def hill_index(values):
     measure="Index of the tail from the largest quarter, at the widths from 1.8 to 2.6 times that of jamming.",
     given={"rows": voting.votes["small"], "low": 1.8, "high": 2.6},
 )
+@claim(
+    "B.Sec2-norm-tail-features",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(2, math.inf),
+    rival=(0.84, "the tail at lazy jamming"),
+    at={"scale": 12, "members": 20},
+    figure="fig-b-vote",
+    short="tail index of norms, scale 12, at jamming",
+    statement="At output scale 12 the norms of networks at rest have a variance at jamming.",
+    measure="Index of the tail from the largest quarter, at the widths from that of jamming to 1.5 times it.",
+    given={"rows": rest.cusp["votes"], "low": 1, "high": 1.5},
+)
 def tail_of_norms(rows, *, low, high):
     """At lazy jamming the norms of networks that differ in their initial weights have no variance.
 
@@ -163,10 +210,11 @@ def tail_of_norms(rows, *, low, high):
     the widths from the one where half of the networks fit to 1.5 times it, 250 points; it is 1 for one over a margin
     whose density stays finite at zero, and there is no variance below 2.
     """
-    here = _held(rows, low, high)
+    ends = _at_the_end(rows)
+    here = _held(ends, low, high)
     if here is None:
         return None
-    near = rows[rows.h.between(low * here, high * here)]
+    near = ends[ends.h.between(low * here, high * here)]
     norms = [
         np.stack([np.array(own) / np.median(own) for own in of.sort_values("seed").norms])
         for _, of in near.groupby("h")

@@ -7,10 +7,10 @@ from typing import Any, Literal, Self
 
 import torch
 
-from companion.experiments.record import Count, Setting, record
+from companion.experiments.record import Count, Number, Setting, record
 from companion.experiments.sweep import Rows, study
 from companion.studies.depth import CloudOrImages, _apart, _clouds, _pool
-from companion.theory.depth import deep_limit, finite, pairs, regression
+from companion.theory.depth import curves, deep_limit, finite, pairs, regression, residual
 from regimes import validate
 from regimes.data import datasets
 from regimes.kernels import infinite_ntk
@@ -118,4 +118,59 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
             if order == "first":
                 row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
         rows.append(start | row)
+    return rows
+
+
+@record
+class MergedPoints(Setting):
+    """``n`` points of the sphere in ``n0`` dimensions, and networks of a ``depth``, each layer with a ``branch``."""
+
+    n0: Count[3, 1000]
+    n: Count[3, 2000]
+    depth: Count[2, 100_000]
+    branch: Literal[*residual.BRANCHES]
+
+
+@study(version=1, seeds=FEW, columns={"smallest": 1e-6})
+def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
+    """The ridge of a residual network's kernel beside the offsets ``c`` of plain ones; one row a data set.
+
+    ``ridge`` and ``smallest``: :func:`companion.theory.depth.residual.ridge_reading`; ``law``: ``3 s L`` with the share
+    ``s`` of the branch. Source: derived here.
+    """
+    law = residual.small_angle_ridge(s.branch, s.depth)
+    return [
+        start | {"law": law} | residual.ridge_reading(x, depth=s.depth, branch=s.branch)
+        for x, start in _clouds("sphere", s.n0, s.n, seeds)
+    ]
+
+
+@record
+class SphereCurve(Setting):
+    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target."""
+
+    n0: Count[3, 50]
+    n: Count[10, 10_000]
+    test: Count[10, 10_000]
+    depth: Count[3, 100_000]
+    power: Number[1, 10]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the kernels."""
+        validate.memory(48 * self.n * (self.n + self.test), f"n = {self.n} with test = {self.test}")
+        return self
+
+
+@study(version=1, seeds=FEW, columns={"error": 1e-4})
+def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
+    """What the deep predictor leaves of targets with power-law spectra, and its law; one row a data set.
+
+    ``error``: share of the variance on fresh points, averaged over Gaussian targets; ``law``:
+    :func:`companion.theory.depth.curves.ridgeless_error`. Source: derived here.
+    """
+    law = curves.ridgeless_error(s.n, s.depth, s.n0, s.power)
+    rows = []
+    for x, start in _clouds("sphere", s.n0, s.n + s.test, seeds):
+        error = curves.field_error(x[: s.n], x[s.n :], depth=s.depth, power=s.power)
+        rows.append(start | {"error": error, "law": law})
     return rows

@@ -1,10 +1,12 @@
 """Chapter 3: networks trained until they fit or lie at a minimum, not until a number of steps is spent."""
 
+from typing import Literal
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.record import Count, Increasing, Number, Positive, record
+from companion.experiments.record import Count, Distinct, Increasing, Number, Positive, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
 from companion.studies.jamming import (
     ENSEMBLE,
@@ -20,6 +22,7 @@ from companion.studies.jamming import (
     swish_networks,
     train_to_verdict,
 )
+from companion.studies.voting import poll
 from companion.theory import jamming
 from regimes import models
 from regimes.models import Model
@@ -35,9 +38,14 @@ Counts = Increasing[Count[1, 1_000_000]]
 
 @record
 class Cusp(Networks):
-    """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at."""
+    """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at.
+
+    Attributes:
+        observe: what is measured beside: ``votes``, what a vote of the members says, and each member's norm.
+    """
 
     rounds: Counts
+    observe: Distinct[Literal["votes"]] | None = None
 
 
 @record
@@ -90,7 +98,9 @@ def _to_rest(
 @study(
     version=1,
     rtol=0.1,
-    columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "quadratic_hinge", "unsatisfied", "norm"], STATISTICAL),
+    columns=dict.fromkeys(
+        ["fitted", "jammed", "fluctuation", "quadratic_hinge", "unsatisfied", "norm", "norms"], STATISTICAL
+    ),
     device="any",
 )
 def cusp(s: Cusp, seeds: list[int]) -> Rows:
@@ -99,7 +109,7 @@ def cusp(s: Cusp, seeds: list[int]) -> Rows:
     ``steps`` of the flow (row of 0 Newton steps), then each of ``rounds``, numbers of steps of Newton's method:
     ``fitted`` and ``jammed``, the shares of the members that fit and that lie at a minimum that does not, so far.
     ``parameters`` N; ``unsatisfied``, ``quadratic_hinge``, ``norm``, ``error``, ``ensemble_error`` and ``fluctuation``
-    as in ``jamming.ensembles``.
+    as in ``jamming.ensembles``. Where the setting observes them, all that ``voting.poll`` says of the predictors.
 
     Source: paper B, Fig. 6 and Sec. 2.
     """
@@ -118,6 +128,7 @@ def cusp(s: Cusp, seeds: list[int]) -> Rows:
                 | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
                 | {"quadratic_hinge": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
                 | norms_and_errors(F, sets.test.y)
+                | (poll(F, sets.test.y) if s.observe else {})
             )
     return rows
 

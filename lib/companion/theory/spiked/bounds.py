@@ -56,6 +56,20 @@ def bounds(
     return Bounds(upper, lower, e.k[0], near, nearest)
 
 
+def span_dimension(activation: str | Function, values: Sequence[float], *, r: float, tolerance: float = 1e-9) -> int:
+    """How many of the ``2 |V|`` functions ``kappa0``, ``k kappa1`` of readout ``values`` are linearly independent.
+
+    Those with a singular value above ``tolerance`` times the largest, each function at norm 1. Opposite values have the
+    functions of one, as the activation is odd.
+
+    Source: paper E, Sec. 4.4 ("generically of dimension ``2 |V|``").
+    """
+    e = channels_of_values(function(activation, "activation"), function("identity"), values, r=r, c=1.0)
+    basis = np.concatenate([e.kappa0, e.k * e.kappa1]) * np.sqrt(e.weight[0])
+    sizes = np.linalg.svd(basis / np.linalg.norm(basis, axis=1, keepdims=True), compute_uv=False)
+    return int((sizes > tolerance * sizes[0]).sum())
+
+
 def network_bound(activation: str | Function, target: str | Function, *, r: float) -> float:
     """The lower bound of a network after a step on infinitely many samples, in place of (27).
 
