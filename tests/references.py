@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-
 _MATHS = re.compile(r"(\^|_)\{?[-−]?\d+(?:\.\d+)?\}?")
 _LIST = re.compile(r"#(?:[\s,;:/–-]*(?:and |to )?#)+")
 _WORD = re.compile(r"<!-- (.*?) -->", re.DOTALL)  # matplotlib draws letters as lines, and keeps the words beside them
-_CLAIM = re.compile(r"<code>([A-E]\.[\w-]+)</code>")
+_CLAIM = re.compile(r"<code>([A-Z]\.[\w-]+)</code>")
 
 
 def without_numbers(text: str) -> str:

@@ -7,7 +7,7 @@ imports, and so computes only the designs that it and its claims ask for.
 import ast
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,17 +97,23 @@ def designs_asked(code: str) -> dict[str, set[str]]:
 def designs_judged(number: str, label: str) -> dict[str, set[str]]:
     """The designs of each study, by function, on which the claims of a figure rest.
 
-    As the defaults of their functions say: ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all.
+    As a claim is ``given`` them, ``{"rows": votes["small"]}``, or else as the defaults of its function say:
+    ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all.
     """
     asked: dict[str, set[str]] = {}
     for tree in _claims_of(number):
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and label in _figures_of(node):
-                for wanted in node.args.defaults:
-                    is_design = isinstance(wanted, ast.Subscript)
-                    study = wanted.value if is_design else wanted
-                    name = study.attr if isinstance(study, ast.Attribute) else study.id
-                    asked.setdefault(name, set()).add(ast.literal_eval(wanted.slice) if is_design else "")
+        known = _constants(tree)
+        for node in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+            arguments = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+            usual = {one.arg: value for one, value in zip(arguments, node.args.defaults, strict=True)}
+            for about in _declared(node):
+                if "figure" in about and ast.literal_eval(about["figure"]) == label:
+                    for wanted in (usual | _items(about.get("given"), known)).values():
+                        is_design = isinstance(wanted, ast.Subscript)
+                        if _base(wanted) and (is_design or wanted in node.args.defaults):
+                            study = wanted.value if is_design else wanted
+                            name = study.attr if isinstance(study, ast.Attribute) else study.id
+                            asked.setdefault(name, set()).add(ast.literal_eval(wanted.slice) if is_design else "")
     return asked
 
 
@@ -119,10 +125,35 @@ def _claims_of(number: str) -> list[ast.Module]:
     return [ast.parse(text) for text in texts if f'CHAPTER = "{number}"' in text]
 
 
-def _figures_of(function: ast.FunctionDef) -> set[str]:
-    """The figures of the claims that a function measures."""
-    given = (keyword for one in function.decorator_list if isinstance(one, ast.Call) for keyword in one.keywords)
-    return {ast.literal_eval(one.value) for one in given if one.arg == "figure"}
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """What a module's names stand for, as it is written; those of ``A, B = 1, 2``, too."""
+    found = {}
+    for one in (node for node in tree.body if isinstance(node, ast.Assign)):
+        target, value = one.targets[0], one.value
+        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+        pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
+        found |= {ast.unparse(name): own for name, own in pairs}
+    return found
+
+
+def _declared(function: ast.FunctionDef) -> Iterator[dict[str, ast.expr]]:
+    """What each claim of a function declares: its decorator's words, and those of its own entry among several."""
+    for call in (one for one in function.decorator_list if isinstance(one, ast.Call)):
+        shared = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        several = call.args[0] if call.args and isinstance(call.args[0], ast.Dict) else None
+        yield from [shared | _items(entry, {}) for entry in several.values] if several else [shared]
+
+
+def _items(node: ast.expr | None, known: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+    """The items of a dict as it is written, by name; those of a ``known`` constant by its name."""
+    if isinstance(node, ast.BinOp):
+        return _items(node.left, known) | _items(node.right, known)
+    node = known.get(node.id) if isinstance(node, ast.Name) else node
+    if not isinstance(node, ast.Dict):
+        return {}
+    return {
+        key.value: known.get(ast.unparse(value), value) for key, value in zip(node.keys, node.values) if key is not None
+    }
 
 
 def designs_of(number: str, label: str, figure: Figure) -> dict[str, set[str]]:
