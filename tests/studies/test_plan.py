@@ -125,7 +125,7 @@ def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch):
     assert not found[1] and "must be at most 5000, the images of mnist" in cusp.to_fetch and cusp.hours > 1
     assert not starts.to_fetch and shape("mnist") == images
     said = plan.cost_table({"03": found}).splitlines()
-    assert [line for line in said if "`rest.cusp` \\* | 105 |" in line] and any(
+    assert [line for line in said if "`rest.cusp` \\* | 114 |" in line] and any(
         line.endswith("first.") for line in said
     )
     for name, (words, _) in WHOLE.items():
