@@ -400,7 +400,7 @@ BAD = {
         (lambda: gradient_flow(NETS, TASK, alpha=1e300), "alpha must be"),
         (lambda: gradient_flow(NETS, TASK, alpha=0.1, dtype=torch.float16), "dtype must be one of"),
         (lambda: gradient_flow(of(NETS, omega=NAN * NETS.omega), TASK, alpha=0.1), "the network's omega holds NaN"),
-        (lambda: gradient_flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "at least 2 points"),
+        (lambda: gradient_flow(NETS, of(TASK, y=TASK.y[0, 0]), alpha=0.1), "one label a point"),
         (lambda: after(-1.0), "time must be"),
         (lambda: satisfied(NAN), "fraction must lie"),
         (lambda: kernel_flow.fit(NAN * GRAM, Y), "gram must hold finite numbers"),

@@ -34,6 +34,7 @@ WEIGHT = 10_000  # bytes of one
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" data-name="{name}"></figure>
 <script src="{static}/book.js"></script></body></html>"""
+PATIENCE = 180_000  # milliseconds: a busy machine draws few pictures a second
 SAID = "() => document.querySelector('.said')?.textContent.length > 1"
 
 
@@ -68,23 +69,27 @@ def test_it_begins_by_itself_and_follows_the_keyboard(browser, tmp_path, name, w
     file = tmp_path / "page.html"
     file.write_text(PAGE.format(static=STATIC.as_uri(), name=name), encoding="utf-8")
     viewport = {"width": width, "height": 900}
-    context = browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, reduced_motion=motion)
-    page, problems = context.new_page(), []
+    with browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, reduced_motion=motion) as context:
+        context.set_default_timeout(PATIENCE)
+        moves(context.new_page(), file, width)
+
+
+def moves(page, file, width):
+    problems = []
     page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(file.as_uri())
-    page.wait_for_function(SAID, timeout=60_000)
+    page.wait_for_function(SAID, timeout=PATIENCE)
     first, knob = page.locator(".said").inner_text(), page.locator(".explore input").first
     words = knob.get_attribute("aria-valuetext")
     knob.focus()
     page.keyboard.press("End")
     assert knob.get_attribute("aria-valuetext") != words
-    page.wait_for_function(SAID, timeout=60_000)
+    page.wait_for_function(SAID, timeout=PATIENCE)
     assert page.locator(".said").inner_text() != first
     drawn = "one => new Set(one.getContext('2d').getImageData(0, 0, one.width, one.height).data).size > 2"
     assert all(one.evaluate(drawn) for one in page.locator(".explore canvas").all())
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width and not problems, problems
-    context.close()
 
 
 # points, neurons, log10 alpha, times

@@ -131,6 +131,8 @@ def test_the_nearest_point_of_the_boundary(shape, turned):
         ((2, 7, 3), (2, 7), True),
         ((2, 7, 3), (7,), True),
         ((2, 7, 3), (1, 7), True),
+        ((7, 3), (2, 7), True),
+        ((1, 7, 3), (7, 1), False),
         ((7, 1, 4, 4), (7,), True),
         ((7, 3), (7, 1), False),
         ((7, 3), (6,), False),

@@ -47,13 +47,23 @@ class Task:
         for name in ("x", "y"):
             object.__setattr__(self, name, validate.tensor(f"the task's {name}", getattr(self, name)))
         at, labels = tuple(self.x.shape), tuple(self.y.shape)
-        each = len(labels)
-        if each >= len(at) or labels not in (at[:each], at[1 : each + 1], (1, *at[1:each])):
+        if not _one_a_point(at, labels):
             raise InputError(f"the task's y must hold one label a point, as x of {at} has points, got {labels}")
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
         """The same task in another precision or on another device."""
         return replace(self, x=self.x.to(dtype=dtype, device=device), y=self.y.to(dtype=dtype, device=device))
+
+
+def _one_a_point(x: Sequence[int], y: Sequence[int]) -> bool:
+    """Whether labels of a shape are one a point, where either may be shared by all realisations.
+
+    Points have one axis of entries or more: which one counts the points follows from the labels. ``(p, 1)`` is a table.
+    """
+    if len(y) > 1 and len(x) > 1 and y[-1] == 1 != x[-2] and y[-2] == x[-2]:
+        return False
+    places = [k for k in range(len(x) - 1) if y and x[k] == y[-1]]
+    return any(all(a == b or 1 in (a, b) for a, b in zip(y[-2::-1], x[:k][::-1])) for k in places)
 
 
 def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | Sequence[int] = 0) -> Task:
