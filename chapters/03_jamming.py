@@ -286,9 +286,9 @@ chapter.figure(
 # on other training sets than those on which we saw the difference first.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have a
-# bump of {claim}`B.Fig6-rest-twenty` points; in the lazy regime, trained and not programmed, {claim}`B.Fig6-rest-twenty-lazy`. We expected no
-# difference between mean and vote there, because features keep norms apart from infinity; at jamming it is
-# {claim}`B.Fig6-vote-features` points, which decides nothing on six training sets, and {claim}`B.Fig6-vote-below` where networks are a fifth narrower.
+# bump of {claim}`B.Fig6-rest-twenty` points; in the lazy regime, trained and not programmed, {claim}`B.Fig6-rest-twenty-lazy`. Since
+# norms stay finite where networks learn features, we expected mean and vote to be alike there. At jamming of 250 digits they differ by
+# {claim}`B.Fig6-vote-features` points, which six training sets do not decide, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
 # %%
 voters = chapter.rows(voting.votes, "small")
 fig, axes = plots.panels(2)

@@ -100,8 +100,8 @@ chapter.figure(
 # ## The first components gain information
 # Training raises the largest mutual information of the first ten components by {claim}`A.Fig10-gain-stripe` bits on
 # the stripe and by {claim}`A.Fig10-gain-mnist` bits on the images. The means in {numref}`fig-a-10` are lower, because
-# these are means of the largest of ten noisy estimates. Wide networks learn as much: at paper A's width of $10^4$ the gain on the
-# stripe is {claim}`A.Fig10-gain-wide` bits, since at so small an output scale training is not lazy at any of these widths.
+# these are means of the largest of ten noisy estimates. Wide networks learn as much: at paper A's width of $10^4$ (2048 points)
+# the gain on the stripe is {claim}`A.Fig10-gain-wide` bits, since at so small an output scale training is lazy at none of these widths.
 #
 # **Guess first:** of the ten first components of the trained network's kernel, how many carry information about the label?
 #

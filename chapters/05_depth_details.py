@@ -122,8 +122,8 @@ chapter.figure(
 # On the 2-sphere with $s=2$ the exponents are $-1$ and $-\frac12$. Measured are {claim}`C.Thm3-curve-below` at depth 300 and
 # {claim}`C.Thm3-curve-above` at depth 5 ({numref}`fig-c-curves`). At one $n/L$ four times the depth changes the error by a factor of
 # {claim}`C.Thm3-curve-collapse`. The lines are the usual average over data {cite}`bordelon2020` with our eigenvalues. It is off by at most
-# {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05: it takes eigenfunctions for independent Gaussians, which
-# those of a 2-sphere are not. At depth $10^5$ it gives {claim}`C.Thm3-curve-whole` for $s=\frac32$ and {claim}`C.Thm3-curve-fourth` for
+# {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05; perhaps because it takes eigenfunctions for independent
+# Gaussians, which those of a 2-sphere are not. We have not tested this. At depth $10^5$ it gives {claim}`C.Thm3-curve-whole` for $s=\frac32$ and {claim}`C.Thm3-curve-fourth` for
 # $s=2$ in four dimensions, where the law says $-\frac12$ twice. A steeper curve is no sign of more learnt: at every $n$ here the deeper
 # network has the larger error. New as far as we know; compare {cite}`bordelon2020,bietti2021`.
 # %%
@@ -287,10 +287,10 @@ chapter.table(
 # ## The ridge stays in residual networks, unless their branches shrink
 # A layer $x\to x+\beta W\sigma(x)$ has the kernel of the share $s=\beta^2/(1+\beta^2)$. Pairs merge $1/s$ times slower than in a plain
 # network, so that beside the kernel $c$ one expects a ridge of $3sL$. From depth 30 to 1000 the measured ridge has the exponent
-# {claim}`C.Thm3-skip-fixed` at $\beta=1$, and at depth 1000 the plain one is {claim}`C.Thm3-skip-slower` times as large
-# ({numref}`fig-c-residual`). With $\beta=1/\sqrt L$ the exponent is {claim}`C.Thm3-skip-shrunk`, and the smallest eigenvalue at most
-# {claim}`C.Thm3-skip-eigenvalue` of a mean entry, where merged pairs have 3. So not the skip connection removes the ridge but its scale. That
-# residual kernels get spiky with depth, or do not, by this scale is known {cite}`belfer2021`; the ridge is new as far as we know.
+# {claim}`C.Thm3-skip-fixed` at $\beta=1$, and at depth 1000 the plain one is {claim}`C.Thm3-skip-slower` times as large,
+# where small angles alone would give 2 ({numref}`fig-c-residual`). With $\beta=1/\sqrt L$ the exponent is {claim}`C.Thm3-skip-shrunk`, and the smallest eigenvalue at most
+# {claim}`C.Thm3-skip-eigenvalue` of a mean entry, where merged pairs have 3. So it is not the skip connection that removes the
+# ridge, but the scale of the branches. That residual kernels get spiky with depth, or do not, by this scale is known {cite}`belfer2021`; the ridge is new as far as we know.
 # %%
 rows = chapter.rows(scales.residual_ridges, "main")
 fig, axes = plots.panels(2, width=4.3, height=3.6)
@@ -312,7 +312,7 @@ chapter.figure(
     "eigenvalues over mean entries run to three for the first two, and stay low for the third.",
 )
 # %% [markdown] tags=["caption"]
-# **A skip connection halves the ridge; branches of scale $1/\sqrt L$ end it.** Left: ridge beside the kernel $c$ from 200 points on a
+# **A skip connection makes the ridge less than half as large; with branches of scale $1/\sqrt L$ it does not grow.** Left: ridge beside the kernel $c$ from 200 points on a
 # sphere in ten dimensions; lines: $3sL$. Right: smallest eigenvalue of the kernel matrix over the mean of its other entries; line: 3.
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one

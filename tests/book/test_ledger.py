@@ -607,3 +607,10 @@ def test_the_first_verdict_is_that_on_the_first_measurement():
     assert ledger.changes_of_verdict([*records, *again]) == [
         ("reproduced", "not reproduced", 2), ("undecided", "reproduced", 1)
     ]  # fmt: skip
+
+
+def test_a_number_that_no_paper_states_is_called_expected_and_is_not_drawn():
+    ours = record("Z.b", 0.5, 1.0) | {"kind": "beyond"}
+    assert ledger.over_stated([ours]) == [] and ledger.words(ours)["whose"] == "expected"
+    shown = show("table", [ours, record("Z.c", 0.5, 1.0)])
+    assert "expected: 1<" in shown and "paper: 1<" in shown

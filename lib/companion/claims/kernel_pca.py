@@ -16,6 +16,7 @@ ENDED = ("zero loss", "fitted")  # of a frozen kernel, of a network
 COMPONENTS = 10  # the first, which the papers look at
 START, END = ("full", "start"), ("full", "end")  # the kernel of all parameters before and after training
 NETWORK = ("network", "end")
+WIDE = {"stripes": studies.stripes["wide"], "task": "stripe"}  # at paper A's own width
 
 
 # Rows
@@ -107,12 +108,36 @@ def _of_task(task, stripes, curves, image_p):
     statement="Learning greatly improves the mutual information of the last layer's features too (MNIST, CNN).",
     measure="largest of their first ten components minus largest of the initial kernel, bits",
 )
+@claim(
+    {
+        "A.Fig10-gain-wide": {
+            "given": WIDE | {"kernel": "full"},
+            "short": "gain of largest information, width $10^4$",
+            "statement": "At paper A's width, too, learning greatly improves the mutual information (stripe).",
+            "measure": "largest of ten components after training minus largest before, bits",
+        },
+        "A.Fig10-last-layer-wide": {
+            "given": WIDE | {"kernel": "last"},
+            "short": "gain in the last layer, width $10^4$",
+            "statement": "At paper A's width learning greatly improves the last layer's information too.",
+            "measure": "largest of ten components after training minus largest before, bits",
+        },
+    },
+    "paper A, Fig. 10a",
+    accept=(0.2, 1),
+    rival=(0, "in the lazy regime the kernel does not change, and wider networks are lazier at a fixed scale"),
+    figure="fig-a-10",
+    at={"h": 10000},
+    part_of="A.Fig10-gain-stripe",
+)
 def information_gained(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, kernel):
     """Learning greatly improves the mutual information (stripe).
 
     largest after training minus largest at initialisation, bits
     """
     rows = _of_task(task, stripes, curves, image_p)
+    if rows.empty:
+        return None
     gained = largest_information(rows, kernel, "end") - largest_information(rows, *START)
     return mean(gained), kernel_at(rows, *START), kernel_at(rows, kernel, "end")
 
@@ -166,12 +191,26 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.curves["m
     figure="fig-a-10",
     part_of="A.Fig10-projection-stripe",
 )
+@claim(
+    "A.Fig10-centred-first-wide",
+    'paper A, Sec. 5.2: "most of the projection occurs along the first mode", if kernel PCA subtracts the mean',
+    accept=(0.5, 1),
+    rival=(0.1, "equal shares of the ten"),
+    figure="fig-a-10",
+    short="centred share on the first, width $10^4$",
+    part_of="A.Fig10-projection-stripe",
+    at={"h": 10000},
+    statement="At paper A's width, too, most of the label's projection is on the first centred component (stripe).",
+    given=WIDE | {"column": "projections_centred"},
+)
 def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
     """After training most of the label's projection is on the first component (stripe).
 
     the first component's share of the ten
     """
     rows = _of_task(task, stripes, curves, image_p)
+    if rows.empty:
+        return None
     return mean(first_share(rows, column)), kernel_at(rows, *END)
 
 
@@ -469,6 +508,21 @@ def line_after(stripes=studies.stripes["main"], curves=studies.curves["main"], *
     looks=3,
     headline=True,
 )
+@claim(
+    "A.Fig11-last-centred-wide",
+    (
+        'paper A, Fig. 11 right and caption: "two informative eigenvectors are necessary to linearly separate the '
+        'stripe data"; they are "principal components"'
+    ),
+    accept=(0.95, 1),
+    rival=(0.882, "a component along $x_1$, which follows one of the two planes"),
+    figure="fig-a-11",
+    short="best line in the last layer, width $10^4$",
+    part_of="A.Fig11-last-centred-stripe",
+    at={"h": 10000},
+    statement="At paper A's width, too, two components of the last layer separate the stripe linearly.",
+    given={"stripes": studies.stripes["wide"]},
+)
 def line_in_last_layer(stripes=studies.stripes["main"]):
     """Two components of the last layer separate the stripe linearly.
 
@@ -476,6 +530,8 @@ def line_in_last_layer(stripes=studies.stripes["main"]):
     subtracted
     """
     last = kernel_at(stripes, "last", "end")
+    if last.empty:
+        return None
     return mean(last.separable_centred), last
 
 

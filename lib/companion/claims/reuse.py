@@ -301,11 +301,6 @@ def gain_of_two_values_at_their_best(two=studies.thresholds["two"], one=studies.
 VOCABULARY = "paper E, Sec. 4.4"
 
 
-def gain_of_many_values(many, few):
-    """Test error with more readout values over that with fewer, on the same data."""
-    return two_values_over_one(pd.concat([many.assign(kind="varied"), few.assign(kind="uniform")]))
-
-
 @claim(
     "E.Fig6-gauss",
     VOCABULARY,
@@ -315,16 +310,8 @@ def gain_of_many_values(many, few):
     kind="beyond",
     short="Gaussian readout over one value",
     at={"d": 400},
+    given={"many": studies.thresholds["best_gauss"], "few": studies.thresholds["best_single"]},
 )
-def gain_of_gaussian_readouts(gauss=studies.thresholds["best_gauss"], single=studies.thresholds["best_single"]):
-    """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
-
-    Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
-    at its best strength and penalty by the finite-width rule; target He1+He3
-    """
-    return gain_of_many_values(gauss, single), pd.concat([gauss, single])
-
-
 @claim(
     "E.Fig6-gauss-two",
     VOCABULARY,
@@ -334,16 +321,11 @@ def gain_of_gaussian_readouts(gauss=studies.thresholds["best_gauss"], single=stu
     kind="beyond",
     short="Gaussian readout over two values",
     at={"d": 400},
+    statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
+    measure="Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same "
+    "data, each at its best strength and penalty by the finite-width rule; target He1+He3",
+    given={"many": studies.thresholds["best_gauss"], "few": studies.thresholds["best_pair"]},
 )
-def gaussian_readouts_over_two_values(gauss=studies.thresholds["best_gauss"], pair=studies.thresholds["best_pair"]):
-    r"""A Gaussian readout does not learn more than the two values $\frac12$ and 2.
-
-    Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same data, each
-    at its best strength and penalty by the finite-width rule; target He1+He3
-    """
-    return gain_of_many_values(gauss, pair), pd.concat([gauss, pair])
-
-
 @claim(
     "E.Fig6-gauss-sine",
     VOCABULARY,
@@ -353,14 +335,19 @@ def gaussian_readouts_over_two_values(gauss=studies.thresholds["best_gauss"], pa
     kind="beyond",
     short="Gaussian readout over one value, sine",
     at={"d": 400},
+    statement="At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.",
+    measure="Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same "
+    "data, each at its best strength and penalty by the finite-width rule",
+    given={"many": studies.thresholds["sine_gauss"], "few": studies.thresholds["sine_single"]},
 )
-def gaussian_readouts_at_the_sine(gauss=studies.thresholds["sine_gauss"], single=studies.thresholds["sine_single"]):
-    """At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.
+def gain_of_gaussian_readouts(many, few):
+    """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
 
     Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
-    at its best strength and penalty by the finite-width rule
+    at its best strength and penalty by the finite-width rule; target He1+He3
     """
-    return gain_of_many_values(gauss, single), pd.concat([gauss, single])
+    rows = pd.concat([many.assign(kind="varied"), few.assign(kind="uniform")])
+    return two_values_over_one(rows), pd.concat([many, few])
 
 
 @claim(

@@ -7,7 +7,7 @@ imports, and so computes only the designs that it and its claims ask for.
 import ast
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,18 +103,30 @@ def designs_judged(number: str, label: str) -> dict[str, set[str]]:
     asked: dict[str, set[str]] = {}
     for tree in _claims_of(number):
         known = _constants(tree)
-        for node in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-            arguments = node.args.args[len(node.args.args) - len(node.args.defaults) :]
-            usual = {one.arg: value for one, value in zip(arguments, node.args.defaults, strict=True)}
-            for about in _declared(node):
+        for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+            usual = _defaults(function)
+            for about in _declared(function):
                 if "figure" in about and ast.literal_eval(about["figure"]) == label:
-                    for wanted in (usual | _items(about.get("given"), known)).values():
-                        is_design = isinstance(wanted, ast.Subscript)
-                        if _base(wanted) and (is_design or wanted in node.args.defaults):
-                            study = wanted.value if is_design else wanted
-                            name = study.attr if isinstance(study, ast.Attribute) else study.id
-                            asked.setdefault(name, set()).add(ast.literal_eval(wanted.slice) if is_design else "")
+                    given = _items(about.get("given"), known)
+                    _note_designs(asked, (usual | given).values())
     return asked
+
+
+def _note_designs(asked: dict[str, set[str]], tables: Iterable[ast.expr]) -> None:
+    """Adds what stands for rows, ``votes["small"]`` or ``ensembles``, to the designs of each study; no other values."""
+    for wanted in tables:
+        if isinstance(wanted, ast.Subscript):
+            study, design = wanted.value, ast.literal_eval(wanted.slice)
+        else:
+            study, design = wanted, ""
+        if isinstance(study, (ast.Attribute, ast.Name)):
+            asked.setdefault(study.attr if isinstance(study, ast.Attribute) else study.id, set()).add(design)
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The arguments of a function that have a default, which are its tables, as they are written."""
+    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    return {one.arg: value for one, value in zip(arguments, function.args.defaults, strict=True)}
 
 
 @functools.cache

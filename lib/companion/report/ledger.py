@@ -292,11 +292,13 @@ def over_stated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of each number that papers state: what was measured over it, in increasing order, with its 95 % interval.
 
     Each has its ``record``, ``value``, ``low`` and ``high``. Left out are stated zeros, what has another sign than
-    stated, and what was not measured.
+    stated, what was not measured, and what we expected and no paper states.
     """
     found = []
     for record in records:
-        if record["value"] is None or not record["stated"] or record["value"] / record["stated"] <= 0:
+        if record["kind"] != "paper" or record["value"] is None or not record["stated"]:
+            continue
+        if record["value"] / record["stated"] <= 0:
             continue
         low, high = sorted(record[end] / record["stated"] for end in ("low", "high"))
         found.append({"record": record, "value": record["value"] / record["stated"], "low": low, "high": high})
@@ -310,8 +312,10 @@ def on_axis(ratio: float, widest: float = 4.0) -> float:
 
 def first_verdict(record: Mapping[str, Any]) -> str | None:
     """The verdict on a claim's first measurement; ``None`` where there is none in its history, or never was another."""
+    if not record["amended"]:
+        return record["verdict"]
     given = [change["verdict"] for change in record["amended"] if change["verdict"] in VERDICTS]
-    return given[0] if given else record["verdict"] if not record["amended"] else None
+    return given[0] if given else None
 
 
 def changes_of_verdict(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
@@ -380,6 +384,7 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
         "measured": measured_value(entry),
         "value": in_text(entry),
+        "whose": "paper" if entry["kind"] == "paper" else "expected",
         "stated": "" if entry["stated"] is None else estimates.plain(f"{entry['stated']:.3g}"),
         "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
         "late": _late(entry["late"]) if entry["late"] else "",

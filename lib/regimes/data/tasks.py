@@ -55,15 +55,26 @@ class Task:
         return replace(self, x=self.x.to(dtype=dtype, device=device), y=self.y.to(dtype=dtype, device=device))
 
 
-def _one_a_point(x: Sequence[int], y: Sequence[int]) -> bool:
+def _one_a_point(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
     """Whether labels of a shape are one a point, where either may be shared by all realisations.
 
     Points have one axis of entries or more: which one counts the points follows from the labels. ``(p, 1)`` is a table.
     """
-    if len(y) > 1 and len(x) > 1 and y[-1] == 1 != x[-2] and y[-2] == x[-2]:
+    if not y:
         return False
-    places = [k for k in range(len(x) - 1) if y and x[k] == y[-1]]
-    return any(all(a == b or 1 in (a, b) for a, b in zip(y[-2::-1], x[:k][::-1])) for k in places)
+    p, realisations = y[-1], y[:-1]
+    points = x[-2:-1]
+    if p == 1 and points != (1,) and points == realisations[-1:]:  # a table
+        return False
+    for axis, count in enumerate(x[:-1]):
+        if count == p and _shared(realisations, x[:axis]):
+            return True
+    return False
+
+
+def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether axes of realisations agree, from the last, where an axis of 1 or none serves all of the other's."""
+    return all(1 in (own, its) or own == its for own, its in zip(reversed(one), reversed(other)))
 
 
 def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | Sequence[int] = 0) -> Task:
