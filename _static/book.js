@@ -51,6 +51,36 @@
     }));
   }
 
+  // a knob below a figure swaps its picture, in the same place; paper has the book's
+  function knobs() {
+    document.querySelectorAll("fieldset.knob").forEach((knob) => {
+      const picture = knob.previousElementSibling.querySelector("picture");
+      const [img, source] = [picture.querySelector("img"), picture.querySelector("source")];
+      const own = { wide: img.getAttribute("src"), narrow: source && source.srcset, alt: img.alt };
+      const inputs = [...knob.querySelectorAll("input")];
+      const said = [...knob.querySelectorAll(".see > span")];
+      const chosen = () => inputs.findIndex((one) => one.checked);
+
+      function show(i) {
+        const files = inputs[i].dataset;
+        if (!img.style.aspectRatio) img.style.aspectRatio = img.offsetWidth + " / " + img.offsetHeight; // of the book's
+        if (source) source.srcset = files.narrow || own.narrow;
+        img.src = files.wide || own.wide;
+        img.alt = files.wide ? said[i].textContent : own.alt;
+      }
+
+      function turn() {
+        show(chosen());
+        said.forEach((one, i) => { one.classList.toggle("shown", i === chosen()); });
+      }
+
+      knob.addEventListener("change", turn);
+      window.addEventListener("resize", () => { if (!inputs[chosen()].dataset.wide) img.style.aspectRatio = ""; });
+      window.addEventListener("beforeprint", () => show(inputs.findIndex((one) => !one.dataset.wide)));
+      window.addEventListener("afterprint", turn);
+    });
+  }
+
   function choice(name, label, values) {
     const select = element("select", { name: name, "aria-label": label }, element("option", { value: "" }, label));
     values.forEach((value) => select.append(element("option", { value: value }, value)));
@@ -273,6 +303,7 @@
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();
+    knobs();
     ledger();
     equations();
     snippets();

@@ -114,6 +114,12 @@ class _Shell(InteractiveShell):
 
     displayhook_class = _Values
 
+    @classmethod
+    def anew(cls) -> "_Shell":
+        """A shell with no page's names."""
+        cls.clear_instance()
+        return cls.instance(config=Config(HistoryManager={"enabled": False}))
+
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
 
@@ -142,8 +148,7 @@ class _Engine(Engine):
         injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
         injected["id"] = "injected-parameters"
         injected.metadata.tags += ["remove-cell"] * repeats
-        _Shell.clear_instance()  # a page has none of another's names
-        shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
+        shell = _Shell.anew()
         # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
         path, nb_man.output_path = nb_man.output_path, None
         try:
@@ -213,7 +218,49 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     raw.unlink()
     ran = nbformat.read(done, as_version=4)
     _attach_captions(ran.cells)
+    if not figure and values == parameters.resolve(page.name[:2], values["profile"]):
+        _turn_knobs(page, values, ran.cells)
     nbformat.write(ran, done)
+
+
+def _turn_knobs(page: Path, values: Mapping[str, Any], cells: Sequence[nbformat.NotebookNode]) -> None:
+    """Gives a page's figures the pictures of the choices of their knobs; at smoke of the first other one alone."""
+    outputs = [
+        output for cell in cells for output in cell.get("outputs", ()) if "regimes" in output.get("metadata", {})
+    ]
+    shown = {output.metadata.regimes.name: output for output in outputs}
+    for label, knob in changes.knobs(page.name[:2]).items():
+        if label in shown:
+            others = [choice for choice in knob.choices if choice.sets]
+            known, turned = {shown[label].data["image/png"].strip()}, {}
+            for choice in others[:1] if values["profile"] == "smoke" else others:
+                try:
+                    turned[choice.name] = _turned(page, label, values["profile"], choice.sets)
+                except InputError as error:
+                    raise InputError(f"the knob of {label}, {choice.name!r}: {error}") from None
+                picture = turned[choice.name].data["image/png"].strip()
+                if picture in known:
+                    raise InputError(f"the knob of {label}, {choice.name!r}: the picture is that of another choice")
+                known.add(picture)
+            made = [
+                {"name": choice.name, "see": choice.see, "output": turned.get(choice.name)}
+                for choice in knob.choices
+                if choice.name in turned or not choice.sets
+            ]
+            shown[label].metadata.regimes["knob"] = {"turns": knob.turns, "choices": made}
+
+
+def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nbformat.NotebookNode:
+    """A figure of a page at other values, as a knob shows it: nothing is judged, and no rows are written."""
+    injected = changed(page.name[:2], parameters.resolve(page.name[:2], profile, sets))
+    shell, outputs = _Shell.anew(), []
+    for cell in (one for one in figures.on_its_own(notebook(page), label).cells if one.cell_type == "code"):
+        if not shell.fill(cell):
+            raise InputError(" ".join(f"{cell.outputs[-1].ename}: {cell.outputs[-1].evalue}".split()))
+        if "parameters" in cell.metadata.tags:
+            shell.user_ns.update(injected, is_turned=True)
+        outputs += [output for output in cell.outputs if "regimes" in output.get("metadata", {})]
+    return outputs[-1]
 
 
 def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:

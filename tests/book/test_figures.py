@@ -113,6 +113,32 @@ def test_the_command_below_a_figure_changes_it_and_says_how(number):
             registry.grids(number, values, study)
 
 
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_a_knob_has_three_to_five_choices_whose_cells_are_stored_or_cheap(number):
+    """One is the book's; each of the others changes a parameter of the figure, and computes for seconds at most."""
+    knobs, own = changes.knobs(number), {one.function.__name__: one for one in registry.of(number).values()}
+    assert 1 <= len(knobs) <= 2, "the key figures of each chapter have one"
+    found, every = changes.changes(number, knobs), figures.figures(number)
+    for label, knob in knobs.items():
+        names, sets, said = zip(*((one.name, one.sets, one.see) for one in knob.choices))
+        assert 3 <= len(names) <= 5 and sets.count({}) == 1, label
+        assert len({*names}) == len({*said}) == len(names) and all(see.endswith((".", "?")) for see in said), label
+        for one in filter(None, sets):
+            values = parameters.resolve(number, "laptop", one)
+            assert all(found[label].of([name]) for name in one), (label, one)
+            left = [
+                cell
+                for name, designs in figures.designs_asked(every[label].code).items()
+                if name in own
+                for asked in [registry.asked(number, own[name], values)]
+                for cell in asked.new
+                if any(
+                    cell.key() in asked.designs[design] for design in designs & asked.designs.keys() or asked.designs
+                )
+            ]
+            assert sum(map(schedule.seconds, schedule.chunks({it.name: it for it in own.values()}, left))) < 4, one
+
+
 def test_a_command_survives_make_and_the_shell():
     """Inside ``PARAMS='...'``: a list is one word, and its names are in double quotes."""
     sets = {"a": 1e-6, "b": [1, 2.5], "c": "erf(x/√2)", "d": ["sin", "He1+He3"], "05.x.y.z": "digits"}

@@ -404,6 +404,31 @@ def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
         assert not any("invert" in one for one in photos)
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width, scheme):
+    with opened(browser, width, scheme) as page:
+        page.goto((HTML / "chapters/07_one_step_srf.html").as_uri())
+        equations(page)
+        knob = page.locator("fieldset.knob").first
+        img, see = knob.locator("xpath=preceding-sibling::div//img"), knob.locator(".see > .shown")
+        look = (
+            "e => [e.currentSrc.split('/').pop(), e.alt, e.getBoundingClientRect().height, document.body.scrollHeight]"
+        )
+        knob.locator("input:checked").focus()
+        assert knob.evaluate("e => getComputedStyle(e.querySelector('label:focus-within')).outlineStyle") == "solid"
+        before, said = img.evaluate(look), see.inner_text()
+        page.keyboard.press("ArrowRight" if knob.locator("input").first.is_checked() else "ArrowLeft")
+        page.wait_for_function("e => e.currentSrc.endsWith('webp') && e.complete", arg=img.element_handle())
+        after = img.evaluate(look)
+        assert after[0].endswith("-phone.webp") == (width == 390) and after[1] != before[1] and see.inner_text() != said
+        assert after[2:] == before[2:], "nothing moves"
+        shot(page, f"knob-{width}")
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        assert img.evaluate("e => e.getAttribute('src')").endswith(before[0].replace("-phone", ""))
+        page.emulate_media(media="print")
+        assert not knob.is_visible() and not page.problems
+
+
 @pytest.mark.weekly
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_fonts_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):

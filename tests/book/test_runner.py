@@ -17,7 +17,7 @@ import pytest
 
 from companion import describe, paths, runner
 from companion.experiments import parameters
-from companion.report import ledger, views
+from companion.report import ledger, screen, views
 from companion.report.chapter import Chapter
 from companion.site import locks, pages, sources, versions
 from companion.studies.__main__ import main as studies_main
@@ -241,6 +241,55 @@ def test_one_figure_has_a_page_without_sphinx(ran_book, monkeypatch):
     assert run("--figure", "fig-mini", "-p", "size", "4", "--name", "one") == 0
     page = (html / "index.html").read_text(encoding="utf-8")
     assert "has not been built here" in page and page.count("data:image/png;base64,") == 1
+
+
+KNOB = """
+[99.fig-mini]
+sets = {size = 4}
+see = "It is as long as four numbers."
+[99.fig-mini.knob]
+turns = "how many numbers, $n$"
+choices = [
+  {name = "3", see = "Turn it."},
+  {name = "5", sets = {size = 5}, see = "It is longer."},
+  {name = "6", sets = {size = 6, scale = 2}, see = "It is longest."},
+]
+"""
+
+
+@pytest.mark.parametrize(("profile", "drawn"), [("laptop", ["5", "6"]), ("smoke", ["5"])])
+def test_a_knob_has_a_picture_of_each_choice_and_judges_nothing(mini_book, profile, drawn):
+    (mini_book / "chapters" / "changes.toml").write_text(KNOB)
+    assert run("--profile", profile) == 0
+    made = mini_book / "build" / profile
+    (shown,) = pages._figures(made / "99_mini.ipynb").values()
+    knob = shown.metadata.regimes.knob
+    assert [one.name for one in knob.choices] == ["3", *drawn] and knob.choices[0].output is None
+    assert len({shown.data["image/png"], *(one.output.data["image/png"] for one in knob.choices[1:])}) == len(drawn) + 1
+    (record,) = ledger.read(made / "99.ledger.json")
+    assert record["value"] == (3 if profile == "laptop" else 2), "the book's own"
+    assert (made.resolve() / ".99" / "rows" / "fig-mini.csv").read_text().count("\n") == record["value"] + 1
+    html = screen.figure_html(shown, mini_book / "figures", "figures/")
+    assert html.count('type="radio"') == len(drawn) + 1 and html.count(" checked") == 1 and "3 (book)" in html
+    for file in re.findall(r'data-(?:wide|narrow)="([^"]+)"', html):
+        assert 1000 < (mini_book / file).stat().st_size < 25_000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("size = 5", "width = 5", "'5': unknown parameter 'width' of chapter 99; "),
+        ("size = 5", "size = -5", "'5': size must be a whole number from 1 to 100, got -5"),
+        ("size = 5", "sizes = [5]", "'5': the picture is that of another choice"),
+        ("size = 6, scale = 2", "size = 5", "'6': the picture is that of another choice"),
+        ("size = 5", "size = 0.5", "'5': size must be a whole number"),
+    ],
+)
+def test_a_knob_that_cannot_be_turned_is_one_line(mini_book, capfd, before, after, said):
+    (mini_book / "chapters" / "changes.toml").write_text(KNOB.replace(before, after))
+    assert run() == 2 and not (mini_book / "build" / "laptop" / "99_mini.ipynb").exists()
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1 and err.startswith(f"error: the knob of fig-mini, {said}"), err
 
 
 @pytest.mark.parametrize("more", [["--check"], ["--no-page"]])

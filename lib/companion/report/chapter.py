@@ -64,6 +64,7 @@ class Chapter:
         self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         self._sampled = self._sampled_before() if run else {}
+        self._turned = "is_turned" in namespace  # of a page that has run one figure, for its knob
         plots.style()
 
     def design(self, study: Study, name: str) -> dict[str, list[Any]]:
@@ -96,7 +97,7 @@ class Chapter:
 
     def _compute_sample(self, results: Results) -> None:
         """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
-        if results.study.name in self._sampled:
+        if results.study.name in self._sampled or self._turned:
             return
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
         found = results.compute_again(cells)
@@ -131,12 +132,13 @@ class Chapter:
                 raise InputError(f"label {name} is in use: another figure of chapter {self.number} has it")
             self._labels.add(name)
         about |= {"name": name, "caption": "", "settings": self._origin(tables)}
-        if tables:
+        if tables and not self._turned:
             self._write_rows(name, tables)
         alone = "REGIMES_FIGURE" in os.environ  # a run of one figure, whose page has one picture of it
-        data = screen.pictures(fig, alone=alone) | ({"text/html": moving} if moving else {}) | {"text/plain": repr(fig)}
+        data = screen.pictures(fig, alone=alone, light=self._turned) | ({"text/html": moving} if moving else {})
+        data |= {"text/plain": repr(fig)}
         about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
-        about |= {"narrow": None if alone or about.get("still") else screen.phone_variant(fig)}
+        about |= {"narrow": None if alone or about.get("still") else screen.phone_variant(fig, light=self._turned)}
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 
@@ -226,7 +228,7 @@ class Chapter:
     def _judge_figure(self, label: str) -> None:
         """Judges the claims that a figure or a table shows."""
         for claim in claims.claims_of(self.number):
-            if claim.figure == label:
+            if claim.figure == label and not self._turned:
                 self._judge(claim)
 
     def _judge(self, claim: claims.Claim) -> None:

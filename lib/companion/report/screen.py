@@ -9,7 +9,7 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import rc_context, rcParams
@@ -36,6 +36,7 @@ PHONE = 4.75  # inches: the column of a phone 390 CSS pixels wide, where a point
 LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, becomes pixels, at twice the resolution
 FILM = 250_000  # bytes of all frames of a slider, beyond which they are less sharp
 QUALITY = 75  # of a WebP
+COLOURS = 32  # of a light picture, of which a knob has several
 SMALL = 2.6  # inches: panels below, more than four of them, stand two and two
 ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
 LEGIBLE = 8  # CSS pixels of the smallest font on a phone
@@ -43,16 +44,17 @@ SECONDS = 0.4  # a frame, while it plays
 _ENDS = {"image/svg+xml": "svg", "image/webp": "webp", "image/png": "png"}  # the first that a figure has is shown
 
 
-def pictures(fig: Figure, *, alone: bool = False) -> dict[str, str]:
+def pictures(fig: Figure, *, alone: bool = False, light: bool = False) -> dict[str, str]:
     """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
 
-    A figure too wide for the page is narrowed; its fonts keep their size. With ``alone`` the PNG has to do.
+    A figure too wide for the page is narrowed; its fonts keep their size. With ``alone`` the PNG has to do; ``light``
+    pictures have few colours.
     """
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     _drop_unseen_ticks(fig)
     with _settled(fig) as box:
         png = {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))}
-        return png if alone else png | _best(fig, box)
+        return png if alone else png | _best(fig, box, light)
 
 
 def _drop_unseen_ticks(fig: Figure) -> None:
@@ -63,8 +65,11 @@ def _drop_unseen_ticks(fig: Figure) -> None:
             axis.set_minor_locator(NullLocator())
 
 
-def _best(fig: Figure, box: Bbox) -> dict[str, str]:
+def _best(fig: Figure, box: Bbox, light: bool) -> dict[str, str]:
     """The picture that a page shows; the same bytes each time."""
+    if light:
+        drawn = Image.open(io.BytesIO(_saved(fig, "png", dpi=DPI, bbox_inches=box))).convert("RGB")
+        return {"image/webp": _base64(_webp(drawn.quantize(COLOURS, dither=0).convert("RGB"), lossless=True))}
     drawn = _saved(fig, "svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
     if len(drawn) <= LIGHT:
         return {"image/svg+xml": drawn.decode()}
@@ -88,12 +93,12 @@ def _settled(fig: Figure) -> Iterator[Bbox]:
             fig.set_layout_engine(engine)
 
 
-def phone_variant(fig: Figure) -> dict[str, object] | None:
+def phone_variant(fig: Figure, *, light: bool = False) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls."""
     if not stack_panels(fig):
         return None
     with _settled(fig) as box:
-        return {"pictures": _best(fig, box), "font": smallest_font(fig)}
+        return {"pictures": _best(fig, box, light), "font": smallest_font(fig)}
 
 
 def _saved(fig: Figure, kind: str, **options: object) -> bytes:
@@ -102,9 +107,9 @@ def _saved(fig: Figure, kind: str, **options: object) -> bytes:
     return buffer.getvalue()
 
 
-def _webp(picture: Image.Image) -> bytes:
+def _webp(picture: Image.Image, lossless: bool = False) -> bytes:
     buffer = io.BytesIO()
-    picture.save(buffer, "webp", quality=QUALITY)
+    picture.save(buffer, "webp", quality=QUALITY, lossless=lossless)
     return buffer.getvalue()
 
 
@@ -239,7 +244,22 @@ def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
     width = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).width
     share = (narrow or about).font
     legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
-    return moving + views.show("figure", about, link + wide, phone, width, share, legible)
+    shown = moving + views.show("figure", about, link + wide, phone, width, share, legible)
+    return shown + _knob_html(about, folder, link) if about.get("knob") else shown
+
+
+def _knob_html(about: Mapping[str, Any], folder: Path, link: str) -> str:
+    """The choices below a figure, with the addresses of their pictures; the book's own has none."""
+    choices = []
+    for i, choice in enumerate(about.knob.choices):
+        files = {}
+        if own := choice.output:
+            narrow = own.metadata.regimes.narrow
+            files["wide"] = link + _write({"image/webp": own.data["image/webp"]}, folder / f"{about.name}-{i}")
+            if narrow:
+                files["narrow"] = link + _write(narrow.pictures, folder / f"{about.name}-{i}-phone")
+        choices.append((choice.name, choice.see, files))
+    return views.show("knob", about.name, about.knob.turns, choices)
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:
