@@ -1,7 +1,4 @@
-"""A chapter's parameters and designs as a text: ``python -m companion.describe 05``.
-
-It loads nothing that computes, so that it answers at once.
-"""
+"""A chapter's parameters and designs as a text: ``python -m companion.describe 05``."""
 
 import sys
 from collections.abc import Iterable, Mapping

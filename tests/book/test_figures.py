@@ -157,14 +157,3 @@ def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_comput
         assert re.search(
             r"03\.ensembles\.slices\.h must hold 3 .*: .*fig-b-8d.* cannot be drawn", capsys.readouterr().err
         )
-
-
-@pytest.mark.parametrize("number", parameters.chapters())
-def test_the_designs_of_a_figures_claims_are_those_that_they_are_measured_on(number):
-    """Read from the text, as quickly as from the claims themselves, whose modules take seconds to load."""
-    measured = {}
-    for claim in claims.claims_of(number):
-        for one in claim.tables.values():
-            study, design = (one.study, one.name) if isinstance(one, Design) else (one, "")
-            measured.setdefault(claim.figure, {}).setdefault(study.function.__name__, set()).add(design)
-    assert {label: figures.designs_judged(number, label) for label in measured} == measured

@@ -572,17 +572,6 @@ def test_stage_refuses_pages_of_another_profile(ran_book):
         sources.stage("laptop")
 
 
-@pytest.mark.parametrize(
-    ("module", "given", "said"),
-    [("describe", sorted(parameters.chapters()), "map_scales"), ("studies.__main__", ["list"], "spiked.reuse")],
-)
-def test_what_is_only_told_loads_nothing_that_computes(module, given, said):
-    loaded = "{'torch', 'pandas', 'numpy'} & {*sys.modules}"
-    code = f"import sys; from companion.{module} import main; main({given}); print({loaded})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.endswith("set()\n") and said in done.stdout, done.stderr
-
-
 def test_describe_lists_parameters_and_check_counts_cells(mini_book, capsys):
     assert describe.main(["99"]) == 0
     assert re.search(r"scale +0\.5 +their scale\n +a number from 0 to 10", capsys.readouterr().out)
