@@ -17,10 +17,7 @@ _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, allowed values, meaning.
-
-    Then each design, with its figures and its entries: all of the laptop's, and those that other sizes have in place.
-    """
+    """The parameters of a chapter, then its designs: the laptop's entries, and those that other sizes have in place."""
     known = [p for p in parameters.declared(number).values() if p.name != "profile"]
     lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
     sizes = {size: _by_design(parameters.designs(number, size)) for size in ("laptop", *parameters.SIZES)}

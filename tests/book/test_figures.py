@@ -154,7 +154,7 @@ def test_a_figure_follows_the_designs_of_studies_and_claims_that_its_page_types(
     assert {*found.designs} == {"averages.large", "averages.main", "judged_alone.main"}
     assert {knob.name for knob in found.knobs} == {"size", "scale"} and not found.studies
     entries = ["99.averages.main.n", "99.averages.large.seeds", "99.judged_alone.main.n"]
-    assert runner._asked("99", "fig-typed", ["size", *entries]) == found
+    assert runner._asked("99", "fig-typed", ["size", *entries]) == {}
     assert not found.of(["99.averages.small.n"])
 
 
@@ -187,6 +187,17 @@ def test_designs_hold_as_many_values_as_their_figures_need(number):
     own = {study.function.__name__: study for study in registry.of(number).values()}
     for profile in parameters.PROFILES:
         runner._needs_values(number, parameters.resolve(number, profile), own.values(), None)
+
+
+def test_a_page_shows_the_designs_of_its_figures():
+    found = changes.changes("03")
+    labels = [label for label, one in figures.figures("03").items() if one.page.stem == "03_lazy_jamming"]
+    shown = runner._asked("03", "03_lazy_jamming", [])
+    assert {study: {*designs} for study, designs in shown.items()} == {
+        study: {name for label in labels for name in found[label].shown.get(study, ())}
+        for study in {study for label in labels for study in found[label].studies}
+    }
+    assert len(labels) > 2 and len(shown) < len(registry.of("03"))
 
 
 def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_computed(capsys, monkeypatch):

@@ -62,10 +62,7 @@ class Designs:
     complete: Callable[[Entries], Entries] = dict
 
     def __call__(self, values: Mapping[str, Any], designs: Collection[str] = ()) -> list[Entries]:
-        """The settings of these designs, of all if none is named, each once.
-
-        Each has the seeds of every one of them that holds it; none is without.
-        """
+        """The settings of these designs, by default of all, each once, with the seeds of all; none without."""
         found: dict[str, Entries] = {}
         tables = self._tables(values)
         for design in designs or tables:

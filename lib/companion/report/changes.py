@@ -59,7 +59,8 @@ def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Cha
 
     every, found = figures.figures(number), {}
     for label in every if labels is None else labels:
-        shown = _designs_shown(figures.designs_of(number, label, every[label]), values)
+        asked = figures.designs_of(number, label, every[label])  # of studies that no module holds, too
+        shown = {name: Designs(name, {}).names(values) if "" in named else named for name, named in asked.items()}
         used = {knob for claim in claims.claims_of(number) if claim.figure == label for knob in claim.knobs}
         used |= every[label].names
         bases = set()
@@ -71,11 +72,6 @@ def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Cha
         took = sum(seconds(study.function.__name__) for study in studies)
         found[label] = Change(knobs, [*studies], took, studies, frozenset(bases), suggested.get(label))
     return found
-
-
-def _designs_shown(asked: Mapping[str, set[str]], values: Mapping[str, Any]) -> dict[str, Collection[str]]:
-    """The designs of each study that cells and claims ask for; all if unnamed. No study is loaded: one may be typed."""
-    return {name: Designs(name, {}).names(values) if "" in own else own for name, own in asked.items()}
 
 
 def _seconds(study: Study, grid: Sequence[Entries]) -> float:
