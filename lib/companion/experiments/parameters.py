@@ -27,7 +27,7 @@ import ast
 import copy
 import difflib
 import functools
-import importlib
+import importlib.util
 import math
 import re
 import tomllib
@@ -162,14 +162,32 @@ def _item(words: str, text: str) -> Kind:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``."""
+    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``.
+
+    A collection whose definition spells its names out is read and not run: its module may load torch.
+    """
     if not re.fullmatch(r"[a-z_.]+\.[A-Z_]+", text):
         return tuple(text.split(", "))
     module, _, name = text.rpartition(".")
     try:
-        return tuple(getattr(importlib.import_module(module), name))
+        tree = ast.parse(Path(importlib.util.find_spec(module).origin).read_text(encoding="utf-8"))
+        return _spelled_out(ast.Name(name), tree) or tuple(getattr(importlib.import_module(module), name))
     except (ImportError, AttributeError, TypeError):
         raise InputError(f"there is no collection {text}") from None
+
+
+def _spelled_out(node: ast.expr | None, module: ast.Module) -> tuple[str, ...]:
+    """The names that an expression of a module lists; none where one of them has to be computed."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return (node.value,)
+    if isinstance(node, ast.Starred):
+        return _spelled_out(node.value, module)
+    if isinstance(node, ast.Name):
+        assigned = {ast.unparse(one.targets[0]): one.value for one in module.body if isinstance(one, ast.Assign)}
+        return _spelled_out(assigned.get(node.id), module)
+    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+    found = [_spelled_out(part, module) for part in parts]
+    return tuple(name for names in found for name in names) if all(found) else ()
 
 
 def chapters() -> dict[str, Path]:

@@ -7,7 +7,7 @@ imports, and so computes only the designs that it and its claims ask for.
 import ast
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ import jupytext
 import nbformat
 
 from companion.experiments import parameters
-from companion.experiments.study import Design
-from companion.report import captions, claims
+from companion.report import captions
 
 SHOWS = ("figure", "slider", "table")  # the methods of a chapter that show one
+ASKS = ("rows", "design")  # and those that are given a study
 _LABEL = re.compile(r"(?:fig|tab)-[\w-]+")
 
 
@@ -84,25 +84,93 @@ def on_its_own(book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode
 def designs_asked(code: str) -> dict[str, set[str]]:
     """The designs of each study, by function, whose rows code asks for: ``chapter.rows(studies.growth, "planes")``.
 
-    A call that spells out no design asks for all, under no name.
+    A call that spells out no design asks for all, under no name. A study that is typed in the page has no module.
     """
     asked: dict[str, set[str]] = {}
-    for node in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
-        if node.args and isinstance(node.args[0], ast.Attribute) and _base(node.func) == "chapter":
-            named = node.args[1] if len(node.args) > 1 else None
-            design = named.value if isinstance(named, ast.Constant) else ""
-            asked.setdefault(node.args[0].attr, set()).add(design)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call) and _base(node.func) == "chapter"]
+    for node in (node for node in calls if node.args and getattr(node.func, "attr", "") in ASKS):
+        named = node.args[1] if len(node.args) > 1 else None
+        design = named.value if isinstance(named, ast.Constant) else ""
+        asked.setdefault(ast.unparse(node.args[0]).rpartition(".")[2], set()).add(design)
     return asked
 
 
 def designs_judged(number: str, label: str) -> dict[str, set[str]]:
-    """The designs of each study, by function, on which the claims of a figure rest; all under no name."""
+    """The designs of each study, by function, on which the claims of a figure rest.
+
+    As a claim is ``given`` them, ``{"rows": votes["small"]}``, or else as the defaults of its function say:
+    ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all. Claims that are typed in a page count, too.
+    """
     asked: dict[str, set[str]] = {}
-    for claim in claims.claims_of(number):
-        for wanted in claim.tables.values() if claim.figure == label else ():
-            study, design = wanted if isinstance(wanted, Design) else (wanted, "")
-            asked.setdefault(study.function.__name__, set()).add(design)
+    pages = [_parsed(page.read_text(encoding="utf-8")) for page in parameters.page_sources(number)]
+    for tree in (*_claims_of(number), *pages):
+        known = _constants(tree)
+        for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+            usual = _defaults(function)
+            for about in _declared(function):
+                if "figure" in about and ast.literal_eval(about["figure"]) == label:
+                    given = _items(about.get("given"), known)
+                    _note_designs(asked, (usual | given).values())
     return asked
+
+
+def _note_designs(asked: dict[str, set[str]], tables: Iterable[ast.expr]) -> None:
+    """Adds what stands for rows, ``votes["small"]`` or ``ensembles``, to the designs of each study; no other values."""
+    for wanted in tables:
+        if isinstance(wanted, ast.Subscript):
+            study, design = wanted.value, ast.literal_eval(wanted.slice)
+        else:
+            study, design = wanted, ""
+        if isinstance(study, (ast.Attribute, ast.Name)):
+            asked.setdefault(study.attr if isinstance(study, ast.Attribute) else study.id, set()).add(design)
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The arguments of a function that have a default, which are its tables, as they are written."""
+    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    return {one.arg: value for one, value in zip(arguments, function.args.defaults, strict=True)}
+
+
+@functools.cache
+def _claims_of(number: str) -> list[ast.Module]:
+    """The modules of a chapter's claims, as they are written: to load them takes seconds."""
+    folder = Path(__file__).parents[1] / "claims"
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("[a-z]*.py"))]
+    return [ast.parse(text) for text in texts if f'CHAPTER = "{number}"' in text]
+
+
+_parsed = functools.lru_cache(maxsize=64)(ast.parse)  # pages are read for each of their figures
+
+
+def _constants(tree: ast.Module) -> dict[str, ast.expr]:
+    """What a module's names stand for, as it is written; those of ``A, B = 1, 2``, too."""
+    found = {}
+    for one in (node for node in tree.body if isinstance(node, ast.Assign)):
+        target, value = one.targets[0], one.value
+        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+        pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
+        found |= {ast.unparse(name): own for name, own in pairs}
+    return found
+
+
+def _declared(function: ast.FunctionDef) -> Iterator[dict[str, ast.expr]]:
+    """What each claim of a function declares: its decorator's words, and those of its own entry among several."""
+    for call in (one for one in function.decorator_list if isinstance(one, ast.Call)):
+        shared = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        several = call.args[0] if call.args and isinstance(call.args[0], ast.Dict) else None
+        yield from [shared | _items(entry, {}) for entry in several.values] if several else [shared]
+
+
+def _items(node: ast.expr | None, known: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+    """The items of a dict as it is written, by name; those of a ``known`` constant by its name."""
+    if isinstance(node, ast.BinOp):
+        return _items(node.left, known) | _items(node.right, known)
+    node = known.get(node.id) if isinstance(node, ast.Name) else node
+    if not isinstance(node, ast.Dict):
+        return {}
+    return {
+        key.value: known.get(ast.unparse(value), value) for key, value in zip(node.keys, node.values) if key is not None
+    }
 
 
 def designs_of(number: str, label: str, figure: Figure) -> dict[str, set[str]]:
