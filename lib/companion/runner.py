@@ -221,35 +221,30 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     ran = nbformat.read(done, as_version=4)
     _attach_captions(ran.cells)
     if not figure and values == parameters.resolve(page.name[:2], values["profile"]):
-        _turn_knobs(page, values, ran.cells)
+        _turn_knobs(page, values["profile"], ran.cells)
     nbformat.write(ran, done)
 
 
-def _turn_knobs(page: Path, values: Mapping[str, Any], cells: Sequence[nbformat.NotebookNode]) -> None:
-    """Gives a page's figures the pictures of the choices of their knobs; at smoke of the first other one alone."""
-    outputs = [
-        output for cell in cells for output in cell.get("outputs", ()) if "regimes" in output.get("metadata", {})
-    ]
-    shown = {output.metadata.regimes.name: output for output in outputs}
-    for label, knob in changes.knobs(page.name[:2]).items():
-        if label in shown:
-            others = [choice for choice in knob.choices if choice.sets]
-            known, turned = {shown[label].data["image/png"].strip()}, {}
-            for choice in others[:1] if values["profile"] == "smoke" else others:
+def _turn_knobs(page: Path, profile: str, cells: Sequence[nbformat.NotebookNode]) -> None:
+    """Gives figures that have a knob their pictures at its choices; at smoke at the first that is not the book's."""
+    known = changes.knobs(page.name[:2])
+    shown = [one for cell in cells for one in cell.get("outputs", ()) if one.get("metadata", {}).get("regimes")]
+    for output in (one for one in shown if one.metadata.regimes.name in known):
+        about, pictures = output.metadata.regimes, {output.data["image/png"].strip()}
+        about["knob"] = {**known[about.name], "choices": []}
+        for choice in known[about.name]["choices"]:
+            if "sets" in choice and (profile != "smoke" or len(pictures) == 1):
+                where = f"the knob of {about.name}, {choice['name']!r}"
                 try:
-                    turned[choice.name] = _turned(page, label, values["profile"], choice.sets)
+                    turned = _turned(page, about.name, profile, choice["sets"])
                 except InputError as error:
-                    raise InputError(f"the knob of {label}, {choice.name!r}: {error}") from None
-                picture = turned[choice.name].data["image/png"].strip()
-                if picture in known:
-                    raise InputError(f"the knob of {label}, {choice.name!r}: the picture is that of another choice")
-                known.add(picture)
-            made = [
-                {"name": choice.name, "see": choice.see, "output": turned.get(choice.name)}
-                for choice in knob.choices
-                if choice.name in turned or not choice.sets
-            ]
-            shown[label].metadata.regimes["knob"] = {"turns": knob.turns, "choices": made}
+                    raise InputError(f"{where}: {error}") from None
+                if turned.data["image/png"].strip() in pictures:
+                    raise InputError(f"{where}: the picture is that of another choice")
+                pictures.add(turned.data["image/png"].strip())
+                about.knob["choices"].append({**choice, "output": turned})
+            elif "sets" not in choice:
+                about.knob["choices"].append(choice)
 
 
 def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nbformat.NotebookNode:

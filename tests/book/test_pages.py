@@ -411,9 +411,8 @@ def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width
         equations(page)
         knob = page.locator("fieldset.knob").first
         img, see = knob.locator("xpath=preceding-sibling::div//img"), knob.locator(".see > .shown")
-        look = (
-            "e => [e.currentSrc.split('/').pop(), e.alt, e.getBoundingClientRect().height, document.body.scrollHeight]"
-        )
+        size = "e.getBoundingClientRect().height, document.body.scrollHeight"
+        look = f"e => [e.currentSrc.split('/').pop(), e.alt, {size}]"
         knob.locator("input:checked").focus()
         assert knob.evaluate("e => getComputedStyle(e.querySelector('label:focus-within')).outlineStyle") == "solid"
         before, said = img.evaluate(look), see.inner_text()

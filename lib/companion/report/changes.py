@@ -41,33 +41,14 @@ class Change(NamedTuple):
         return any((".".join(name.split(".")[1:3]) if "." in name else name) in own for name in names)
 
 
-class Choice(NamedTuple):
-    """One position of a knob: its name, the values that it ``sets``, none at the book's, and what to ``see`` then."""
-
-    name: str
-    sets: dict[str, Any]
-    see: str
-
-
-class Knob(NamedTuple):
-    """What a reader turns below a figure, and its choices."""
-
-    turns: str
-    choices: list[Choice]
-
-
 def examples(number: str) -> dict[str, Example]:
     """What ``chapters/changes.toml`` suggests to change of each figure of a chapter."""
     return {label: Example(one["sets"], one["see"]) for label, one in _suggested(number).items()}
 
 
-def knobs(number: str) -> dict[str, Knob]:
-    """The knobs of the figures of a chapter, as ``chapters/changes.toml`` declares them."""
-    given = {label: one["knob"] for label, one in _suggested(number).items() if "knob" in one}
-    return {
-        label: Knob(one["turns"], [Choice(own["name"], own.get("sets", {}), own["see"]) for own in one["choices"]])
-        for label, one in given.items()
-    }
+def knobs(number: str) -> dict[str, dict[str, Any]]:
+    """The knob of a figure: what it ``turns``, and its ``choices``: ``name``, ``sets`` but of the book's, ``see``."""
+    return {label: one["knob"] for label, one in _suggested(number).items() if "knob" in one}
 
 
 def _suggested(number: str) -> dict[str, Any]:

@@ -250,16 +250,12 @@ def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
 
 def _knob_html(about: Mapping[str, Any], folder: Path, link: str) -> str:
     """The choices below a figure, with the addresses of their pictures; the book's own has none."""
-    choices = []
+    files: list[dict[str, str]] = [{} for _ in about.knob.choices]
     for i, choice in enumerate(about.knob.choices):
-        files = {}
-        if own := choice.output:
-            narrow = own.metadata.regimes.narrow
-            files["wide"] = link + _write({"image/webp": own.data["image/webp"]}, folder / f"{about.name}-{i}")
-            if narrow:
-                files["narrow"] = link + _write(narrow.pictures, folder / f"{about.name}-{i}-phone")
-        choices.append((choice.name, choice.see, files))
-    return views.show("knob", about.name, about.knob.turns, choices)
+        if own := choice.get("output"):
+            shown = {"": own.data, "-phone": (own.metadata.regimes.narrow or {}).get("pictures")}
+            files[i] = {end: link + _write(one, folder / f"{about.name}-{i}{end}") for end, one in shown.items() if one}
+    return views.show("knob", about, files)
 
 
 def _write(pictures: Mapping[str, str], path: Path) -> str:

@@ -130,7 +130,8 @@ def _how_to_change(number: str, labels: Collection[str]) -> str:
     """How to run a page with other parameters: the command of the first of its figures that has one."""
     own = (pair for pair in changes.examples(number).items() if pair[0] in labels)
     label, example = next(own, (None, None))
-    return views.markdown("change", number=number, label=label, example=example).strip()
+    turned = {label: knob for label, knob in changes.knobs(number).items() if label in labels}
+    return views.markdown("change", number=number, label=label, example=example, knobs=turned).strip()
 
 
 def _as_figure(
