@@ -309,7 +309,7 @@ def test_an_error_with_and_without_words(mini_book, capfd, raised, said):
     assert [out.output_type for out in book.cells[-1].outputs] == ["stream", "error"]
 
 
-def test_outputs_are_those_of_a_kernel(mini_book):
+def test_a_cell_keeps_what_it_prints_and_then_what_it_shows(mini_book):
     append(
         mini_book,
         "# %%\nimport sys\nfrom IPython.display import Markdown, display\n"
@@ -320,13 +320,12 @@ def test_outputs_are_those_of_a_kernel(mini_book):
     nbformat.validate(book)
     outputs = book.cells[-1].outputs
     assert [(o.output_type, o.get("name"), o.get("text")) for o in outputs] == [
-        ("stream", "stdout", "1\n2\n"),
-        ("display_data", None, None),
-        ("stream", "stdout", "3\n"),
+        ("stream", "stdout", "1\n2\n3\n"),
         ("stream", "stderr", "4\n"),
-        ("execute_result", None, None),
+        ("display_data", None, None),
+        ("display_data", None, None),
     ]
-    assert outputs[1].data["text/markdown"] == "So." and outputs[4].data["text/plain"] == "3"
+    assert outputs[2].data["text/markdown"] == "So." and outputs[3].data["text/plain"] == "3"
 
 
 def test_outside_a_book_a_command_is_one_line(tmp_path, monkeypatch, capsys):
