@@ -6,7 +6,6 @@ executes two at a time, each in a copy of this process: they read the stored cel
 by one rename. A run that fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
 """
 
-import argparse
 import contextlib
 import logging
 import multiprocessing
@@ -239,7 +238,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("chapter", nargs="+", help="the chapters' numbers, such as 05")
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
-    parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
     parser.add_argument("--figure", help="run what this figure, table or page needs, fig-c-rate, and nothing else")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
@@ -273,7 +271,11 @@ def main(argv: list[str] | None = None) -> int:
         if not args.figure:  # whose cells say which studies
             left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
             schedule.fill({study: own for study, own in left.items() if own}, Store.default())
-        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder, args))
+        code = _draw(values, folder, args.figure)
+        if not code and name is not None:
+            label = args.figure if args.figure in figures.figures(args.chapter[0]) else ""
+            print(f"its page: {_shown(pages.of_run(folder, args.chapter[0], label))}")
+        return code
 
 
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
@@ -330,18 +332,6 @@ def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | Non
         print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
         return 1
     print(f"chapter {number}: {', '.join(str(_shown(path)) for path in done)} in {time.perf_counter() - start:.0f} s")
-    return 0
-
-
-def _page(folder: Path, args: argparse.Namespace) -> int:
-    """Builds the page of a run of one figure, or the pages of a run; returns the exit code."""
-    is_figure = args.figure in figures.figures(args.chapter[0])
-    try:
-        page = pages.of_figure(folder, args.chapter[0], args.figure) if is_figure else pages.of_run(folder)
-    except pages.PagesError as error:
-        print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
-        return 1
-    print(f"its page: {_shown(page)}")
     return 0
 
 
