@@ -63,7 +63,8 @@
 
       function show(i) {
         const files = inputs[i].dataset;
-        if (!img.style.aspectRatio) img.style.aspectRatio = img.offsetWidth + " / " + img.offsetHeight; // of the book's
+        const box = img.getBoundingClientRect();
+        if (!img.style.aspectRatio) img.style.aspectRatio = box.width + " / " + box.height; // of the book's
         if (source) source.srcset = files.narrow || own.narrow;
         img.src = files.wide || own.wide;
         img.alt = files.wide ? said[i].textContent : own.alt;
