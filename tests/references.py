@@ -126,7 +126,7 @@ def numbers(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _places(svg: str) -> list[str]:
-    """The mean place of lines and areas over the picture's size, and the mean that counts later ones more."""
+    """A picture's size in points; over it the mean place of its lines and areas, and that which counts later ones more."""
     size = np.array([float(end) for end in ElementTree.fromstring(svg).get("viewBox").split()[2:]])
     means = []
     for kind, mark in _marks(svg):
@@ -136,7 +136,8 @@ def _places(svg: str) -> list[str]:
             points += [(part.get("x"), part.get("y")) for part in mark.iter() if part.get("y") and part.get("x")]
             means += [np.array(points, dtype=float).mean(0) / size] if points else []
     weights = np.linspace(0, 2, len(means))[:, None]
-    return [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
+    at = [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
+    return [*(f"{length:.0f}" for length in size), "pt", *at]
 
 
 def _shades(page: str) -> list[str]:
