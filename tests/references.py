@@ -1,7 +1,8 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
 Beside them what the laptop's chapters say of stored rows and draw from them (``NN.said.txt``), and what the programs
 print for which the reader has a model: ``book/yours/*.txt``. What studies declare, versions, tolerances and the ranges
-of their fields, has no right value: it is kept as it is (``studies.txt``), so that it does not change unseen.
+of their fields, has no right value: it is kept as it is (``studies.txt``), so that it does not change unseen; so are
+the library's constants, the defaults of its functions and the ranges that they check (``limits.txt``).
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate, a number in a sentence or what a figure
@@ -34,12 +35,13 @@ from companion.report import ledger
 from companion.report.captions import GLUED
 from companion.studies import _tasks
 from regimes import validate
-from tests import stored_ledger
+from tests import limits, stored_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 LEDGER = FOLDER / "ledger.csv"
 DECLARED = FOLDER / "studies.txt"
+LIMITS = FOLDER / "limits.txt"
 SMOKE = ROOT / "build" / "smoke"
 YOURS = sorted((ROOT / "book" / "yours").glob("*.py"))
 _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)(?![\w.]*\w)")
@@ -187,6 +189,14 @@ def _asked() -> list[str]:
     return found
 
 
+def limits_now() -> list[str]:
+    """The parameters of chapters, with their ranges and values, and what the library's text declares beside them."""
+    chapters = {number: parameters.declared(number).items() for number in parameters.chapters()}
+    own = [f"{number}.{name}: {_range(Axis(one.kind))}; {one.value!r}" for number, known in chapters.items()
+           for name, one in known]  # fmt: skip
+    return own + limits.declared()
+
+
 def _range(axis: Axis) -> str:
     """A field's range in the words of messages."""
     ends = f" ({axis.kind.low!r} to {axis.kind.high!r})" if math.isfinite(axis.kind.high) else ""  # to the last digit
@@ -200,10 +210,11 @@ def printed(program: Path) -> str:
 
 
 def main(which: str = "") -> int:
-    """Writes the references from the notebooks and ledgers of the smoke profile, or of ``studies`` alone."""
+    """Writes the references from the smoke book; of ``studies`` alone, what these and the library declare."""
     FOLDER.mkdir(exist_ok=True)
-    DECLARED.write_text("".join(f"{line}\n" for line in declared()), encoding="utf-8")
-    print("wrote tests/references/studies.txt")
+    for path, lines in (DECLARED, declared()), (LIMITS, limits_now()):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        print(f"wrote tests/references/{path.name}")
     if which == "studies":
         return 0
     for number in parameters.chapters():

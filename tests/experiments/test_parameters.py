@@ -77,6 +77,7 @@ KINDS = [
     ("count from 0 to 3", [0, 3], [-1, 4]),
     ("number from -1 to 1", [-1, 0.5, 1.0], [-1.1, math.nan, "0", False]),
     ("positive to 10", [1e-300, 10], [0, -1.0, 10.1, math.inf]),
+    ("positive from 0.1 to 10", [0.1, 10], [0.099]),
     ("share", [1e-9, 0.5], [0, 1, 1.0, -0.5]),
     ("one of sin, erf(x/√2)", ["sin", "erf(x/√2)"], ["cos", "", 1, None, ["sin"]]),
     ("one of regimes.data.datasets.CORPORA", ["pydoc"], ["text8"]),
@@ -98,6 +99,11 @@ def test_kinds_take_what_they_say_and_nothing_else(text, good, bad):
         with pytest.raises(InputError, match=r"^x(\[\d+\])? must ") as raised:
             kind.checked("x", value)
         assert "\n" not in str(raised.value)
+
+
+def test_words_of_a_range_name_both_its_ends():
+    assert parameters.kind("positive from 0.1 to 10").allowed() == "a number from 0.1 to 10"
+    assert parameters.kind("positive to 10").allowed() == "a number above 0 and at most 10"
 
 
 COLLECTIONS = "regimes.data.datasets.CORPORA", "companion.theory.spiked.functions.FUNCTIONS"

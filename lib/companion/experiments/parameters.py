@@ -86,7 +86,7 @@ class Kind:
         words = {
             "count": f"whole number{many} from {self.low} to {self.high}",
             "number": f"number{many} from {self.low:g} to {self.high:g}",
-            "positive": f"number{many} above 0 and at most {self.high:g}",
+            "positive": f"number{many} {f'from {self.low:g} to' if self.low else 'above 0 and at most'} {self.high:g}",
             "share": f"number{many} strictly between 0 and 1",
             "text": f"text{many}",
             "switch": "true or false",

@@ -1,0 +1,106 @@
+"""What the library's text declares beside its arithmetic: constants, what arguments are by default, and their ranges.
+
+None of it has a right value that a test could compute; it is kept as it is (``tests/references/limits.txt``), so that
+a number moved a little is a change that somebody declares. It is read, and not run: that takes a second.
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+LIB = Path(__file__).resolve().parents[1] / "lib"
+CHECKS = ("at_least", "between", "integer", "length", "positive", "whole", "within")  # of regimes.validate
+_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+
+
+@functools.cache
+def modules() -> dict[str, ast.Module]:
+    """The modules of the library by name; claims, whose numbers the ledger keeps, are left out."""
+    paths = {".".join(path.relative_to(LIB).with_suffix("").parts): path for path in sorted(LIB.rglob("*.py"))}
+    own = {name.removesuffix(".__init__"): path for name, path in paths.items() if "companion.claims" not in name}
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in own.items()}
+
+
+def declared() -> list[str]:
+    """A line for each constant of numbers, each function or record with defaults, and each check of a range."""
+    return [line for name, module in modules().items() for line in _of(name, module)]
+
+
+def _of(name: str, module: ast.Module) -> Iterator[str]:
+    for node in module.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and _CONSTANT.fullmatch(target.id) and _has_number(node.value):
+            yield f"{name}.{target.id} = {_text(node.value)}"
+    for place, node in _definitions(name, module):
+        if defaults := _defaults(node):
+            yield f"{place}: {', '.join(f'{key} = {value}' for key, value in defaults.items())}"
+        yield from (f"{place}: {check}" for check in _calls(node))
+
+
+def _definitions(name: str, node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """The functions and classes of a module, also of each other, by their full names."""
+    for child in ast.iter_child_nodes(node):
+        inner = f"{name}.{child.name}" if isinstance(child, (ast.FunctionDef, ast.ClassDef)) else name
+        if inner != name:
+            yield inner, child
+        yield from _definitions(inner, child)
+
+
+def _defaults(node: ast.AST) -> dict[str, str]:
+    """What arguments, or the fields of a record, are where nothing is given; none of those that are ``None``."""
+    if isinstance(node, ast.ClassDef):
+        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.value is not None]
+        found = {one.target.id: one.value for one in fields}
+    else:
+        args = node.args
+        places = [*args.posonlyargs, *args.args]
+        found = dict(zip([one.arg for one in places[len(places) - len(args.defaults) :]], args.defaults))
+        found |= {one.arg: value for one, value in zip(args.kwonlyargs, args.kw_defaults) if value is not None}
+    return {name: _text(value) for name, value in found.items() if _text(value) != "None"}
+
+
+def _calls(node: ast.AST) -> Iterator[str]:
+    """The checks of ranges, and the options of a command line, in a function itself."""
+    for call in _own(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            if call.func.attr in CHECKS or call.func.attr == "add_argument":
+                yield _text(call).removeprefix("validate.")
+
+
+def records() -> dict[str, bool]:
+    """The dataclasses of the library, and whether they are frozen."""
+    found = {}
+    for name, module in modules().items():
+        for place, node in _definitions(name, module):
+            for made in map(_text, node.decorator_list):
+                if made.partition("(")[0] == "dataclass":
+                    found[place] = "frozen=True" in made
+    return found
+
+
+def ranges(package: str) -> Iterator[tuple[str, str, list[str], str]]:
+    """Each check of an argument by its name in a package: of which function, which check, its ends, which argument."""
+    for name, module in modules().items():
+        for place, node in _definitions(name, module) if name.startswith(f"{package}.") else ():
+            for call in _own(node):
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in CHECKS:
+                    for one in (own for own in call.keywords if own.arg):
+                        yield place, call.func.attr, list(map(_text, call.args)), one.arg
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a function without those of the functions that it defines."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            yield child
+            yield from _own(child)
+
+
+def _has_number(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Constant) and isinstance(one.value, (int, float)) for one in ast.walk(node))
+
+
+def _text(node: ast.AST) -> str:
+    return " ".join(ast.unparse(node).split())
