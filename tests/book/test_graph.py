@@ -25,8 +25,3 @@ def test_a_claim_leads_to_the_designs_that_it_is_measured_on():
         "lazy_feature.support_vectors": ["ball", "ball_4"]
     }
     assert graph.measured_on(ledger.claims()["C.Sec4-invertible"]) == {}
-
-
-def test_a_column_stands_in_the_order_of_what_it_leads_to():
-    at = graph.heights([["law"], ["far", "near"], ["a", "b", "c"]], {("far", "c"), ("near", "a"), ("law", "far")})
-    assert at["a"] < at["b"] < at["c"] and at["near"] < at["far"] and at["law"] == 0.5

@@ -4,8 +4,7 @@ A claim leads to its studies by the tables that its function takes; both lead to
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from statistics import mean
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from companion import studies as registry
@@ -26,23 +25,21 @@ def chapter_graph(number: str, records: Mapping[str, Mapping[str, Any]], pages: 
         pages: of the interface, by module.
     """
     on = {claim.id: measured_on(claim) for claim in claims_of(number)}
-    head = [claim for claim in claims_of(number) if claim.headline]
+    calls = {claim.id: laws(claim.function) for claim in claims_of(number) if claim.headline}
     designs: dict[str, set[str]] = {}
-    for study, names in (pair for claim in head for pair in on[claim.id].items()):
-        designs.setdefault(study, set()).update(names)
-    calls = {claim.id: laws(claim.function) for claim in head}
+    for study, own in (pair for name in calls for pair in on[name].items()):
+        designs.setdefault(study, set()).update(own)
+    heads = sorted(calls, key=lambda name: min(map([*designs].index, on[name]), default=len(on)))
     calls |= {study: laws(registry.find(study)[1].function) for study in designs}
     used: dict[str, set[str]] = {}
-    for law in sorted(set().union(*calls.values()), key=lambda one: one.__module__):
+    for law in (law for name in (*designs, *heads) for law in sorted(calls[name], key=lambda one: one.__module__)):
         used.setdefault(law.__module__, set()).add(law.__name__)
     edges = {(law.__module__, name) for name, found in calls.items() for law in found}
-    edges |= {(study, claim.id) for claim in head for study in on[claim.id]}
-    ids = sorted((claim.id for claim in head), key=lambda name: min(map([*designs].index, on[name]), default=len(on)))
-    at = heights([[*used], [*designs], ids], edges)
-    others = [study for name in on.keys() - set(ids) for study in on[name]]
-    used, designs = ({name: own[name] for name in at if name in own} for own in (used, designs))  # from above
+    edges |= {(study, name) for name in heads for study in on[name]}
+    at = {name: (i + 0.5) / len(column) for column in (used, designs, heads) for i, name in enumerate(column)}
+    others = [study for name in on.keys() - set(heads) for study in on[name]]
     shown = {"used": used, "designs": designs, "others": others, "edges": sorted(edges), "at": at, "pages": pages}
-    return views.show("graph", [records[name] for name in ids], **shown)
+    return views.show("graph", [records[name] for name in heads], **shown)
 
 
 def measured_on(claim: Claim) -> dict[str, list[str]]:
@@ -64,13 +61,3 @@ def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> se
     helpers = [one for one in called if one.__module__.startswith(("companion.claims.", "companion.studies."))]
     found = {one for one in called if one.__module__.startswith(LAWS) and "Source:" in (one.__doc__ or "")}
     return found.union(*(laws(one, seen | called) for one in helpers))
-
-
-def heights(columns: Sequence[Sequence[str]], edges: Collection[tuple[str, str]]) -> dict[str, float]:
-    """Where nodes stand, from 0 at the top to 1: each column from the right, in the order of what its nodes lead to."""
-    at: dict[str, float] = {}
-    for column in reversed(columns):
-        ends = {name: [at[end] for start, end in edges if start == name] for name in column}
-        order = sorted(column, key=lambda name: mean(ends[name]) if ends[name] else 0.0)
-        at |= {name: (i + 0.5) / len(order) for i, name in enumerate(order)}
-    return at

@@ -365,11 +365,10 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
 
 def source_archive() -> dict[str, Any] | None:
     """The sources at the commit that the pages are built from, to download; ``None`` outside a checkout."""
-    revision, path = store.revision(), paths.generated() / "extra" / "source.tar.gz"
-    command = ["git", "-C", str(paths.root()), "archive", "--prefix=companion/", "-o", str(path), revision.rstrip("+")]
-    if revision == "unknown" or subprocess.run(command, capture_output=True).returncode:
-        return None
-    return {"revision": revision, "megabytes": path.stat().st_size / 1e6}
+    path, of = paths.generated() / "extra" / "source.tar.gz", store.revision()
+    git = ["git", "-C", str(paths.root()), "archive", "--prefix=companion/", "-o", str(path), of.rstrip("+")]
+    failed = of == "unknown" or subprocess.run(git, capture_output=True).returncode
+    return None if failed else {"revision": of, "megabytes": path.stat().st_size / 1e6}
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
