@@ -63,6 +63,21 @@ def test_a_build_that_fails_says_why_and_leaves_the_last_pages(book):
     assert not (book.cache / "settings").exists()
 
 
+def test_remains_that_cannot_be_deleted_stop_no_build(book, monkeypatch):
+    def rmtree(path, ignore_errors=False):
+        if not ignore_errors:
+            raise OSError(f"{path} is busy")
+
+    monkeypatch.setattr("shutil.rmtree", rmtree)
+    assert build(book, cache=False) == "a page"
+    build(book)
+    (book.source / "_toc.yml").write_text("two")
+    assert build(book) == "a page"
+    book.fails = "why"
+    with pytest.raises(pages.PagesError, match=r"^why$"):
+        build(book)
+
+
 def test_words_for_the_search_are_those_of_the_pages_there_are(tmp_path):
     def written(pages, texts):
         app = SimpleNamespace(
