@@ -7,48 +7,33 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from companion import studies as registry
 from companion.experiments import digest
-from companion.experiments.study import Design
+from companion.experiments.study import Study
 from companion.report import views
-from companion.report.claims import Claim, claims_of
+from companion.report.claims import claims_of
 
 LAWS = ("companion.theory.", "regimes.kernels.", "regimes.measures.")  # not what trains, nor data
 
 
-def chapter_graph(number: str, records: Mapping[str, Mapping[str, Any]], pages: Mapping[str, str]) -> str:
-    """The graph of a chapter as HTML, its other claims counted at their studies.
+def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+    """The graph of a chapter as HTML, from ``records`` of the ledger by claim and ``pages`` of the interface by module.
 
-    Args:
-        number: of the chapter.
-        records: of the ledger, by claim.
-        pages: of the interface, by module.
+    Its other claims are counted at their studies.
     """
-    on = {claim.id: measured_on(claim) for claim in claims_of(number)}
-    calls = {claim.id: laws(claim.function) for claim in claims_of(number) if claim.headline}
-    designs: dict[str, set[str]] = {}
-    for study, own in (pair for name in calls for pair in on[name].items()):
+    heads = [claim for claim in claims_of(number) if claim.headline]
+    designs: dict[Study, set[str]] = {}
+    for study, own in (pair for claim in heads for pair in claim.designs.items()):
         designs.setdefault(study, set()).update(own)
-    heads = sorted(calls, key=lambda name: min(map([*designs].index, on[name]), default=len(on)))
-    calls |= {study: laws(registry.find(study)[1].function) for study in designs}
+    heads.sort(key=lambda claim: min(map([*designs].index, claim.designs), default=len(designs)))
+    edges = [(study.name, claim.id) for claim in heads for study in claim.designs]
     used: dict[str, set[str]] = {}
-    for law in (law for name in (*designs, *heads) for law in sorted(calls[name], key=lambda one: one.__module__)):
-        used.setdefault(law.__module__, set()).add(law.__name__)
-    edges = {(law.__module__, name) for name, found in calls.items() for law in found}
-    edges |= {(study, name) for name in heads for study in on[name]}
-    at = {name: (i + 0.5) / len(column) for column in (used, designs, heads) for i, name in enumerate(column)}
-    others = [study for name in on.keys() - set(heads) for study in on[name]]
-    shown = {"used": used, "designs": designs, "others": others, "edges": sorted(edges), "at": at, "pages": pages}
-    return views.show("graph", [records[name] for name in heads], **shown)
-
-
-def measured_on(claim: Claim) -> dict[str, list[str]]:
-    """The designs that a claim is measured on, by study; one without a name stands for all."""
-    found: dict[str, list[str]] = {}
-    for table in claim.tables.values():
-        study, design = table if isinstance(table, Design) else (table, "")
-        found.setdefault(study.name, []).append(design)
-    return found
+    for name, function in [(it.name, it.function) for it in designs] + [(it.id, it.function) for it in heads]:
+        for law in sorted(laws(function), key=lambda one: one.__module__):
+            used.setdefault(law.__module__, set()).add(law.__name__)
+            edges += [(law.__module__, name)] if (law.__module__, name) not in edges else []
+    others = [study.name for claim in claims_of(number) if not claim.headline for study in claim.designs]
+    named = {study.name: own for study, own in designs.items()}
+    return views.show("graph", [records[claim.id] for claim in heads], named, others, used, edges, pages)
 
 
 def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> set[Callable[..., Any]]:

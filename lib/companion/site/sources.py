@@ -546,7 +546,8 @@ def main(argv: list[str] | None = None) -> int:
             "unchecked": unchecked_table(records),
             "studies": studies_page(),
         }
-        for letter, own in ledger.by_paper(records).items():
+        for letter in ledger.about_papers():
+            own = ledger.by_paper(records)[letter]
             made[f"paper-{letter.lower()}"] = paper_page(letter, own, args.profile)
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
