@@ -255,12 +255,14 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
     """None: no clone line, and none invented. One: clone lines, the saved notebook, the theme's button."""
     for text in ("title: t\n", 'title: t\nrepository: {url: ""}\n'):
         (mini_book / "_config.yml").write_text(text)
-        assert sources.address() == "" and "git clone" not in views.markdown("clone", address=sources.address())
-        assert "```sh\nmake book\n```" in views.markdown("clone", address=sources.address())
+        assert sources.address() == "" and "git clone" not in views.markdown(
+            "clone", address=sources.address(), archive=None
+        )
+        assert "```sh\nmake book\n```" in views.markdown("clone", address=sources.address(), archive=None)
     config = "title: t\nrepository: {url: https://%s/someone/the-book.git}\n"
     (mini_book / "_config.yml").write_text(config % "github.com")
     assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in views.markdown(
-        "clone", address=sources.address()
+        "clone", address=sources.address(), archive=None
     )
     (mini_book / "_config.yml").write_text("repository: {url: somewhere}\n")
     with pytest.raises(InputError, match="url must be like https://host/owner/name, got 'somewhere'"):
