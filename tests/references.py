@@ -9,8 +9,10 @@ table, a verdict or a sentence has come, gone or changed, and that an estimate, 
 shows has moved (``NN.smoke.txt``). What numbers should be is for the tests of theory and for the claims.
 """
 
+import base64
 import html
 import importlib
+import io
 import math
 import pkgutil
 import re
@@ -26,6 +28,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from companion import studies as registry
 from companion.experiments import parameters
@@ -48,6 +51,7 @@ _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-
 _MATHS = re.compile(r"(\^|_)\{?[-−]?\d+(?:\.\d+)?\}?")
 _LIST = re.compile(r"#(?:[\s,;:/–-]*(?:and |to )?#)+")
 _WORD = re.compile(r"<!-- (.*?) -->", re.DOTALL)  # matplotlib draws letters as lines, and keeps the words beside them
+_FRAME = re.compile(r'src="data:image/webp;base64,([^"]+)"')
 _CLAIM = re.compile(r"<code>([A-Z]\.[\w-]+)</code>")
 
 
@@ -115,6 +119,7 @@ def numbers(notebook: nbformat.NotebookNode) -> list[str]:
         data, about = output.get("data", {}), output.get("metadata", {}).get("regimes", {})
         if about and "image/svg+xml" in data:
             found.append(" ".join([f"{about['name']}:", *_places(data["image/svg+xml"])]))
+            found += [f"{about['name']}, film: {shade}" for shade in _shades(data.get("text/html", ""))]
         elif glued := output.get("metadata", {}).get("scrapbook"):
             found.append(f"{glued['name']}: {data[GLUED + 'text/plain']}")
     return found
@@ -132,6 +137,13 @@ def _places(svg: str) -> list[str]:
             means += [np.array(points, dtype=float).mean(0) / size] if points else []
     weights = np.linspace(0, 2, len(means))[:, None]
     return [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
+
+
+def _shades(page: str) -> list[str]:
+    """Of the pictures of a film, which have no marks: how much ink the first, the middle one and the last have."""
+    films = [base64.b64decode(one) for one in _FRAME.findall(page)]
+    inks = [255 - np.asarray(Image.open(io.BytesIO(one)).convert("L"), dtype=float) for one in films]
+    return [" ".join(f"{inks[i].mean():.2f}" for i in (0, len(inks) // 2, -1))] if inks else []
 
 
 def _words(page: str) -> str:
