@@ -113,7 +113,7 @@ def _marks(svg: str) -> list[tuple[str, ElementTree.Element]]:
 
 
 def numbers(notebook: nbformat.NotebookNode) -> list[str]:
-    """What is measured in the sentences of an executed chapter, and where the lines and areas of its figures lie."""
+    """What is measured in the sentences of an executed chapter; the size of figures, and where lines and areas lie."""
     found = []
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         data, about = output.get("data", {}), output.get("metadata", {}).get("regimes", {})
@@ -126,7 +126,7 @@ def numbers(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _places(svg: str) -> list[str]:
-    """A picture's size in points; over it the mean place of its lines and areas, and that which counts later ones more."""
+    """A picture's size in points; over it the mean place of lines and areas, and that which counts later ones more."""
     size = np.array([float(end) for end in ElementTree.fromstring(svg).get("viewBox").split()[2:]])
     means = []
     for kind, mark in _marks(svg):
