@@ -454,7 +454,7 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
-    from companion import paths
+    from companion import paths, studies
     from companion.experiments.study import study
     from companion.experiments.sweep import cells, product
     from companion.site import sources
@@ -470,7 +470,8 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     def fixed(setting, seeds):
         """Nothing."""
 
-    monkeypatch.setattr(_registry, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    for place in (studies, _registry):
+        monkeypatch.setattr(place, "of", lambda number: {item.name: item for item in (sized, fixed)})
     (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
     first, second = declared(SIZE, NONE).values()
 
