@@ -172,7 +172,8 @@ for ax, ((shape, d), rows) in zip(axes, tasks):
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, sorted(rows.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
-chapter.glue("wide-error", ", ".join(f"{found:.2g} ({task})" for task, found in change.items()))
+ratios = [f"{ratio:.2g} ({task})" for task, ratio in change.items()]
+chapter.glue("wide-error", ", ".join(ratios))
 fig.suptitle("What does paper A's width change?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Learning curves of two widths in three panels, on top of each other."
@@ -214,14 +215,16 @@ pairs = {
     "float32, another processor": (elsewhere_singles, singles),
     "float64, another processor": (elsewhere, usual),
 }
-changes = {name: theory.error_change(*pair) for name, pair in pairs.items() if len(pair[0])}
+measured = {name: pair for name, pair in pairs.items() if len(pair[0])}
+changes = {name: theory.error_change(*pair) for name, pair in measured.items()}
 chapter.glue("finer-solver", 100 * float(changes[f"tolerance {fine:g}"].xs(1.0, level="share").max()))
 sizes = sorted({doubles.p.min(), doubles.p.max()})
 fig, axes = plots.panels(len(sizes), height=4.0, sharey=True)
 for ax, p in zip(axes, sizes):
     for (name, change), marker in zip(changes.items(), "soxv^"):
         ax.plot(range(len(change[p])), change[p], marker=marker, label=name)
-    ax.set_xticks(range(len(change[p])), ["$t^*$", *(f"{share:.0%}" for share in change[p].index[1:-1]), "end"])
+    shares = [f"{share:.0%}" for share in change[p].index[1:-1]]
+    ax.set_xticks(range(len(change[p])), ["$t^*$", *shares, "end"])
     ax.set(yscale="log", xlabel="fitted points", title=f"$p={p}$")
 axes[0].set_ylabel(r"change of $\ln\varepsilon$")
 fig.suptitle("How well is the end of training known?", fontsize="medium")

@@ -141,9 +141,10 @@ chapter.figure(
 balanced = chapter.rows(studies.mnist_regression, "main").assign(classes="in equal parts")
 drawn = chapter.rows(studies.drawn_regression, "main").assign(classes="as drawn")
 rows = pd.concat([balanced, drawn])
-scores = rows.assign(residual=10 * rows.residual).groupby(["classes", "depth"], sort=False)
-columns = ["accuracy", "f1", "mse", "residual"]
-table = scores[columns].agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}").reset_index().astype(object)
+tenfold = rows.assign(residual=10 * rows.residual)
+scores = tenfold.groupby(["classes", "depth"], sort=False)[["accuracy", "f1", "mse", "residual"]]
+table = scores.agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}")
+table = table.reset_index().astype(object)
 stated = [papers.stated(name) for name in ("C.depth", "C.accuracy", "C.f1")]
 table.loc[len(table)] = ["paper C", *stated, "", ""]
 chapter.table(
