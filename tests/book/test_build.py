@@ -30,15 +30,15 @@ def book(tmp_path, monkeypatch):
     return made
 
 
-def build(book, cache=True):
-    pages.build(book.source, book.out, cache=book.cache if cache else None)
+def build(book):
+    pages.build(book.source, book.out, book.cache)
     return (book.out / "index.html").read_text()
 
 
 def test_pages_replace_those_before_and_nothing_else_is_left(book):
-    assert build(book, cache=False) == "a page"
+    assert build(book) == "a page"
     book.says = "another"
-    assert build(book, cache=False) == "another"
+    assert build(book) == "another"
     (folder,) = book.out.parent.glob(".html-*")
     assert book.out.resolve() == folder / "html" and [path.name for path in folder.iterdir()] == ["html"]
     assert (book.out / "notebooks" / "a.ipynb.js").read_text() == 'window.BOOK_NOTEBOOK = "{}";\n'
@@ -69,7 +69,7 @@ def test_remains_that_cannot_be_deleted_stop_no_build(book, monkeypatch):
             raise OSError(f"{path} is busy")
 
     monkeypatch.setattr("shutil.rmtree", rmtree)
-    assert build(book, cache=False) == "a page"
+    assert build(book) == "a page"
     build(book)
     (book.source / "_toc.yml").write_text("two")
     assert build(book) == "a page"
@@ -90,3 +90,25 @@ def test_words_for_the_search_are_those_of_the_pages_there_are(tmp_path):
     assert written("ab", {"a": "one", "b": "two"}) == {"a": "one", "b": "two"}
     assert written("ac", {"a": "new", "c": "three"}) == {"a": "new", "c": "three"}
     assert written("ac", {}) == {"a": "new", "c": "three"}
+
+
+def test_a_page_keeps_its_words_for_the_search_and_its_button_saves_the_notebook(tmp_path):
+    saved = tmp_path / "extra" / "notebooks" / "a.ipynb"
+    saved.parent.mkdir(parents=True)
+    saved.touch()
+    button = {"label": "download-source-button", "url": "a.ipynb.txt"}
+    context = {
+        "body": '<p>See <a href="../book/ledger.html">the ledger</a>, <a href="#b">below</a>.</p>',
+        "header_buttons": [{"buttons": [button]}],
+        "pathto": lambda name, _: f"to/{name}",
+    }
+    app = SimpleNamespace(
+        env=SimpleNamespace(toc_fignumbers={}),
+        builder=SimpleNamespace(texts={}),
+        config=SimpleNamespace(html_extra_path=["extra"]),
+        srcdir=tmp_path,
+    )
+    extension._page(app, "chapters/a", "", context, object())
+    assert "../book/ledger.html" in context["body"] and 'href="#b"' in context["body"]
+    assert app.builder.texts == {"chapters/a": "See the ledger , below ."}
+    assert button["url"] == context["saved"] == "to/notebooks/a.ipynb"

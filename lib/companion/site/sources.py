@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,12 +22,12 @@ import yaml
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, results, stored
+from companion.experiments import parameters, results, store, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.report import captions, changes, figures, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
-from companion.site import start
+from companion.site import graph, start
 from regimes import validate
 from regimes.validate import InputError
 
@@ -37,28 +38,22 @@ _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def chapter_page(
-    path: Path,
-    extra: Path,
-    records: Sequence[Mapping[str, Any]],
-    book: Mapping[str, nbformat.NotebookNode] | None = None,
-) -> nbformat.NotebookNode:
+def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned.
 
     Args:
         path: of a page, executed; the rows of its figures lie beside it.
         extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
         records: of the chapter's ledger: the verdicts of a figure are one row below it.
-        book: of a run, whose pages lie in no folder: for a figure's label the book's, where that is another.
     """
-    notebook, above = nbformat.read(path, as_version=4), "../" if book is None else ""
+    notebook = nbformat.read(path, as_version=4)
     (extra / "rows").mkdir(parents=True, exist_ok=True)
     rows, cells = {}, []
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
-        rows[file.stem] = f"{above}rows/{file.name}"
+        rows[file.stem] = f"../rows/{file.name}"
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
-    changed = changes.changes(path.name[:2], places) if book is None else {}
+    changed = changes.changes(path.name[:2], places)
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
         if captions.is_caption(cell):
@@ -76,8 +71,8 @@ def chapter_page(
         labels = [label for label in map(_label, cell.get("outputs", [])) if label]
         if figures:
             own = changed.get(figures[0].metadata.regimes.name)
-            cells += _as_figure(cell, figures[0], rows, book or {}, own and _change(path.name[:2], own))
-            shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
+            cells += _as_figure(cell, figures[0], rows, own and _change(path.name[:2], own))
+            shown = screen.figure_html(figures[0], extra / "figures", "../figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
         if own := [record for record in judged.values() if record["figure"] in labels]:
@@ -137,7 +132,6 @@ def _as_figure(
     cell: nbformat.NotebookNode,
     output: nbformat.NotebookNode,
     rows: Mapping[str, str],
-    book: Mapping[str, nbformat.NotebookNode],
     change: Mapping[str, Any] | None = None,
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell with its other outputs, which would be in the figure else."""
@@ -146,7 +140,7 @@ def _as_figure(
     cell.metadata["mystnb"] = nbformat.from_dict({"figure": figure})
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        shown = views.show("below", about, rows.get(about.name), book.get(about.name), change)
+        shown = views.show("below", about, rows.get(about.name), change)
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
@@ -249,12 +243,35 @@ def address() -> str:
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
-    """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table."""
-    paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
-    papers = ledger.by_paper(records)
+    """The ledger's index as Markdown: a sentence that counts, a bar for each paper, a graph for each chapter."""
+    known = {record["id"]: record for record in records}
+    papers = ledger.by_paper(record for record in records if record["kind"] == "paper")
     counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    known = {"papers": papers, "paper": paper, "counts": counts, "links": figure_links(records), "again": again}
-    return views.markdown("ledger", records=records, profile=profile, **known)
+    api = (paths.root() / "book" / "api").glob("*.md")
+    pages = {m: path.stem for path in api for m in re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8"))}
+    graphs = {number: graph.chapter_graph(number, known, pages) for number in parameters.chapters()}
+    shown = {"papers": papers, "counts": counts, "again": again, "graphs": graphs, "titles": titles()}
+    return views.markdown("ledger", records=records, profile=profile, **shown)
+
+
+def paper_page(letter: str, records: Sequence[dict[str, Any]], profile: str) -> str:
+    """What holds of a paper, as Markdown; ``records`` are those of its claims."""
+    about, known = ledger.about_papers()[letter], {record["id"]: record for record in records}
+    matters = [known[name] for name in about["matters"]]
+    pictures = {record["id"]: picture for record in matters if (picture := _picture(record["figure"]))}
+    own, ours = ([r for r in records if (r["kind"] == "paper") is theirs] for theirs in (True, False))
+    own, ours = (sorted(found, key=lambda record: not record["headline"]) for found in (own, ours))
+    large = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    shown = {"matters": matters, "pictures": pictures, "links": figure_links(records), "large": large}
+    said = {"letter": letter, "about": about, "records": records, "stated": own, "ours": ours, "profile": profile}
+    return views.markdown("paper", **said, **shown)
+
+
+def _picture(label: str | None) -> tuple[str, bool] | None:
+    """The file of a figure, for a phone if there is one, and whether it holds photographs or maps; none of a table."""
+    folder = paths.generated() / "extra" / "figures"
+    found = [path for name in (f"{label}-phone", label) for path in folder.glob(f"{name}.*")]
+    return (found[0].name, found[0].suffix != ".svg" or "<image" in found[0].read_text("utf-8")) if found else None
 
 
 def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
@@ -337,6 +354,14 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for name in results.files():
         results.Results(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
+
+
+def source_archive() -> dict[str, Any] | None:
+    """The sources at the commit that the pages are built from, to download; ``None`` outside a checkout."""
+    path, of = paths.generated() / "extra" / "source.tar.gz", store.revision()
+    git = ["git", "-C", str(paths.root()), "archive", "--prefix=companion/", "-o", str(path), of.rstrip("+")]
+    failed = of == "unknown" or subprocess.run(git, capture_output=True).returncode
+    return None if failed else {"revision": of, "megabytes": path.stat().st_size / 1e6}
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -506,7 +531,7 @@ def main(argv: list[str] | None = None) -> int:
             "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
             "ledger": ledger_page(records, args.profile, again),
             "errata": errata_page(records),
-            "clone": views.markdown("clone", address=address()),
+            "clone": views.markdown("clone", address=address(), archive=source_archive()),
             "cards": cards(records),
             "holds": start.holds(records, titles(), args.profile),
             "places": start.places(records, titles(), args.profile),
@@ -514,6 +539,9 @@ def main(argv: list[str] | None = None) -> int:
             "unchecked": unchecked_table(records),
             "studies": studies_page(),
         }
+        for letter in ledger.about_papers():
+            own = ledger.by_paper(records)[letter]
+            made[f"paper-{letter.lower()}"] = paper_page(letter, own, args.profile)
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
         write_downloads(records, folder)

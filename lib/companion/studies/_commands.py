@@ -103,16 +103,6 @@ def store_results(args: argparse.Namespace) -> None:
         print(f"wrote {path}: {len(records)} cells, {new} of them new")
 
 
-def export(args: argparse.Namespace) -> None:
-    """Writes the stored results of a study as a CSV file, NAME.csv by default: settings and measurements."""
-    validate.one_of(results.files(), study=args.name)
-    path = args.csv or Path(f"{args.name}.csv")
-    _check_writable(path)
-    found = results.Results(registry.find(args.name)[1])
-    found.export(path)
-    print("\n".join([f"wrote {path}: {len(found.rows)} rows", *found.refused.values()]))
-
-
 def verify_sample(args: argparse.Namespace) -> int:
     """Computes a random sample of the results in results/ again; exit code 1 if some are not what is stored.
 
@@ -179,8 +169,6 @@ def _parser() -> argparse.ArgumentParser:
     one = command("store-results", store_results, **maybe)
     one.add_argument("designs", **designs)
     one.add_argument("--jobs", **jobs)
-    one = command("export", export, **study)
-    one.add_argument("--csv", type=Path, help="the file (default: NAME.csv)")
     one = command("verify", verify_sample, **maybe)
     one.add_argument("--sample", default="5%", help="of the cells of each study, or as many as tell (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")
