@@ -186,8 +186,7 @@ for ax, ((shape, d), rows) in zip(axes, tasks):
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, sorted(rows.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
-ratios = [f"{ratio:.2g} ({task})" for task, ratio in change.items()]
-chapter.glue("wide-error", ", ".join(ratios))
+chapter.glue("wide-error", ", ".join(f"{found:.2g} ({task})" for task, found in change.items()))
 fig.suptitle("What does paper A's width change?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Learning curves of two widths in three panels, on top of each other."
