@@ -228,8 +228,7 @@ pairs = {
     "float32, another processor": (elsewhere_singles, singles),
     "float64, another processor": (elsewhere, usual),
 }
-measured = {name: pair for name, pair in pairs.items() if len(pair[0])}
-changes = {name: theory.error_change(*pair) for name, pair in measured.items()}
+changes = {name: theory.error_change(*pair) for name, pair in pairs.items() if len(pair[0])}
 chapter.glue("finer-solver", 100 * float(changes[f"tolerance {fine:g}"].xs(1.0, level="share").max()))
 sizes = sorted({doubles.p.min(), doubles.p.max()})
 fig, axes = plots.panels(len(sizes), height=4.0, sharey=True)
