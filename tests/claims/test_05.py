@@ -200,3 +200,10 @@ def test_what_training_adds_to_the_width(power, said):
     for factor, words in ((0.08, "reproduced"), (1, "not reproduced")):
         lazy = rows.assign(moved=factor * rows.moved * (1 + 0.02 * rows.seed / len(SEEDS)))
         assert verdict("C.Thm3-trained-lazy", trained=rows, lazy=lazy) == words
+
+
+@pytest.mark.parametrize(("off", "said"), [(0.004, "reproduced"), (0.055, "not reproduced")])
+def test_theory_of_the_error_on_gaussian_features(off, said):
+    rows = table(lambda seed, n: {"error": (1 + off * (n == 400)) / n, "law": 1 / n},
+                 seed=SEEDS, n=(400, 1200), scatter=1e-3)  # fmt: skip
+    assert verdict("C.Thm3-curve-gaussian", errors=rows) == said

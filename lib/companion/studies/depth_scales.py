@@ -203,13 +203,17 @@ def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
 
 @record
 class SphereCurve(Setting):
-    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target."""
+    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target.
+
+    ``features``: a control, in which Gaussians are in place of the sphere's harmonics.
+    """
 
     n0: Count[3, 50]
     n: Count[10, 10_000]
     test: Count[10, 10_000]
     depth: Count[3, 100_000]
     power: Number[1, 10]
+    features: Literal["Gaussian"] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the kernels."""
@@ -226,6 +230,12 @@ def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
     """
     law = curves.ridgeless_error(s.n, s.depth, s.n0, s.power)
     rows = []
+    if s.features:
+        source = f"independent Gaussians with the spectrum of the unit sphere of R^{s.n0}"
+        for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+            error = curves.gaussian_error(s.n, s.test, s.depth, s.n0, s.power, seed=draw)
+            rows.append({"seed": seed, "source": source, "error": error, "law": law})
+        return rows
     for x, start in _clouds("sphere", s.n0, s.n + s.test, seeds):
         error = curves.field_error(x[: s.n], x[s.n :], depth=s.depth, power=s.power)
         rows.append(start | {"error": error, "law": law})
