@@ -39,7 +39,7 @@ PROSE := $(filter-out book/_generated/%,$(wildcard chapters/changes.toml results
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: help anew book chapters html pages smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
+.PHONY: $(CHAPTERS) help anew book chapters html pages smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -48,6 +48,7 @@ help: ## list these targets
 	@echo "  make help-05                                              a chapter's parameters"
 	@echo "  make chapter-05 NAME=mine PARAMS='-p tab2_n 200'          rerun it with changed ones: runs/mine/html/index.html"
 	@echo "  make chapter-05 FIGURE=tab-c-tab2 PARAMS='-p tab2_n 200'  what one figure needs, and nothing else"
+	@echo "  make 05_depth_details PROFILE=smoke                       one page alone, at small sizes"
 	@echo; echo "PROFILE=smoke|laptop|paper picks the sizes (default: laptop)."
 
 book: html ## run the chapters and build the HTML book
@@ -100,6 +101,9 @@ $(PAGES): $(NOTEBOOKS) $(CODE) $(PROSE)
 
 chapter-%: | $(READY)
 	@$(BIN)/python -m companion.runner $* --profile $(PROFILE) $(NAMED) $(if $(FIGURE),--figure "$(FIGURE)") $(PARAMS)
+
+$(CHAPTERS): | $(READY)
+	@$(BIN)/python -m companion.runner $(call number,$@) --figure $@ --profile $(PROFILE) $(NAMED) $(PARAMS)
 
 help-%: | $(READY)
 	@$(BIN)/python -m companion.describe $*

@@ -69,6 +69,17 @@ def _calls(node: ast.AST) -> Iterator[str]:
                 yield _text(call).removeprefix("validate.")
 
 
+def records() -> dict[str, bool]:
+    """The dataclasses of the library, and whether they are frozen."""
+    found = {}
+    for name, module in modules().items():
+        for place, node in _definitions(name, module):
+            for made in map(_text, node.decorator_list):
+                if made.partition("(")[0] == "dataclass":
+                    found[place] = "frozen=True" in made
+    return found
+
+
 def ranges(package: str) -> Iterator[tuple[str, str, list[str], str]]:
     """Each check of an argument by its name in a package: of which function, which check, its ends, which argument."""
     for name, module in modules().items():

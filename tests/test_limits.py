@@ -39,6 +39,11 @@ def test_constants_defaults_and_ranges_are_those_that_are_kept():
     assert now == kept and len(now) > 800
 
 
+def test_records_do_not_change_but_for_those_that_are_being_made():
+    loose = {name.rpartition(".")[2] for name, frozen in limits.records().items() if not frozen}
+    assert loose == {"Rows", "Trajectory", "_Record", "Skeleton"} and len(limits.records()) > 60
+
+
 def beyond(value, way):
     """The next number after ``value`` upwards or downwards."""
     return value + way if isinstance(value, int) else math.nextafter(value, way * math.inf)

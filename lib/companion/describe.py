@@ -3,48 +3,44 @@
 It loads nothing that computes, so that it answers at once.
 """
 
+import functools
 import sys
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from companion.experiments import parameters
 from companion.experiments.cli import Parser, one_line_errors
 from companion.report.figures import figures_of_designs
 
-WIDE = 120  # characters of a line
+_wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
 
 
 def describe(number: str) -> str:
-    """The parameters of a chapter: name, laptop value, allowed values, meaning; then each design and its figures."""
+    """The parameters of a chapter, then its designs: the laptop's entries, and those that other sizes have in place."""
     known = [p for p in parameters.declared(number).values() if p.name != "profile"]
     lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
-    designs: dict[str, dict[str, Any]] = {}
-    for name, value in parameters.designs(number).items():
-        design, _, axis = name.removeprefix(f"{number}.").rpartition(".")
-        designs.setdefault(design, {})[axis] = value
-    if designs:
-        figures = figures_of_designs(number)
-        lines.append(f'\nDesigns and the figures they feed. Any entry is changed so: -p {design}.{axis} "{value!r}"')
-        lines += [line for design, entries in designs.items() for line in _design(design, entries, figures[design])]
+    sizes = {size: _by_design(parameters.designs(number, size)) for size in ("laptop", *parameters.SIZES)}
+    figures = figures_of_designs(number)
+    if figures:
+        name, value = list(parameters.designs(number).items())[-1]
+        example = f'-p {name.removeprefix(f"{number}.")} "{value!r}"'
+        lines.append(f"\nDesigns and the figures they feed. Any entry is changed so: {example}")
+    for design, labels in figures.items():
+        lines += _wrapped(f"{design:28} {', '.join(labels) or 'no figure of its own'}", subsequent_indent=" " * 29)
+        for size in (size for size, designs in sizes.items() if design in designs):
+            entries = ", ".join(f"{axis}={value}" for axis, value in sizes[size][design].items())
+            lines += _wrapped(f"    {size:8}{entries}", subsequent_indent=" " * 12)
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 
-def _design(name: str, entries: Mapping[str, Any], figures: Iterable[str]) -> list[str]:
-    """A line with a design's figures, and one with its entries."""
-    first = f"{name:28} {', '.join(figures) or 'no figure of its own'}"
-    second = ", ".join(f"{axis} = {_short(value)}" for axis, value in entries.items())
-    return [_cut(first), _cut(f"    {second}")]
-
-
-def _short(value: Any) -> str:
-    """A value, or the ends of a long list."""
-    if isinstance(value, list) and len(value) > 4:
-        return f"[{value[0]!r} … {value[-1]!r}] ({len(value)})"
-    return str(value) if isinstance(value, str) else repr(value)
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDE else f"{line[: WIDE - 2].rpartition(',')[0]}, …"
+def _by_design(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The entries of each design, ``ensembles.slices``, by axis."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in entries.items():
+        _, study, design, axis = name.split(".")
+        found.setdefault(f"{study}.{design}", {})[axis] = value
+    return found
 
 
 def main(argv: list[str] | None = None) -> int:

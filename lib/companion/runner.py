@@ -162,14 +162,15 @@ papermill_engines.register("regimes", _Engine)
 
 
 def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | None = None) -> list[Path]:
-    """Executes a chapter, or what one ``figure`` of it needs, into ``folder`` and returns its notebooks' paths.
+    """Executes a chapter, or what one ``figure`` of it needs, or a page, into ``folder``; returns its notebooks' paths.
 
     ``NN_page.ipynb`` and ``NN.ledger.json`` are links, through the link ``.NN``, to the folder of the last good run.
     Two runs of one chapter into one folder wait for each other. A failed run leaves the partial notebook as
     ``*.failed.ipynb``.
     """
     last_good = folder / f".{number}"
-    own = [figures.figures(number)[figure].page] if figure else parameters.page_sources(number)
+    sources = parameters.page_sources(number)
+    own = [page for page in sources if figure in (None, page.stem)] or [figures.figures(number)[figure].page]
     names = [*(f"{page.stem}.ipynb" for page in own), f"{number}.ledger.json"]
     with locks.alone(folder / f".{number}.lock", f"chapter {number} is being run into {_shown(folder)}"):
         started = time.time()
@@ -199,6 +200,7 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     """Runs the cells of a chapter's page into ``folder``, whose ledger takes what they judge."""
     raw, done = folder / "raw.ipynb", folder / f"{page.stem}.ipynb"
     book, injected = notebook(page), changed(page.name[:2], values)
+    figure = None if figure == page.stem else figure
     nbformat.write(figures.on_its_own(book, figure) if figure else book, raw)
     os.environ |= {"REGIMES_RUN": str(folder), "IPYTHONDIR": str(paths.root() / "build" / "ipython")}
     os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
@@ -228,15 +230,19 @@ def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
                 about["alt"] = about["alt"] or captions.first_sentence(caption)
 
 
-def _asked(number: str, figure: str, given: Collection[str]) -> changes.Change:
-    """What a figure depends on; InputError if it ignores a parameter that is ``given``."""
-    own = changes.changes(number, [figure])[figure]
-    if ignored := [name for name in given if not own.of([name])]:
-        names = [knob.name for knob in own.knobs]
-        designs = f"; entries of the designs {', '.join(sorted(own.designs))}" if own.designs else ""
+def _asked(number: str, figure: str, given: Collection[str]) -> dict[Study, set[str]]:
+    """The designs that a figure, or those of a page, show; InputError if they ignore a parameter that is ``given``."""
+    labels = [label for label, one in figures.figures(number).items() if figure in (label, one.page.stem)]
+    found, shown = changes.changes(number, labels).values(), {}
+    if ignored := [name for name in given if not any(own.of([name]) for own in found)]:
+        names = dict.fromkeys(knob.name for own in found for knob in own.knobs)
+        tables = sorted({design for own in found for design in own.designs})
+        designs = f"; entries of the designs {', '.join(tables)}" if tables else ""
         known = f"{', '.join(names) or 'no parameter'}{designs}"
         raise InputError(f"{figure} does not depend on {validate.shown(ignored[0])}; it depends on {known}")
-    return own
+    for study, designs in (pair for own in found for pair in own.shown.items()):
+        shown.setdefault(study, set()).update(designs)
+    return shown
 
 
 def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[Study], figure: str | None) -> None:
@@ -246,8 +252,8 @@ def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[St
         _, study, design, axis = name.split(".")
         given = own[study].grid.values(values, design)[axis] if study in own else ()
         if study in own and len(given) < count:
-            shown = figures.figures_of_designs(number)[f"{study}.{design}"]
-            drawn = [label for label in shown if figure in (None, label)]
+            shown, every = figures.figures_of_designs(number)[f"{study}.{design}"], figures.figures(number)
+            drawn = [label for label in shown if figure in (None, label, every[label].page.stem)]
             if drawn:
                 few = f"{name} must hold {count} or more values, got {validate.shown(given)}"
                 raise InputError(f"{few}: {', '.join(drawn[:SHOWN])} cannot be drawn from fewer")
@@ -277,7 +283,7 @@ def main(argv: list[str] | None = None) -> int:
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
     parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
-    parser.add_argument("--figure", help="run what this figure or table needs, fig-c-rate, and nothing else")
+    parser.add_argument("--figure", help="run what this figure, table or page needs, fig-c-rate, and nothing else")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
     args = parser.parse_args(argv)
@@ -286,10 +292,11 @@ def main(argv: list[str] | None = None) -> int:
         if args.figure is not None:
             if len(args.chapter) != 1:
                 raise InputError(f"figure must be one of a single chapter, got the chapters {' '.join(args.chapter)}")
-            validate.one_of(figures.figures(args.chapter[0]), figure=args.figure)
+            stems = [page.stem for page in parameters.page_sources(args.chapter[0])]
+            validate.one_of([*figures.figures(args.chapter[0]), *stems], figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
-            shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given)).shown
+            shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
             grids = {n: {study: registry.grids(n, own, study)[study] for study in shown} for n, own in values.items()}
         else:
             shown = {}
@@ -370,9 +377,10 @@ def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | Non
 
 
 def _page(folder: Path, args: argparse.Namespace) -> int:
-    """Builds the page of a run of one figure, or the pages of a run with changed parameters; returns the exit code."""
+    """Builds the page of a run of one figure, or the pages of a run; returns the exit code."""
+    is_figure = args.figure in figures.figures(args.chapter[0])
     try:
-        page = pages.of_figure(folder, args.chapter[0], args.figure) if args.figure else pages.of_run(folder)
+        page = pages.of_figure(folder, args.chapter[0], args.figure) if is_figure else pages.of_run(folder)
     except pages.PagesError as error:
         print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
         return 1

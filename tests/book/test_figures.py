@@ -122,9 +122,49 @@ def test_a_command_survives_make_and_the_shell():
     assert [cli._literal(word) for word in words[2::3]] == [*sets.values()]
 
 
+TYPED = """\
+@study(version=1, axes={"n": "count"})
+def averages(setting, seeds): ...
+@study(version=1, axes={"n": "count"})
+def judged_alone(setting, seeds): ...
+@claim("Z.Fig2-mean", "paper Z, Fig. 2", accept=(0, 1), figure="fig-typed")
+def mean_distance(rows=judged_alone["main"]): ...
+# %%
+rows = chapter.rows(averages, "large")
+chapter.figure(plt.figure(), "fig-typed", rows)
+"""
+TYPED_DESIGNS = """
+[averages]
+main.n = "$size"
+main.seeds = 2
+large = {extends = "main", seeds = 3}
+small = {extends = "main", n = "$sizes"}
+[judged_alone]
+main.n = "$scale"
+main.seeds = 1
+"""
+
+
+def test_a_figure_follows_the_designs_of_studies_and_claims_that_its_page_types(mini_book):
+    page = mini_book / "chapters" / "99_mini.py"
+    page.write_text(page.read_text(encoding="utf-8") + "# %%\n" + TYPED, encoding="utf-8")
+    designs = mini_book / "chapters" / "designs" / "99.toml"
+    designs.write_text(designs.read_text(encoding="utf-8") + TYPED_DESIGNS, encoding="utf-8")
+    found = changes.changes("99", ["fig-typed"])["fig-typed"]
+    assert {*found.designs} == {"averages.large", "averages.main", "judged_alone.main"}
+    assert {knob.name for knob in found.knobs} == {"size", "scale"} and not found.studies
+    entries = ["99.averages.main.n", "99.averages.large.seeds", "99.judged_alone.main.n"]
+    assert runner._asked("99", "fig-typed", ["size", *entries]) == {}
+    assert not found.of(["99.averages.small.n"])
+
+
 def test_help_says_which_figures_a_design_feeds():
     text = describe.describe("03")
     assert all(len(line) <= 120 for line in text.partition("Designs and")[2].splitlines()[1:])
+    words = " ".join(text.split())
+    for size in ("laptop", *parameters.SIZES):  # lists are whole: a reader copies and changes them
+        for name, value in parameters.designs("03", size).items():
+            assert f"{name.rpartition('.')[2]}={value}" in words, (size, name)
     assert re.search(r"^ensembles\.slices +fig-b-4, .*fig-b-8d", text, re.M) and "-p starts.widths.seeds" in text
     found = changes.changes("03")
     feeds = figures.figures_of_designs("03")
@@ -147,6 +187,17 @@ def test_designs_hold_as_many_values_as_their_figures_need(number):
     own = {study.function.__name__: study for study in registry.of(number).values()}
     for profile in parameters.PROFILES:
         runner._needs_values(number, parameters.resolve(number, profile), own.values(), None)
+
+
+def test_a_page_shows_the_designs_of_its_figures():
+    found = changes.changes("03")
+    labels = [label for label, one in figures.figures("03").items() if one.page.stem == "03_lazy_jamming"]
+    shown = runner._asked("03", "03_lazy_jamming", [])
+    assert {study: {*designs} for study, designs in shown.items()} == {
+        study: {name for label in labels for name in found[label].shown.get(study, ())}
+        for study in {study for label in labels for study in found[label].studies}
+    }
+    assert len(labels) > 2 and len(shown) < len(registry.of("03"))
 
 
 def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_computed(capsys, monkeypatch):

@@ -222,6 +222,23 @@ def test_one_figure_runs_what_it_needs_and_nothing_else(mini_book, capsys):
     assert "figure must be one of fig-mini" in capsys.readouterr().err
 
 
+def test_one_page_runs_without_the_others(mini_book, capsys, monkeypatch):
+    source = mini_book / "chapters" / "99_mini.py"
+    page = source.read_text(encoding="utf-8").replace("fig-mini", "fig-rest").replace("Z.Fig1-size", "Z.Fig2-size")
+    source.with_name("99_rest.py").write_text(page + "# %%\nprint(sizes / 0)\n", encoding="utf-8")
+    built = []
+    monkeypatch.setattr(pages, "of_run", lambda folder: built.append(folder) or folder / "html" / "index.html")
+    assert run("--figure", "99_mini", "-p", "size", "4", "--profile", "smoke", "--name", "one") == 0
+    assert [path.name for path in (mini_book / "runs" / "one").glob("*.ipynb")] == ["99_mini.ipynb"]
+    (record,) = ledger.read(mini_book / "runs" / "one" / "99.ledger.json")
+    book = nbformat.read(mini_book / "runs" / "one" / "99_mini.ipynb", as_version=4)
+    assert (record["id"], record["value"], record["profile"]) == ("Z.Fig1-size", 4, "smoke")
+    assert built == [mini_book / "runs" / "one"] and book.cells[0].source == "# A small chapter"
+    with pytest.raises(SystemExit):
+        run("--figure", "99_mini", "-p", "sizes", "[3]")
+    assert "99_mini does not depend on 'sizes'; it depends on size, scale" in capsys.readouterr().err
+
+
 def test_one_figure_has_a_page_without_sphinx(ran_book, monkeypatch):
     """What was changed, the picture beside the book's, its rows, the verdicts; the picture alone without a book."""
     monkeypatch.setattr(pages, "build", None)  # Sphinx
@@ -484,7 +501,7 @@ def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
         (["-p", "99", "{(): 2}"], "99 must be a table of parameters by name, got the name ()"),
         (["-p", "scale", "-1e-3"], "scale must be a number from 0 to 10, got -0.001"),
         (["-p", "scale", "-inf"], "scale must be a number from 0 to 10, got '-inf'"),
-        (["--figure", ""], "figure must be one of fig-mini; got ''"),
+        (["--figure", ""], "figure must be one of fig-mini, 99_mini; got ''"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         *[
             (["--name", name], "name must be a folder's")

@@ -60,6 +60,14 @@ def test_a_setting_of_two_designs_is_computed_once_with_the_seeds_of_both():
     assert [(one["n"], one["seeds"]) for one in found] == [(2, [0, 1]), (3, [0, 1, 2, 3]), (4, [0, 1, 2, 3])]
 
 
+def test_designs_that_are_named_are_all_that_is_computed():
+    given = values(more={"extends": "main", "n": [3, 4], "seeds": 4}, other={"extends": "main", "n": 9})
+    assert [(one["n"], one["seeds"]) for one in grid(given, ["main"])] == [(2, [0, 1]), (3, [0, 1])]
+    assert grid(given, ["main", "more"]) == grid(given)[:-1], "a setting of both once, with the seeds of both"
+    with pytest.raises(InputError, match="a design of runs must be one of main, more, other; got 'none'"):
+        grid(given, ["none"])
+
+
 def test_a_design_without_a_realisation_is_there_and_not_computed():
     some = Designs("runs", AXES, kind("count from 0 to 5"))
     given = values(more={"extends": "main", "n": [3, 4], "seeds": 0})

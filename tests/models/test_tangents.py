@@ -63,6 +63,19 @@ def test_some_of_the_parameters_are_columns_of_the_jacobian(model):
         close(some.jvp(w), (J @ flat(w)[..., None])[..., 0])
 
 
+DIVISIBLE = {name: model for name, model in MODELS.items() if model.tangents(POINTS["own"]).divisible}
+
+
+@for_each(DIVISIBLE)
+def test_at_some_points_of_each_realisation_are_those_of_the_points(model):
+    x, index, v = POINTS["own"], torch.tensor([[5, 0, 2], [1, 1, 6]]), draw(2, 3, seed=3)
+    tangents = model.tangents(x)
+    some, chosen = tangents.at(index), model.tangents(torch.stack([own[rows] for own, rows in zip(x, index)]))
+    close(some.jacobian(), chosen.jacobian())
+    close(some.gram(tangents), chosen.gram(tangents))
+    close(flat(some.vjp(v)), flat(chosen.vjp(v)))
+
+
 @for_each(MODELS)
 def test_realisations_do_not_meet(model):
     x = POINTS["own"]

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from companion import studies
+from companion.experiments import parameters
 from companion.experiments.store import Store
 from companion.studies import _commands as command
 from companion.studies.__main__ import main
@@ -46,6 +47,17 @@ def test_the_command_runs_and_void_cells_come_back_by_a_copy(commands, tmp_path)
     assert commands.void(STUDY, 1, lambda made: made["digest"] == code) == count and commands.names() == []
     shutil.copytree(commands.folder / "void" / code / STUDY, commands.folder / STUDY, dirs_exist_ok=True)
     assert len(commands.names()) == count == len(list(commands.records(STUDY, 1)))
+
+
+def test_the_command_takes_the_designs_of_a_study():
+    number, item = studies.find("compression.growth")
+    values = parameters.resolve(number, "smoke")
+
+    def asked(*designs):
+        return command._study(command._parser().parse_args(["run", item.name, *designs, "--profile", "smoke"]))[1]
+
+    assert asked("ranks") == item.grid.settings(values, "ranks")
+    assert len(asked("ranks")) < len(asked("ranks", "planes")) < len(asked()) == len(item.grid(values))
 
 
 def test_cells_travel_in_an_archive_and_one_damaged_on_the_way_is_computed_again(

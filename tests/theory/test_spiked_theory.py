@@ -8,9 +8,10 @@ from scipy.optimize import minimize_scalar
 
 from companion.theory.spiked import bounds, measure, readout_values, ridge_theory, row_covariance, saddle_point
 from companion.theory.spiked.conditional_map import channel, equivalent
-from companion.theory.spiked.functions import Function, function, hermite
+from companion.theory.spiked.functions import FUNCTIONS, Function, function, hermite
 from regimes import gaussian
 from regimes.validate import InputError
+from tests.cases import for_each
 
 BASE = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)
 
@@ -346,3 +347,11 @@ def test_more_sizes_approach_the_target():
         bounds.bounds("tanh", "He1+He3", r=1.0, values=values).lower for values in ((1.0,), (0.5, 1.0), (0.5, 1.0, 2.0))
     ]
     assert lower == sorted(lower, reverse=True) and lower[-1] < 0.1 * lower[0]
+
+
+@for_each(FUNCTIONS)
+def test_breaks_are_where_a_function_or_its_slope_jumps(f):
+    x, step = np.arange(-500, 501) / 100, 1e-6
+    below, at, above = (f.array(x + shift) for shift in (-step, 0, step))
+    jumps = (abs(above - below) > 1e-3) | (abs(above - 2 * at + below) > 1e-3 * step)
+    assert tuple(x[jumps]) == f.breaks

@@ -29,7 +29,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,11 +61,11 @@ class Designs:
     seeds: Kind = COUNTED
     complete: Callable[[Entries], Entries] = dict
 
-    def __call__(self, values: Mapping[str, Any]) -> list[Entries]:
-        """The settings of all designs, each once, with the seeds of every design that holds it, none without."""
+    def __call__(self, values: Mapping[str, Any], designs: Collection[str] = ()) -> list[Entries]:
+        """The settings of these designs, by default of all, each once, with the seeds of all; none without."""
         found: dict[str, Entries] = {}
         tables = self._tables(values)
-        for design in tables:
+        for design in designs or tables:
             for setting in self.settings(values, design):
                 held = found.setdefault(self.identity(setting), setting)
                 held["seeds"] = sorted({*held["seeds"], *setting["seeds"]})

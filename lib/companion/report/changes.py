@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from companion import paths
 from companion import studies as registry
 from companion.experiments import parameters, schedule
-from companion.experiments.design import Entries
+from companion.experiments.design import Designs, Entries
 from companion.experiments.results import Results
 from companion.experiments.study import Study
 from companion.experiments.sweep import cells as cells_of
@@ -59,26 +59,19 @@ def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Cha
 
     every, found = figures.figures(number), {}
     for label in every if labels is None else labels:
-        shown = _designs_shown(figures.designs_of(number, label, every[label]), own, values)
+        asked = figures.designs_of(number, label, every[label])  # of studies that no module holds, too
+        shown = {name: Designs(name, {}).names(values) if "" in named else named for name, named in asked.items()}
         used = {knob for claim in claims.claims_of(number) if claim.figure == label for knob in claim.knobs}
         used |= every[label].names
-        for name, designs in shown.items():
-            used = used.union(*(own[name].grid.knobs(values, design) for design in designs))
+        bases = set()
+        for grid, designs in ((Designs(name, {}), designs) for name, designs in shown.items()):
+            used = used.union(*(grid.knobs(values, design) for design in designs))
+            bases |= {f"{grid.study}.{base}" for design in designs for base in grid.inherits(values, design)}
         knobs = [one for name, one in known.items() if name in used and name != "profile"]
-        bases = {
-            f"{name}.{base}" for name in shown for one in shown[name] for base in own[name].grid.inherits(values, one)
-        }
-        took = sum(map(seconds, shown))
-        studies = {own[name]: designs for name, designs in shown.items()}
+        studies = {own[name]: shown[name] for name in own if name in shown}
+        took = sum(seconds(study.function.__name__) for study in studies)
         found[label] = Change(knobs, [*studies], took, studies, frozenset(bases), suggested.get(label))
     return found
-
-
-def _designs_shown(
-    asked: Mapping[str, set[str]], own: Mapping[str, Study], values: Mapping[str, Any]
-) -> dict[str, Collection[str]]:
-    """The designs of each study that cells and claims ask for; all if unnamed."""
-    return {name: own[name].grid.names(values) if "" in asked[name] else asked[name] for name in own if name in asked}
 
 
 def _seconds(study: Study, grid: Sequence[Entries]) -> float:

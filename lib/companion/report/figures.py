@@ -18,6 +18,7 @@ from companion.experiments import parameters
 from companion.report import captions
 
 SHOWS = ("figure", "slider", "table")  # the methods of a chapter that show one
+ASKS = ("rows", "design")  # and those that are given a study
 _LABEL = re.compile(r"(?:fig|tab)-[\w-]+")
 
 
@@ -83,14 +84,14 @@ def on_its_own(book: nbformat.NotebookNode, label: str) -> nbformat.NotebookNode
 def designs_asked(code: str) -> dict[str, set[str]]:
     """The designs of each study, by function, whose rows code asks for: ``chapter.rows(studies.growth, "planes")``.
 
-    A call that spells out no design asks for all, under no name.
+    A call that spells out no design asks for all, under no name. A study that is typed in the page has no module.
     """
     asked: dict[str, set[str]] = {}
-    for node in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
-        if node.args and isinstance(node.args[0], ast.Attribute) and _base(node.func) == "chapter":
-            named = node.args[1] if len(node.args) > 1 else None
-            design = named.value if isinstance(named, ast.Constant) else ""
-            asked.setdefault(node.args[0].attr, set()).add(design)
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call) and _base(node.func) == "chapter"]
+    for node in (node for node in calls if node.args and getattr(node.func, "attr", "") in ASKS):
+        named = node.args[1] if len(node.args) > 1 else None
+        design = named.value if isinstance(named, ast.Constant) else ""
+        asked.setdefault(ast.unparse(node.args[0]).rpartition(".")[2], set()).add(design)
     return asked
 
 
@@ -98,10 +99,11 @@ def designs_judged(number: str, label: str) -> dict[str, set[str]]:
     """The designs of each study, by function, on which the claims of a figure rest.
 
     As a claim is ``given`` them, ``{"rows": votes["small"]}``, or else as the defaults of its function say:
-    ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all.
+    ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all. Claims that are typed in a page count, too.
     """
     asked: dict[str, set[str]] = {}
-    for tree in _claims_of(number):
+    pages = [_parsed(page.read_text(encoding="utf-8")) for page in parameters.page_sources(number)]
+    for tree in (*_claims_of(number), *pages):
         known = _constants(tree)
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
             usual = _defaults(function)
@@ -135,6 +137,9 @@ def _claims_of(number: str) -> list[ast.Module]:
     folder = Path(__file__).parents[1] / "claims"
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("[a-z]*.py"))]
     return [ast.parse(text) for text in texts if f'CHAPTER = "{number}"' in text]
+
+
+_parsed = functools.lru_cache(maxsize=64)(ast.parse)  # pages are read for each of their figures
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:

@@ -37,9 +37,11 @@ def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
 
 
 def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
-    """The study a command names, and its grid at the profile and parameters given."""
+    """The study a command names, and its grid, or that of the designs named, at the profile and parameters given."""
     number, item = registry.find(args.name)
     values = parameters.resolve(number, args.profile, *overrides(args))
+    if args.designs:  # as a reader asks for them, whatever the others hold
+        return item, item.grid(values, args.designs)
     return item, registry.grids(number, values, item)[item]
 
 
@@ -158,7 +160,9 @@ def _parser() -> argparse.ArgumentParser:
     study, maybe = {"help": "such as depth.mnist_regression"}, {"help": "of one study only", "nargs": "?"}
     jobs = {"type": int, "help": "worker processes (default: one a core)"}
     command("list", list_studies)
+    designs = {"nargs": "*", "help": "of the study, such as main (default: all)"}
     one = command("run", run, **study)
+    one.add_argument("designs", **designs)
     add_parameter_options(one)
     one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
     one.add_argument("--jobs", **jobs)
@@ -167,7 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
     add_parameter_options(one)
     one = command("store-results", store_results, **maybe)
-    one.add_argument("designs", nargs="*", help="of the study, such as main (default: all)")
+    one.add_argument("designs", **designs)
     one.add_argument("--jobs", **jobs)
     one = command("export", export, **study)
     one.add_argument("--csv", type=Path, help="the file (default: NAME.csv)")
