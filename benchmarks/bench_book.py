@@ -28,7 +28,7 @@ def seconds(*command: str, **env: str) -> tuple[float, float]:
 def main() -> None:
     """Prints the profile's cells and drawing, pages, and the book when nothing has changed."""
     profile = sys.argv[1] if len(sys.argv) > 1 else "smoke"
-    run = [sys.executable, "-m", "companion.runner", *NUMBERS, "--profile", profile, "--name", "bench", "--no-page"]
+    run = [sys.executable, "-m", "companion.runner", *NUMBERS, "--profile", profile, "--name", "bench"]
     with tempfile.TemporaryDirectory() as folder:
         cold, warm = (seconds(*run, REGIMES_STORE=folder) for _ in range(2))
     seconds("make", "html", f"PROFILE={profile}")  # the chapters, where they are not there

@@ -65,6 +65,17 @@ def test_imports_go_down_only():
     assert len(ours) > 500 and not upwards, "from a layer above:\n" + "\n".join(upwards)
 
 
+def test_a_study_imports_no_other_study():
+    """What several studies take stands in modules that define none; those below are other modules' at another size."""
+    folder, same = "companion.studies.", {"companion.studies.far_images", "companion.studies.depth_scales"}
+    between = [
+        f"{name} imports {other}"
+        for name, other, _ in imports()
+        if name.startswith(folder) and other.startswith(folder) and not other.removeprefix(folder).startswith("_")
+    ]
+    assert not [found for found in between if found.split()[0] not in same]
+
+
 def test_the_engine_needs_numpy_scipy_and_torch_and_studies_three_packages_more():
     foreign = []
     for name, imported, node in imports():

@@ -6,9 +6,7 @@ executes two at a time, each in a copy of this process: they read the stored cel
 by one rename. A run that fails or is killed changes neither, and leaves its notebook as ``*.failed.ipynb``.
 """
 
-import argparse
 import contextlib
-import io
 import logging
 import multiprocessing
 import os
@@ -25,8 +23,8 @@ from typing import Any
 import jupytext
 import matplotlib
 import nbformat
-from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from nbformat.v4 import new_output
 from traitlets.config import Config
 
@@ -73,62 +71,20 @@ def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"designs": designs} if designs else {})
 
 
-class _Outputs(list):
-    """What a cell shows and prints, as a kernel would send it."""
-
-    def show(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **_: Any) -> None:
-        """Takes what ``display`` publishes."""
-        self.append(new_output("display_data", data, metadata=metadata or {}))
-
-
-class _Stream(io.TextIOBase):
-    """A file whose text goes into a cell's outputs: into one, until the cell shows something else."""
-
-    def __init__(self, outputs: _Outputs, name: str) -> None:
-        self.outputs, self.name = outputs, name
-
-    def write(self, text: str) -> int:
-        if not self.outputs or self.outputs[-1].get("name") != self.name:
-            self.outputs.append(new_output("stream", name=self.name, text=""))
-        self.outputs[-1]["text"] += text
-        return len(text)
-
-    def fileno(self) -> int:
-        """Where a worker that dies says why."""
-        return sys.__stderr__.fileno()
-
-
-class _Values(DisplayHook):
-    """Keeps the value of a cell's last line."""
-
-    def __call__(self, result: Any = None) -> None:
-        if result is not None:
-            data, metadata = self.compute_format_data(result)
-            self.shell.outputs.append(
-                new_output("execute_result", data, metadata=metadata, execution_count=self.shell.execution_count)
-            )
-
-
-class _Shell(InteractiveShell):
-    """IPython in this process, without a terminal, a history, or files of the reader's."""
-
-    displayhook_class = _Values
-
-    def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
-        self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
-
-    def fill(self, cell: nbformat.NotebookNode) -> bool:
-        """Runs a cell and keeps what it shows; whether it did not raise."""
-        self.outputs = cell.outputs = _Outputs()
-        self.display_pub.publish = self.outputs.show
-        out, err = _Stream(self.outputs, "stdout"), _Stream(self.outputs, "stderr")
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            result = self.run_cell(cell.source, store_history=True)
-        cell.execution_count = result.execution_count
-        cell.outputs = list(self.outputs)
-        if isinstance(result.error_in_exec, KeyboardInterrupt):
-            raise result.error_in_exec
-        return result.success
+def _fill(shell: InteractiveShell, cell: nbformat.NotebookNode) -> bool:
+    """Runs a cell and keeps what it prints, then what it shows; whether it did not raise."""
+    with shell.display_trap, capture_output() as shown:
+        result = shell.run_cell(cell.source, store_history=True)
+    cell.execution_count = result.execution_count
+    printed = {"stdout": shown.stdout, "stderr": shown.stderr}
+    cell.outputs = [new_output("stream", name=name, text=text) for name, text in printed.items() if text]
+    cell.outputs += [new_output("display_data", one.data, metadata=one.metadata or {}) for one in shown.outputs]
+    error = result.error_before_exec or result.error_in_exec
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if error is not None:  # its traceback is printed
+        cell.outputs.append(new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[]))
+    return error is None
 
 
 class _Engine(Engine):
@@ -142,15 +98,15 @@ class _Engine(Engine):
         injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
         injected["id"] = "injected-parameters"
         injected.metadata.tags += ["remove-cell"] * repeats
-        _Shell.clear_instance()  # a page has none of another's names
-        shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
+        InteractiveShell.clear_instance()  # a page has none of another's names
+        shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
         # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
         path, nb_man.output_path = nb_man.output_path, None
         try:
             for index, cell in enumerate(nb_man.nb.cells):
                 if cell.cell_type == "code":
                     nb_man.cell_start(cell, index)
-                    if not shell.fill(cell):
+                    if not _fill(shell, cell):
                         nb_man.cell_exception(cell, index)
                         return
                     nb_man.cell_complete(cell, index)
@@ -282,7 +238,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("chapter", nargs="+", help="the chapters' numbers, such as 05")
     add_parameter_options(parser)
     parser.add_argument("--name", help="write to runs/NAME (default where parameters are changed: custom)")
-    parser.add_argument("--no-page", action="store_true", help="leave out the HTML page of a run in runs/")
     parser.add_argument("--figure", help="run what this figure, table or page needs, fig-c-rate, and nothing else")
     parser.add_argument("--check", action="store_true", help="check every parameter, count the cells and stop")
     parser.add_argument("--times", action="store_true", help="record what the stored cells took, and stop")
@@ -316,7 +271,11 @@ def main(argv: list[str] | None = None) -> int:
         if not args.figure:  # whose cells say which studies
             left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
             schedule.fill({study: own for study, own in left.items() if own}, Store.default())
-        return _draw(values, folder, args.figure) or (0 if name is None or args.no_page else _page(folder, args))
+        code = _draw(values, folder, args.figure)
+        if not code and name is not None:
+            label = args.figure if args.figure in figures.figures(args.chapter[0]) else ""
+            print(f"its page: {_shown(pages.of_run(folder, args.chapter[0], label))}")
+        return code
 
 
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
@@ -373,18 +332,6 @@ def _run(number: str, values: Mapping[str, Any], folder: Path, figure: str | Non
         print(f"chapter {number} {' '.join(why.split())}{where}", file=sys.stderr)
         return 1
     print(f"chapter {number}: {', '.join(str(_shown(path)) for path in done)} in {time.perf_counter() - start:.0f} s")
-    return 0
-
-
-def _page(folder: Path, args: argparse.Namespace) -> int:
-    """Builds the page of a run of one figure, or the pages of a run; returns the exit code."""
-    is_figure = args.figure in figures.figures(args.chapter[0])
-    try:
-        page = pages.of_figure(folder, args.chapter[0], args.figure) if is_figure else pages.of_run(folder)
-    except pages.PagesError as error:
-        print(f"{error}\nerror: notebook and verdicts are kept, but their page was not built", file=sys.stderr)
-        return 1
-    print(f"its page: {_shown(page)}")
     return 0
 
 

@@ -63,6 +63,21 @@ def test_a_build_that_fails_says_why_and_leaves_the_last_pages(book):
     assert not (book.cache / "settings").exists()
 
 
+def test_remains_that_cannot_be_deleted_stop_no_build(book, monkeypatch):
+    def rmtree(path, ignore_errors=False):
+        if not ignore_errors:
+            raise OSError(f"{path} is busy")
+
+    monkeypatch.setattr("shutil.rmtree", rmtree)
+    assert build(book, cache=False) == "a page"
+    build(book)
+    (book.source / "_toc.yml").write_text("two")
+    assert build(book) == "a page"
+    book.fails = "why"
+    with pytest.raises(pages.PagesError, match=r"^why$"):
+        build(book)
+
+
 def test_words_for_the_search_are_those_of_the_pages_there_are(tmp_path):
     def written(pages, texts):
         app = SimpleNamespace(
@@ -75,3 +90,27 @@ def test_words_for_the_search_are_those_of_the_pages_there_are(tmp_path):
     assert written("ab", {"a": "one", "b": "two"}) == {"a": "one", "b": "two"}
     assert written("ac", {"a": "new", "c": "three"}) == {"a": "new", "c": "three"}
     assert written("ac", {}) == {"a": "new", "c": "three"}
+
+
+@pytest.mark.parametrize(("labels", "linked"), [(None, True), ({}, False)])
+def test_a_runs_pages_link_to_no_page_of_the_book(tmp_path, labels, linked):
+    """Only the book's own do; both keep their words for the search, and a chapter's button saves its notebook."""
+    saved = tmp_path / "extra" / "notebooks" / "a.ipynb"
+    saved.parent.mkdir(parents=True)
+    saved.touch()
+    button = {"label": "download-source-button", "url": "a.ipynb.txt"}
+    context = {
+        "body": '<p>See <a href="../book/ledger.html">the ledger</a>, <a href="#b">below</a>.</p>',
+        "header_buttons": [{"buttons": [button]}],
+        "pathto": lambda name, _: f"to/{name}",
+    }
+    app = SimpleNamespace(
+        env=SimpleNamespace(toc_fignumbers={}),
+        builder=SimpleNamespace(texts={}),
+        config=SimpleNamespace(book_labels=labels, html_extra_path=["extra"]),
+        srcdir=tmp_path,
+    )
+    extension._page(app, "chapters/a", "", context, object())
+    assert ("../book/ledger.html" in context["body"]) == linked and 'href="#b"' in context["body"]
+    assert app.builder.texts == {"chapters/a": "See the ledger , below ."}
+    assert button["url"] == context["saved"] == "to/notebooks/a.ipynb"

@@ -171,6 +171,12 @@ def test_frames_are_drawn_into_panels_that_stay():
     assert len(set(places[1:])) == 1 and ax.lines[0].get_ydata()[1] == 10  # the start is what it shows
 
 
+def test_frames_have_room_for_what_stands_beside_their_panels():
+    fig, ax = plt.subplots(figsize=(2, 2), layout="constrained")
+    screen.draw_frames(fig, lambda i: ax.set(ylabel="two\nlines\nof a label", ylim=(1e6, 1e6 + i + 1)), 2)
+    assert ax.get_tightbbox().x0 >= 0 and ax.get_tightbbox().y0 >= 0
+
+
 def test_a_film_that_weighs_much_is_less_sharp(monkeypatch):
     fig, (ax,) = drawn(1, width=3.0)
     monkeypatch.setattr(screen, "FILM", 1000)

@@ -154,3 +154,21 @@ def test_the_constant_of_each_task_is_beside_theory():
     assert [one.value for one in found.measured] == pytest.approx([np.pi**-0.5] * 2, rel=0.02)
     assert [*found.theory] == pytest.approx([gaussian_constant(interfaces, d) for d in (5, 7)])
     assert planes.constants({"none": rows[:0]}).empty
+
+
+@pytest.mark.parametrize(("name", "d"), [("A.Fig3-end-law", (5, 10)), ("A.Fig3-end-fresh", (6, 14))])
+def test_the_error_at_the_end(name, d):
+    law = lambda row: 0.14 * (row["d"] / row["p"]) ** 0.5  # noqa: E731
+    for end, said in ((law, "reproduced"), (lambda row: row["d"] / row["p"], "not reproduced")):
+        # other shares, fewer points, and the plane obey what the end does not
+        other = lambda row: row["share"] < 1 or row["p"] < 100 * row["d"] or row["d"] == 2  # noqa: E731
+        columns = {"error": lambda row: 0.3 * law(row) if other(row) else end(row)}  # noqa: B023
+        assert verdict(name, networks=made(columns, P[3:], d=(2, *d), share=(0.98, 1.0))) == said
+
+
+@pytest.mark.parametrize(("factor", "said"), [(0.7, "reproduced"), (1.7, "not reproduced")])
+def test_the_end_in_the_plane(factor, said):
+    # in more dimensions the other one
+    last = lambda row: factor if row["d"] == 2 else 2.4 - factor  # noqa: E731
+    columns = {"error": lambda row: (last(row) if row["share"] == 1 else 1) / row["p"]}
+    assert verdict("A.Fig3-end-plane", end=made(columns, P[3:], d=(2, 6), share=(0.98, 1.0))) == said

@@ -101,6 +101,22 @@ def test_networks_have_a_peak_where_they_begin_to_fit():
     assert jamming._growth_left_of_jamming(near) is None, "jamming too near to the smallest width"
 
 
+def efforts(needed, widths=(4, 6, 9, 14, 20, 30)):
+    """Networks that fit after so many steps, of 320."""
+    rows = []
+    for h, seed in itertools.product(widths, range(6)):
+        row = {"seed": seed, "scale": 1.0, "h": h, "parameters": 10 * h, "steps": 320}
+        rows.append(row | {"needed": needed(h) * (1 + 0.01 * seed)})
+    return pd.DataFrame(rows)
+
+
+def test_where_networks_begin_to_fit_in_steps():
+    """Steps that fall as the cube of the width give it the power -1/3; two budgets that show it are too few."""
+    assert jamming.jamming_in_steps(efforts(lambda h: 8 * (30 / h) ** 3)).value == pytest.approx(-1 / 3, abs=0.05)
+    late = efforts(lambda h: 200 if h == 30 else np.inf)
+    assert jamming.parameters_by_budget(late).dropna(axis=1).shape[1] == 2 and jamming.jamming_in_steps(late) is None
+
+
 FACTORS = (1.0, 8.0, 1e6)
 
 

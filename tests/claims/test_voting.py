@@ -7,7 +7,7 @@ import torch
 
 from companion.claims.voting import hill_index
 from companion.report import ledger
-from companion.studies.voting import poll
+from companion.studies._ensembles import poll
 
 SETS, MEMBERS = range(8), 20
 

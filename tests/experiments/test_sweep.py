@@ -17,7 +17,6 @@ import pandas as pd
 import psutil
 import pytest
 import torch
-from joblib.externals.loky import get_reusable_executor
 
 from companion.experiments import progress, recheck, schedule, workers
 from companion.experiments.errors import CellError
@@ -591,60 +590,25 @@ def test_workers_of_a_command_are_copies_of_it(tmp_path, monkeypatch):
     assert not any(psutil.pid_exists(int(pid)) for pid in apart.process), "they end with the queue"
 
 
-PAIR = '''
-"""Two studies whose cells wait for each other."""
-import os, time
-from pathlib import Path
-from companion.experiments.sweep import product, study
-def begun(name, other):
-    Path(os.environ["ROOM"], name).touch()
-    end = time.monotonic() + 60
-    while not Path(os.environ["ROOM"], other).exists():
-        assert time.monotonic() < end, f"{other} did not begin"
-        time.sleep(0.01)
-@study(version=1, grid=lambda p: product(n=p["n"], seeds=[0]), device="any", chunk=1)
+@study(version=1, grid=lambda p: product(n=[1, 2], seeds=[0]), device="any")
 def on_card(setting, seeds):
-    """Waits for a cell of the CPU."""
-    begun(f"card {setting['n']}", f"cpu {setting['n']}")
-    return [{"seed": 0, "process": os.getpid(), "part": 1 / setting["n"]}]
-@study(version=1, grid=lambda p: product(n=p["n"], seeds=[0]), chunk=1)
-def on_cpu(setting, seeds):
-    """Waits for a cell of the card."""
-    begun(f"cpu {setting['n']}", "card " + str(min(setting["n"], 2)))
-    time.sleep(0.1 * (setting["n"] > 2))
-    return [{"seed": 0, "process": os.getpid()}]
-'''
+    """What this machine is said to compute on CUDA."""
+    return [{"seed": seed, "process": os.getpid()} for seed in seeds]
 
 
-@pytest.fixture
-def pair(tmp_path, monkeypatch):
-    """Two studies, of which this machine says that one runs on CUDA; a store."""
-    (tmp_path / "pair.py").write_text(PAIR)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("ROOM", str(tmp_path))
+def test_a_study_that_runs_on_the_card_has_one_worker_and_others_all(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
-    get_reusable_executor().shutdown()  # new ones have this path and this room
-    module = importlib.import_module("pair")
-    yield module.on_card, module.on_cpu, Store(tmp_path / "cells")
-    get_reusable_executor().shutdown()
-    sys.modules.pop("pair")
+    pools = []
 
+    def pool(jobs):
+        pools.append(jobs)
+        return workers.Local(1)
 
-def test_the_cpu_works_while_the_card_does(pair):
-    card, cpu, store = pair
-    asked = {item: cells(item, item.grid({"n": [1, 2]})) for item in (card, cpu)}
-    held = schedule.fill(asked, store, jobs=1)
-    of = {item: {held[cell].rows[0]["process"] for cell in asked[item]} for item in asked}
-    assert of[card] == {os.getpid()} and of[cpu].isdisjoint(of[card])  # one thread each: numbers do not mix
-    assert {held[cell].provenance["class"] for cell in asked[card]} == {"cuda"}
-
-
-def test_an_error_of_one_ends_the_other(pair):
-    card, cpu, store = pair
-    asked = {card: cells(card, card.grid({"n": [2, 0]})), cpu: cells(cpu, cpu.grid({"n": [0, 2, *range(3, 60)]}))}
-    with pytest.raises(CellError, match=r"on_card failed at \{.n.: 0\}"):
-        schedule.fill(asked, store, jobs=2)
-    assert 2 <= len(store.names()) < 50 and not list(store.folder.rglob("*.lock"))
+    monkeypatch.setattr(schedule, "Local", pool)
+    asked = {item: cells(item, item.grid({"n": [1], "seeds": 2})) for item in (on_card, squares)}
+    held = schedule.fill(asked, Store(tmp_path), jobs=3)
+    assert pools == [1, 3] and len(held) == 4
+    assert [held[cell].provenance["class"] for cell in (asked[on_card][0], asked[squares][0])] == ["cuda", "cpu"]
 
 
 def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from companion.experiments import parameters
-from companion.studies import asked, grids
+from companion.studies import _ensembles, _images, asked, grids
 from companion.studies import jamming as studies
 from regimes.data import datasets
 from regimes.validate import InputError
@@ -16,7 +16,7 @@ BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "qu
 @pytest.fixture(scope="module")
 def setting():
     return BASE | {
-        "words": studies.identity("mnist"),
+        "words": _images.identity("mnist"),
         "test": 100,
         "kernel_p": 20,
         "p": 40,
@@ -91,7 +91,7 @@ def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_desig
             raise InputError(f"{name} is not here")
         return datasets.identity(name)
 
-    monkeypatch.setattr(studies, "identity", identity)
+    monkeypatch.setattr(_ensembles, "identity", identity)
     values = parameters.resolve("03")
     own = studies.ensembles.grid.settings(values, "second_data")
     found = asked("03", studies.ensembles, values)
@@ -123,7 +123,7 @@ def test_an_effort_is_of_the_network_itself_not_of_its_batch(setting):
     rows, own = studies.efforts(own, [0]), studies.Networks.of(own)
     model = studies.swish_networks(own, 12, [0])
     x, y = studies.repeated([studies.draw_sets(own, 0).train], 3)
-    alone = [len([*studies._states(own, model[e], x[e], y[e])]) - 1 for e in (slice(e, e + 1) for e in range(3))]
+    alone = [len([*studies.flow_states(own, model[e], x[e], y[e])]) - 1 for e in (slice(e, e + 1) for e in range(3))]
     assert len({*alone}) > 1 and [r["needed"] for r in rows] == alone
 
 

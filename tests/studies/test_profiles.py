@@ -8,7 +8,7 @@ import pytest
 from companion import studies
 from companion.experiments.parameters import PROFILES, chapters, resolve
 from companion.runner import main
-from companion.studies import _images, jamming
+from companion.studies import _ensembles, _images
 from regimes import validate
 from regimes.validate import InputError
 
@@ -27,7 +27,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(validate, "memory", memory)
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": MACHINE)
-    for module in (_images, jamming):
+    for module in (_images, _ensembles):
         monkeypatch.setattr(module, "shape", lambda name: (70000, 784))
     return found
 

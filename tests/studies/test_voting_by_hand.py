@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from companion.studies import jamming, voting
+from companion.studies import _ensembles, _images, voting
 from companion.theory.margins import norm_of_random_labels
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
@@ -26,9 +26,9 @@ def features(model, x):
 
 @pytest.mark.parametrize("labels", ["parity", "random"])
 def test_networks_at_the_end_of_lazy_training(labels):
-    setting = SETTING | {"words": jamming.identity("digits"), "labels": labels}
+    setting = SETTING | {"words": _images.identity("digits"), "labels": labels}
     (row,) = voting.votes(setting, [3])
-    pool = jamming._pool("digits", setting["words"], 4)
+    pool = _ensembles.projected_images("digits", setting["words"], 4)
     test, _, train = voting.datasets.split(pool, [40, 1, 12], seed=draw_seeds("train", [3])[0])
     y = train.y.numpy()
     if labels == "random":

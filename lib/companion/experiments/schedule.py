@@ -13,9 +13,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-import joblib
 from filelock import FileLock
 
 from companion import paths
@@ -40,7 +38,7 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
         store: where they are kept.
         budget: seconds after which no further cell is started; ``None`` for all.
         jobs: worker processes, by default one per core. Studies that run on CUDA go one cell after the other, which
-            fills the card; those of the CPU at the same time.
+            fills the card; those of the CPU before or after them.
 
     Returns:
         The record of every cell; ``None`` for cells that the budget left out.
@@ -53,14 +51,10 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
     kinds: dict[str, dict[Study, Sequence[Cell]]] = {}
     for study, cells in asked.items():
         kinds.setdefault(devices.kind(study.device), {})[study] = cells
-    if len(kinds) < 2:
-        return next((_Queue(asked, store, Local(1 if "cuda" in kinds else jobs), end).run() for _ in kinds), {})
-    # this thread feeds the card; what the CPU computes beside it is in processes, so that each has one thread
-    on_card = _Queue(kinds["cuda"], store, Local(1), end)
-    beside = _Queue(kinds["cpu"], store, Local(max(2, jobs or joblib.cpu_count() - 1), inline=False), end)
-    with ThreadPoolExecutor(1) as thread:
-        other = thread.submit(beside.run_or_end, on_card)
-        return on_card.run_or_end(beside) | other.result()
+    held: Held = {}
+    for kind, own in kinds.items():
+        held |= _Queue(own, store, Local(1 if kind == "cuda" else jobs), end).run()
+    return held
 
 
 class _Queue:
@@ -91,14 +85,6 @@ class _Queue:
             where = f"vanished from the cell store {self.store.folder} in mid-run"
             raise InputError(f"{lost} of {len(missing)} cells {where}")
         return self.held
-
-    def run_or_end(self, other: "_Queue") -> Held:
-        """``run``; where that fails the other queue begins no further cell."""
-        try:
-            return self.run()
-        except BaseException:
-            other.end = -math.inf
-            raise
 
     def _pass(self, todo: list[Chunk], progress: Progress) -> list[Chunk]:
         """Computes all chunks that no other queue holds; returns the others."""

@@ -105,13 +105,10 @@ def check_names(study: Study, names: Any) -> None:
 
 
 class Local:
-    """This process and, for longer work, ``jobs`` workers (default: one per core), which stay for the next queue.
+    """This process and, for longer work, ``jobs`` workers (default: one per core), which stay for the next queue."""
 
-    ``inline`` says whether this process computes at all: in a thread beside others it should not.
-    """
-
-    def __init__(self, jobs: int | None = None, *, inline: bool = True) -> None:
-        self.jobs, self.inline = jobs or joblib.cpu_count(), inline
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = jobs or joblib.cpu_count()
 
     def kind(self, study: Study) -> str:
         """The class of device that a study is computed on, ``"cpu"`` or ``"cuda"``."""
@@ -127,7 +124,7 @@ class Local:
         """
         spent, done = 0.0, 0
         few = FORKED_SECONDS if forks() else INLINE_SECONDS
-        while self.inline and (min(self.jobs, count - done) < 2 or seconds < few):
+        while min(self.jobs, count - done) < 2 or seconds < few:
             chunk = next(chunks, None)
             if chunk is None:
                 return

@@ -1,8 +1,8 @@
 """A Sphinx extension, named in ``_config.yml``: what the book's pages have beyond Sphinx's own.
 
 Links to the glossary hold the definition, links to equations and figures a preview. The download button saves a file,
-and the search has the words of each page. On a run's pages, references to the book become words. The role ``claim``
-gives the measured number. The pages need no network: ``templates`` leave out what would.
+and the search has the words of each page. The role ``claim`` gives the measured number. The pages need no network:
+``templates`` leave out what would.
 """
 
 import functools
@@ -41,7 +41,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Registers this extension with Sphinx."""
     app.setup_extension("sphinx.ext.autodoc")  # whose event is one of those below
     app.config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
-    app.add_config_value("book_labels", None, "html", (dict, type(None)))  # of a run: label -> where the book has it
     app.add_role("claim", _measured)
     app.add_node(nodes.reference, override=True, html=(_link, None))
     handlers = {
@@ -49,7 +48,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "autodoc-process-docstring": _as_mathematics,
         "env-get-updated": _out_of_date,
         "write-started": _define,
-        "missing-reference": _elsewhere,
         "html-page-context": _page,
         "build-finished": _write_texts,
     }
@@ -160,17 +158,6 @@ def _link(self: SphinxTranslator, node: nodes.reference) -> None:
             self.body[-1] = f'{self.body[-1][:-1]} data-{kind}="{html.escape(said)}">'
 
 
-def _elsewhere(app: Sphinx, env: BuildEnvironment, node: nodes.Element, shown: nodes.Element) -> nodes.Element | None:
-    """A reference from a run's page to the book, in words."""
-    if app.config.book_labels is None or node.get("reftype") not in ("numref", "eq", "ref", "term"):
-        return None
-    if node["reftype"] == "term":
-        return nodes.inline("", shown.astext())
-    place = nodes.Text(f" ({app.config.book_labels.get(node['reftarget'], 'in the book')})")
-    name = nodes.Text(shown.astext()) if node["refexplicit"] else nodes.literal("", node["reftarget"])
-    return nodes.inline("", "", name, place)
-
-
 def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Stores a page's words, and makes its download button save a file: on a chapter the notebook."""
     if doctree is None:
@@ -180,10 +167,6 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     number = lambda found: f"code of Fig. {'.'.join(map(str, numbers.get(found[1], '?')))}"  # noqa: E731
     context["body"] = _CODE_OF.sub(number, context["body"])
     body = BeautifulSoup(context["body"], "html.parser")
-    if app.config.book_labels is not None:
-        for link in body.select('a[href^="../"]'):  # to a page of the book
-            link.unwrap()
-        context["body"] = str(body)
     for part in body.select(NO_WORDS):
         part.decompose()
     app.builder.texts[name] = " ".join(_TEX.sub("", body.get_text(" ")).split())

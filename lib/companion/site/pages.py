@@ -1,37 +1,29 @@
-"""HTML: ``python -m companion.site.pages laptop`` builds the staged book; ``of_run`` the pages of a reader's run.
+"""HTML: ``python -m companion.site.pages laptop`` builds the staged book; ``of_run`` the page of a reader's run.
 
-Jupyter Book builds both; the pages need no network. They are built in a new folder, which replaces the last good one by
-one rename if the build succeeds.
+The pages need no network. They are built in a new folder, which replaces the last good one by one rename.
 """
 
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
 
 from companion import paths
 from companion.experiments import parameters
 from companion.experiments.cli import one_line_errors
 from companion.report import changes, figures, ledger, views
-from companion.site import locks, sources, versions
+from companion.site import locks, versions
 from regimes import validate
 
 SETTINGS = ("_toc.yml", "_config.yml", "book/references.bib")  # where one changes all pages are read anew
 STRICT = ("-n", "-W", "--keep-going")  # the book's: a reference that leads nowhere is an error
-_LABEL = re.compile(  # in a chapter's source: of headings, equations, tables and figures
-    r'^(?:# ?)?(?:\(([^()\s]+)\)=|:(?:label|name): *(\S+))|\$\$ *\(([^()\s]+)\)|\bid="([^"]+)"|"((?:fig|tab)-[\w-]+)"',
-    re.M,
-)
 
 
 class PagesError(RuntimeError):
@@ -109,60 +101,23 @@ def _notebooks(pages: Path) -> None:
         path.with_name(f"{path.name}.js").write_text(f"window.BOOK_NOTEBOOK = {text};\n", encoding="utf-8")
 
 
-def of_run(folder: Path) -> Path:
-    """Builds the pages of a run: chapters, changed parameters, verdicts; returns the first page."""
-    with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
-        with tempfile.TemporaryDirectory() as made:
-            _lay_out(folder, Path(made))
-            build(Path(made), folder / "html")
-    return folder / "html" / "index.html"
+def of_run(folder: Path, number: str = "", label: str = "") -> Path:
+    """Writes the page of a run, or of one figure or table of a chapter's run, without Sphinx: its reader waits.
 
-
-def of_figure(folder: Path, number: str, label: str) -> Path:
-    """Writes the page of a run of one figure or table, without Sphinx: its reader waits; returns the page."""
-    path = folder / f"{figures.figures(number)[label].page.stem}.ipynb"
-    chapter, outputs = _chapter([path]), [out for cell in _read(path).cells for out in cell.get("outputs", [])]
-    tables = [out.data["text/html"] for out in outputs if out.get("metadata", {}).get("table") == label]
-    with locks.alone(folder / ".html.lock", f"the pages of {folder.name} are being built"):
+    It has what its reader changed, the verdicts and figures that are no longer the book's, all tables and verdicts.
+    Returns the page.
+    """
+    with locks.alone(folder / ".html.lock", f"the page of {folder.name} is being written"):
         fresh = versions.fresh(folder / "html")
-        rows = path.resolve().parent / "rows" / f"{label}.csv"
-        shown = {"output": _figures(path).get(label), "book": chapter["figures"].get(label, (None, None))[1]}
-        shown |= {"tables": tables, "rows": rows.name if rows.exists() else "", "notebook": path.name}
-        if rows.exists():
-            shutil.copy(rows, fresh)
+        ran = {one: _ran(folder, one) for one in parameters.chapters()}
+        if label:
+            ran = {number: [folder / f"{figures.figures(number)[label].page.stem}.ipynb"]}
+        chapters = [_chapter(notebooks, fresh, label) for notebooks in ran.values() if notebooks]
         static = os.path.relpath(paths.root() / "_static", folder.resolve() / "html")
-        page = views.page("figure", name=folder.name, label=label, chapter=chapter, static=static, **shown)
+        page = views.page("run", name=folder.name, label=label, chapters=chapters, static=static)
         (fresh / "index.html").write_text(page, encoding="utf-8")
         versions.swap(fresh, folder / "html")
     return folder / "html" / "index.html"
-
-
-def _lay_out(folder: Path, source: Path) -> None:
-    """Writes the sources of a run's pages: a small book with the settings of the large one."""
-    ran = {number: _ran(folder, number) for number in parameters.chapters() if _ran(folder, number)}
-    overview = views.markdown("run", name=folder.name, chapters=[_chapter(notebooks) for notebooks in ran.values()])
-    pages, measured = [], []
-    for number, notebooks in ran.items():
-        records = ledger.read(folder / f"{number}.ledger.json")
-        measured += records
-        for path in notebooks:
-            book = {label: theirs for label, (_, theirs) in _changed(path).items()}
-            page = sources.chapter_page(path, source / "extra", records, book)
-            nbformat.write(page, source / path.name)
-        first, *rest = [path.stem for path in notebooks]
-        pages.append({"file": first} | ({"sections": [{"file": stem} for stem in rest]} if rest else {}))
-    ledger.write(source / "extra" / "ledger.json", measured)
-    references = paths.root() / "book" / "references.bib"
-    if references.exists():
-        shutil.copy(references, source)
-        (source / "references.md").write_text("# References\n\n```{bibliography}\n```\n", encoding="utf-8")
-        pages.append({"file": "references"})
-    if (paths.root() / "_static").exists():
-        (source / "_static").symlink_to(paths.root() / "_static")
-    (source / "index.md").write_text(overview, encoding="utf-8")
-    toc = {"format": "jb-book", "root": "index", "chapters": pages}
-    (source / "_toc.yml").write_text(yaml.safe_dump(toc), encoding="utf-8")
-    (source / "_config.yml").write_text(yaml.safe_dump(_config(folder.name, references.exists())), encoding="utf-8")
 
 
 def _ran(folder: Path, number: str) -> list[Path]:
@@ -171,19 +126,27 @@ def _ran(folder: Path, number: str) -> list[Path]:
     return [path for path in own if path.exists()]
 
 
-def _changed(run: Path) -> dict[str, tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
-    """A run's figures that differ from the book's, and the book's, by label; equal rows draw equal pictures."""
-    book, own = _figures(paths.build_folder("laptop") / run.name), _figures(run)
-    pairs = {label: (own[label], book[label]) for label in own if label in book}
-    same = [label for label, pair in pairs.items() if len({one.data["image/png"].strip() for one in pair}) == 1]
-    return {label: pair for label, pair in pairs.items() if label not in same}
+def _outputs(notebooks: Sequence[Path]) -> list[nbformat.NotebookNode]:
+    """What the cells of notebooks show; of those that are not there nothing."""
+    cells = [cell for path in notebooks if path.exists() for cell in _read(path).cells]
+    return [output for cell in cells for output in cell.get("outputs", [])]
 
 
-def _figures(path: Path) -> dict[str, nbformat.NotebookNode]:
-    """The outputs of a notebook that show figures, by label; empty if there is no notebook."""
-    cells = _read(path).cells if path.exists() else []
-    outputs = [out for cell in cells for out in cell.get("outputs", [])]
-    return {out.metadata.regimes.name: out for out in outputs if out.get("metadata", {}).get("regimes")}
+def _figures(notebooks: Sequence[Path]) -> dict[str, nbformat.NotebookNode]:
+    """The outputs that show figures, by label."""
+    found = [output for output in _outputs(notebooks) if output.get("metadata", {}).get("regimes")]
+    return {output.metadata.regimes.name: output for output in found}
+
+
+def _picture(output: nbformat.NotebookNode) -> str:
+    """The picture of a figure: equal rows draw equal ones."""
+    return output.data["image/png"].strip()
+
+
+def _tables(notebooks: Sequence[Path]) -> dict[str, str]:
+    """The tables, as HTML, by label."""
+    found = [output for output in _outputs(notebooks) if output.get("metadata", {}).get("table")]
+    return {output.metadata.table: output.data["text/html"] for output in found}
 
 
 def _read(path: Path) -> nbformat.NotebookNode:
@@ -191,60 +154,46 @@ def _read(path: Path) -> nbformat.NotebookNode:
     return nbformat.v4.reads(path.read_text(encoding="utf-8"))
 
 
-def _config(name: str, cites: bool) -> dict[str, Any]:
-    """The book's settings, for the pages of a run."""
-    path = paths.root() / "_config.yml"
-    config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"sphinx": {"config": {}}}
-    config.pop("bibtex_bibfiles", None)
-    config |= {"title": f"Run {name}", "exclude_patterns": []} | (
-        {"bibtex_bibfiles": ["references.bib"]} if cites else {}
-    )
-    config["sphinx"]["extra_extensions"] = ["companion.site.extension"]
-    config["sphinx"]["config"] |= {"html_extra_path": ["extra"], "book_labels": label_places()}
-    return config
+def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[str, Any]:
+    """A chapter of a run: changes against the laptop book (``results/`` if it is not built), verdicts, figures.
 
-
-def _chapter(notebooks: Sequence[Path]) -> dict[str, Any]:
-    """A chapter on a run's first page: changes against the laptop book (``results/`` if it is not built), verdicts."""
+    A figure is shown where its picture differs from the book's; one that was asked for by its ``label`` anyway. Its
+    rows are copied into ``fresh``.
+    """
     first, built = notebooks[0], paths.build_folder("laptop")
     number = first.name[:2]
     given = dict(_read(first).metadata.papermill.parameters)
     profile, given = given.pop("profile"), given | given.pop("designs", {})
     book, usual = parameters.resolve(number), parameters.resolve(number, profile)
-    own = {name: (book.get(name), value) for name, value in given.items() if usual.get(name) != value}
+    changed = {name: (book.get(name), value) for name, value in given.items() if usual.get(name) != value}
     records, kept = ledger.read(first.with_name(f"{number}.ledger.json")), paths.results() / "ledger.json"
     known = {r["id"]: r for r in ledger.read(built / f"{number}.ledger.json") or ledger.read(kept)}
     pairs = [(known[r["id"]], r) for r in records if r["id"] in known]
     is_built = (built / first.name).exists()
-    places = {label: path.stem for path in notebooks for label in _figures(path)}
-    shown: dict[str, Any] = {}
-    for path in notebooks:
-        shown |= _changed(path) if is_built else {label: (output, None) for label, output in _figures(path).items()}
-    if own and not is_built and profile == "laptop" and len(shown) > 1:
+    here, there = _figures(notebooks), _figures([built / path.name for path in notebooks])
+    same = {one for one in here.keys() & there.keys() if _picture(here[one]) == _picture(there[one])}
+    shown = [one for one in here if one == label or (not label and one not in same)]
+    if changed and not is_built and profile == "laptop" and len(shown) > 1:
         turned = changes.changes(number)
-        shown = {label: pair for label, pair in shown.items() if label not in turned or turned[label].of(own)} or shown
+        shown = [one for one in shown if one not in turned or turned[one].of(changed)] or shown
+    rows = {path.stem: path for path in (first.resolve().parent / "rows").glob("*.csv") if path.stem in shown}
+    for path in rows.values():
+        shutil.copy(path, fresh)
     return {
         "number": int(number),
-        "page": first.stem,
         "profile": profile,
-        "own": own,
+        "own": changed,
         "meanings": {name: parameter.meaning for name, parameter in parameters.declared(number).items()},
         "built": is_built,
         "records": records,
         "others": [pair for pair in pairs if len({one["verdict"] for one in pair}) > 1],
-        "same": len(pairs),
-        "figures": shown,
-        "pages": places,
+        "compared": len(pairs),
+        "figures": {one: (here[one], None if one in same else there.get(one)) for one in shown},
+        "same": same,
+        "rows": {*rows},
+        "tables": [page for name, page in _tables(notebooks).items() if label in ("", name)],
+        "notebooks": [path.name for path in notebooks],
     }
-
-
-def label_places() -> dict[str, str]:
-    """The place of each label of a chapter, in words: ``chapter 5``."""
-    found = {}
-    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.page_sources(n)):
-        for groups in _LABEL.findall(source.read_text(encoding="utf-8")):
-            found["".join(groups)] = f"chapter {int(number)}"
-    return found
 
 
 if __name__ == "__main__":

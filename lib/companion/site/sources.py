@@ -37,28 +37,22 @@ _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def chapter_page(
-    path: Path,
-    extra: Path,
-    records: Sequence[Mapping[str, Any]],
-    book: Mapping[str, nbformat.NotebookNode] | None = None,
-) -> nbformat.NotebookNode:
+def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned.
 
     Args:
         path: of a page, executed; the rows of its figures lie beside it.
         extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
         records: of the chapter's ledger: the verdicts of a figure are one row below it.
-        book: of a run, whose pages lie in no folder: for a figure's label the book's, where that is another.
     """
-    notebook, above = nbformat.read(path, as_version=4), "../" if book is None else ""
+    notebook = nbformat.read(path, as_version=4)
     (extra / "rows").mkdir(parents=True, exist_ok=True)
     rows, cells = {}, []
     for file in (path.resolve().parent / "rows").glob("*.csv"):
         shutil.copy(file, extra / "rows")
-        rows[file.stem] = f"{above}rows/{file.name}"
+        rows[file.stem] = f"../rows/{file.name}"
     places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
-    changed = changes.changes(path.name[:2], places) if book is None else {}
+    changed = changes.changes(path.name[:2], places)
     judged = {r["id"]: r for r in records if r["figure"] in places}
     for cell in notebook.cells:
         if captions.is_caption(cell):
@@ -76,8 +70,8 @@ def chapter_page(
         labels = [label for label in map(_label, cell.get("outputs", [])) if label]
         if figures:
             own = changed.get(figures[0].metadata.regimes.name)
-            cells += _as_figure(cell, figures[0], rows, book or {}, own and _change(path.name[:2], own))
-            shown = screen.figure_html(figures[0], extra / "figures", f"{above}figures/")
+            cells += _as_figure(cell, figures[0], rows, own and _change(path.name[:2], own))
+            shown = screen.figure_html(figures[0], extra / "figures", "../figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
         if own := [record for record in judged.values() if record["figure"] in labels]:
@@ -137,7 +131,6 @@ def _as_figure(
     cell: nbformat.NotebookNode,
     output: nbformat.NotebookNode,
     rows: Mapping[str, str],
-    book: Mapping[str, nbformat.NotebookNode],
     change: Mapping[str, Any] | None = None,
 ) -> list[nbformat.NotebookNode]:
     """Turns a cell into a numbered figure; returns a cell with its other outputs, which would be in the figure else."""
@@ -146,7 +139,7 @@ def _as_figure(
     cell.metadata["mystnb"] = nbformat.from_dict({"figure": figure})
     rest = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        shown = views.show("below", about, rows.get(about.name), book.get(about.name), change)
+        shown = views.show("below", about, rows.get(about.name), change)
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []

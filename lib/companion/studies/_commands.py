@@ -19,7 +19,6 @@ from companion.experiments.table import provenance
 from companion.experiments.workers import forking
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
-from companion.studies._names import list_studies
 from regimes import validate
 from regimes.validate import InputError
 
@@ -34,6 +33,13 @@ def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
     if not match or match[2] not in units or not float(match[1]):
         raise InputError(f"{allowed}, got {text!r}")
     return float(match[1]) * units[match[2]]
+
+
+def list_studies(_: argparse.Namespace) -> None:
+    """Names every study, with its chapter and the first line of what it measures."""
+    for number in registry.modules():
+        for name, item in sorted(registry.of(number).items()):
+            print(f"{number}  {name:36} {item.__doc__.splitlines()[0]}")
 
 
 def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
@@ -95,16 +101,6 @@ def store_results(args: argparse.Namespace) -> None:
             item, records, path, {name: {c.key() for c in cells(item, own)} for name, own in designs.items()}
         )
         print(f"wrote {path}: {len(records)} cells, {new} of them new")
-
-
-def export(args: argparse.Namespace) -> None:
-    """Writes the stored results of a study as a CSV file, NAME.csv by default: settings and measurements."""
-    validate.one_of(results.files(), study=args.name)
-    path = args.csv or Path(f"{args.name}.csv")
-    _check_writable(path)
-    found = results.Results(registry.find(args.name)[1])
-    found.export(path)
-    print("\n".join([f"wrote {path}: {len(found.rows)} rows", *found.refused.values()]))
 
 
 def verify_sample(args: argparse.Namespace) -> int:
@@ -173,8 +169,6 @@ def _parser() -> argparse.ArgumentParser:
     one = command("store-results", store_results, **maybe)
     one.add_argument("designs", **designs)
     one.add_argument("--jobs", **jobs)
-    one = command("export", export, **study)
-    one.add_argument("--csv", type=Path, help="the file (default: NAME.csv)")
     one = command("verify", verify_sample, **maybe)
     one.add_argument("--sample", default="5%", help="of the cells of each study, or as many as tell (default: 5%%)")
     one.add_argument("--seed", type=int, help="of the choice (default: the date)")

@@ -9,10 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from companion.experiments.record import Count, Distinct, Each, Increasing, Number, Positive, Setting, derived, record
+from companion.experiments.record import Count, Distinct, Each, Increasing, Positive, Setting, derived, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
-from companion.studies._tasks import DRAWN, ByFlow, Planes, StripeSet, TaskSet, TestPoints, draw_tasks, networks_of
-from companion.studies.lazy_feature import fastest_attractor, fastest_ring, predicted_amplification
+from companion.studies._flows import (
+    SHOWN,
+    Followed,
+    Size,
+    Sizes,
+    SmallScale,
+    fastest_attractor,
+    fastest_ring,
+    predicted_amplification,
+)
+from companion.studies._tasks import DRAWN, Planes, StripeSet, TaskSet, TestPoints, draw_tasks, networks_of
 from companion.theory.compression import (
     FixedPoint,
     Stripe,
@@ -39,19 +48,8 @@ from regimes.validate import InputError
 
 CHAPTER = "02"
 NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
-SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
 TRAINED = {"data": DRAWN, "device": "any"}  # studies of networks on the stripe or cylinder
-Size = Count[10, 100_000]
-Sizes = Each[Increasing[Size, 3]]
-SmallScale = Number[1e-140, 1e-2]
 Until = Positive[1] | Literal["star", "end"] | None
-
-
-@record
-class Followed(ByFlow):
-    """Networks whose way is looked at; no kernel is computed."""
-
-    kernels: ClassVar[int] = 0
 
 
 @record

@@ -9,8 +9,8 @@ from scipy.stats import rankdata, spearmanr
 
 from companion.experiments.record import Positive, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._flows import SHOWN, Followed, Sizes, SmallScale
 from companion.studies._tasks import DRAWN, Fractions, StripeSet, TaskSet, draw_tasks, networks_of
-from companion.studies.compression import SHOWN, Followed, Sizes, SmallScale
 from companion.theory.compression import Stripe, neuron_amplification, sees_data
 from companion.theory.compression.stripe import time_unit
 from regimes.data.tasks import Task

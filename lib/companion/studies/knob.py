@@ -4,8 +4,8 @@ import torch
 
 from companion.experiments.record import Count, Share, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._flows import Scales, train_network
 from companion.studies._tasks import DRAWN, ByFlow, StripeSet, draw_tasks, networks_of
-from companion.studies.lazy_feature import Scales, train_network
 from companion.theory.compression import amplification
 from regimes.training.state import satisfied
 

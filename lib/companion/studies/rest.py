@@ -8,7 +8,7 @@ from torch import Tensor
 
 from companion.experiments.record import Count, Distinct, Increasing, Number, Positive, record
 from companion.experiments.sweep import STATISTICAL, Rows, study
-from companion.studies.jamming import (
+from companion.studies._ensembles import (
     ENSEMBLE,
     Draw,
     Networks,
@@ -17,12 +17,12 @@ from companion.studies.jamming import (
     draw_sets,
     norms_and_errors,
     parameters_of,
+    poll,
     repeated,
     spectrum_row,
     swish_networks,
     train_to_verdict,
 )
-from companion.studies.voting import poll
 from companion.theory import jamming
 from regimes import models
 from regimes.models import Model
@@ -109,7 +109,7 @@ def cusp(s: Cusp, seeds: list[int]) -> Rows:
     ``steps`` of the flow (row of 0 Newton steps), then each of ``rounds``, numbers of steps of Newton's method:
     ``fitted`` and ``jammed``, the shares of the members that fit and that lie at a minimum that does not, so far.
     ``parameters`` N; ``unsatisfied``, ``quadratic_hinge``, ``norm``, ``error``, ``ensemble_error`` and ``fluctuation``
-    as in ``jamming.ensembles``. Where the setting observes them, all that ``voting.poll`` says of the predictors.
+    as in ``jamming.ensembles``. Where the setting observes them, all that a poll says of the predictors.
 
     Source: paper B, Fig. 6 and Sec. 2.
     """

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from companion.experiments.record import record
 from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._flows import OnLines, lines
 from companion.studies._tasks import DRAWN, ByFlow, Fractions, TaskSet, TestPoints, draw_tasks, networks_of
-from companion.studies.lazy_feature import OnLines, lines
 from companion.theory.compression import amplification
 from regimes.data import tasks
 from regimes.data.tasks import Task

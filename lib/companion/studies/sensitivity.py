@@ -11,8 +11,8 @@ import torch
 
 from companion.experiments.record import record
 from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._flows import OnLines, lines, train_network
 from companion.studies._tasks import DRAWN, ByFlow, TaskSet, draw_tasks, networks_of
-from companion.studies.lazy_feature import OnLines, lines, train_network
 from companion.theory.compression import amplification
 from regimes.measures.errors import line_error
 from regimes.validate import InputError

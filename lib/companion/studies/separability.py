@@ -10,8 +10,16 @@ from torch import Tensor
 
 from companion.experiments.record import Count, FirstOf, Increasing, Positive, Setting, derived, record
 from companion.experiments.sweep import Rows, study
+from companion.studies._ensembles import (
+    DRAWN,
+    IMAGES,
+    RANDOM,
+    parameters_of,
+    projected_images,
+    swish_networks,
+    words_of,
+)
 from companion.studies._images import first_there
-from companion.studies.jamming import DRAWN, IMAGES, RANDOM, _pool, _words, parameters_of, swish_networks
 from companion.theory.separability import largest_margin
 from regimes.data import datasets, tasks
 from regimes.seeds import draw_seeds
@@ -49,8 +57,8 @@ class Tangents(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the first of its data sets that is on this machine."""
-        name = first_there(self.data, _words)
-        return replace(self, data=name, words=_words(name))
+        name = first_there(self.data, words_of)
+        return replace(self, data=name, words=words_of(name))
 
 
 @study(version=1, seeds="count from 0 to 1000", chunk=8, device="cpu")
@@ -82,5 +90,5 @@ def _points(s: Tangents, seed: int, count: int) -> tuple[Tensor, str]:
     (drawn,) = draw_seeds("train", [seed])
     if s.data == RANDOM:
         return tasks.gaussian_points(count, s.components, seed=drawn), DRAWN
-    (part,) = datasets.split(_pool(s.data, s.words, s.components), [count], seed=drawn)
+    (part,) = datasets.split(projected_images(s.data, s.words, s.components), [count], seed=drawn)
     return part.x, part.source

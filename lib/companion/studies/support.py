@@ -7,8 +7,8 @@ import torch
 
 from companion.experiments.record import record
 from companion.experiments.sweep import STATISTICAL, Rows, study
+from companion.studies._flows import FreshSets, machine, train_network
 from companion.studies._tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
-from companion.studies.lazy_feature import FreshSets, machine, train_network
 from companion.theory import learning_curves
 from companion.theory.compression import amplification
 from regimes.kernels import ntk, wide_one_hidden_ntk

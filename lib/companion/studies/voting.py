@@ -6,15 +6,13 @@ from typing import Literal, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from companion.experiments.record import Count, FirstOf, Setting, derived, record
 from companion.experiments.sweep import Rows, study
+from companion.studies._ensembles import IMAGES, parameters_of, poll, projected_images, swish_networks, words_of
 from companion.studies._images import first_there, needs
-from companion.studies.jamming import IMAGES, _pool, _words, parameters_of, swish_networks
 from companion.theory.margins import SLACK, least_hinge, norm_of_random_labels
 from regimes.data import datasets
-from regimes.measures.errors import wrong
 from regimes.seeds import draw_seeds
 
 CHAPTER = "03"
@@ -52,9 +50,9 @@ class Voters(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the first of its data sets that is on this machine, whose images must suffice."""
-        name = first_there(self.data, _words)
+        name = first_there(self.data, words_of)
         needs(name, self.test + 1 + self.p, "test + 1 + p")
-        return replace(self, data=name, words=_words(name))
+        return replace(self, data=name, words=words_of(name))
 
 
 @study(version=1, rtol=1e-3, seeds="count from 0 to 1000", nonfinite=("predicted",), device="cpu")
@@ -76,7 +74,7 @@ def votes(s: Voters, seeds: list[int]) -> Rows:
 
 def _voted(s: Voters, seed: int) -> dict[str, object]:
     """The row of one training set."""
-    pool = _pool(s.data, s.words, s.components)
+    pool = projected_images(s.data, s.words, s.components)
     test, _, train = datasets.split(pool, [s.test, 1, s.p], seed=draw_seeds("train", [seed])[0])
     networks = swish_networks(s, s.h, [seed]).to(dtype=torch.float64)
     labels = train.y.double()
@@ -102,21 +100,3 @@ def _voted(s: Voters, seed: int) -> dict[str, object]:
         "holding": [float((own > 0).sum()) / s.parameters for own in gaps],
         "predicted": float(np.exp(np.log(predicted).mean())) if predicted else None,
     } | poll(torch.stack(outputs), test.y.double())
-
-
-def poll(F: Tensor, y: Tensor) -> dict[str, object]:
-    """Norms of predictors ``F (E, n)`` and the errors of the members, of two means and of the majority.
-
-    Args:
-        F: predictors on test points.
-        y: their labels ``(n,)``.
-    """
-    norms = F.square().mean(-1).sqrt()
-    majority = F.sign().sum(0) * y
-    return {
-        "norms": norms.tolist(),
-        "error": float(wrong(F, y.expand_as(F)).mean()),
-        "mean_error": float(wrong(F.mean(0), y)),
-        "normalised_error": float(wrong((F / norms[:, None]).mean(0), y)),
-        "vote_error": float((majority < 0).double().mean() + (majority == 0).double().mean() / 2),
-    }
