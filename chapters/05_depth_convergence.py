@@ -321,17 +321,16 @@ chapter.figure(
 # in place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
 # compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
 #
-# We take a network's own kernel at its start, {eq}`eq:C:walk` in all entries. Given what a layer has been applied to,
-# the rest of its weights is Gaussian, so that no weights need be drawn (`companion.theory.depth.finite`).
+# We take a network's own kernel at its start. Given what a layer has been applied to, the rest of its weights is Gaussian, so that no
+# weights need be drawn (`companion.theory.depth.finite`).
 #
-# *Networks that are trained.* One would expect that training takes a network further away: its kernel moves, the mean of its first step
-# by the order of $L/m$ {cite}`hanin2020`. We trained networks of 5, 10 and 20 layers to the end by gradient flow, with outputs of variance 1
-# at the start. Training does move the predictor, and by an amount that depends on $m/L^3$, too: twice the layers and eight times the
-# neurons change it by a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However, it hardly moves it
-# away from infinite width. After training the distance is {claim}`C.Thm3-trained-distance` times that before, whereas a motion in a random
-# direction would make it 1.28; six networks leave open whether it stays. In wide networks the motion falls faster than the
-# distance, as $m$ to the power {claim}`C.Thm3-trained-width` at depth 5. With outputs a hundred times as large it is
-# {claim}`C.Thm3-trained-lazy` times as large, so that it is no unfinished training.
+# *Networks that are trained.* One would expect that training takes a network further away: its kernel moves, the mean of its first step by
+# the order of $L/m$ {cite}`hanin2020`. We trained networks of 5, 10 and 20 layers to the end by gradient flow, with outputs of variance 1 at
+# the start. The predictor does move, and by an amount that depends on $m/L^3$, too: twice the layers and eight times the neurons change it by
+# a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However, it hardly moves away from infinite width. After
+# training the distance is {claim}`C.Thm3-trained-distance` times that before, whereas a random direction would give 1.28. In wide networks
+# the motion falls faster than the distance, as $m$ to the power {claim}`C.Thm3-trained-width` at depth 5. With outputs a hundred times as
+# large it is {claim}`C.Thm3-trained-lazy` times as large, so that it is no unfinished training.
 # %%
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")
@@ -341,17 +340,18 @@ for (depth, rows), marker in zip(sphere.groupby("depth"), "^so"):
     means = rows.groupby("width").distance.mean()
     left.plot(means.index / depth**3, means, marker, linestyle="-", markersize=6, label=f"$L = {depth}$")
 for (depth, rows), colour in zip(trained.groupby("depth"), plots.PALETTE[3:]):
-    means = rows.groupby("width")[["start", "trained"]].mean()
-    left.plot(means.index / depth**3, means.start, "D", color=colour, fillstyle="none", label=f"$L = {depth}$")
-    left.plot(means.index / depth**3, means.trained, "x", color=colour, label=f"$L = {depth}$, trained")
+    means = rows.groupby(rows.width / depth**3)[["start", "trained"]].mean()
+    left.plot(means.start, "D", color=colour, fillstyle="none")
+    left.plot(means.trained, "x", color=colour, label=f"$L = {depth}$, trained")
 for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
     found = rows.groupby("width").accuracy.agg(["mean", "sem"])
     line = right.errorbar(found.index, found["mean"], found["sem"], fmt=f"{marker}-", capsize=2, label=f"$L = {depth}$")
     right.axhline(rows.wide_accuracy.mean(), color=line[0].get_color(), linestyle="--", linewidth=1)
-left.set(xscale="log", yscale="log", xlabel=r"width over depth cubed, $m/L^3$", title="What is a width large against?")
-left.set_ylabel("distance from infinite width")
+left.set(xscale="log", yscale="log", xlabel=r"$m/L^3$", ylabel="distance from infinite width", title="What is wide?")
 left.legend(fontsize="small")
-right.set(xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy on fresh images", title="How much does it cost?")
+right.set(
+    xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy on fresh images", title="How much does it cost?"
+)
 right.legend(loc="lower right")
 chapter.figure(
     fig,
@@ -364,8 +364,8 @@ chapter.figure(
 )
 # %% [markdown] tags=["caption"]
 # **How far a network is from infinite width depends on $m/L^3$, before training and after.** Left: distance of the predictor of a network's
-# own kernel, at its start, from that of infinite width, over the variation of the latter; points on a sphere. Diamonds: the same for networks
-# that were then trained (crosses), on labels. Right: accuracy on images; dashed: infinite width. Means over networks.
+# own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
+# their own kernels. Right: accuracy on images; dashed: infinite width. Means over networks.
 # %% [markdown]
 # ## The argmax need not forget the data
 # At depth $10^6$ the accuracy is {claim}`C.Thm3-accuracy-balanced` with ten classes in equal parts, and
