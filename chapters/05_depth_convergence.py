@@ -321,16 +321,13 @@ chapter.figure(
 # in place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
 # compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
 #
-# We take a network's own kernel at its start. Given what a layer has been applied to, the rest of its weights is Gaussian, so that no
-# weights need be drawn (`companion.theory.depth.finite`).
+# We take a network's own kernel at its start, for which no weights need be drawn (`companion.theory.depth.finite`).
 #
-# *Networks that are trained.* One would expect that training takes a network further away: its kernel moves, the mean of its first step by
-# the order of $L/m$ {cite}`hanin2020`. We trained networks of 5, 10 and 20 layers to the end by gradient flow, with outputs of variance 1 at
-# the start. The predictor does move, and by an amount that depends on $m/L^3$, too: twice the layers and eight times the neurons change it by
-# a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However, it hardly moves away from infinite width. After
-# training the distance is {claim}`C.Thm3-trained-distance` times that before, whereas a random direction would give 1.28. In wide networks
-# the motion falls faster than the distance, as $m$ to the power {claim}`C.Thm3-trained-width` at depth 5. With outputs a hundred times as
-# large it is {claim}`C.Thm3-trained-lazy` times as large, so that it is no unfinished training.
+# *Networks that are trained.* One would expect training to take a network further away: its kernel moves, the mean of its first step by the
+# order of $L/m$ {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does move, and at one $m/L^3$ by as much: twice
+# the layers with eight times the neurons change it by a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However,
+# it hardly moves away: the distance is {claim}`C.Thm3-trained-distance` times that before, where a random direction would give 1.28. With
+# outputs a hundred times as large it moves {claim}`C.Thm3-trained-lazy` times as far, so that this is no unfinished training.
 # %%
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")
@@ -349,9 +346,7 @@ for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
     right.axhline(rows.wide_accuracy.mean(), color=line[0].get_color(), linestyle="--", linewidth=1)
 left.set(xscale="log", yscale="log", xlabel=r"$m/L^3$", ylabel="distance from infinite width", title="What is wide?")
 left.legend(fontsize="small")
-right.set(
-    xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy on fresh images", title="How much does it cost?"
-)
+right.set(xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy", title="How much does it cost?")
 right.legend(loc="lower right")
 chapter.figure(
     fig,
