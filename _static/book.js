@@ -33,7 +33,7 @@
     document.querySelectorAll(".bd-sidebar-primary li > details > summary").forEach((one) => {
       one.setAttribute("aria-label", "pages below " + one.closest("li").querySelector("a").textContent.trim());
     });
-    document.querySelectorAll(".pst-scrollable-table-container, .drawn.wide, article pre, article table, mjx-container").forEach((box) => {
+    document.querySelectorAll(".pst-scrollable-table-container, .drawn.wide, .graph, article pre, article table, mjx-container").forEach((box) => {
       if (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible") box.tabIndex = 0;
     });
   }
@@ -59,12 +59,14 @@
 
   function ledger() {
     const place = document.getElementById("ledger-filters");
+    const claim = location.pathname.endsWith("/ledger.html") && location.hash.match(/^#([A-Z])\./);
+    if (claim) location.replace("paper-" + claim[1].toLowerCase() + ".html" + location.hash); // where it stands now
     if (!place) return;
     const tables = [...document.querySelectorAll("table.ledger")].filter((table) => table.querySelector("[data-verdict]"));
     const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
     const values = (name) => [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
     const text = element("input", { type: "search", placeholder: "search the claims", "aria-label": "search the claims" });
-    const chosen = ["verdict", "paper", "chapter", "kind", "history"].map((name) => choice(name, "any " + name, values(name)));
+    const chosen = ["verdict", "chapter", "history"].map((name) => choice(name, "any " + name, values(name)));
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
     const count = element("output", { "aria-live": "polite" });
     const place_of = new Map(rows.map((row, i) => [row, i]));
@@ -128,6 +130,22 @@
     chosen.forEach((one) => { one.value = asked.get(one.name) || ""; });
     show();
     toClaim();
+  }
+
+  // a node of a graph, under the pointer or the keyboard, shows its own edges and their other ends
+  function graphs() {
+    document.querySelectorAll(".graph [data-node]").forEach((node) => {
+      const graph = node.closest(".graph"), name = node.dataset.node;
+      const own = [...graph.querySelectorAll("path")].filter((one) => one.dataset.ends.split(" ").includes(name));
+      const ends = new Set(own.flatMap((one) => one.dataset.ends.split(" ")));
+      const near = [...own, ...[...graph.querySelectorAll("[data-node]")].filter((one) => ends.has(one.dataset.node))];
+      const show = (on) => () => {
+        graph.classList.toggle("asked", on);
+        near.forEach((one) => one.classList.toggle("near", on));
+      };
+      ["pointerenter", "focus"].forEach((kind) => node.addEventListener(kind, show(true)));
+      ["pointerleave", "blur"].forEach((kind) => node.addEventListener(kind, show(false)));
+    });
   }
 
   // an equation wider than its column is set smaller, to 70 %; beyond, it scrolls
@@ -274,6 +292,7 @@
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();
     ledger();
+    graphs();
     equations();
     snippets();
     glossary();

@@ -5,6 +5,7 @@ a number moved a little is a change that somebody declares. It is read, and not 
 """
 
 import ast
+import copy
 import functools
 import re
 from collections.abc import Iterator
@@ -103,4 +104,12 @@ def _has_number(node: ast.AST) -> bool:
 
 
 def _text(node: ast.AST) -> str:
-    return " ".join(ast.unparse(node).split())
+    return " ".join(ast.unparse(_Plain().visit(copy.deepcopy(node))).split())
+
+
+class _Plain(ast.NodeTransformer):
+    """Strings with values in them become plain ones: versions of Python write their quotes otherwise."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
+        parts = [one.value if isinstance(one, ast.Constant) else f"{{{ast.unparse(one.value)}}}" for one in node.values]
+        return ast.Constant("".join(parts))

@@ -9,8 +9,10 @@ table, a verdict or a sentence has come, gone or changed, and that an estimate, 
 shows has moved (``NN.smoke.txt``). What numbers should be is for the tests of theory and for the claims.
 """
 
+import base64
 import html
 import importlib
+import io
 import math
 import pkgutil
 import re
@@ -26,6 +28,7 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from companion import studies as registry
 from companion.experiments import parameters
@@ -48,6 +51,7 @@ _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-
 _MATHS = re.compile(r"(\^|_)\{?[-−]?\d+(?:\.\d+)?\}?")
 _LIST = re.compile(r"#(?:[\s,;:/–-]*(?:and |to )?#)+")
 _WORD = re.compile(r"<!-- (.*?) -->", re.DOTALL)  # matplotlib draws letters as lines, and keeps the words beside them
+_FRAME = re.compile(r'src="data:image/webp;base64,([^"]+)"')
 _CLAIM = re.compile(r"<code>([A-Z]\.[\w-]+)</code>")
 
 
@@ -109,19 +113,20 @@ def _marks(svg: str) -> list[tuple[str, ElementTree.Element]]:
 
 
 def numbers(notebook: nbformat.NotebookNode) -> list[str]:
-    """What is measured in the sentences of an executed chapter, and where the lines and areas of its figures lie."""
+    """What is measured in the sentences of an executed chapter; the size of figures, and where lines and areas lie."""
     found = []
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         data, about = output.get("data", {}), output.get("metadata", {}).get("regimes", {})
         if about and "image/svg+xml" in data:
             found.append(" ".join([f"{about['name']}:", *_places(data["image/svg+xml"])]))
+            found += [f"{about['name']}, film: {shade}" for shade in _shades(data.get("text/html", ""))]
         elif glued := output.get("metadata", {}).get("scrapbook"):
             found.append(f"{glued['name']}: {data[GLUED + 'text/plain']}")
     return found
 
 
 def _places(svg: str) -> list[str]:
-    """The mean place of lines and areas over the picture's size, and the mean that counts later ones more."""
+    """A picture's size in points; over it the mean place of lines and areas, and that which counts later ones more."""
     size = np.array([float(end) for end in ElementTree.fromstring(svg).get("viewBox").split()[2:]])
     means = []
     for kind, mark in _marks(svg):
@@ -131,7 +136,15 @@ def _places(svg: str) -> list[str]:
             points += [(part.get("x"), part.get("y")) for part in mark.iter() if part.get("y") and part.get("x")]
             means += [np.array(points, dtype=float).mean(0) / size] if points else []
     weights = np.linspace(0, 2, len(means))[:, None]
-    return [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
+    at = [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
+    return [*(f"{length:.0f}" for length in size), "pt", *at]
+
+
+def _shades(page: str) -> list[str]:
+    """Of the pictures of a film, which have no marks: how much ink the first, the middle one and the last have."""
+    films = [base64.b64decode(one) for one in _FRAME.findall(page)]
+    inks = [255 - np.asarray(Image.open(io.BytesIO(one)).convert("L"), dtype=float) for one in films]
+    return [" ".join(f"{inks[i].mean():.2f}" for i in (0, len(inks) // 2, -1))] if inks else []
 
 
 def _words(page: str) -> str:

@@ -30,15 +30,15 @@ def book(tmp_path, monkeypatch):
     return made
 
 
-def build(book, cache=True):
-    pages.build(book.source, book.out, cache=book.cache if cache else None)
+def build(book):
+    pages.build(book.source, book.out, book.cache)
     return (book.out / "index.html").read_text()
 
 
 def test_pages_replace_those_before_and_nothing_else_is_left(book):
-    assert build(book, cache=False) == "a page"
+    assert build(book) == "a page"
     book.says = "another"
-    assert build(book, cache=False) == "another"
+    assert build(book) == "another"
     (folder,) = book.out.parent.glob(".html-*")
     assert book.out.resolve() == folder / "html" and [path.name for path in folder.iterdir()] == ["html"]
     assert (book.out / "notebooks" / "a.ipynb.js").read_text() == 'window.BOOK_NOTEBOOK = "{}";\n'
@@ -69,7 +69,7 @@ def test_remains_that_cannot_be_deleted_stop_no_build(book, monkeypatch):
             raise OSError(f"{path} is busy")
 
     monkeypatch.setattr("shutil.rmtree", rmtree)
-    assert build(book, cache=False) == "a page"
+    assert build(book) == "a page"
     build(book)
     (book.source / "_toc.yml").write_text("two")
     assert build(book) == "a page"
@@ -92,9 +92,7 @@ def test_words_for_the_search_are_those_of_the_pages_there_are(tmp_path):
     assert written("ac", {}) == {"a": "new", "c": "three"}
 
 
-@pytest.mark.parametrize(("labels", "linked"), [(None, True), ({}, False)])
-def test_a_runs_pages_link_to_no_page_of_the_book(tmp_path, labels, linked):
-    """Only the book's own do; both keep their words for the search, and a chapter's button saves its notebook."""
+def test_a_page_keeps_its_words_for_the_search_and_its_button_saves_the_notebook(tmp_path):
     saved = tmp_path / "extra" / "notebooks" / "a.ipynb"
     saved.parent.mkdir(parents=True)
     saved.touch()
@@ -107,10 +105,10 @@ def test_a_runs_pages_link_to_no_page_of_the_book(tmp_path, labels, linked):
     app = SimpleNamespace(
         env=SimpleNamespace(toc_fignumbers={}),
         builder=SimpleNamespace(texts={}),
-        config=SimpleNamespace(book_labels=labels, html_extra_path=["extra"]),
+        config=SimpleNamespace(html_extra_path=["extra"]),
         srcdir=tmp_path,
     )
     extension._page(app, "chapters/a", "", context, object())
-    assert ("../book/ledger.html" in context["body"]) == linked and 'href="#b"' in context["body"]
+    assert "../book/ledger.html" in context["body"] and 'href="#b"' in context["body"]
     assert app.builder.texts == {"chapters/a": "See the ledger , below ."}
     assert button["url"] == context["saved"] == "to/notebooks/a.ipynb"

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from companion import studies
 from companion.estimates import Estimate
 from companion.experiments import results, stored
 from companion.experiments.sweep import product, study, sweep
@@ -483,11 +484,13 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     text = "[pictures.main]\nn = [1, 2]\nseeds = 2\n"
     more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
     store(mini_book, pictures, sweep(pictures, more), main=[1, 2, 3])
-    monkeypatch.setattr(_registry, "is_here", lambda setting: True)
+    for place in (studies, _registry):
+        monkeypatch.setattr(place, "is_here", lambda setting: True)
     opened = opened_with(mini_book, text)
     assert opened.note(opened.rows(pictures)).endswith("Profile: laptop, with rows kept in results/.")
     monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
-    monkeypatch.setattr(_registry, "is_here", lambda setting: setting.get("data") != "best")
+    for place in (studies, _registry):
+        monkeypatch.setattr(place, "is_here", lambda setting: setting.get("data") != "best")
     opened = opened_with(mini_book, text)
     found = opened.rows(pictures)
     assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them

@@ -387,7 +387,7 @@ def test_papers_come_in_order_with_what_was_not_measured_last():
         "E": ["E.Fig1"],
     }
     assert list(found) == ["B", "E"]
-    page = show("papers", found, {"B": "3 claims", "E": "1 claim"}, "claims")
+    page = show("papers", found, {"B": "3 claims", "E": "1 claim"}, "#claims-LETTER")
     assert (
         '<a href="#claims-b">Paper B: Landscape and training regimes in deep learning</a><span>3 claims</span>' in page
     )
@@ -449,12 +449,12 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
     assert page.count("<th>") == 4 and page.count("<td>") == 12
     assert page.count("at the paper's size: 0.52 [0.51, 0.53], n = 64") == 2
     cells = re.findall(r"<td>((?:(?!</td>).)*)</td></tr>", page)
-    assert cells[0] == "✔ reproduced<br><small>paper's size: ✔ reproduced</small>" and cells[2] == "? undecided"
+    assert cells[0] == "✔ reproduced" and cells[2] == "? undecided"  # the same verdict is not said twice
     assert cells[1] == "? undecided<br><small>paper's size: <b>✔ reproduced</b></small>"
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
-    from companion import paths
+    from companion import paths, studies
     from companion.experiments.study import study
     from companion.experiments.sweep import cells, product
     from companion.site import sources
@@ -470,7 +470,8 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     def fixed(setting, seeds):
         """Nothing."""
 
-    monkeypatch.setattr(_registry, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    for place in (studies, _registry):
+        monkeypatch.setattr(place, "of", lambda number: {item.name: item for item in (sized, fixed)})
     (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
     first, second = declared(SIZE, NONE).values()
 
@@ -494,8 +495,11 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     assert run("part", 4) == [(first.id, 9.0), (second.id, 4.0)]  # and what is kept of it stays
     kept = ledger.read(paths.paper_ledger())
     assert all("cells" not in record for record in kept)
-    page = sources.ledger_page([kept[0] | {"profile": "laptop", "figure": "f"}], "laptop")
-    assert "at the paper's size: " in page and "at the paper's size: " not in sources.ledger_page(kept[:1], "paper")
+    about = dict.fromkeys(("cite", "title", "asks", "stands", "fails", "open"), "z") | {"matters": [first.id]}
+    monkeypatch.setattr(ledger, "about_papers", lambda: {"Z": about})
+    page = sources.paper_page("Z", [kept[0] | {"profile": "laptop", "figure": "f"}], "laptop")
+    assert "at the paper's size: " in page and page.count('class="finding"') == 1 and "<img" not in page
+    assert "at the paper's size: " not in sources.paper_page("Z", kept[:1], "paper")
     ledger.write(paths.paper_ledger(), [kept[0] | {"statement": "another"}, kept[1] | {"id": "Z.Fig9-gone"}])
     assert run("part", 4) == [(second.id, 4.0)]  # what was declared otherwise goes
     ledger.write(paths.paper_ledger(), [kept[0] | {"settings": [{"study": "mini.gone"}]}])
@@ -612,5 +616,6 @@ def test_the_first_verdict_is_that_on_the_first_measurement():
 def test_a_number_that_no_paper_states_is_called_expected_and_is_not_drawn():
     ours = record("Z.b", 0.5, 1.0) | {"kind": "beyond"}
     assert ledger.over_stated([ours]) == [] and ledger.words(ours)["whose"] == "expected"
-    shown = show("table", [ours, record("Z.c", 0.5, 1.0)])
-    assert "expected: 1<" in shown and "paper: 1<" in shown
+    theirs = show("table", [record("Z.c", 0.5, 1.0), record("Z.d", 0.5)])
+    assert "<th>expected</th>" in show("table", [ours]) and "<th>paper</th>" in theirs
+    assert "<td>1</td>" in theirs and "<td><small>0.4 … 0.6</small></td>" in theirs

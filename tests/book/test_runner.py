@@ -437,7 +437,7 @@ def test_pages_that_fail_leave_the_last_good_ones(mini_book, tmp_path):
     versions.swap(good, out)
     (mini_book / "_config.yml").write_text("title: [\n")
     with pytest.raises(pages.PagesError, match=r"\w"):  # says why
-        pages.build(mini_book, out)
+        pages.build(mini_book, out, tmp_path / ".sphinx")
     assert (out / "index.html").read_text() == "good" and len(list(tmp_path.glob(".html-*"))) == 1
 
 

@@ -6,6 +6,7 @@ import json
 import pydoc
 import re
 import subprocess
+import tarfile
 from types import SimpleNamespace
 
 import nbformat
@@ -112,10 +113,32 @@ def test_ledger_file_holds_every_claim_with_the_contracts_keys():
     assert [record["id"] for record in records] == list(ledger.claims())
     keys = set(ledger.record_of(next(iter(ledger.claims().values()))))
     assert all(set(record) == keys for record in records)
-    text = (HTML / "book" / "ledger.html").read_text(encoding="utf-8")
+    papers = {letter: soup(f"book/paper-{letter.lower()}") for letter in ledger.about_papers()}
+    assert [page for page in PAGES if page.startswith("book/paper-")] == [f"book/paper-{x.lower()}" for x in papers]
     for record in ledger.read(ROOT / "build" / "smoke" / "ledger.json"):
-        assert f"<code>{record['id']}</code>" in text
-        assert ledger.measured_value(record) in text
+        row = papers[record["item"][0]].find("tr", id=record["id"])
+        assert ledger.measured_value(record) in row.get_text() and row.select_one(f'a[href$="#{record["id"]}"]')
+
+
+def test_the_ledger_shows_what_headline_claims_rest_on():
+    page = soup("book/ledger")
+    graphs = page.select(".graph")
+    nodes = [{node["data-node"] for node in graph.select("[data-node]")} for graph in graphs]
+    head = {claim.id for claim in ledger.claims().values() if claim.headline}
+    assert len(graphs) == len(CHAPTERS) and head <= set().union(*nodes)
+    for graph, own in zip(graphs, nodes, strict=True):
+        ends = [edge["data-ends"].split() for edge in graph.select("path")]
+        assert {end for edge in ends for end in edge} <= own and len(ends) > 5
+    for link in page.select(".graph a, .papers a, .ratios a"):
+        name, _, anchor = link["href"].partition("#")
+        assert not anchor or soup(f"book/{name.removesuffix('.html')}").find(id=anchor), link["href"]
+
+
+def test_the_sources_are_there_to_download():
+    with tarfile.open(HTML / "source.tar.gz") as archive:
+        assert {"companion/Makefile", "companion/book/papers.yml"} <= set(archive.getnames())
+    size = (HTML / "source.tar.gz").stat().st_size / 1e6
+    assert f"source.tar.gz</a> ({size:.0f} MB)" in (HTML / "book" / "rerun.html").read_text(encoding="utf-8")
 
 
 def test_readme_line_is_the_one_of_the_kept_ledger():
@@ -232,12 +255,14 @@ def test_the_repositorys_address_stands_in_one_place(mini_book):
     """None: no clone line, and none invented. One: clone lines, the saved notebook, the theme's button."""
     for text in ("title: t\n", 'title: t\nrepository: {url: ""}\n'):
         (mini_book / "_config.yml").write_text(text)
-        assert sources.address() == "" and "git clone" not in views.markdown("clone", address=sources.address())
-        assert "```sh\nmake book\n```" in views.markdown("clone", address=sources.address())
+        assert sources.address() == "" and "git clone" not in views.markdown(
+            "clone", address=sources.address(), archive=None
+        )
+        assert "```sh\nmake book\n```" in views.markdown("clone", address=sources.address(), archive=None)
     config = "title: t\nrepository: {url: https://%s/someone/the-book.git}\n"
     (mini_book / "_config.yml").write_text(config % "github.com")
     assert "git clone https://github.com/someone/the-book.git\ncd the-book\nmake book\n" in views.markdown(
-        "clone", address=sources.address()
+        "clone", address=sources.address(), archive=None
     )
     (mini_book / "_config.yml").write_text("repository: {url: somewhere}\n")
     with pytest.raises(InputError, match="url must be like https://host/owner/name, got 'somewhere'"):

@@ -117,3 +117,9 @@ def test_the_example_of_the_start_page_shows_something():
         text = (ROOT / name).read_text(encoding="utf-8")
         number, label, more = re.search(r"make chapter-(\d+) FIGURE=(\S+)(?: NAME=\w+)? PARAMS='(.*)'", text).groups()
         assert more == views.command(changes.examples(number)[label]), name
+
+
+def test_three_claims_of_a_paper_matter_most():
+    for letter, paper in ABOUT.items():
+        known = [ledger.claims()[name] for name in paper["matters"]]
+        assert len({claim.figure for claim in known}) == 3 and all(claim.item[0] == letter for claim in known)

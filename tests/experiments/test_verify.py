@@ -16,6 +16,7 @@ from companion.experiments.stored import share, verify
 from companion.experiments.sweep import STATISTICAL, cells, product, study
 from companion.studies import _commands as command
 from companion.studies._here import is_here
+from regimes.validate import InputError
 from tests.forged import change_lines, sign
 
 STUDY = "depth.layer_map"
@@ -217,6 +218,16 @@ def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
     first, both = found
     assert set(first.points) == {11} and set(both.points) == {11, 13} and set(first.cell) < set(both.cell)
     assert len(both[both.points == 11]) == len(first)
+
+
+def test_keep_checks_a_whole_study_before_it_computes_and_not_for_one_design(book, capsys, monkeypatch):
+    def refuse(*args):
+        raise InputError("the whole makes no sense")
+
+    monkeypatch.setattr(command.registry, "grids", refuse)
+    assert run("store-results", STUDY, "--jobs", "1") == 2 and "the whole makes" in capsys.readouterr().err
+    assert not book.exists()
+    assert run("store-results", STUDY, "main", "--jobs", "1") == 0
 
 
 def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypatch):

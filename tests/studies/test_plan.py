@@ -174,6 +174,27 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
     assert "| 3 h of a GPU |" in lines and "2 h on one core" in lines and "Beside it 3 h of a GPU." in lines
 
 
+def test_recorded_seconds_are_of_settings_that_are_not_stored(monkeypatch):
+    """Of those that are stored the stored cells tell, whatever a run of this machine recorded."""
+
+    class Recorded(dict):
+        def get(self, key):
+            return 1e6
+
+        __getitem__ = get
+
+    def known():
+        found, _ = plan._known("01", item, [{"p": 600, "seeds": [0, 1]}])
+        return {Cell(item.name, item.version, setting, 0).key(seed=False): seconds for setting, seconds in found}
+
+    _, item = studies.find("lazy_feature.networks")
+    monkeypatch.setattr(plan.schedule, "recorded", lambda study: {})
+    stored = known()
+    monkeypatch.setattr(plan.schedule, "recorded", lambda study: Recorded())
+    now = known()
+    assert now.items() > stored.items() and {now[key] for key in now.keys() - stored.keys()} == {1e6}
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [

@@ -216,7 +216,7 @@ def of_function(function: Callable[..., Any]) -> str:
     while todo:
         item = todo.pop()
         parts[item.__qualname__] = ast.dump(_body(item))
-        named = [inspect.unwrap(item).__globals__.get(name) for name in _names(item)]
+        named = [inspect.unwrap(item).__globals__.get(name) for name in names_used(item)]
         own = [one for one in named if inspect.isfunction(one) and one.__module__ == function.__module__]
         todo += [one for one in own if one.__qualname__ not in parts]
     return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items())))
@@ -240,7 +240,7 @@ def _named(item: Any) -> dict[str, Any]:
         for name, value in item.__annotations__.items()
         if inspect.isclass(value) and value.__module__ == "__main__"
     }
-    return {name: inspect.unwrap(item).__globals__.get(name) for name in _names(item)} | records
+    return {name: inspect.unwrap(item).__globals__.get(name) for name in names_used(item)} | records
 
 
 def _source(item: Any) -> str:
@@ -251,9 +251,9 @@ def _source(item: Any) -> str:
         return item.__code__.co_code.hex() if inspect.isfunction(item) else item.__qualname__
 
 
-def _names(item: Any) -> set[str]:
+def names_used(item: Any) -> set[str]:
     """The global names a function uses, also in its inner functions."""
     code = item.__code__ if inspect.isfunction(item) else item
     if not isinstance(code, CodeType):
         return set()
-    return set(code.co_names).union(*map(_names, code.co_consts))
+    return set(code.co_names).union(*map(names_used, code.co_consts))

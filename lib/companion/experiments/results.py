@@ -128,10 +128,6 @@ class Results:
             parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
         return pd.concat(parts, ignore_index=True)
 
-    def compute_again(self, cells: Sequence[Cell]) -> list[str]:
-        """Computes some of its cells; what differs, and what was refused, one line each."""
-        return [*self.refused.values(), *self.differences(records_of(self.study, cells))]
-
     def blind(self, again: Mapping[str, Record]) -> list[str]:
         """The statistical columns in which these cells would not show a ``FACTOR`` in what is stored."""
         held = set().union(*(telling(self.study, record.rows) for record in self.records.values()))

@@ -19,7 +19,7 @@ from companion import paths
 from companion import studies as registry
 from companion.estimates import Drift, Estimate
 from companion.experiments import parameters
-from companion.experiments.results import Results
+from companion.experiments.results import Results, records_of
 from companion.experiments.store import stamp, write_atomically
 from companion.experiments.stored import sample
 from companion.experiments.sweep import Study
@@ -99,7 +99,7 @@ class Chapter:
         if results.study.name in self._sampled:
             return
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
-        found = results.compute_again(cells)
+        found = [*results.refused.values(), *results.differences(records_of(results.study, cells))]
         if not cells and not found:
             return
         self._sampled[results.study.name] = found

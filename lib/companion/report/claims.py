@@ -146,6 +146,15 @@ class Claim:
         return {name: one for name, one in named.items() if isinstance(one, Study | Design)}
 
     @property
+    def designs(self) -> dict[Study, set[str]]:
+        """The designs of each study that its function takes; one without a name stands for all."""
+        found: dict[Study, set[str]] = {}
+        for table in self.tables.values():
+            study, design = table if isinstance(table, Design) else (table, "")
+            found.setdefault(study, set()).add(design)
+        return found
+
+    @property
     def knobs(self) -> list[str]:
         """The parameters of the chapter that its function takes."""
         return [name for name in self._arguments if name not in {*self.tables, *self.given}]

@@ -39,50 +39,47 @@ def main(argv: list[str] | None = None) -> int:
         validate.one_of(parameters.PROFILES, profile=profile)
         out = paths.build_folder(profile) / "html"
         try:
-            build(paths.root(), out, *STRICT, cache=paths.build_folder(profile) / ".sphinx")
+            build(paths.root(), out, paths.build_folder(profile) / ".sphinx", *STRICT)
         except PagesError as error:
             print(f"{error}\nerror: the pages were not built; the last good ones stay as they were", file=sys.stderr)
             return 1
     return 0
 
 
-def build(source: Path, out: Path, *options: str, cache: Path | None = None) -> None:
+def build(source: Path, out: Path, cache: Path, *options: str) -> None:
     """Builds a Jupyter Book; ``out``, a symbolic link, points at the new pages when all are built.
 
     Args:
         source: the book's sources.
         out: the link.
+        cache: Sphinx's, so that the next build reads only pages that have changed, by the time stamps of what they
+            include and document, too.
         options: of Jupyter Book.
-        cache: Sphinx's cache; with it the next build reads only pages that have changed, by the time stamps of what
-            they include and document, too.
 
     Raises:
         PagesError: if a page cannot be built; the last good ones stay.
     """
     fresh = versions.fresh(out)
-    work, shown = cache or fresh / "sphinx", "\n".join(_text(source / name) for name in SETTINGS)
-    noted = work / "settings"
+    shown = "\n".join(_text(source / name) for name in SETTINGS)
+    noted = cache / "settings"
     if _text(noted) != shown:
-        shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(exist_ok=True)
+        shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir(exist_ok=True)
     noted.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
     program = "import sys, companion; from jupyter_book.cli.main import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(work), "-q"]
+    command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(cache), "-q"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # its last words name a folder inside: they are shown only where it fails
     how = {"env": os.environ | {"PATH": path}, "cwd": source}  # some paths in the settings are seen from there
     done = subprocess.run([*command, *options], **how, capture_output=True, text=True)
-    made, pages = work / "_build" / "html", fresh / "html"
+    made, pages = cache / "_build" / "html", fresh / "html"
     if done.returncode or not (made / "index.html").exists():
         shutil.rmtree(fresh, ignore_errors=True)
         said = (done.stderr or done.stdout).strip()
         raise PagesError(said.partition("Traceback")[0].strip() or said.rpartition("\n")[2])
     shutil.copytree(made, pages)
     _notebooks(pages)
-    if cache is None:
-        shutil.rmtree(work, ignore_errors=True)
-    else:
-        noted.write_text(shown, encoding="utf-8")
+    noted.write_text(shown, encoding="utf-8")
     versions.swap(pages, out)
 
 

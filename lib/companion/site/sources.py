@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -21,12 +22,12 @@ import yaml
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, results, stored
+from companion.experiments import parameters, results, store, stored
 from companion.experiments.cli import one_line_errors
 from companion.experiments.store import committed, needs_commit
 from companion.report import captions, changes, figures, ledger, screen, views
 from companion.report.errata import DRAWERS, Erratum, errata
-from companion.site import start
+from companion.site import graph, start
 from regimes import validate
 from regimes.validate import InputError
 
@@ -242,12 +243,35 @@ def address() -> str:
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
-    """The ledger as Markdown: a sentence that counts, a bar for each paper, then its table."""
-    paper = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
-    papers = ledger.by_paper(records)
+    """The ledger's index as Markdown: a sentence that counts, a bar for each paper, a graph for each chapter."""
+    known = {record["id"]: record for record in records}
+    papers = ledger.by_paper(record for record in records if record["kind"] == "paper")
     counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    known = {"papers": papers, "paper": paper, "counts": counts, "links": figure_links(records), "again": again}
-    return views.markdown("ledger", records=records, profile=profile, **known)
+    api = (paths.root() / "book" / "api").glob("*.md")
+    pages = {m: path.stem for path in api for m in re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8"))}
+    graphs = {number: graph.chapter_graph(number, known, pages) for number in parameters.chapters()}
+    shown = {"papers": papers, "counts": counts, "again": again, "graphs": graphs, "titles": titles()}
+    return views.markdown("ledger", records=records, profile=profile, **shown)
+
+
+def paper_page(letter: str, records: Sequence[dict[str, Any]], profile: str) -> str:
+    """What holds of a paper, as Markdown; ``records`` are those of its claims."""
+    about, known = ledger.about_papers()[letter], {record["id"]: record for record in records}
+    matters = [known[name] for name in about["matters"]]
+    pictures = {record["id"]: picture for record in matters if (picture := _picture(record["figure"]))}
+    own, ours = ([r for r in records if (r["kind"] == "paper") is theirs] for theirs in (True, False))
+    own, ours = (sorted(found, key=lambda record: not record["headline"]) for found in (own, ours))
+    large = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    shown = {"matters": matters, "pictures": pictures, "links": figure_links(records), "large": large}
+    said = {"letter": letter, "about": about, "records": records, "stated": own, "ours": ours, "profile": profile}
+    return views.markdown("paper", **said, **shown)
+
+
+def _picture(label: str | None) -> tuple[str, bool] | None:
+    """The file of a figure, for a phone if there is one, and whether it holds photographs or maps; none of a table."""
+    folder = paths.generated() / "extra" / "figures"
+    found = [path for name in (f"{label}-phone", label) for path in folder.glob(f"{name}.*")]
+    return (found[0].name, found[0].suffix != ".svg" or "<image" in found[0].read_text("utf-8")) if found else None
 
 
 def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
@@ -330,6 +354,14 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for name in results.files():
         results.Results(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
+
+
+def source_archive() -> dict[str, Any] | None:
+    """The sources at the commit that the pages are built from, to download; ``None`` outside a checkout."""
+    path, of = paths.generated() / "extra" / "source.tar.gz", store.revision()
+    git = ["git", "-C", str(paths.root()), "archive", "--prefix=companion/", "-o", str(path), of.rstrip("+")]
+    failed = of == "unknown" or subprocess.run(git, capture_output=True).returncode
+    return None if failed else {"revision": of, "megabytes": path.stat().st_size / 1e6}
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -499,7 +531,7 @@ def main(argv: list[str] | None = None) -> int:
             "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
             "ledger": ledger_page(records, args.profile, again),
             "errata": errata_page(records),
-            "clone": views.markdown("clone", address=address()),
+            "clone": views.markdown("clone", address=address(), archive=source_archive()),
             "cards": cards(records),
             "holds": start.holds(records, titles(), args.profile),
             "places": start.places(records, titles(), args.profile),
@@ -507,6 +539,9 @@ def main(argv: list[str] | None = None) -> int:
             "unchecked": unchecked_table(records),
             "studies": studies_page(),
         }
+        for letter in ledger.about_papers():
+            own = ledger.by_paper(records)[letter]
+            made[f"paper-{letter.lower()}"] = paper_page(letter, own, args.profile)
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)
         write_downloads(records, folder)

@@ -1,0 +1,48 @@
+"""How the headline claims of a chapter hang together, read off the code: laws, the studies that use them, the claims.
+
+A claim leads to its studies by the tables that its function takes; both lead to laws by the functions that they call.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from companion.experiments import digest
+from companion.experiments.study import Study
+from companion.report import views
+from companion.report.claims import claims_of
+
+LAWS = ("companion.theory.", "regimes.kernels.", "regimes.measures.")  # not what trains, nor data
+
+
+def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+    """The graph of a chapter as HTML, from ``records`` of the ledger by claim and ``pages`` of the interface by module.
+
+    Its other claims are counted at their studies.
+    """
+    heads = [claim for claim in claims_of(number) if claim.headline]
+    designs: dict[Study, set[str]] = {}
+    for study, own in (pair for claim in heads for pair in claim.designs.items()):
+        designs.setdefault(study, set()).update(own)
+    heads.sort(key=lambda claim: min(map([*designs].index, claim.designs), default=len(designs)))
+    edges = [(study.name, claim.id) for claim in heads for study in claim.designs]
+    used: dict[str, set[str]] = {}
+    for name, function in [(it.name, it.function) for it in designs] + [(it.id, it.function) for it in heads]:
+        for law in sorted(laws(function), key=lambda one: one.__module__):
+            used.setdefault(law.__module__, set()).add(law.__name__)
+            edges += [(law.__module__, name)] if (law.__module__, name) not in edges else []
+    others = [study.name for claim in claims_of(number) if not claim.headline for study in claim.designs]
+    named = {study.name: own for study, own in designs.items()}
+    return views.show("graph", [records[claim.id] for claim in heads], named, others, used, edges, pages)
+
+
+def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> set[Callable[..., Any]]:
+    """The functions of theory, kernels and measures with a source that a function calls, by way of its helpers too."""
+    names = digest.names_used(function)
+    named = [function.__globals__.get(name) for name in names]
+    ours = [one for one in named if inspect.ismodule(one) and one.__name__.startswith(digest.OURS)]
+    named += [getattr(module, name, None) for module in ours for name in names]
+    called = {one for one in map(inspect.unwrap, filter(callable, named)) if inspect.isfunction(one)} - seen
+    helpers = [one for one in called if one.__module__.startswith(("companion.claims.", "companion.studies."))]
+    found = {one for one in called if one.__module__.startswith(LAWS) and "Source:" in (one.__doc__ or "")}
+    return found.union(*(laws(one, seen | called) for one in helpers))

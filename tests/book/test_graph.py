@@ -1,0 +1,26 @@
+"""The graph of a chapter's claims is that of the code: what a claim takes, and what a study calls."""
+
+import pytest
+
+from companion import studies
+from companion.report import ledger
+from companion.site import graph
+
+
+@pytest.mark.parametrize(
+    ("study", "called", "left"),
+    [
+        ("lazy_feature.support_vectors", {"hard_margin", "compress"}, "gradient_flow"),
+        ("compression.noise", set(), "amplification"),
+    ],
+)
+def test_a_study_leads_to_the_laws_that_it_and_its_helpers_call(study, called, left):
+    found = graph.laws(studies.find(study)[1].function)
+    names = {one.__name__ for one in found}
+    assert called <= names and left not in names and all("Source:" in one.__doc__ for one in found)
+
+
+def test_a_claim_leads_to_the_designs_that_it_is_measured_on():
+    ((study, designs),) = ledger.claims()["A.Sec4-ball-removed"].designs.items()
+    assert (study.name, designs) == ("lazy_feature.support_vectors", {"ball", "ball_4"})
+    assert ledger.claims()["C.Sec4-invertible"].designs == {}
