@@ -359,8 +359,8 @@ chapter.table(
 # <erratum-c-data-independent>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
 # {ref}`Table 2 <erratum-c-table-2>`.
 #
-# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; networks of finite width that are trained, and
-# averages over several of them.
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several
+# networks of finite width.
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.

@@ -193,7 +193,8 @@ def test_recorded_seconds_are_of_settings_that_are_not_stored(monkeypatch):
     monkeypatch.setattr(plan.schedule, "recorded", lambda study: {})
     stored = known()
     monkeypatch.setattr(plan.schedule, "recorded", lambda study: Recorded())
-    assert known().items() > stored.items() and {known()[key] for key in known().keys() - stored.keys()} == {1e6}
+    now = known()
+    assert now.items() > stored.items() and {now[key] for key in now.keys() - stored.keys()} == {1e6}
 
 
 @pytest.mark.parametrize(
