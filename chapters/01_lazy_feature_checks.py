@@ -235,7 +235,8 @@ fig, axes = plots.panels(len(sizes), height=4.0, sharey=True)
 for ax, p in zip(axes, sizes):
     for (name, change), marker in zip(changes.items(), "soxv^"):
         ax.plot(range(len(change[p])), change[p], marker=marker, label=name)
-    ax.set_xticks(range(len(change[p])), ["$t^*$", *(f"{share:.0%}" for share in change[p].index[1:-1]), "end"])
+    shares = [f"{share:.0%}" for share in change[p].index[1:-1]]
+    ax.set_xticks(range(len(change[p])), ["$t^*$", *shares, "end"])
     ax.set(yscale="log", xlabel="fitted points", title=f"$p={p}$")
 axes[0].set_ylabel(r"change of $\ln\varepsilon$")
 fig.suptitle("How well is the end of training known?", fontsize="medium")

@@ -96,7 +96,8 @@ machine = pd.concat(
 )
 rows = pd.concat([machine.assign(learner="machine"), flow.assign(learner="flow")]).fillna({"d_parallel": 1})
 tasks = rows.groupby(["shape", "d", "d_parallel"], sort=False)
-colours = dict(zip(sorted(rows.p.unique()), plots.from_feature_to_lazy(rows.p.nunique())))
+counts = sorted(rows.p.unique())
+colours = dict(zip(counts, plots.from_feature_to_lazy(len(counts))))
 fig, axes = plots.panels(len(tasks), columns=3, width=3.5, height=3.9, sharey=True)
 for ax, ((shape, d, d_parallel), task) in zip(axes, tasks):
     for (learner, p), part in task.groupby(["learner", "p"], sort=False):
@@ -131,7 +132,9 @@ chapter.figure(fig, "fig-a-gain", rows, alt=alt)
 frozen = chapter.rows(studies.finite_curve, "stripe")
 infinite = chapter.rows(studies.wide_curve, "stripe")
 far = chapter.rows(studies.far_curve, "stripe")
-shades = dict(zip(sorted(frozen.h.unique()), plt.get_cmap("Blues")(np.linspace(0.45, 0.85, frozen.h.nunique()))))
+widths = sorted(frozen.h.unique())
+blues = plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len(widths)))
+shades = dict(zip(widths, blues))
 fig, axes = plots.panels(len(curve_d), height=3.7, sharey=True)
 for ax, d in zip(axes, curve_d):
     for h, rows in frozen[frozen.d == d].groupby("h"):
@@ -362,9 +365,12 @@ for d in curve_d:
     curves[f"stripe, $d={d}$, network"] = (network, theory.feature_exponent(d, 1))
 curves["cylinder, lazy"] = (chapter.rows(studies.wide_curve, "cylinder"), theory.lazy_exponent(3))
 curves["cylinder, network"] = (tube, theory.feature_exponent(3, 2))
-last = {name: claims.last_sizes(rows) for name, (rows, _) in curves.items()}
-found = pd.DataFrame({"curve": last.keys(), "theory": [exponent for _, exponent in curves.values()]})
-found["sizes"] = [f"{rows.p.min()} to {rows.p.max()}" for rows in last.values()]
-found["local exponent"] = [str(theory.beta(rows)) for rows in last.values()]
+last, exponents = {}, []
+for name, (curve, predicted) in curves.items():
+    last[name] = claims.last_sizes(curve)
+    sizes = f"{last[name].p.min()} to {last[name].p.max()}"
+    local = str(theory.beta(last[name]))
+    exponents.append({"curve": name, "theory": predicted, "sizes": sizes, "local exponent": local})
+found = pd.DataFrame(exponents)
 caption = "Theory's exponent and that over the last three sizes; lazy is the infinitely wide kernel."
 chapter.table(found, "tab-a-asymptotes", caption, *last.values())

@@ -224,7 +224,8 @@ chapter.figure(fig, "fig-a-order", *tables, alt=alt)
 clusters = chapter.rows(fitting.clusters, "main")
 network = clusters.query("seed == 0").sort_values("share")
 angles = np.unwrap(np.array(network["angles"].tolist()), axis=0)
-starts = [np.arctan2(-point.z * point.sign, point.sign) for point in Stripe(interfaces, 2).attractors()]
+attractors = Stripe(interfaces, 2).attractors()
+starts = [np.arctan2(-point.z * point.sign, point.sign) for point in attractors]
 fig, ax = plt.subplots()
 ax.plot(network.share, angles, color=plots.COLOURS["feature"], alpha=0.3, linewidth=1)
 ax.plot([network.share.min()] * len(starts), starts, "kx", label="fixed points before $t^*$")

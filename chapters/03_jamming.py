@@ -218,13 +218,13 @@ held = jamming.held_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
 here = mean_width_at_jamming(voters)
 for h, own in voters.groupby("h"):
-    ratios = np.concatenate([np.array(each) for each in own.holding])
+    ratios = np.concatenate([*own.holding])
     for side, colour in ((ratios[ratios <= 1], plots.COLOURS["lazy"]), (ratios[ratios > 1], "0.6")):
         if len(side):
             bars = np.abs(np.quantile(side, [0.1, 0.9]) - side.mean())[:, None]
             axes[0].errorbar(h / here, side.mean(), bars, fmt="o", color=colour, markersize=4)
 axes[0].set(xlabel="width over that at jamming", ylabel=r"points with a gap, $N_\Delta/N$", ylim=(0, 3))
-sizes, weights = (np.concatenate([np.array(own) for own in voters[name]]) for name in ("holding", "weights"))
+sizes, weights = np.concatenate([*voters.holding]), np.concatenate([*voters.weights])
 fits, ratio = sizes <= 1, held.unsatisfied / held.parameters
 axes[1].plot(weights[fits], sizes[fits], ".", color=plots.COLOURS["lazy"], markersize=3, alpha=0.5, label="lazy, fits")
 if len(held):
@@ -304,9 +304,11 @@ axes[0].set(xlabel="width over that at jamming", ylabel="test error (%)")
 axes[0].legend(fontsize="small", loc="center right")
 for h, rows in voters.groupby("h"):
     if h >= here:
-        norms = np.sort(np.concatenate([np.array(own) / np.median(own) for own in rows.norms]))
+        over_median = [np.array(norms) / np.median(norms) for norms in rows.norms]
+        norms = np.sort(np.concatenate(over_median))
         share = 1 - np.arange(len(norms)) / len(norms)
-        axes[1].plot(norms, share, color=plots.shades(12)[min(int(4 * (h / here - 1)), 11)], label=f"{h / here:.1f}")
+        shade = min(int(4 * (h / here - 1)), 11)
+        axes[1].plot(norms, share, color=plots.shades(12)[shade], label=f"{h / here:.1f}")
 plots.slope_guide(axes[1], (2, 20), 0.4, -1, "$-1$", above=True)
 axes[1].set(xscale="log", yscale="log", xlabel="norm over its median, $x$", ylabel="share of norms beyond $x$")
 axes[1].legend(title="width over jamming", fontsize="small")

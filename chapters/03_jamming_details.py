@@ -247,9 +247,9 @@ for (decay, rows), colour in zip(held[held.ended == "jammed"].groupby("decay"), 
     axes[0].scatter(rows.quadratic_hinge, rows.ratio, s=10, color=colour, label=rf"$\lambda={plots.number(decay)}$")
     axes[3].scatter(rows.quadratic_hinge, rows.strength, s=10, color=colour)
 for (p, rows), colour in zip(jammed.groupby("p"), plots.PALETTE[3:]):
-    values = np.concatenate([np.array(each) / np.mean(each) for each in rows.eigenvalues])
+    spectra = [np.array(spectrum) / np.mean(spectrum) for spectrum in rows.eigenvalues]
     axes[1].scatter(rows.parameters, rows.ratio, s=12, color=colour, label=f"$P={p}$")
-    axes[2].hist(np.log10(values), bins=24, histtype="step", color=colour, density=True)
+    axes[2].hist(np.log10(np.concatenate(spectra)), bins=24, histtype="step", color=colour, density=True)
 axes[0].set(xscale="log", xlabel="loss $U/P$")
 axes[1].set(xscale="log", xlabel="parameters $N$ at jamming")
 axes[2].set(xlabel=r"$\log_{10}$ eigenvalue of $H_0$ over the mean", ylabel="density")
@@ -314,8 +314,11 @@ chapter.figure(fig, "fig-b-local", slices, alt=alt)
 # {claim}`B.Fig4-preactivations-width` in $h$ over all widths, and nearer 0 for the widest ({numref}`fig-b-preactivations`). Paper B derives
 # the line of laziness from this motion: the NTK regime "must thus break down when $\Delta a\sim1$" (Sec. 4).
 # %%
-rows = pd.concat([chapter.rows(at_rest.preactivations, name) for name in ("scales", "wide")]).drop_duplicates("cell")
-rows = rows.assign(moved=[np.exp(np.log(by_layer).mean()) for by_layer in rows.moved])
+scales = chapter.rows(at_rest.preactivations, "scales")
+wide = chapter.rows(at_rest.preactivations, "wide")
+rows = pd.concat([scales, wide]).drop_duplicates("cell")
+geometric_means = [np.exp(np.log(by_layer).mean()) for by_layer in rows.moved]
+rows = rows.assign(moved=geometric_means)
 fig, ax = plt.subplots()
 for (h, group), colour in zip(rows.groupby("h"), plots.PALETTE):
     plots.over_seeds(ax, group, "scale", "moved", color=colour, label=f"$h={h}$")
@@ -342,11 +345,15 @@ chapter.figure(
 # as a power of $h$ with the exponent {claim}`B.Sec3-kernel`; paper B has $-\frac12$.
 # %%
 starts = chapter.rows(studies.starts, "widths").sort_values("seed")
-kernels = starts.groupby("h").kernel.apply(lambda own: np.stack([np.array(kernel) for kernel in own]))
-fluctuations = kernels.map(jamming.relative_fluctuation)
+by_width = {}
+for h, rows in starts.groupby("h"):
+    kernels = np.array(rows.kernel.tolist())
+    by_width[h] = jamming.relative_fluctuation(kernels)
+fluctuations = pd.Series(by_width)
 fig, ax = plt.subplots()
 ax.loglog(fluctuations, "o-", color=plots.COLOURS["lazy"])
-plots.slope_guide(ax, (starts.h.min(), starts.h.max()), 1.3 * fluctuations.iloc[0], -0.5, "$-1/2$")
+widths = starts.h.min(), starts.h.max()
+plots.slope_guide(ax, widths, 1.3 * fluctuations.iloc[0], -0.5, "$-1/2$")
 ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
 plots.plain_numbers(ax)
 plots.plain_numbers(ax, "x")

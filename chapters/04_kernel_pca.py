@@ -279,8 +279,11 @@ exponents = []
 for sizes in (image_p, image_p[len(image_p) // 2 :]):
     network = claims.kernel_at(curves[curves.p.isin(sizes)], "network", "end")
     kernel = claims.kernel_at(curves[curves.p.isin(sizes)], "full", "start")
-    found = {"network": beta(network), "initial kernel": beta(kernel), "difference": beta_difference(network, kernel)}
-    exponents.append({"images": f"{sizes[0]} to {sizes[-1]}"} | {name: str(value) for name, value in found.items()})
+    row = {"images": f"{sizes[0]} to {sizes[-1]}"}
+    row["network"] = str(beta(network))
+    row["initial kernel"] = str(beta(kernel))
+    row["difference"] = str(beta_difference(network, kernel))
+    exponents.append(row)
 exponents.append({"images": "paper A, 42 to 6944", "network": "0.5", "initial kernel": "0.3", "difference": "0.2"})
 exponents.append({"images": "paper B", "network": "1/2", "initial kernel": "1/3", "difference": "1/6"})
 chapter.table(

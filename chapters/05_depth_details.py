@@ -122,8 +122,9 @@ chapter.figure(
 # On the 2-sphere with $s=2$ the exponents are $-1$ and $-\frac12$. Measured are {claim}`C.Thm3-curve-below` at depth 300 and
 # {claim}`C.Thm3-curve-above` at depth 5 ({numref}`fig-c-curves`). At one $n/L$ four times the depth changes the error by a factor of
 # {claim}`C.Thm3-curve-collapse`. The lines are the usual average over data {cite}`bordelon2020` with our eigenvalues. It is off by at most
-# {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05; perhaps because it takes eigenfunctions for independent
-# Gaussians, which those of a 2-sphere are not. We have not tested this. At depth $10^5$ it gives {claim}`C.Thm3-curve-whole` for $s=\frac32$ and {claim}`C.Thm3-curve-fourth` for
+# {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05. The average takes eigenfunctions for independent
+# Gaussians, which those of a 2-sphere are not, and this is the cause: where we drew Gaussians of the same spectrum in their place, it is off
+# by {claim}`C.Thm3-curve-gaussian`. At depth $10^5$ it gives {claim}`C.Thm3-curve-whole` for $s=\frac32$ and {claim}`C.Thm3-curve-fourth` for
 # $s=2$ in four dimensions, where the law says $-\frac12$ twice. A steeper curve is no sign of more learnt: at every $n$ here the deeper
 # network has the larger error. New as far as we know; compare {cite}`bordelon2020,bietti2021`.
 # %%

@@ -141,9 +141,10 @@ chapter.figure(
 balanced = chapter.rows(studies.mnist_regression, "main").assign(classes="in equal parts")
 drawn = chapter.rows(studies.drawn_regression, "main").assign(classes="as drawn")
 rows = pd.concat([balanced, drawn])
-scores = rows.assign(residual=10 * rows.residual).groupby(["classes", "depth"], sort=False)
-columns = ["accuracy", "f1", "mse", "residual"]
-table = scores[columns].agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}").reset_index().astype(object)
+tenfold = rows.assign(residual=10 * rows.residual)
+scores = tenfold.groupby(["classes", "depth"], sort=False)[["accuracy", "f1", "mse", "residual"]]
+table = scores.agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}")
+table = table.reset_index().astype(object)
 stated = [papers.stated(name) for name in ("C.depth", "C.accuracy", "C.f1")]
 table.loc[len(table)] = ["paper C", *stated, "", ""]
 chapter.table(
@@ -358,8 +359,8 @@ chapter.table(
 # <erratum-c-data-independent>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
 # {ref}`Table 2 <erratum-c-table-2>`.
 #
-# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; networks of finite width that are trained, and
-# averages over several of them.
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several
+# networks of finite width.
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.

@@ -248,16 +248,17 @@ labels = {"srf": "spiked features", "network": "networks"}
 fig, ax = plt.subplots()
 for colour, (model, rows) in zip(plots.PALETTE[2:], both.groupby("model", sort=False)):
     ratios = [spiked_features.two_values_over_one(sized) for _, sized in rows.groupby("d")]
-    value, low, high = np.array([(ratio.value, ratio.low, ratio.high) for ratio in ratios]).T
-    bars = [value - low, high - value]
+    value = np.array([ratio.value for ratio in ratios])
+    bars = [value - [ratio.low for ratio in ratios], [ratio.high for ratio in ratios] - value]
     ax.errorbar(sorted(rows["d"].unique()), value, bars, fmt="o-", color=colour, capsize=2, label=labels[model])
 for many, few, mark, words in (("two", "one", "s--", "two values"), ("best_gauss", "best_single", "D", "Gaussian")):
     tuned = pd.concat([best[many].assign(kind="varied"), best[few].assign(kind="uniform")])
     ratios = [spiked_features.two_values_over_one(sized) for _, sized in tuned.groupby("d")]
-    value, low, high = np.array([(ratio.value, ratio.low, ratio.high) for ratio in ratios]).T
+    value = np.array([ratio.value for ratio in ratios])
+    bars = [value - [ratio.low for ratio in ratios], [ratio.high for ratio in ratios] - value]
     place = np.array(sorted(tuned["d"].unique())) * 1.04  # beside the others
     label = f"features at their best, {words}"
-    ax.errorbar(place, value, [value - low, high - value], fmt=mark, color="k", capsize=2, label=label)
+    ax.errorbar(place, value, bars, fmt=mark, color="k", capsize=2, label=label)
 ax.axhline(1, color="0.6", linewidth=1)
 plots.curve_axes(ax, sorted(both["d"].unique()), errors=False)
 ax.set(xlabel="width $p=d$", ylabel="test error, several / one value", ylim=(0, 1.1), title="Do two values learn more?")

@@ -93,7 +93,11 @@ def length(low: int, high: int, /, **values: Sequence[Any]) -> None:
 
 def distinct(**values: Sequence[Any]) -> None:
     """Each keyword's value must hold no value twice."""
-    _each(values, lambda value: all(one not in value[:i] for i, one in enumerate(value)), "hold no value twice")
+
+    def fits(value: Sequence[Any]) -> bool:
+        return all(item not in value[:place] for place, item in enumerate(value))
+
+    _each(values, fits, "hold no value twice")
 
 
 def increasing(**values: Sequence[float]) -> None:
@@ -101,7 +105,9 @@ def increasing(**values: Sequence[float]) -> None:
 
     def fits(value: Any) -> bool:
         numbers = list(value) if isinstance(value, Sequence) else []
-        return bool(numbers) and all(map(is_number, numbers)) and all(a < b for a, b in zip(numbers, numbers[1:]))
+        if not numbers or not all(map(is_number, numbers)):
+            return False
+        return all(before < after for before, after in zip(numbers, numbers[1:]))
 
     _each(values, fits, "be a strictly increasing list of numbers")
 
@@ -267,9 +273,11 @@ def arrays(**given: tuple[str, Any]) -> None:
         if not kind.removeprefix("torch.").startswith("float"):
             raise InputError(f"{name} must be an array ({shape}) of floating-point numbers, got {kind or repr(value)}")
         if not _fits(shape.split(), tuple(value.shape), sizes):
-            known = ", ".join(f"{axis} = {size}" for axis, size in sizes.items() if axis in shape.split())
-            wanted = shape.replace(" ", ", ") if shape.replace(" ", "").isdigit() else shape
-            raise InputError(f"{name} must have shape ({wanted}){known and f' with {known}'}, got {tuple(value.shape)}")
+            known = [f"{axis} = {sizes[axis]}" for axis in sizes if axis in shape.split()]
+            given_sizes = f" with {', '.join(known)}" if known else ""
+            is_all_numbers = shape.replace(" ", "").isdigit()
+            wanted = shape.replace(" ", ", ") if is_all_numbers else shape
+            raise InputError(f"{name} must have shape ({wanted}){given_sizes}, got {tuple(value.shape)}")
         if not _all_finite(value):
             raise InputError(f"{name} must hold finite numbers, got NaN or infinity among them")
         if kind.startswith("torch.") and kinds.setdefault("torch", kind) != kind:
@@ -285,9 +293,11 @@ def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> boo
         return False
     found = shape[len(shape) - len(named) :]
     noted = dict(sizes)
-    if any(noted.setdefault(axis, int(axis) if axis.isdigit() else size) != size for axis, size in zip(named, found)):
-        return False
-    sizes.update((axis, size) for axis, size in zip(named, found) if not axis.isdigit())
+    for axis, size in zip(named, found):
+        wanted = int(axis) if axis.isdigit() else noted.setdefault(axis, size)
+        if size != wanted:
+            return False
+    sizes.update(noted)
     return True
 
 
@@ -295,4 +305,6 @@ def _all_finite(value: Any) -> bool:
     """Whether all entries are finite, in one pass; a second one only if the sum overflows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return math.isfinite(float(value.sum())) or bool((value - value == 0).all())
+        if math.isfinite(float(value.sum())):
+            return True
+        return bool((value - value == 0).all())  # infinity less itself is not a number

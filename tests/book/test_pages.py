@@ -32,6 +32,7 @@ pytestmark = [
 SERIOUS = ("serious", "critical")
 SHOTS = HTML.parent / "screenshots"
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
+STORIES = stories()
 # pages of the interface are made alike: one of them, but every week
 EVERY = [
     pytest.param(name, marks=pytest.mark.weekly)
@@ -155,6 +156,10 @@ def test_page_as_a_reader_sees_it(page, loaded, shot, name):
     page.set_viewport_size({"width": 390, "height": 844})  # a phone: what is wider scrolls in a box of its own
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
     assert not (parted := page.evaluate(PARTED)), parted
+    if name in STORIES:  # each is short
+        found = look(page)
+        assert found["screens"] <= LONGEST and 0 < found["figures"] <= FIGURES, found
+        assert found["words"] > 500 and 0 < found["verdicts"] < 0.1, found
     page.set_viewport_size({"width": 1280, "height": 900})
     shot(page, name, full_page=True)
 
@@ -580,14 +585,6 @@ def test_the_download_button_saves_a_notebook(browser, served, tmp_path, where):
     assert nbformat.read(tmp_path / "saved.ipynb", as_version=4).cells[0].id == "needs"
     assert page.url.endswith(f"{name}.html")
     page.close()
-
-
-@pytest.mark.parametrize("name", stories())
-def test_a_story_is_short(page, name):
-    page.goto((HTML / f"{name}.html").as_uri())
-    found = look(page)
-    assert found["screens"] <= LONGEST and 0 < found["figures"] <= FIGURES, found
-    assert found["words"] > 500 and 0 < found["verdicts"] < 0.1, found
 
 
 @pytest.mark.weekly

@@ -1,6 +1,7 @@
 """Headline claims of chapter 5 on made rows: reproduced where the statement is true, not where the rival is."""
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -176,3 +177,33 @@ def test_the_laws_on_spheres(uniform, first, said):
                  seed=SEEDS, n0=(3, 5), depth=(20, 60), scatter=1e-2)  # fmt: skip
     assert verdict("C.Thm3-uniform", spheres=rows) == said
     assert verdict("C.Thm3-ridge-fails", spheres=rows) == said
+
+
+@pytest.mark.parametrize(("power", "said"), [(3, "reproduced"), (1, "not reproduced")])
+def test_what_training_adds_to_the_width(power, said):
+    """A motion that is a function of the width over that power of the depth, beside a distance of the depth cubed."""
+    axes = {"seed": SEEDS, "depth": (5, 10, 20), "width": (128, 512, 1024)}
+
+    def fill(away):
+        def row(seed, depth, width):
+            start = 0.4 * (depth**3 / width) ** 0.5
+            moved = 0.2 * (depth**power / width) ** 0.8
+            return {"start": start, "moved": moved, "trained": math.hypot(start, away * moved)}
+
+        return table(row, scatter=0.02, **axes)
+
+    rows = fill(0.1)
+    assert verdict("C.Thm3-trained-cubed", trained=rows) == said
+    assert verdict("C.Thm3-trained-width", trained=rows) == "reproduced"
+    assert verdict("C.Thm3-trained-distance", trained=rows) == "reproduced"
+    assert power == 1 or verdict("C.Thm3-trained-distance", trained=fill(2)) == "not reproduced"
+    for factor, words in ((0.08, "reproduced"), (1, "not reproduced")):
+        lazy = rows.assign(moved=factor * rows.moved * (1 + 0.02 * rows.seed / len(SEEDS)))
+        assert verdict("C.Thm3-trained-lazy", trained=rows, lazy=lazy) == words
+
+
+@pytest.mark.parametrize(("off", "said"), [(0.004, "reproduced"), (0.055, "not reproduced")])
+def test_theory_of_the_error_on_gaussian_features(off, said):
+    rows = table(lambda seed, n: {"error": (1 + off * (n == 400)) / n, "law": 1 / n},
+                 seed=SEEDS, n=(400, 1200), scatter=1e-3)  # fmt: skip
+    assert verdict("C.Thm3-curve-gaussian", errors=rows) == said

@@ -85,10 +85,18 @@ def needs_known_origins(records):
         assert not [line for line in said.stdout.splitlines() if not re.fullmatch(r"[0-9a-f]{40,} commit \d+", line)]
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
-def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_devices_that_are_known(name):
-    item = registry.find(name)[1]
-    results = Results(item)
+@pytest.fixture(scope="module")
+def stored(name):
+    """The stored results of a study: the two tests of one follow each other, so that they are read once."""
+    return Results(registry.find(name)[1])
+
+
+KEPT_STUDIES = pytest.mark.parametrize("name", sorted(KEPT), scope="module")
+
+
+@KEPT_STUDIES
+def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_devices_that_are_known(name, stored):
+    item, results = registry.find(name)[1], stored
     needs_known_origins(results.records.values())
     assert {*item.columns, *item.nonfinite} <= set(results.rows.columns)
     revisions = {record.provenance["revision"] for record in results.records.values()}
@@ -111,17 +119,17 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_
     assert kept == set(wanted), "python -m companion.studies store-results"
 
 
-@pytest.mark.parametrize("name", sorted(KEPT))
-def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(name):
+@KEPT_STUDIES
+def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(name, stored):
     """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
     number, item = registry.find(name)
-    results = Results(item)
+    results = stored
     assert not results.refused and results.records
     assert all(key == own.cell.key() and own.cell.study == name for key, own in results.records.items())
     values = parameters.resolve(number, "laptop", KEPT[name])
-    stored = {key for record in results.records.values() for key in record.provenance["designs"]}
-    assert stored == set(item.grid.names(values)), "python -m companion.studies store-results"
-    for design in stored:
+    designs = {key for record in results.records.values() for key in record.provenance["designs"]}
+    assert designs == set(item.grid.names(values)), "python -m companion.studies store-results"
+    for design in designs:
         kept = results.of_design(design)
         if all(is_here(cell.setting) for cell in kept.values()):
             wanted = cells(item, item.grid.settings(values, design))

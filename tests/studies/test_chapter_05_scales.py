@@ -8,7 +8,10 @@ import torch
 
 from companion.studies import depth_scales as studies
 from companion.theory.depth import finite
+from regimes.kernels import ntk
+from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
+from regimes.training.optimise import optimise
 from tests.studies.test_depth_by_hand import DIGITS, SPHERE, by_offset, gram, images, points
 
 
@@ -60,3 +63,32 @@ def test_networks_of_a_finite_width(cloud):
         assert [row["accuracy"], row["wide_accuracy"]] == pytest.approx(found)
     else:
         assert math.isnan(row["accuracy"]) and math.isnan(row["wide_accuracy"])
+
+
+def test_trained_networks_against_small_steps_of_descent():
+    """Another solver: gradient descent at a small rate, until the residual is below that of the study."""
+    setting = {"n0": 4, "n": 12, "test": 10, "depth": 3, "width": 40, "scale": 0.5}
+    (row,) = studies.trained_networks(setting, [3])
+    x = points(22, 4, 3)
+    y = np.sign(x[:, 0])
+    z = torch.from_numpy(x) * math.sqrt(2)
+    net = fully_connected([4, 40, 40, 1], seeds=draw_seeds("weights", [3]))
+    base = net(z)[0]
+    targets = (base[:12] + torch.from_numpy(y[:12]) / 0.5)[None, :, None]  # scale (f - f_0) = y
+    rate = 0.2 / float(torch.linalg.eigvalsh(ntk(net, z[:12])[0])[-1]) * 12
+    states = optimise(net, z[:12], targets, rate=rate, method="gd")
+    for state in states:
+        if float((state.model(z[:12])[0] - targets[0, :, 0]).abs().max()) < 1e-3:
+            break
+    h = 0.5 * (state.model(z[12:])[0] - base[12:]).numpy()
+    wide, own = gram(x, 3), ntk(net, z)[0].numpy()
+    f, g = (kernel[12:, :12] @ np.linalg.solve(kernel[:12, :12], y[:12]) for kernel in (wide, own))
+    variation = np.linalg.norm(f - f.mean())
+    assert row["start"] == pytest.approx(np.linalg.norm(g - f) / variation, rel=1e-6)
+    assert row["trained"] == pytest.approx(np.linalg.norm(h - f) / variation, rel=0.02)
+    assert row["moved"] == pytest.approx(np.linalg.norm(h - g) / variation, rel=0.02)
+    assert row["residual"] < 1e-3 and row["kernel_change"] > 0.05
+    assert row["error"] == pytest.approx(((h - y[12:]) ** 2).mean(), rel=0.05)
+    assert row["wide_error"] == pytest.approx(((f - y[12:]) ** 2).mean())
+    (lazy,) = studies.trained_networks(setting | {"scale": 500.0}, [3])
+    assert lazy["start"] == row["start"] and lazy["moved"] < 0.1 * row["moved"]

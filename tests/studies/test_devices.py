@@ -13,9 +13,9 @@ from tests.pretended_device import pretended_gpu
 STUDIES = {name: (number, item) for number in studies.modules() for name, item in studies.of(number).items()}
 # than the smoke profile, which is for more than devices
 SMALLER = {
-    "01": {"tolerance": 0.2, "01.networks.stripe.lines": 20},
+    "01": {"tolerance": 0.2, "01.networks.stripe.lines": 20, "01.networks.stripe.alpha": [1.0]},
     "02": {"02.arrivals.main.h": 12},
-    "03": {"steps": 40},
+    "03": {"steps": 10},
     "04": {"image_p": [20, 21, 22], "image_h": 2},
 }
 

@@ -74,6 +74,17 @@ def test_errors_by_degree_are_those_of_points():
         assert found != pytest.approx(curves.ridgeless_error(n, 10 * depth, n0, power), rel=0.2)
 
 
+def test_theory_is_right_of_gaussian_features_and_off_on_the_sphere():
+    """What errors by degree assume, drawn: there they hold to a few thousandths."""
+    n0, power, n, depth = 3, 2.0, 80, 5
+    law = curves.ridgeless_error(n, depth, n0, power)
+    found = [curves.gaussian_error(n, 100, depth, n0, power, seed=seed) for seed in range(12)]
+    assert np.mean(found) == pytest.approx(law, rel=0.015)
+    clouds = [pairs.sphere(n + 200, n0, seed=seed) for seed in range(12)]
+    sphere = np.mean([curves.field_error(x[:n], x[n:], depth=depth, power=power) for x in clouds])
+    assert sphere / law - 1 > 0.03
+
+
 def test_the_average_over_targets_is_that_of_drawn_ones():
     x = pairs.sphere(90, 3, seed=2)
     k = curves.target_covariance((x @ x.mT).clamp(-1, 1).acos().fill_diagonal_(0), 3, 2.0)

@@ -304,6 +304,7 @@ def stamp(used: set[torch.device] | None = None) -> dict[str, Any]:
     return {"device": devices.names(used or set()), "revision": revision(), "versions": versions}
 
 
+@functools.cache
 def libraries() -> dict[str, str]:
     """The versions of Python and the libraries that compute."""
     versions = {package: metadata.version(package) for package in ("numpy", "scipy", "torch")}

@@ -7,20 +7,25 @@ from typing import Any, Literal, Self
 
 import torch
 
-from companion.experiments.record import Count, Number, Setting, record
+from companion.experiments.record import Count, Number, Positive, Setting, record
 from companion.experiments.sweep import Rows, study
 from companion.studies.depth import CloudOrImages, _apart, _clouds, _pool
 from companion.theory.depth import curves, deep_limit, finite, pairs, regression, residual
-from regimes import validate
+from regimes import devices, validate
 from regimes.data import datasets
-from regimes.kernels import infinite_ntk
+from regimes.kernels import infinite_ntk, ntk
+from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.run import run
+from regimes.training.state import fitted
 from regimes.validate import InputError
 
 CHAPTER = "05"
 KEPT = 8  # bytes of a number
 CLASSES = 10  # of the images
 FEW = "count from 0 to 1000"  # realisations
+MET = 1e-3  # at this distance from its label a point counts as fitted: some hundredth of the smallest distance measured
 
 
 @record
@@ -79,6 +84,57 @@ def _drawn(
         for seed, (points, weights) in zip(seeds, draws):
             (task,) = datasets.split(pool, [together], seed=points)
             yield task.x, task.y.long(), {"seed": seed, "source": pool.source}, weights
+
+
+@record
+class TrainedNetwork(Setting):
+    """Networks of a ``depth`` and a ``width``, their output times ``scale``, on ``n`` points of a sphere.
+
+    Others to ``test`` on.
+    """
+
+    n0: Count[3, 50]
+    n: Count[10, 1000]
+    test: Count[10, 1000]
+    depth: Count[3, 100]
+    width: Count[20, 4096]
+    scale: Positive
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the weights, of which a step has some ten copies."""
+        validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
+        return self
+
+
+@study(version=1, seeds=FEW, rtol=2e-2, device="any")
+def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
+    """Networks trained to the end by gradient flow, beside their linearisation and infinite width; one row a network.
+
+    The labels are the first coordinate's sign; the predictor is ``scale (f - f_0)``, ``f_0`` of variance 1 at every
+    depth. ``start``: distance of the predictor of the network's own kernel at its start from that of infinite width,
+    on fresh points, over the variation there of the latter; ``trained``: that of the trained network; ``moved``: of
+    these two finite predictors from each other, in the same unit. ``kernel_change``: relative, Frobenius. ``residual``:
+    of the training points, the largest. ``error``, ``start_error`` and ``wide_error``: mean squares on fresh points.
+    Source: derived here; compare paper C, Sec. 5, and Hanin and Nica 2020.
+    """
+    rows, n = [], s.n
+    for (x, start), draw in zip(_clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
+        x = x.to(devices.pick())
+        y = x[:, 0].sign()
+        wide = infinite_ntk(x, depth=s.depth)
+        z = math.sqrt(s.n0 / 2) * x  # at which outputs have variance 1
+        net = fully_connected([s.n0, *[s.width] * (s.depth - 1), 1], seeds=[draw], device=x.device)
+        own = ntk(net, z)[0]
+        f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n, None])[:, 0] for k in (wide, own))
+        end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
+        h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
+        row = {"start": _apart(g, f), "trained": _apart(h, f), "moved": _apart(f + h - g, f)}
+        row |= {"kernel_change": float((ntk(end.model, z)[0] - own).norm() / own.norm())}
+        row |= {"residual": float((end.F[0] - y[:n]).abs().max())}
+        errors = {"error": h, "start_error": g, "wide_error": f}
+        row |= {name: float((predicted - y[n:]).square().mean()) for name, predicted in errors.items()}
+        rows.append(start | row)
+    return rows
 
 
 @record
@@ -147,13 +203,17 @@ def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
 
 @record
 class SphereCurve(Setting):
-    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target."""
+    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target.
+
+    ``features``: a control, in which Gaussians are in place of the sphere's harmonics.
+    """
 
     n0: Count[3, 50]
     n: Count[10, 10_000]
     test: Count[10, 10_000]
     depth: Count[3, 100_000]
     power: Number[1, 10]
+    features: Literal["Gaussian"] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the kernels."""
@@ -170,6 +230,12 @@ def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
     """
     law = curves.ridgeless_error(s.n, s.depth, s.n0, s.power)
     rows = []
+    if s.features:
+        source = f"independent Gaussians with the spectrum of the unit sphere of R^{s.n0}"
+        for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+            error = curves.gaussian_error(s.n, s.test, s.depth, s.n0, s.power, seed=draw)
+            rows.append({"seed": seed, "source": source, "error": error, "law": law})
+        return rows
     for x, start in _clouds("sphere", s.n0, s.n + s.test, seeds):
         error = curves.field_error(x[: s.n], x[s.n :], depth=s.depth, power=s.power)
         rows.append(start | {"error": error, "law": law})

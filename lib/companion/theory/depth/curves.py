@@ -21,6 +21,9 @@ from companion.theory.depth import degrees
 from regimes import validate
 from regimes.kernels import infinite_ntk
 
+DRAWN = (
+    100  # highest degree of Gaussian features; n points learn less than n polynomials, in three dimensions √n degrees
+)
 GRID = 40_000  # of angles, on which a target's covariance is tabulated: some forty on its shortest wave
 
 
@@ -109,3 +112,38 @@ def field_error(x: Tensor, fresh: Tensor, *, depth: int, power: float) -> float:
     gram, seen = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
     weights = torch.cholesky_solve(seen.mT, torch.linalg.cholesky(gram))
     return float((1 - 2 * (weights * cross).sum(0) + (weights * (own @ weights)).sum(0)).mean())
+
+
+def gaussian_error(n: int, fresh: int, depth: int, n0: int, power: float, *, seed: int) -> float:
+    """The share of variance that is left if harmonics were what theory takes them for: independent Gaussians.
+
+    As :func:`field_error`, but each of the ``N_l`` polynomials of a degree up to 100 has standard normal values,
+    independent over polynomials and points. Higher degrees add their part of the kernel's diagonal and of the target's
+    variance to each point.
+
+    Args:
+        n: points to learn.
+        fresh: points over which it is averaged.
+        depth: ``L``, from 3 on.
+        n0: dimensions of the sphere's space, of which the spectrum is.
+        power: ``s`` of :func:`target_powers`.
+        seed: of the draws.
+
+    Source: derived here; the assumption is that of Bordelon, Canatar and Pehlevan 2020.
+    """
+    validate.integer(1, n=n, fresh=fresh)
+    validate.integer(3, depth=depth)
+    (mu, count, rest), target = _spectrum(n0, depth), target_powers(n0, power)
+    validate.memory(16 * (n + fresh) * (n + fresh + int(count[: DRAWN + 1].max())), f"n = {n} with fresh = {fresh}")
+    random = torch.Generator().manual_seed(seed)
+    kernel, field = torch.zeros(2, n + fresh, n + fresh, dtype=torch.float64)
+    for l in range(DRAWN + 1):
+        drawn = torch.randn(n + fresh, round(count[l]), dtype=torch.float64, generator=random)
+        products = drawn @ drawn.mT
+        kernel.add_(products, alpha=float(mu[l]))
+        field.add_(products, alpha=float(target[l] / count[l]))
+    kernel.diagonal().add_(rest + float(count[DRAWN + 1 :] @ mu[DRAWN + 1 :]))
+    field.diagonal().add_(float(target[DRAWN + 1 :].sum()))
+    weights = torch.cholesky_solve(kernel[:n, n:], torch.linalg.cholesky(kernel[:n, :n]))
+    left = field.diagonal()[n:] - 2 * (weights * field[:n, n:]).sum(0) + (weights * (field[:n, :n] @ weights)).sum(0)
+    return float(left.mean())
