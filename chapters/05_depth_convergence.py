@@ -118,8 +118,7 @@ def draw(frame):
     right.plot(strength, shares[frame], "o", markersize=3, color=plots.COLOURS["theory"])
     x = np.geomspace(1, 1000, 100)
     for depth in depths:
-        colour = "C0" if depth == depths[frame] else "0.85"
-        right.plot(x, x / (x + deep_limit.depth_ridge(depth)), color=colour)
+        right.plot(x, x / (x + deep_limit.depth_ridge(depth)), color="C0" if depth == depths[frame] else "0.85")
     right.set(xscale="log", xlim=(1, 1e3), ylim=(0, 1), xlabel="eigenvalue of $C$", ylabel="learnt share")
     right.set_title(f"$L = {depths[frame]}$, ridge {deep_limit.depth_ridge(depths[frame]):.0f}")
 
