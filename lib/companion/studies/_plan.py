@@ -1,10 +1,19 @@
-"""What a profile would take: cells, core-hours and memory, from the seconds of cells that were measured."""
+r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
+
+The dearest studies have parts whose cost is known, such as a flow (``p h d``) and test points (``test h``): a cell
+costs their sum (:data:`PARTS`), times a factor that stored cells give. Sizes of different parts do not multiply.
+
+Any other study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}`
+seconds a cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit
+is by least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not
+tell. How far a law can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
+"""
 
 import contextlib
 import json
 import math
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,79 +32,189 @@ from regimes import devices, validate
 from regimes.validate import InputError
 
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
+OVERHEADS = (0.0, 0.5, 0.9, 0.99)  # of the cheapest cell: which part of its seconds any cell takes; the best is chosen
 WEAK = 0.03  # weight of what holds exponents and factors at 1 where few cells tell
-TOLD = 2.0  # times a size must vary in the measured cells to have an exponent
+TOLD = 2.0  # times a size must vary in the stored cells for its exponent to be fitted; else that is 1
+FEWEST = 5  # settings that tell of an overhead, or of larger ones
 INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer measurements
-FAR = 4.0  # times the largest size that was measured: beyond, an exponent of small cells may be that of their overhead
-Measured = Sequence[tuple[Entries, float]]  # settings, each with the seconds of a cell
+FAR = 4.0  # times the largest size that is known: beyond, an exponent of small cells may be that of their overhead
+Array = np.ndarray
+SHOWN = 10  # studies whose largest cells are predicted from smaller ones
+
+# Seconds of one core (2.5 GHz, AVX-512), one term a part of a cell; a list counts with its length, what a setting lacks
+# with 1. Least squares of the relative error of cells with 500 and 10^4 neurons: a flow to t*, to zero loss; tangent
+# kernels and their flows; their functions on test points; a network's error along lines; the infinitely wide kernel and
+# its function; a support vector machine; eigenvectors of a Gram matrix.
+TO_T_STAR, TO_ZERO_LOSS = "1e-7 p h d", "2.3e-8 p h d + 1.8e-6 p h + 4e-4 p"
+FROZEN, TEST, LINES = "3.4e-11 p^2 h frozen + 6e-8 p^2 frozen", "9.6e-9 test h frozen", "3.1e-7 lines h shares"
+WIDE, WIDE_TEST, MACHINE = "1e-7 p^2", "1e-8 test p", "1e-7 p^2"
+KERNELS = "5e-11 n^2 h stops + 1e-9 n^3 stops"
+PARTS = {
+    "lazy_feature.networks": f"{TO_ZERO_LOSS} + {FROZEN} + {TEST} + {LINES}",
+    "sensitivity.ends": f"{TO_ZERO_LOSS} + 4e-6 lines h",
+    "lazy_feature.compressed": f"{TO_T_STAR} + {WIDE} + {WIDE_TEST}",
+    "lazy_feature.finite_curve": f"{FROZEN} + {TEST}",
+    "lazy_feature.wide_curve": f"{WIDE} + {WIDE_TEST}",
+    "lazy_feature.imposed": f"{WIDE} + {WIDE_TEST}",
+    "support.star_kernel": f"{TO_T_STAR} + {FROZEN} + {FROZEN} + {TEST} + {TEST} + {WIDE} + {MACHINE} + {MACHINE}",
+    "compression.growth": "1e-7 p h d",
+    "compression.courses": TO_ZERO_LOSS,
+    "compression.fit": "1e-7 p h d + 1e-5 test h",
+    "kernel_pca.stripes": f"{TO_ZERO_LOSS} + {KERNELS} + {TEST} + 1e-6 many h + {FROZEN}",
+    "kernel_pca.stripe_spectra": f"{TO_ZERO_LOSS} + {KERNELS} + 1e-6 many h",
+    "kernel_pca.stripe_norms": f"{TO_ZERO_LOSS} + {KERNELS} + 4e-9 n^3 stops",
+}
 
 
 @dataclass(frozen=True)
 class Law:
-    r"""Seconds a cell, a power law in the sizes with a factor for what is no size.
-
-    :math:`s = e^a \prod_i x_i^{k_i} \prod_w f_w`, with :math:`0 \le k_i \le 4`. Sizes that the measured cells have
-    alike go with the power 1, the two that grow most: those of different parts of a cell do not multiply.
+    """Seconds a cell of a study: the sum of its parts, times what measured cells took of it.
 
     Attributes:
-        level: ``a``.
-        powers: ``k``, by name, of each size that varies in the cells that were measured.
-        factors: ``log f``, by name and value, of what is no size.
-        largest: of each size in those cells.
+        parts: of each the seconds of a unit, and the power of each size.
+        factor: of all parts alike: this machine, and what the parts leave out.
+        factors: logarithm of the factor, by name and value, of what is no size.
+        largest: value of each size in the cells that were measured.
+        alike: the sizes that varied by less than ``TOLD`` where powers were fitted; they have the power 1.
     """
 
-    level: float
-    powers: Mapping[str, float]
+    parts: tuple[tuple[float, Mapping[str, float]], ...]
+    factor: float
     factors: Mapping[tuple[str, str], float]
-    largest: Mapping[str, int]
+    largest: Mapping[str, float]
+    alike: frozenset[str] = frozenset()
 
     def seconds(self, setting: Entries) -> float:
         """What a cell of the setting is expected to take on one core."""
-        sizes = _sizes(setting)
-        alike = [sizes.get(name, 1) / size for name, size in self.largest.items() if name not in self.powers]
-        powers = sum(power * math.log(sizes.get(name, 1)) for name, power in self.powers.items())
-        factors = sum(self.factors.get(word, 0.0) for word in _words(setting))
-        return math.exp(self.level + powers + factors) * math.prod(sorted(alike)[-2:])
+        parts = (
+            unit * math.prod(_count(setting.get(name)) ** power for name, power in powers.items())
+            for unit, powers in self.parts
+        )
+        return self.factor * math.exp(_word_factor(self.factors, setting)) * sum(parts)
 
 
-def fit_law(known: Measured) -> Law:
-    """The law of the cells of one study, at least one, by least squares of ``log s``.
+def fit_law(known: Sequence[tuple[Entries, float]], parts: str = "") -> Law:
+    """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one.
 
-    A cell weighs as many times as it takes seconds: what small ones take is mostly an overhead.
+    Its ``parts`` as in :data:`PARTS`; without them an overhead and a power law, fitted too.
     """
-    sizes, words = [_sizes(setting) for setting, _ in known], [_words(setting) for setting, _ in known]
-    every = {name: [own.get(name, 1) for own in sizes] for name in sorted(set().union(*sizes))}
-    told = {name: own for name, own in every.items() if max(own) >= TOLD * min(own)}
-    kinds = sorted(set.union(*words) - set.intersection(*words))
-    columns = [np.log(own) for own in told.values()] + [[float(kind in own) for own in words] for kind in kinds]
-    matrix = np.array(columns).reshape(-1, len(known)).T
-    seconds = np.array([took for _, took in known])
-    weights = seconds / seconds.max()
-    middle, level = np.average(matrix, 0, weights), np.average(np.log(seconds), weights=weights)
-    found = usual = np.r_[np.ones(len(told)), np.zeros(len(kinds))]
-    if columns:
-        left = np.r_[np.sqrt(weights)[:, None] * (matrix - middle), WEAK * np.eye(len(usual))]
-        right = np.r_[np.sqrt(weights) * (np.log(seconds) - level), WEAK * usual]
-        free = np.full(len(kinds), np.inf)
-        ends = np.r_[np.zeros(len(told)), -free], np.r_[np.full(len(told), STEEPEST), free]
-        found = lsq_linear(left, right, ends).x
-    powers = dict(zip(told, found[: len(told)].tolist()))
-    factors = dict(zip(kinds, found[len(told) :].tolist()))
-    return Law(float(level - middle @ found), powers, factors, {name: max(own) for name, own in every.items()})
+    if parts:
+        return _law(known, _terms(parts))
+    least = min(took for _, took in known)
+    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FEWEST else OVERHEADS[:1])]
+    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
 
 
-def _sizes(setting: Entries) -> dict[str, int]:
-    return {name: value for name, value in setting.items() if _is_size(name, value)}
+def _terms(parts: str) -> tuple[tuple[float, Mapping[str, float]], ...]:
+    """The parts as numbers: ``"2e-8 p^2 h"`` is ``(2e-8, {"p": 2, "h": 1})``."""
+    found = []
+    for term in parts.split(" + "):
+        unit, *sizes = term.split()
+        powers = [size.partition("^") for size in sizes]
+        found.append((float(unit), {name: float(power or 1) for name, _, power in powers}))
+    return tuple(found)
+
+
+def _law(known: Sequence[tuple[Entries, float]], parts: Any, alike: frozenset[str] = frozenset()) -> Law:
+    """The law of these parts. Cells weigh what they should take: what a small one took may be a busy machine's."""
+    plain = Law(parts, 1.0, {}, {})
+    expected = np.array([plain.seconds(setting) for setting, _ in known])
+    logs, weights = np.log(np.array([took for _, took in known]) / expected), expected / expected.max()
+    _, factors = _least_squares(known, weights, logs, np.zeros((len(known), 0)))
+    level = np.average([own - _word_factor(factors, s) for own, (s, _) in zip(logs, known)], weights=weights)
+    names = _sizes(setting for setting, _ in known)
+    largest = {name: max(_size(setting.get(name)) for setting, _ in known) for name in names}
+    return Law(tuple(parts), math.exp(level), factors, largest, alike)
+
+
+def _power_law(known: Sequence[tuple[Entries, float]], overhead: float) -> Law:
+    """The law of an overhead and one product of powers; a size that hardly varies has the power 1."""
+    names, net = _sizes(setting for setting, _ in known), np.array([took - overhead for _, took in known])
+    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting, _ in known])
+    told = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
+    weights = net / net.max()
+    powers, _ = _least_squares(known, weights, np.log(net), sizes, told)
+    unit = math.exp(np.average(np.log(net) - sizes @ powers, weights=weights))
+    alike = frozenset(name for name, own in zip(names, told) if not own)
+    return _law(known, ((overhead, {}), (unit, dict(zip(names, powers.tolist())))), alike)
+
+
+def _least_squares(
+    known: Sequence[tuple[Entries, float]], weights: Array, logs: Array, sizes: Array, told: Array | None = None
+) -> tuple[Array, dict[tuple[str, str], float]]:
+    """Powers of the sizes, 1 where the cells do not tell, and the logarithm of a factor for each word that varies."""
+    words = [set(_words(setting)) for setting, _ in known]
+    varied = sorted(set.union(*words) - set.intersection(*words))
+    matrix = np.c_[sizes, np.array([[one in own for one in varied] for own in words], float).reshape(len(known), -1)]
+    usual, free = np.r_[np.ones(sizes.shape[1]), np.zeros(len(varied))], np.full(len(varied), np.inf)
+    if not len(usual):
+        return usual, {}
+    low = np.r_[np.where(told, 0.0, 1 - 1e-9), -free] if told is not None else -free
+    high = np.r_[np.where(told, STEEPEST, 1 + 1e-9), free] if told is not None else free
+    spread, level = matrix - np.average(matrix, 0, weights), np.average(logs, weights=weights)
+    left = np.r_[np.sqrt(weights)[:, None] * spread, WEAK * np.eye(len(usual))]
+    right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
+    found = lsq_linear(left, right, (low, high)).x
+    return found[: sizes.shape[1]], dict(zip(varied, found[sizes.shape[1] :].tolist()))
+
+
+def _word_factor(factors: Mapping[tuple[str, str], float], setting: Entries) -> float:
+    """Logarithm of the factor of what is no size."""
+    return sum(factors.get(one, 0.0) for one in _words(setting))
+
+
+class LeftOut(NamedTuple):
+    """The largest cells of a study that took a known time, and what the law of the smaller ones predicts for them.
+
+    Attributes:
+        sizes: of these cells, those that vary in the study.
+        seconds: what they took in the mean.
+        predicted: what they should have taken.
+    """
+
+    sizes: Mapping[str, int]
+    seconds: float
+    predicted: float
+
+
+def left_out(known: Sequence[tuple[Entries, float]], parts: str = "") -> LeftOut | None:
+    """The known settings with the largest product of sizes; the law is of those that are smaller.
+
+    ``None`` where fewer than ``FEWEST`` settings are smaller.
+    """
+    names = _sizes(setting for setting, _ in known)
+    products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
+    largest = [pair for pair, product in zip(known, products) if product == max(products)]
+    rest = [pair for pair, product in zip(known, products) if product < max(products)]
+    if len(rest) < FEWEST:
+        return None
+    law, (setting, _) = fit_law(rest, parts), largest[0]
+    varied = [name for name in names if name in setting and len({other.get(name) for other, _ in known}) > 1]
+    predicted = float(np.mean([law.seconds(setting) for setting, _ in largest]))
+    return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
+
+
+def _count(value: Any) -> float:
+    """A size, or how many a list holds; 1 where there is none."""
+    return float(len(value)) if isinstance(value, (list, tuple)) else _size(value)
+
+
+def _sizes(settings: Iterable[Entries]) -> list[str]:
+    return sorted({name for setting in settings for name, value in setting.items() if _is_size(name, value)})
 
 
 def _is_size(name: str, value: Any) -> bool:
-    return name not in INTERVALS and type(value) is int and value > 0
+    return name not in INTERVALS and isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _words(setting: Entries) -> set[tuple[str, str]]:
+def _size(value: Any) -> float:
+    return float(value) if _is_size("", value) else 1.0
+
+
+def _words(setting: Entries) -> list[tuple[str, str]]:
     """What is no size: names of data and losses, scales and tolerances, lists."""
     words = {name: value for name, value in setting.items() if name != "seeds" and not _is_size(name, value)}
-    return {(name, json.dumps(value)) for name, value in words.items()}
+    return [(name, json.dumps(value)) for name, value in words.items()]
 
 
 class Plan(NamedTuple):
@@ -105,10 +224,11 @@ class Plan(NamedTuple):
         study: whose it is.
         cells: how many.
         stored: how many of them need not be computed.
-        hours: on one core, of those that are left; NaN where no cell was measured.
+        hours: on one core, of those that are left.
         longest: seconds of the longest of them.
         memory: bytes that its grid asks for at most, in one call; 0 where it asks for less than anybody would notice.
-        guessed: sizes ``FAR`` times beyond those that were measured.
+        guessed: sizes beyond those of stored cells, where these vary by less than ``TOLD``; or ``FAR`` times beyond.
+        left_out: how the largest known are predicted.
         to_fetch: why it cannot run before ``make data``; empty if it can.
         card: whether hours and seconds are those of a GPU.
     """
@@ -120,6 +240,7 @@ class Plan(NamedTuple):
     longest: float
     memory: int
     guessed: tuple[str, ...]
+    left_out: LeftOut | None
     to_fetch: str = ""
     card: bool = False
 
@@ -139,7 +260,8 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
             known, card = _known(number, item, grid)
             with as_fetched() if lacking else contextlib.nullcontext():
                 held = _held(number, item, values, grid)
-            found.append(plan(item, grid, known, held, memory)._replace(to_fetch=lacking, card=card))
+            one = plan(item, grid, known, held, memory)
+            found.append(one._replace(to_fetch=lacking, card=card))
     return found, refused
 
 
@@ -162,7 +284,7 @@ def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[E
     return {cell.key() for cell in cells(study, grid)} - missing
 
 
-def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[Measured, bool]:
+def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[list[tuple[Entries, float]], bool]:
     """Settings of a study with the median seconds of their cells, and whether a GPU took them.
 
     Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
@@ -187,7 +309,9 @@ def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[Measured
     return [(settings[key], float(np.median(own))) for key, own in took.items() if np.median(own) > 0], card
 
 
-def plan(study: Study, grid: Sequence[Entries], known: Measured, held: set[str], memory: int) -> Plan:
+def plan(
+    study: Study, grid: Iterable[Entries], known: Sequence[tuple[Entries, float]], held: set[str], memory: int
+) -> Plan:
     """What a grid takes.
 
     Args:
@@ -197,18 +321,23 @@ def plan(study: Study, grid: Sequence[Entries], known: Measured, held: set[str],
         held: keys of the cells that need not be computed.
         memory: bytes that the grid asks for.
     """
-    every = cells(study, grid)
-    missing = [cell for cell in every if cell.key() not in held]
-    left = Counter(cell.key(seed=False) for cell in missing)
-    settings = {cell.key(seed=False): cell.setting for cell in missing}
-    law = fit_law(known) if known else None
-    took = {key: law.seconds(own) if law else math.nan for key, own in settings.items()}
+    parts = PARTS.get(study.name, "")
+    law, left, count = fit_law(known, parts) if known else None, defaultdict(int), 0
+    kinds: dict[str, Entries] = {}
+    for cell in cells(study, list(grid)):
+        key, count = cell.key(seed=False), count + 1
+        kinds[key] = cell.setting
+        left[key] += cell.key() not in held
+    took = {key: law.seconds(own) if law else math.nan for key, own in kinds.items() if left[key]}
     hours = sum(left[key] * seconds for key, seconds in took.items()) / 3600
-    largest = law.largest if law else {}
-    sizes = [pair for own in settings.values() for pair in _sizes(own).items()]
-    beyond = {name for name, size in sizes if size > FAR * largest.get(name, math.inf)}
-    longest = max(took.values(), default=0.0)
-    return Plan(study, len(every), len(every) - len(missing), hours, longest, memory, tuple(sorted(beyond)))
+    beyond = {
+        name
+        for key in took
+        for name in (law.largest if law else ())
+        if _size(kinds[key].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
+    }
+    here, longest = count - sum(left.values()), max(took.values(), default=0.0)
+    return Plan(study, count, here, hours, longest, memory, tuple(sorted(beyond)), left_out(known, parts))
 
 
 def in_words(hours: float) -> str:
@@ -216,7 +345,7 @@ def in_words(hours: float) -> str:
     if math.isnan(hours):
         return "?"
     if hours < 1 / 60:
-        return f"{3600 * hours:.2g} s"
+        return _seconds(3600 * hours)
     if hours < 1:
         return f"{60 * hours:.2g} min"
     return f"{hours:.2g} h" if hours < 99.5 else f"{hours:.0f} h"
@@ -227,8 +356,15 @@ def in_gigabytes(memory: int) -> str:
     return f"{memory / 2**30:.1f} GiB" if memory > 2**28 else ""
 
 
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 99.5 else f"{seconds:.0f} s"
+
+
 def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
-    """Markdown: a line a study by chapter, dearest first; what the whole takes on one, two and a hundred cores."""
+    """Markdown: a line a study by chapter, dearest first; what the whole takes on one, two and a hundred cores.
+
+    Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.
+    """
     names = "chapter", "study", "cells", "stored", "core time", "longest cell", "memory", "guessed"
     lines = [_line(*names), "|---" * len(names) + "|"]
     for number, (own, refused) in plans.items():
@@ -249,7 +385,16 @@ def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
     )
     total += f" Beside it {in_words(on_card)} of a GPU." * (on_card > 0)
     total += r" \*: run `make data` first." * any(one.to_fetch for one in known)
-    return "\n".join([*lines, "", total])
+    lines += ["", total]
+    shown = [(one, one.left_out) for one in sorted(known, key=lambda one: -one.hours) if one.left_out][:SHOWN]
+    if shown:
+        names = "study", "largest cells measured, left out of the fit", "predicted", "measured", "ratio"
+        lines += ["", _line(*names), "|---" * len(names) + "|"]
+    for one, it in shown:
+        sizes = ", ".join(f"{size} = {value}" for size, value in it.sizes.items())
+        ratio = f"{it.predicted / it.seconds:.2g}"
+        lines.append(_line(f"`{one.study.name}`", sizes, _seconds(it.predicted), _seconds(it.seconds), ratio))
+    return "\n".join(lines)
 
 
 def _line(*parts: Any) -> str:
