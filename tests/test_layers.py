@@ -66,8 +66,8 @@ def test_imports_go_down_only():
 
 
 def test_a_study_imports_no_other_study():
-    """What several studies take stands in modules that define none; those below are other modules' at another size."""
-    folder, same = "companion.studies.", {"companion.studies.far_images", "companion.studies.depth_scales"}
+    """What several studies take stands in modules that define none; the one below is another's at other sizes."""
+    folder, same = "companion.studies.", {"companion.studies.far_images"}
     between = [
         f"{name} imports {other}"
         for name, other, _ in imports()

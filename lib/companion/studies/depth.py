@@ -23,7 +23,18 @@ from companion.experiments.record import (
     record,
 )
 from companion.experiments.sweep import Rows, study
-from companion.studies._images import identity, needs
+from companion.studies._clouds import (
+    POINTS,
+    Cloud,
+    CloudOrImages,
+    Corpus,
+    Dimensions,
+    clouds,
+    images_on_sphere,
+    images_told_apart,
+    points_fit,
+    predictors_apart,
+)
 from companion.theory.depth import (
     deep_limit,
     embedding,
@@ -44,7 +55,6 @@ from regimes.validate import InputError
 
 CHAPTER = "05"
 KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
-POINTS = 16  # bytes a coordinate: the points and a copy
 TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader asks for, as are those of
 FIGURE_7 = (5, 30)  # its sentence on Fig. 7
 LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
@@ -63,11 +73,9 @@ LAYERS = {
 }
 LAYER_NAMES = (*LAYERS, "residual, share 1/L")
 
-Corpus = Literal["mnist", "fashion_mnist", "cifar10", "digits"]
 Few = Count[2, 1000]
 Some = Count[3, 100_000]
 Several = Count[10, 100_000]
-Dimensions = Count[3, 10_000]  # of the sphere's space
 Depths = Increasing[Count]
 
 
@@ -114,7 +122,7 @@ class ImageSplit(Setting):
         """With the words for its images, if these and the memory suffice, and the depths that are always measured."""
         n, test = self.n, self.test
         validate.memory(KERNELS * n * max(n, test), f"n = {n} with test = {test}")
-        words = _identified(self.corpus, "n + test", n + test)
+        words = images_told_apart(self.corpus, "n + test", n + test)
         return replace(self, data=words, depths=sorted({*self.always, *self.depths}))
 
 
@@ -137,14 +145,6 @@ class LayerSplit(ImageSplit):
 
 
 @record
-class Cloud(Setting):
-    """Points drawn in a ``cloud`` of ``n0`` dimensions, on the sphere."""
-
-    cloud: Literal["sphere", "cube", "positive cube"]
-    n0: Dimensions
-
-
-@record
 class CloudSize(Cloud):
     """``n`` points of a cloud."""
 
@@ -152,7 +152,7 @@ class CloudSize(Cloud):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the points."""
-        _points_fit(self.n, self.n0)
+        points_fit(self.n, self.n0)
         return self
 
 
@@ -165,7 +165,7 @@ class CloudDepths(Cloud):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the depths of Fig. 7; memory holds what an eigenvalue takes."""
-        _points_fit(self.n, self.n0, spectrum.eigenvalue_bytes(self.n))
+        points_fit(self.n, self.n0, spectrum.eigenvalue_bytes(self.n))
         return replace(self, depths=sorted({*FIGURE_7, *self.depths}))
 
 
@@ -178,27 +178,8 @@ class CloudOperators(Cloud):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the depths at which they are judged; memory holds a kernel."""
-        _points_fit(self.n, self.n0, KERNELS * self.n**2)
+        points_fit(self.n, self.n0, KERNELS * self.n**2)
         return replace(self, depths=sorted({*APART, *self.depths}))
-
-
-@record
-class CloudOrImages(Cloud):
-    """Points of a cloud, or images.
-
-    Attributes:
-        corpus: whose images; with ``data``, which tells it from others of its name.
-    """
-
-    cloud: Literal["sphere", "cube", "positive cube", "images"]
-    corpus: Corpus | None = None
-    data: str = derived()
-
-    def _words(self, names: str, needed: int) -> str | None:
-        """The words for its images, if it has any, of which ``names`` say how many it takes."""
-        if self.corpus is None and self.cloud == "images":
-            raise InputError("images need a corpus")
-        return self.corpus and _identified(self.corpus, names, needed)
 
 
 @record
@@ -222,7 +203,7 @@ class FreshPoints(CloudOrImages):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice."""
-        _points_fit(self.n, self.n0, KERNELS * self.n**2)
+        points_fit(self.n, self.n0, KERNELS * self.n**2)
         return replace(self, data=self._words("n + fresh", self.n + self.fresh))
 
 
@@ -235,7 +216,7 @@ class MatrixAlongDepth(CloudOrImages):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice."""
-        _points_fit(self.n, self.n0, KERNELS * self.n**2)
+        points_fit(self.n, self.n0, KERNELS * self.n**2)
         return replace(self, data=self._words("n", self.n))
 
 
@@ -269,7 +250,7 @@ class SphereDraws(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the points."""
-        _points_fit(self.n, self.n0)
+        points_fit(self.n, self.n0)
         return self
 
 
@@ -343,27 +324,6 @@ class TextTraining(Setting):
         return super().entries() | {"rate": self.rate}
 
 
-def _identified(corpus: str, names: str, needed: int) -> str:
-    """The words for a corpus, which must hold the images that ``names`` count: other data are other cells."""
-    try:
-        words = identity(corpus)
-    except InputError as error:
-        raise InputError(f"corpus {corpus} cannot be used: {error}") from None
-    needs(corpus, needed, names)
-    return words
-
-
-def _points_fit(n: int, n0: int, more: int = 0) -> None:
-    """Memory must hold points and ``more`` bytes."""
-    validate.memory(more + POINTS * n * n0, f"n = {n} with n0 = {n0}")
-
-
-@functools.lru_cache(maxsize=2)
-def _pool(corpus: str) -> Task:
-    """All images of a corpus, on the sphere."""
-    return datasets.to_sphere(datasets.load(corpus))
-
-
 @functools.cache
 def _words(text: str) -> int:
     """How many different words a text holds."""
@@ -429,7 +389,7 @@ def _scores(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Rows:
 
 def _splits(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Iterator[tuple[int, Task, Task]]:
     """Training and test images of each seed, the classes in equal parts or as they come."""
-    pool, sizes = _pool(s.corpus), [s.n, s.test]
+    pool, sizes = images_on_sphere(s.corpus), [s.n, s.test]
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if balanced:
             parts = datasets.split(pool, sizes, seed=draw)
@@ -455,7 +415,7 @@ def trajectories(s: FollowedPoints, seeds: list[int]) -> Rows:
     Each row is one kernel at one depth: ``pair``, ``fresh`` and ``same`` are lists. Source: paper C, Figs. 4 and 5.
     """
     rows = []
-    for x, start in _clouds(s.cloud, s.n0, s.points + 1, seeds, s.corpus):
+    for x, start in clouds(s.cloud, s.n0, s.points + 1, seeds, s.corpus):
         product_, n = x @ x.mT, s.points
         upper = torch.triu_indices(n, n, 1)
         groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
@@ -475,25 +435,6 @@ def _along_depth(rho: torch.Tensor, depths: range) -> dict[str, torch.Tensor]:
     return {"theta": theta, "rho": 1 - gap, "eta": eta}
 
 
-def _clouds(
-    kind: str, d: int, n: int, seeds: list[int], corpus: str | None = None
-) -> Iterator[tuple[torch.Tensor, dict[str, Any]]]:
-    """For each seed points of a named cloud on the sphere, and how its rows begin: ``seed``, ``source``.
-
-    The first points are those of a smaller ``n``: those for training and fresh ones are parts of one draw.
-    """
-    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
-        if kind == "images":
-            (task,) = datasets.split(pool := _pool(corpus), [n], seed=draw)
-            x, source = task.x, pool.source
-        elif kind == "sphere":
-            x, source = pairs.sphere(n, d, seed=draw), f"uniform on the unit sphere of R^{d}"
-        else:
-            low = {"cube": -1.0, "positive cube": 0.0}[kind]
-            x, source = pairs.cube(n, d, seed=draw, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
-        yield x, {"seed": seed, "source": source}
-
-
 @study(version=3)
 def projection_norm(s: FreshPoints, seeds: list[int]) -> Rows:
     """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
@@ -502,7 +443,7 @@ def projection_norm(s: FreshPoints, seeds: list[int]) -> Rows:
     infinite time. Source: paper C, Fig. 6.
     """
     rows, n = [], s.n
-    for x, start in _clouds(s.cloud, s.n0, n + s.fresh, seeds, s.corpus):
+    for x, start in clouds(s.cloud, s.n0, n + s.fresh, seeds, s.corpus):
         pairs.needs_distinct(x[:n])
         depth = max(2, math.ceil(pairs.separation_depth(pairs.largest_correlation(x[:n]))))
         gram, cross = _kernels(x[:n], x[n:], depth)
@@ -523,7 +464,7 @@ def smallest_eigenvalue(s: CloudDepths, seeds: list[int]) -> Rows:
     stated = spectrum.eigenvalue_bytes(s.n) / 2**30
     return [
         start | {"depth": depth, "smallest": spectrum.smallest_kernel_eigenvalue(x, depth=depth), "gigabytes": stated}
-        for x, start in _clouds(s.cloud, s.n0, s.n, seeds)
+        for x, start in clouds(s.cloud, s.n0, s.n, seeds)
         for depth in s.depths
     ]
 
@@ -534,7 +475,7 @@ def depth_bound(s: CloudSize, seeds: list[int]) -> Rows:
     median = pairs.separation_depth(pairs.closest_quantile(s.n, s.n0, 0.5))
     return [
         start | {"bound": pairs.separation_depth(pairs.largest_correlation(x)), "median": median}
-        for x, start in _clouds(s.cloud, s.n0, s.n, seeds)
+        for x, start in clouds(s.cloud, s.n0, s.n, seeds)
     ]
 
 
@@ -560,7 +501,7 @@ def projectors(s: MatrixAlongDepth, seeds: list[int]) -> Rows:
     ``sharp`` is the predicted limit of L times the projectors' distance. Source: paper C, Theorem 3 and eq. (4).
     """
     rows, n = [], s.n
-    for x, start in _clouds(s.cloud, s.n0, n, seeds, s.corpus):
+    for x, start in clouds(s.cloud, s.n0, n, seeds, s.corpus):
         sharp = spectrum.row_mean_spread(deep_limit.offsets(x))
         for depth in s.depths:
             gram = infinite_ntk(x, depth=depth)
@@ -579,12 +520,12 @@ def operators_apart(s: CloudOperators, seeds: list[int]) -> Rows:
     Source: paper C, eq. (5) and Theorem 3 a).
     """
     rows, n = [], s.n
-    for (x, start), labels in zip(_clouds(s.cloud, s.n0, n + 40, seeds), draw_seeds("labels", seeds)):
+    for (x, start), labels in zip(clouds(s.cloud, s.n0, n + 40, seeds), draw_seeds("labels", seeds)):
         y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], n))
         offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
         for depth in s.depths:
             (op,) = spectrum.operators(*_kernels(x[:n], x[n:], depth), [math.inf])
-            apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
+            predictors_apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
             row = {"depth": depth, "apart": float(apart.mean()), "least": float(apart.min())}
             rest = op - 1 / (n + 3)
             row |= {"law": float((apart / law).mean()), "away": float((rest @ y).abs().mean())}
@@ -620,19 +561,15 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
             f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
             law = deep_limit.operator(*offsets, layers) @ y
             row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
-            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": _apart(law, f)}
+            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": predictors_apart(law, f)}
             for order in deep_limit.ORDERS:
                 gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
                 resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
-                row[order] = _apart(resummed, f)
+                row[order] = predictors_apart(resummed, f)
                 row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
             row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
             rows.append(row)
     return rows
-
-
-def _apart(g: torch.Tensor, f: torch.Tensor) -> float:  # over the variation of f
-    return float((g - f).norm() / (f - f.mean(0)).norm())
 
 
 @study(version=1, seeds=FEW, columns={"stop": 1e-4}, nonfinite=("stop",))
@@ -653,10 +590,14 @@ def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
             early, stopped, f = (op @ y for op in spectrum.operators(gram, cross, [1, last, math.inf]))
             row = {"seed": seed, "source": train.source, "depth": depth, "layers": layers, "time": last}
             row |= {name: regression.accuracy(g, test.y) for name, g in zip(("early", "stopped"), (early, stopped))}
-            row |= {"accuracy": regression.accuracy(f, test.y), "unstopped": _apart(f, early), "stop": math.nan}
+            row |= {
+                "accuracy": regression.accuracy(f, test.y),
+                "unstopped": predictors_apart(f, early),
+                "stop": math.nan,
+            }
             if layers >= TABLE_2:
                 (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
-                row["stop"] = _apart(op @ y, early)
+                row["stop"] = predictors_apart(op @ y, early)
             rows.append(row)
     return rows
 
@@ -674,10 +615,10 @@ def size_over_depth(s: SizeOverDepth, seeds: list[int]) -> Rows:
     law = [math.nan] if images else deep_limit.sphere_errors(n, depth, s.n0)
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if images:
-            (task,) = datasets.split(_pool(s.corpus), [n + s.test], seed=draw)
+            (task,) = datasets.split(images_on_sphere(s.corpus), [n + s.test], seed=draw)
             x, y, source = task.x, _one_hot(task)[:, None], task.source
         else:
-            ((x, start),) = _clouds(s.cloud, s.n0, n + s.test, [seed])
+            ((x, start),) = clouds(s.cloud, s.n0, n + s.test, [seed])
             y, source = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None], start["source"]
         f = regression.kernel_flow_prediction(*_kernels(x[:n], x[n:], depth), y[:n].flatten(1)).view_as(y[n:])
         left = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
@@ -695,7 +636,7 @@ def near_duplicates(s: NearDuplicates, seeds: list[int]) -> Rows:
     the pairs, at 1 to 4 gaps beyond them; ``smallest``: ``λ_n``. Source: paper C, Theorem 3 b).
     """
     rows, n, gap = [], s.n, s.gap
-    for x, start in _clouds("sphere", s.n0, 2 * n, seeds):
+    for x, start in clouds("sphere", s.n0, 2 * n, seeds):
         first, side = x[:n], x[n:] - (x[n:] * x[:n]).sum(1, keepdim=True) * x[:n]
         side = side / side.norm(dim=1, keepdim=True)
         second, *beyond = (math.cos(k * gap) * first + math.sin(k * gap) * side for k in (1, 2, 3, 4, 5))
@@ -754,7 +695,7 @@ def layer_prediction(s: LayerSplit, seeds: list[int]) -> Rows:
                 "source": train.source,
                 "depth": depth,
                 "k": 1 / layer.limit - 1,
-                "first": _apart(g, f),
+                "first": predictors_apart(g, f),
             }
             row |= {"accuracy": regression.accuracy(f, test.y), "ridge_accuracy": regression.accuracy(g, test.y)}
             rows.append(row)
@@ -768,7 +709,7 @@ def biases(s: WithBias, seeds: list[int]) -> Rows:
     Source: paper C, App. A.
     """
     rows = []
-    for x, start in _clouds("sphere", s.n0, s.n, seeds):
+    for x, start in clouds("sphere", s.n0, s.n, seeds):
         for depth in (1, 2, 5, 10, 20, 30, 40, 41, 60, 100):
             gram = infinite_ntk(x, depth=depth, bias=s.bias)
             off = gram[~torch.eye(len(x), dtype=torch.bool)]

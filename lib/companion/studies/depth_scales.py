@@ -9,7 +9,7 @@ import torch
 
 from companion.experiments.record import Count, Number, Positive, Setting, record
 from companion.experiments.sweep import Rows, study
-from companion.studies.depth import CloudOrImages, _apart, _clouds, _pool
+from companion.studies._clouds import CloudOrImages, clouds, images_on_sphere, predictors_apart
 from companion.theory.depth import curves, deep_limit, finite, pairs, regression, residual
 from regimes import devices, validate
 from regimes.data import datasets
@@ -65,7 +65,7 @@ def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
         y = math.sqrt(s.n0) * x[:, :1] if labels is None else torch.nn.functional.one_hot(labels, CLASSES).double()
         f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n]) for k in (wide, kernel))
         pairwise, difference = wide[upper[0], upper[1]], (kernel - wide)[upper[0], upper[1]]
-        row = {"distance": _apart(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
+        row = {"distance": predictors_apart(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
         scores = [math.nan if labels is None else regression.accuracy(h, labels[n:]) for h in (g, f)]
         rows.append(start | row | {"accuracy": scores[0], "wide_accuracy": scores[1]})
     return rows
@@ -77,10 +77,10 @@ def _drawn(
     """For each seed its points, their classes if they are images, how its row begins, and the seed of its weights."""
     together = s.n + s.test
     if s.cloud == "sphere":
-        for (x, start), draw in zip(_clouds("sphere", s.n0, together, seeds), draw_seeds("weights", seeds)):
+        for (x, start), draw in zip(clouds("sphere", s.n0, together, seeds), draw_seeds("weights", seeds)):
             yield x, None, start, draw
     else:
-        pool, draws = _pool(s.corpus), zip(draw_seeds("train", seeds), draw_seeds("weights", seeds))
+        pool, draws = images_on_sphere(s.corpus), zip(draw_seeds("train", seeds), draw_seeds("weights", seeds))
         for seed, (points, weights) in zip(seeds, draws):
             (task,) = datasets.split(pool, [together], seed=points)
             yield task.x, task.y.long(), {"seed": seed, "source": pool.source}, weights
@@ -118,7 +118,7 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
     Source: derived here; compare paper C, Sec. 5, and Hanin and Nica 2020.
     """
     rows, n = [], s.n
-    for (x, start), draw in zip(_clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
+    for (x, start), draw in zip(clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
         x = x.to(devices.pick())
         y = x[:, 0].sign()
         wide = infinite_ntk(x, depth=s.depth)
@@ -128,7 +128,11 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
         f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n, None])[:, 0] for k in (wide, own))
         end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
         h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
-        row = {"start": _apart(g, f), "trained": _apart(h, f), "moved": _apart(f + h - g, f)}
+        row = {
+            "start": predictors_apart(g, f),
+            "trained": predictors_apart(h, f),
+            "moved": predictors_apart(f + h - g, f),
+        }
         row |= {"kernel_change": float((ntk(end.model, z)[0] - own).norm() / own.norm())}
         row |= {"residual": float((end.F[0] - y[:n]).abs().max())}
         errors = {"error": h, "start_error": g, "wide_error": f}
@@ -162,7 +166,7 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
     eigenvalue of the law of first order. Source: derived here.
     """
     rows, n = [], s.n
-    for x, start in _clouds("sphere", s.n0, n + s.test, seeds):
+    for x, start in clouds("sphere", s.n0, n + s.test, seeds):
         y = torch.stack([x[:, 0].sign(), x[:, 0] * x[:, 1]], 1)
         offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
         gram, cross = infinite_ntk(x[:n], depth=s.depth), infinite_ntk(x[n:], x[:n], depth=s.depth)
@@ -170,7 +174,7 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
         row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
         for order in deep_limit.ORDERS:
             gram, cross = deep_limit.ridge_kernels(*offsets, s.depth, order)
-            row[order] = _apart(cross @ torch.linalg.solve(gram, y[:n]), f)
+            row[order] = predictors_apart(cross @ torch.linalg.solve(gram, y[:n]), f)
             if order == "first":
                 row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
         rows.append(start | row)
@@ -197,7 +201,7 @@ def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
     law = residual.small_angle_ridge(s.branch, s.depth)
     return [
         start | {"law": law} | residual.ridge_reading(x, depth=s.depth, branch=s.branch)
-        for x, start in _clouds("sphere", s.n0, s.n, seeds)
+        for x, start in clouds("sphere", s.n0, s.n, seeds)
     ]
 
 
@@ -236,7 +240,7 @@ def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
             error = curves.gaussian_error(s.n, s.test, s.depth, s.n0, s.power, seed=draw)
             rows.append({"seed": seed, "source": source, "error": error, "law": law})
         return rows
-    for x, start in _clouds("sphere", s.n0, s.n + s.test, seeds):
+    for x, start in clouds("sphere", s.n0, s.n + s.test, seeds):
         error = curves.field_error(x[: s.n], x[s.n :], depth=s.depth, power=s.power)
         rows.append(start | {"error": error, "law": law})
     return rows
