@@ -87,6 +87,6 @@ def clouds(
         yield x, {"seed": seed, "source": source}
 
 
-def predictors_apart(g: torch.Tensor, f: torch.Tensor) -> float:
+def off_by(g: torch.Tensor, f: torch.Tensor) -> float:
     """The distance of two predictors ``(n, k)`` on the same points, over the variation of ``f``."""
     return float((g - f).norm() / (f - f.mean(0)).norm())

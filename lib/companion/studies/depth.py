@@ -32,8 +32,8 @@ from companion.studies._clouds import (
     clouds,
     images_on_sphere,
     images_told_apart,
+    off_by,
     points_fit,
-    predictors_apart,
 )
 from companion.theory.depth import (
     deep_limit,
@@ -525,7 +525,7 @@ def operators_apart(s: CloudOperators, seeds: list[int]) -> Rows:
         offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
         for depth in s.depths:
             (op,) = spectrum.operators(*_kernels(x[:n], x[n:], depth), [math.inf])
-            predictors_apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
+            apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
             row = {"depth": depth, "apart": float(apart.mean()), "least": float(apart.min())}
             rest = op - 1 / (n + 3)
             row |= {"law": float((apart / law).mean()), "away": float((rest @ y).abs().mean())}
@@ -561,11 +561,11 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
             f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
             law = deep_limit.operator(*offsets, layers) @ y
             row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
-            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": predictors_apart(law, f)}
+            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": off_by(law, f)}
             for order in deep_limit.ORDERS:
                 gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
                 resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
-                row[order] = predictors_apart(resummed, f)
+                row[order] = off_by(resummed, f)
                 row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
             row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
             rows.append(row)
@@ -590,14 +590,10 @@ def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
             early, stopped, f = (op @ y for op in spectrum.operators(gram, cross, [1, last, math.inf]))
             row = {"seed": seed, "source": train.source, "depth": depth, "layers": layers, "time": last}
             row |= {name: regression.accuracy(g, test.y) for name, g in zip(("early", "stopped"), (early, stopped))}
-            row |= {
-                "accuracy": regression.accuracy(f, test.y),
-                "unstopped": predictors_apart(f, early),
-                "stop": math.nan,
-            }
+            row |= {"accuracy": regression.accuracy(f, test.y), "unstopped": off_by(f, early), "stop": math.nan}
             if layers >= TABLE_2:
                 (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
-                row["stop"] = predictors_apart(op @ y, early)
+                row["stop"] = off_by(op @ y, early)
             rows.append(row)
     return rows
 
@@ -695,7 +691,7 @@ def layer_prediction(s: LayerSplit, seeds: list[int]) -> Rows:
                 "source": train.source,
                 "depth": depth,
                 "k": 1 / layer.limit - 1,
-                "first": predictors_apart(g, f),
+                "first": off_by(g, f),
             }
             row |= {"accuracy": regression.accuracy(f, test.y), "ridge_accuracy": regression.accuracy(g, test.y)}
             rows.append(row)

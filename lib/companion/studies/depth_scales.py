@@ -9,7 +9,7 @@ import torch
 
 from companion.experiments.record import Count, Number, Positive, Setting, record
 from companion.experiments.sweep import Rows, study
-from companion.studies._clouds import CloudOrImages, clouds, images_on_sphere, predictors_apart
+from companion.studies._clouds import CloudOrImages, clouds, images_on_sphere, off_by
 from companion.theory.depth import curves, deep_limit, finite, pairs, regression, residual
 from regimes import devices, validate
 from regimes.data import datasets
@@ -65,7 +65,7 @@ def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
         y = math.sqrt(s.n0) * x[:, :1] if labels is None else torch.nn.functional.one_hot(labels, CLASSES).double()
         f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n]) for k in (wide, kernel))
         pairwise, difference = wide[upper[0], upper[1]], (kernel - wide)[upper[0], upper[1]]
-        row = {"distance": predictors_apart(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
+        row = {"distance": off_by(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
         scores = [math.nan if labels is None else regression.accuracy(h, labels[n:]) for h in (g, f)]
         rows.append(start | row | {"accuracy": scores[0], "wide_accuracy": scores[1]})
     return rows
@@ -128,11 +128,7 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
         f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n, None])[:, 0] for k in (wide, own))
         end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
         h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
-        row = {
-            "start": predictors_apart(g, f),
-            "trained": predictors_apart(h, f),
-            "moved": predictors_apart(f + h - g, f),
-        }
+        row = {"start": off_by(g, f), "trained": off_by(h, f), "moved": off_by(f + h - g, f)}
         row |= {"kernel_change": float((ntk(end.model, z)[0] - own).norm() / own.norm())}
         row |= {"residual": float((end.F[0] - y[:n]).abs().max())}
         errors = {"error": h, "start_error": g, "wide_error": f}
@@ -174,7 +170,7 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
         row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
         for order in deep_limit.ORDERS:
             gram, cross = deep_limit.ridge_kernels(*offsets, s.depth, order)
-            row[order] = predictors_apart(cross @ torch.linalg.solve(gram, y[:n]), f)
+            row[order] = off_by(cross @ torch.linalg.solve(gram, y[:n]), f)
             if order == "first":
                 row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
         rows.append(start | row)
