@@ -139,10 +139,12 @@ for (shape, d), task in rows.groupby(["shape", "d"], sort=False):
     plots.over_seeds(axes[1], task[task.share == 1].dropna(subset="few"), "p", "few", label=f"{shape}, $d={d}$")
 axes[0].set(ylabel="points left", title=r"when $\Lambda$ has halved")
 axes[1].set(ylabel="share of one neuron in 100", title=r"$\sum\omega_\perp^2$ at the end", ylim=(0, 1))
-for d, task in planes.at_the_end(ends).groupby("d"):
+spoilt = planes.at_the_end(ends)
+for d, task in spoilt.groupby("d"):
     plots.over_seeds(axes[2], task, "p", "spoilt", label=f"$d={d}$")
 axes[2].set(ylabel=r"$\varepsilon\sqrt{p/d}$", title="at the end of training", ylim=(0, 0.25))
-axes[2].legend(ncols=2, fontsize="small")
+if len(spoilt):
+    axes[2].legend(ncols=2, fontsize="small")
 for ax in axes:
     ax.set_xlabel("training points $p$")
     plots.curve_axes(ax, sorted(rows.p.unique()), errors=ax is axes[0])
