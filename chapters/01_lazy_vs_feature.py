@@ -25,7 +25,7 @@
 # - **Over-fit: the last points spoil it.** From 98 % of fitted points to all, the test error grows by the factors
 #   {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$). The compression of the weights falls to
 #   {claim}`A.Fig6-amplification-end` and {claim}`A.Fig6-amplification-end-d10` of its value at $t^*$ (8192 points, width 500).
-#   On more than $100d$ points it ends at {claim}`A.Fig3-end-law` times $\sqrt{d/p}$ ($d\ge5$), which nobody has derived.
+#   On more than $100d$ points it ends at {claim}`A.Fig3-end-law` times $\sqrt{d/p}$ ($d\ge5$), which we cannot derive.
 # - **Curved boundaries can use little compression.** With three informative directions, data compressed by $\sqrt p$ have
 #   {claim}`A.Sec4-ball-removed` times the error of data without the other directions, with four
 #   {claim}`A.Sec4-ball-4-removed` times ($d=8$, from 1024 points). So the exponent of feature learning is $d_\parallel/(3d_\parallel-2)$ for

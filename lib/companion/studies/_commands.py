@@ -19,6 +19,7 @@ from companion.experiments.table import provenance
 from companion.experiments.workers import forking
 from companion.studies import _plan as plan
 from companion.studies._here import is_here
+from companion.studies._names import list_studies
 from regimes import validate
 from regimes.validate import InputError
 
@@ -33,13 +34,6 @@ def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
     if not match or match[2] not in units or not float(match[1]):
         raise InputError(f"{allowed}, got {text!r}")
     return float(match[1]) * units[match[2]]
-
-
-def list_studies(_: argparse.Namespace) -> None:
-    """Names every study, with its chapter and the first line of what it measures."""
-    for number in registry.modules():
-        for name, item in sorted(registry.of(number).items()):
-            print(f"{number}  {name:36} {item.__doc__.splitlines()[0]}")
 
 
 def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:

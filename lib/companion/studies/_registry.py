@@ -2,10 +2,8 @@
 
 import functools
 import importlib
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -19,27 +17,24 @@ from companion.experiments.store import Cell
 from companion.experiments.stored import in_order, sample
 from companion.experiments.sweep import Setting, Study, cells
 from companion.studies._here import is_here
+from companion.studies._names import chapters_of_modules
 from regimes import validate
 from regimes.validate import InputError
 
 
 def modules() -> dict[str, list[ModuleType]]:
     """The study modules by the number of the chapter they serve."""
-    return {number: _modules(number) for number in sorted(set(_numbers().values()))}
+    return {number: _modules(number) for number in sorted(set(chapters_of_modules().values()))}
 
 
 @functools.cache
 def _modules(number: str) -> list[ModuleType]:
-    """The study modules of one chapter; those of others take seconds to load."""
-    own = [name for name, chapter in _numbers().items() if chapter == number]
-    return [importlib.import_module(f"companion.studies.{name}") for name in own]
-
-
-@functools.cache
-def _numbers() -> dict[str, str]:
-    """The number of its chapter for each module of studies, by name, as their texts say: ``CHAPTER = "05"``."""
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("[a-z]*.py"))}
-    return {name: re.search(r'^CHAPTER = "(\d+)"', text, re.MULTILINE)[1] for name, text in texts.items()}
+    """The study modules of one chapter."""
+    return [
+        importlib.import_module(f"companion.studies.{name}")
+        for name, own in chapters_of_modules().items()
+        if own == number
+    ]
 
 
 def of(number: str) -> dict[str, Study]:
