@@ -132,8 +132,8 @@ chapter.figure(fig, "fig-a-stop", largest, alt=alt)
 # with fewer directions to over-fit in. In the plane the last points change the error by the factor {claim}`A.Fig3-end-plane`.
 # %%
 rows = pd.concat([chapter.rows(selection.boundary, "stripe"), chapter.rows(selection.boundary, "cylinder")])
-ends = [chapter.rows(selection.boundary, design) for design in ("end", "fresh")]
-spoilt = planes.at_the_end(pd.concat([chapter.rows(studies.networks, "stripe"), *ends]))
+ends = [chapter.rows(studies.networks, "stripe"), *(chapter.rows(selection.boundary, it) for it in ("end", "fresh"))]
+spoilt = planes.at_the_end(pd.concat(ends))
 fig, axes = plots.panels(3, columns=3, width=3.7, height=3.9)
 for (shape, d), task in rows.groupby(["shape", "d"], sort=False):
     plots.over_seeds(axes[0], claims.points_at_half(task), "p", "left", label=f"{shape}, $d={d}$")
@@ -151,7 +151,7 @@ for ax in axes:
 fig.suptitle(r"What lowers $\Lambda$, and what does it cost?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 alt = "Points left rise with the training points. A few neurons hold much. The scaled error at the end is level from d = 5 on."
-chapter.figure(fig, "fig-a-left", rows, spoilt, alt=alt)
+chapter.figure(fig, "fig-a-left", rows, *filter(len, ends), alt=alt)
 # %% [markdown] tags=["caption"]
 # **Many points are left when $\Lambda$ halves, and few neurons hold a large part of the uninformative weight.** Left: points
 # with $yF<1$ when $\Lambda$ has halved from its largest value (one where it never does). Middle: the part of all squared
