@@ -59,7 +59,7 @@ print("scale =", scale)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The tests of a file run in one process: what they share is made once. The largest group, the browser's, begins."""
+    """Those of a file run in one process: what they share is made once. The largest group begins: the browser's."""
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
