@@ -288,6 +288,7 @@ def line_at_rest_less_lazy(
     at={"p": 250, "scale": 12},
     figure="fig-b-8d",
     short="the same at the middle scale, at rest",
+    looks=2,
 )
 def divergence_at_rest(votes=studies.cusp["votes"]):
     """Trained to rest, the norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.

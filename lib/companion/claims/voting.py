@@ -105,6 +105,7 @@ def _at_the_end(rows):
     measure="Error of the mean of twenty less that of their vote, at rest, at the width where half of the networks "
     "fit, 250 points, percentage points.",
     given={"rows": rest.cusp["votes"], "factor": 1},
+    looks=2,
 )
 @claim(
     "B.Fig6-vote-below",
@@ -118,6 +119,7 @@ def _at_the_end(rows):
     statement="Of networks at output scale 12 too narrow to fit a vote has at rest a smaller error than a mean.",
     measure="The same at 0.8 times that width.",
     given={"rows": rest.cusp["votes"], "factor": 0.8},
+    looks=2,
 )
 def mean_less_vote(rows, *, factor):
     """At lazy jamming a majority vote of networks has a smaller error than their mean output.
@@ -202,6 +204,7 @@ def hill_index(values):
     statement="At output scale 12 the norms of networks at rest have a variance at jamming.",
     measure="Index of the tail from the largest quarter, at the widths from that of jamming to 1.5 times it.",
     given={"rows": rest.cusp["votes"], "low": 1, "high": 1.5},
+    looks=2,
 )
 def tail_of_norms(rows, *, low, high):
     """At lazy jamming the norms of networks that differ in their initial weights have no variance.
