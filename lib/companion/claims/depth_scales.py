@@ -84,6 +84,7 @@ def distance_at_one_scale(sphere=studies.finite_networks["sphere"]):
     figure="fig-c-width",
     short="distance after training over before",
     at={"depth": [10, 20], "width": [128, 1024], "scale": 1},
+    looks=2,
 )
 def distance_after_training(trained=studies.trained_networks["main"]):
     r"""Trained to the end, networks lie as far from infinite width as their own kernels do at their start.
@@ -105,6 +106,7 @@ def distance_after_training(trained=studies.trained_networks["main"]):
     figure="fig-c-width",
     short="motion of the predictor at equal $m/L^3$",
     at={"depth": [5, 10, 20], "width": [128, 1024], "scale": 1},
+    looks=2,
 )
 def motion_at_one_scale(trained=studies.trained_networks["main"]):
     r"""How far training takes a network from its linearisation depends on $m/L^3$, too.
@@ -126,6 +128,7 @@ def motion_at_one_scale(trained=studies.trained_networks["main"]):
     figure="fig-c-width",
     short="motion of the predictor against width",
     at={"depth": 5, "width": [128, 512, 1024], "scale": 1},
+    looks=2,
 )
 def motion_against_the_width(trained=studies.trained_networks["main"]):
     r"""In wide networks this motion falls faster with the width than the distance from infinite width does.
@@ -146,6 +149,7 @@ def motion_against_the_width(trained=studies.trained_networks["main"]):
     figure="fig-c-width",
     short="motion at output scale 100 over 1",
     at={"depth": [5, 10], "width": 128, "scale": [1, 100]},
+    looks=2,
 )
 def motion_of_lazy_networks(trained=studies.trained_networks["main"], lazy=studies.trained_networks["lazy"]):
     """With outputs a hundred times as large, weights hardly move, and the trained network is its linearisation.

@@ -224,6 +224,38 @@ def compressed(s: Learning, seeds: list[int]) -> Rows:
     return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
 
 
+@study(
+    version=1,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; some test points
+)
+def frozen_compressed(s: Learning, seeds: list[int]) -> Rows:
+    """Lazy learning of compressed data by the network's own kernel at its initial weights, as in paper A's code.
+
+    ``error`` of each ``curve``, ``compressed`` and ``compressed_code``, as in ``compressed``, and of each ``learner``:
+    ``finite``, the kernel of width ``h``, and ``infinite``, that of infinite width. ``star`` is ``Λ*``. The kernels
+    learn the training set of the network.
+
+    Source: paper A, Fig. 3; paper B, Fig. 10.
+    """
+    (train, test), network = draw_tasks(s, seeds, "train", "test"), networks_of(s, seeds)
+    trained = train_network(network, train, s, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = train.x.new_tensor(trained.star)
+    across = s.d - train.d_parallel
+    rows = []
+    for curve, factor in {"compressed": star, "compressed_code": star / across**0.5}.items():
+        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+        for learner, found in {"finite": lazy(network, *small), "infinite": wide_lazy(*small)}.items():
+            rows += [row | {"curve": curve, "learner": learner} for row in _lazy_rows(seeds, found)]
+    stars = dict(zip(seeds, trained.star, strict=True))
+    return [row | {"star": stars[row["seed"]]} for row in rows]
+
+
 @study(version=1, chunk=2, rtol=1e-3, data=DRAWN, device="any")
 def features(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
