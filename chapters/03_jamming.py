@@ -288,7 +288,7 @@ chapter.figure(
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have a
 # bump of {claim}`B.Fig6-rest-twenty` points; in the lazy regime, trained and not programmed, {claim}`B.Fig6-rest-twenty-lazy`. Since
 # norms stay finite where networks learn features, we expected mean and vote to be alike there. At jamming of 250 digits they differ by
-# {claim}`B.Fig6-vote-features` points, which six training sets do not decide, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
+# {claim}`B.Fig6-vote-features` points, far fewer than at lazy jamming, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
 # %%
 voters = chapter.rows(voting.votes, "small")
 fig, axes = plots.panels(2)

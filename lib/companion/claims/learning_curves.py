@@ -863,7 +863,7 @@ def compressed_over_network(kernels=studies.compressed["stripe"], nets=studies.n
     accept=(0.8, 1.25),
     stated=1,
     rival=(0.448, "the infinitely wide kernel's at width 500, 1024 points, $d=5$; 0.396 in $d=10$"),
-    figure="tab-a-width",
+    figure="fig-b-fig10",
     at={"h": 10000, "p": 8192},
 )
 @claim(
@@ -881,7 +881,7 @@ def compressed_over_network(kernels=studies.compressed["stripe"], nets=studies.n
     accept=(0.8, 1.25),
     stated=1,
     rival=(0.608, "the infinitely wide kernel's at width 500, 1024 points, $d=5$; 0.677 in $d=10$"),
-    figure="tab-a-width",
+    figure="fig-b-fig10",
     at={"h": 10000, "p": 8192},
     part_of="A.Fig3-own-learner-d5",
     statement=(
