@@ -148,13 +148,13 @@ def motion_against_the_width(trained=studies.trained_networks["main"]):
     rival=(-0.69, "the exponent at depth 5, width 128 to 1024, where $m/L^3$ is 1 to 8"),
     figure="fig-c-width",
     short="motion of the predictor, far beyond $L^3$",
-    at={"depth": 3, "width": [1024, 4096], "scale": 1},
+    at={"depth": 3, "width": [512, 2048], "scale": 1},
 )
 def motion_far_beyond(wide=studies.trained_networks["wide"]):
     r"""Where $m\gg L^3$, training moves the predictor from its linearisation as $1/m$.
 
     Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, at depth 3,
-    where $m/L^3$ is 38 to 150
+    where $m/L^3$ is 19 to 76
     """
     table = wide.pivot_table(index="seed", columns="width", values="moved")
     return exponent(table.columns.to_numpy(), table.to_numpy()), wide
