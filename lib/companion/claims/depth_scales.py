@@ -161,6 +161,42 @@ def motion_far_beyond(wide=studies.trained_networks["wide"]):
 
 
 @claim(
+    "C.Thm3-kinks",
+    DERIVED,
+    kind="beyond",
+    accept=(-0.85, -0.65),
+    rival=(-1, "the motion of smooth networks, of order one over the width"),
+    figure="fig-c-width",
+    short="motion of ReLU networks against width",
+    at={"depth": 3, "width": [256, 1024], "activation": "relu"},
+    given={"activation": "relu"},
+)
+@claim(
+    "C.Thm3-kinks-smooth",
+    DERIVED,
+    kind="beyond",
+    accept=(-1.1, -0.9),
+    rival=(-0.75, "the motion of networks with kinks"),
+    figure="fig-c-width",
+    short="motion of smooth networks against width",
+    at={"depth": 3, "width": [256, 1024], "activation": "swish"},
+    part_of="C.Thm3-kinks",
+    given={"activation": "swish"},
+    statement="Without kinks, training moves the predictor from its linearisation as $1/m$.",
+)
+def motion_with_kinks(networks=studies.linearisations["main"], *, activation):
+    r"""Training moves a ReLU network from its linearisation as $m^{-3/4}$: about $\sqrt m$ of its neurons switch at a
+    point, and their contributions to the kernel, $1/m$ each, add like a random walk.
+
+    Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, three layers, width
+    256 to 1024
+    """
+    rows = networks[networks.activation == activation]
+    table = rows.pivot_table(index="seed", columns="width", values="moved")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), rows
+
+
+@claim(
     "C.Thm3-trained-lazy",
     DERIVED,
     kind="beyond",

@@ -14,6 +14,7 @@ from companion.theory.depth import curves, deep_limit, finite, pairs, regression
 from regimes import devices, validate
 from regimes.data import datasets
 from regimes.kernels import infinite_ntk, ntk
+from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
 from regimes.training.gauss_newton import gauss_newton
@@ -134,6 +135,49 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
         errors = {"error": h, "start_error": g, "wide_error": f}
         row |= {name: float((predicted - y[n:]).square().mean()) for name, predicted in errors.items()}
         rows.append(start | row)
+    return rows
+
+
+@record
+class LinearisedNetwork(Setting):
+    """Networks of a ``depth``, a ``width`` and an ``activation``, on ``n`` points of a sphere; others to ``test`` on."""
+
+    n0: Count[3, 50]
+    n: Count[10, 1000]
+    test: Count[10, 1000]
+    depth: Count[3, 100]
+    width: Count[20, 4096]
+    activation: Literal["relu", "swish"]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the weights, of which a step has some ten copies."""
+        validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
+        return self
+
+
+@study(version=1, seeds=FEW, rtol=2e-2, device="any")
+def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
+    """Networks trained to the end by gradient flow, beside their linearisation; one row a network.
+
+    The labels are the first coordinate's sign; activations have unit square mean, so that outputs have variance 1.
+    ``moved``: distance of the trained predictor from that of the network's kernel at its start, on fresh points, over
+    the variation there of the latter; ``kernel_change``: relative, Frobenius.
+    Source: derived here; compare Hanin and Nica 2020, whose networks have kinks, and Dyer and Gur-Ari 2020.
+    """
+    rows, n = [], s.n
+    sigma = activation(s.activation, normalised=True)
+    for (x, start), draw in zip(clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
+        x = x.to(devices.pick())
+        y = x[:, 0].sign()
+        z = math.sqrt(s.n0) * x
+        widths = [s.n0, *[s.width] * (s.depth - 1), 1]
+        net = fully_connected(widths, seeds=[draw], sigma=sigma, gain=1.0, device=x.device)
+        own = ntk(net, z)[0]
+        linear = regression.kernel_flow_prediction(own[:n, :n], own[n:, :n], y[:n, None])[:, 0]
+        end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=MET), until=fitted)
+        trained = (end.model(z[n:]) - net(z[n:]))[0]
+        change = (ntk(end.model, z)[0] - own).norm() / own.norm()
+        rows.append(start | {"moved": off_by(trained, linear), "kernel_change": float(change)})
     return rows
 
 
