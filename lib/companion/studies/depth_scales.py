@@ -140,7 +140,7 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
 
 @record
 class LinearisedNetwork(Setting):
-    """Networks of a ``depth``, a ``width`` and an ``activation``, on ``n`` points of a sphere; others to ``test`` on."""
+    """Networks of a ``depth``, a ``width``, an ``activation``, on ``n`` points of a sphere; others to ``test`` on."""
 
     n0: Count[3, 50]
     n: Count[10, 1000]
