@@ -30,10 +30,10 @@ scale: "number from 0 to 10" = 0.5  # their scale
 sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
-from companion.report.chapter import Chapter
-from companion.report.claims import claim
+from companion.book.chapter import Chapter
+from companion.book.claims import claim
 from companion.estimates import Estimate
-from companion.experiments.sweep import product, study
+from companion.lab.sweep import product, study
 chapter = Chapter("99", globals())
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
 def counted(setting, seeds):
@@ -88,7 +88,7 @@ def mini_book(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    from companion.report import claims, ledger
+    from companion.book import claims, ledger
 
     monkeypatch.setitem(claims._DECLARED, "__main__", [])
     ledger.claims.cache_clear()
@@ -99,7 +99,7 @@ def mini_book(tmp_path, monkeypatch):
 @pytest.fixture
 def declared(monkeypatch):
     """Declares claims in place of the book's, and returns them by id."""
-    from companion.report import ledger
+    from companion.book import ledger
 
     def declare(*claims):
         monkeypatch.setattr(ledger, "all_claims", lambda: [("99", one) for one in claims])

@@ -20,7 +20,7 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 def modules() -> dict[str, ast.Module]:
     """The modules of the library by name; claims, whose numbers the ledger keeps, are left out."""
     paths = {".".join(path.relative_to(LIB).with_suffix("").parts): path for path in sorted(LIB.rglob("*.py"))}
-    own = {name.removesuffix(".__init__"): path for name, path in paths.items() if "companion.claims" not in name}
+    own = {name.removesuffix(".__init__"): path for name, path in paths.items() if ".claims." not in name}
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in own.items()}
 
 
