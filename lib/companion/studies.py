@@ -11,7 +11,7 @@ from typing import Any
 from companion.lab.cli import one_line_errors
 from companion.lab.names import list_studies
 
-__all__ = ["Asked", "asked", "find", "finer", "grids", "is_here", "modules", "of", "stored_sizes", "to_compute"]  # noqa: F822 they are the registry's
+__all__ = ["Asked", "asked", "find", "finer", "grids", "is_here", "modules", "of", "stored_sizes", "to_compute"]  # noqa: F822
 
 
 def __getattr__(name: str) -> Any:
