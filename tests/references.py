@@ -126,18 +126,37 @@ def numbers(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _places(svg: str) -> list[str]:
-    """A picture's size in points; over it the mean place of lines and areas, and that which counts later ones more."""
+    """A picture's size in points; over it the mean place of lines and areas, and that which counts later ones more.
+
+    Then the same of bars and other shapes, and how thick, pale and dashed all these are.
+    """
     size = np.array([float(end) for end in ElementTree.fromstring(svg).get("viewBox").split()[2:]])
-    means = []
+    means: dict[bool, list] = {False: [], True: []}
     for kind, mark in _marks(svg):
-        if kind == "line2d" or "Collection" in kind:
+        if kind in ("line2d", "patch") or "Collection" in kind:
             lines = [part.get("d") for part in mark.iter() if part.get("d") and not part.get("id")]
             points = [place for line in lines for place in re.findall(r"(-?[\d.]+) (-?[\d.]+)", line)]
             points += [(part.get("x"), part.get("y")) for part in mark.iter() if part.get("y") and part.get("x")]
-            means += [np.array(points, dtype=float).mean(0) / size] if points else []
-    weights = np.linspace(0, 2, len(means))[:, None]
-    at = [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
-    return [*(f"{length:.0f}" for length in size), "pt", *at]
+            if points and (kind != "patch" or _is_shape(mark, len(points))):
+                means[kind == "patch"].append(np.array(points, dtype=float).mean(0) / size)
+    found = [f"{length:.0f}" for length in size] + ["pt"]
+    for own in filter(len, means.values()):
+        weights = np.linspace(0, 2, len(own))[:, None]
+        found += [f"{x:.3f}" for x in (*np.mean(own, 0), *np.mean(weights * own, 0))]
+    return [*found, _styles(svg)]
+
+
+def _is_shape(mark: ElementTree.Element, points: int) -> bool:
+    """Whether a patch is neither a panel's frame, of two points a side, nor the white of its ground."""
+    return points > 2 and not any("fill: #ffffff" in part.get("style", "") for part in mark.iter())
+
+
+def _styles(svg: str) -> str:
+    """Widths, dashes and opacities of the marks of all panels, in a word, which is compared to the letter."""
+    drawn = [mark for kind, mark in _marks(svg) if kind in ("line2d", "patch") or "Collection" in kind]
+    texts = {part.get("style", "") for mark in drawn for part in mark.iter()}
+    found = {one for text in texts for one in re.findall(r"(?:width|dasharray|opacity): ([\d.,]+)", text)}
+    return "_".join(["drawn", *sorted(found)])
 
 
 def _shades(page: str) -> list[str]:

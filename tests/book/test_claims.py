@@ -55,6 +55,19 @@ def test_no_statement_is_declared_twice():
     assert len(set(said)) == len(said)
 
 
+def test_what_a_claim_is_given_is_what_its_words_say():
+    """A size beside its name in the short form, and where the claim is judged, is the one that its function takes."""
+    count = 0
+    for claim in ledger.claims().values():
+        for name, value in claim.given.items():
+            said = [float(found) for found in re.findall(rf"\${name}=([\d.]*\d)", f"{claim.short} {claim.statement}")]
+            if isinstance(value, int | float) and said:
+                assert value in said, claim.id
+                count += 1
+            assert claim.at.get(name, value) == value, claim.id
+    assert count > 60
+
+
 PLAIN = re.compile(
     r"[\^√²³⟨⟩∥⊥₀-₉α-ωΑ-Ω]|\b[a-zA-Z]_\w|\bsqrt\b|\b[a-zA-Z]\*|\b[a-zA-Z] = "
     r"|\b(?:alpha|beta|gamma|eta|zeta|kappa|lambda|psi|rho|pi|tau|omega)\d?\b"

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import psutil
@@ -710,6 +711,19 @@ def test_a_process_with_other_code_computes_nothing(tmp_path):
 def test_bad_input(tmp_path, call, said):
     with pytest.raises(InputError, match=said):
         call(Store(tmp_path))
+
+
+@pytest.mark.parametrize(("count", "seconds", "inline"), [(10, 0.0, 10), (12, 0.0, 1), (12, 5.0, 0), (1, 5.0, 1)])
+def test_workers_start_for_what_is_left_if_that_is_long(monkeypatch, count, seconds, inline):
+    """Ten chunks of a tenth of a second: after the first, too little is left for a second process."""
+    chunk = SimpleNamespace(study=SimpleNamespace(code=None), cells=["cell"])
+    each = SimpleNamespace(provenance={"seconds": workers.FORKED_SECONDS / 10})
+    here, there = [], []
+    monkeypatch.setattr(workers, "forks", lambda: True)
+    monkeypatch.setattr(workers, "compute", lambda chunk, code: here.append(chunk) or each)
+    monkeypatch.setattr(workers, "_forked", lambda chunks, jobs: ((there.append(it), each) for it in chunks))
+    assert len([*workers.Local(2).results(iter([chunk] * count), count, seconds)]) == count
+    assert (len(here), len(there)) == (inline, count - inline)
 
 
 def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, capsys):

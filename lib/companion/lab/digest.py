@@ -24,7 +24,7 @@ from regimes.validate import InputError
 
 OURS = ("companion", "regimes")
 # the machinery around a study: a change there does not change its numbers
-MACHINERY = ("companion.paths", "companion.lab", "regimes.validate")
+MACHINERY = ("companion.paths", "companion.lab", "companion.studies", "regimes.validate")
 
 
 class Edited(InputError):
