@@ -57,6 +57,14 @@ print("scale =", scale)
 """
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Those of a file run in one process: what they share is made once. The largest group begins: the browser's."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 def pytest_terminal_summary(terminalreporter):
     """How long ``make`` has taken since it began, the smoke book included, beside what it should take at most."""
     tier, minutes, start = os.environ.get("TESTS_TIER"), os.environ.get("TESTS_MINUTES"), os.environ.get("TESTS_START")

@@ -1,5 +1,6 @@
 """Rows compared column by column: tolerances, and samples whose false alarms and detections are counted."""
 
+import functools
 import math
 
 import numpy as np
@@ -113,6 +114,14 @@ def some(rng, rows, count):
     return {cells[i]: rows[cells[i]] for i in rng.choice(len(cells), count, replace=False)}
 
 
+@functools.cache
+def on_two_processors(seed, chaos=CHAOS):
+    """A table as two processors compute it."""
+    rng = np.random.default_rng(seed)
+    truth = stored_rows(rng)
+    return on_another_processor(rng, truth, chaos), on_another_processor(rng, truth, chaos)
+
+
 @pytest.mark.parametrize("chaos", [1e-9, 0.01, 0.3, 1.0])
 @pytest.mark.parametrize("count", [1, 8, 60])
 @pytest.mark.parametrize("often", [15, pytest.param(60, marks=pytest.mark.weekly)])
@@ -120,9 +129,8 @@ def test_round_off_of_another_processor_is_no_alarm(chaos, count, often):
     """At most one in a thousand comparisons may be: sixty of each kind show none."""
     rng = np.random.default_rng(0)
     alarms = 0
-    for _ in range(often):
-        truth = stored_rows(rng)
-        there, here = (on_another_processor(rng, truth, chaos) for _ in range(2))
+    for seed in range(often):
+        there, here = on_two_processors(seed, chaos)
         alarms += bool(differences(DRAWN, there, some(rng, here, count)))
     assert alarms == 0
 
@@ -169,9 +177,8 @@ def test_the_chance_of_few_cells_is_counted_over_all_turns():
 def test_a_forged_column_is_found(change, count):
     """Of 50 forged tables at least 49, at the round-off that trained networks show."""
     rng, found = np.random.default_rng(2), 0
-    for _ in range(50):
-        truth = stored_rows(rng)
-        there, here = (on_another_processor(rng, truth) for _ in range(2))
+    for seed in range(50):
+        there, here = on_two_processors(seed)
         found += bool(differences(DRAWN, forged(there, change), some(rng, here, count)))
     assert found >= 49
 

@@ -251,6 +251,16 @@ def test_kernels_and_products_are_autograds(*case):
 
 
 @for_each(MODULES)
+def test_each_seed_is_a_module_of_its_own_in_either_precision(make, shape, tokens):
+    *_, x = made(make, shape, tokens)
+    model = regimes.module(lambda: make().double().eval(), seeds=[1, 0], shape=shape if len(shape) > 1 else None)
+    J = rows(made(make, shape, tokens)[0], x)
+    torch.testing.assert_close(regimes.ntk(model, x)[1], J @ J.T)
+    single = regimes.ntk(model.to(dtype=torch.float32), x if tokens else x.float())
+    torch.testing.assert_close(single[1].double(), J @ J.T, rtol=1e-4, atol=1e-4)
+
+
+@for_each(MODULES)
 def test_optimisers_and_the_flow_take_torchs_steps(*case):
     one, model, x, _ = made(*case)
     y, two = torch.tensor([1.0, -1, 1, -1, 1]).double(), one
@@ -373,6 +383,28 @@ def test_labels_of_whole_numbers_are_labels_everywhere():
     refused(
         lambda: regimes.optimise(model, x, y.view(1, 6, 1).double(), rate=0.1), "one label a point for a model of one"
     )
+
+
+def test_one_module_for_several_seeds_is_refused():
+    shared = nn.Linear(3, 1)
+    refused(lambda: regimes.module(lambda: shared, seeds=[0, 1]), "a new module for each seed")
+    assert regimes.module(lambda: shared, seeds=[0]).names == ("weight", "bias")
+
+
+def test_a_kernel_that_sees_one_label_says_so():
+    """A single neuron, which is active at the points of one label, at none, or at all of them."""
+    x, y = torch.tensor([[1.0], [2.0], [-1.0], [-2.0]]).double(), torch.tensor([1.0, 1, -1, -1]).double()
+    one = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 1, bias=False)).double()
+    nn.init.constant_(one[0].weight, 1.0)
+    nn.init.constant_(one[2].weight, 1.0)
+    model, task = regimes.module(one), Task(x, y, "")
+    refused(lambda: regimes.lazy(model, task, task), "2 of 4 training points activate a neuron, .* both labels")
+    refused(lambda: regimes.lazy(model, Task(-x[:2], y[::2].clone(), ""), task), "0 of 2 training points")
+    assert regimes.lazy(model, task, task, ridge=0.1).error.shape == (1,)
+    found = regimes.lazy(
+        model, Task(x.abs() + 0 * x, y * 0 + torch.tensor([1.0, -1, 1, -1]).double(), ""), task, ridge=0.1
+    )
+    assert found.f.isfinite().all()
 
 
 def test_arrays_of_any_layout_are_points():

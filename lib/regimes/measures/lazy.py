@@ -117,6 +117,9 @@ def _as_taken(model: Model, name: str, task: Task) -> tuple[Tensor, Tensor]:
 def _fit_seen(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, str]:
     """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0``."""
     seen = (gram.diagonal() > 0) | (ridge > 0)
+    if len(y[seen].unique()) < 2:
+        count = f"{int(seen.sum())} of {len(y)} training points activate a neuron"
+        raise InputError(f"{count}, and the kernel learns from these alone: they must have both labels")
     fitted = kernel_flow.fit(gram[seen][:, seen], y[seen], ridge=ridge)
     c = gram.new_zeros(len(y))
     c[seen] = fitted.coefficients[0].to(c)

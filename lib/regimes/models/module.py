@@ -250,6 +250,8 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
             found.append(source())
     if not all(isinstance(one, nn.Module) for one in found):
         raise InputError(f"source must build torch modules, got {validate.shown(found[0])}")
+    if len({*map(id, found)}) < len(found):
+        raise InputError("source must build a new module for each seed, it gives the same one again")
     return found
 
 

@@ -44,14 +44,21 @@ def degree_eigenvalues(n0: int, degrees: Sequence[int], depth: int | None = None
         validate.whole(0, HIGHEST, degree=degree)
     phi, weight = _nodes()
     density = weight * np.sin(phi) ** (n0 - 2)
-    angle, order = torch.from_numpy(phi), n0 / 2 - 1
+    angle = torch.from_numpy(phi)
     if depth is None:
         kernel = relu_recursion.offset(angle).numpy()
     else:
         kernel = 4 * depth * relu_recursion.kernel_of_angle(angle, depth)[0].numpy()
-    l, middle = np.array(degrees)[:, None], kernel[NODES // 2]  # taken off: a constant is all of degree 0
-    shape = special.eval_gegenbauer(l, order, np.cos(phi)) / special.eval_gegenbauer(l, order, 1.0)
-    return shape @ (density * (kernel - middle)) / density.sum() + middle * (l[:, 0] == 0)
+    middle = kernel[NODES // 2]  # taken off: a constant is all of degree 0
+    shape = _polynomials(n0, tuple(degrees))
+    return shape @ (density * (kernel - middle)) / density.sum() + middle * (np.array(degrees) == 0)
+
+
+@lru_cache(maxsize=4)  # all degrees of a dimension are 24 MB and take a second; each depth uses them
+def _polynomials(n0: int, degrees: tuple[int, ...]) -> np.ndarray:
+    """Gegenbauer polynomials ``(len(degrees), NODES)`` at the angles of :func:`_nodes`, 1 at angle 0."""
+    l, order = np.array(degrees)[:, None], n0 / 2 - 1
+    return special.eval_gegenbauer(l, order, np.cos(_nodes()[0])) / special.eval_gegenbauer(l, order, 1.0)
 
 
 @lru_cache(maxsize=1)
