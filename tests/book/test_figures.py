@@ -14,6 +14,7 @@ from companion.experiments.store import Record
 from companion.experiments.study import Design
 from companion.report import changes, claims, figures, views
 
+pytestmark = pytest.mark.usefixtures("read_once")
 PAGE = """\
 # %% [markdown]
 # (a-page)=
