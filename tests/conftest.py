@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import companion  # noqa: F401 before any test imports nbformat
+from companion import paths
+from companion.experiments.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("REGIMES_DEVICE", "cpu")  # what the tests compare with; `make gpu` is for the other devices
@@ -116,6 +118,27 @@ def declared(monkeypatch):
 
     yield declare
     ledger.claims.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def known_results():
+    """Stored results that tests of a file have read."""
+    return {}
+
+
+@pytest.fixture
+def read_once(known_results, monkeypatch):
+    """Stored results are read once for all tests of a file that ask for this, and change none of them."""
+    read = Results.__init__
+
+    def once(self, study, path=None):
+        key = study, path or paths.results()
+        if key not in known_results:
+            read(self, study, path)
+            known_results[key] = self
+        vars(self).update(vars(known_results[key]))
+
+    monkeypatch.setattr(Results, "__init__", once)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from companion.lab import cli, parameters, schedule, sweep
 from companion.lab.store import Record
 from companion.lab.study import Design
 
+pytestmark = pytest.mark.usefixtures("read_once")
 PAGE = """\
 # %% [markdown]
 # (a-page)=

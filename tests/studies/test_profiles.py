@@ -44,6 +44,7 @@ def test_a_profile_fits(asked, number, profile):
         assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("number", chapters())
 def test_the_command_checks_the_paper_profile(asked, capsys, number):
     assert main([number, "--profile", "paper", "--check"]) == 0
