@@ -11,7 +11,7 @@ import pytest
 
 import companion  # noqa: F401 before any test imports nbformat
 from companion import paths
-from companion.experiments.results import Results
+from companion.lab.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("REGIMES_DEVICE", "cpu")  # what the tests compare with; `make gpu` is for the other devices
