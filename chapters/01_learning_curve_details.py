@@ -81,12 +81,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims import learning_curves as claims
-from companion.report import papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import lazy_feature as studies
-from companion.studies import sensitivity, support
-from companion.theory import learning_curves as theory
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
+from companion.papers.compression.claims import learning_curves as claims
+from companion.papers.compression.studies import lazy_feature as studies
+from companion.papers.compression.studies import sensitivity, support
+from companion.papers.compression.theory import learning_curves as theory
 
 chapter = Chapter("01", globals())
 # %%

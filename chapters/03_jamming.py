@@ -76,15 +76,15 @@ map_seeds: "count to 100" = 4  # training sets (paper B: 1)
 import matplotlib.pyplot as plt
 import numpy as np
 
-from companion.claims.jamming import parameters_at_jamming
-from companion.claims.rest import followed_longest, parameters_at_rest
-from companion.claims.voting import mean_width_at_jamming
-from companion.report import papers, plots, sketches
-from companion.report.chapter import Chapter
-from companion.studies import jamming as studies
-from companion.studies import rest as at_rest
-from companion.studies import voting
-from companion.theory import jamming
+from companion.book import papers, plots, sketches
+from companion.book.chapter import Chapter
+from companion.papers.jamming.claims.jamming import parameters_at_jamming
+from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
+from companion.papers.jamming.claims.voting import mean_width_at_jamming
+from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.studies import rest as at_rest
+from companion.papers.jamming.studies import voting
+from companion.papers.jamming.theory import jamming
 
 chapter = Chapter("03", globals())
 # %% [markdown]
