@@ -132,7 +132,8 @@ class ModuleModel(Realisations):
         backward pass per realisation.
 
         Raises:
-            InputError: as the call, for a module without such layers, or one whose points do not stay in their rows.
+            InputError: as the call, for a module without such layers, or with some that run without derivatives or whose
+            rows are not the points in their order.
         """
         needs_autograd()
         x = self.points(x)
@@ -214,8 +215,9 @@ def module(
 
     Raises:
         InputError: for a module without parameters, of mixed precision, with dropout or batch norm in training mode,
+            with an embedding that scales its weights or its derivatives (``max_norm``, ``scale_grad_by_freq``),
             compiled by ``torch.jit`` or spread by ``DataParallel``, for unknown ``params``, seeds for a module or none
-            for a function, and a function that builds different modules.
+            for a function, and a function that builds different modules, or one module for several seeds.
     """
     if shape is not None:
         validate.length(1, 8, shape=shape)
