@@ -152,10 +152,17 @@ def _is_shape(mark: ElementTree.Element, points: int) -> bool:
 
 
 def _styles(svg: str) -> str:
-    """Widths, dashes and opacities of the marks of all panels, in a word, which is compared to the letter."""
-    drawn = [mark for kind, mark in _marks(svg) if kind in ("line2d", "patch") or "Collection" in kind]
-    texts = {part.get("style", "") for mark in drawn for part in mark.iter()}
-    found = {one for text in texts for one in re.findall(r"(?:width|dasharray|opacity): ([\d.,]+)", text)}
+    """Widths, dashes and opacities of the marks of all panels, and the colours of lines and shapes, in a word.
+
+    It is compared to the letter.
+    """
+    found = set()
+    for kind, mark in _marks(svg):
+        text = " ".join(part.get("style", "") for part in mark.iter())
+        if kind in ("line2d", "patch") or "Collection" in kind:
+            found |= {*re.findall(r"(?:width|dasharray|opacity): ([\d.,]+)", text)}
+        if kind in ("line2d", "patch"):
+            found |= {*re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", text)} - {"ffffff", "000000", "262626"}
     return "_".join(["drawn", *sorted(found)])
 
 

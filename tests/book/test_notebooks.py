@@ -225,10 +225,17 @@ def test_the_places_of_lines_and_the_numbers_of_sentences_are_listed():
         return numbers(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[shown, said])]))
 
     places, sentence = listed(0, 1)
-    assert sentence == "it: 0.500" and re.fullmatch(r"fig-x: \d+ \d+ pt( 0\.\d{3}){8} drawn_[\d_.]+", places)
+    assert sentence == "it: 0.500" and re.fullmatch(r"fig-x: \d+ \d+ pt( 0\.\d{3}){8} drawn_[\da-f_.]+", places)
     assert not stored_ledger.unlike(listed(0, 1), [places, sentence], share=0.01)
     assert stored_ledger.unlike(listed(0, 0.9), [places, sentence], share=0.01)
-    for changed in ({"size": (6, 3.8)}, {"top": 1.5}, {"linewidth": 2}, {"linestyle": ":"}, {"alpha": 0.4}):
+    for changed in (
+        {"size": (6, 3.8)},
+        {"top": 1.5},
+        {"linewidth": 2},
+        {"linestyle": ":"},
+        {"alpha": 0.4},
+        {"color": "C1"},
+    ):
         assert stored_ledger.unlike(listed(0, 1, **changed), [places, sentence], share=0.01), changed
     assert stored_ledger.unlike(["it: 0.511"], [sentence], share=0.01)
     assert not stored_ledger.unlike(["it: 0.504"], [sentence], share=0.01)

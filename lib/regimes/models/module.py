@@ -132,8 +132,8 @@ class ModuleModel(Realisations):
         backward pass per realisation.
 
         Raises:
-            InputError: as the call, for a module without such layers, or with some that run without derivatives or whose
-            rows are not the points in their order.
+            InputError: as the call, for a module without such layers, or with some that run without derivatives, or
+            whose rows are not the points in their order.
         """
         needs_autograd()
         x = self.points(x)
