@@ -100,7 +100,7 @@ chapter.table(
 # $$ (eq:C:noise)
 #
 # At 5000 points we find {claim}`C.Sec6-tempered` times this number, and {claim}`C.Sec6-tempered-five` times in five dimensions. A
-# Gaussian kernel, whose eigenvalues fall exponentially, does become unstable, with the exponent {claim}`C.Sec6-smooth`.
+# Gaussian kernel, whose eigenvalues fall faster than any power, does become unstable, with the exponent {claim}`C.Sec6-smooth`.
 #
 # Early stopping does help with noise, whose spread then falls with $n$, as {claim}`C.Sec6-stopped` at $t=1$. So Theorem 3 b), that the
 # norm "remains in $O(n)$" for $t\in o(1/\lambda_n)$, has room to spare.
@@ -112,19 +112,16 @@ smooth = chapter.rows(studies.label_noise, "smooth")
 fig, ax = plt.subplots()
 for depth, marker in ((2, "o"), (3, "s")):
     ax.plot(main[main.depth == depth].groupby("n").norm.mean(), f"{marker}-", color="C0", label=f"$n_0=3$, $L={depth}$")
-    ax.plot(stopped[stopped.depth == depth].groupby("n").norm.mean(), f"{marker}:", color="C0", fillstyle="none")
+    spread = stopped[stopped.depth == depth].groupby("n").norm.mean()
+    ax.plot(spread, f"{marker}:", color="C0", fillstyle="none", label=f"$L={depth}$, stopped at 1")
 ax.plot(five.groupby("n").norm.mean(), "s-", color="C1", label="$n_0=5$, $L=3$")
-ax.plot([], [], ":", color="C0", label="$n_0=3$, stopped at 1")
 for space, colour in ((3, "C0"), (5, "C1")):
     ax.axhline((space - 1) ** -0.5, color=colour, linewidth=0.8)
-ax.plot(
-    (main[main.depth == 3].groupby("n").smallest.mean()) ** -0.5,
-    "--",
-    color=plots.COLOURS["paper"],
-    label=r"$\lambda_n^{-1/2}$",
-)
-ax.plot(smooth.groupby("n").norm.mean(), "^-", color="0.6", label="Gaussian kernel")
-ax.set(xscale="log", yscale="log", xlabel="data size n", ylabel="spread over that of a label")
+bound = main[main.depth == 3].groupby("n").smallest.mean() ** -0.5
+ax.plot(bound, "--", color=plots.COLOURS["theory"], label=r"$\lambda_n^{-1/2}$, $L=3$")
+ax.plot(smooth.groupby("n").norm.median(), "^-", color="C2", label="Gaussian kernel")
+ax.set(yscale="log", xlabel="data size n", ylabel="spread over that of a label")
+plots.curve_axes(ax, main.n.unique(), errors=False)
 ax.set_title("Do more data make predictions unstable?")
 ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 chapter.figure(
@@ -140,7 +137,7 @@ chapter.figure(
 # %% [markdown] tags=["caption"]
 # **With more data the spread of predictions stays, although the bound by the smallest eigenvalue rises.** Standard deviation of a fully
 # trained prediction over label noise of size 1, at fresh points of a sphere; dotted: stopped at $t=1$; thin lines:
-# {eq}`eq:C:noise`; dashed: $\lambda_n^{-1/2}$ for $L=3$.
+# {eq}`eq:C:noise`; dashed: the bound. Means over data sets, of the Gaussian kernel medians.
 # %% [markdown]
 # ## The smallest eigenvalue still rises at depth 30
 # From depth 5 to 30 the smallest eigenvalue grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$

@@ -63,8 +63,8 @@ for rows, marker, words in ((ntk, "o-", r"readout $1/\sqrt{m}$"), (mean_field, "
 share = ntk.groupby("width").relative.mean()
 chapter.glue("share-narrow", share.iloc[0])
 chapter.glue("share-wide", share.iloc[-1])
-left.set(xscale="log", yscale="log", ylim=(0.1, 10), xlabel="width $m$", title="Does the layer move?")
-right.set(xscale="log", yscale="log", xlabel="width $m$", ylabel="relative change", title="Do its features change?")
+left.set(xscale="log", ylim=(0, 1.5), xlabel="width $m$", title="Does the layer move?")
+right.set(xscale="log", yscale="log", xlabel="width $m$", title="Do its inner products change, relatively?")
 left.legend(fontsize="small")
 right.legend(fontsize="small")
 chapter.figure(
