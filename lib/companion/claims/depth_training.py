@@ -150,7 +150,7 @@ def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     "paper C, Prop. 4 and its proof",
     accept=(-0.25, 0.25),
     rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
-    figure="tab-c-checked",
+    figure="tab-c-tab1",
     statement=(
         "As the width grows the change of the inner product of two inputs' last hidden layers stays of "
         "order one (gradient descent, NTK parametrisation, 20 steps)."
@@ -164,7 +164,7 @@ def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
     accept=(-1.2, -0.7),
     rival=(0, "features that evolve at every width"),
-    figure="tab-c-checked",
+    figure="tab-c-tab1",
     kind="beyond",
     statement=(
         "Where all hidden layers grow together, the change of inner products relative to themselves "
