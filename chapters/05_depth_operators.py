@@ -350,6 +350,9 @@ chapter.figure(
 # halves in a layer. But since the ReLU is homogeneous, correlations and predictors are those of weights of twice the variance, which
 # are critical: correlations tend to 1 as $1/L^2$, not geometrically, and the limit is invertible.
 #
+# *Data off the sphere* (Secs. 4 and 6). By the homogeneity of the ReLU the prediction at $x$ is $|x|$ times that at $x/|x|$ from
+# the labels $y_i/|x_i|$. So deep predictions depend on the norm of the input at every depth.
+#
 # *Data without correlation* (footnote 7). Inputs orthogonal to all data have one and the same prediction at every depth. "Applying
 # the eigendecomposition of $\mathbf 1_n\mathbf 1_n^\top$ directly" gives the mean label for it, where the limit gives $n/(n+3)$ of it.
 # %%

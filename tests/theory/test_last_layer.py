@@ -165,3 +165,21 @@ def test_the_second_half_of_example_2():
     assert delta**-0.5 == pytest.approx(1.175, abs=1e-3)
     log_ratio = math.lgamma(64) - math.lgamma(64.5)
     assert -math.expm1(-math.exp(log_ratio) / (4 * math.sqrt(math.pi))) == pytest.approx(0.0175, abs=1e-4)
+
+
+def test_data_off_the_sphere_are_learnt_as_on_it():
+    """By the recursion for inputs of any norm: a factor ``|x|``, and labels over the norms."""
+    random = np.random.default_rng(3)
+    x, y = random.standard_normal((9, 4)), random.standard_normal(6)
+    norms = np.linalg.norm(x, axis=1)
+    inner, own = x @ x.T, np.outer(norms, norms)
+    theta, both = inner, inner
+    for _ in range(6):
+        phi = np.arccos(np.clip(both / own, -1, 1))
+        both = own * (np.sin(phi) + (np.pi - phi) * np.cos(phi)) / np.pi
+        theta = theta * (np.pi - phi) / np.pi + both
+    f = theta[6:, :6] @ np.linalg.solve(theta[:6, :6], y)
+    unit = torch.from_numpy(x / norms[:, None])
+    gram, cross = infinite_ntk(unit[:6], depth=7), infinite_ntk(unit[6:], unit[:6], depth=7)
+    g = regression.kernel_flow_prediction(gram, cross, torch.from_numpy(y / norms[:6])[:, None])[:, 0].numpy()
+    assert f == pytest.approx(norms[6:] * g, rel=1e-8)

@@ -317,7 +317,6 @@ def _power_of_n(rows, column):
             ),
             "measure": f"Spread of a prediction over label noise. {GROWTH}",
             "short": "spread over label noise, no stopping",
-            "headline": True,
         },
         "C.Sec6-worst": {
             "given": {"column": "worst"},

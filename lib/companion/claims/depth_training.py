@@ -196,7 +196,6 @@ PROOF = "paper C, proof of Prop. 4"
             "measure": r"Exponent of $\|h_t-h_0\|_2$ in the width, from 16 to 4096, labels fitted.",
             "given": {"column": "norm"},
             "short": "norm of the last layer's motion",
-            "headline": True,
         }
     },
     'paper C, Sec. 5: "we study the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$"',
