@@ -182,4 +182,4 @@ def test_data_off_the_sphere_are_learnt_as_on_it():
     unit = torch.from_numpy(x / norms[:, None])
     gram, cross = infinite_ntk(unit[:6], depth=7), infinite_ntk(unit[6:], unit[:6], depth=7)
     g = regression.kernel_flow_prediction(gram, cross, torch.from_numpy(y / norms[:6])[:, None])[:, 0].numpy()
-    assert f == pytest.approx(norms[6:] * g, rel=1e-8)
+    assert f == pytest.approx(norms[6:] * g, rel=1e-5)  # arccos near 1 has 1e-8
