@@ -190,13 +190,14 @@ def values(kind):
 
 
 def edges(kind):
-    """The ends of a kind's range and what is just outside, alone or as the shortest list; every name."""
+    """The ends of a kind's range and what is just outside, alone or as the shortest list; one twice; every name."""
     item = kind.item
     low, high = (1e-9, 1 - 1e-9) if item.word == "share" else (item.low, item.high)
     ones = list(item.names) or ([low - 1, low, high, high + 1] if math.isfinite(low) else [])
     if not kind.order:
         return ones
-    return [[one] for one in ones] + [[low + i for i in range(kind.least)]] * (item.word == "count")
+    twice = [max(2, kind.least) * [one] for one in ones[-2:-1]]
+    return [[one] for one in ones] + [[low + i for i in range(kind.least)]] * (item.word == "count") + twice
 
 
 class Read(dict):
@@ -279,7 +280,9 @@ def unchanged_once(settings):
         read = [values.get(word[1:]) for word in words if isinstance(word, str) and word.startswith("$")]
         key = self.study, design, pickle.dumps((entries, read))
         if key not in known:
-            known[key] = settings(self, values, design)
+            found = settings(self, values, design)
+            assert len({*map(self.identity, found)}) == len(found), f"{self.study}.{design} asks for a setting twice"
+            known[key] = found
         return [dict(setting) for setting in known[key]]
 
     return once
