@@ -190,14 +190,13 @@ def values(kind):
 
 
 def edges(kind):
-    """The ends of a kind's range and what is just outside, alone or as the shortest list; one twice; every name."""
+    """The ends of a kind's range and what is just outside, alone or as the shortest list; every name."""
     item = kind.item
     low, high = (1e-9, 1 - 1e-9) if item.word == "share" else (item.low, item.high)
     ones = list(item.names) or ([low - 1, low, high, high + 1] if math.isfinite(low) else [])
     if not kind.order:
         return ones
-    twice = [max(2, kind.least) * [one] for one in ones[-2:-1]]
-    return [[one] for one in ones] + [[low + i for i in range(kind.least)]] * (item.word == "count") + twice
+    return [[one] for one in ones] + [[low + i for i in range(kind.least)]] * (item.word == "count")
 
 
 class Read(dict):
