@@ -11,7 +11,7 @@ import pytest
 
 import companion  # noqa: F401 before any test imports nbformat
 from companion import paths
-from companion.experiments.results import Results
+from companion.lab.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("REGIMES_DEVICE", "cpu")  # what the tests compare with; `make gpu` is for the other devices
@@ -32,10 +32,10 @@ scale: "number from 0 to 10" = 0.5  # their scale
 sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
-from companion.report.chapter import Chapter
-from companion.report.claims import claim
+from companion.book.chapter import Chapter
+from companion.book.claims import claim
 from companion.estimates import Estimate
-from companion.experiments.sweep import product, study
+from companion.lab.sweep import product, study
 chapter = Chapter("99", globals())
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
 def counted(setting, seeds):
@@ -98,7 +98,7 @@ def mini_book(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    from companion.report import claims, ledger
+    from companion.book import claims, ledger
 
     monkeypatch.setitem(claims._DECLARED, "__main__", [])
     ledger.claims.cache_clear()
@@ -109,7 +109,7 @@ def mini_book(tmp_path, monkeypatch):
 @pytest.fixture
 def declared(monkeypatch):
     """Declares claims in place of the book's, and returns them by id."""
-    from companion.report import ledger
+    from companion.book import ledger
 
     def declare(*claims):
         monkeypatch.setattr(ledger, "all_claims", lambda: [("99", one) for one in claims])

@@ -14,7 +14,6 @@ import html
 import importlib
 import io
 import math
-import pkgutil
 import re
 import subprocess
 import sys
@@ -30,13 +29,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.experiments.record import Axis, Setting
-from companion.experiments.store import stamp
-from companion.report import ledger
-from companion.report.captions import GLUED
-from companion.studies import _tasks
+from companion.book import ledger
+from companion.book.captions import GLUED
+from companion.lab import parameters
+from companion.lab.record import Axis, Setting
+from companion.lab.store import stamp
+from companion.papers import tasks
 from regimes import validate
 from tests import limits, stored_ledger
 
@@ -198,8 +198,10 @@ def declared() -> list[str]:
             said = [f"{key} = {sorted(value.items()) if isinstance(value, dict) else value}" for key, value in
                     about.items() if value and key not in ("module", "known")]  # fmt: skip
             found.append(f"{name}: version {item.version}" + "".join(f"; {one}" for one in said))
-    for name in sorted(one.name for one in pkgutil.iter_modules(registry.__path__) if one.name != "__main__"):
-        for made in vars(importlib.import_module(f"companion.studies.{name}")).values():
+    files = [paths.papers() / "tasks.py", *paths.papers().glob("*/studies/*.py")]
+    for name, file in sorted((file.stem, file) for file in files):
+        module = ".".join(file.relative_to(paths.papers().parents[1]).with_suffix("").parts)
+        for made in vars(importlib.import_module(module)).values():
             if isinstance(made, type) and issubclass(made, Setting) and made.__module__.endswith(f".{name}"):
                 axes = {axis: own for axis, own in made.axes().items() if axis in made.__annotations__}
                 found += [f"{name}.{made.__name__}.{axis}: {_range(own)}" for axis, own in axes.items()]
@@ -214,7 +216,7 @@ def _asked() -> list[str]:
         for number in parameters.chapters():
             values = parameters.resolve(number, "smoke")
             for name, item in registry.of(number).items():
-                _tasks._of_one_label.cache_clear()  # draws that are known ask for nothing
+                tasks._of_one_label.cache_clear()  # draws that are known ask for nothing
                 with validate.memory_asked() as asked:
                     item.grid(values)
                 found += [f"{name}: asks for {max(asked)} bytes at most, {sum(asked)} for all"] if any(asked) else []

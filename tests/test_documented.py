@@ -21,8 +21,8 @@ import pytest
 import torch
 
 from companion import runner
-from companion.experiments import parameters
-from companion.report import ledger
+from companion.book import ledger
+from companion.lab import parameters
 from regimes.data import datasets
 from tests.references import ROOT, YOURS, printed
 

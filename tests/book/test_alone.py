@@ -6,9 +6,9 @@ import builtins
 import jupytext
 import pytest
 
-from companion.experiments import parameters
-from companion.report import captions, changes
-from companion.report import figures as places
+from companion.book import captions, changes
+from companion.book import figures as places
+from companion.lab import parameters
 
 SHOWS = {"figure", "slider", "table"}
 

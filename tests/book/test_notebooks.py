@@ -14,12 +14,12 @@ from pytest_notebook.diffing import diff_notebooks, diff_to_string
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.experiments.store import Store, stamp
-from companion.experiments.sweep import STATISTICAL
-from companion.report import ledger, screen
-from companion.report.captions import GLUED
-from companion.report.chapter import THEORY
+from companion.book import ledger, screen
+from companion.book.captions import GLUED
+from companion.book.chapter import THEORY
+from companion.lab import parameters
+from companion.lab.store import Store, stamp
+from companion.lab.sweep import STATISTICAL
 from tests import stored_ledger
 from tests.references import FOLDER, LEDGER, SMOKE, described, executed, measured, numbers, without_numbers
 

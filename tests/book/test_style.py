@@ -9,8 +9,8 @@ import jupytext
 import pytest
 import yaml
 
-from companion.experiments import parameters
-from companion.report import captions, claims
+from companion.book import captions, claims
+from companion.lab import parameters
 from tests.references import ROOT
 
 # pages edited by the style sheet, one a line: add yours

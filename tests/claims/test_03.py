@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims.rest import followed_longest, heights_of_peak
-from companion.report import ledger
-from companion.theory import jamming
+from companion.book import ledger
+from companion.papers.jamming.claims.rest import followed_longest, heights_of_peak
+from companion.papers.jamming.theory import jamming
 
 SCALES = (0.01, 12.0, 1e6)
 H = (3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 64, 128, 256)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from companion import paths, studies
-from companion.experiments import parameters
-from companion.experiments.store import Cell, Store
-from companion.experiments.study import study
-from companion.studies import _plan as plan
-from companion.studies.__main__ import main
-from companion.studies._images import WHOLE, shape
+from companion.data.images import WHOLE, shape
+from companion.lab import parameters, plan
+from companion.lab.store import Cell, Store
+from companion.lab.study import study
+from companion.studies import main
 from regimes import devices, validate
 from regimes.data import datasets
 from regimes.validate import InputError

@@ -9,7 +9,7 @@ import torch
 from scipy import integrate, optimize, special
 from sklearn import metrics
 
-from companion.theory.depth import embedding, hidden_motion, pairs, rate, regression, sigmoid_kernel, spectrum
+from companion.papers.depth.theory import embedding, hidden_motion, pairs, rate, regression, sigmoid_kernel, spectrum
 from regimes import validate
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError

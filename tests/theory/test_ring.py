@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from companion.theory.compression.neuron import Neurons
-from companion.theory.compression.ring import Cylinder, directions
-from companion.theory.compression.stripe import normal_pdf
+from companion.papers.compression.theory.neuron import Neurons
+from companion.papers.compression.theory.ring import Cylinder, directions
+from companion.papers.compression.theory.stripe import normal_pdf
 from regimes.data import tasks
 from regimes.validate import InputError
 from tests.theory.test_compression import simulate

@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy.special import ndtr
 
-from companion.theory.spiked import bounds, kernel_baseline, network, population, several_steps
-from companion.theory.spiked.conditional_map import channel, equivalent, nodes
-from companion.theory.spiked.functions import derivative, function
+from companion.papers.one_step.theory import bounds, kernel_baseline, network, population, several_steps
+from companion.papers.one_step.theory.conditional_map import channel, equivalent, nodes
+from companion.papers.one_step.theory.functions import derivative, function
 from regimes import gaussian
 from regimes.validate import InputError
 
