@@ -42,10 +42,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims.depth_kernel import LIMITS
-from companion.report import claims, papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import depth as studies
+from companion.book import claims, papers, plots
+from companion.book.chapter import Chapter
+from companion.papers.depth.claims.depth_kernel import LIMITS
+from companion.papers.depth.studies import depth as studies
 
 chapter = Chapter("05", globals())
 # %%

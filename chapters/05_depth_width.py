@@ -44,11 +44,11 @@ text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (pap
 import numpy as np
 import pandas as pd
 
-from companion.claims.depth_training import width_exponents
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
 from companion.estimates import slopes
-from companion.report import papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import depth as studies
+from companion.papers.depth.claims.depth_training import width_exponents
+from companion.papers.depth.studies import depth as studies
 
 chapter = Chapter("05", globals())
 # %%

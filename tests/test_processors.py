@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from companion import studies as registry
-from companion.experiments import parameters, schedule
-from companion.experiments.compare import differences
-from companion.experiments.store import Store
-from companion.experiments.sweep import cells
-from companion.studies import compression, kernel_pca, lazy_feature
+from companion.lab import parameters, schedule
+from companion.lab.compare import differences
+from companion.lab.store import Store
+from companion.lab.sweep import cells
+from companion.papers.compression.studies import compression, lazy_feature
+from companion.papers.kernel_pca.studies import kernel_pca
 from tests.references import ROOT
 
 OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "REGIMES_COMPILED": "0"}
@@ -55,12 +56,11 @@ def here():
     return computed()
 
 
-# every day torch and MKL without vectors together, every week each alone
-DAILY = [("ATEN_CPU_CAPABILITY", "MKL_CBWR"), ("REGIMES_COMPILED",)]
-WEEKLY = [pytest.param((variable,), marks=pytest.mark.weekly) for variable in DAILY[0]]
+# every day torch and MKL without vectors and nothing compiled, every week each alone
+WEEKLY = [pytest.param((variable,), marks=pytest.mark.weekly) for variable in OTHER]
 
 
-@pytest.mark.parametrize("variables", [*DAILY, *WEEKLY], ids=" ".join)
+@pytest.mark.parametrize("variables", [tuple(OTHER), *WEEKLY], ids=" ".join)
 def test_another_processor_computes_the_same_numbers(here, variables):
     without = {variable: OTHER[variable] for variable in variables}
     env = os.environ | without

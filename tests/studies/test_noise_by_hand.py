@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import depth as studies
-from companion.theory.depth import last_layer
+from companion.papers.depth.studies import depth as studies
+from companion.papers.depth.theory import last_layer
 from regimes.seeds import draw_seeds
 from tests.studies.test_depth_by_hand import gram, points
 

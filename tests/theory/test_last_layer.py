@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.depth import last_layer, pairs, regression
+from companion.papers.depth.theory import last_layer, pairs, regression
 from regimes.kernels import infinite_ntk
 from regimes.validate import InputError
 
