@@ -316,6 +316,9 @@ def test_the_claims_of_a_paper_are_filtered_sorted_and_downloaded(page):
     page.wait_for_url(f"**/paper-c.html#{part}")
     row = page.locator(f'[id="{part}"]')
     assert row.is_visible() and row.locator("details").get_attribute("open") == ""
+    words, table = row.locator("small").first.bounding_box(), page.locator("table.ledger").first.bounding_box()
+    assert words["width"] > 0.3 * table["width"], "what a claim says is no narrow column"
+    assert row.evaluate("e => [...e.querySelectorAll('td')].slice(1).every(one => one.offsetTop < e.offsetTop + 5)")
     page.locator("#ledger-filters select[name=verdict]").select_option("corrected")
     assert 0 < rows.count() < len(of_c) and page.locator("#ledger-filters").is_visible()
     assert all("corrected" in rows.nth(i).get_attribute("data-verdict") for i in range(rows.count()))
@@ -340,6 +343,52 @@ def test_the_claims_of_a_paper_are_filtered_sorted_and_downloaded(page):
     found = [row.get_attribute("data-verdict") for row in theirs.all()]
     assert found == sorted(found) and len(set(found)) > 1
     assert not page.problems
+
+
+def test_a_claim_is_found_among_those_of_all_papers(page):
+    """By words in any order, its verdict and its paper; what was asked for stands in the address."""
+    records = json.loads((HTML / "ledger.json").read_text())
+    page.goto((HTML / "book" / "ledger.html").as_uri())
+    rows, said = page.locator("details.index tr[data-verdict]:visible"), page.locator("#ledger-filters output")
+    assert rows.count() == 0 and said.inner_text() == f"{len(records)} of {len(records)} claims"
+    page.locator("#ledger-filters input").focus()
+    page.keyboard.type("jamming ensemble")
+    assert 0 < rows.count() < 30 and page.url.endswith("?q=jamming+ensemble")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("c.thm2")
+    ids = [record["id"] for record in records if "c.thm2" in record["id"].lower()]
+    assert {*ids} <= {*rows.locator("small").all_inner_texts()} and rows.count() < 40
+    page.locator("#ledger-filters input").fill("")
+    page.locator("#ledger-filters select[name=paper]").select_option("D")
+    assert rows.count() == sum(record["item"][0] == "D" for record in records)
+    page.goto(page.url + "&q=eigenvalues")
+    found = rows.count()
+    assert 0 < found < 20 and said.inner_text().startswith(f"{found} of")
+    rows.first.locator("a").click()
+    page.wait_for_url("**/paper-d.html#D.*")
+    opened = page.locator("table.ledger details[open]")
+    assert opened.count() == 1 and opened.locator("summary").is_visible() and not page.problems
+
+
+def test_all_claims_are_a_plain_list_without_a_script(browser):
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto((HTML / "book" / "ledger.html").as_uri())
+    rows = page.locator("details.index tr[data-verdict]:visible")
+    assert rows.count() == 0
+    page.locator("details.index > summary").click()
+    assert rows.count() == len(json.loads((HTML / "ledger.json").read_text()))
+    context.close()
+
+
+def test_a_phone_shows_the_claims_of_a_graph_without_scrolling_sideways(browser):
+    with opened(browser, 390) as page:
+        page.goto((HTML / "book" / "ledger.html").as_uri())
+        graph = page.locator(".graph").first
+        claims = graph.locator("a[data-node]:not(.use)")
+        ends = claims.evaluate_all("e => e.map(one => one.getBoundingClientRect()).map(one => [one.left, one.right])")
+        assert ends and all(0 <= left < right <= 390 for left, right in ends)
+        assert graph.evaluate("e => e.scrollWidth <= e.clientWidth") and not graph.locator("a.use").first.is_visible()
 
 
 def test_a_graph_shows_the_edges_of_the_node_that_has_the_focus(page):
@@ -438,11 +487,21 @@ def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width
         knob.locator("input:checked").focus()
         assert knob.evaluate("e => getComputedStyle(e.querySelector('label:focus-within')).outlineStyle") == "solid"
         before, said = img.evaluate(look), see.inner_text()
+        label = knob.evaluate("e => e.closest('figure').id")
+        command = page.locator("details.change pre", has_text=f"FIGURE={label} ")
+        books, sets = command.inner_text(), knob.locator("input[data-sets]").first.get_attribute("data-sets")
         page.keyboard.press("ArrowRight" if knob.locator("input").first.is_checked() else "ArrowLeft")
         page.wait_for_function("e => e.currentSrc.endsWith('webp') && e.complete", arg=img.element_handle())
         after = img.evaluate(look)
         assert after[0].endswith("-phone.webp") == (width == 390) and after[1] != before[1] and see.inner_text() != said
         assert after[2:] == pytest.approx(before[2:], abs=0.5), "nothing moves"
+        turned = knob.locator("input:checked").get_attribute("data-sets")
+        assert turned == sets and command.inner_text() == re.sub(r"'.*'", f"'{sets}'", books) != books
+        told = command.locator("xpath=ancestor::details").locator(".see")
+        assert told.text_content() == see.text_content(), "the command computes what the knob shows"
+        knob.locator("input:not([data-sets])").check()
+        assert command.inner_text() == books
+        knob.locator("input[data-sets]").first.check()
         shot(page, f"knob-{width}")
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         assert img.evaluate("e => e.getAttribute('src')").endswith(before[0].replace("-phone", ""))
