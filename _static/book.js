@@ -38,6 +38,13 @@
     });
   }
 
+  // the theme's title for paper has no number
+  function printedTitle() {
+    const [own, printed] = [document.querySelector("article h1"), document.querySelector("#jb-print-docs-body > h1")];
+    if (!own || !printed) return;
+    printed.replaceChildren(...[...own.cloneNode(true).childNodes].filter((one) => one.nodeName !== "A"));
+  }
+
   // from below a figure to its code, which is folded away above it
   function toCode() {
     document.querySelectorAll("a.to-code").forEach((link) => link.addEventListener("click", (event) => {
@@ -339,6 +346,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     explorables();
     codeSwitch();
+    printedTitle();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();
