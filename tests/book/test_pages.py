@@ -549,6 +549,23 @@ def test_paper_has_the_still_of_what_moves(page):
     assert page.locator("article div.cell_output *, article pre").evaluate_all(scrolls) == [], "paper does not scroll"
 
 
+def test_paper_has_the_number_of_a_chapter_and_no_list_to_search(page):
+    for name, words in (("chapters/03_jamming", "3. Jamming"), ("book/ledger", "Ledger of claims")):
+        page.goto((HTML / f"{name}.html").as_uri())
+        page.emulate_media(media="print")
+        assert page.locator("#jb-print-docs-body > h1").inner_text().startswith(words)
+    assert not page.locator("#find-a-claim").is_visible() and not page.problems
+
+
+@pytest.mark.parametrize("width", [390, 700, 1280])
+def test_a_picture_beside_a_claim_shows_its_first_panel_or_fades(browser, width):
+    with opened(browser, width) as page:
+        page.goto((HTML / "book" / "paper-a.html").as_uri())
+        for link in page.locator(".finding > a.drawn").all():
+            assert link.locator("img").evaluate("e => e.getBoundingClientRect().width") <= 352.5
+            assert "gradient" in link.evaluate("e => getComputedStyle(e).maskImage")
+
+
 def test_the_start_page_leads_to_every_chapter(page):
     page.goto((HTML / "index.html").as_uri())
     page.wait_for_url((HTML / f"{PAGES[0]}.html").as_uri())
