@@ -557,6 +557,17 @@ def test_paper_has_the_number_of_a_chapter_and_no_list_to_search(page):
     assert not page.locator("#find-a-claim").is_visible() and not page.problems
 
 
+@pytest.mark.parametrize("name", [name for name in PAGES if not name.startswith(("book/api/", "chapters/"))])
+def test_a_table_of_short_entries_has_low_rows(page, name):
+    """No entry is broken over many lines for want of a width that the table could have."""
+    page.goto((HTML / f"{name}.html").as_uri())
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    rows = page.locator("article table tr").evaluate_all(
+        "e => e.map(one => [one.getBoundingClientRect().height, Math.max(...[...one.cells].map(it => it.innerText.length))])"
+    )
+    assert not [row for row in rows if row[0] > 110 and row[1] < 30]
+
+
 @pytest.mark.parametrize("width", [390, 700, 1280])
 def test_a_picture_beside_a_claim_shows_its_first_panel_or_fades(browser, width):
     with opened(browser, width) as page:
