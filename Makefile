@@ -74,8 +74,8 @@ STALE :=
 build/$(PROFILE)/%.ipynb: chapters/%.py $(CODE) | $(READY)
 	@$(eval STALE += $(call number,$*))
 
-# a chapter reads its designs, and the stored results of the modules in lib/companion/studies that say they are its own
-modules = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/studies/*.py)))
+# a chapter reads its designs, and the stored results of the studies' modules that say they are its own
+modules = $(basename $(notdir $(shell grep -ls '^CHAPTER = "$(call number,$(1))"' lib/companion/papers/*/studies/*.py)))
 $(foreach it,$(CHAPTERS),$(eval build/$(PROFILE)/$(it).ipynb: $(wildcard chapters/designs/$(call number,$(it)).toml) $(foreach one,$(call modules,$(it)),$(wildcard results/$(one).*))))
 
 # a run leaves a notebook and its ledger, or neither; where somebody has removed the ledger, the chapter runs again
@@ -133,7 +133,7 @@ lint: | $(READY) ## ruff: errors and format; mypy: the types of the engine
 
 # uv chooses the lowest versions that lib/pyproject.toml allows; test files that need the library alone, and little time
 LOWEST := build/lowest
-LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimates.py tests/data tests/models tests/kernels tests/experiments/test_table.py tests/experiments/test_store.py
+LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimates.py tests/data tests/models tests/kernels tests/lab/test_table.py tests/lab/test_store.py
 lowest: ## the library's tests on the lowest versions it says it can use (an environment in build/lowest)
 	@bash .ci/lowest $(PYTHON) $(LOWEST) "$(TORCH_INDEX)"
 	@$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)

@@ -13,7 +13,7 @@ import time
 
 import torch
 
-from companion.studies import alignment as studies
+from companion.papers.alignment.studies import alignment as studies
 from regimes.measures.matrices import measure, sites
 
 STEPS, EVERY = 100, 5

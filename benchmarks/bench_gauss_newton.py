@@ -27,8 +27,8 @@ import time
 import torch
 from scipy.optimize import minimize
 
-from companion.studies import _images
-from companion.studies import jamming as studies
+from companion.data import images
+from companion.papers.jamming.studies import jamming as studies
 from regimes.data.tasks import gaussian_points
 from regimes.training import gauss_newton as solver
 from regimes.training.gauss_newton import gauss_newton
@@ -43,7 +43,7 @@ WIDTHS = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 30]
 
 
 def networks(p, h):
-    setting = SETTING | {"words": _images.identity("mnist"), "p": p, "h": h}
+    setting = SETTING | {"words": images.identity("mnist"), "p": p, "h": h}
     sets = studies.draw_sets(setting, 0)
     return studies.swish_networks(setting, 10, [0]), sets.train.x, sets.train.y
 
@@ -191,7 +191,7 @@ def all_ways(one, x, y):
 
 
 if __name__ == "__main__":
-    _images.identity("mnist")
+    images.identity("mnist")
     for h, max_turn in ((14, 1e-2), (14, 1e-4), (10, 1e-2)):
         against_explicit(h, max_turn)
     to_a_verdict(WIDTHS[::4] if "quick" in sys.argv else WIDTHS)

@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
-from companion.theory.depth import pairs, spectrum
+from companion.papers.depth.theory import pairs, spectrum
 from regimes.kernels import infinite_ntk, relu_recursion
 
 MIB = 2**20

@@ -22,9 +22,9 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from companion.theory.spiked import convex_theory, fit_readout, network, population, ridge_theory
-from companion.theory.spiked.conditional_map import equivalent
-from companion.theory.spiked.functions import function
+from companion.papers.one_step.theory import convex_theory, fit_readout, network, population, ridge_theory
+from companion.papers.one_step.theory.conditional_map import equivalent
+from companion.papers.one_step.theory.functions import function
 
 SIZE = 1000 if "--smoke" not in sys.argv else 200
 COUNT = 10_000 if "--smoke" not in sys.argv else 200

@@ -19,11 +19,11 @@ import pandas as pd
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.experiments.cli import one_line_errors
-from companion.experiments.store import needs_commit, revision, write_atomically
-from companion.experiments.sweep import Setting, Study, sweep
-from companion.experiments.table import STAMP
+from companion.lab import parameters
+from companion.lab.cli import one_line_errors
+from companion.lab.store import needs_commit, revision, write_atomically
+from companion.lab.sweep import Setting, Study, sweep
+from companion.lab.table import STAMP
 from regimes import validate
 from regimes.validate import InputError
 

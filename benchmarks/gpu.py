@@ -30,10 +30,10 @@ from torch import Tensor
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, schedule
-from companion.experiments.compare import differences
-from companion.experiments.store import Cell
-from companion.experiments.study import Rows, Study
+from companion.lab import parameters, schedule
+from companion.lab.compare import differences
+from companion.lab.store import Cell
+from companion.lab.study import Rows, Study
 from regimes import devices
 from regimes.data import tasks
 from regimes.data.tasks import Task

@@ -39,14 +39,14 @@ lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kerne
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from companion.claims import learning_curves as claims
-from companion.claims import planes
-from companion.claims.curved import errors_by_factor
-from companion.report import papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import lazy_feature as studies
-from companion.studies import selection, sensitivity, support
-from companion.theory import learning_curves as theory
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
+from companion.papers.compression.claims import learning_curves as claims
+from companion.papers.compression.claims import planes
+from companion.papers.compression.claims.curved import errors_by_factor
+from companion.papers.compression.studies import lazy_feature as studies
+from companion.papers.compression.studies import selection, sensitivity, support
+from companion.papers.compression.theory import learning_curves as theory
 
 chapter = Chapter("01", globals())
 # %%

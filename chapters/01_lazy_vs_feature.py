@@ -79,13 +79,13 @@ fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents
 import numpy as np
 import pandas as pd
 
-from companion.claims import learning_curves as claims
-from companion.claims import planes
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import knob, selection, support
-from companion.studies import lazy_feature as studies
-from companion.theory.planes import placing_constant
+from companion.book import plots
+from companion.book.chapter import Chapter
+from companion.papers.compression.claims import learning_curves as claims
+from companion.papers.compression.claims import planes
+from companion.papers.compression.studies import knob, selection, support
+from companion.papers.compression.studies import lazy_feature as studies
+from companion.papers.compression.theory.planes import placing_constant
 
 chapter = Chapter("01", globals())
 # %% [markdown]

@@ -32,13 +32,13 @@ stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # size
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from companion.claims import compression as claims
+from companion.book import plots
+from companion.book.chapter import Chapter
 from companion.estimates import ratio
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import compression as studies
-from companion.studies import fitting
-from companion.theory.compression import Stripe
+from companion.papers.compression.claims import compression as claims
+from companion.papers.compression.studies import compression as studies
+from companion.papers.compression.studies import fitting
+from companion.papers.compression.theory import Stripe
 
 chapter = Chapter("02", globals())
 # %%
@@ -63,7 +63,7 @@ chapter.figure(fig, "fig-a-7", rows, alt=alt)
 # (paper A, Fig. 7). Top: in the plane of the two informative directions. Bottom: of the first and the uninformative axis.
 # %% [markdown]
 # ## The equations of motion follow the network until $t^*$
-# We solve {eq}`eq:A:neuron` and the equation of $\omega_\perp$ at any $\lambda$ (`companion.theory.compression.neuron`), with the
+# We solve {eq}`eq:A:neuron` and the equation of $\omega_\perp$ at any $\lambda$ (`companion.papers.compression.theory.neuron`), with the
 # noise of the training set, and compare the solution with all neurons that have training points on their active side. The error
 # of a neuron is the largest deviation of any of $\omega_1,\omega_\perp,b,\beta$ along its path, over the norm of the four
 # ({numref}`fig-a-4-error`).
@@ -242,7 +242,7 @@ chapter.figure(fig, "fig-a-lambda", rests, alt=alt)
 # \Lambda^*=c\,\sqrt{\frac{d_\perp}{d_\parallel}\,\frac{p}{\langle|N_u|^2\rangle_u}}
 # $$ (eq:A:ring)
 #
-# (`companion.theory.compression.ring`). The measured $\Lambda^*$ is {claim}`A.Fig8-constant` times this value.
+# (`companion.papers.compression.theory.ring`). The measured $\Lambda^*$ is {claim}`A.Fig8-constant` times this value.
 # %%
 times = chapter.rows(studies.characteristic_time, "main")
 logs, scaled = claims.scaled_times(times)

@@ -74,12 +74,12 @@ stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # size
 import numpy as np
 import pandas as pd
 
-from companion.claims import balance as unequal
-from companion.report import papers, plots, sketches
-from companion.report.chapter import Chapter
-from companion.studies import compression as studies
-from companion.theory.compression import Stripe
-from companion.theory.compression.stripe import imbalance_limit
+from companion.book import papers, plots, sketches
+from companion.book.chapter import Chapter
+from companion.papers.compression.claims import balance as unequal
+from companion.papers.compression.studies import compression as studies
+from companion.papers.compression.theory import Stripe
+from companion.papers.compression.theory.stripe import imbalance_limit
 
 chapter = Chapter("02", globals())
 # %%

@@ -27,13 +27,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims import compression as claims
-from companion.claims import width
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import compression as studies
-from companion.studies import fitting
-from companion.theory.compression import Stripe
+from companion.book import plots
+from companion.book.chapter import Chapter
+from companion.papers.compression.claims import compression as claims
+from companion.papers.compression.claims import width
+from companion.papers.compression.studies import compression as studies
+from companion.papers.compression.studies import fitting
+from companion.papers.compression.theory import Stripe
 
 chapter = Chapter("02", globals())
 # %% [markdown]

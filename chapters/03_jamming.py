@@ -76,15 +76,15 @@ map_stop: "number from 0.5 to 1" = 1.0  # fraction of the margins at which error
 import matplotlib.pyplot as plt
 import numpy as np
 
-from companion.claims.jamming import parameters_at_jamming
-from companion.claims.rest import followed_longest, parameters_at_rest
-from companion.claims.voting import mean_width_at_jamming
-from companion.report import papers, plots, sketches
-from companion.report.chapter import Chapter
-from companion.studies import jamming as studies
-from companion.studies import rest as at_rest
-from companion.studies import voting
-from companion.theory import jamming
+from companion.book import papers, plots, sketches
+from companion.book.chapter import Chapter
+from companion.papers.jamming.claims.jamming import parameters_at_jamming
+from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
+from companion.papers.jamming.claims.voting import mean_width_at_jamming
+from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.studies import rest as at_rest
+from companion.papers.jamming.studies import voting
+from companion.papers.jamming.theory import jamming
 
 chapter = Chapter("03", globals())
 # %% [markdown]
@@ -288,7 +288,7 @@ chapter.figure(
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have a
 # bump of {claim}`B.Fig6-rest-twenty` points; in the lazy regime, trained and not programmed, {claim}`B.Fig6-rest-twenty-lazy`. Since
 # norms stay finite where networks learn features, we expected mean and vote to be alike there. At jamming of 250 digits they differ by
-# {claim}`B.Fig6-vote-features` points, which six training sets do not decide, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
+# {claim}`B.Fig6-vote-features` points, far fewer than at lazy jamming, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
 # %%
 voters = chapter.rows(voting.votes, "small")
 fig, axes = plots.panels(2)

@@ -40,12 +40,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims.jamming import parameters_at_jamming, parameters_by_budget
-from companion.report import papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import jamming as studies
-from companion.studies import rest as at_rest
-from companion.theory import jamming
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
+from companion.papers.jamming.claims.jamming import parameters_at_jamming, parameters_by_budget
+from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.studies import rest as at_rest
+from companion.papers.jamming.theory import jamming
 
 chapter = Chapter("03", globals())
 # %% [markdown]

@@ -39,16 +39,16 @@ map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 import matplotlib.pyplot as plt
 import numpy as np
 
-from companion.claims.rest import followed_longest, heights_of_peak
-from companion.claims.separability import trained_over_half
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import jamming as studies
-from companion.studies import rest as at_rest
-from companion.studies import separability
-from companion.theory import jamming
-from companion.theory.margins import norm_exponent_of_random_labels
-from companion.theory.separability import separable_share
+from companion.book import plots
+from companion.book.chapter import Chapter
+from companion.papers.jamming.claims.rest import followed_longest, heights_of_peak
+from companion.papers.jamming.claims.separability import trained_over_half
+from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.studies import rest as at_rest
+from companion.papers.jamming.studies import separability
+from companion.papers.jamming.theory import jamming
+from companion.papers.jamming.theory.margins import norm_exponent_of_random_labels
+from companion.papers.jamming.theory.separability import separable_share
 
 chapter = Chapter("03", globals())
 # %%
@@ -97,7 +97,7 @@ chapter.figure(
 # The exponent $-1$ belongs to the limit $N\to N^*$. Gardner {cite}`gardner1988` has the margin $\kappa$ of random labels with $N$ features
 # of equal variance, $N/P=(1+\kappa^2)\Phi(\kappa)+\kappa\varphi(\kappa)$. In our window of $N/N^*$, up to four, the norm
 # $1/\kappa$ has an exponent of {glue:text}`gardner-window`. So an exponent near $-1$ at these sizes is partly luck. For features of any spectrum theory
-# gives the norm as well (`companion.theory.margins`). The norms of our networks are {claim}`B.Sec2-gardner` times as large: equal
+# gives the norm as well (`companion.papers.jamming.theory.margins`). The norms of our networks are {claim}`B.Sec2-gardner` times as large: equal
 # variances would be far off, and tangent features are not quite Gaussian.
 # %%
 slices = studies.at_end(chapter.rows(studies.ensembles, "slices"))

@@ -47,14 +47,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims import kernel_pca as claims
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
 from companion.estimates import mean, ratio
-from companion.report import papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import isotropic
-from companion.studies import kernel_pca as studies
-from companion.theory.kernel_pca import harmonics
-from companion.theory.learning_curves import beta
+from companion.papers.compression.theory.learning_curves import beta
+from companion.papers.kernel_pca.claims import kernel_pca as claims
+from companion.papers.kernel_pca.studies import isotropic
+from companion.papers.kernel_pca.studies import kernel_pca as studies
+from companion.papers.kernel_pca.theory import harmonics
 from regimes.measures import information
 
 chapter = Chapter("04", globals())

@@ -72,12 +72,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from companion.claims import kernel_pca as claims
-from companion.report import papers, plots, sketches
-from companion.report.chapter import Chapter
-from companion.studies import far_images
-from companion.studies import kernel_pca as studies
-from companion.theory.learning_curves import beta, beta_difference
+from companion.book import papers, plots, sketches
+from companion.book.chapter import Chapter
+from companion.papers.compression.theory.learning_curves import beta, beta_difference
+from companion.papers.kernel_pca.claims import kernel_pca as claims
+from companion.papers.kernel_pca.studies import far_images
+from companion.papers.kernel_pca.studies import kernel_pca as studies
 from regimes.measures import information
 
 chapter = Chapter("04", globals())

@@ -82,11 +82,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from companion.report import plots, sketches
-from companion.report.chapter import Chapter
-from companion.studies import depth as studies
-from companion.studies import depth_scales as scales
-from companion.theory.depth import deep_limit, ridge
+from companion.book import plots, sketches
+from companion.book.chapter import Chapter
+from companion.papers.depth.studies import depth as studies
+from companion.papers.depth.studies import depth_scales as scales
+from companion.papers.depth.theory import deep_limit, ridge
 from regimes.data import datasets
 
 chapter = Chapter("05", globals())
@@ -321,7 +321,7 @@ chapter.figure(
 # in place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
 # compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
 #
-# We take a network's own kernel at its start, for which no weights need be drawn (`companion.theory.depth.finite`).
+# We take a network's own kernel at its start, for which no weights need be drawn (`companion.papers.depth.theory.finite`).
 #
 # *Networks that are trained.* One would expect training to take a network further away: its kernel moves, the mean of its first step by the
 # order of $L/m$ {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does move, and at one $m/L^3$ by as much: twice

@@ -35,11 +35,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import depth as studies
-from companion.studies import depth_scales as scales
-from companion.theory.depth import curves, degrees, rate
+from companion.book import plots
+from companion.book.chapter import Chapter
+from companion.papers.depth.studies import depth as studies
+from companion.papers.depth.studies import depth_scales as scales
+from companion.papers.depth.theory import curves, degrees, rate
 
 chapter = Chapter("05", globals())
 # %%

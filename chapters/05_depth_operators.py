@@ -43,12 +43,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims.depth_kernel import LIMITS
-from companion.claims.depth_training import width_exponents
+from companion.book import claims, papers, plots
+from companion.book.chapter import Chapter
 from companion.estimates import slopes
-from companion.report import claims, papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import depth as studies
+from companion.papers.depth.claims.depth_kernel import LIMITS
+from companion.papers.depth.claims.depth_training import width_exponents
+from companion.papers.depth.studies import depth as studies
 
 chapter = Chapter("05", globals())
 # %%

@@ -77,11 +77,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims import alignment
-from companion.report import papers, plots
-from companion.report.chapter import Chapter
-from companion.studies import alignment as studies
-from companion.studies import initial_alignment as initial
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
+from companion.papers.alignment.claims import alignment
+from companion.papers.alignment.studies import alignment as studies
+from companion.papers.alignment.studies import initial_alignment as initial
 
 chapter = Chapter("06", globals())
 # %% [markdown]
@@ -213,7 +213,7 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 #
 # This is Eq. 4 of paper D with the dual coefficients $c$ for the labels. Early, $c$ is proportional to the residuals $r_0$. Late it is
 # proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. With it the alignment falls, on this task to
-# {claim}`D.Fig2-law-end` at scale 1. `companion.theory.alignment.lazy.lazy_alignment` gives it for any torch module, without training.
+# {claim}`D.Fig2-law-end` at scale 1. `companion.papers.alignment.theory.lazy.lazy_alignment` gives it for any torch module, without training.
 #
 # How much is lost depends on the task (table below). We expected the stripe to keep more than the chain monomial, as it does below.
 # At equal sizes and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves

@@ -27,11 +27,11 @@ decay_rates: "3 or more increasing numbers from 0 to 100" = [0.0, 0.5, 0.75, 1.0
 import numpy as np
 import pandas as pd
 
-from companion.claims import alignment
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import alignment as studies
-from companion.studies import initial_alignment as initial
+from companion.book import plots
+from companion.book.chapter import Chapter
+from companion.papers.alignment.claims import alignment
+from companion.papers.alignment.studies import alignment as studies
+from companion.papers.alignment.studies import initial_alignment as initial
 
 chapter = Chapter("06", globals())
 # %% [markdown]

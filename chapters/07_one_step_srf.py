@@ -61,14 +61,14 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-fig1_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
+fig1_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
 fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
-fig2_targets: "list of any of companion.theory.spiked.functions.FUNCTIONS" = ["tanh", "sign"]  # of the learning curves, left and right panel
+fig2_targets: "list of any of companion.papers.one_step.theory.functions.FUNCTIONS" = ["tanh", "sign"]  # of the learning curves, left and right panel
 fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # samples for the step over dimension
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
 fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # their sizes, p equals d
 fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # seeds at each size
-split_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sign"  # target of the kernels, and of networks on the same samples
+split_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sign"  # target of the kernels, and of networks on the same samples
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -76,12 +76,12 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from companion.claims import reuse, spiked_features, stepped_networks
-from companion.report import plots, sketches
-from companion.report.chapter import Chapter
-from companion.studies import spiked as studies
-from companion.theory.spiked import bounds, kernel_baseline, measure, row_covariance
-from companion.theory.spiked.functions import function
+from companion.book import plots, sketches
+from companion.book.chapter import Chapter
+from companion.papers.one_step.claims import reuse, spiked_features, stepped_networks
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import bounds, kernel_baseline, measure, row_covariance
+from companion.papers.one_step.theory.functions import function
 
 chapter = Chapter("07", globals())
 # %% [markdown]

@@ -39,23 +39,23 @@
 # fmt: off
 profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
 activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-fig1_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
+fig1_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
 fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
 fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
-loss_bias_target: "one of companion.theory.spiked.functions.FUNCTIONS" = "tanh(x+1)"  # target with an even part, for a bias
+loss_bias_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "tanh(x+1)"  # target with an even part, for a bias
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims import spiked_features
-from companion.report import claims, plots
-from companion.report.chapter import Chapter
-from companion.studies import spiked as studies
-from companion.theory.spiked import bounds, measure
-from companion.theory.spiked.conditional_map import channel, equivalent
-from companion.theory.spiked.functions import function
+from companion.book import claims, plots
+from companion.book.chapter import Chapter
+from companion.papers.one_step.claims import spiked_features
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import bounds, measure
+from companion.papers.one_step.theory.conditional_map import channel, equivalent
+from companion.papers.one_step.theory.functions import function
 
 chapter = Chapter("07", globals())
 # %%

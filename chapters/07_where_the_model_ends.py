@@ -56,11 +56,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.claims import spiked_features, stepped_networks
-from companion.report import plots
-from companion.report.chapter import Chapter
-from companion.studies import spiked as studies
-from companion.theory.spiked import measure
+from companion.book import plots
+from companion.book.chapter import Chapter
+from companion.papers.one_step.claims import spiked_features, stepped_networks
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import measure
 
 chapter = Chapter("07", globals())
 # %%

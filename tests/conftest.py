@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import companion  # noqa: F401 before any test imports nbformat
+from companion import paths
+from companion.lab.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("REGIMES_DEVICE", "cpu")  # what the tests compare with; `make gpu` is for the other devices
@@ -30,10 +32,10 @@ scale: "number from 0 to 10" = 0.5  # their scale
 sizes: "list of counts" = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
-from companion.report.chapter import Chapter
-from companion.report.claims import claim
+from companion.book.chapter import Chapter
+from companion.book.claims import claim
 from companion.estimates import Estimate
-from companion.experiments.sweep import product, study
+from companion.lab.sweep import product, study
 chapter = Chapter("99", globals())
 @study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
 def counted(setting, seeds):
@@ -55,6 +57,14 @@ print("scale =", scale)
 # %% [markdown] tags=["caption"]
 # **A line.** It rises.
 """
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Those of a file run in one process: what they share is made once. The largest group begins: the browser's."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -88,7 +98,7 @@ def mini_book(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    from companion.report import claims, ledger
+    from companion.book import claims, ledger
 
     monkeypatch.setitem(claims._DECLARED, "__main__", [])
     ledger.claims.cache_clear()
@@ -99,7 +109,7 @@ def mini_book(tmp_path, monkeypatch):
 @pytest.fixture
 def declared(monkeypatch):
     """Declares claims in place of the book's, and returns them by id."""
-    from companion.report import ledger
+    from companion.book import ledger
 
     def declare(*claims):
         monkeypatch.setattr(ledger, "all_claims", lambda: [("99", one) for one in claims])
@@ -108,6 +118,27 @@ def declared(monkeypatch):
 
     yield declare
     ledger.claims.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def known_results():
+    """Stored results that tests of a file have read."""
+    return {}
+
+
+@pytest.fixture
+def read_once(known_results, monkeypatch):
+    """Stored results are read once for all tests of a file that ask for this, and change none of them."""
+    read = Results.__init__
+
+    def once(self, study, path=None):
+        key = study, path or paths.results()
+        if key not in known_results:
+            read(self, study, path)
+            known_results[key] = self
+        vars(self).update(vars(known_results[key]))
+
+    monkeypatch.setattr(Results, "__init__", once)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import gzip
 import json
 
-from companion.experiments.store import _checksum
+from companion.lab.store import _checksum
 
 
 def change_lines(path, change):

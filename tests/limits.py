@@ -18,14 +18,14 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 
 @functools.cache
 def modules() -> dict[str, ast.Module]:
-    """The modules of the library by name; claims, whose numbers the ledger keeps, are left out."""
+    """The modules of the library by name."""
     paths = {".".join(path.relative_to(LIB).with_suffix("").parts): path for path in sorted(LIB.rglob("*.py"))}
-    own = {name.removesuffix(".__init__"): path for name, path in paths.items() if "companion.claims" not in name}
+    own = {name.removesuffix(".__init__"): path for name, path in paths.items()}
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in own.items()}
 
 
 def declared() -> list[str]:
-    """A line for each constant of numbers, each function or record with defaults, and each check of a range."""
+    """A line for each constant of numbers, each function or record with defaults, each check of a range, each bound."""
     return [line for name, module in modules().items() for line in _of(name, module)]
 
 
@@ -35,9 +35,11 @@ def _of(name: str, module: ast.Module) -> Iterator[str]:
         if isinstance(target, ast.Name) and _CONSTANT.fullmatch(target.id) and _has_number(node.value):
             yield f"{name}.{target.id} = {_text(node.value)}"
     for place, node in _definitions(name, module):
-        if defaults := _defaults(node):
-            yield f"{place}: {', '.join(f'{key} = {value}' for key, value in defaults.items())}"
-        yield from (f"{place}: {check}" for check in _calls(node))
+        if ".claims." not in name:  # their designs and sizes are kept by the ledger
+            if defaults := _defaults(node):
+                yield f"{place}: {', '.join(f'{key} = {value}' for key, value in defaults.items())}"
+            yield from (f"{place}: {check}" for check in _calls(node))
+        yield from (f"{place}: if {bound}" for bound in _bounds(node))
 
 
 def _definitions(name: str, node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -68,6 +70,17 @@ def _calls(node: ast.AST) -> Iterator[str]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             if call.func.attr in CHECKS or call.func.attr == "add_argument":
                 yield _text(call).removeprefix("validate.")
+
+
+def _bounds(node: ast.AST) -> Iterator[str]:
+    """The comparisons with a number that stands in a function itself, as with a residual that counts as none."""
+    for part in _own(node):
+        if isinstance(part, ast.Compare) and any(_is_bound(one) for one in ast.walk(part)):
+            yield _text(part)
+
+
+def _is_bound(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value not in (0.0, 0.5, 1.0)
 
 
 def records() -> dict[str, bool]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from companion.experiments import parameters
+from companion.lab import parameters
 from tests.references import ROOT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -14,7 +14,6 @@ import html
 import importlib
 import io
 import math
-import pkgutil
 import re
 import subprocess
 import sys
@@ -30,13 +29,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.experiments.record import Axis, Setting
-from companion.experiments.store import stamp
-from companion.report import ledger
-from companion.report.captions import GLUED
-from companion.studies import _tasks
+from companion.book import ledger
+from companion.book.captions import GLUED
+from companion.lab import parameters
+from companion.lab.record import Axis, Setting
+from companion.lab.store import stamp
+from companion.papers import tasks
 from regimes import validate
 from tests import limits, stored_ledger
 
@@ -126,18 +126,37 @@ def numbers(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _places(svg: str) -> list[str]:
-    """A picture's size in points; over it the mean place of lines and areas, and that which counts later ones more."""
+    """A picture's size in points; over it the mean place of lines and areas, and that which counts later ones more.
+
+    Then the same of bars and other shapes, and how thick, pale and dashed all these are.
+    """
     size = np.array([float(end) for end in ElementTree.fromstring(svg).get("viewBox").split()[2:]])
-    means = []
+    means: dict[bool, list] = {False: [], True: []}
     for kind, mark in _marks(svg):
-        if kind == "line2d" or "Collection" in kind:
+        if kind in ("line2d", "patch") or "Collection" in kind:
             lines = [part.get("d") for part in mark.iter() if part.get("d") and not part.get("id")]
             points = [place for line in lines for place in re.findall(r"(-?[\d.]+) (-?[\d.]+)", line)]
             points += [(part.get("x"), part.get("y")) for part in mark.iter() if part.get("y") and part.get("x")]
-            means += [np.array(points, dtype=float).mean(0) / size] if points else []
-    weights = np.linspace(0, 2, len(means))[:, None]
-    at = [f"{x:.3f}" for x in (*np.mean(means, 0), *np.mean(weights * means, 0))] if means else []
-    return [*(f"{length:.0f}" for length in size), "pt", *at]
+            if points and (kind != "patch" or _is_shape(mark, len(points))):
+                means[kind == "patch"].append(np.array(points, dtype=float).mean(0) / size)
+    found = [f"{length:.0f}" for length in size] + ["pt"]
+    for own in filter(len, means.values()):
+        weights = np.linspace(0, 2, len(own))[:, None]
+        found += [f"{x:.3f}" for x in (*np.mean(own, 0), *np.mean(weights * own, 0))]
+    return [*found, _styles(svg)]
+
+
+def _is_shape(mark: ElementTree.Element, points: int) -> bool:
+    """Whether a patch is neither a panel's frame, of two points a side, nor the white of its ground."""
+    return points > 2 and not any("fill: #ffffff" in part.get("style", "") for part in mark.iter())
+
+
+def _styles(svg: str) -> str:
+    """Widths, dashes and opacities of the marks of all panels, in a word, which is compared to the letter."""
+    drawn = [mark for kind, mark in _marks(svg) if kind in ("line2d", "patch") or "Collection" in kind]
+    texts = {part.get("style", "") for mark in drawn for part in mark.iter()}
+    found = {one for text in texts for one in re.findall(r"(?:width|dasharray|opacity): ([\d.,]+)", text)}
+    return "_".join(["drawn", *sorted(found)])
 
 
 def _shades(page: str) -> list[str]:
@@ -179,8 +198,10 @@ def declared() -> list[str]:
             said = [f"{key} = {sorted(value.items()) if isinstance(value, dict) else value}" for key, value in
                     about.items() if value and key not in ("module", "known")]  # fmt: skip
             found.append(f"{name}: version {item.version}" + "".join(f"; {one}" for one in said))
-    for name in sorted(one.name for one in pkgutil.iter_modules(registry.__path__) if one.name != "__main__"):
-        for made in vars(importlib.import_module(f"companion.studies.{name}")).values():
+    files = [paths.papers() / "tasks.py", *paths.papers().glob("*/studies/*.py")]
+    for name, file in sorted((file.stem, file) for file in files):
+        module = ".".join(file.relative_to(paths.papers().parents[1]).with_suffix("").parts)
+        for made in vars(importlib.import_module(module)).values():
             if isinstance(made, type) and issubclass(made, Setting) and made.__module__.endswith(f".{name}"):
                 axes = {axis: own for axis, own in made.axes().items() if axis in made.__annotations__}
                 found += [f"{name}.{made.__name__}.{axis}: {_range(own)}" for axis, own in axes.items()]
@@ -195,7 +216,7 @@ def _asked() -> list[str]:
         for number in parameters.chapters():
             values = parameters.resolve(number, "smoke")
             for name, item in registry.of(number).items():
-                _tasks._of_one_label.cache_clear()  # draws that are known ask for nothing
+                tasks._of_one_label.cache_clear()  # draws that are known ask for nothing
                 with validate.memory_asked() as asked:
                     item.grid(values)
                 found += [f"{name}: asks for {max(asked)} bytes at most, {sum(asked)} for all"] if any(asked) else []

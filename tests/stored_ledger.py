@@ -19,10 +19,10 @@ import matplotlib.pyplot as plt
 import pytest
 
 from companion import paths
-from companion.experiments import parameters, schedule
-from companion.experiments.study import Design
-from companion.report import captions, claims, ledger
-from companion.report import chapter as module
+from companion.book import captions, claims, ledger
+from companion.book import chapter as module
+from companion.lab import parameters, schedule
+from companion.lab.study import Design
 from tests import drawn
 
 WRITE = ledger.write

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory import compression, jamming, learning_curves
-from companion.theory.alignment import data, egop, free_probability, predictions
-from companion.theory.compression import Stripe, neuron
-from companion.theory.depth import (
+from companion.papers.alignment.theory import data, egop, free_probability, predictions
+from companion.papers.compression import theory as compression
+from companion.papers.compression.theory import Stripe, learning_curves, neuron
+from companion.papers.depth.theory import (
     deep_limit,
     embedding,
     hidden_motion,
@@ -21,8 +21,9 @@ from companion.theory.depth import (
     spectrum,
     universality,
 )
-from companion.theory.kernel_pca import harmonics, norm, two_kinds
-from companion.theory.spiked import (
+from companion.papers.jamming.theory import jamming
+from companion.papers.kernel_pca.theory import harmonics, norm, two_kinds
+from companion.papers.one_step.theory import (
     bounds,
     conditional_map,
     convex_theory,
@@ -34,8 +35,8 @@ from companion.theory.spiked import (
     row_covariance,
     several_steps,
 )
-from companion.theory.spiked import spectrum as eigenvalues
-from companion.theory.spiked.functions import FUNCTIONS, function
+from companion.papers.one_step.theory import spectrum as eigenvalues
+from companion.papers.one_step.theory.functions import FUNCTIONS, function
 from regimes import gaussian
 from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion, wide_one_hidden_ntk

@@ -11,12 +11,14 @@ from collections import Counter
 import jupytext
 import pytest
 
-from companion.experiments import parameters
+from companion.lab import parameters
 from tests.references import ROOT
 
 LIB = ROOT / "lib"
-PHYSICS = {"theory", "studies", "claims"}  # packages of the companion without a ceiling
-MACHINERY = 7_760  # lines of the rest of the companion; comes down as they do
+PHYSICS = {"papers", "data"}  # packages of the companion without a ceiling
+# lines of the rest of the companion; comes down as they do (866 of them, the list of studies, plans and commands, were
+# counted as studies until they stood in the lab)
+MACHINERY = 8_600
 SLACK = 1.03  # so that a change need not delete elsewhere first
 KNOBS = 12  # parameters of a chapter beside its profile
 CELL = 30  # lines of a cell, the parameters left out
@@ -59,7 +61,7 @@ def test_long_cells(number):
 def test_the_median_study():
     sizes = [
         node.end_lineno - node.lineno + 1
-        for tree in modules("companion/studies").values()
+        for tree in modules("companion/papers").values()
         for node in tree.body
         if is_study(node)
     ]

@@ -19,8 +19,8 @@ import urllib.request
 import pytest
 
 from companion import runner
-from companion.experiments import parameters
-from companion.report import ledger
+from companion.book import ledger
+from companion.lab import parameters
 from regimes.data import datasets
 from tests.references import ROOT, YOURS, printed
 
@@ -152,6 +152,7 @@ def test_each_exception_is_still_documented():
     assert all(any(part in command for command in found) for part in CHEAPER if "NAME --" in part or "~" in part)
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize(("number", "text"), tries())
 def test_each_change_that_a_chapter_proposes_is_accepted(number, text, capsys):
     """At the smoke profile and the laptop's: every grid is built, nothing is computed."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from companion import studies as registry
-from companion.experiments import parameters
+from companion.lab import parameters
 from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion
 from regimes.measures import information, spectrum

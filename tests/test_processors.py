@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from companion import studies as registry
-from companion.experiments import parameters, schedule
-from companion.experiments.compare import differences
-from companion.experiments.store import Store
-from companion.experiments.sweep import cells
-from companion.studies import compression, kernel_pca, lazy_feature
+from companion.lab import parameters, schedule
+from companion.lab.compare import differences
+from companion.lab.store import Store
+from companion.lab.sweep import cells
+from companion.papers.compression.studies import compression, lazy_feature
+from companion.papers.kernel_pca.studies import kernel_pca
 from tests.references import ROOT
 
 OTHER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "REGIMES_COMPILED": "0"}

@@ -5,7 +5,7 @@ from torch import nn
 
 import regimes
 from companion import estimates
-from companion.theory.learning_curves import lazy_exponent
+from companion.papers.compression.theory.learning_curves import lazy_exponent
 
 
 def build():

@@ -13,10 +13,10 @@ for name in ("sync", "async"):
     sys.modules.setdefault(f"jupytext.{name}_contentsmanager", None)
 
 LAYERS = {
-    "estimates paths": "estimates with intervals, the book's folders",
-    "theory": "what the papers derive, a package a theme: numbers and arrays in and out",
-    "experiments": "studies, the grid runner, its stored cells and their provenance, parameters, command lines",
-    "studies": "the studies of each chapter: grids and calls, no mathematics",
-    "report claims fetch describe": "claims, verdicts, figures; full data sets; a chapter's parameters",
+    "estimates paths data": "estimates with intervals, the book's folders, images and photographs",
+    "papers.*.theory": "what each paper derives: numbers and arrays in and out",
+    "lab studies": "studies and their cells: grids, store, provenance, parameters, plans, command lines",
+    "papers.tasks papers.*.studies": "the studies of each paper: grids and calls, no mathematics",
+    "book papers.*.claims fetch describe": "claims, verdicts, figures; full data sets; a chapter's parameters",
     "runner site __main__": "running a chapter; the pages of the book",
 }

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
-from companion.experiments.study import Study
-from companion.experiments.table import STAMP, names_cell, provenance
-from companion.report import claims, ledger
+from companion.book import claims, ledger
+from companion.lab import parameters
+from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
+from companion.lab.study import Study
+from companion.lab.table import STAMP, names_cell, provenance
 from regimes.validate import InputError
 
 SHOWN = 8  # rows of a table that are printed

@@ -9,9 +9,9 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from companion.experiments import parameters
-from companion.experiments.cli import Parser, one_line_errors
-from companion.report.figures import figures_of_designs
+from companion.book.figures import figures_of_designs
+from companion.lab import parameters
+from companion.lab.cli import Parser, one_line_errors
 
 _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
 

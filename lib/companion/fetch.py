@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from companion import paths
-from companion.experiments.cli import Parser, one_line_errors
-from companion.report import ledger
+from companion.book import ledger
+from companion.lab.cli import Parser, one_line_errors
 from regimes import validate
 from regimes.data import datasets
 from regimes.validate import InputError

@@ -25,6 +25,11 @@ def designs_file(number: str) -> Path:
     return chapters_folder() / "designs" / f"{number}.toml"
 
 
+def papers() -> Path:
+    """The code of the papers, a folder each."""
+    return Path(__file__).parent / "papers"
+
+
 def build_folder(profile: str) -> Path:
     """Executed notebooks, ledgers and pages of one profile."""
     return root() / "build" / profile

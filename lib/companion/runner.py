@@ -30,12 +30,12 @@ from traitlets.config import Config
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, progress, schedule, sweep
-from companion.experiments.cli import Parser, add_parameter_options, one_line_errors, overrides
-from companion.experiments.store import Store
-from companion.experiments.sweep import Study
-from companion.experiments.workers import die_with, forking, forks
-from companion.report import captions, changes, figures, ledger, views
+from companion.book import captions, changes, figures, ledger, views
+from companion.lab import parameters, progress, schedule, sweep
+from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
+from companion.lab.store import Store
+from companion.lab.sweep import Study
+from companion.lab.workers import die_with, forking, forks
 from companion.site import locks, pages, versions
 from regimes import validate
 from regimes.validate import InputError

@@ -224,7 +224,7 @@ def tensor(name: str, value: Any) -> "Tensor":
 def points(name: str, value: Any) -> "Tensor":
     """A model's inputs: as :func:`tensor`, not empty, and finite; whole numbers, such as tokens, stay whole."""
     found = tensor(name, value)
-    if not found.numel():
+    if not found.numel() or not found.ndim:
         raise InputError(f"{name} must hold at least one point, got the shape {tuple(found.shape)}")
     if found.is_floating_point():
         arrays(**{name: ("...", found)})

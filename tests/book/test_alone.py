@@ -6,9 +6,9 @@ import builtins
 import jupytext
 import pytest
 
-from companion.experiments import parameters
-from companion.report import captions, changes
-from companion.report import figures as places
+from companion.book import captions, changes
+from companion.book import figures as places
+from companion.lab import parameters
 
 SHOWS = {"figure", "slider", "table"}
 
@@ -67,6 +67,7 @@ def test_a_caption_stands_below_each_figure(page):
     assert shown == found.keys()
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_page_declares_the_parameters_that_change_its_figures(number):
     """So that who opens it in Jupyter can turn them; and no others."""

@@ -9,15 +9,14 @@ import pandas as pd
 import pytest
 
 from companion import studies
+from companion.book import captions, ledger, views
+from companion.book import chapter as page
+from companion.book.chapter import Chapter
+from companion.book.claims import Claim
 from companion.estimates import Estimate
-from companion.experiments import results, stored
-from companion.experiments.sweep import product, study, sweep
-from companion.experiments.table import origin
-from companion.report import captions, ledger, views
-from companion.report import chapter as page
-from companion.report.chapter import Chapter
-from companion.report.claims import Claim
-from companion.studies import _registry
+from companion.lab import registry, results, stored
+from companion.lab.sweep import product, study, sweep
+from companion.lab.table import origin
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
 
@@ -426,7 +425,7 @@ def test_a_changed_design_is_its_own_affair(opened, mini_book, monkeypatch):
     def computed():
         return len(list((mini_book / "none").glob(f"{designed.name}/v*/*.json")))
 
-    monkeypatch.setattr("companion.report.chapter.sample", lambda *args: [])
+    monkeypatch.setattr("companion.book.chapter.sample", lambda *args: [])
     for given, found in (
         ({"few.n": [2]}, {2: [*range(6)]}),  # fewer sizes
         ({"few.n": [1, 3]}, {1: [*range(4)], 3: [*range(4)]}),  # another's
@@ -484,12 +483,12 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     text = "[pictures.main]\nn = [1, 2]\nseeds = 2\n"
     more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
     store(mini_book, pictures, sweep(pictures, more), main=[1, 2, 3])
-    for place in (studies, _registry):
+    for place in (studies, registry):
         monkeypatch.setattr(place, "is_here", lambda setting: True)
     opened = opened_with(mini_book, text)
     assert opened.note(opened.rows(pictures)).endswith("Profile: laptop, with rows kept in results/.")
     monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
-    for place in (studies, _registry):
+    for place in (studies, registry):
         monkeypatch.setattr(place, "is_here", lambda setting: setting.get("data") != "best")
     opened = opened_with(mini_book, text)
     found = opened.rows(pictures)

@@ -8,10 +8,10 @@ import jupytext
 import pytest
 import yaml
 
-from companion.experiments import parameters
-from companion.experiments.parameters import PROFILES
-from companion.report import captions, claims, ledger
-from companion.studies import voting
+from companion.book import captions, claims, ledger
+from companion.lab import parameters
+from companion.lab.parameters import PROFILES
+from companion.papers.jamming.studies import voting
 from regimes.validate import InputError
 
 # every figure, table and statement that the book sets out to reproduce
@@ -53,6 +53,19 @@ def test_a_correction_can_be_told_from_the_statement_and_has_an_erratum():
 def test_no_statement_is_declared_twice():
     said = [(claim.item, claim.statement) for claim in ledger.claims().values()]
     assert len(set(said)) == len(said)
+
+
+def test_what_a_claim_is_given_is_what_its_words_say():
+    """A size beside its name in the short form, and where the claim is judged, is the one that its function takes."""
+    count = 0
+    for claim in ledger.claims().values():
+        for name, value in claim.given.items():
+            said = [float(found) for found in re.findall(rf"\${name}=([\d.]*\d)", f"{claim.short} {claim.statement}")]
+            if isinstance(value, int | float) and said:
+                assert value in said, claim.id
+                count += 1
+            assert claim.at.get(name, value) == value, claim.id
+    assert count > 60
 
 
 PLAIN = re.compile(
@@ -252,7 +265,7 @@ def test_claims_of_a_notebook_are_judged_with_those_of_its_chapter_and_are_none_
     assert "A.Fig1-typed" not in {made.id for _, made in claims.all_claims()}
     assert ledger.with_history(typed[0]) is typed[0]
     for change, words in (
-        ({"part_of": book[0].id}, "is of a notebook: an erratum and part_of need one of companion.claims"),
+        ({"part_of": book[0].id}, "is of a notebook: an erratum and part_of need one of the book"),
         ({"erratum": "z-one"}, "is of a notebook"),
         ({"id": book[0].id}, "is declared twice"),
     ):

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from companion.report import errata as errata_file
-from companion.report import ledger
-from companion.report.claims import Claim
-from companion.report.errata import DRAWERS, errata
+from companion.book import errata as errata_file
+from companion.book import ledger
+from companion.book.claims import Claim
+from companion.book.errata import DRAWERS, errata
 from companion.site import sources
 from regimes.validate import InputError
 

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from companion import studies
-from companion.experiments import cli, parameters
+from companion.lab import cli, parameters
 from regimes.validate import InputError
 
 COMMAND = re.compile(r"make chapter-(\d\d)(?: PROFILE=(\w+))? NAME=\w+ PARAMS='([^']*)'")

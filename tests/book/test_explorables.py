@@ -9,12 +9,12 @@ import torch
 from playwright.sync_api import sync_playwright
 from scipy import stats
 
-from companion.theory import margins, planes
-from companion.theory.compression import amplification
-from companion.theory.depth.deep_limit import depth_ridge
-from companion.theory.separability import largest_margin, separable_share
-from companion.theory.spiked import measure
-from companion.theory.spiked.conditional_map import equivalent
+from companion.papers.compression.theory import amplification, planes
+from companion.papers.depth.theory.deep_limit import depth_ridge
+from companion.papers.jamming.theory import margins
+from companion.papers.jamming.theory.separability import largest_margin, separable_share
+from companion.papers.one_step.theory import measure
+from companion.papers.one_step.theory.conditional_map import equivalent
 from regimes.data.tasks import STRIPE, Task
 from regimes.kernels.relu_recursion import along_depth
 from regimes.models.activations import activation

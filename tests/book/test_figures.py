@@ -9,12 +9,13 @@ import pytest
 
 from companion import describe, runner
 from companion import studies as registry
-from companion.experiments import cli, parameters, schedule, sweep
-from companion.experiments.store import Record
-from companion.experiments.study import Design
-from companion.report import changes, claims, figures, views
+from companion.book import changes, claims, figures, views
+from companion.lab import cli, parameters, schedule, sweep
+from companion.lab.store import Record
+from companion.lab.study import Design
 from regimes.validate import InputError
 
+pytestmark = pytest.mark.usefixtures("read_once")
 PAGE = """\
 # %% [markdown]
 # (a-page)=
@@ -23,7 +24,7 @@ PAGE = """\
 # %% tags=["parameters"]
 x: "count" = 1  # a number
 # %%
-from companion.report.chapter import Chapter
+from companion.book.chapter import Chapter
 
 chapter = Chapter("99", globals())
 # %% [markdown]

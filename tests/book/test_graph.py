@@ -3,7 +3,7 @@
 import pytest
 
 from companion import studies
-from companion.report import ledger
+from companion.book import ledger
 from companion.site import graph
 
 

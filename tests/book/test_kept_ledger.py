@@ -10,10 +10,10 @@ import re
 import pytest
 
 from companion import studies as registry
-from companion.experiments import parameters, results
-from companion.experiments.study import Design
-from companion.report import ledger
-from companion.report.ledger import read_yaml
+from companion.book import ledger
+from companion.book.ledger import read_yaml
+from companion.lab import parameters, results
+from companion.lab.study import Design
 from regimes import validate
 from regimes.validate import InputError
 from tests import stored_ledger

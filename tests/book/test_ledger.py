@@ -10,11 +10,11 @@ import nbformat
 import numpy as np
 import pytest
 
+from companion.book import ledger
+from companion.book.errata import DRAWERS, Erratum
+from companion.book.ledger import Claim, judge
+from companion.book.views import markdown, maths, show
 from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, proportion
-from companion.report import ledger
-from companion.report.errata import DRAWERS, Erratum
-from companion.report.ledger import Claim, judge
-from companion.report.views import markdown, maths, show
 from companion.site import sources
 from regimes.validate import InputError
 
@@ -411,7 +411,7 @@ def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
 
 
 def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
-    from companion.experiments import store
+    from companion.lab import store
     from companion.site import sources
 
     made = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, revision="new")
@@ -455,10 +455,10 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
     from companion import paths, studies
-    from companion.experiments.study import study
-    from companion.experiments.sweep import cells, product
+    from companion.lab import registry
+    from companion.lab.study import study
+    from companion.lab.sweep import cells, product
     from companion.site import sources
-    from companion.studies import _registry
 
     @study(
         version=1, grid=lambda p: product(one=1, seeds=range(p["size"]))
@@ -470,7 +470,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     def fixed(setting, seeds):
         """Nothing."""
 
-    for place in (studies, _registry):
+    for place in (studies, registry):
         monkeypatch.setattr(place, "of", lambda number: {item.name: item for item in (sized, fixed)})
     (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
     first, second = declared(SIZE, NONE).values()

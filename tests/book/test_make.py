@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from companion import paths, studies
-from companion.experiments import parameters, results
+from companion.lab import parameters, results
 from tests.references import ROOT
 
 

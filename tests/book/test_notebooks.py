@@ -14,12 +14,12 @@ from pytest_notebook.diffing import diff_notebooks, diff_to_string
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.experiments.store import Store, stamp
-from companion.experiments.sweep import STATISTICAL
-from companion.report import ledger, screen
-from companion.report.captions import GLUED
-from companion.report.chapter import THEORY
+from companion.book import ledger, screen
+from companion.book.captions import GLUED
+from companion.book.chapter import THEORY
+from companion.lab import parameters
+from companion.lab.store import Store, stamp
+from companion.lab.sweep import STATISTICAL
 from tests import stored_ledger
 from tests.references import FOLDER, LEDGER, SMOKE, described, executed, measured, numbers, without_numbers
 
@@ -213,10 +213,11 @@ def test_a_reference_lists_figures_tables_claims_and_sentences():
 
 
 def test_the_places_of_lines_and_the_numbers_of_sentences_are_listed():
-    def listed(*heights, size=(6, 4)):
+    def listed(*heights, size=(6, 4), top=1.0, **style):
         fig, ax = plt.subplots(figsize=size)
-        ax.plot([1, 2], heights)
+        ax.plot([1, 2], heights, **style)
         ax.scatter([1, 2], [0, 1])
+        ax.axvspan(1.2, top)
         shown = nbformat.v4.new_output("display_data", screen.pictures(fig), metadata={"regimes": {"name": "fig-x"}})
         plt.close(fig)
         about = {"scrapbook": {"name": "it", "mime_prefix": GLUED}}
@@ -224,10 +225,11 @@ def test_the_places_of_lines_and_the_numbers_of_sentences_are_listed():
         return numbers(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[shown, said])]))
 
     places, sentence = listed(0, 1)
-    assert sentence == "it: 0.500" and re.fullmatch(r"fig-x: \d+ \d+ pt( 0\.\d{3}){4}", places)
+    assert sentence == "it: 0.500" and re.fullmatch(r"fig-x: \d+ \d+ pt( 0\.\d{3}){8} drawn_[\d_.]+", places)
     assert not stored_ledger.unlike(listed(0, 1), [places, sentence], share=0.01)
     assert stored_ledger.unlike(listed(0, 0.9), [places, sentence], share=0.01)
-    assert stored_ledger.unlike(listed(0, 1, size=(6, 3.8)), [places, sentence], share=0.01)
+    for changed in ({"size": (6, 3.8)}, {"top": 1.5}, {"linewidth": 2}, {"linestyle": ":"}, {"alpha": 0.4}):
+        assert stored_ledger.unlike(listed(0, 1, **changed), [places, sentence], share=0.01), changed
     assert stored_ledger.unlike(["it: 0.511"], [sentence], share=0.01)
     assert not stored_ledger.unlike(["it: 0.504"], [sentence], share=0.01)
 

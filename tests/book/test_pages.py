@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from companion import paths
-from companion.experiments import parameters
+from companion.lab import parameters
 from tests.book.test_sources import CHAPTERS as FIRST
 from tests.book.test_sources import HTML, PAGES
 from tests.measure_pages import FIGURES, LONGEST, MEGABYTES, PARTED, SIZES, look, stories

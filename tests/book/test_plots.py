@@ -11,8 +11,8 @@ import pytest
 import seaborn
 from matplotlib.colors import to_rgb
 
+from companion.book import plots, screen
 from companion.estimates import Estimate
-from companion.report import plots, screen
 from tests import drawn, stored_ledger
 
 
@@ -172,11 +172,11 @@ def test_the_style_is_seaborns_without_seaborn():
 
 
 def test_a_chapter_loads_neither_seaborn_nor_the_studies_of_others():
-    code = "import sys, companion.report.chapter; from companion import studies; studies.of('05'); "
-    dear = "{'seaborn', 'nbformat', 'companion.studies.jamming', 'companion.studies.depth'}"
+    code = "import sys, companion.book.chapter; from companion import studies; studies.of('05'); "
+    dear = "{'seaborn', 'nbformat', 'companion.papers.jamming.studies.jamming', 'companion.papers.depth.studies.depth'}"
     code += f"print(sorted({dear} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "['companion.studies.depth']\n", done.stderr
+    assert done.stdout == "['companion.papers.depth.studies.depth']\n", done.stderr
 
 
 CHANGES = {  # what a chapter's figure may show otherwise

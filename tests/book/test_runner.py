@@ -16,11 +16,11 @@ import psutil
 import pytest
 
 from companion import describe, paths, runner
-from companion.experiments import parameters
-from companion.report import ledger, screen
-from companion.report.chapter import Chapter
+from companion.book import ledger, screen
+from companion.book.chapter import Chapter
+from companion.lab import parameters
 from companion.site import locks, pages, sources, versions
-from companion.studies.__main__ import main as studies_main
+from companion.studies import main as studies_main
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -600,7 +600,7 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, command):
 def test_workers_end_with_a_killed_sweep(tmp_path, start):
     script = tmp_path / "slow.py"
     script.write_text(
-        "import time\nfrom companion.experiments.sweep import product, study, sweep\n"
+        "import time\nfrom companion.lab.sweep import product, study, sweep\n"
         "@study(version=1, grid=lambda p: product(n=[1], seeds=range(9)))\n"
         "def slow(setting, seeds):\n    'Slow.'\n    time.sleep(60 if seeds[0] else 3)\n"
         "    return [{'seed': seeds[0]}]\n"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from companion.report import plots, screen
+from companion.book import plots, screen
 
 
 @pytest.fixture(autouse=True)

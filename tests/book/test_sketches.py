@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from companion.experiments import parameters
-from companion.report import plots, sketches
-from companion.theory.depth import rate
+from companion.book import plots, sketches
+from companion.lab import parameters
+from companion.papers.depth.theory import rate
 from regimes.data import tasks
 
 FEET, SIZES = np.array([[0.5, 0.2], [-1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 1e-6, 2.0])

@@ -17,9 +17,9 @@ from docutils import nodes
 from nbclient import NotebookClient
 
 from companion import paths
-from companion.experiments import parameters
-from companion.report import ledger, views
-from companion.report.errata import DRAWERS
+from companion.book import ledger, views
+from companion.book.errata import DRAWERS
+from companion.lab import parameters
 from companion.site import extension, sources
 from regimes.validate import InputError
 from tests.references import ROOT

@@ -12,8 +12,8 @@ import yaml
 from bs4 import BeautifulSoup
 
 from companion import studies
-from companion.experiments import parameters
-from companion.report import changes, figures, ledger, papers, views
+from companion.book import changes, figures, ledger, papers, views
+from companion.lab import parameters
 from companion.site import sources, start
 from regimes.validate import InputError
 from tests.references import ROOT

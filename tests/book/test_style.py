@@ -9,8 +9,8 @@ import jupytext
 import pytest
 import yaml
 
-from companion.experiments import parameters
-from companion.report import captions, claims
+from companion.book import captions, claims
+from companion.lab import parameters
 from tests.references import ROOT
 
 # pages edited by the style sheet, one a line: add yours
@@ -148,6 +148,17 @@ def test_words_of_a_table_have_no_character_that_an_escape_made(path):
     entries = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
     said = [str(part) for entry in entries for part in entry.values()]
     assert not [text for text in said if not text.isprintable()]
+
+
+def test_every_figure_is_in_words_too():
+    """For readers who cannot see it: more than the caption's first sentence, which is said below it anyway."""
+    found = 0
+    for page in sorted((ROOT / "chapters").glob("0*.py")):
+        for call in calls(page.read_text(encoding="utf-8")):
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func) == "chapter.figure":
+                assert any(one.arg == "alt" for one in call.keywords), f"{page.name}:{call.lineno}"
+                found += 1
+    assert found > 60
 
 
 @pytest.mark.parametrize("path", [path for path in EDITED if path.endswith(".py")])

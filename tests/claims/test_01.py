@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import own_points, planes
-from companion.report import ledger
-from companion.theory.planes import gaussian_constant
+from companion.book import ledger
+from companion.papers.compression.claims import own_points, planes
+from companion.papers.compression.theory.planes import gaussian_constant
 
 P = (128, 256, 512, 1024, 2048, 4096, 8192)
 SEEDS = range(12)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import balance
-from companion.claims import compression as claims
-from companion.report import ledger
+from companion.book import ledger
+from companion.papers.compression.claims import balance
+from companion.papers.compression.claims import compression as claims
 from regimes.data import tasks
 
 P = (256, 512, 1024, 2048, 4096, 8192, 16384)

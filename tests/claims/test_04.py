@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from companion.claims import kernel_pca as claims
+from companion.papers.kernel_pca.claims import kernel_pca as claims
 
 
 def test_the_power_of_the_distance_is_that_of_the_last_share_before_the_end():

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims.depth_training import width_exponents
-from companion.report import ledger
+from companion.book import ledger
+from companion.papers.depth.claims.depth_training import width_exponents
 
 SEEDS = range(12)
 SCATTER = 1e-4  # of a value, relative

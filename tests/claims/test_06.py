@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import alignment
-from companion.report import ledger
+from companion.book import ledger
+from companion.papers.alignment.claims import alignment
 
 SCALES = (1.0, 0.1, 0.01, 0.001)
 ALPHAS = (1e-6, 1.0, 1e4)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import reuse, spiked_features
-from companion.theory.spiked import bounds, measure
+from companion.papers.one_step.claims import reuse, spiked_features
+from companion.papers.one_step.theory import bounds, measure
 from tests.claims.test_05 import SEEDS, table, verdict
 
 PAIRS = [("tanh", "sin", 0), ("erf", "sign", 1)]  # activation, target and number of two settings

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.report import ledger
-from companion.theory.separability import separable_share
+from companion.book import ledger
+from companion.papers.jamming.theory.separability import separable_share
 
 SEEDS, N = range(48), 210
 RATIOS = (1.75, 1.9, 2.0, 2.1, 2.25)

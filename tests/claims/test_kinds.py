@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.claims import curved, jamming, spiked_features
-from companion.theory import jamming as theory
-from companion.theory.spiked import convex_theory
+from companion.papers.compression.claims import curved
+from companion.papers.jamming.claims import jamming
+from companion.papers.jamming.theory import jamming as theory
+from companion.papers.one_step.claims import spiked_features
+from companion.papers.one_step.theory import convex_theory
 from tests.claims.test_05 import SEEDS, table, verdict
 
 LIMITS = {"theta": 0.25, "rho": 1.0}

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from companion.claims.voting import hill_index
-from companion.report import ledger
-from companion.studies._ensembles import poll
+from companion.book import ledger
+from companion.papers.jamming.claims.voting import hill_index
+from companion.papers.jamming.studies._ensembles import poll
 
 SETS, MEMBERS = range(8), 20
 

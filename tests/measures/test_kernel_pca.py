@@ -9,9 +9,9 @@ from scipy.stats import norm
 from torch import nn
 
 import regimes
-from companion.studies.kernel_pca import _frozen as frozen
-from companion.theory.kernel_pca import two_kinds
-from companion.theory.kernel_pca.norm import hinge_norms, least_norms
+from companion.papers.kernel_pca.studies.kernel_pca import _frozen as frozen
+from companion.papers.kernel_pca.theory import two_kinds
+from companion.papers.kernel_pca.theory.norm import hinge_norms, least_norms
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import ntk

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
-from companion.experiments import parameters
-from companion.studies import alignment as studies
+from companion.data import celeba
+from companion.lab import parameters
+from companion.papers.alignment.studies import alignment as studies
 from companion.studies import grids
-from companion.theory.alignment import celeba
 from regimes.data import datasets
 from regimes.measures import matrices
 from regimes.validate import InputError

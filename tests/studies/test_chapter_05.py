@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from companion import studies
+from companion.book import claims, figures
 from companion.estimates import exponent
-from companion.experiments import parameters
-from companion.report import claims, figures
-from companion.studies import depth
-from companion.theory.depth import pairs, spectrum
+from companion.lab import parameters
+from companion.papers.depth.studies import depth
+from companion.papers.depth.theory import pairs, spectrum
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import depth_scales as studies
-from companion.theory.depth import finite
+from companion.papers.depth.studies import depth_scales as studies
+from companion.papers.depth.theory import finite
 from regimes.kernels import ntk
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from companion import studies
-from companion.experiments import parameters
-from companion.experiments.store import Store
-from companion.studies import _commands as command
-from companion.studies.__main__ import main
+from companion.lab import commands as command
+from companion.lab import parameters
+from companion.lab.store import Store
+from companion.studies import main
 
 STUDY = "depth.normalised_kernel"
 

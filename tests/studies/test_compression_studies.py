@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.studies import compression as studies
-from companion.theory.compression import Stripe
+from companion.lab import parameters
+from companion.papers.compression.studies import compression as studies
+from companion.papers.compression.theory import Stripe
 from regimes.models.one_hidden import Network
 from regimes.validate import InputError
 

@@ -10,8 +10,8 @@ from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 
-from companion.studies import depth as studies
-from companion.theory.depth import pairs, rate
+from companion.papers.depth.studies import depth as studies
+from companion.papers.depth.theory import pairs, rate
 from regimes.data import datasets
 from regimes.seeds import draw_seeds
 
@@ -387,7 +387,7 @@ def test_kernels_with_biases_and_colinear_points():
 @pytest.mark.parametrize("taught", ["bigrams", "words", "zero"])
 def test_what_training_does_to_the_last_hidden_layer(taught):
     """Gradient descent on half the mean of the squared residuals, by autograd, from the weights drawn."""
-    from companion.theory.depth import hidden_motion
+    from companion.papers.depth.theory import hidden_motion
     from regimes.models.fully_connected import fully_connected
 
     setting = {"text": "pydoc", "vocabulary": 6, "width": 10, "dtype": "float64", "optimiser": "gd"}

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from companion import studies
-from companion.experiments import compare, parameters
-from companion.experiments.store import Cell
-from companion.experiments.sweep import product, study
+from companion.lab import compare, parameters
+from companion.lab.store import Cell
+from companion.lab.sweep import product, study
 from regimes import devices
 from tests.pretended_device import pretended_gpu
 

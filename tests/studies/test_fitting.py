@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import fitting
-from companion.theory.compression import Stripe, neuron
-from companion.theory.compression.neuron import Neurons
+from companion.papers.compression.studies import fitting
+from companion.papers.compression.theory import Stripe, neuron
+from companion.papers.compression.theory.neuron import Neurons
 from regimes.models.one_hidden import Network, one_hidden
 
 INTERFACES = [-0.3, 1.18549]

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import optimize, special
 
-from companion.studies import compression, lazy_feature
-from companion.theory.compression import Stripe
+from companion.papers.compression.studies import compression, lazy_feature
+from companion.papers.compression.theory import Stripe
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from companion.experiments import parameters
-from companion.experiments.results import Results
-from companion.studies import initial_alignment as studies
-from companion.theory.alignment import agreement, data, predictions
+from companion.lab import parameters
+from companion.lab.results import Results
+from companion.papers.alignment.studies import initial_alignment as studies
+from companion.papers.alignment.theory import agreement, data, predictions
 from regimes.data import tasks
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import far_images, isotropic, kernel_pca
-from companion.theory.kernel_pca import harmonics
+from companion.papers.kernel_pca.studies import far_images, isotropic, kernel_pca
+from companion.papers.kernel_pca.theory import harmonics
 from regimes.data import datasets
 from regimes.measures import information
 from regimes.seeds import draw_seeds

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from companion.experiments import parameters
-from companion.studies import _ensembles, _images, asked, grids
-from companion.studies import jamming as studies
+from companion.data import images
+from companion.lab import parameters
+from companion.papers.jamming.studies import _ensembles
+from companion.papers.jamming.studies import jamming as studies
+from companion.studies import asked, grids
 from regimes.data import datasets
 from regimes.validate import InputError
 
@@ -16,7 +18,7 @@ BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "qu
 @pytest.fixture(scope="module")
 def setting():
     return BASE | {
-        "words": _images.identity("mnist"),
+        "words": images.identity("mnist"),
         "test": 100,
         "kernel_p": 20,
         "p": 40,
@@ -158,7 +160,7 @@ def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):
 
 
 def test_a_grid_without_a_transition_says_which_widths_to_add():
-    from companion.theory.jamming import transition
+    from companion.papers.jamming.theory.jamming import transition
 
     with pytest.raises(InputError, match="add some above 8"):
         transition([2, 4, 8], [0, 0, 0.25])

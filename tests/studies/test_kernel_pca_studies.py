@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from companion.experiments import parameters
+from companion.lab import parameters
+from companion.papers.kernel_pca.studies import kernel_pca as studies
 from companion.studies import grids
-from companion.studies import kernel_pca as studies
 from regimes.measures import information
 from regimes.measures.errors import wrong
 from regimes.training.run import run

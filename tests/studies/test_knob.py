@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from companion.studies import knob
-from companion.theory.compression import amplification
+from companion.papers.compression.studies import knob
+from companion.papers.compression.theory import amplification
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
 

@@ -5,13 +5,14 @@ import pytest
 import torch
 
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.studies import _tasks, sensitivity
-from companion.studies import lazy_feature as studies
+from companion.lab import parameters
+from companion.papers import tasks
+from companion.papers.compression.studies import lazy_feature as studies
+from companion.papers.compression.studies import sensitivity
 from regimes.validate import InputError
 
 STRIPE = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 40, "test": 500}
-TUBE = _tasks.TaskSet(shape="cylinder", d=4, d_parallel=3, radius=1.5, p=10)
+TUBE = tasks.TaskSet(shape="cylinder", d=4, d_parallel=3, radius=1.5, p=10)
 NET = STRIPE | {"h": 80, "tolerance": 0.05}
 SHARES = {"shares": [0.1, 0.9, 1.0], "frozen": [0.1, 1.0], "lines": 200}
 
@@ -22,14 +23,14 @@ def of(rows, **wanted):
 
 def test_draws_are_independent_and_more_test_points_extend_fewer():
     stripe = studies.LazyCurve(**STRIPE)
-    drawn = [_tasks.draw_task(stripe, kind, 40, [0, 1]).x for kind in ("train", "fresh")]
+    drawn = [tasks.draw_task(stripe, kind, 40, [0, 1]).x for kind in ("train", "fresh")]
     assert drawn[0].shape == (2, 40, 3)
     assert not torch.isin(drawn[0], drawn[1]).any() and not torch.isin(drawn[0][0], drawn[0][1]).any()
-    assert not torch.isin(_tasks.draw_task(stripe, "train", 50, [0]).x, drawn[0]).any()
-    test = [_tasks.draw_task(stripe, "test", size, [3]).x for size in (300, 500)]
+    assert not torch.isin(tasks.draw_task(stripe, "train", 50, [0]).x, drawn[0]).any()
+    test = [tasks.draw_task(stripe, "test", size, [3]).x for size in (300, 500)]
     assert torch.equal(test[0], test[1][:, :300]) and not torch.isin(test[0], drawn[0]).any()
-    assert [task.x.shape[1] for task in _tasks.draw_tasks(stripe, [0], "train", "fresh", "test")] == [40, 40, 500]
-    assert _tasks.draw_task(TUBE, "train", 10, [0]).d_parallel == 3
+    assert [task.x.shape[1] for task in tasks.draw_tasks(stripe, [0], "train", "fresh", "test")] == [40, 40, 500]
+    assert tasks.draw_task(TUBE, "train", 10, [0]).d_parallel == 3
 
 
 def test_a_realisation_does_not_depend_on_its_company():
@@ -90,7 +91,7 @@ def test_lines_have_the_labels_edges():
     assert across.shape == (2, 15, 2) and edges.shape == (2, 15, 2) and edges[0, 0].tolist() == STRIPE["interfaces"]
     assert torch.equal(studies.lines(ends[1], [1])[0][0], across[1, :13])
     across, edges = studies.lines(sensitivity.Ends(**TUBE.entries() | of_task, lines=50), [0])
-    task = _tasks.draw_task(TUBE, "test", 10, [0])
+    task = tasks.draw_task(TUBE, "test", 10, [0])
     for side in (0, 1):
         inside = edges[0, :, side] != 0
         at = torch.cat([edges[0, inside, side, None] * (1 - 1e-9), across[0, inside]], -1)
@@ -193,25 +194,25 @@ def test_bad_parameters_get_one_line_before_any_run(name, value, says):
     ],
 )
 def test_share_of_labels_is_that_of_the_draws(shape):
-    s = _tasks.TaskSet(p=2, **shape)
-    y = _tasks.draw_task(s, "test", 10**5, [0]).y
-    assert _tasks.Shape.of(s).positive_share() == pytest.approx(float((y == 1).double().mean()), abs=0.005)
+    s = tasks.TaskSet(p=2, **shape)
+    y = tasks.draw_task(s, "test", 10**5, [0]).y
+    assert tasks.Shape.of(s).positive_share() == pytest.approx(float((y == 1).double().mean()), abs=0.005)
 
 
 @pytest.mark.parametrize(("p", "kinds"), [(4, ("train",)), (5, ("train", "fresh")), (100, ("train",))])
 def test_the_first_draw_of_a_single_label_is_found(p, kinds):
-    setting, seeds = _tasks.StripeSet(shape="stripe", d=3, interfaces=[1.2], p=p), range(40)
+    setting, seeds = tasks.StripeSet(shape="stripe", d=3, interfaces=[1.2], p=p), range(40)
     single = [
         seed for seed in seeds
-        if any(len(_tasks.draw_task(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
+        if any(len(tasks.draw_task(setting, kind, p, [seed]).y.unique()) == 1 for kind in kinds)
     ]  # fmt: skip
-    assert _tasks._single(_tasks.Shape.of(setting), p, seeds, kinds) == (single[0] if single else None)
+    assert tasks._single(tasks.Shape.of(setting), p, seeds, kinds) == (single[0] if single else None)
 
 
 def test_where_kernels_learn_afresh_that_draw_has_both_labels_too():
     given = STRIPE | {"p": 5, "interfaces": [1.2], "h": 10, "alpha": 1.0, "tolerance": 0.1}
-    shape = _tasks.Shape("stripe", 3, (1.2,))
-    alone = {kind: {seed for seed in range(40) if _tasks._single(shape, 5, [seed], [kind]) == seed}
+    shape = tasks.Shape("stripe", 3, (1.2,))
+    alone = {kind: {seed for seed in range(40) if tasks._single(shape, 5, [seed], [kind]) == seed}
              for kind in ("train", "fresh")}  # fmt: skip
     seed = min(alone["fresh"] - alone["train"])
     assert studies.Learning(**given).completed([seed]).shape == "stripe"

@@ -40,7 +40,7 @@ import json, re, sys
 from pathlib import Path
 from regimes import devices, validate
 from companion import studies
-from companion.experiments import parameters
+from companion.lab import parameters
 
 def peak():  # of this program; the maximum that getrusage tells is that of the process which started it, too
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from companion import paths, studies
-from companion.experiments import parameters
-from companion.experiments.store import Cell, Store
-from companion.experiments.study import study
-from companion.studies import _plan as plan
-from companion.studies.__main__ import main
-from companion.studies._images import WHOLE, shape
+from companion.data.images import WHOLE, shape
+from companion.lab import parameters, plan
+from companion.lab.store import Cell, Store
+from companion.lab.study import study
+from companion.studies import main
 from regimes import devices, validate
 from regimes.data import datasets
 from regimes.validate import InputError
@@ -105,6 +104,7 @@ def test_a_cell_of_a_busy_machine_does_not_move_the_law():
     assert law.seconds({"p": 8192, "h": 500}) == pytest.approx(1e-8 * 8192**2 * 500, rel=0.1)
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("name", plan.PARTS)
 def test_the_law_of_parts_predicts_cells_that_it_has_not_seen(name):
     number, item = studies.find(name)
@@ -117,7 +117,7 @@ def test_the_law_of_parts_predicts_cells_that_it_has_not_seen(name):
         assert 0.5 < found.predicted / found.seconds < 2
 
 
-def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch, capsys):
+def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch, capsys, read_once):
     monkeypatch.setenv("REGIMES_DATA", "")
     images, found = shape("mnist"), plan.of_chapter("03", "paper")
     own = {one.study.name: one for one in found[0]}
@@ -250,13 +250,13 @@ def test_memory_is_asked_for_and_not_refused():
         validate.memory(10**18, "a universe")
 
 
-def test_the_command_lists_every_study_of_a_chapter(capsys):
+def test_the_command_lists_every_study_of_a_chapter(capsys, read_once):
     assert main(["plan", "05", "--profile", "smoke"]) == 0
     said = capsys.readouterr().out
     assert all(f"`{name}`" in said for name in studies.of("05")) and "cells are to be computed" in said
 
 
-def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch):
+def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch, read_once):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
     found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
     kept, fresh = found["depth.text_training"], found["depth.colinear"]

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from companion import studies
-from companion.experiments.parameters import PROFILES, chapters, resolve
+from companion.data import images
+from companion.lab.parameters import PROFILES, chapters, resolve
+from companion.papers.jamming.studies import _ensembles
 from companion.runner import main
-from companion.studies import _ensembles, _images
 from regimes import validate
 from regimes.validate import InputError
 
@@ -27,7 +28,7 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(validate, "memory", memory)
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": MACHINE)
-    for module in (_images, _ensembles):
+    for module in (images, _ensembles):
         monkeypatch.setattr(module, "shape", lambda name: (70000, 784))
     return found
 
@@ -43,6 +44,7 @@ def test_a_profile_fits(asked, number, profile):
         assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("number", chapters())
 def test_the_command_checks_the_paper_profile(asked, capsys, number):
     assert main([number, "--profile", "paper", "--check"]) == 0

@@ -5,9 +5,10 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from companion.experiments.results import Results
-from companion.studies import _images, jamming, rest
-from companion.theory import jamming as theory
+from companion.data import images
+from companion.lab.results import Results
+from companion.papers.jamming.studies import jamming, rest
+from companion.papers.jamming.theory import jamming as theory
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
@@ -21,7 +22,7 @@ SETTING |= {"loss": "quadratic_hinge", "steps": 40, "scale": 10.0, "rounds": [20
 
 @pytest.fixture(scope="module")
 def setting():
-    return SETTING | {"words": _images.identity("digits")}
+    return SETTING | {"words": images.identity("digits")}
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def by_autograd(start, x, y, scale, rate, batches):
 
 def test_stochastic_descent_by_automatic_differentiation():
     names = "data words components test kernel_p layers members p scale h".split()
-    setting = {k: v for k, v in (SETTING | {"words": _images.identity("digits"), "h": 3}).items() if k in names}
+    setting = {k: v for k, v in (SETTING | {"words": images.identity("digits"), "h": 3}).items() if k in names}
     setting |= {"batch": 7, "rate": 0.8, "looks": [2, 30]}
     rows, own = rest.stochastic(setting, [1, 2]), rest.Stochastic.of(setting)
     assert [(row["seed"], row["look"]) for row in rows] == [(1, 2), (2, 2), (1, 30), (2, 30)]

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from companion.studies import selection
-from companion.studies.selection import boundary
-from companion.theory.compression import amplification
+from companion.papers.compression.studies import selection
+from companion.papers.compression.studies.selection import boundary
+from companion.papers.compression.theory import amplification
 from regimes.data import tasks
 from regimes.models.one_hidden import one_hidden
 

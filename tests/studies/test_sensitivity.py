@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from companion.studies import sensitivity
-from companion.studies.sensitivity import PROCESSORS, ends
+from companion.papers.compression.studies import sensitivity
+from companion.papers.compression.studies.sensitivity import PROCESSORS, ends
 
 SETTING = {
     "shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 5, "p": 32, "h": 40, "alpha": 1e-6, "lines": 40,

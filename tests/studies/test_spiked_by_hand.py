@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy import optimize, special
 
-from companion.studies import spiked as studies
-from companion.theory.spiked import network, several_steps
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import network, several_steps
 from regimes.seeds import draw_seeds
 
 ACTIVATIONS = {"tanh": torch.tanh, "erf": torch.erf, "sin": torch.sin}

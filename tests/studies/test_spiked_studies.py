@@ -3,8 +3,8 @@
 import pytest
 
 from companion import studies
-from companion.experiments import parameters
-from companion.studies import spiked
+from companion.lab import parameters
+from companion.papers.one_step.studies import spiked
 from regimes.validate import InputError
 
 

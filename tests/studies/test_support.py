@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import support
-from companion.theory import learning_curves
+from companion.papers.compression.studies import support
+from companion.papers.compression.theory import learning_curves
 from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
 

@@ -8,7 +8,10 @@ import torch
 from scipy import special
 from sklearn.datasets import load_digits
 
-from companion.studies import _images, alignment, initial_alignment, jamming, kernel_pca
+from companion.data import images
+from companion.papers.alignment.studies import alignment, initial_alignment
+from companion.papers.jamming.studies import jamming
+from companion.papers.kernel_pca.studies import kernel_pca
 from regimes.data import tasks
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
@@ -208,7 +211,7 @@ ENSEMBLE = {"data": "digits", "components": 4, "layers": 2, "members": 3, "loss"
 @pytest.fixture(scope="module")
 def ensemble():
     sizes = {"test": 50, "kernel_p": 8, "p": 20, "scale": 5.0, "h": 4, "stops": [0.5], "decay": 0.0}
-    return ENSEMBLE | sizes | {"words": _images.identity("digits")}
+    return ENSEMBLE | sizes | {"words": images.identity("digits")}
 
 
 def swish(setting, seed, d):

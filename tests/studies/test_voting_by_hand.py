@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from companion.studies import _ensembles, _images, voting
-from companion.theory.margins import norm_of_random_labels
+from companion.data import images
+from companion.papers.jamming.studies import _ensembles, voting
+from companion.papers.jamming.theory.margins import norm_of_random_labels
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
@@ -26,7 +27,7 @@ def features(model, x):
 
 @pytest.mark.parametrize("labels", ["parity", "random"])
 def test_networks_at_the_end_of_lazy_training(labels):
-    setting = SETTING | {"words": _images.identity("digits"), "labels": labels}
+    setting = SETTING | {"words": images.identity("digits"), "labels": labels}
     (row,) = voting.votes(setting, [3])
     pool = _ensembles.projected_images("digits", setting["words"], 4)
     test, _, train = voting.datasets.split(pool, [40, 1, 12], seed=draw_seeds("train", [3])[0])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.alignment import data, egop, free_probability, predictions
+from companion.papers.alignment.theory import data, egop, free_probability, predictions
 from regimes.data import tasks
 from regimes.measures import matrices
 from regimes.models.fully_connected import FullyConnected, fully_connected

@@ -9,10 +9,10 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from companion.theory import compression
-from companion.theory.compression import FixedPoint, Stripe, neuron
-from companion.theory.compression.neuron import Neurons
-from companion.theory.compression.stripe import imbalance_limit, normal_pdf, time_unit
+from companion.papers.compression import theory as compression
+from companion.papers.compression.theory import FixedPoint, Stripe, neuron
+from companion.papers.compression.theory.neuron import Neurons
+from companion.papers.compression.theory.stripe import imbalance_limit, normal_pdf, time_unit
 from regimes.data import tasks
 from regimes.validate import InputError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.depth import deep_limit, pairs, regression, ridge, sigmoid_kernel, spectrum
+from companion.papers.depth.theory import deep_limit, pairs, regression, ridge, sigmoid_kernel, spectrum
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 

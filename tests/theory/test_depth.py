@@ -9,7 +9,7 @@ import torch
 from scipy import integrate, optimize, special
 from sklearn import metrics
 
-from companion.theory.depth import embedding, hidden_motion, pairs, rate, regression, sigmoid_kernel, spectrum
+from companion.papers.depth.theory import embedding, hidden_motion, pairs, rate, regression, sigmoid_kernel, spectrum
 from regimes import validate
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
@@ -360,3 +360,15 @@ def test_bad_input_is_one_line(monkeypatch):
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 10**6)
     with pytest.raises(InputError, match=re.escape(f"{spectrum.eigenvalue_bytes(5000)} bytes")):
         spectrum.smallest_kernel_eigenvalue(pairs.sphere(5000, 3, seed=0), depth=3)
+
+
+@pytest.mark.parametrize(("pivot", "taken"), [(4e-14, True), (1e-14, False), (0.0, False)])
+def test_a_pivot_at_round_off_is_a_singular_matrix(pivot, taken):
+    """Twice the round-off of two points is one; the smaller eigenvalue of this matrix is known."""
+    gram, y = torch.diag(torch.tensor([1.0, pivot]).double()), torch.ones(2, 1).double()
+    if taken:
+        found = regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)
+        torch.testing.assert_close(found[:, 0], 1 / gram.diagonal())
+    else:
+        with pytest.raises(InputError, match="kernel matrix cannot be inverted"):
+            regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)

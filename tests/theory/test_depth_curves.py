@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.depth import curves, deep_limit, pairs, residual, universality
+from companion.papers.depth.theory import curves, deep_limit, pairs, residual, universality
 from regimes.kernels import infinite_ntk
 from regimes.validate import InputError
 

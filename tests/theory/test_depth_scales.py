@@ -8,7 +8,7 @@ import torch
 from scipy import special
 
 import regimes
-from companion.theory.depth import deep_limit, degrees, finite, pairs
+from companion.papers.depth.theory import deep_limit, degrees, finite, pairs
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from companion.theory import jamming
+from companion.papers.jamming.theory import jamming
 from regimes.kernels import ntk
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected

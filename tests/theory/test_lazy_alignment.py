@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from companion.studies import alignment as studies
-from companion.theory.alignment.lazy import FrozenFlow, lazy_alignment
+from companion.papers.alignment.studies import alignment as studies
+from companion.papers.alignment.theory.lazy import FrozenFlow, lazy_alignment
 from regimes import ntk
 from regimes.data import tasks
 from regimes.measures import matrices

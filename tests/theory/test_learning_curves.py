@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from companion.theory import learning_curves
+from companion.papers.compression.theory import learning_curves
 from regimes.data import tasks
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import line_error, wrong

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from companion.theory import margins
-from companion.theory.jamming import WINDOW
-from companion.theory.separability import largest_margin
+from companion.papers.jamming.theory import margins
+from companion.papers.jamming.theory.jamming import WINDOW
+from companion.papers.jamming.theory.separability import largest_margin
 from regimes.validate import InputError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from companion.theory import planes
+from companion.papers.compression.theory import planes
 from regimes.validate import InputError
 
 

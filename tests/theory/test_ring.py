@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from companion.theory.compression.neuron import Neurons
-from companion.theory.compression.ring import Cylinder, directions
-from companion.theory.compression.stripe import normal_pdf
+from companion.papers.compression.theory.neuron import Neurons
+from companion.papers.compression.theory.ring import Cylinder, directions
+from companion.papers.compression.theory.stripe import normal_pdf
 from regimes.data import tasks
 from regimes.validate import InputError
 from tests.theory.test_compression import simulate
@@ -91,9 +91,6 @@ def test_the_constant_against_simulated_neurons(tube):
     assert abs(np.log(ratios).mean()) < 0.15
 
 
-CONSTANT = Cylinder(1.0, 3, 2).rings()[0]
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -105,7 +102,7 @@ CONSTANT = Cylinder(1.0, 3, 2).rings()[0]
         (lambda: Cylinder(1.0, 3, 2).noise(np.ones((4, 2)), np.ones(4), None), r"x must have shape \(p 3\)"),
         (lambda: Cylinder(1.0, 3, 2).noise(np.ones((4, 3)), np.ones((4, 1)), None), r"y must have shape \(p\)"),
         (
-            lambda: Cylinder(1.0, 3, 2).amplification(np.ones((4, 3)), np.ones(3), CONSTANT),
+            lambda: Cylinder(1.0, 3, 2).amplification(np.ones((4, 3)), np.ones(3), Cylinder(1.0, 3, 2).rings()[0]),
             r"y must have shape \(p\) with p = 4",
         ),
     ],

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from companion.theory import separability
+from companion.papers.jamming.theory import separability
 from regimes.validate import InputError
 
 

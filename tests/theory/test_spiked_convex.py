@@ -6,8 +6,8 @@ import torch
 from scipy import integrate, optimize, stats
 from sklearn.svm import LinearSVC
 
-from companion.theory.spiked import convex_theory, fit_readout, network, ridge_theory, saddle_point
-from companion.theory.spiked.functions import function
+from companion.papers.one_step.theory import convex_theory, fit_readout, network, ridge_theory, saddle_point
+from companion.papers.one_step.theory.functions import function
 from regimes.validate import InputError
 
 BASE = dict(alpha=1.5, beta=0.8, lam=0.1, r=2.0, c=1.2, gamma=0.8)

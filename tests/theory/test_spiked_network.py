@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy import optimize, special
 
-from companion.studies import spiked as studies
-from companion.theory.spiked import (
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import (
     bounds,
     measure,
     network,
@@ -20,8 +20,8 @@ from companion.theory.spiked import (
     row_covariance,
     spectrum,
 )
-from companion.theory.spiked.conditional_map import channel, equivalent
-from companion.theory.spiked.functions import function
+from companion.papers.one_step.theory.conditional_map import channel, equivalent
+from companion.papers.one_step.theory.functions import function
 from regimes import gaussian
 from regimes.validate import InputError
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from companion.studies import spiked as studies
-from companion.theory.spiked import (
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import (
     bounds,
     kernel_baseline,
     network,
@@ -14,8 +14,8 @@ from companion.theory.spiked import (
     ridge_theory,
     row_covariance,
 )
-from companion.theory.spiked.conditional_map import equivalent
-from companion.theory.spiked.functions import derivative_at, function
+from companion.papers.one_step.theory.conditional_map import equivalent
+from companion.papers.one_step.theory.functions import derivative_at, function
 
 FIELDS = ("test_error", "train_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2")
 CASES = (

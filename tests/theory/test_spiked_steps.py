@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from scipy.special import ndtr
 
-from companion.theory.spiked import bounds, kernel_baseline, network, population, several_steps
-from companion.theory.spiked.conditional_map import channel, equivalent
-from companion.theory.spiked.functions import derivative, function
+from companion.papers.one_step.theory import bounds, kernel_baseline, network, population, several_steps
+from companion.papers.one_step.theory.conditional_map import channel, equivalent, nodes
+from companion.papers.one_step.theory.functions import derivative, function
 from regimes import gaussian
 from regimes.validate import InputError
 
@@ -155,3 +156,13 @@ def test_a_corner_of_the_factor_is_the_factor_of_the_corner():
     cross = kernel_baseline.conjugate_and_tangent("tanh", points, x[:, :20])["conjugate"]
     fit = cross @ torch.linalg.solve(gram, y[:, :20, None])
     torch.testing.assert_close(small, (fit[..., 0] - clean).square().mean(-1))
+
+
+@pytest.mark.parametrize("gamma", [0.99, 0.999, 0.999999, -0.9999])
+@pytest.mark.parametrize("at", [0.0, 0.7, -1.3])
+@pytest.mark.parametrize("r", [0.5, 4.0])
+def test_nodes_take_a_jump_that_the_cosine_blurs(gamma, at, r):
+    """The mean of ``k`` times a step at ``b`` along the target is ``γ φ(b)``, however sharp it is along the spike."""
+    k, weights = nodes([at], r, gamma)
+    step = ndtr((gamma * k - at) / np.sqrt(1 - gamma**2))
+    np.testing.assert_allclose(weights @ (k * step), gamma * np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi), atol=1e-10)

@@ -6,9 +6,9 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from companion.theory.spiked import bounds, measure, readout_values, ridge_theory, row_covariance, saddle_point
-from companion.theory.spiked.conditional_map import channel, equivalent
-from companion.theory.spiked.functions import FUNCTIONS, Function, function, hermite
+from companion.papers.one_step.theory import bounds, measure, readout_values, ridge_theory, row_covariance, saddle_point
+from companion.papers.one_step.theory.conditional_map import channel, equivalent
+from companion.papers.one_step.theory.functions import FUNCTIONS, Function, function, hermite
 from regimes import gaussian
 from regimes.validate import InputError
 from tests.cases import for_each

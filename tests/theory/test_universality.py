@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.theory.depth import universality
+from companion.papers.depth.theory import universality
 from regimes import gaussian
 from regimes.kernels import relu_recursion
 from regimes.models.activations import activation

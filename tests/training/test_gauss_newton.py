@@ -8,7 +8,7 @@ import torch
 from scipy.integrate import solve_ivp
 from torch import nn
 
-from companion.theory.jamming import unsatisfied
+from companion.papers.jamming.theory.jamming import unsatisfied
 from regimes import devices
 from regimes.data.tasks import Task
 from regimes.models.activations import activation

@@ -24,7 +24,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxTranslator
 from sphinx.util.osutil import relative_uri
 
-from companion.report import ledger, views
+from companion.book import ledger, views
 
 HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at another's address
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
@@ -58,7 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _as_mathematics(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Sets what stands between dollars in the docstrings of claims, whose words are those of the ledger."""
-    if name.startswith("companion.claims."):
+    if ".claims." in name:
         lines[:] = re.sub(r"\$([^$]+)\$", r":math:`\1`", "\n".join(lines)).split("\n")
 
 

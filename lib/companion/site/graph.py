@@ -4,15 +4,17 @@ A claim leads to its studies by the tables that its function takes; both lead to
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from companion.experiments import digest
-from companion.experiments.study import Study
-from companion.report import views
-from companion.report.claims import claims_of
+from companion.book import views
+from companion.book.claims import claims_of
+from companion.lab import digest
+from companion.lab.study import Study
 
-LAWS = ("companion.theory.", "regimes.kernels.", "regimes.measures.")  # not what trains, nor data
+LAWS = re.compile(r"companion\.papers\.\w+\.theory\b|regimes\.(kernels|measures)\.")  # not what trains, nor data
+HELPERS = re.compile(r"companion\.papers\.\w+\.(claims|studies)\b|companion\.papers\.tasks$")
 
 
 def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, str]) -> str:
@@ -43,6 +45,6 @@ def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> se
     ours = [one for one in named if inspect.ismodule(one) and one.__name__.startswith(digest.OURS)]
     named += [getattr(module, name, None) for module in ours for name in names]
     called = {one for one in map(inspect.unwrap, filter(callable, named)) if inspect.isfunction(one)} - seen
-    helpers = [one for one in called if one.__module__.startswith(("companion.claims.", "companion.studies."))]
-    found = {one for one in called if one.__module__.startswith(LAWS) and "Source:" in (one.__doc__ or "")}
+    helpers = [one for one in called if HELPERS.match(one.__module__)]
+    found = {one for one in called if LAWS.match(one.__module__) and "Source:" in (one.__doc__ or "")}
     return found.union(*(laws(one, seen | called) for one in helpers))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from companion.experiments.cli import one_line_errors
+from companion.lab.cli import one_line_errors
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ from typing import Any
 import nbformat
 
 from companion import paths
-from companion.experiments import parameters
-from companion.experiments.cli import one_line_errors
-from companion.report import changes, figures, ledger, views
+from companion.book import changes, figures, ledger, views
+from companion.lab import parameters
+from companion.lab.cli import one_line_errors
 from companion.site import locks, versions
 from regimes import validate
 

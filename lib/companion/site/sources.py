@@ -22,11 +22,11 @@ import yaml
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters, results, store, stored
-from companion.experiments.cli import one_line_errors
-from companion.experiments.store import committed, needs_commit
-from companion.report import captions, changes, figures, ledger, screen, views
-from companion.report.errata import DRAWERS, Erratum, errata
+from companion.book import captions, changes, figures, ledger, screen, views
+from companion.book.errata import DRAWERS, Erratum, errata
+from companion.lab import parameters, results, store, stored
+from companion.lab.cli import one_line_errors
+from companion.lab.store import committed, needs_commit
 from companion.site import graph, start
 from regimes import validate
 from regimes.validate import InputError
@@ -464,7 +464,7 @@ def needs_commits(folder: Path) -> None:
     """A ledger that is kept rests on cells of commits, or on rows that are stored in ``results/``.
 
     Cells of an earlier commit are those with which the present code was found to agree
-    (``companion.experiments.recheck``). ``folder`` holds the chapters' ledgers.
+    (``companion.lab.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
     kept = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from companion import paths
 from companion import studies as registry
-from companion.experiments import parameters
-from companion.report import ledger, papers, plots, screen, views
+from companion.book import ledger, papers, plots, screen, views
+from companion.lab import parameters
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training

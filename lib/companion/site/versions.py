@@ -9,7 +9,7 @@ import shutil
 import time
 from pathlib import Path
 
-from companion.experiments.store import sync
+from companion.lab.store import sync
 
 
 def fresh(link: Path) -> Path:

@@ -15,6 +15,7 @@ triangle. Weights, inputs and result share a leading axis of independent realisa
 Source: paper A, Sec. 2.4 and App. D.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Collection
@@ -27,7 +28,7 @@ from regimes.kernels import tiles
 from regimes.kernels.infinite import infinite_ntk
 from regimes.models import WORK, Model, checked
 from regimes.models.differentiated import Differentiated
-from regimes.models.module import ModuleModel
+from regimes.models.module import ModuleModel, ReorderedError
 from regimes.models.tangents import Tangents, chosen
 
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
@@ -65,15 +66,23 @@ def ntk(
     params, first = chosen(params, model.names), model.parameters()[0]
     shape = (len(first), x.shape[1], (x if z is None else z).shape[1])
     validate.memory(math.prod(shape) * first.element_size(), f"a kernel of shape {shape}", first.device)
-    size = model.tangent_size
-    if isinstance(model, ModuleModel):
-        model = model.only(params)
-        held = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
-        if not held:
-            mine = Differentiated(model, x, memory)
-            return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
-        size = max(size, 2 * held)
     out = torch.empty(shape, dtype=first.dtype, device=first.device)
+    if not isinstance(model, ModuleModel):
+        return _tiled(out, model, params, x, z, model.tangent_size, memory)
+    model = model.only(params)
+    held = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
+    if held:
+        with contextlib.suppress(ReorderedError):  # of other points than those of the first look
+            return _tiled(out, model, params, x, z, max(model.tangent_size, 2 * held), memory)
+    del out
+    mine = Differentiated(model, x, memory)
+    return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
+
+
+def _tiled(
+    out: Tensor, model: Model, params: Collection[str], x: Tensor, z: Tensor | None, size: int, memory: int
+) -> Tensor:
+    """``out``, with the kernel written into it tile by tile; ``size`` counts the numbers in a point's tangents."""
     together, side, kept = _plan(size, out, memory)
     for start in range(0, len(out), together):
         e = slice(start, start + together)

@@ -106,17 +106,20 @@ def lazy(
 
 def _as_taken(model: Model, name: str, task: Task) -> tuple[Tensor, Tensor]:
     """Points ``(1, p, ...)`` or ``(S, p, ...)`` and labels ``(S, p)`` of a task, checked."""
-    x, count = checked(model, task.x, f"{name}.x"), len(model.parameters()[0])
-    validate.arrays(**{f"{name}.y": ("...", task.y)})
-    if task.y.shape not in ((count, x.shape[1]), (x.shape[1],)):
+    x, first = checked(model, task.x, f"{name}.x"), model.parameters()[0]
+    y, count = validate.points(f"{name}.y", task.y), len(first)
+    if y.shape not in ((count, x.shape[1]), (x.shape[1],)):
         wanted = f"({count}, {x.shape[1]}) or ({x.shape[1]},)"
-        raise InputError(f"{name}.y must hold one label a point, {wanted}, got {tuple(task.y.shape)}")
-    return x, task.y.expand(count, -1)
+        raise InputError(f"{name}.y must hold one label a point, {wanted}, got {tuple(y.shape)}")
+    return x, (y if y.is_floating_point() else y.to(first.dtype)).expand(count, -1)
 
 
 def _fit_seen(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, str]:
     """Dual coefficients ``(p,)`` and why the flow ended; points that activate no neuron keep ``f = 0``."""
     seen = (gram.diagonal() > 0) | (ridge > 0)
+    if len(y[seen].unique()) < 2:
+        count = f"{int(seen.sum())} of {len(y)} training points activate a neuron"
+        raise InputError(f"{count}, and the kernel learns from these alone: they must have both labels")
     fitted = kernel_flow.fit(gram[seen][:, seen], y[seen], ridge=ridge)
     c = gram.new_zeros(len(y))
     c[seen] = fitted.coefficients[0].to(c)

@@ -62,8 +62,14 @@ class Realisations:
         return self._map(lambda tensor: tensor[rows])
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> Self:
-        """The same networks in another precision or on another device; integer buffers stay integer."""
-        return self._map(lambda tensor: tensor.to(dtype=dtype if tensor.is_floating_point() else None, device=device))
+        """The same networks in another precision or on another device; buffers stay whole or complex numbers."""
+
+        def kind(tensor: Tensor) -> torch.dtype | None:
+            if dtype and tensor.is_complex():
+                return dtype.to_complex()
+            return dtype if tensor.is_floating_point() else None
+
+        return self._map(lambda tensor: tensor.to(dtype=kind(tensor), device=device))
 
 
 class Each(tuple):

@@ -54,6 +54,10 @@ class Differentiated:
     def _graphs(self) -> list[Graph]:
         return [one.graph(x) for one, x in self._each]
 
+    def outputs(self) -> Tensor:
+        """The outputs ``(E, p)``."""
+        return torch.stack([outputs.detach() for _, outputs in self._graphs])
+
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
         found = [one.pull(graph, own) for (one, _), graph, own in zip(self._each, self._graphs, v, strict=True)]
@@ -133,13 +137,13 @@ class _Rows:
         """Some of them, one matrix ``(rows, ...)`` a parameter, made in parts of ``memory`` bytes."""
         parts = self.split(rows, memory)
         if len(parts) == 1:
-            return [gradient.flatten(1) for gradient in self.one.rows(self.x[rows])]
+            return [gradient.reshape(len(gradient), -1) for gradient in self.one.rows(self.x[rows])]
         count = rows.stop - rows.start
         out = [tensor.new_empty(count, tensor.numel()) for tensor in self.one.tensors]
         for part in parts:
             here = slice(part.start - rows.start, part.stop - rows.start)
             for matrix, gradient in zip(out, self.one.rows(self.x[part])):
-                matrix[here] = gradient.flatten(1)
+                matrix[here] = gradient.reshape(matrix[here].shape)
         return out
 
     def kept(self, memory: int) -> tuple[int, int]:

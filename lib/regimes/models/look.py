@@ -1,6 +1,7 @@
 """A look at a torch module when it is first used: whether it is a function of each point with derivatives.
 
-It takes two of the caller's points and a handful of passes, and leaves points, parameters and random numbers alone.
+It takes two of the caller's points and a handful of passes, a forward pass of many points together, and some of these
+alone. Points, parameters and random numbers stay as they are.
 """
 
 import contextlib
@@ -12,8 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regimes.models import WORK
 from regimes.models.realisation import Graph, Realisation, same
 from regimes.validate import InputError
+
+MEMORY = 2**24  # bytes of the points of the first batch that are computed together
+ALONE = 16  # of them are computed alone, too
 
 
 @torch.inference_mode(False)
@@ -37,13 +42,14 @@ def look(one: Realisation, x: Tensor) -> None:
         again = copied.graph(few)[1]
         if not torch.allclose(graph[1], again, rtol=1e-6, atol=0.0, equal_nan=True):
             raise InputError("the module gives two outputs for the same points: something in it changes at each call")
-        _needs_own_leaves(graph)
+        _needs_own_leaves(graph, few)
         if not graph[1].requires_grad:
             hint = "forward runs under torch.no_grad, detaches or rounds"
             raise InputError(f"the module's output has no derivative by {_some(one.names)}: {hint}")
         v = torch.arange(1.0, len(few) + 1).to(graph[1])
         pulled = copied.pull(graph, v)
-        _needs_separate(copied, few, v, graph[1].detach(), pulled)
+        scale = _needs_separate(copied, few, v, graph[1].detach(), pulled)
+        _needs_separate_all(copied, x.detach(), scale)
         if not any(bool(gradient.any()) for gradient in pulled):
             _needs_slope(copied, few)
     one.skeleton.looked = len(x) > 1  # a single point says nothing about batches
@@ -79,7 +85,11 @@ def _counted(one: Realisation, few: Tensor) -> Graph:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            graph = one.graph(few)
+    except InputError:  # torch.func inside of the module takes no such hooks
+        kept.clear()
         graph = one.graph(few)
     one.skeleton.activations = sum(kept.values()) // (len(few) * one.tensors[0].element_size())
     return graph
@@ -100,8 +110,11 @@ def _filled(value: Tensor) -> Tensor:
     return value.nan_to_num() if value.is_floating_point() else value
 
 
-def _needs_own_leaves(graph: Graph) -> None:
-    """Checks that the output's graph ends at the parameters, not at tensors that the module does not register."""
+def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
+    """Checks that the output's graph ends at the parameters, not at tensors that the module does not register.
+
+    It may end at the points, too, where the module takes its own derivative by them, as a force of an energy.
+    """
     own, seen, waiting = {id(leaf) for leaf in graph[0]}, set(), [graph[1].grad_fn]
     while waiting:
         node = waiting.pop()
@@ -110,14 +123,18 @@ def _needs_own_leaves(graph: Graph) -> None:
         seen.add(node)
         waiting.extend(after for after, _ in node.next_functions)
         leaf = getattr(node, "variable", None)
-        if leaf is not None and id(leaf) not in own:
+        if leaf is not None and id(leaf) not in own and not _equal(leaf, few):
             remedy = "register it (nn.Parameter, nn.ModuleList) or detach it"
             shape = tuple(leaf.shape)
             raise InputError(f"the module uses a tensor of shape {shape} outside of its named_parameters: {remedy}")
 
 
-def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> None:
-    """Checks that the points give alone what they give in their batch, outputs and derivatives.
+def _equal(a: Tensor, b: Tensor) -> bool:
+    return a.dtype == b.dtype and torch.equal(_filled(a), _filled(b))
+
+
+def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> float:
+    """Checks that two points give alone what they give in their batch, outputs and derivatives; gives their scale.
 
     A module that takes no batch of one, as with a ``squeeze``, may give it for a point beside itself, if it gives the
     same in a batch of three.
@@ -127,8 +144,8 @@ def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, p
     try:
         alone, summed = _alone(one, few, v)
         if same([outputs], [alone], scale) and same(pulled, summed):
-            return
-        wrong = _differing(outputs, alone)
+            return scale
+        wrong = _differing(outputs, alone, scale)
     except InputError as error:
         wrong = error
     one.skeleton.pairs = True
@@ -136,7 +153,7 @@ def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, p
         alone, summed = _alone(one, few, v)
         three = one.outputs(one.tensors, torch.cat([few, few[:1]]))[: len(few)]
         if same([outputs], [alone], scale) and same([outputs], [three], scale) and same(pulled, summed):
-            return
+            return scale
     one.skeleton.pairs = False
     raise wrong
 
@@ -148,11 +165,30 @@ def _alone(one: Realisation, few: Tensor, v: Tensor) -> tuple[Tensor, list[Tenso
     return torch.cat([outputs.detach() for _, outputs in graphs]), [torch.stack(g).sum(0) for g in zip(*rows)]
 
 
-def _differing(outputs: Tensor, alone: Tensor) -> InputError:
+@torch.no_grad()
+def _needs_separate_all(one: Realisation, x: Tensor, scale: float) -> None:
+    """Checks that many points give together what some of them give alone: they may take another branch than two do."""
+    each = max(1, WORK * one.skeleton.activations * one.tensors[0].element_size())
+    x = x[_spread(len(x), max(2, MEMORY // each))]
+    some = _spread(len(x), ALONE)
+    together = one.outputs(one.tensors, x)[some]
+    alone = torch.cat([one.outputs(one.tensors, x[row : row + 1]) for row in some.tolist()])
+    if not same([together], [alone], scale):
+        raise _differing(together, alone, scale)
+
+
+def _spread(count: int, most: int) -> Tensor:
+    """At most so many of ``count`` places, from the first to the last."""
+    return torch.linspace(0, count - 1, min(count, most)).long()
+
+
+def _differing(outputs: Tensor, alone: Tensor, scale: float) -> InputError:
     apart = (outputs - alone).abs().argmax()
-    there, here = float(outputs[apart]), float(alone[apart])
-    hint = "a point must not depend on the others (is batch_first missing, or a mean over the batch taken?)"
-    return InputError(f"the module gives {there:.6g} for a point in a batch, {here:.6g} without the others: {hint}")
+    words = f"gives {float(outputs[apart]):.6g} for a point in a batch, {float(alone[apart]):.6g}"
+    if same([outputs], [alone], scale):
+        words = "has other derivatives at a point in a batch than"
+    hint = "is batch_first missing, a mean over the batch taken, or autocast on inside?"
+    return InputError(f"the module {words} without the others: a point must not depend on the others ({hint})")
 
 
 def _needs_slope(one: Realisation, few: Tensor) -> None:

@@ -12,8 +12,8 @@ rules, for all functions that take a model:
   forgotten after it. Points are copied at each call, so that a module may change them in place.
 - **Realisations.** With ``seeds`` each network is a module of its own, with all that it holds: also tensors, masks,
   permutations and numbers that are neither parameters nor buffers.
-- **A look.** The first call looks at two of its points (:mod:`regimes.models.look`). It refuses a module that draws
-  random numbers, changes its buffers, lets a point depend on its batch, or has no derivatives.
+- **A look.** The first call looks at its points, at two of them closely (:mod:`regimes.models.look`). It refuses a
+  module that draws random numbers, changes its buffers, lets a point depend on its batch, or has no derivatives.
 - **Derivatives.** Gradients of single points are made together where ``torch.func.vmap`` can, else by a backward pass
   for each, as for LSTMs, modules that ask for ``.item()``, and checkpoints. :math:`Jw` is taken by forward
   differentiation, or from those gradients. Both fast ways are compared with backward passes when first used.
@@ -37,10 +37,14 @@ from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
 from regimes.models.look import look
-from regimes.models.realisation import Realisation, Skeleton, needs_autograd, same
+from regimes.models.realisation import Realisation, Skeleton, needs_autograd, same, short
 from regimes.models.tangents import Layer, Tangents
 from regimes.models.windows import Convolution
 from regimes.validate import InputError
+
+
+class ReorderedError(InputError):
+    """A layer whose rows are not the points."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,11 @@ class ModuleModel(Realisations):
         """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``."""
         x = self.points(x)
         return torch.stack([one.outputs(one.tensors, own) for one, own in self.each(x)])
+
+    def pullback(self, x: Tensor) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
+        """Outputs ``f (E, p)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor a parameter."""
+        there = Differentiated(self, self.points(x))
+        return there.outputs(), there.vjp
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the outputs with respect to the parameters."""
@@ -241,6 +250,8 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
             found.append(source())
     if not all(isinstance(one, nn.Module) for one in found):
         raise InputError(f"source must build torch modules, got {validate.shown(found[0])}")
+    if len({*map(id, found)}) < len(found):
+        raise InputError("source must build a new module for each seed, it gives the same one again")
     return found
 
 
@@ -270,6 +281,11 @@ def _needs_separate_points(one: nn.Module) -> None:
             raise InputError(
                 f"the module's {_called(name) or 'dropout'} draws at random in training mode: call .eval() first"
             )
+        if getattr(part, "max_norm", None) is not None:
+            raise InputError(f"the module's {_called(name) or 'embedding'} scales its weights in its forward: max_norm")
+        if getattr(part, "scale_grad_by_freq", False):
+            words = "has other derivatives in a batch than alone: scale_grad_by_freq"
+            raise InputError(f"the module's {_called(name) or 'embedding'} {words}")
         if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
             remedy = "take a norm of each point alone" if part.running_mean is None else "call .eval() first"
             raise InputError(
@@ -293,12 +309,17 @@ def _trained(one: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
 def _probe(one: Realisation, x: Tensor) -> list[Seen]:
     """The layers of one network: ``δ`` is the derivative with respect to zeros added to a layer's output."""
     seen: list[tuple[str, Any, Tensor, Tensor, Tensor]] = []
+    forward = True
 
     def hook(name: str) -> Callable:
         def note(layer: nn.Module, given: tuple[Tensor], output: Tensor) -> Tensor:
             zero = torch.zeros_like(output, requires_grad=True)
-            # copies: the module may change its own inputs in place later
-            seen.append((name, layer, given[0].detach().clone(), zero, cast(Tensor, layer.weight).detach().clone()))
+            if forward and not torch.is_grad_enabled():
+                remedy = "derivatives by it cannot be had"
+                raise InputError(f"layer {name} runs under torch.no_grad or in a reentrant checkpoint: {remedy}")
+            if forward:  # else it is computed again in the backward pass
+                # copies: the module may change its own inputs in place later
+                seen.append((name, layer, given[0].detach().clone(), zero, cast(Tensor, layer.weight).detach().clone()))
             return output + zero
 
         return note
@@ -306,17 +327,36 @@ def _probe(one: Realisation, x: Tensor) -> list[Seen]:
     def job(module: nn.Module) -> Sequence[Tensor]:
         layers = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)]
         hooks = [layer.register_forward_hook(hook(name)) for name, layer in layers]
+        nonlocal forward
         try:
-            total = one.called(module, x).sum()
+            outputs, forward = one.called(module, x), False
+            zeros = [zero for _, _, _, zero, _ in seen]
+            if not seen:
+                return ()
+            found = torch.autograd.grad(outputs.sum(), zeros, retain_graph=True, materialize_grads=True)
+            v = torch.randn(len(x), generator=torch.Generator().manual_seed(0)).to(outputs)
+            _needs_order(v, found, torch.autograd.grad(outputs @ v, zeros, materialize_grads=True), seen)
+            return found
+        except (torch.OutOfMemoryError, InputError):
+            raise
+        except Exception as error:
+            raise InputError(f"the derivatives by the module's layers cannot be had: {short(error)}") from error
         finally:
             for handle in hooks:
                 handle.remove()
-        zeros = [zero for _, _, _, zero, _ in seen]
-        return torch.autograd.grad(total, zeros, materialize_grads=True) if seen else ()
 
     with torch.enable_grad():
         deltas = one.run(one.tensors, job)
     return [_layer(name, layer, h, delta, weight, len(x)) for (name, layer, h, _, weight), delta in zip(seen, deltas)]
+
+
+def _needs_order(v: Tensor, found: Sequence[Tensor], weighted: Sequence[Tensor], seen: Sequence[tuple]) -> None:
+    """Checks by the derivatives of ``Σ f`` and ``Σ v f`` that each layer takes the points in their order."""
+    for delta, other, (name, *_) in zip(found, weighted, seen):
+        if len(delta) == len(v) and not same([v.view(-1, *[1] * (delta.ndim - 1)) * delta], [other]):
+            raise ReorderedError(
+                f"layer {name} takes the points in another order or mixes them: each must keep one row"
+            )
 
 
 def _dense(seen: Seen) -> Layer:
@@ -337,7 +377,7 @@ def _dense_size(one: Realisation, few: Tensor) -> int:
         return 0
     parts = [_dense(layer).only(one.names) for layer in seen if {*layer.names} & {*one.names}]
     rows = dict(zip(one.names, one.backwards(few)))
-    expected = [torch.cat([rows[name].flatten(1) for name in part.names], 1)[None] for part in parts]
+    expected = [torch.cat([rows[name].reshape(len(few), -1) for name in part.names], 1)[None] for part in parts]
     right = same([part.jacobian() for part in parts], expected)
     return sum(part.h.shape[-1] + part.delta.shape[-1] for part in parts) if right else 0
 

@@ -213,7 +213,7 @@ class Realisation:
 
         def job(_: nn.Module) -> list[Tensor]:
             torch.autograd.backward(outputs, v.to(outputs), retain_graph=True)  # reentrant checkpoints know no grad()
-            return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+            return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to_dense() for leaf in leaves]
 
         try:
             with torch.enable_grad():
@@ -231,7 +231,7 @@ class Realisation:
         """``J w (p,)`` by forward differentiation, or ``None`` where it cannot be had so."""
         if self.skeleton.forwards is None:
             few, rows = x[:2], self.backwards(x[:2])
-            expected = total((row * tensor).flatten(1).sum(1) for row, tensor in zip(rows, w))
+            expected = total((row * tensor).reshape(len(few), -1).sum(1) for row, tensor in zip(rows, w))
             self.skeleton.forwards = _agrees(lambda: [self._forwards(few, w)], [expected])
         return self._forwards(x, w) if self.skeleton.forwards else None
 

@@ -436,7 +436,7 @@ def _primal(active: Tangents, root: Tensor, size: int) -> Solve:
     factor = _cholesky(_square(active, root, size))
 
     def solve(g: list[Tensor]) -> list[Tensor]:
-        flat = torch.cat([tensor.flatten(1) for tensor in g], 1).unsqueeze(-1)
+        flat = torch.cat([tensor.reshape(len(tensor), -1) for tensor in g], 1).unsqueeze(-1)
         found = torch.cholesky_solve(flat, factor).squeeze(-1).split([tensor[0].numel() for tensor in g], 1)
         return [part.view_as(tensor) for part, tensor in zip(found, g, strict=True)]
 

@@ -25,7 +25,6 @@ from torch import Tensor
 
 from regimes import validate
 from regimes.models import Model, checked, losses
-from regimes.models.fully_connected import FullyConnected
 from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.state import Ended, Ending, expand_like, squared_norm, where_rows
@@ -112,6 +111,8 @@ def optimise(
     if method == "momentum":
         validate.positive(max_turn=max_turn, max_move=max_move)
     x, y = checked(model, x), validate.points("y", y).detach()
+    if y.ndim > 2 and not hasattr(model, "outputs"):
+        raise InputError(f"y must hold one label a point for a model of one output, got {tuple(y.shape)}")
     if not loss.two_sided and not bool(((y == 1) | (y == -1)).all()):
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
     with torch.no_grad():
@@ -166,8 +167,8 @@ class _Problem:
 
     def gradient(self, model: Model) -> tuple[Tensor, list[Tensor]]:
         """The predictor and ``-∂L/∂W``, one tensor a parameter."""
-        if isinstance(model, FullyConnected):
-            f, pull = model.pullback(self.x)
+        if hasattr(model, "pullback"):
+            f, pull = cast(Any, model).pullback(self.x)
             F = self.alpha * (f.reshape(self.y.shape) - self.base)
             return F, pull((self.loss.force(F, self.y) / self.y.shape[1]).reshape(f.shape))
         leaves = [weight.detach().requires_grad_(True) for weight in model.parameters()]

@@ -164,7 +164,7 @@ def labels_of(y: Tensor, outputs: Tensor) -> Tensor:
 
 def squared_norm(tensors: Sequence[Tensor]) -> Tensor:
     """The squared norm over all tensors of each realisation, ``(e,)``, float64."""
-    return total(tensor.flatten(1).double().square().sum(-1) for tensor in tensors)
+    return total(tensor.reshape(len(tensor), -1).double().square().sum(-1) for tensor in tensors)
 
 
 def norm(tensors: Sequence[Tensor]) -> Tensor:

@@ -1,0 +1,269 @@
+r"""Claims: a statement of a paper, the interval that counts as reproduced, and the function of rows that measures it.
+
+::
+
+    @claim(
+        "B.Sec2-norm", "paper B, Sec. 2", accept=(-1.15, -0.85), stated=-1, figure="fig-b-8d",
+        rival=(-0.5, "least squares with random labels: the squared norm diverges"),
+    )
+    def norm_exponent(slices=ensembles["slices"], *, growth_from):
+        r'''In the lazy regime the norm of the predictor diverges as $1/(N-N^*)$.
+
+        Slope of $\log$ norm in $\log(N-N^*)$ at the largest output scale; one per training set.
+        '''
+        return mean(slopes_of(slices[slices.p >= growth_from]))
+
+The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. An
+argument with a default is a table: the rows of that design of a study, or of all designs of a study. An argument
+without one is a parameter of the chapter, or what ``given`` holds, a design among it; ``{d}`` in the words stands for
+the value given.
+
+A statement in several dimensions is one function, and one declaration says by id in what its claims differ::
+
+    @claim(
+        {"A.Fig6-star-d5": {"given": {"d": 5}, "headline": True}, "A.Fig6-star-d10": {"given": {"d": 10}}},
+        "paper A, Fig. 6 left", accept=(0.4, 0.6), stated=0.5, rival=(0, "no compression"), figure="fig-a-6",
+    )
+
+The function returns an ``Estimate``, or for a claim on large sizes a ``Drift``. If it rests on some of its rows alone,
+it returns these, too: ``return mean(far.off), far``. It returns ``None`` where the rows cannot tell.
+
+Modules in a paper's folder ``claims`` declare claims; each names its chapter, ``CHAPTER = "05"``. A claim on a study
+that is typed into a notebook is typed there, too, and is no claim of the book: no erratum and no other claim names it.
+"""
+
+import importlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pandas as pd
+
+from companion import estimates
+from companion.estimates import Drift, Estimate
+from companion.lab import digest, parameters
+from companion.lab.names import chapters_of_papers, texts_of_papers
+from companion.lab.study import Design, Study
+from regimes import validate
+from regimes.validate import InputError
+
+KINDS = {"paper": "Statements of the papers", "beyond": "Beyond the papers"}
+AMENDED = ("was", "verdict", "why")
+
+
+class Page(Protocol):
+    """What a claim is measured on: a chapter, or its stored rows alone."""
+
+    parameters: Mapping[str, Any]
+
+    def rows(self, study: Study, design: str = "") -> pd.DataFrame:
+        """The rows of one design of a study, or of all."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper with the interval that counts as reproduced, declared before it is measured.
+
+    Attributes:
+        id: ``item-slug``.
+        item: the figure, table or statement, as in the papers' list.
+        kind: ``paper`` (a paper says so), ``beyond`` (new here).
+        statement: the claim in words.
+        source: paper and place.
+        short: the statement in at most eight words, for the row below its figure; by default its id.
+        measure: which number, at which settings, if the statement does not say so.
+        accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
+        alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
+            or the rival paper gives, and ``what`` gives it.
+        profiles: the profiles at which it may be judged.
+        function: measures it.
+        at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
+            the rows it is judged on. A run with other parameters does not test it if its rows lack one.
+        looks: how often it was judged while realisations were added, the last time included; more than one widens its
+            interval (``Estimate.anytime``).
+        stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
+        corrected: ``(low, high)`` of the corrected statement, if its erratum gives a number.
+        erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
+        part_of: the main claim on the same statement of the paper, of which this one is a part, a repetition or another
+            reading; counts have the statement once.
+        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
+            ``why``. If sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the old
+            one, ``id``.
+        figure: the label of the figure or table that shows it.
+        headline: whether it is among the ten of its chapter that a physicist would repeat.
+        given: arguments of its function by name, beside the chapter's parameters; a design or a study is a table.
+    """
+
+    id: str
+    item: str
+    kind: str
+    statement: str
+    source: str
+    accept: tuple[float, float]
+    alternative: Mapping[str, Any]
+    profiles: tuple[str, ...]
+    function: Callable[..., Any]
+    short: str = ""
+    measure: str = ""
+    at: Mapping[str, Any] = field(default_factory=dict)
+    stated: float | None = None
+    looks: int = 1
+    corrected: tuple[float, float] | None = None
+    erratum: str | None = None
+    part_of: str | None = None
+    amended: tuple[Mapping[str, str], ...] = ()
+    figure: str = ""
+    headline: bool = False
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        validate.one_of(KINDS, kind=self.kind)
+        if not self.statement:
+            raise InputError("it needs a statement: the first paragraph of its function's docstring")
+        if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
+            raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
+        value = self.alternative["value"]
+        validate.number(**{"the value of alternative": value})
+        if self.accept[0] <= value <= self.accept[1]:
+            raise InputError(f"the alternative {value:g} lies inside accept {band(self.accept)}: the claim cannot fail")
+        if self.stated is not None and not self.accept[0] <= self.stated <= self.accept[1]:
+            raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
+        if self.corrected and not self.erratum:
+            raise InputError("what is corrected needs an erratum that quotes it")
+        validate.integer(1, looks=self.looks)
+        if len(self.short.split()) > 8:
+            raise InputError(f"short must have at most eight words, got {self.short!r}")
+        for change in self.amended:
+            if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
+                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
+
+    @property
+    def tables(self) -> dict[str, Study | Design]:
+        """The rows that its function takes, by the names of its arguments."""
+        named = {name: one.default for name, one in self._arguments.items()} | dict(self.given)
+        return {name: one for name, one in named.items() if isinstance(one, Study | Design)}
+
+    @property
+    def designs(self) -> dict[Study, set[str]]:
+        """The designs of each study that its function takes; one without a name stands for all."""
+        found: dict[Study, set[str]] = {}
+        for table in self.tables.values():
+            study, design = table if isinstance(table, Design) else (table, "")
+            found.setdefault(study, set()).add(design)
+        return found
+
+    @property
+    def knobs(self) -> list[str]:
+        """The parameters of the chapter that its function takes."""
+        return [name for name in self._arguments if name not in {*self.tables, *self.given}]
+
+    @property
+    def measured_by(self) -> dict[str, str]:
+        """The name of its function, and the digest of what that computes."""
+        name = f"{self.function.__module__}.{self.function.__name__}"
+        return {"function": name, "digest": digest.of_function(self.function)}
+
+    def measured(self, page: Page) -> tuple[Estimate | Drift, list[pd.DataFrame]] | None:
+        """What its function finds on a page's rows, and the rows that this rests on; ``None`` if these cannot tell."""
+        tables = {}
+        for name, wanted in self.tables.items():
+            tables[name] = page.rows(wanted.study, wanted.name) if isinstance(wanted, Design) else page.rows(wanted)
+        knobs = {name: page.parameters[name] for name in self.knobs}
+        found = self.function(**{**self.given, **knobs, **tables})
+        estimate, *rows = found if isinstance(found, tuple) else (found,)
+        return None if estimate is None else (estimate, rows or [*tables.values()])
+
+    @property
+    def _arguments(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.function).parameters
+
+
+TYPED = "__main__"  # the module of what is typed into a notebook
+_DECLARED: dict[str, list[Claim]] = {}  # by module
+
+
+def claim(
+    name: str | Mapping[str, Mapping[str, Any]],
+    source: str,
+    *,
+    accept: tuple[float, float],
+    rival: tuple[float, str],
+    figure: str,
+    **about: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator that declares a claim, or several, on what a function finds.
+
+    Args:
+        name: the claim's id: its item in the papers' list, a hyphen, a word or several. For several claims, what is
+            ``about`` each alone, by id.
+        source: paper and place.
+        accept: the interval that counts as reproduced.
+        rival: the value that a wrong theory, the null or the rival paper gives, outside ``accept``, and what gives it.
+        figure: the label of the figure or table that shows it.
+        about: ``given``, arguments of the function by name; ``kind``, if it is not ``paper``; ``profiles``, if those at
+            which it may be judged are not laptop and paper; ``statement`` and ``measure`` in place of the docstring's;
+            ``short``, ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``.
+
+    Raises:
+        InputError: for a declaration that is not whole, or cannot fail.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        each = {name: {}} if isinstance(name, str) else name
+        shared = {"source": source, "accept": accept, "figure": figure}
+        made = [_made(one, function, about | alone, rival, **shared) for one, alone in each.items()]
+        own = _DECLARED.setdefault(function.__module__, [])
+        # of a module that was loaded again, or a cell that ran again
+        own[:] = [one for one in own if one.function is function or one.function.__name__ != function.__name__]
+        below = [i for i, one in enumerate(own) if one.function is function]  # decorators go from below upwards
+        at = below[0] if below else len(own)
+        own[at:at] = made
+        return function
+
+    return wrap
+
+
+def _made(
+    name: str, function: Callable[..., Any], about: Mapping[str, Any], rival: tuple[float, str], **shared: Any
+) -> Claim:
+    """A claim on what a function finds; its words are those of the docstring, where ``about`` has no others."""
+    first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
+    words = {"statement": about.get("statement", first), "measure": about.get("measure", rest)}
+    given = dict(about.get("given", {}))
+    for key, text in words.items():
+        for argument, value in given.items():
+            text = text.replace(f"{{{argument}}}", str(value))
+        words[key] = " ".join(text.split())
+    usual = {"item": name.partition("-")[0], "kind": "paper", "profiles": ("laptop", "paper")}
+    own = usual | dict(about) | words | {"given": given}
+    try:
+        return Claim(id=name, function=function, alternative=dict(zip(("value", "what"), rival)), **shared, **own)
+    except (TypeError, IndexError, AttributeError, InputError) as error:
+        raise InputError(f"claim {name}: {error}") from None
+
+
+def all_claims() -> list[tuple[str, Claim]]:
+    """All claims of the papers with their chapters, in the order of their declarations."""
+    numbers = sorted({*chapters_of_papers("claims")} & parameters.chapters().keys())
+    return [(number, one) for number in numbers for one in _of_modules(number)]
+
+
+def claims_of(number: str) -> list[Claim]:
+    """The claims that a chapter's figures show, with those that are typed into the notebook that runs."""
+    return [*_of_modules(number), *_DECLARED.get(TYPED, ())]
+
+
+def _of_modules(number: str) -> list[Claim]:
+    names = [importlib.import_module(name).__name__ for name in texts_of_papers("claims", number)]
+    return [one for name in names for one in _DECLARED.get(name, ())]
+
+
+def band(bounds: Sequence[float | None]) -> str:
+    """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
+    low, high = (None if end is None or math.isinf(end) else end for end in bounds)
+    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
+    if least and most:
+        return f"{least} … {most}"
+    return f"≥ {least}" if least else f"≤ {most}" if most else "any"

@@ -1,0 +1,445 @@
+"""Claims and verdicts: the declarations, the measurements, and how the two compare.
+
+papers declare claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read
+all records from ``build/<profile>/ledger.json``.
+"""
+
+import functools
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from companion import estimates, paths
+from companion.book.claims import KINDS, TYPED, Claim, all_claims, band
+from companion.book.errata import Erratum, errata, read_yaml
+from companion.estimates import EXACT, SPAN, Drift, Estimate
+from companion.lab.store import write_atomically
+from regimes import validate
+from regimes.validate import InputError
+
+IN_PART = "in part"  # of a statement: its claims have several verdicts
+VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
+ENDS = ("value", "low", "high")  # of a record: what was measured
+ROUND_OFF = 1e-9  # by which a zero may differ
+MANY = 100.0  # times as many seeds: beyond, another way must be found
+ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
+MARKS = {
+    "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
+    IN_PART: "◐", None: "·",
+}  # fmt: skip
+
+
+@functools.cache
+def claims() -> dict[str, Claim]:
+    """All claims of the book by id, with their history, checked to be unique and in agreement with the errata."""
+    history = paths.claims_folder() / "history.yml"
+    amended = read_yaml(history, dict) if history.exists() else {}
+    found: dict[str, Claim] = {}
+    for _, claim in all_claims():
+        if claim.id in found:
+            raise InputError(f"claim {claim.id} is declared twice")
+        try:
+            found[claim.id] = replace(claim, amended=tuple(amended.pop(claim.id, ())))
+        except InputError as error:
+            raise InputError(f"history.yml, {claim.id}: {error}") from None
+    if amended:
+        raise InputError(f"history.yml: {next(iter(amended))} is no claim")
+    for claim in found.values():
+        whole = found.get(claim.part_of) if claim.part_of else claim
+        if whole is None or (whole is not claim and whole.part_of) or whole.kind != claim.kind:
+            raise InputError(f"{claim.id}: {claim.part_of} is no claim of that kind that stands for others")
+        for old in {change.get("id") for change in claim.amended} & set(found):
+            raise InputError(f"{claim.id}: {old} was amended to it, and is still declared")
+        if claim.erratum and claim.erratum not in errata():
+            raise InputError(f"{claim.id}: {claim.erratum} is no erratum")
+    for erratum in errata().values():
+        _decided(erratum, found)
+    return found
+
+
+def with_history(claim: Claim) -> Claim:
+    """A claim of the book with its amendments; one that is typed into a notebook as it is.
+
+    Raises:
+        InputError: for one typed there under an id of the book, or with what stands in the book alone.
+    """
+    known = claims().get(claim.id)
+    if known is None and (claim.erratum or claim.part_of):
+        raise InputError(f"claim {claim.id} is of a notebook: an erratum and part_of need one of the book")
+    if known and known.function.__module__ != claim.function.__module__:
+        raise InputError(f"claim {claim.id} is declared twice")
+    return known or claim
+
+
+def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
+    """Checks that an erratum names all claims that point to it; an error has a ``corrected`` band or says why not."""
+    if unknown := [name for name in erratum.claims if name not in found]:
+        raise InputError(f"errata.yml, {erratum.id}: {unknown[0]} is no claim")
+    own = [claim for claim in found.values() if claim.erratum == erratum.id]
+    if left := [claim.id for claim in own if claim.id not in erratum.claims]:
+        raise InputError(f"errata.yml, {erratum.id}: {left[0]} points to it and is not among its claims")
+    if erratum.drawer == "error" and not erratum.uncorrected and not any(claim.corrected for claim in own):
+        raise InputError(f"errata.yml, {erratum.id}: an error needs a claim with a corrected band, or uncorrected")
+
+
+def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
+    """The verdict on an interval; ``None`` if the profile may not judge the claim.
+
+    Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
+    Disjoint from both, or from ``accept`` if the erratum is a limit or a reading: *not reproduced*. Anything else, and
+    an interval from too few realisations or from equal ones: *undecided*. Of a claim on large sizes the larger ones
+    decide. If their interval is disjoint from that of all sizes, and their value nearer to the paper's: *not yet
+    asymptotic*, unless both lie inside ``accept``. If it is further away: their verdict alone. If the intervals meet:
+    the common verdict, else *undecided*.
+    """
+    if profile not in claim.profiles:
+        return None
+    if isinstance(found, Estimate):
+        return _verdict(claim, found)
+    verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
+    if late == verdict == "reproduced":
+        return verdict
+    if found.disjoint():
+        return "not yet asymptotic" if _distance(claim, found.late) < _distance(claim, found.whole) else late
+    return verdict if late == verdict else "undecided"
+
+
+def _verdict(claim: Claim, estimate: Estimate) -> str:
+    if not estimate.judges:
+        return "undecided"
+    if _inside(estimate, claim.accept):
+        return "reproduced"
+    if not _disjoint(estimate, claim.accept):
+        return "undecided"
+    if not _corrects(claim.erratum, claim.corrected) or _disjoint(estimate, claim.corrected):
+        return "not reproduced"
+    return "corrected" if _inside(estimate, claim.corrected) else "undecided"
+
+
+def _corrects(erratum: str | None, band: Sequence[float | None] | None) -> bool:
+    """Whether a band is that of a corrected statement: of an error, and not of a limit or a reading."""
+    return band is not None and erratum is not None and errata()[erratum].drawer == "error"
+
+
+def _distance(claim: Claim, estimate: Estimate) -> float:
+    """How far a value lies from the number that the paper states, or where it states none from what is accepted."""
+    low, high = claim.accept if claim.stated is None else (claim.stated, claim.stated)
+    return max(low - estimate.value, estimate.value - high, 0.0)
+
+
+def _inside(estimate: Estimate, band: tuple[float, float]) -> bool:
+    return band[0] <= estimate.low and estimate.high <= band[1]
+
+
+def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
+    return estimate.high < band[0] or estimate.low > band[1]
+
+
+def lacks(claim: Claim, settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The values that a claim's words name and rows of these ``settings`` (a ``Provenance``'s) lack: ``p = 8192``."""
+    there: dict[str, set[Any]] = {}
+    for setting in settings:
+        for axis, values in setting["values"].items():
+            there.setdefault(axis, set()).update(_flat(values))
+    return [
+        f"{axis} = {one}" for axis, named in claim.at.items() for one in _flat(named) if one not in there.get(axis, ())
+    ]
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    """The single values of a list of lists, or one value alone."""
+    if not isinstance(values, (list, tuple)):
+        yield values
+        return
+    for one in values:
+        yield from _flat(one)
+
+
+def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
+    """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
+    keys = "chapter value low high n interval numerical late verdict profile data settings figure"
+    empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
+    names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of", "headline")
+    words = {name: getattr(claim, name) for name in names} | claim.measured_by
+    bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
+    rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    return words | bounds | rest | empty | measured
+
+
+def late(claim: Claim, drift: Drift) -> dict[str, Any]:
+    """A record's entries on the larger sizes alone, and the size that would decide (``None``: cannot be foreseen)."""
+    low, high, size = _bounds((drift.late.low, drift.late.high, drift.size(claim.accept)))
+    ends = [drift.late_sizes[0], drift.late_sizes[-1]]
+    return {"value": drift.late.value, "low": low, "high": high, "sizes": ends, "decides": size}
+
+
+def _bounds(interval: Sequence[float]) -> list[float | None]:
+    """The ends of an interval for JSON: ``null`` if infinite."""
+    return [None if math.isinf(end) else end for end in interval]
+
+
+def merge(folder: Path) -> list[dict[str, Any]]:
+    """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
+
+    Records of claims that are typed into a notebook come last. Each record's ``cells`` stay in the chapter's ledger.
+    """
+    files = sorted(folder.glob("[0-9][0-9].ledger.json"))
+    measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
+    typed = [name for name, record in measured.items() if record.get("function", "").startswith(f"{TYPED}.")]
+    for name in measured:
+        validate.one_of([*claims(), *typed], claim=name)
+    merged = [measured.pop(name, None) or record_of(claim) for name, claim in claims().items()] + [*measured.values()]
+    write(folder / "ledger.json", merged)
+    return merged
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The records of a ledger file; empty if there is no file."""
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [_with_ends(record, _tuple) for record in found if record["id"]]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise InputError(f"{path} is not a ledger: take it from git again, or make it again") from None
+
+
+def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Writes a ledger file whole or not at all."""
+    whole = [_with_ends(record, _bounds) for record in records]
+    write_atomically(path, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
+    """A record with the ends of its interval, if it has one, mapped; those of a single realisation are infinite."""
+    none = record.get("value") is None
+    return record if none else record | dict(zip(("low", "high"), change((record["low"], record["high"]))))
+
+
+def summary(records: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence for each kind of claim, the papers' first, that counts the verdicts on statements.
+
+    Claims that are parts or repetitions of one statement count once: with their verdict where all have the same, as
+    *in part* where they differ.
+    """
+    parts = []
+    for kind, words in KINDS.items():
+        own = statements(record for record in records if record["kind"] == kind)
+        if not own:
+            continue
+        said = Counter(_in_common(one) for one in own)
+        missed = sum(_in_common(one) == "reproduced" and any(map(misses_stated, one)) for one in own)
+        note = f" ({missed} of them without the stated number in the interval)" if missed else ""
+        order = [*VERDICTS, IN_PART, "not tested at this size", "not measured yet"]
+        counts = [f"{said[word]} {word}{note if word == 'reproduced' else ''}" for word in order if said[word]]
+        claims_of = sum(map(len, own))
+        total = f", in {claims_of} claims" * (claims_of > len(own))
+        parts.append(f"{words} ({len(own)}{total}): {', '.join(counts)}.")
+    return " ".join(parts)
+
+
+def apart(found: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3) -> list[str]:
+    """Which of ``value``, ``low`` and ``high`` of a record are not those of a reference, with both numbers.
+
+    They may differ by a ``share`` of the *reference's* interval and by ``same``, a part of its value. Where that
+    interval has no end, its value stands for it; what has no end there has none here.
+    """
+    value, low, high = (reference[name] for name in ENDS)
+    if value is None or found["value"] is None:
+        return [] if value is found["value"] else [f"value {found['value']} for {value}"]
+    width = high - low if math.isfinite(high - low) else abs(value)
+    most = share * width + same * abs(value) + ROUND_OFF
+    pairs = [(name, found[name], reference[name]) for name in ENDS]
+    return [
+        f"{n} {one:.6g} for {other:.6g}" for n, one, other in pairs if one != other and not abs(one - other) <= most
+    ]
+
+
+def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The records of each statement, its parts and repetitions together."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in records:
+        found.setdefault(entry["part_of"] or entry["id"], []).append(entry)
+    return list(found.values())
+
+
+def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The common verdict of a statement's claims, without those that were not judged here."""
+    judged = {entry["verdict"] for entry in entries if entry["verdict"]}
+    if not judged:
+        return word(entries[0])
+    return judged.pop() if len(judged) == 1 else IN_PART
+
+
+def misses_stated(entry: Mapping[str, Any]) -> bool:
+    """Whether the paper's stated number lies outside an interval over seeds."""
+    if entry["stated"] is None or entry["value"] is None or entry["interval"] in (EXACT, SPAN):
+        return False
+    return not entry["low"] <= entry["stated"] <= entry["high"]
+
+
+def _late(late: Mapping[str, Any]) -> str:
+    """The result of the larger sizes alone, in words."""
+    ends = " to ".join(f"{size:g}" for size in late["sizes"])
+    return f"at sizes {ends} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
+
+
+def over_stated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of each number that papers state: what was measured over it, in increasing order, with its 95 % interval.
+
+    Each has its ``record``, ``value``, ``low`` and ``high``. Left out are stated zeros, what has another sign than
+    stated, what was not measured, and what we expected and no paper states.
+    """
+    found = []
+    for record in records:
+        if record["kind"] != "paper" or record["value"] is None or not record["stated"]:
+            continue
+        if record["value"] / record["stated"] <= 0:
+            continue
+        low, high = sorted(record[end] / record["stated"] for end in ("low", "high"))
+        found.append({"record": record, "value": record["value"] / record["stated"], "low": low, "high": high})
+    return sorted(found, key=lambda one: one["value"])
+
+
+def on_axis(ratio: float, widest: float = 4.0) -> float:
+    """Where a ratio lies on a logarithmic axis from 1/``widest`` to ``widest``, in per cent; at an end if beyond."""
+    return 50 + 50 * max(-1.0, min(1.0, math.log(max(ratio, 1e-300)) / math.log(widest)))
+
+
+def first_verdict(record: Mapping[str, Any]) -> str | None:
+    """The verdict on a claim's first measurement; ``None`` where there is none in its history, or never was another."""
+    if not record["amended"]:
+        return record["verdict"]
+    given = [change["verdict"] for change in record["amended"] if change["verdict"] in VERDICTS]
+    return given[0] if given else None
+
+
+def changes_of_verdict(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
+    """How often amendments changed a verdict, by the first and the present one; the most frequent change first."""
+    pairs = Counter((first_verdict(record), record["verdict"]) for record in records)
+    return [(*pair, count) for pair, count in pairs.most_common() if None not in pair and pair[0] != pair[1]]
+
+
+def what_decides(entry: Mapping[str, Any]) -> str:
+    """What would decide a claim that is undecided (by the width of its interval) or drifts; empty for any other."""
+    if entry["verdict"] == "not yet asymptotic":
+        size = entry["late"]["decides"]
+        least = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
+        return f"to decide: {least}"
+    if entry["verdict"] != "undecided":
+        return ""
+    if entry["interval"] in (EXACT, SPAN):
+        return "to decide: larger sizes, where the settings agree; more seeds change nothing"
+    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
+    if not estimate.judges:
+        return f"to decide: {estimates.FEWEST} seeds or more, not all equal"
+    bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
+    alone, late = "", entry["late"]
+    if late and all(_inside(estimate, one) or _disjoint(estimate, one) for one in map(_tuple, bands)):
+        estimate = Estimate(late["value"], *_tuple((late["low"], late["high"])), entry["n"], entry["interval"])
+        alone = " " + _late(late).partition(":")[0]
+    factor = min(estimates.deciding(estimate, _tuple(band)) for band in bands)
+    if not math.isfinite(factor) or factor > MANY:
+        return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
+    needed = math.ceil(round(factor * entry["n"], 6))
+    return f"to decide: about {needed} seeds in place of {entry['n']}{alone}, if the value stays"
+
+
+def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
+    low, high = bounds
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def measured_value(entry: Mapping[str, Any]) -> str:
+    """The measured value with its interval, or a dash."""
+    if entry["value"] is None:
+        return "—"
+    return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
+
+
+def in_text(entry: Mapping[str, Any]) -> str:
+    """The measured value in a sentence, or a dash: two digits, three where two would leave the interval."""
+    if entry["value"] is None:
+        return "—"
+    rounded = float(f"{entry['value']:.2g}")
+    return estimates.plain(f"{entry['value']:.{2 if entry['low'] <= rounded <= entry['high'] else 3}g}")
+
+
+def words(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
+    absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
+    kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
+    held = entry["erratum"] if entry["value"] is not None else None
+    return {
+        "short": entry["short"] or entry["id"],
+        "word": word(entry),
+        "mark": MARKS[entry["verdict"]],
+        "kind": kind + (f" · counted with {entry['part_of']}" if entry["part_of"] else ""),
+        "accepted": band(entry["accept"]),
+        "corrected": band(entry["corrected"]) if entry["corrected"] else "",
+        "rival": f"counter-hypothesis {entry['alternative']['value']:.4g} ({entry['alternative']['what']})",
+        "measured": measured_value(entry),
+        "value": in_text(entry),
+        "whose": "paper" if entry["kind"] == "paper" else "expected",
+        "stated": "" if entry["stated"] is None else estimates.plain(f"{entry['stated']:.3g}"),
+        "count": f"n = {entry['n']}, {entry['interval']}{absent}" if entry["n"] else "",
+        "late": _late(entry["late"]) if entry["late"] else "",
+        "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",
+        "absent": absent,
+        "decides": what_decides(entry),
+        "erratum": errata()[held] if held else None,
+    }
+
+
+def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each verdict on statements that occurs: ``kind``, ``mark``, ``word`` and ``count``."""
+    common = (_in_common(one) for one in statements(records))
+    counts = Counter(verdict if verdict in MARKS else None for verdict in common)
+    return [
+        {"kind": one or "none", "mark": mark, "word": one or "not tested or measured here", "count": counts[one]}
+        for one, mark in MARKS.items()
+        if counts[one]
+    ]
+
+
+def counted(records: Iterable[Mapping[str, Any]]) -> str:
+    """The number of claims with each verdict, in order of appearance: ``✎ 2 corrected, ✔ 1 reproduced``."""
+    verdicts = Counter((MARKS[entry["verdict"]], word(entry)) for entry in records)
+    return ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
+
+
+def marks(records: Iterable[Mapping[str, Any]]) -> str:
+    """The number of statements with each verdict, as marks alone: ``✔ 12, ✎ 2``."""
+    return ", ".join(f"{one['mark']} {one['count']}" for one in tally(records))
+
+
+def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The records of each paper, by its letter in alphabetical order; those not measured come last."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in sorted(records, key=lambda one: (one["item"][0], one["value"] is None)):
+        found.setdefault(entry["item"][0], []).append(entry)
+    return found
+
+
+@functools.cache
+def about_papers() -> dict[str, dict[str, Any]]:
+    """What the book says of each paper, by its letter: ``book/papers.yml``; empty where there is none."""
+    path = paths.root() / "book" / "papers.yml"
+    return {entry["paper"]: entry for entry in (read_yaml(path) if path.exists() else [])}
+
+
+def paper_title(letter: str) -> str:
+    """The heading of a section on a paper."""
+    title = about_papers().get(letter, {}).get("title")
+    return f"Paper {letter}: {title}" if title else f"Paper {letter}"
+
+
+def word(entry: Mapping[str, Any] | None) -> str:
+    """The verdict of a record, or why there is none."""
+    if entry is None:
+        return "not declared"
+    return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not tested at this size")

@@ -1,0 +1,266 @@
+"""Figures on a screen: sharp at any size, in one column on a phone, animated under a slider.
+
+A finished figure is stored in the notebook as pictures; ``figure_html`` turns them into the book's HTML. It needs no
+network, and an animation has a still for paper.
+"""
+
+import base64
+import contextlib
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import rc_context, rcParams
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.text import Text
+from matplotlib.ticker import NullLocator
+from matplotlib.transforms import Bbox
+from PIL import Image
+
+from companion.book import views
+from regimes import validate
+from regimes.validate import InputError
+
+if TYPE_CHECKING:  # a chapter would wait for it for seconds, and makes no notebook
+    from nbformat import NotebookNode
+
+DPI = 110  # of a PNG, and CSS pixels to an inch of a figure on a wide page
+COLUMN_WIDTH = 8.1  # inches: wider figures lose legible exponents in the column of a wide page, 768 CSS pixels
+PHONE = 4.75  # inches: the column of a phone 390 CSS pixels wide, where a point is a pixel
+LIGHT = 200_000  # bytes: a heavier SVG, one of thousands of points, becomes pixels, at twice the resolution
+FILM = 250_000  # bytes of all frames of a slider, beyond which they are less sharp
+QUALITY = 75  # of a WebP
+COLOURS = 32  # of a light picture, of which a knob has several
+SMALL = 2.6  # inches: panels below, more than four of them, stand two and two
+ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
+LEGIBLE = 8  # CSS pixels of the smallest font on a phone
+SECONDS = 0.4  # a frame, while it plays
+_ENDS = {"image/svg+xml": "svg", "image/webp": "webp", "image/png": "png"}  # the first that a figure has is shown
+
+
+def pictures(fig: Figure, *, alone: bool = False, light: bool = False) -> dict[str, str]:
+    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
+
+    A figure too wide for the page is narrowed; its fonts keep their size. With ``alone`` the PNG has to do; ``light``
+    pictures have few colours.
+    """
+    fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
+    _drop_unseen_ticks(fig)
+    with _settled(fig) as box:
+        png = {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))}
+        return png if alone else png | _best(fig, box, light)
+
+
+def _drop_unseen_ticks(fig: Figure) -> None:
+    """Drops the minor ticks of axes that show two powers of ten: without mark or label, they take half of the time."""
+    for axis in [axis for ax in fig.axes for axis in (ax.xaxis, ax.yaxis)]:
+        low, high = sorted(axis.get_view_interval())
+        if axis.get_scale() == "log" and np.floor(np.log10(high)) > np.ceil(np.log10(low)):
+            axis.set_minor_locator(NullLocator())
+
+
+def _best(fig: Figure, box: Bbox, light: bool) -> dict[str, str]:
+    """The picture that a page shows; the same bytes each time."""
+    if light:
+        drawn = Image.open(io.BytesIO(_saved(fig, "png", dpi=DPI, bbox_inches=box))).convert("RGB")
+        return {"image/webp": _base64(_webp(drawn.quantize(COLOURS, dither=0).convert("RGB"), lossless=True))}
+    drawn = _saved(fig, "svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
+    if len(drawn) <= LIGHT:
+        return {"image/svg+xml": drawn.decode()}
+    drawn = Image.open(io.BytesIO(_saved(fig, "png", dpi=2 * DPI, bbox_inches=box)))
+    return {"image/webp": _base64(_webp(drawn.convert("RGB")))}
+
+
+@contextlib.contextmanager
+def _settled(fig: Figure) -> Iterator[Bbox]:
+    """Lays a figure out once and yields its extent; within, it is drawn without another layout."""
+    fig.set_dpi(DPI)
+    engine = fig.get_layout_engine() if fig.axes else None
+    if engine is not None:
+        engine.execute(fig)
+    with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        fig.set_layout_engine(None)
+    try:
+        yield fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
+    finally:
+        if engine is not None:
+            fig.set_layout_engine(engine)
+
+
+def phone_variant(fig: Figure, *, light: bool = False) -> dict[str, object] | None:
+    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls."""
+    if not stack_panels(fig):
+        return None
+    with _settled(fig) as box:
+        return {"pictures": _best(fig, box, light), "font": smallest_font(fig)}
+
+
+def _saved(fig: Figure, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format=kind, **options)
+    return buffer.getvalue()
+
+
+def _webp(picture: Image.Image, lossless: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "webp", quality=QUALITY, lossless=lossless)
+    return buffer.getvalue()
+
+
+def smallest_font(fig: Figure) -> float:
+    """The size of a drawn figure's smallest font over the figure's width."""
+    sizes = [text.get_fontsize() for text in fig.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    return min(sizes, default=10.0) / (72 * fig.get_figwidth())
+
+
+def has_raster(fig: Figure) -> bool:
+    """Whether a figure shows photographs or maps, whose colours a dark page must not invert."""
+    areas = [area for ax in fig.axes for area in (*ax.images, *ax.collections)]
+    return any(isinstance(area, (AxesImage, QuadMesh)) or getattr(area, "colorbar", None) for area in areas)
+
+
+def stack_panels(fig: Figure) -> bool:
+    """Turns a finished figure's panels into one column as wide as a phone, many small ones into two.
+
+    A panel takes over the labels and the title of the row or column whose axis it shares. Returns
+    ``False``, and leaves the figure as it is, where more than ``ROWS`` rows would be needed, or the panels are pictures
+    without ticks.
+    """
+    panels = [ax for ax in fig.axes if ax.get_visible() and ax.get_subplotspec()]
+    place = panels[0].get_subplotspec().get_gridspec() if panels else None
+    if place is None or any(len(ax.get_xticks()) == 0 for ax in panels):
+        return False
+    width, height = fig.get_figwidth() / place.ncols, fig.get_figheight() / place.nrows
+    columns = 2 if len(panels) > 4 and width < SMALL else 1
+    rows = -(-len(panels) // columns)
+    if rows > ROWS:
+        return False
+    _label(panels)
+    fig.suptitle("").set_in_layout(False)  # legends stand in its place
+    for ax in [ax for ax in fig.axes if not ax.get_visible()]:
+        ax.remove()
+    tall = PHONE / columns * min(max(height / width, 0.7), 0.9) + 0.4 * (columns - 1)  # their labels take as much space
+    fig.set_size_inches(PHONE, rows * tall + _legends(fig))
+    grid = fig.add_gridspec(rows, columns)
+    for i, ax in enumerate(panels):
+        ax.set_subplotspec(grid[i // columns, i % columns])
+    return True
+
+
+def _label(panels: Sequence[Axes]) -> None:
+    """Gives each panel the labels and title of the row or column whose axis it shares."""
+    at = {(s.rowspan.start, s.colspan.start): ax for ax in panels for s in [ax.get_subplotspec()]}
+    for (row, column), ax in at.items():
+        first, top = at.get((row, 0), ax), at.get((0, column), ax)
+        last = [one for (_, c), one in at.items() if c == column][-1]
+        if ax.get_shared_y_axes().joined(ax, first):
+            ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
+        if ax.get_shared_x_axes().joined(ax, last):
+            ax.set_xlabel(ax.get_xlabel() or last.get_xlabel())
+            ax.set_title(ax.get_title() or top.get_title())
+        ax.tick_params(labelleft=True, labelbottom=True)
+
+
+def _legends(fig: Figure) -> float:
+    """Sets the legends that stand beside panels above them, in columns that fit; returns their height in inches."""
+    inside = [(ax, ax.get_legend()) for ax in fig.axes if ax.get_legend()]
+    beside = [legend for ax, legend in inside if legend.get_bbox_to_anchor().x0 >= ax.bbox.x1 - 1]
+    tall = 0.0
+    for old in [*fig.legends, *beside]:
+        handles, said, title = old.legend_handles, [text.get_text() for text in old.get_texts()], old.get_title()
+        columns = 2 if max(map(len, said), default=0) < 22 else 1
+        old.remove()
+        style = {"fontsize": "small", "title": title.get_text() or None}
+        fig.legend(handles, said, loc="outside upper center", ncols=columns, **style)
+        tall += 0.25 * -(-len(said) // columns)
+    return tall
+
+
+def draw_frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
+    """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
+
+    The panels keep their places of the frame ``start``, which the figure shows at the end. Frames are sharp on any
+    screen if all of them stay below ``FILM`` bytes; else they have the resolution of a PNG.
+    """
+    _clear_and_draw(fig, draw, start)
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
+    fig.set_dpi(1.5 * DPI)
+    canvas, found = FigureCanvasAgg(fig), []
+    for i in range(count):
+        _clear_and_draw(fig, draw, i)
+        canvas.draw()
+        found.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
+    _clear_and_draw(fig, draw, start)
+    sharp = [_webp(picture) for picture in found]
+    size = tuple(round(side / 1.5) for side in found[0].size)
+    return sharp if sum(map(len, sharp)) <= FILM else [_webp(picture.resize(size)) for picture in found]
+
+
+def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
+    for ax in fig.axes:
+        ax.clear()
+    draw(i)
+    _drop_unseen_ticks(fig)
+
+
+def slider(fig: Figure, draw: Callable[[int], None], labels: Sequence[str], *, knob: str, start: int = 0) -> str:
+    """HTML of frames, one of them shown, above a slider and a button that plays; it needs no script of the page.
+
+    Args:
+        fig: the figure, which shows the frame ``start`` at the end.
+        draw: as for :func:`draw_frames`.
+        labels: what the slider says at each frame, such as ``α = 0.1``: two or more.
+        knob: the quantity that the slider changes, in words.
+        start: the frame shown first.
+    """
+    if len(labels) < 2:
+        raise InputError(f"a slider needs the labels of 2 frames or more, got {list(labels)}")
+    validate.whole(0, len(labels) - 1, start=start)
+    frames = list(zip(map(_base64, draw_frames(fig, draw, len(labels), start=start)), labels))
+    width = round(DPI * fig.get_figwidth())
+    return views.show("slider", frames, knob, start, round(1000 * SECONDS), width, smallest_font(fig), has_raster(fig))
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
+    """A figure of a notebook as HTML: its pictures, written into ``folder``, and its animation above them.
+
+    ``output`` is what ``Chapter.figure`` left; ``link`` leads from the page to the folder.
+    """
+    about, moving = output.metadata.regimes, output.data.get("text/html", "")
+    folder.mkdir(parents=True, exist_ok=True)
+    wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
+    phone = narrow and link + _write(narrow.pictures, folder / f"{about.name}-phone")
+    width = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).width
+    share = (narrow or about).font
+    legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
+    shown = moving + views.show("figure", about, link + wide, phone, width, share, legible)
+    return shown + _knob_html(about, folder, link) if about.get("knob") else shown
+
+
+def _knob_html(about: Mapping[str, Any], folder: Path, link: str) -> str:
+    """The choices below a figure, with the addresses of their pictures; the book's own has none."""
+    files: list[dict[str, str]] = [{} for _ in about.knob.choices]
+    for i, choice in enumerate(about.knob.choices):
+        if own := choice.get("output"):
+            shown = {"": own.data, "-phone": (own.metadata.regimes.narrow or {}).get("pictures")}
+            files[i] = {end: link + _write(one, folder / f"{about.name}-{i}{end}") for end, one in shown.items() if one}
+    return views.show("knob", about, files)
+
+
+def _write(pictures: Mapping[str, str], path: Path) -> str:
+    """Writes the picture that a page shows; returns its file's name."""
+    kind = next(kind for kind in _ENDS if kind in pictures)
+    file = path.with_name(f"{path.name}.{_ENDS[kind]}")
+    file.write_bytes(pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind]))
+    return file.name

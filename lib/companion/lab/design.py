@@ -1,0 +1,201 @@
+"""Designs: the settings of a study by name, as data in TOML.
+
+::
+
+    # chapters/designs/05.toml
+    [projectors.sphere]      # study, design
+    cloud = "sphere"         # one value
+    n = [100, 200]           # an axis: each of these
+    n0 = "$n0"               # what the chapter's parameter of that name holds
+    depths = [5, 30]         # one value, where a setting holds a list
+    seeds = [6, 2]           # how many realisations, here with each n
+    zip = [["n", "seeds"]]   # axes that go together, value by value
+    smoke.n = [20, 40]       # of another profile, in place of that of the laptop
+    paper.n = [1000, 2000]
+    stored.seeds = 40        # of what results/ holds
+    least.n = 2              # a figure needs so many values of an axis
+    [projectors.images]
+    extends = "sphere"       # all its entries, except those given here
+    [projectors]
+    stored = true            # the laptop's sizes of all designs
+    finer.tolerance = 0.1    # a factor, or another word, that makes the numerics finer; see benchmarks/finer.py
+
+Readers replace entries, too. The axes are the fields of the study's record
+(``companion.lab.record``), or what ``@study(axes={"n": "count from 3"})`` names. If ``seeds`` may be 0, no run
+computes a design with none; its stored results may have some.
+"""
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from companion.lab.parameters import Kind, kind
+from companion.lab.record import Axis
+from regimes import validate
+from regimes.validate import InputError
+
+Entries = dict[str, Any]  # of a setting, by name, as a cell stores them; and in a grid its ``seeds``
+Setting = Entries
+MOST = 100_000  # settings of a design: they are built in memory
+LISTED = kind("distinct counts from 0")  # seeds
+COUNTED = kind("count to 1000")
+
+
+@dataclass(frozen=True)
+class Designs:
+    """The grid of a study: the settings of all its designs.
+
+    Attributes:
+        study: the name of the study's function.
+        axes: of a setting, by name.
+        seeds: how many there may be.
+        complete: adds to a setting what follows from its axes; raises InputError for one that cannot be computed.
+    """
+
+    study: str
+    axes: Mapping[str, Axis] = field(hash=False)
+    seeds: Kind = COUNTED
+    complete: Callable[[Entries], Entries] = dict
+
+    def __call__(self, values: Mapping[str, Any], designs: Collection[str] = ()) -> list[Entries]:
+        """The settings of these designs, by default of all, each once, with the seeds of all; none without."""
+        found: dict[str, Entries] = {}
+        tables = self._tables(values)
+        for design in designs or tables:
+            for setting in self.settings(values, design):
+                held = found.setdefault(self.identity(setting), setting)
+                held["seeds"] = sorted({*held["seeds"], *setting["seeds"]})
+        some = [setting for setting in found.values() if setting["seeds"]]
+        if found and not some:
+            where = next(iter(tables.values()))[0].rpartition(".")[0]
+            raise InputError(f"{where} must have seeds in one design at least, got none")
+        return some
+
+    def identity(self, setting: Entries) -> str:
+        """The identity of a setting within the study: its values on the axes, without its seeds."""
+        return json.dumps([setting.get(axis) for axis in self.axes])
+
+    def settings(self, values: Mapping[str, Any], design: str) -> list[Entries]:
+        """The settings of a design: all combinations of its axes; zipped axes vary together."""
+        where, table, groups = self._whole(values, design)
+        axes = self.values(values, design)
+        try:
+            found = [self.complete(setting) for setting in _combined(axes, groups)]
+            if len({self.identity(setting) for setting in found}) < len(found):
+                raise InputError("two of its settings are the same")
+            return found
+        except InputError as error:
+            raise InputError(f"{where}{_knobs(table, str(error))}: {error}") from None
+
+    def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
+        """The values of each axis of a design, each of its kind."""
+        where, table, groups = self._whole(values, design)
+        known = [*self.axes, "seeds"]
+        needed = {"seeds", *(name for name, axis in self.axes.items() if not axis.optional)}
+        if not needed <= table.keys() <= {*known}:
+            wrong = *(needed - table.keys()), *(table.keys() - {*known})
+            raise InputError(f"{where} needs the axes {', '.join(known)}; missing or unknown: {', '.join(wrong)}")
+        found = {}
+        for axis in (axis for axis in known if axis in table):
+            given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
+            given = [_of_knob(name, one, values) for one in given] if isinstance(given, list) else given
+            given = _of_knob(name, given, values)
+            if axis == "seeds":
+                found[axis] = self._seeds(name, given, together)
+            else:
+                found[axis] = self.axes[axis].values(name, given, together=together)
+        return found
+
+    def names(self, values: Mapping[str, Any]) -> list[str]:
+        """The names of the study's designs."""
+        return [*self._tables(values)]
+
+    def knobs(self, values: Mapping[str, Any], design: str) -> set[str]:
+        """The chapter's parameters that the entries of a design name."""
+        given = [one for value in self._whole(values, design)[1].values() for one in _as_list(value)]
+        return {one[1:] for one in given if _names_knob(one)}
+
+    def inherits(self, values: Mapping[str, Any], design: str) -> list[str]:
+        """A design and those that it extends, by name."""
+        tables = self._tables(values)
+        validate.one_of(tables, **{f"a design of {self.study}": design})
+        found = [design]
+        while base := tables[found[-1]][1].get("extends"):
+            found.append(base)
+        return found
+
+    def _seeds(self, name: str, given: Any, together: bool) -> list[list[int]]:
+        """The realisations of each setting: those counted, or those listed."""
+        if together and isinstance(given, list):
+            return [self._seeds(f"{name}[{i}]", one, False)[0] for i, one in enumerate(given)]
+        if isinstance(given, list):
+            return [LISTED.checked(name, given)]
+        return [[*range(self.seeds.checked(name, given))]]
+
+    def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+        """The full name of each design of the study, and its own entries."""
+        found: dict[str, tuple[str, dict[str, Any]]] = {}
+        own = f".{self.study}."  # a chapter has hundreds of entries
+        for name in (name for name in values if own in name):
+            if name.count(".") == 3 and name.split(".")[1] == self.study:
+                where, _, axis = name.rpartition(".")
+                found.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
+        return found
+
+    def _whole(self, values: Mapping[str, Any], design: str) -> tuple[str, dict[str, Any], list[list[str]]]:
+        """The full name of a design, its entries with those it inherits, and the axes that it zips."""
+        tables = self._tables(values)
+        validate.one_of(tables, **{f"a design of {self.study}": design})
+        where, table = tables.pop(design)
+        while "extends" in table:
+            base = table.pop("extends")
+            validate.one_of(tables, **{f"{where}.extends": base})
+            table = tables.pop(base)[1] | table
+        zipped = table.pop("zip", [])
+        lists = isinstance(zipped, list) and all(isinstance(group, list) for group in zipped)
+        names = [axis for group in zipped for axis in group] if lists else []
+        if not lists or any(names.count(axis) > 1 or axis not in [*table] for axis in names):
+            raise InputError(f"{where}.zip must hold lists of axes, each once, got {validate.shown(zipped)}")
+        return where, table, zipped
+
+
+def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Entries]:
+    """All combinations of axes; axes of a group vary together."""
+    blocks = {}
+    for axis in axes:
+        group = next((group for group in groups if axis in group), [axis])
+        if len({len(axes[one]) for one in group}) > 1:
+            raise InputError(f"{' and '.join(group)} are zipped and must hold as many values")
+        blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))]
+    if (count := math.prod(map(len, blocks.values()))) > MOST:
+        raise InputError(f"the axes must have at most {MOST} combinations, got {count}")
+    rows = ({k: v for part in row for k, v in part.items()} for row in itertools.product(*blocks.values()))
+    return [{axis: row[axis] for axis in axes} for row in rows]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _names_knob(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("$")
+
+
+def _knobs(table: Mapping[str, Any], message: str) -> str:
+    """The chapter's parameters behind the axes that a message names, or else behind all of them."""
+    held = {axis: _as_list(value) for axis, value in table.items()}
+    all_of_them = {axis: knobs for axis, given in held.items() if (knobs := [*filter(_names_knob, given)])}
+    named = {axis for axis in all_of_them if re.search(rf"\b{axis}\b", message)} or all_of_them.keys()
+    shown = [f"{axis} = {', '.join(knobs)}" for axis, knobs in all_of_them.items() if axis in named]
+    return f" ({', '.join(shown)})" if shown else ""
+
+
+def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:
+    """A value, or that of the chapter's parameter it names."""
+    if _names_knob(given) and given[1:] not in values:
+        raise InputError(f"{name} names {given}, and the chapter has no such parameter")
+    return values[given[1:]] if _names_knob(given) else given

@@ -1,0 +1,402 @@
+"""The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
+
+The cell tagged ``parameters`` of a page holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
+``chapters/designs/05.toml`` overrides them for other profiles, in its tables ``smoke`` and ``paper``. All its other
+tables are the designs of studies (``companion.lab.design``), whose entries go by full names,
+``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
+
+The kind gives the allowed values, in words that this module reads and the notebook ignores::
+
+    kind    item                     one value
+            [N or more] order items  a list of 1 (or N) to 100 values; the order is one of
+                                     "increasing" (strictly), "distinct" (none twice), "list of" (any)
+    item    count [range]            a whole number, from 1 to 1000000 where the range does not say otherwise
+            number [range]           a number, both ends allowed (-1e30 and 1e30)
+            positive [to B]          a number above 0, at most B (1e30)
+            share                    a number strictly between 0 and 1
+            one of A, B, C           a name; "one of module.NAMES" stands for all in that collection of ``regimes``
+            text, switch             any text; true or false
+    items   counts, numbers, positives, shares, any of A, B, C, texts, switches
+    range   [from A] [to B]
+
+So ``3 or more increasing counts from 2`` is a list of sizes. Booleans are no numbers, NaN and infinities no values.
+The studies' ``check_parameters`` check conditions on several parameters.
+"""
+
+import ast
+import copy
+import difflib
+import functools
+import importlib.util
+import math
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from companion import paths
+from regimes import validate
+from regimes.validate import InputError
+
+PROFILES = ("smoke", "laptop", "paper")
+SIZES = ("smoke", "paper", "stored")  # of a design, where they differ from the laptop's
+LEAST = "least"  # of a design: how many values of an axis its figures need
+ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
+NEAR = 3  # names that a message offers
+MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
+_PAGE = re.compile(r"file: chapters/(\w+)")  # in the book's contents
+_COMMENT = re.compile(r"#\s*(.*)$")
+_LIST = re.compile(r"(?:(?P<least>\d+) or more )?(?P<order>increasing|distinct|list of) (?P<items>.+)")
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_RANGE = re.compile(rf"(?P<word>count|number|positive)(?: from (?P<low>{_NUMBER}))?(?: to (?P<high>{_NUMBER}))?")
+_NAMES = re.compile(r"one of (?P<names>.+)")
+_ENDS = {"count": (1, 10**6), "number": (-1e30, 1e30), "positive": (0, 1e30)}
+_SINGLE = {"any": "one", "switches": "switch"} | {f"{word}s": word for word in (*_ENDS, "share", "text")}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of a parameter: one value, or with an ``order`` a list of at least ``least`` of them.
+
+    Attributes:
+        word: such as ``count``.
+        low: the lower end of its range; ``high`` is the upper one.
+        names: those there are, or that may stand in place of a number.
+        order: ``increasing``, ``distinct``, ``list of``, or none for one value.
+        least: entries of a list.
+    """
+
+    word: str
+    low: float = -math.inf
+    high: float = math.inf
+    names: tuple[str, ...] = ()
+    order: str = ""
+    least: int = 1
+
+    @functools.cached_property
+    def item(self) -> "Kind":
+        """The kind of one value of a list."""
+        return replace(self, order="", least=1)
+
+    def allowed(self) -> str:
+        """Words of a message, and of ``companion.describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
+        many = "s" * bool(self.order)
+        words = {
+            "count": f"whole number{many} from {self.low} to {self.high}",
+            "number": f"number{many} from {self.low:g} to {self.high:g}",
+            "positive": f"number{many} {f'from {self.low:g} to' if self.low else 'above 0 and at most'} {self.high:g}",
+            "share": f"number{many} strictly between 0 and 1",
+            "text": f"text{many}",
+            "switch": "true or false",
+            "one of": f"{'names among' if many else 'one of'} {', '.join(self.names)}",
+        }[self.word]
+        if self.names and self.word != "one of":
+            words += f", or one of {', '.join(self.names)}"
+        if not self.order:
+            return words if self.word in ("switch", "one of") else f"a {words}"
+        least = f"{self.least} or more " if self.least > 1 else ""
+        order = f"{self.order} " if self.order != "list of" else ""
+        return f"a list of {least}{order}{words}"
+
+    def holds(self, value: Any) -> bool:
+        """Whether ``value`` is one of these, or may stand in a list of them."""
+        if self.word in ("text", "switch"):
+            return type(value) is {"text": str, "switch": bool}[self.word]
+        if self.word == "one of" or isinstance(value, str):
+            return isinstance(value, str) and value in self.names
+        if self.word == "count" and type(value) is not int:
+            return False
+        above, below = {"positive": (0, math.inf), "share": (0, 1)}.get(self.word, (-math.inf, math.inf))
+        return validate.is_number(value) and above < value < below and self.low <= value <= self.high
+
+    def checked(self, name: str, value: Any) -> Any:
+        """``value``, with floats where numbers need not be whole; InputError names it, or the place in its list."""
+        if not (isinstance(value, list) if self.order else self.holds(value)):
+            raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
+        if not self.order:
+            return float(value) if self.word in ("number", "positive", "share") and value not in self.names else value
+        validate.length(self.least, MOST, **{name: value})
+        item = self.item
+        values = [item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
+        if self.order != "list of":
+            {"increasing": validate.increasing, "distinct": validate.distinct}[self.order](**{name: values})
+        return values
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a parameters cell: its laptop ``value``, its kind, and its meaning by the comment."""
+
+    name: str
+    value: Any
+    kind: Kind
+    meaning: str
+
+
+def kind(text: str) -> Kind:
+    """The kind in a parameter's annotation."""
+    several = _LIST.fullmatch(text)
+    if not several:
+        return _item(text, text)
+    word, _, rest = several["items"].partition(" ")
+    item = _item(f"{_SINGLE.get(word, '')} {rest}".strip(), text)
+    return replace(item, order=several["order"], least=int(several["least"] or 1))
+
+
+def _item(words: str, text: str) -> Kind:
+    """The kind of one value; ``text`` is the whole kind, for the message."""
+    if found := _NAMES.fullmatch(words):
+        return Kind("one of", names=_names(found["names"]))
+    if words in ("share", "text", "switch"):
+        return Kind(words)
+    found = _RANGE.fullmatch(words)
+    if not found:
+        raise InputError(f"{text!r} is no kind of parameter; companion.lab.parameters says which there are")
+    whole = int if found["word"] == "count" else float
+    low, high = (whole(float(found[name] or end)) for name, end in zip(("low", "high"), _ENDS[found["word"]]))
+    if not low <= high:
+        raise InputError(f"the range of {text!r} holds no value")
+    return Kind(found["word"], low, high)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``.
+
+    A collection whose definition spells its names out is read and not run: its module may load torch.
+    """
+    if not re.fullmatch(r"[a-z_.]+\.[A-Z_]+", text):
+        return tuple(text.split(", "))
+    module, _, name = text.rpartition(".")
+    try:
+        tree = ast.parse(Path(importlib.util.find_spec(module).origin).read_text(encoding="utf-8"))
+        return _spelled_out(ast.Name(name), tree) or tuple(getattr(importlib.import_module(module), name))
+    except (ImportError, AttributeError, TypeError):
+        raise InputError(f"there is no collection {text}") from None
+
+
+def _spelled_out(node: ast.expr | None, module: ast.Module) -> tuple[str, ...]:
+    """The names that an expression of a module lists; none where one of them has to be computed."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return (node.value,)
+    if isinstance(node, ast.Starred):
+        return _spelled_out(node.value, module)
+    if isinstance(node, ast.Name):
+        assigned = {ast.unparse(one.targets[0]): one.value for one in module.body if isinstance(one, ast.Assign)}
+        return _spelled_out(assigned.get(node.id), module)
+    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+    found = [_spelled_out(part, module) for part in parts]
+    return tuple(name for names in found for name in names) if all(found) else ()
+
+
+def chapters() -> dict[str, Path]:
+    """The first pages of the chapters by number, ``{"05": .../chapters/05_depth_convergence.py}``."""
+    return {number: page_sources(number)[0] for number in sorted({path.name[:2] for path in _every_source()})}
+
+
+def page_sources(number: str) -> list[Path]:
+    """The sources of a chapter's pages, in the order of the book's contents; those not in there come last."""
+    own = [path for path in _every_source() if path.name.startswith(f"{number}_")]
+    validate.one_of(sorted({path.name[:2] for path in _every_source()}), chapter=number)
+    order = _contents(paths.root())
+    return sorted(own, key=lambda path: (order.get(path.stem, len(order)), path.stem))
+
+
+def source(number: str) -> Path:
+    """The source of a chapter's first page."""
+    return page_sources(number)[0]
+
+
+def _every_source() -> list[Path]:
+    return sorted(paths.chapters_folder().glob("[0-9][0-9]_*.py"))
+
+
+def _contents(root: Path) -> dict[str, int]:
+    """The place of each page of a chapter in the book's contents."""
+    path = root / "_toc.yml"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return {stem: place for place, stem in enumerate(_PAGE.findall(text))}
+
+
+def declared(number: str) -> dict[str, Parameter]:
+    """The parameters that the pages of a chapter declare, in order, with their kinds and laptop values.
+
+    Raises:
+        InputError: if two pages declare one otherwise.
+    """
+    found: dict[str, Parameter] = {}
+    for path in page_sources(number):
+        for name, own in declared_by(path).items():
+            if found.setdefault(name, own) != own:
+                raise InputError(f"{name} of {path.name} is not as another page of chapter {number} declares it")
+    return found
+
+
+def declared_by(page: Path) -> dict[str, Parameter]:
+    """The parameters that one page declares."""
+    return dict(_declared(page.name, page.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def _declared(name: str, text: str) -> dict[str, Parameter]:
+    """The parameters of a chapter's text, which is read often and seldom changed."""
+    found = re.search(r'^# %% tags=\["parameters"\]\n(.*?)(?=^# %%|\Z)', text, re.M | re.S)
+    if not found:
+        raise InputError(f'{name} has no cell tagged "parameters"')
+    lines = found.group(1).splitlines()
+    parameters = [_parameter(node, lines[node.end_lineno - 1]) for node in ast.parse(found.group(1)).body]
+    return {parameter.name: parameter for parameter in parameters}
+
+
+def _parameter(node: ast.stmt, line: str) -> Parameter:
+    """One line of the cell, ``name: "kind" = value  # meaning``."""
+    words = getattr(getattr(node, "annotation", None), "value", None)
+    if not isinstance(words, str):
+        needed = 'its kind, such as width: "count to 1000" = 100'
+        raise InputError(f"a parameter needs {needed}, got {validate.shown(line)}")
+    comment = _COMMENT.search(line)
+    try:
+        found = kind(words)
+    except InputError as error:
+        raise InputError(f"{node.target.id}: {error}") from None
+    return Parameter(node.target.id, ast.literal_eval(node.value), found, comment.group(1) if comment else "")
+
+
+def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters and designs' entries of one run: laptop values, then the profile's, then each override in turn.
+
+    Args:
+        number: the chapter, ``"05"``.
+        profile: ``smoke``, ``laptop`` or ``paper``.
+        overrides: mappings from names to values, which may hold a table of the chapter as profiles do; later ones win.
+
+    The entries of designs are checked where a grid is built of them.
+    """
+    validate.one_of(PROFILES, profile=profile)
+    known, values = declared(number), designs(number)
+    there = {name.rpartition(".")[0] for name in values}
+    values = {name: parameter.value for name, parameter in known.items()} | values
+    for override in (_profile(number, profile), *overrides):
+        given = _full(number, override)
+        if "profile" in given:
+            wrong = validate.shown(given["profile"])
+            raise InputError(f"profile is chosen with --profile, not among the parameters; got {wrong}")
+        if unknown := [name for name in given if name not in known and name.rpartition(".")[0] not in there]:
+            raise InputError(_unknown(number, unknown[0], known, values))
+        values |= given
+    checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in known.items()}
+    return values | checked | {"profile": profile}
+
+
+def _unknown(number: str, name: str, known: Collection[str], values: Collection[str]) -> str:
+    """That a chapter has no parameter of a name, with the nearest that it has."""
+    entries = [entry.removeprefix(f"{number}.") for entry in values if "." in entry]
+    owners = [entry for entry in entries if entry.rpartition(".")[2] == name]
+    asked, axis = name.removeprefix(f"{number}."), name.rpartition(".")[2]
+    tables = dict.fromkeys(entry.rpartition(".")[0] for entry in entries)
+    short = [f"{part}.{axis}" for table in tables for part in (table, table.partition(".")[2])]
+    near = owners or difflib.get_close_matches(asked, [*known, *short], n=1)
+    meant = f"; did you mean {' or '.join(near[:NEAR])}?" if near else ""
+    more = f"; its designs: make help-{number}" if entries else ""
+    return f"unknown parameter {validate.shown(name)} of chapter {number}{meant}; known: {', '.join(known)}{more}"
+
+
+def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
+    """The parameters of a chapter, and the entries of its designs by their full names, that overrides give a value."""
+    return list(dict.fromkeys(name for override in overrides for name in _full(number, override)))
+
+
+def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
+    """The entries of a chapter's designs at a profile, or of what is ``stored`` of them, by their full names."""
+    return {name: value for name, value in _profile(number, profile).items() if "." in name}
+
+
+def about_studies(number: str) -> dict[str, dict[str, Any]]:
+    """What a chapter's designs say of whole studies, by function: what is ``finer``, whether all is ``stored``."""
+    tables = _studies(number)
+    found = {study: {word: table[word] for word in ABOUT if word in table} for study, table in tables.items()}
+    return {study: copy.deepcopy(words) for study, words in found.items() if words}
+
+
+def least_values(number: str) -> dict[str, int]:
+    """How many values of an axis the figures of a design need, by its full name, where they need several."""
+    tables = _studies(number).items()
+    each = {f"{number}.{study}.{design}": own for study, table in tables for design, own in table.items()}
+    needs = {name: own[LEAST] for name, own in each.items() if isinstance(own, Mapping) and LEAST in own}
+    return {f"{name}.{axis}": count for name, own in needs.items() for axis, count in own.items()}
+
+
+def _profile(number: str, profile: str) -> dict[str, Any]:
+    """The values that a chapter's file of designs gives at a profile: of parameters, and of entries by full names."""
+    found = dict(_file(number).get(profile, {})) if profile in PROFILES else {}
+    for study, table in _studies(number).items():
+        for design, entries in ((name, own) for name, own in table.items() if name not in ABOUT):
+            own = entries if profile == "laptop" else entries.get(profile, {})
+            there = own.items() if isinstance(own, Mapping) else ()
+            found |= {
+                f"{number}.{study}.{design}.{axis}": value for axis, value in there if axis not in (*SIZES, LEAST)
+            }
+    return copy.deepcopy(found)
+
+
+def _studies(number: str) -> dict[str, Any]:
+    """The tables of a chapter's studies, by function."""
+    return {name: table for name, table in _file(number).items() if name not in SIZES}
+
+
+def _file(number: str) -> Mapping[str, Any]:
+    path = paths.designs_file(number)
+    return _toml(path) if path.exists() else {}
+
+
+def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
+    """An override with what its table of the chapter holds: parameters, and entries of designs by their full names."""
+    others = {name for name, value in override.items() if isinstance(value, Mapping) and name in chapters()}
+    own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
+    if not isinstance(own, Mapping):
+        return {_full_name(number, name): value for name, value in rest.items()}
+    if nameless := [name for name in own if not isinstance(name, str)]:
+        raise InputError(f"{number} must be a table of parameters by name, got the name {validate.shown(nameless[0])}")
+    tables = {name: table for name, table in own.items() if isinstance(table, Mapping)}
+    given = {name: value for name, value in {**rest, **own}.items() if name not in tables}
+    return {_full_name(number, name): value for name, value in (given | _flat(number, tables)).items()}
+
+
+def _full_name(number: str, name: str) -> str:
+    """The full name of a design's entry, ``03.ensembles.slices.h`` of ``slices.h``; InputError if several have it."""
+    design, _, axis = str(name).rpartition(".")
+    if not design or design.startswith(f"{number}."):
+        return name
+    every = dict.fromkeys(entry.rpartition(".")[0] for entry in designs(number))
+    found = [one for one in every if one.endswith(f".{design}")]
+    if len(found) > 1:
+        names = " or ".join(f"{one.removeprefix(f'{number}.')}.{axis}" for one in found)
+        raise InputError(f"{name} of chapter {number} is not unique: write {names}")
+    return f"{found[0]}.{axis}" if found else name
+
+
+def _flat(name: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        return {name: table}
+    return {full: value for part, own in table.items() for full, value in _flat(f"{name}.{part}", own).items()}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as a dictionary."""
+    return copy.deepcopy(_toml(path))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """A TOML file as a dictionary that all who read it share: to copy a profile takes longer than to use it."""
+    try:
+        return _parsed(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"parameter file {path} cannot be read") from None
+    except UnicodeDecodeError:
+        raise InputError(f"parameter file {path} is not text in UTF-8, which TOML is") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"parameter file {path} is not valid TOML: {error}") from None
+
+
+_parsed = functools.cache(tomllib.loads)  # profiles are read often and seldom changed

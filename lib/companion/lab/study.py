@@ -1,0 +1,200 @@
+"""Studies: named pure functions from one setting and a list of seeds to rows."""
+
+import functools
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from companion.lab import digest
+from companion.lab.design import Designs, Entries
+from companion.lab.parameters import kind
+from companion.lab.record import Axis, Setting, described
+from regimes import devices, validate
+from regimes.validate import InputError
+
+Rows = list[dict[str, Any]]
+DEVICES = ("cpu", "any")
+STATISTICAL = "statistical"  # a column whose numbers are draws, and others where another processor computes them
+Tolerance = float | tuple[float, float] | str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A named measurement: ``function(setting, seeds) -> rows``, each row with its ``seed``.
+
+    Attributes:
+        function: the measurement; pure.
+        version: raised by hand when the meaning of the numbers changes.
+        grid: maps a chapter's parameters to the list of settings, or its ``Designs``, which do; raises InputError for
+            values that make no sense.
+        chunk: realisations per call: those of the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
+        whole: whether chunks are always complete, so that results do not depend on the seeds requested (late in
+            training round-off is amplified).
+        rtol: relative tolerance, on every kind of processor, of the columns that ``columns`` does not name.
+        columns: for a column a relative tolerance of its own, a pair ``(relative, absolute)``, or ``STATISTICAL``; see
+            ``companion.lab.compare``.
+        nonfinite: columns that may hold NaN or infinity, or nothing in some rows.
+        data: the data's name in captions, if the rows carry no ``source``.
+        device: ``"any"`` if its data and models are on ``regimes.devices.pick()``; ``"cpu"`` if it gains nothing
+            from CUDA.
+        module: the module or file that defines it.
+        known: the code its numbers come from, if it comes from another process.
+    """
+
+    function: Callable[[Any, list[int]], Rows] = field(repr=False)
+    version: int
+    grid: Callable[[Mapping[str, Any]], list[Entries]] = field(repr=False)
+    chunk: int = 1
+    rtol: float = 1e-6
+    data: str = ""
+    device: str = "cpu"
+    whole: bool = False
+    columns: Mapping[str, Tolerance] = field(default_factory=dict, hash=False)
+    nonfinite: tuple[str, ...] = ()
+    module: str = ""
+    known: digest.Code | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        validate.integer(1, version=self.version, chunk=self.chunk)
+        validate.one_of(DEVICES, device=self.device)
+        validate.positive(rtol=self.rtol)
+        for column, tolerance in self.columns.items():
+            if tolerance != STATISTICAL:
+                parts = tolerance if isinstance(tolerance, tuple) else (tolerance, 1.0)
+                if len(parts) != 2 or not all(validate.is_number(part) and part > 0 for part in parts):
+                    raise InputError(
+                        f"the tolerance of {column} must be above 0, a pair or STATISTICAL, got {tolerance!r}"
+                    )
+        object.__setattr__(self, "module", self.module or digest.module_of(self.function))
+        object.__setattr__(self, "nonfinite", tuple(self.nonfinite))
+        object.__setattr__(self, "__doc__", self.function.__doc__)
+        object.__setattr__(self, "__module__", self.function.__module__)  # where a page looks for its source
+
+    @property
+    def name(self) -> str:
+        """``module.function``, such as ``depth.mnist_regression``."""
+        return f"{self.module}.{self.function.__name__}"
+
+    @functools.cached_property
+    def record(self) -> type[Setting] | None:
+        """The record that the function takes; ``None`` if it takes a dictionary."""
+        return _record_of(self.function)
+
+    @property
+    def code(self) -> digest.Code:
+        """The code its numbers come from, as it was where the study was made."""
+        return self.known or digest.code(self.function)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether one kind of processor repeats a cell's numbers: in the same batch always; CUDA sums in any order."""
+        return (self.whole or self.chunk == 1) and devices.kind(self.device) == "cpu"
+
+    def __getitem__(self, design: str) -> "Design":
+        """One of its designs, as a claim names it: ``ensembles["slices"]``."""
+        if not isinstance(design, str):
+            raise InputError(f"a design goes by its name, got {design!r}")
+        return Design(self, design)
+
+    def tolerance(self, column: str) -> Tolerance:
+        """The tolerance of a column on every kind of processor."""
+        return self.columns.get(column, self.rtol)
+
+    def __call__(self, setting: Entries, seeds: Sequence[int]) -> Rows:
+        """The rows at one setting, for seeds of one chunk, as plain numbers and lists; nothing is stored.
+
+        Only here results leave the study's device: its rows may hold tensors. Raises InputError for a setting that the
+        record refuses; one that the function raises is raised again with the study, the setting and the seeds.
+        """
+        asked = batch = list(seeds)
+        if self.whole:
+            first = asked[0] // self.chunk * self.chunk
+            batch = list(range(first, first + self.chunk))
+        made = self.record.of(setting) if self.record else dict(setting)
+        with devices.allowed(self.device):
+            try:
+                found = _numbers(self.function(made, batch))
+            except InputError as error:  # which knows a function's argument, and not who called it
+                raise InputError(f"{self.name} at {described(setting)}, seeds {batch}: {error}") from error
+        return [row for row in found if row["seed"] in asked] if self.whole else found
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        module = self.function.__module__
+        if module != "__main__" and getattr(sys.modules.get(module), self.function.__name__, None) is self:
+            return self.function.__name__  # the module's own object
+        return object.__reduce_ex__(replace(self, known=self.code), protocol)
+
+
+class Design(NamedTuple):
+    """A design of a study, by name."""
+
+    study: Study
+    name: str
+
+
+def _numbers(found: Any) -> Any:
+    """Rows with numbers and lists in place of tensors, whatever device these are on."""
+    if isinstance(found, Tensor):
+        return found.tolist()
+    if isinstance(found, list):
+        return [_numbers(one) for one in found]
+    return {name: _numbers(one) for name, one in found.items()} if isinstance(found, dict) else found
+
+
+def study(
+    *,
+    version: int,
+    grid: Callable[[Mapping[str, Any]], list[Entries]] | None = None,
+    axes: Mapping[str, str | Axis] | None = None,
+    complete: Callable[[Entries], Entries] = dict,
+    seeds: str = "count to 1000",
+    **options: Any,
+) -> Callable[[Callable[[Any, list[int]], Rows]], Study]:
+    """Decorator that makes a function a ``Study``; the arguments and ``options`` are its attributes.
+
+    Without a ``grid`` its settings are those of its designs (``companion.lab.design``), with the fields of the
+    record that the function takes, and as many ``seeds`` as that kind says.
+    """
+
+    def wrap(function: Callable[[Any, list[int]], Rows]) -> Study:
+        digest.note_loaded(function.__module__)
+        taken = _record_of(function)
+        if taken:
+            designs = Designs(function.__name__, taken.axes(), kind(seeds), functools.partial(_completed, taken))
+        else:
+            given = {name: axis if isinstance(axis, Axis) else Axis.of(axis) for name, axis in (axes or {}).items()}
+            several = given.pop("seeds", Axis.of(seeds)).kind
+            designs = Designs(function.__name__, given, several, complete)
+        return Study(function, version, grid or designs, **options)
+
+    return wrap
+
+
+def _record_of(function: Callable[..., Any]) -> type[Setting] | None:
+    """The record that a study takes, by the annotation of its setting; ``None`` for one that takes a dictionary."""
+    found = next(iter(inspect.signature(function).parameters.values())).annotation
+    return found if inspect.isclass(found) and issubclass(found, Setting) else None
+
+
+def _completed(taken: type[Setting], entries: Entries) -> Entries:
+    """A design's entries with what follows from them."""
+    seeds = entries["seeds"]
+    made = taken(**{name: value for name, value in entries.items() if name != "seeds"}).completed(seeds)
+    return made.entries() | {"seeds": made.realisations(seeds)}
+
+
+def product(*, seeds: Sequence[int], **axes: Any) -> list[Entries]:
+    """The grid of all combinations: a list, tuple or range is an axis, anything else is fixed.
+
+    A list as one value is written ``[[...]]``. Every setting gets ``seeds``.
+    """
+    lists = {k: list(v) if isinstance(v, (list, tuple, range)) else [v] for k, v in axes.items()}
+    for name, values in {**lists, "seeds": list(seeds)}.items():
+        if not values:
+            raise InputError(f"{name} must hold at least one value, got none")
+    return [dict(zip(lists, values)) | {"seeds": list(seeds)} for values in itertools.product(*lists.values())]

@@ -1,0 +1,152 @@
+"""Provenance: each row of a table names its cell, from whose record the row's provenance follows.
+
+A *cell* is one unit of stored work: a study at one setting and one seed. ``tabulate`` puts its key into the column
+``cell`` and remembers its record. A filter, ``concat`` or ``merge`` keeps the column (``merge`` under the names
+``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of a selection of rows are those of
+exactly these rows. An average over rows loses the column and is refused here: pass the rows that were averaged.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from companion.lab.store import Cell, Record
+from companion.lab.study import Study
+from regimes.validate import InputError
+
+CELL = "cell"
+STAMP = ("seconds", "device", "revision")  # of its cell, in every row
+
+_RECORDS: dict[str, Record] = {}  # of the cells in tables of this process, by their keys
+_DATA: dict[str, str] = {}  # of each study with such a cell, the name of the data of rows without a ``source``
+
+
+def remember(study: Study, records: Collection[Record]) -> None:
+    """Keeps the records of a study's cells while this process lives."""
+    _RECORDS.update({record.cell.key(): record for record in records})
+    _DATA[study.name] = study.data
+
+
+def tabulate(study: Study, records: Collection[Record]) -> pd.DataFrame:
+    """One row per measurement: the setting, ``seed``, the measured columns, the ``cell`` and its ``STAMP``."""
+    rows = []
+    settings: dict[str, None] = {}
+    measured: dict[str, None] = {}
+    for record in records:
+        stamp = {CELL: record.cell.key()} | {name: record.provenance[name] for name in STAMP}
+        rows += [record.cell.setting | row | stamp for row in record.rows]
+        settings |= dict.fromkeys(record.cell.setting)
+        measured |= dict.fromkeys(name for row in record.rows for name in row)
+    remember(study, records)
+    return pd.DataFrame(rows, columns=[*(settings | measured), CELL, *STAMP])
+
+
+def origin(cell: Cell | str) -> Record:
+    """The record of a cell, or of its key, by the sweep or the file that gave its rows."""
+    return _RECORDS[cell if isinstance(cell, str) else cell.key()]
+
+
+def names_cell(column: str) -> bool:
+    """Whether a column holds cells' keys: ``cell``, or ``cell_...`` after a merge."""
+    return column == CELL or str(column).startswith(f"{CELL}_")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The provenance of a selection of rows.
+
+    Attributes:
+        cells: the keys of the cells, sorted.
+        settings: for each study its name, the distinct values of each setting, sorted, and the number of ``seeds``.
+        data: the names of the data.
+        seconds: total time of the cells.
+        device: all that computed them.
+        revision: all revisions they were computed at.
+        versions: of Python and packages; several are listed.
+    """
+
+    cells: tuple[str, ...]
+    settings: tuple[dict[str, Any], ...]
+    data: tuple[str, ...]
+    seconds: float
+    device: str
+    revision: str
+    versions: dict[str, str]
+
+    def axes(self) -> tuple[dict[str, list[Any]], dict[str, list[Any]], list[int]]:
+        """The settings that vary over these rows, those that do not, and the numbers of seeds of the studies.
+
+        Both are in alphabetical order, with all values over all studies. A switch that is on in some rows and off in
+        others is in neither.
+        """
+        values: dict[str, list[Any]] = {}
+        for setting in self.settings:
+            for name, found in setting["values"].items():
+                values.setdefault(name, []).extend(found)
+        merged = {name: distinct(found) for name, found in sorted(values.items())}
+        varying = {name: found for name, found in merged.items() if len(found) > 1 and not isinstance(found[0], bool)}
+        fixed = {name: found for name, found in merged.items() if len(found) == 1}
+        return varying, fixed, distinct(setting["seeds"] for setting in self.settings)
+
+
+def provenance(*tables: pd.DataFrame) -> Provenance:
+    """The provenance of exactly these rows; InputError where there are none, or their cells are not known here."""
+    keys = sorted({key for table in tables for key in _keys(table)})
+    records = [_RECORDS[key] for key in keys]
+    made = [record.provenance for record in records]
+    studies = distinct(record.cell.study for record in records)
+    packages = dict.fromkeys(name for one in made for name in one["versions"])
+    versions = {name: distinct(one["versions"][name] for one in made if name in one["versions"]) for name in packages}
+    return Provenance(
+        cells=tuple(keys),
+        settings=tuple(_settings(study, [r.cell for r in records if r.cell.study == study]) for study in studies),
+        data=tuple(dict.fromkeys(words for table in tables for words in sources(table))),
+        seconds=float(sum(one["seconds"] for one in made)),
+        device=", ".join(distinct(one["device"] for one in made)),
+        revision=", ".join(distinct(one["revision"] for one in made)),
+        versions={name: ", ".join(found) for name, found in versions.items()},
+    )
+
+
+def sources(table: pd.DataFrame) -> list[str]:
+    """The names of the data of these rows: their ``source``, else their studies' ``data``."""
+    if "source" in table:
+        return sorted(table["source"].dropna().unique())
+    data = [_DATA[_RECORDS[key].cell.study] for key in _keys(table)]
+    return distinct(words for words in data if words)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Distinct values, sorted where they can be, else in order of appearance."""
+    seen: list[Any] = []
+    for value in values:
+        if value not in seen:
+            seen.append(value)
+    try:
+        return sorted(seen)
+    except TypeError:
+        return seen
+
+
+def _settings(study: str, cells: list[Cell]) -> dict[str, Any]:
+    names = sorted({name for cell in cells for name in cell.setting})
+    values = {name: distinct(cell.setting[name] for cell in cells if name in cell.setting) for name in names}
+    return {"study": study, "values": values, "seeds": len({cell.seed for cell in cells})}
+
+
+def _keys(table: pd.DataFrame) -> list[str]:
+    """The distinct cells of a table's rows."""
+    columns, shown = list(filter(names_cell, table.columns)), ", ".join(map(str, table.columns)) or "none"
+    if table.empty:
+        raise InputError(f"a table with the columns {shown} holds no row")
+    if not columns:
+        lost = f"has no column {CELL!r}: pass the rows of the sweep, not their averages"
+        raise InputError(f"a table with the columns {shown} {lost}")
+    if nameless := int(table[columns].isna().all(axis=1).sum()):
+        raise InputError(f"{nameless} rows of a table name no cell")
+    keys = sorted(table[columns].stack().dropna().unique())
+    if unknown := [key for key in keys if key not in _RECORDS]:
+        raise InputError(f"a table names the cell {unknown[0]!r}, which no sweep of this process has returned")
+    return keys

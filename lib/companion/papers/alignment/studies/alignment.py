@@ -1,0 +1,622 @@
+"""Chapter 6: how the weights of trained networks align with the gradients of what they compute."""
+
+import functools
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor
+
+from companion.data import celeba
+from companion.data.images import first_there, identity
+from companion.lab.record import (
+    Count,
+    Distinct,
+    Each,
+    FirstOf,
+    Increasing,
+    Number,
+    Positive,
+    Setting,
+    Share,
+    derived,
+    record,
+)
+from companion.lab.sweep import STATISTICAL, Rows, study
+from companion.papers.alignment.theory.egop import chain_monomial_egop
+from companion.papers.alignment.theory.lazy import FrozenFlow
+from companion.papers.compression.theory import amplification
+from companion.papers.tasks import ByFlow, StripeSet, draw_tasks, networks_of
+from regimes import devices, validate
+from regimes.data import datasets, tasks
+from regimes.data.tasks import Task
+from regimes.kernels import ntk
+from regimes.measures import matrices
+from regimes.measures.errors import wrong
+from regimes.measures.matrices import Site, sites
+from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.models.one_hidden import Network
+from regimes.seeds import draw_seeds
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.optimise import OptimiserState, optimise
+from regimes.training.run import run
+from regimes.training.state import fitted, satisfied
+from regimes.validate import InputError
+
+CHAPTER = "06"
+EARLY = 5  # the step that "early" means: paper D's first measurement
+SPECTRA = {"isotropic": None, "1/(1+k)": 1.0, "1/(1+k^2)": 2.0}  # of the data's covariance -> decay
+LAZY_TASKS = (*SPECTRA, "stripe", "one coordinate", "digits")  # a spectrum: of the chain monomial's points
+CHAIN = 5  # coordinates of the chain monomial (paper D: 5)
+ROUNDING = 1e-10  # of a mean square in single precision
+DRAWN = "chain monomial of Gaussian points, drawn here"
+LATE = 0.98  # of the points fitted: "the last 2 %" begin
+MOMENTS = {"star": "t_star", "late": "late", "end": "end"}  # of the flow that are rows -> event
+SPACING = 1.1  # of the times at which the flow is looked at
+FACE, SIDE = (112, 92), 4  # pixels of a face, and how many of them along each axis are averaged
+CELEBA = 32  # pixels of the sides of its faces, a choice: the paper's are not stated
+ALBUMS = ("celeba", "faces", "mnist", "digits")
+
+Points = Count[10, 100_000]
+Width = Count[2, 10_000]
+Size = Positive[10_000]  # of initial weights
+Rate = Positive[100]
+Draws = Count[1000]  # random matrices a network
+
+
+@record
+class OnChain(Setting):
+    """Networks of two hidden layers of width ``k``, trained on the chain monomial of ``n`` points.
+
+    Attributes:
+        d: dimensions.
+        rank: of the monomial.
+        test: points of the test set.
+        spectrum: of the points' covariance.
+        second: size of the second layer's initial variance.
+        method: of the descent.
+        penalty: decay of the weights.
+        scales: sizes of the first layer's initial variance, one a network.
+    """
+
+    n: Points
+    d: Width
+    k: Width
+    rank: Width
+    test: Points
+    spectrum: Literal[*SPECTRA]
+    second: Size
+    method: Literal["gd", "adam"]
+    rate: Rate
+    penalty: Number[0, 100]
+    steps: Count[100_000]
+    scales: Distinct[Size]
+
+    # of a network in single precision, that memory must hold: it is in double, and more is read from it
+    copies: ClassVar[int] = 3
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The ring fits into its space, and memory holds the networks."""
+        n, k, test = self.n, self.k, self.test
+        if self.rank > self.d:
+            raise InputError(f"rank must be at most d = {self.d}, got {self.rank}")
+        # inputs and tangents of the two layers, and of the test points, for all networks that train together
+        needed = 8 * self.copies * len(self.scales) * (8 * max(n, test) * k + 16 * k * k)
+        validate.memory(needed, f"n = {n} and test = {test} with k = {k}")
+        return self
+
+
+@record
+class ChainPaths(OnChain):
+    """Networks on the chain monomial, measured ``every`` so many steps.
+
+    Attributes:
+        observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start;
+            ``contained``, the share of the centred term in the numerator of ``uc``.
+    """
+
+    steps: Count[EARLY, 1_000_000]
+    every: Count[100_000]
+    observe: Distinct[Literal["frozen", "contained"]] | None = None
+
+    copies = 1
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The law of lazy training is one of plain descent."""
+        if "frozen" in (self.observe or ()) and (self.method != "gd" or self.penalty):
+            raise InputError("observe = frozen needs method = gd and penalty = 0")
+        return super().completed(seeds)
+
+
+@record
+class ChainDraws(OnChain):
+    """Networks on the chain monomial, each beside ``draws`` random matrices."""
+
+    draws: Draws
+
+
+@record
+class ChainFrames(OnChain):
+    """Networks on the chain monomial, shown after each number of steps of ``frames``."""
+
+    frames: Increasing[Count[100_000], 2]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The last frame is of the last step."""
+        if self.frames[-1] != self.steps:
+            raise InputError(f"frames must end at steps = {self.steps}, got {self.frames[-1]}")
+        return super().completed(seeds)
+
+
+@record
+class StripeFlow(ByFlow, StripeSet):
+    """Paper A's networks on the stripe at three or more scales ``alpha``, and ``test`` points that tell their error."""
+
+    alpha: Each[Increasing[Positive[1e12], 3]]
+    test: Points
+
+
+@record
+class Pictures(Setting):
+    """Networks of two hidden layers of width ``k`` on images.
+
+    Attributes:
+        data: their name; with ``words``, which tell data of this name from others of it.
+        count: images at most.
+        share: of the people, or images, that are trained on.
+        scale: size of the first layer's initial variance.
+        rate: of Adam.
+    """
+
+    data: FirstOf[ALBUMS]
+    words: str = derived()
+    count: Count[20, 100_000]
+    share: Share
+    k: Width
+    scale: Size
+    rate: Rate
+    steps: Count[1_000_000]
+    draws: Draws
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the first of its images that is here and the words for these, if they can be parted."""
+        name, count, k = first_there(self.data, _look), self.count, self.k
+        try:
+            pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
+            found = replace(self, data=name, words=pool.source)
+            _parted(found, pool, 0)
+        except InputError as error:
+            raise InputError(f"count = {count} images with share = {self.share:g} cannot be had: {error}") from None
+        n, d = pool.x.shape
+        validate.memory(16 * (n * (d + 8 * k) + 8 * k * (d + k)), f"count = {count} with k = {k}")
+        return found
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """What starts otherwise, or descends otherwise, does so at a scale that the isotropic networks have."""
+    (known,) = paths.grid.values(p, "isotropic")["scales"]
+    for name in ("second_layer", "adam"):
+        for scale in paths.grid.values(p, name)["scales"][0]:
+            validate.one_of(known, **{f"06.paths.{name}.scales": scale})
+
+
+class Batch(NamedTuple):
+    """Networks of every seed at every scale, the seeds of one scale after those of the one before, and their data."""
+
+    model: FullyConnected
+    train: Task
+    test: Task
+    seeds: list[int]
+    scales: list[float]
+
+
+def batch(s: OnChain, seeds: list[int], dtype: torch.dtype = torch.float32) -> Batch:
+    """Networks of two hidden layers whose first layer starts at each of ``scales``, on data of their seed.
+
+    Weights are N(0, v/fan-in): ``v`` is ``scale`` in the first layer, ``second`` in the second, 1 in the last. The
+    networks of one seed differ in nothing but the scale.
+
+    Source: paper D, Sec. 2.1 and App. H.
+    """
+    scales = s.scales
+    place, drawn = devices.pick(), draw_seeds("weights", seeds)
+    widths = [s.d, s.k, s.k, 1]
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=place).to(dtype=dtype)
+    rows = torch.arange(len(seeds)).repeat(len(scales))
+    size = torch.tensor(scales, dtype=dtype, device=place).repeat_interleave(len(seeds)).sqrt()[:, None, None]
+    first, second, last = model[rows].weights
+    model = replace(model, weights=(first * size, second * s.second**0.5, last))
+    both = [_chain(s, kind, n, seeds) for kind, n in (("train", s.n), ("test", s.test))]
+    train, test = (replace(task, x=task.x[rows], y=task.y[rows]).to(dtype=dtype, device=place) for task in both)
+    return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
+
+
+def _chain(s: OnChain, kind: str, n: int, seeds: list[int]) -> Task:
+    """Points ``x (S, n, d)``, each realisation's in its own eigenbasis."""
+    form = {"r": s.rank, "decay": SPECTRA[s.spectrum]}
+    drawn = zip(draw_seeds(kind, seeds), draw_seeds("rotation", seeds), strict=True)
+    each = [tasks.chain_monomial(n, s.d, **form, basis=basis, seed=seed) for seed, basis in drawn]
+    x, y = (torch.stack([getattr(task, name) for task in each]) for name in ("x", "y"))
+    return replace(each[0], x=x, y=y)
+
+
+def states(s: OnChain, data: Batch) -> Iterator[OptimiserState]:
+    """The training of a batch, with half the mean square as the loss, from the start to step ``steps``."""
+    devices.reuse_memory()
+    how = {"method": s.method, "rate": s.rate, "decay": s.penalty}
+    for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
+        if state.ended:
+            raise InputError("rate must be small enough for every network's outputs to stay finite")
+        yield state
+        if step == s.steps:
+            return
+
+
+# One seed a cell, at all scales: the make-up of a batch decides on rounding, which grows where a network leaps.
+@study(
+    version=1,
+    rtol=2e-2,
+    data=DRAWN,
+    device="any",
+    nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
+)
+def paths(s: ChainPaths, seeds: list[int]) -> Rows:
+    """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
+
+    ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
+    ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
+    With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
+    ``train_loss`` and ``test_loss`` are mean squared errors. Where the setting observes them: ``frozen``, the law of
+    lazy training (:mod:`companion.papers.alignment.theory.lazy`), for descent without momentum or decay;
+    :func:`contained`.
+
+    Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
+    """
+    data = batch(s, seeds)
+    start, rows = sites(data.model, data.train.x), []
+    observed = s.observe or ()
+    frozen = _frozen(s, data) if "frozen" in observed else None
+    for step, state in enumerate(states(s, data)):
+        if step % s.every == 0 or step in (EARLY, s.steps):
+            now = sites(state.model, data.train.x) if step else start
+            errors = _errors(state, data)
+            for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
+                found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, begun)
+                if frozen is not None:
+                    found["frozen"] = frozen.c_nfa(begun, s.rate * max(step, 1))
+                if "contained" in observed:
+                    found["contained"] = contained(site, begun)
+                rows += _table(data, {"step": step, "layer": layer}, found | errors)
+    return rows
+
+
+def contained(now: Site, start: Site) -> Tensor:
+    r"""The share of the centred term in the numerator of the uncentred ansatz, ``(E,)``; 0 at the start.
+
+    :math:`\operatorname{tr}(\bar W^\top\bar W\,\bar W^\top K\bar W)/\operatorname{tr}(W^\top W\,W^\top KW)`.
+
+    Source: paper D, Sec. 2.3.
+    """
+    whole, centred = (
+        (matrices.nfm(one) * matrices.nfm(now.delta @ one)).sum((-2, -1))
+        for one in (now.weights, now.weights - start.weights)
+    )
+    return centred / whole
+
+
+def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
+    """The training of a batch as it would be with the tangent kernels of the start."""
+    x = data.train.x
+    return FrozenFlow.of(ntk(data.model, x), data.train.y - data.model(x))
+
+
+@record
+class LazyEnds(Setting):
+    """Networks of two hidden layers of width ``k`` on one of several tasks, as lazy training would align them.
+
+    Attributes:
+        task: the chain monomial on points of a spectrum, the stripe of paper A, one coordinate, or digits by parity.
+        n: points.
+        d: dimensions; digits have their own.
+        left: shares of the training loss at which the law is read, besides the start.
+    """
+
+    task: Literal[*LAZY_TASKS]
+    n: Points
+    k: Width
+    d: Width | None = None
+    left: Distinct[Number[1e-6, 0.99]]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Dimensions are named where points are drawn."""
+        if (self.d is None) != (self.task == "digits"):
+            raise InputError("d must be given for drawn points, and for them alone")
+        validate.memory(8 * self.n * (self.n + 8 * self.k), f"n = {self.n} with k = {self.k}")
+        return self
+
+
+@study(version=1, rtol=1e-3, device="any", data="points drawn here, and scikit-learn's digits")
+def lazy_ends(s: LazyEnds, seeds: list[int]) -> Rows:
+    """The C-NFA of lazy training on several tasks, without training; one row a seed, ``layer`` and share ``remains``.
+
+    ``remains``: of the training loss, 1 at the start; ``c``: the law
+    (:mod:`companion.papers.alignment.theory.lazy`) when so much is left; ``time``: then, in units of the inverse rate.
+
+    Derived from paper D, Eq. 4.
+    """
+    rows = []
+    for seed in seeds:
+        task = _lazy_task(s, seed).to(dtype=torch.float64, device=devices.pick())
+        widths, drawn = [task.x.shape[-1], s.k, s.k, 1], draw_seeds("weights", [seed])
+        model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=devices.pick())
+        model = model.to(dtype=torch.float64)
+        flow = FrozenFlow.of(ntk(model, task.x), task.y - model(task.x))
+        for left in (1.0, *s.left):
+            time = flow.time_left(left)
+            for layer, site in enumerate(sites(model, task.x), start=1):
+                c = float(flow.c_nfa(site, time))
+                rows.append({"seed": seed, "layer": layer, "remains": left, "time": time, "c": c})
+    return rows
+
+
+def _lazy_task(s: LazyEnds, seed: int) -> Task:
+    """Points and labels of mean square 1."""
+    point, basis = (draw_seeds(kind, [seed])[0] for kind in ("train", "rotation"))
+    if s.task == "digits":
+        return datasets.split(datasets.load("digits", labels="parity"), [s.n], seed=point)[0]
+    if s.task == "stripe":
+        return tasks.stripe(s.n, s.d, seed=point)
+    spectrum = s.task if s.task in SPECTRA else "isotropic"
+    drawn = tasks.chain_monomial(s.n, s.d, r=CHAIN, decay=SPECTRA[spectrum], basis=basis, seed=point)
+    return replace(drawn, y=drawn.x[..., 0]) if s.task == "one coordinate" else drawn
+
+
+def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:
+    """Mean squared errors; below single precision's they are rounding, and 0."""
+    test = (state.model(data.test.x) - data.test.y).square().mean(-1)
+    train = (state.F - data.train.y).square().mean(-1)
+    return {"train_loss": torch.where(train < ROUNDING, 0.0, train), "test_loss": test}
+
+
+def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
+    """The UC-NFA, and the limit of the C-NFA, with the residuals and with the labels in their place."""
+    found = {"uc": matrices.measure(site, site)["uc"]}
+    for name, residual in (("c", y - outputs), ("c_labels", y)):
+        moving = matrices.velocity(site.inputs, site.delta, residual)
+        found[name] = matrices.uc_nfa(moving, site.delta)
+    return found
+
+
+def _moved(s: ChainPaths, step: int, site: Site, start: Site) -> dict[str, Tensor]:
+    found = matrices.measure(site, start)
+    if s.penalty:
+        left = (1 - s.rate * s.penalty) ** step
+        shrunk = matrices.measure(site, replace(start, weights=left * start.weights))
+        found["c_shrunk"] = shrunk["c"]
+    return found
+
+
+def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]) -> Rows:
+    """One row a network."""
+    values = {name: column.tolist() for name, column in columns.items()}
+    return [
+        {"seed": seed, "scale": scale} | common | {name: column[e] for name, column in values.items()}
+        for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True))
+    ]
+
+
+@study(
+    version=1,
+    rtol=1e-4,
+    device="any",
+    data=DRAWN,
+    nonfinite=("egop_agop", "egop_nfm"),  # of the first layer
+)
+def features(s: ChainDraws, seeds: list[int]) -> Rows:
+    """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
+
+    ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
+    ``draws``; ``c`` and ``c_random``: the same of what training has added to the weights; ``spread``: standard
+    deviation over mean of K's eigenvalues; ``train_loss``, ``test_loss``. The first layer also has ``egop_agop`` and
+    ``egop_nfm``, correlations with the task's expected gradient outer product, and seed 0 the matrices themselves,
+    ``egop``, ``nfm``, ``agop`` and ``random_agop``, flattened.
+
+    Source: paper D, Fig. 1 and Sec. 2.2.
+    """
+    data, rows = batch(s, seeds, torch.float64), []
+    begun = sites(data.model, data.train.x)
+    *_, state = states(s, data)
+    egop = chain_monomial_egop(s.rank, s.d).to(devices.pick())
+    for layer, (site, start) in enumerate(zip(sites(state.model, data.train.x), begun, strict=True), start=1):
+        feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
+        K, moved = matrices.ptk_covariance(site.delta), site.weights - start.weights
+        random, centred = (_randomised(one, K, s.draws, data.seeds) for one in (site.weights, moved))
+        values, added = torch.linalg.eigvalsh(K.double()), matrices.nfm(moved)
+        found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
+        found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
+        found["c"] = matrices.uc_nfa(moved, site.delta)
+        found["c_random"] = torch.stack([matrices.correlation(added, one) for one in centred]).mean(0)
+        found["spread"] = values.std(-1, correction=0) / values.mean(-1)
+        if layer == 1:
+            found["egop_agop"] = matrices.correlation(egop.expand_as(gradient), gradient)
+            found["egop_nfm"] = matrices.correlation(egop.expand_as(feature), feature)
+        rows += _table(data, {"layer": layer}, found)
+        if layer == 1 and 0 in seeds:
+            shown = {"egop": egop, "nfm": feature[0], "agop": gradient[0], "random_agop": random[0][0]}
+            rows[seeds.index(0)] |= {name: matrix.flatten().tolist() for name, matrix in shown.items()}
+    return rows
+
+
+def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
+    """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
+    each = [[draws * seed + i for seed in seeds] for i in range(draws)]
+    turned = [matrices.same_spectrum(K.double(), seeds=draw_seeds("direction", row)) for row in each]
+    return [weights.mT @ Q.to(weights) @ weights for Q in turned]
+
+
+@study(version=1, rtol=1e-4, device="any", data=DRAWN)
+def frames(s: ChainFrames, seeds: list[int]) -> Rows:
+    """The first layer of one network on its way, matrices flattened, a row a ``step``.
+
+    ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
+    """
+    data, rows = batch(s, seeds, torch.float64), []
+    start = sites(data.model, data.train.x)[0]
+    for step, state in enumerate(states(s, data)):
+        if step in s.frames:
+            site = sites(state.model, data.train.x)[0]
+            moved = site.weights - start.weights
+            read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
+            shown = {name: matrices.nfm(one)[0] for name, one in read.items()}
+            shown["egop"] = chain_monomial_egop(s.rank, s.d)
+            row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
+            rows.append({"seed": seeds[0], "step": step} | row)
+    return rows
+
+
+# a flow in float32: after t* another processor takes other steps, and as many rows more or less
+@study(
+    version=1,
+    rtol=2e-2,
+    device="any",
+    data="Gaussian points of the stripe, drawn here",
+    columns=dict.fromkeys("moment t satisfied uc c size size_gradient error ended".split(), STATISTICAL),
+)
+def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
+    """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
+
+    ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
+    for the states between. ``size`` is the amplification Λ of the weights, ``size_gradient`` that of the gradients by
+    the inputs, which the ansatz makes equal; ``uc`` and ``c`` the ansatz, ``satisfied`` the fraction of points fitted,
+    ``t`` the time, ``error`` the test error at the end and ``ended`` why it did.
+
+    Source: paper A, Fig. 4 and 6; paper D, Sec. 2.3.
+    """
+    rows = []
+    for seed in seeds:
+        train, test = draw_tasks(s, [seed], "train", "test")
+        network = networks_of(s, [seed])
+        flow = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance)
+        events = {"late": satisfied(LATE), "end": fitted}
+        path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
+        F = s.alpha * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
+        about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
+        between = [{k: v for k, v in row.items() if k != "realisation"} for row in path.path[1:-1]]
+        moments = [{"moment": "start"} | _begun(network, train)] + [{"moment": "path"} | row for row in between]
+        happened = {name: path.events.get(event, {}) for name, event in MOMENTS.items()}
+        for moment, there in ((name, found[0]) for name, found in happened.items() if 0 in found):
+            now = _numbers(_compared(there.model.to(dtype=torch.float64), network, train))
+            moments.append({"moment": moment, "t": there.t, "satisfied": there.satisfied} | now)
+        rows += [about | row for row in moments]
+    return rows
+
+
+def _beside(task: Task, state: Any) -> dict[str, Tensor]:
+    """Amplification and ansatz of a state of the flow."""
+    now, start = (model.to(dtype=torch.float64) for model in (state.model, state.initial))
+    return _compared(now, start, replace(task, x=task.x[list(state.rows)])) | {"satisfied": state.satisfied}
+
+
+def _compared(model: Network, start: Network, task: Task) -> dict[str, Tensor]:
+    now = sites(model, task.x)[0]
+    found = matrices.measure(now, sites(start, task.x)[0])
+    return {"uc": found["uc"], "c": found["c"]} | _sizes(now, task.d_parallel)
+
+
+def _sizes(site: Site, d_parallel: int) -> dict[str, Tensor]:
+    """The amplification of the weights, and that of the gradients by the inputs."""
+    read = {"size": site.weights, "size_gradient": site.gradients}
+    return {name: amplification(rows, d_parallel) for name, rows in read.items()}
+
+
+def _begun(network: Network, task: Task) -> dict[str, Any]:
+    site = sites(network, task.x)[0]
+    moving = matrices.velocity(site.inputs, site.delta, task.y.to(site.inputs))
+    now = {"uc": matrices.uc_nfa(site.weights, site.delta), "c": matrices.uc_nfa(moving, site.delta)}
+    return {"t": 0.0, "satisfied": 0.0} | _numbers(now | _sizes(site, task.d_parallel))
+
+
+def _numbers(values: Mapping[str, Tensor]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items()}
+
+
+@functools.lru_cache(maxsize=2)
+def load_pictures(name: str, most: int, folder: str | None) -> tuple[Task, tuple[int, int]]:
+    """The images of Fig. 9 or what stands for them, with height and width: faces with and without glasses, or digits.
+
+    Args:
+        name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
+        most: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
+        folder: ``$REGIMES_DATA``; another one is another pool.
+    """
+    if name == "celeba":
+        return celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA)
+    pool = datasets.load(name, labels="parity")
+    if name == "faces":
+        small = datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0)
+        return small, (FACE[0] // SIDE, FACE[1] // SIDE)
+    side = round(pool.x.shape[-1] ** 0.5)
+    return datasets.split(pool, [min(most, len(pool.y))], seed=0)[0], (side, side)
+
+
+def _look(name: str) -> object:
+    return celeba.needs_folder() if name == "celeba" else identity(name)
+
+
+@study(version=1, rtol=2e-2, device="any", nonfinite=["height"])
+def glasses(s: Pictures, seeds: list[int]) -> Rows:
+    """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
+
+    ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
+    K's spectrum in its place, mean over ``draws``, each in ``single``; ``train_loss``: mean squared error; ``error`` on
+    people or images not seen, ``chance`` that of always saying the commoner label. Seed 0 has what is shown, as lists:
+    the diagonals, the mean image and the difference of the labels' mean images, ``height`` pixels high.
+
+    Source: paper D, Fig. 9 and App. H and I.
+    """
+    pool, shape = load_pictures(s.data, s.count, os.environ.get("REGIMES_DATA"))
+    rows = []
+    for seed in seeds:
+        train, test = (part.to(device=devices.pick()) for part in _parted(s, pool, seed))
+        x, y = train.x.float(), train.y.float()
+        path = optimise(_deep(s, x, seed), x, y, method="adam", rate=s.rate)
+        state = next(itertools.islice(path, s.steps, None))
+        site = sites(state.model, x)[0]
+        random = _randomised(site.weights, matrices.ptk_covariance(site.delta), s.draws, [seed])
+        maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
+        nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
+        row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}
+        row |= {"agop": float(matrices.pearson(nfm, agop))}
+        drawn = [float(matrices.pearson(nfm, other)) for other in others]
+        row |= {"random": sum(drawn) / len(drawn), "single": drawn}
+        share = (test.y > 0).double().mean()
+        row |= {
+            "error": float(wrong(state.model(test.x.float())[0], test.y)),
+            "chance": float(torch.minimum(share, 1 - share)),
+        }
+        if seed == 0:
+            shown = {"shown_nfm": nfm, "shown_agop": agop, "shown_random": others[0]}
+            shown |= {"shown_mean": x.mean(0), "shown_contrast": x[y > 0].mean(0) - x[y < 0].mean(0)}
+            row |= {"height": shape[0]} | {name: value.tolist() for name, value in shown.items()}
+        rows.append(row)
+    return rows
+
+
+def _parted(s: Pictures, pool: Task, seed: int) -> tuple[Task, Task]:
+    """Training and test images; faces are split by person."""
+    seed = draw_seeds("train", [seed])[0]
+    if s.data in ("celeba", "faces"):
+        return datasets.split_classes(pool, s.share, seed=seed)
+    return datasets.split(pool, [count := round(s.share * len(pool.y)), len(pool.y) - count], seed=seed)
+
+
+def _deep(s: Pictures, x: Tensor, seed: int) -> FullyConnected:
+    widths = [x.shape[-1], s.k, s.k, 1]
+    drawn = draw_seeds("weights", [seed])
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device="auto")
+    model = model.to(dtype=torch.float32)
+    first, *rest = model.weights
+    return replace(model, weights=(first * s.scale**0.5, *rest))

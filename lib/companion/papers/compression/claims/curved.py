@@ -1,0 +1,94 @@
+r"""Claims of chapter 1 on curved boundaries: from which compression on a further one is of no use."""
+
+import numpy as np
+
+from companion.book.claims import claim
+from companion.estimates import mean, ratio
+from companion.papers.compression.studies import lazy_feature as studies
+
+CHAPTER = "01"
+SOURCE = "derived in this chapter; paper A, Sec. 4"
+ENOUGH = 1024  # points: the argument packs many of them
+
+
+def errors_by_factor(rows):
+    """The errors of each training set, a row, at each imposed factor, a column; and the root of the points."""
+    wide = rows.pivot(index="seed", columns="factor", values="error")
+    return wide, float(np.sqrt(rows.p.iloc[0]))
+
+
+def over_removed(rows):
+    r"""The error at :math:`\Lambda=\sqrt p` over that at the largest factor, geometric mean over sizes, one a seed."""
+    logs = []
+    for _, own in rows.groupby("p"):
+        wide, root = errors_by_factor(own)
+        logs.append(np.log(wide[root] / wide[wide.columns.max()]))
+    return np.exp(np.mean(logs, axis=0))
+
+
+def _enough(rows):
+    """The rows of enough points; none if there are no two training sets of them."""
+    found = rows[rows.p >= ENOUGH]
+    return found if found.seed.nunique() > 1 else None
+
+
+@claim(
+    "A.Sec4-ball-removed",
+    SOURCE,
+    kind="beyond",
+    accept=(0.9, 1.1),
+    rival=(1.37, r"paper A's gain from $\Lambda=8$ to 32, $4^{d_\perp/(3d-2)}$, comes again beyond"),
+    figure="fig-a-curved",
+    short=r"compressed by $\sqrt p$ over removed, $d_\parallel=3$",
+    at={"p": 1024, "factor": [32, 1e6]},
+    given={"informative": 3},
+    headline=True,
+)
+@claim(
+    "A.Sec4-ball-4-removed",
+    SOURCE,
+    kind="beyond",
+    accept=(0.9, 1.1),
+    rival=(1.29, r"paper A's gain from $\Lambda=8$ to 32, $4^{d_\perp/(3d-2)}$, comes again beyond"),
+    figure="fig-a-curved",
+    short=r"compressed by $\sqrt p$ over removed, $d_\parallel=4$",
+    at={"p": 1024, "factor": [32, 1e6]},
+    part_of="A.Sec4-ball-removed",
+    given={"informative": 4},
+)
+def compressed_over_removed(
+    ball=studies.support_vectors["ball"], ball_4=studies.support_vectors["ball_4"], *, informative
+):
+    r"""With {informative} informative directions a compression by $\sqrt p$ is as good as to remove the others.
+
+    Error of the support vector machine at $\Lambda=\sqrt p$ over that at $\Lambda=10^6$; ball, $d=8$, from 1024 points
+    on, geometric mean over sizes
+    """
+    rows = _enough({3: ball, 4: ball_4}[informative])
+    return None if rows is None else (ratio(over_removed(rows)), rows)
+
+
+@claim(
+    "A.Sec4-ball-last-gain",
+    SOURCE,
+    kind="beyond",
+    accept=(-0.05, 0.12),
+    rival=(0.227, r"$d_\perp/(3d-2)$, the gain that paper A counts up to $\Lambda=\sqrt p$"),
+    figure="fig-a-curved",
+    short=r"gain from $\Lambda=8$ to $\sqrt p$, $d_\parallel=3$",
+    at={"p": 1024, "factor": [8, 32]},
+)
+def last_gain(ball=studies.support_vectors["ball"]):
+    r"""A compression stops to help before $\sqrt p$: from $\Lambda=8$ on its gain has an exponent near 0.
+
+    Exponent of the error in $1/\Lambda$ between 8 and $\sqrt p$; support vector machine, ball of three informative
+    directions, $d=8$, from 1024 points on, mean over sizes
+    """
+    rows = _enough(ball)
+    if rows is None:
+        return None
+    slopes = []
+    for _, own in rows.groupby("p"):
+        wide, root = errors_by_factor(own)
+        slopes.append(np.log(wide[8.0] / wide[root]) / np.log(root / 8))
+    return mean(np.mean(slopes, axis=0)), rows

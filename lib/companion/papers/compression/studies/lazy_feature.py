@@ -1,0 +1,368 @@
+"""Chapter 1: learning curves of lazy and feature learning, and what separates them."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from companion.lab.record import Count, Each, Increasing, Positive, Share, record
+from companion.lab.sweep import STATISTICAL, Rows, study
+from companion.papers.compression.studies._flows import (
+    FreshSets,
+    LazyCurve,
+    Learning,
+    OnLines,
+    Scales,
+    Trained,
+    lines,
+    machine,
+    predicted_amplification,
+    train_network,
+)
+from companion.papers.compression.theory import amplification, learning_curves
+from companion.papers.tasks import DRAWN, OWN, ByFlow, Fractions, Hidden, draw_tasks, needs_outputs, networks_of
+from regimes.data import tasks
+from regimes.data.tasks import Task
+from regimes.kernels import wide_one_hidden_ntk
+from regimes.measures.errors import line_error, wrong
+from regimes.measures.lazy import Lazy, lazy, wide_lazy, wide_predictor
+from regimes.models.one_hidden import Network
+from regimes.seeds import draw_seeds
+from regimes.training.state import t_star
+from regimes.validate import InputError
+
+CHAPTER = "01"
+FEWEST_P = 3  # sizes that an exponent with an interval needs
+EARLY = 0.9  # satisfied fraction of the kernel frozen early
+PEAK = 0.95  # that where the amplification is set beside that at the end
+
+
+@record
+class FarCurve(LazyCurve):
+    """Training sets of three or more sizes ``p``, a single one at a time."""
+
+    p: Each[Increasing[Count[2, 100_000], 3]]
+
+    kernels: ClassVar[int] = 4
+
+
+@record
+class FiniteCurve(LazyCurve):
+    """Learning with the kernel of networks of width ``h``."""
+
+    h: Hidden
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its task says; memory holds a hidden layer, too."""
+        needs_outputs(self.h, p=self.p)
+        return super().completed(seeds)
+
+
+@record
+class Compression(LazyCurve):
+    """Training sets whose uninformative directions are divided by a ``factor``."""
+
+    factor: Each[Increasing[Positive]]
+
+
+@record
+class ScaleScan(Learning):
+    """Networks trained at six or more scales ``alpha``."""
+
+    alpha: Scales
+
+
+@record
+class OnTheWay(OnLines, FreshSets):
+    """Networks looked at on the way to zero loss, and at the end.
+
+    Attributes:
+        shares: satisfied fractions at which they are looked at.
+        frozen: those at which their kernels learn, too.
+        stop: one more of the ``shares``.
+    """
+
+    shares: Fractions
+    frozen: Fractions
+    stop: Share | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the ``stop`` and the end among the satisfied fractions."""
+        shares = sorted({*self.shares, self.stop or 1.0, 1.0})
+        return replace(super().completed(seeds), shares=shares, frozen=sorted({*self.frozen, 1.0}), stop=None)
+
+
+def check_parameters(p: Mapping[str, Any]) -> None:
+    """Sizes suffice for exponents, and what claims compare is measured."""
+    for item, shape in ((finite_curve, "stripe"), *itertools.product((wide_curve, networks, compressed), OWN)):
+        sizes, where = item.grid.values(p, shape)["p"], f"{CHAPTER}.{item.function.__name__}.{shape}.p"
+        if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
+            knob = f" ({p[where]})" if isinstance(p.get(where), str) else ""
+            raise InputError(f"{where}{knob} must hold at least {FEWEST_P} sizes from fit_from on, got {sizes}")
+    for axis, needed in (("shares", {EARLY, PEAK}), ("frozen", {EARLY})):
+        (looks,) = networks.grid.values(p, "stripe")[axis]
+        if not needed <= {*looks}:
+            raise InputError(f"{CHAPTER}.networks.stripe.{axis} must hold {sorted(needed)}, got {looks}")
+    for item in (imposed, support_vectors):
+        factors, where = item.grid.values(p, "stripe")["factor"], f"{CHAPTER}.{item.function.__name__}.stripe.factor"
+        if factors[0] != 1 or len(factors) < 3:
+            raise InputError(f"{where} must be 3 or more and begin with 1, the data as they are, got {factors}")
+
+
+@study(version=1, chunk=2, data=DRAWN)
+def wide_curve(s: LazyCurve, seeds: list[int]) -> Rows:
+    """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
+
+    Training and test points are those of ``networks`` and ``finite_curve`` of the same size and seed.
+    Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
+    """
+    train, test = draw_tasks(s, seeds, "train", "test")
+    return _lazy_rows(seeds, wide_lazy(train, test))
+
+
+@study(version=1, data=DRAWN)
+def far_curve(s: FarCurve, seeds: list[int]) -> Rows:
+    """As ``wide_curve``, of fewer realisations at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
+    return wide_curve.function(s, seeds)
+
+
+def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
+    rows = zip(seeds, found.error.tolist(), found.ended, strict=True)
+    return [{"seed": seed, "error": error, "ended": ended} for seed, error, ended in rows]
+
+
+@study(version=1, chunk=2, data=DRAWN)
+def finite_curve(s: FiniteCurve, seeds: list[int]) -> Rows:
+    """Lazy learning with the kernel of a network of width ``h`` at initialisation: ``error``, ``ended``.
+
+    Training and test points are those of ``wide_curve``, weights those of the trained networks of the same size.
+    Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
+    """
+    train, test = draw_tasks(s, seeds, "train", "test")
+    return _lazy_rows(seeds, lazy(networks_of(s, seeds), train, test))
+
+
+# until t* processors agree; what comes after amplifies how they round
+@study(
+    version=1,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    chunk=2,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"t_star": 1e-5, "amplification_star": 1e-5}
+    | dict.fromkeys(("error", "amplification", "amplification_max", "ended"), STATISTICAL),
+)
+def networks(s: OnTheWay, seeds: list[int]) -> Rows:
+    """Feature learning to zero loss, as far as each satisfied fraction: one row a ``curve`` and ``share``, ``error``.
+
+    ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its error
+    exact along the first axis. ``final``: its kernel frozen there, trained to zero loss on an independent training set,
+    for the shares in ``frozen``. A share that a run never met has no row.
+    Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
+
+    Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
+    """
+    (train, test, fresh), network = draw_tasks(s, seeds, "train", "test", "fresh"), networks_of(s, seeds)
+    trained, (across, edges) = train_network(network, train, s, shares=s.shares), lines(s, seeds)
+    rows = []
+    for i, seed in enumerate(seeds):
+        along = {"t_star": trained.t_star[i], "amplification_star": trained.star[i]}
+        along |= {"seed": seed, "amplification_max": trained.largest[i]}
+        one = slice(i, i + 1)
+        for share, stop in trained.stops[i].items():
+            error = line_error(stop, network[one], across[one], edges[one])
+            size = amplification(stop.omega, train.d_parallel)
+            row = {"curve": "feature", "share": share, "error": float(error), "amplification": float(size)}
+            rows.append(along | row | {"ended": trained.ended[i]})
+            if share in s.frozen:
+                found = lazy(stop, _only(fresh, i), _only(test, i))
+                row = {"curve": "final", "share": share, "error": float(found.error), "ended": found.ended[0]}
+                rows.append(along | row | {"amplification": float(size)})
+    return rows
+
+
+def _only(task: Task, i: int) -> Task:
+    """One realisation of a task."""
+    return replace(task, x=task.x[i : i + 1], y=task.y[i : i + 1])
+
+
+@study(
+    version=1,
+    chunk=2,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; five of the laptop's test points
+)
+def compressed(s: Learning, seeds: list[int]) -> Rows:
+    """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
+
+    ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
+    original code, where that differs. ``star`` is ``Λ*``, ``predicted`` theory's on these points. Training sets and
+    networks are those of ``networks``, which need not be trained beyond ``t*``.
+
+    Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
+    """
+    train, test = draw_tasks(s, seeds, "train", "test")
+    trained = train_network(networks_of(s, seeds), train, s, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = train.x.new_tensor(trained.star)
+    across = s.d - train.d_parallel
+    factors = {"compressed": star} | ({"compressed_code": star / across**0.5} if across > 1 else {})
+    rows = []
+    for name, factor in factors.items():
+        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+        rows += [row | {"curve": name} for row in _lazy_rows(seeds, wide_lazy(*small))]
+    said = {seed: predicted_amplification(s, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
+    stars = dict(zip(seeds, trained.star, strict=True))
+    return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
+
+
+@study(
+    version=1,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; some test points
+)
+def frozen_compressed(s: Learning, seeds: list[int]) -> Rows:
+    """Lazy learning of compressed data by the network's own kernel at its initial weights, as in paper A's code.
+
+    ``error`` of each ``curve``, ``compressed`` and ``compressed_code``, as in ``compressed``, and of each ``learner``:
+    ``finite``, the kernel of width ``h``, and ``infinite``, that of infinite width. ``star`` is ``Λ*``. The kernels
+    learn the training set of the network.
+
+    Source: paper A, Fig. 3; paper B, Fig. 10.
+    """
+    (train, test), network = draw_tasks(s, seeds, "train", "test"), networks_of(s, seeds)
+    trained = train_network(network, train, s, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = train.x.new_tensor(trained.star)
+    across = s.d - train.d_parallel
+    rows = []
+    for curve, factor in {"compressed": star, "compressed_code": star / across**0.5}.items():
+        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
+        for learner, found in {"finite": lazy(network, *small), "infinite": wide_lazy(*small)}.items():
+            rows += [row | {"curve": curve, "learner": learner} for row in _lazy_rows(seeds, found)]
+    stars = dict(zip(seeds, trained.star, strict=True))
+    return [row | {"star": stars[row["seed"]]} for row in rows]
+
+
+@study(version=1, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+def features(s: FreshSets, seeds: list[int]) -> Rows:
+    """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
+
+    ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
+    same network and of the infinitely wide one, on data compressed by that network's ``Λ*``.
+
+    Source: paper A, Fig. 3; its comparison of the two, at several widths.
+    """
+    (train, test, fresh), network = draw_tasks(s, seeds, "train", "test", "fresh"), networks_of(s, seeds)
+    trained = train_network(network, train, s, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    star = train.x.new_tensor(trained.star)
+    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test)]
+    found = {
+        "features": lazy(trained.network, fresh, test),
+        "compressed_finite": lazy(network, *small),
+        "compressed": wide_lazy(*small),
+    }
+    return [row | {"curve": name} for name, one in found.items() for row in _lazy_rows(seeds, one)]
+
+
+@study(version=1, chunk=2, data=DRAWN)
+def imposed(s: Compression, seeds: list[int]) -> Rows:
+    """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
+
+    All factors share training and test points, so that their ratios tell the gain of the compression alone.
+    Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
+    """
+    return _lazy_rows(seeds, wide_lazy(*_imposed_on(s, seeds)))
+
+
+def _imposed_on(s: Compression, seeds: list[int]) -> list[Task]:
+    """Training and test set, compressed by the setting's factor."""
+    drawn = draw_tasks(s, seeds, "train", "test")
+    factor = drawn[0].x.new_full((len(seeds),), s.factor)
+    return [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in drawn]
+
+
+@study(version=1, chunk=2, rtol=1e-2, data=DRAWN)
+def support_vectors(s: Compression, seeds: list[int]) -> Rows:
+    """As ``imposed``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``, ``vectors``.
+
+    The machine, with an offset, is theory's; ``vectors`` is how many points support it. Source: paper A, Sec. 3.1, 4.
+    """
+    train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(s, seeds))
+    return [
+        {"seed": seed} | machine(wide_one_hidden_ntk(x), y, lambda c, x=x, z=z: wide_predictor(x, c, z), labels)
+        for seed, x, y, z, labels in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
+    ]
+
+
+@study(
+    version=1,
+    rtol=1e-3,
+    data=DRAWN,
+    device="any",
+    # a flow in float32
+    columns=dict.fromkeys(("t_star", "amplification_star"), 1e-2)
+    | dict.fromkeys(("error", "ended", "amplification_max"), STATISTICAL),
+)
+def scale_scan(s: ScaleScan, seeds: list[int]) -> Rows:
+    """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
+
+    Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
+    Source: paper A, Fig. 12 and App. B.
+    """
+    train, test = draw_tasks(s, seeds, "train", "test")
+    network = networks_of(s, seeds)
+    found, start = train_network(network, train, s), amplification(network.omega, train.d_parallel)
+    error = wrong(_predictor(found, network, test, s), test.y).tolist()
+    names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
+    columns = (seeds, error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _predictor(found: Trained, network: Network, test: Task, s: ByFlow) -> Tensor:
+    """``F`` of the trained networks on the test points ``(S, n)``."""
+    return s.alpha * (found.network(test.x) - network(test.x))
+
+
+@study(
+    version=1,
+    rtol=1e-3,
+    columns={"deviation": (1e-3, 1e-9)},  # round-off
+    data=DRAWN,
+    device="any",
+)
+def rotation(s: Learning, seeds: list[int]) -> Rows:
+    """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
+
+    The deviation is the relative change of the predictor on the test points when the initial weights turn with the
+    data. Rotations are uniform, one a seed. Source: paper A, App. A.
+    """
+    train, test = draw_tasks(s, seeds, "train", "test")
+    network = networks_of(s, seeds)
+    rotations = (tasks.rotation(s.d, seed=one) for one in draw_seeds("rotation", seeds, size=s.p))
+    turn = torch.stack(list(rotations)).to(network.omega)
+    # the amplification along the path, which no longer means anything, is not used
+    turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
+    round_ = replace(network, omega=network.omega @ turn.mT)
+    cases = ((network, train, test), (network, *turned), (round_, *turned))
+    runs = [train_network(net, points, s, dtype=torch.float64) for net, points, _ in cases]
+    plain, data, both = (_predictor(found, net, on, s) for found, (net, _, on) in zip(runs, cases, strict=True))
+    deviation = (both - plain).norm(dim=-1) / plain.norm(dim=-1)
+    ended = ["; ".join(sorted(set(why))) for why in zip(*(found.ended for found in runs), strict=True)]
+    error = [wrong(F, test.y).tolist() for F in (plain, data)]
+    columns = (seeds, *error, deviation.tolist(), ended)
+    names = ("seed", "error", "error_data", "deviation", "ended")
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -1,0 +1,101 @@
+"""Chapter 1, the last points: how compressed the network's function is beside its weights."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from companion.lab.record import record
+from companion.lab.sweep import STATISTICAL, Rows, study
+from companion.papers.compression.studies._flows import OnLines, lines
+from companion.papers.compression.theory import amplification
+from companion.papers.tasks import DRAWN, ByFlow, Fractions, TaskSet, TestPoints, draw_tasks, networks_of
+from regimes.data import tasks
+from regimes.data.tasks import Task
+from regimes.measures.errors import line_error
+from regimes.measures.matrices import sites
+from regimes.models.one_hidden import Network
+from regimes.seeds import draw_seeds
+from regimes.training.gradient_flow import gradient_flow
+from regimes.training.run import Trajectory, run
+from regimes.training.state import State, satisfied
+
+CHAPTER = "01"
+FEW = 0.01  # the share of neurons whose part of the uninformative weights is told
+
+
+@record
+class AtBoundary(OnLines, ByFlow, TaskSet):
+    """Networks on the way to zero loss.
+
+    Attributes:
+        points: on the true boundary, at which their gradients are.
+        shares: satisfied fractions at which they are looked at.
+    """
+
+    points: TestPoints
+    shares: Fractions
+
+
+@study(
+    version=1,
+    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    data=DRAWN,
+    device="any",
+    columns=dict.fromkeys(("function", "weights", "few", "error", "peak", "left_half"), STATISTICAL),
+    nonfinite=("left_half",),
+)
+def boundary(s: AtBoundary, seeds: list[int]) -> Rows:
+    r"""A network to zero loss: where each satisfied ``share`` is first met a row, with what is compressed there.
+
+    ``function``: the root mean square gradient of the predictor :math:`F` along informative over that along
+    uninformative directions, at ``points`` on the true boundary; ``weights``: Λ, the same ratio of first-layer weights.
+    ``few``: the part of :math:`\sum_n \omega_{n,\perp}^2` that the largest hundredth of the neurons hold. ``left``:
+    points with ``yF < 1``. Each row repeats ``peak``, the largest Λ of the path, and ``left_half``, the points left
+    when Λ has first halved from there (none where it never does).
+
+    Source: paper A, Sec. 2.5 and 3.2.1.
+    """
+    return [row for seed in seeds for row in _path(s, seed)]
+
+
+def _path(s: AtBoundary, seed: int) -> Rows:
+    (train,), network = draw_tasks(s, [seed], "train"), networks_of(s, [seed])
+    normal = tasks.gaussian_points(s.points, s.d, seed=draw_seeds("test", [seed], size=0)[0])
+    on = train.nearest(normal.to(train.x))
+    path = run(
+        gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance),
+        events={f"{share:g}": satisfied(share) for share in s.shares},
+        observe=lambda state: _seen(state, train.d_parallel),
+    )
+    along = {"seed": seed, "ended": str(path.ended[0].kind)} | _halved(path)
+    across, edges = lines(s, [seed])
+    rows = []
+    for share in s.shares:
+        if 0 in (there := path.events[f"{share:g}"]):
+            stop = there[0].model.to(dtype=torch.float64)
+            row = {"share": share, "left": s.p - math.ceil(share * s.p - 1e-9)}
+            row |= {"error": float(line_error(stop, network, across, edges))} | _compressed(stop, network, on, train)
+            rows.append(along | row)
+    return rows
+
+
+def _seen(state: State, d_parallel: int) -> dict[str, Tensor]:
+    return {"size": amplification(state.model.omega, d_parallel), "left": (state.margins < 1).sum(-1)}
+
+
+def _halved(path: Trajectory) -> dict[str, float | None]:
+    """The largest Λ of a path, and the points left when it has first halved from there."""
+    peak = max(range(len(path.path)), key=lambda i: path.path[i]["size"])
+    largest = path.path[peak]["size"]
+    left = (row["left"] for row in path.path[peak:] if row["size"] < largest / 2)
+    return {"peak": largest, "left_half": next(left, None)}
+
+
+def _compressed(stop: Network, start: Network, on: Tensor, task: Task) -> dict[str, float]:
+    """What is compressed in a network, at points ``on`` the boundary."""
+    slope = sites(stop, on)[0].gradients - sites(start, on)[0].gradients
+    across = stop.omega[..., task.d_parallel :].square().sum(-1).sort(descending=True).values
+    few = across[..., : max(1, round(FEW * stop.h))].sum(-1) / across.sum(-1)
+    sizes = {"function": amplification(slope, task.d_parallel), "weights": amplification(stop.omega, task.d_parallel)}
+    return {name: float(value) for name, value in (sizes | {"few": few}).items()}

@@ -1,0 +1,408 @@
+"""Claims of chapter 5 on what the deep kernel predicts: ridge regression, the recipe, operators, Table 2."""
+
+import math
+
+import numpy as np
+
+from companion.book.claims import claim
+from companion.estimates import exponent, least, mean
+from companion.lab.parameters import PROFILES
+from companion.papers.depth.studies import depth as studies
+
+CHAPTER = "05"
+DEEPEST = 1_000_000
+
+
+@claim(
+    "C.Thm3-ridge",
+    "derived in this chapter; it replaces the exponents of paper C, Theorem 3",
+    accept=(0, 0.05),
+    rival=(1.5, "the closed law, which expands in the offsets over the depth"),
+    figure="fig-c-laws",
+    kind="beyond",
+    statement=(
+        "At depth 30 the deep predictor on 500 images is kernel ridge regression with the depthless "
+        "kernel $c$ and the ridge $4(1-a)L$."
+    ),
+    measure="Distance over the predictor's variation, mean over data sets.",
+    given={"law": "first", "depth": 30},
+    short="distance from ridge regression, depth 30",
+    at={"depths": 30, "n": 500},
+    headline=True,
+)
+@claim(
+    "C.Thm3-ridge-close",
+    "derived in this chapter",
+    accept=(0, 0.05),
+    rival=(0.098, "the ridge, first order"),
+    figure="fig-c-laws",
+    kind="beyond",
+    statement="At small depth ridge regression is wrong only for nearby inputs, for which the kernel saturates.",
+    measure=(
+        "Distance of the predictor from the law that is uniform in $c$ at depth 10 on 500 images, over "
+        "the predictor's variation."
+    ),
+    given={"law": "uniform", "depth": 10},
+    short="distance from uniform law, depth 10",
+    at={"depths": 10, "n": 500},
+)
+def distance_from_ridge(predictions=studies.deep_prediction["drawn"], *, law, depth):
+    """The deep predictor is ridge regression with a kernel that does not depend on depth."""
+    rows = predictions[predictions.depth == depth]
+    return mean(rows[law]), rows
+
+
+@claim(
+    "C.Thm3-ridge-layers",
+    "derived in this chapter",
+    accept=(0, 0.03),
+    rival=(0.31, "the ReLU's offsets and ridge for all layers, at the one that it fits best"),
+    figure="tab-c-layers",
+    kind="beyond",
+    short="distance from ridge, eight layers",
+    at={"depths": 300},
+)
+def distance_from_ridge_of_layers(predictions=studies.layer_prediction["main"]):
+    """Every critical layer acts as a ridge of about $kL$ beside its own offsets ($k=3$ for a non-smooth
+    activation, 2 for a smooth one).
+
+    Distance of the predictor from that law at depth 300, largest mean over eight layers.
+    """
+    rows = predictions[predictions.depth == 300]
+    distances = rows.pivot_table(index="seed", columns="layer", values="first").to_numpy()
+    return -least(-distances), rows
+
+
+def _accuracy_far_down(predictions):
+    """The accuracy at the largest depth that is judged, and the rows."""
+    rows = predictions[predictions.depth == DEEPEST]
+    return mean(rows.accuracy), rows
+
+
+@claim(
+    "C.Thm3-accuracy-balanced",
+    "derived in this chapter",
+    accept=(0.7, 0.9),
+    rival=(0.1, "chance, an argmax independent of the data"),
+    figure="fig-c-deep",
+    kind="beyond",
+    short="accuracy at depth $10^6$, equal classes",
+    at={"depths": 1_000_000},
+    headline=True,
+)
+def accuracy_with_equal_classes(predictions=studies.deep_prediction["balanced"]):
+    """The predicted values tend to a constant, but with ten classes in equal parts their argmax does not.
+
+    Its accuracy on fresh images at depth $10^6$.
+    """
+    return _accuracy_far_down(predictions)
+
+
+@claim(
+    "C.Thm3-accuracy-drawn",
+    "paper C, Sec. 6.4 and Sec. 7",
+    accept=(0, 0.2),
+    rival=(0.81, "the closed law where the means of all classes are equal"),
+    figure="fig-c-deep",
+    short="accuracy at depth $10^6$, as drawn",
+    at={"depths": 1_000_000},
+)
+def accuracy_with_drawn_classes(predictions=studies.deep_prediction["drawn"]):
+    """Too large a depth makes predictions independent of the data.
+
+    Accuracy of the argmax on fresh images at depth $10^6$, classes as they are drawn.
+    """
+    return _accuracy_far_down(predictions)
+
+
+@claim(
+    "C.Thm3-collapse-all",
+    "derived in this chapter",
+    accept=(0.9, 1.1),
+    rival=(0.7, "depth without effect: four times the data at one depth, 12"),
+    figure="fig-c-collapse",
+    kind="beyond",
+    short="error at equal $n/L$",
+    at={"n": 1000},
+)
+def error_at_equal_ratio(shares=studies.size_over_depth["images"]):
+    """To within a tenth the squared error on images is a function of $n/L$ alone.
+
+    That of 1000 images over that of the fewest at the same $n/L$, at the ratio where it is largest.
+    """
+    table = shares.pivot_table(index=["seed", "ratio"], columns="n", values="left")
+    fewest = table.bfill(axis=1).iloc[:, 0]  # points at that ratio
+    growth = (table[table.columns[-1]] / fewest).unstack("ratio")
+    return -least(-growth.to_numpy())
+
+
+@claim(
+    "C.Thm3-recipe-depth",
+    'derived in this chapter, for paper C, Sec. 6.4: "the Goldilocks zone"',
+    accept=(0.02, 0.06),
+    rival=(0, "no effect of depth"),
+    figure="fig-c-recipe",
+    kind="beyond",
+    short="accuracy gained over depth 30",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
+    headline=True,
+)
+def gain_of_the_prescribed_depth(tried=studies.recipe["main"]):
+    r"""The depth that the paper prescribes predicts better than a depth of 30.
+
+    Accuracy on digits at the least whole $L$ above $\max1/\sqrt{1-h}$ less that at depth 30, 500 digits as they are
+    drawn.
+    """
+    accuracy = tried.pivot_table(index="seed", columns="depth", values="accuracy")
+    return mean(accuracy[0] - accuracy[30])
+
+
+@claim(
+    "C.Thm3-recipe-best",
+    "derived in this chapter, for paper C, Sec. 6.4",
+    accept=(-0.005, 0.005),
+    rival=(-0.0385, "as far from the best as depth 30 is"),
+    figure="fig-c-recipe",
+    kind="beyond",
+    short="accuracy, paper's depth less the best",
+    at={"corpus": "mnist", "depths": 30},
+)
+def prescribed_depth_less_best(tried=studies.recipe["main"]):
+    """On digits the paper's depth is within half a per cent of the best, on a flat top of depths.
+
+    Accuracy there less that of the best of nine depths from 2 to 30, chosen afterwards.
+    """
+    accuracy = tried.pivot_table(index="seed", columns="depth", values="accuracy")
+    best = accuracy.drop(columns=0).mean().idxmax()
+    return mean(accuracy[0] - accuracy[best])
+
+
+@claim(
+    "C.Tab2-accuracy",
+    "paper C, Tab. 2",
+    accept=(0.854, 0.894),
+    rival=(0.9, "depth 2 on the same splits: no effect of depth"),
+    figure="tab-c-tab2",
+    statement="Kernel regression at depth 30 on 500 MNIST digits classifies with accuracy 0.874.",
+    given={"score": "accuracy"},
+    short="accuracy on digits, depth 30",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
+    stated=0.874,
+)
+@claim(
+    "C.Tab2-f1",
+    "paper C, Tab. 2",
+    accept=(0.85, 0.89),
+    rival=(0.8995, "depth 2 on the same splits: no effect of depth"),
+    figure="tab-c-tab2",
+    statement="Kernel regression at depth 30 on 500 MNIST digits has F1 score 0.870.",
+    given={"score": "f1"},
+    short="F1 score on digits, depth 30",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
+    stated=0.87,
+    part_of="C.Tab2-accuracy",
+)
+def score_at_thirty(scores=studies.mnist_regression["main"], *, score):
+    """Kernel regression at depth 30 on 500 MNIST digits has the scores of the table."""
+    rows = scores[scores.depth == 30]
+    return mean(rows[score]), rows
+
+
+@claim(
+    "C.Tab2-error",
+    ('paper C, App. D: "We report the mean squared error, accuracy and F1 score on MNIST data in Table 2"'),
+    accept=(6.21, 6.66),
+    rival=(1, "predicting 0 for one-hot targets"),
+    figure="tab-c-tab2",
+    short="mean squared error, depth 30",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
+    stated=6.435,
+    erratum="c-table-2",
+)
+def squared_error_at_thirty(scores=studies.mnist_regression["main"]):
+    """The mean squared error of kernel regression at depth 30 on 500 MNIST digits is 6.435.
+
+    One-hot targets, classes in equal parts; the band is three of the paper's deviations.
+    """
+    return mean(scores[scores.depth == 30].mse)
+
+
+@claim(
+    "C.Tab2-residual",
+    "found in this chapter among several readings of paper C, Tab. 2",
+    accept=(6.36, 6.51),
+    rival=(10, "predicting 0 for one-hot targets; ten times the mean squared error is 4.46"),
+    figure="tab-c-tab2",
+    kind="beyond",
+    short="ten times the residual, depth 30",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
+)
+def ten_residuals_at_thirty(scores=studies.mnist_regression["main"]):
+    """Ten times the mean Euclidean norm of the residual of kernel regression at depth 30 on 500 MNIST digits is
+    the number that paper C's Table 2 calls an average error, 6.435.
+
+    Classes in equal parts, as for the table's other two numbers.
+    """
+    return mean(10 * scores[scores.depth == 30].residual)
+
+
+@claim(
+    {
+        "C.Fig6-early-sphere": {
+            "given": {"cloud": "sphere"},
+            "statement": "A proper stopping time controls the norm of the operator (sphere).",
+            "short": "stopping lowers the norm, sphere",
+        },
+        "C.Fig6-early-images": {
+            "given": {"cloud": "images"},
+            "statement": "A proper stopping time controls the norm of the operator (images).",
+            "short": "stopping lowers the norm, images",
+            "part_of": "C.Fig6-early-sphere",
+        },
+    },
+    "paper C, Fig. 6 and Sec. 6.4",
+    accept=(1.29, math.inf),
+    rival=(1, "stopping changes nothing"),
+    figure="fig-c-fig6",
+    looks=3,
+)
+def effect_of_stopping(norms=studies.projection_norm, *, cloud):
+    """A proper stopping time controls the norm of the operator.
+
+    Norm at infinite time over that at $t=1$, the first of the figure's times, mean over data sizes.
+    """
+    rows = norms[norms.cloud == cloud]
+    return mean((rows.forever / rows.early).groupby(rows.seed).mean().to_numpy()), rows
+
+
+@claim(
+    "C.Thm3-duplicates",
+    "derived in this chapter, for paper C, Theorem 3 b)",
+    accept=(-0.05, 0.05),
+    rival=(-0.5, r"the bound $\lambda_n^{-1/2}$ attained"),
+    figure="tab-c-duplicates",
+    kind="beyond",
+    profiles=PROFILES,
+    short="norm with near-duplicates against their angle",
+    erratum="c-norm",
+)
+def norm_with_near_duplicates(doubles=studies.near_duplicates["main"]):
+    """With near-duplicates among the points the operator stays bounded even without stopping.
+
+    Exponent in their angle of its largest norm at infinite time, depth 2.
+    """
+    closest = doubles[(doubles.depth == 2) & (doubles.gap <= 0.01)]
+    table = closest.pivot_table(index="seed", columns="gap", values="forever")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), closest
+
+
+@claim(
+    "C.Thm3-nontrivial",
+    "paper C, eq. (5)",
+    accept=(0.1, math.inf),
+    rival=(0.011, r"the chain of eq. (5) as printed: $L\,|k_x-k_{x'}|/n$, about $0.3/\sqrt n$, at $n=800$"),
+    figure="tab-c-checked",
+    profiles=PROFILES,
+    short="operators of two inputs differ",
+)
+def least_difference_of_operators(operators=studies.operators_apart["main"]):
+    """Operators of two inputs differ by at least the order $1/L$.
+
+    $L$-fold difference of the closest of 20 pairs, smallest mean over $n$ and $L$.
+    """
+    return least(operators.pivot_table(index="seed", columns=["n", "depth"], values="least").to_numpy())
+
+
+def _slope_in_the_logarithm(rows, column):
+    """The rise of ``L`` times a column over ``ln L``, from the last depth but one to the last, and their rows."""
+    *_, before, last = sorted(set(rows.depth))
+    scaled = rows.assign(scaled=rows.depth * rows[column])
+    table = scaled.pivot_table(index="seed", columns="depth", values="scaled")
+    rise = (table[last] - table[before]) / np.log(last / before)
+    return mean(rise.to_numpy()), rows[rows.depth.isin([before, last])]
+
+
+@claim(
+    "C.Thm3-rate",
+    "paper C, Theorem 3",
+    accept=(-0.01, 0.01),
+    rival=(0.375, r"the rate $\log L/L$ with the constant 3/8, derived in the chapter"),
+    figure="fig-c-projectors",
+    profiles=PROFILES,
+    short="rate $1/L$, images",
+    stated=0,
+    erratum="c-rate",
+    part_of="C.Thm2-rate",
+    corrected=(0.365, 0.385),
+)
+def logarithm_of_the_entries(matrices=studies.projectors["images"]):
+    r"""Componentwise, 1/4 minus the kernel between different images is $O(1/L)$.
+
+    Slope of its $L$-fold in $\ln L$, mean over all pairs of the data.
+    """
+    return _slope_in_the_logarithm(matrices, "excess")
+
+
+@claim(
+    "C.Thm3-perturbation",
+    "paper C, proof of Theorem 3, eq. (4)",
+    accept=(-0.05, 0.05),
+    rival=(0.375, r"the rate $n\log L/L$ with the constant 3/8, derived in the chapter"),
+    figure="fig-c-projectors",
+    profiles=PROFILES,
+    short="matrix within $O(n/L)$ of its limit",
+    stated=0,
+    erratum="c-projector",
+    corrected=(0.3, 0.45),
+)
+def logarithm_of_the_matrix(matrices=studies.projectors["images"]):
+    r"""The kernel matrix is within $O(n/L)$ of its limit in spectral norm.
+
+    Slope in $\ln L$ of $L$ times the distance over $n$, on images.
+    """
+    return _slope_in_the_logarithm(matrices, "matrix")
+
+
+@claim(
+    "C.Thm3-projector",
+    "paper C, Theorem 3 a)",
+    accept=(-1.1, -0.9),
+    rival=(-0.862, r"$\log L/L$ over the same depths: Davis and Kahan with the matrix's true distance"),
+    figure="fig-c-projectors",
+    profiles=PROFILES,
+    short="projectors converge as $1/L$",
+    stated=-1,
+)
+def exponent_of_the_projectors(matrices=studies.projectors["images"]):
+    """The projectors converge like $1/L$.
+
+    Exponent in $L$ of their distance on images.
+    """
+    table = matrices.pivot_table(index="seed", columns="depth", values="projectors")
+    late = table.columns[1:]
+    return exponent(late.to_numpy(), table[late].to_numpy()), matrices[matrices.depth.isin(late)]
+
+
+@claim(
+    "C.Thm3-constant",
+    "paper C, eq. (4)",
+    accept=(0, 12.566371),
+    rival=(
+        21.8,
+        (
+            r"$4(\frac38\ln L+\frac c4-\frac18)$ at $L=300000$, $c=3.39$: the matrix's true distance over the "
+            "gap $n/4$"
+        ),
+    ),
+    figure="fig-c-projectors",
+    profiles=PROFILES,
+    short=r"projectors' distance, bound $4\pi/L$",
+)
+def distance_of_the_projectors(matrices=studies.projectors):
+    r"""The distance of the projectors is at most $4\pi/L$.
+
+    $L$ times it, largest mean over depths and data.
+    """
+    scaled = matrices.assign(scaled=matrices.depth * matrices.projectors)
+    table = scaled.pivot_table(index="seed", columns=["cloud", "n0", "depth"], values="scaled")
+    return -least(-table.to_numpy())

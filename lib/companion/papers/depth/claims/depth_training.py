@@ -1,0 +1,204 @@
+"""Claims of chapter 5 on finite networks that learn a text: Table 1, Proposition 4, Example 1."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion.book import papers
+from companion.book.claims import claim
+from companion.estimates import Estimate, exponent, mean, slopes
+from companion.lab.parameters import PROFILES
+from companion.papers.compression.theory.learning_curves import drift
+from companion.papers.depth.studies import depth as studies
+
+CHAPTER = "05"
+STEPS = 20  # after which exponents in the width are judged
+
+
+def _growing_with_the_width(trained, column):
+    """The exponent of a column in the width, over all widths and over the larger half, and the rows after the steps."""
+
+    def power(some):
+        table = some.pivot_table(index="seed", columns="width", values=column)
+        return exponent(table.columns.to_numpy(), table.to_numpy())
+
+    rows = trained[trained.step == STEPS]
+    return drift(power, rows.assign(p=rows.width)), rows
+
+
+def width_exponents(trained: pd.DataFrame) -> pd.DataFrame:
+    """The exponents in the width of the three measures of Table 1, a row for each training and number of steps.
+
+    Args:
+        trained: rows of ``studies.depth.text_training``.
+
+    Returns:
+        ``optimiser``, ``parametrisation``, ``rate``, ``targets``, ``step``, and the estimated exponents of ``norm``,
+        ``largest`` and ``ratio``.
+
+    Source: paper C, Tab. 1.
+    """
+    kinds = ["optimiser", "parametrisation", "rate", "targets", "step"]
+    found = []
+    for kind, rows in trained.groupby(kinds, dropna=False, sort=False):
+        row = dict(zip(kinds, kind))
+        for measure in ("norm", "largest", "ratio"):
+            table = rows.pivot_table(index="seed", columns="width", values=measure)
+            row[measure] = exponent(table.columns.to_numpy(), table.to_numpy())
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+@claim(
+    "C.Tab1-individual",
+    "derived in this chapter, for paper C, Tab. 1",
+    accept=(-math.inf, -0.1),
+    rival=(0.332, "the paper's own Tab. 1: 0.0955 and 0.1375 at widths 10000 and 30000"),
+    figure="tab-c-tab1",
+    kind="beyond",
+    short="lazy regime, single neurons near their start",
+    erratum="c-table-1",
+)
+def largest_change_under_descent(trained=studies.text_training["gd_ntk"]):
+    """In the lazy regime individual neurons tend to their initial values as the width grows (gradient descent, NTK
+    parametrisation, 20 steps).
+
+    Exponent of the largest change is negative, which excludes the lazy regime from Tab. 1.
+    """
+    return _growing_with_the_width(trained, "largest")
+
+
+@claim(
+    "C.Tab1-neurons",
+    ('paper C, Sec. 5 on Tab. 1: "we observe that the individual neuron deviations are close to their initial value"'),
+    accept=(-math.inf, -0.1),
+    rival=(0, "single neurons that move as far at every width"),
+    figure="tab-c-tab1",
+    profiles=PROFILES,
+    short="single neurons stay near their start",
+    erratum="c-table-1",
+)
+def largest_change_of_the_table():
+    """By Tab. 1 individual neurons stay closer to their initial values the wider the network.
+
+    Exponent of the table's own largest changes, 0.0955 and 0.1375, in its two widths, 10000 and 30000.
+    """
+    widths, largest = (np.array(papers.stated(name), dtype=float) for name in ("C.widths", "C.largest"))
+    return Estimate.exact(exponent(widths, largest[None, :]).value, 1e-3)
+
+
+@claim(
+    "C.Tab1-norm",
+    ('paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5'),
+    accept=(-0.15, 0.15),
+    rival=(-0.5, "a norm that vanishes as single neurons do"),
+    figure="tab-c-tab1",
+    short="norm of the layer's change against width",
+)
+def norm_of_the_change(trained=studies.text_training["gd_ntk"]):
+    """As the width grows the norm of the last hidden layer's change does not vanish (gradient descent, NTK
+    parametrisation, 20 steps, next-word frequencies).
+
+    Exponent of the norm in the width.
+    """
+    return _growing_with_the_width(trained, "norm")
+
+
+@claim(
+    "C.Tab1-norm-words",
+    ('paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5'),
+    accept=(-0.15, 0.15),
+    rival=(-0.5, "a norm that vanishes as single neurons do"),
+    figure="tab-c-tab1",
+    short="the same for single next words",
+    part_of="C.Tab1-norm",
+)
+def norm_of_the_change_for_words(trained=studies.text_training["words"]):
+    """As the width grows the norm of the last hidden layer's change does not vanish for targets of norm one, either
+    (single next words).
+
+    Exponent of the norm in the width.
+    """
+    return _growing_with_the_width(trained, "norm")
+
+
+@claim(
+    "C.Tab1-steps",
+    "derived in this chapter, for paper C, Tab. 1",
+    accept=(0.2, math.inf),
+    rival=(0, "exponents that belong to optimiser and parametrisation"),
+    figure="tab-c-tab1",
+    kind="beyond",
+    short="exponents depend on when training stops",
+    erratum="c-table-1",
+)
+def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
+    """The exponents of Tab. 1 depend on when training stops (Adam, NTK parametrisation).
+
+    That of the norm after 1 step minus that after 80.
+    """
+    tables = [
+        trained[trained.step == step].pivot_table(index="seed", columns="width", values="norm") for step in (1, 80)
+    ]
+    early, late = (slopes(table.columns.to_numpy(), table.to_numpy()) for table in tables)
+    return mean(early - late), trained[trained.step.isin([1, 80])]
+
+
+@claim(
+    "C.Prop4-inner-product",
+    "paper C, Prop. 4 and its proof",
+    accept=(-0.25, 0.25),
+    rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
+    figure="tab-c-checked",
+    statement=(
+        "As the width grows the change of the inner product of two inputs' last hidden layers stays of "
+        "order one (gradient descent, NTK parametrisation, 20 steps)."
+    ),
+    given={"column": "inner"},
+    short="change of inner products against width",
+    looks=2,
+)
+@claim(
+    "C.Prop4-features",
+    "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
+    accept=(-1.2, -0.7),
+    rival=(0, "features that evolve at every width"),
+    figure="tab-c-checked",
+    kind="beyond",
+    statement=(
+        "Where all hidden layers grow together, the change of inner products relative to themselves "
+        "vanishes like one over the width (gradient descent, NTK parametrisation, 20 steps)."
+    ),
+    given={"column": "relative"},
+    short="relative change of inner products",
+    looks=2,
+)
+def change_of_inner_products(trained=studies.text_training["gd_ntk"], *, column):
+    """The change of the inner product of two inputs' last hidden layers is a power of the width.
+
+    Exponent in the width.
+    """
+    return _growing_with_the_width(trained, column)
+
+
+@claim(
+    "C.Ex1-norm",
+    "paper C, Example 1",
+    accept=(-0.001, 0.001),
+    rival=(-0.5, "the Euclidean norm of $n$ neurons at $1/n$"),
+    figure="tab-c-checked",
+    profiles=PROFILES,
+    short="norm of the toy layer",
+    stated=0,
+    erratum="c-example-1",
+    corrected=(-0.501, -0.499),
+)
+def norm_of_the_toy_layer():
+    r"""The norm of a hidden layer of the toy network is $n^{-\alpha}$.
+
+    Exponent in $n$ at $\alpha=0$.
+    """
+    widths = np.array([64, 256, 1024])
+    norms = np.array([np.linalg.norm(np.full(width, 1 / width)) for width in widths])
+    return Estimate.exact(exponent(widths, norms[None, :]).value, 1e-9)

@@ -1,0 +1,740 @@
+"""Chapter 5: the normalised kernel against depth, what it predicts, and what a finite width changes."""
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from scipy.interpolate import CubicSpline
+
+from companion.lab.record import Count, Distinct, Each, Increasing, Number, Positive, Setting, Share, derived, record
+from companion.lab.sweep import Rows, study
+from companion.papers.depth.studies._clouds import (
+    POINTS,
+    Cloud,
+    CloudOrImages,
+    Corpus,
+    Dimensions,
+    clouds,
+    images_on_sphere,
+    images_told_apart,
+    off_by,
+    points_fit,
+)
+from companion.papers.depth.theory import (
+    deep_limit,
+    embedding,
+    hidden_motion,
+    pairs,
+    rate,
+    regression,
+    sigmoid_kernel,
+    spectrum,
+    universality,
+)
+from regimes import devices, validate
+from regimes.data import datasets
+from regimes.data.tasks import Task, gaussian_points
+from regimes.kernels import infinite_ntk, relu_recursion
+from regimes.seeds import draw_seeds
+from regimes.validate import InputError
+
+CHAPTER = "05"
+KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
+TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader asks for, as are those of
+FIGURE_7 = (5, 30)  # its sentence on Fig. 7
+LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
+APART = (30, 10_000)  # those at which operators are
+EXACT = "none, the kernel is a function of one correlation"
+FEW = "count from 2 to 1000"  # realisations
+LAYERS = {
+    "ReLU": universality.kinked(),
+    "leaky ReLU, slope 0.2": universality.kinked(0.2),
+    "absolute value": universality.kinked(-1.0),
+    "residual, share 1/2": universality.kinked(share=0.5),
+    "tanh": universality.smooth("tanh"),
+    "erf": universality.smooth("erf"),
+    "swish": universality.smooth("swish"),
+    "quadratic": universality.smooth("quadratic"),
+}
+LAYER_NAMES = (*LAYERS, "residual, share 1/L")
+
+Few = Count[2, 1000]
+Some = Count[3, 100_000]
+Several = Count[10, 100_000]
+Depths = Increasing[Count]
+
+
+@record
+class PairAlongDepth(Setting):
+    """A pair of points of correlation ``rho``, down to the depth ``depth_max``."""
+
+    rho: Number[-1, 0.999999]
+    depth_max: Count[1000, 10_000_000]
+
+
+@record
+class EvenGrid(Setting):
+    """An even grid of so many ``points``."""
+
+    points: Some
+
+
+@record
+class OtherLayer(Setting):
+    """Networks of a ``layer``, down to the depth ``depth_max``."""
+
+    layer: Literal[*LAYER_NAMES]
+    depth_max: Count[10, 1_000_000]
+
+
+@record
+class ImageSplit(Setting):
+    """Disjoint images to learn, ``n``, and to ``test`` on, and the ``depths`` of the networks.
+
+    Attributes:
+        corpus: whose images; with ``data``, which tells it from others of its name.
+    """
+
+    corpus: Corpus
+    data: str = derived()
+    n: Several
+    test: Several
+    depths: Depths
+
+    always: ClassVar[tuple[int, ...]] = (TABLE_2,)  # of the depths, whatever a reader asks for
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, if these and the memory suffice, and the depths that are always measured."""
+        n, test = self.n, self.test
+        validate.memory(KERNELS * n * max(n, test), f"n = {n} with test = {test}")
+        words = images_told_apart(self.corpus, "n + test", n + test)
+        return replace(self, data=words, depths=sorted({*self.always, *self.depths}))
+
+
+@record
+class DeepSplit(ImageSplit):
+    """Images and depths, the ``classes`` in equal parts or as they are drawn."""
+
+    classes: Literal["balanced", "drawn"]
+
+    always = LIMITS
+
+
+@record
+class LayerSplit(ImageSplit):
+    """Images and depths of networks of a ``layer``."""
+
+    layer: Literal[*LAYERS]
+
+    always = ()
+
+
+@record
+class CloudSize(Cloud):
+    """``n`` points of a cloud."""
+
+    n: Some
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the points."""
+        points_fit(self.n, self.n0)
+        return self
+
+
+@record
+class CloudDepths(Cloud):
+    """``n`` points of a cloud, and the ``depths`` of kernels whose smallest eigenvalue is looked for."""
+
+    n: Count[2, 1_000_000]
+    depths: Depths
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the depths of Fig. 7; memory holds what an eigenvalue takes."""
+        points_fit(self.n, self.n0, spectrum.eigenvalue_bytes(self.n))
+        return replace(self, depths=sorted({*FIGURE_7, *self.depths}))
+
+
+@record
+class CloudOperators(Cloud):
+    """``n`` points of a cloud, and the ``depths`` of operators."""
+
+    n: Each[Distinct[Count[2, 100_000], 2]]
+    depths: Depths
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the depths at which they are judged; memory holds a kernel."""
+        points_fit(self.n, self.n0, KERNELS * self.n**2)
+        return replace(self, depths=sorted({*APART, *self.depths}))
+
+
+@record
+class FollowedPoints(CloudOrImages):
+    """``points`` and a fresh one, down to the depth ``depth_max``."""
+
+    points: Count[2, 200]
+    depth_max: Few
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, which must suffice."""
+        return replace(self, data=self._words("points + 1", self.points + 1))
+
+
+@record
+class FreshPoints(CloudOrImages):
+    """``n`` points, and ``fresh`` ones."""
+
+    n: Count[2, 100_000]
+    fresh: Count[10_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, if these and the memory suffice."""
+        points_fit(self.n, self.n0, KERNELS * self.n**2)
+        return replace(self, data=self._words("n + fresh", self.n + self.fresh))
+
+
+@record
+class MatrixAlongDepth(CloudOrImages):
+    """``n`` points, and the ``depths`` of kernels."""
+
+    n: Some
+    depths: Increasing[Count, 2]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, if these and the memory suffice."""
+        points_fit(self.n, self.n0, KERNELS * self.n**2)
+        return replace(self, data=self._words("n", self.n))
+
+
+@record
+class SizeOverDepth(CloudOrImages):
+    """``n`` points to learn and others to ``test`` on, and networks of the depth ``n/ratio``."""
+
+    n: Several
+    ratio: Positive
+    test: Several
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, if these and the memory suffice."""
+        n, n0, test = self.n, self.n0, self.test
+        validate.memory(KERNELS * n * max(n, test) + POINTS * n * n0, f"n = {n} with test = {test} with n0 = {n0}")
+        return replace(self, data=self._words("n + test", n + test))
+
+
+@record
+class SphereDraws(Setting):
+    """Draws of ``n`` points of the sphere of ``n0`` dimensions, of which a pair may be within ``delta``.
+
+    Attributes:
+        measure: what ``delta`` is of: the angle, or 1 less the inner product.
+    """
+
+    n: Some
+    n0: Dimensions
+    delta: Share
+    measure: Literal["inner product", "angle"]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the points."""
+        points_fit(self.n, self.n0)
+        return self
+
+
+@record
+class SpherePoints(Setting):
+    """``n`` points of the sphere of ``n0`` dimensions."""
+
+    n: Few
+    n0: Dimensions
+
+
+@record
+class NearDuplicates(SpherePoints):
+    """Points of the sphere, each with another at the angle ``gap``, and the ``depths`` of networks."""
+
+    gap: Positive[1]
+    depths: Depths
+
+
+@record
+class WithBias(SpherePoints):
+    """Points of the sphere, and networks with biases of this size."""
+
+    bias: Number[0, 100]
+
+
+@record
+class Colinear(Setting):
+    """``n`` Gaussian points of ``n0`` dimensions, each with its double, and the ``depth`` of a network."""
+
+    n: Few
+    n0: Dimensions
+    depth: Few
+
+
+@record
+class TextTraining(Setting):
+    """Networks of two hidden layers of a ``width`` that learn a text.
+
+    Attributes:
+        rate: of a step; without one that of :func:`companion.papers.depth.theory.hidden_motion.learn`.
+        targets: what is learnt: a token's distribution of next words, the likeliest of them, or zero.
+        looks: numbers of steps after which they are looked at.
+        vocabulary: words of the text.
+    """
+
+    optimiser: Literal["gd", "adam"]
+    parametrisation: Literal["ntk", "standard"]
+    rate: Positive[1000] | None = None
+    targets: Literal["bigrams", "words", "zero"]
+    looks: Increasing[Count[10_000]]
+    text: Literal[*datasets.CORPORA]
+    vocabulary: Count[2, 100_000]
+    dtype: Literal["float32", "float64"]
+    width: Each[Distinct[Count[100_000], 2]]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Its text has as many words, and memory holds the network."""
+        h, v, text = self.width, self.vocabulary, self.text
+        try:
+            words = _words(text)
+        except InputError as error:
+            raise InputError(f"text {text} cannot be used: {error}") from None
+        if v > words:
+            raise InputError(f"vocabulary must be at most {words}, the words of text {text}, got {v}")
+        validate.memory(24 * (h * (h + 2 * v) + v * v), f"width = {h} with vocabulary = {v}")
+        return self
+
+    def entries(self) -> dict[str, Any]:
+        """Its values by name; its cells are known by a rate of ``None`` where it has none of its own."""
+        return super().entries() | {"rate": self.rate}
+
+
+@functools.cache
+def _words(text: str) -> int:
+    """How many different words a text holds."""
+    return len(set(datasets.corpus(text).text.split()))
+
+
+@study(version=1, data=EXACT)
+def normalised_kernel(s: PairAlongDepth, seeds: list[int]) -> Rows:
+    """The kernel of one pair against depth: ``kernel``, ``gap = 1 - rho^(L)``, ``offset`` c, ``predicted`` excess.
+
+    Depths are eight a decade, with the last one's neighbour and tenth. Source: paper C, Prop. 5 and Theorem 2.
+    """
+    deepest = s.depth_max
+    phi = torch.acos(torch.tensor(s.rho, dtype=torch.float64))
+    spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
+    depths = sorted({*range(1, 31), *spaced, deepest // 10, deepest - 1, deepest})
+    offset, rows = relu_recursion.offset(phi), []
+    for depth, kernel, gap in zip(depths, *relu_recursion.along_depth(phi, depths)):
+        row = {"seed": seeds[0], "depth": depth, "kernel": float(kernel), "gap": float(gap), "offset": float(offset)}
+        rows.append(row | {"predicted": float(rate.predicted_excess(offset, depth))})
+    return rows
+
+
+@study(
+    version=1,
+    data=EXACT,
+    columns={"z": (1e-6, 1e-12)},  # zero but for round-off
+)
+def layer_map(s: EvenGrid, seeds: list[int]) -> Rows:
+    """``h(z)`` on an even grid of [-1, 1]. Source: paper C, Definition 5 and Fig. 3."""
+    z = torch.linspace(-1, 1, s.points, dtype=torch.float64)
+    return [{"seed": seeds[0], "z": float(a), "h": float(b)} for a, b in zip(z, rate.correlation_map(z))]
+
+
+@study(version=2)
+def mnist_regression(s: ImageSplit, seeds: list[int]) -> Rows:
+    """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one a seed.
+
+    Rows hold ``accuracy``, macro ``f1``, ``mse`` (squared residual norm a point) and ``residual`` (its mean norm)
+    for each depth. Source: paper C, Tab. 2.
+    """
+    return _scores(s, seeds, balanced=True)
+
+
+@study(version=1)
+def drawn_regression(s: ImageSplit, seeds: list[int]) -> Rows:
+    """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
+    return _scores(s, seeds, balanced=False)
+
+
+def _scores(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Rows:
+    """What a kernel of each depth learns of one-hot targets, on one split a seed."""
+    rows = []
+    for seed, train, test in _splits(s, seeds, balanced=balanced):
+        y, target = _one_hot(train), _one_hot(test)
+        for layers in s.depths:
+            f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
+            row = {"seed": seed, "depth": layers, "source": train.source, "accuracy": regression.accuracy(f, test.y)}
+            row |= {"f1": regression.macro_f1(f, test.y), "mse": float((f - target).square().sum(-1).mean())}
+            rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
+    return rows
+
+
+def _splits(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Iterator[tuple[int, Task, Task]]:
+    """Training and test images of each seed, the classes in equal parts or as they come."""
+    pool, sizes = images_on_sphere(s.corpus), [s.n, s.test]
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        if balanced:
+            parts = datasets.split(pool, sizes, seed=draw)
+        else:
+            order = torch.from_numpy(np.random.default_rng(draw).permutation(len(pool.y))[: sum(sizes)])
+            parts = [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
+        yield seed, *(replace(part, source=pool.source) for part in parts)
+
+
+def _one_hot(task: Task) -> torch.Tensor:
+    return torch.nn.functional.one_hot(task.y.long(), 10).double()
+
+
+def _kernels(x: torch.Tensor, fresh: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of the training points, and between fresh ones and them."""
+    return infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
+
+
+@study(version=2)
+def trajectories(s: FollowedPoints, seeds: list[int]) -> Rows:
+    """Three kernels along depth on a few points: the values of all pairs, of one fresh point, and of the diagonal.
+
+    Each row is one kernel at one depth: ``pair``, ``fresh`` and ``same`` are lists. Source: paper C, Figs. 4 and 5.
+    """
+    rows = []
+    for x, start in clouds(s.cloud, s.n0, s.points + 1, seeds, s.corpus):
+        product_, n = x @ x.mT, s.points
+        upper = torch.triu_indices(n, n, 1)
+        groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
+        depths = range(1, s.depth_max + 1)
+        paths = {name: _along_depth(rho, depths) for name, rho in groups.items()}
+        for i, depth in enumerate(depths):
+            for kernel in ("theta", "rho", "eta"):
+                values = {name: path[kernel][i].tolist() for name, path in paths.items()}
+                rows.append(start | {"depth": depth, "kernel": kernel, **values})
+    return rows
+
+
+def _along_depth(rho: torch.Tensor, depths: range) -> dict[str, torch.Tensor]:
+    """Three kernels, each ``(len(depths), n)``."""
+    theta, gap = relu_recursion.along_depth(torch.acos(rho.clamp(-1, 1)), depths)
+    eta = torch.stack([sigmoid_kernel.eta(rho, depth) for depth in depths])
+    return {"theta": theta, "rho": 1 - gap, "eta": eta}
+
+
+@study(version=3)
+def projection_norm(s: FreshPoints, seeds: list[int]) -> Rows:
+    """The norm of the projection operator at the depth and times of Theorem 3, mean over fresh points.
+
+    ``early`` at ``t = 1``, the first of Fig. 6's times after 0; ``norm`` at the last, ``t = ⌈1/λ_n⌉``; ``forever`` at
+    infinite time. Source: paper C, Fig. 6.
+    """
+    rows, n = [], s.n
+    for x, start in clouds(s.cloud, s.n0, n + s.fresh, seeds, s.corpus):
+        pairs.needs_distinct(x[:n])
+        depth = max(2, math.ceil(pairs.separation_depth(pairs.largest_correlation(x[:n]))))
+        gram, cross = _kernels(x[:n], x[n:], depth)
+        smallest = float(torch.linalg.eigvalsh(gram)[0])
+        times = {"early": 1, "norm": math.ceil(1 / smallest), "forever": math.inf}
+        norms = spectrum.operators(gram, cross, list(times.values())).norm(dim=-1).mean(-1)
+        row = {"depth": depth, "smallest": smallest} | {name: float(norm) for name, norm in zip(times, norms)}
+        rows.append(start | row)
+    return rows
+
+
+@study(version=2, columns={"smallest": (1e-6, 1e-12)})  # where it is zero there is round-off
+def smallest_eigenvalue(s: CloudDepths, seeds: list[int]) -> Rows:
+    """The smallest eigenvalue against depth; the points of a smaller ``n`` are the first of a larger one.
+
+    ``gigabytes`` is the memory that was stated before it ran. Source: paper C, Fig. 7.
+    """
+    stated = spectrum.eigenvalue_bytes(s.n) / 2**30
+    return [
+        start | {"depth": depth, "smallest": spectrum.smallest_kernel_eigenvalue(x, depth=depth), "gigabytes": stated}
+        for x, start in clouds(s.cloud, s.n0, s.n, seeds)
+        for depth in s.depths
+    ]
+
+
+@study(version=2)
+def depth_bound(s: CloudSize, seeds: list[int]) -> Rows:
+    """``max_ij 1/√(1 - h(x_i·x_j))``, and its median by the law of the closest pair. Source: paper C, Fig. 8."""
+    median = pairs.separation_depth(pairs.closest_quantile(s.n, s.n0, 0.5))
+    return [
+        start | {"bound": pairs.separation_depth(pairs.largest_correlation(x)), "median": median}
+        for x, start in clouds(s.cloud, s.n0, s.n, seeds)
+    ]
+
+
+@study(version=2, seeds="count to 1e5", chunk=1000, data="uniform on unit spheres")
+def closest_pair(s: SphereDraws, seeds: list[int]) -> Rows:
+    """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product).
+
+    ``law``: its probability by the exact law of one pair; ``bound``: the paper's. Source: paper C, Prop. 7.
+    """
+    delta, n, n0 = s.delta, s.n, s.n0
+    level = 1 - delta if s.measure == "inner product" else math.cos(delta)
+    known = {"law": pairs.chance_of_pair(n, n0, math.acos(level)), "bound": pairs.pair_bound(n, n0, delta)}
+    return [
+        {"seed": seed, "found": float(pairs.largest_correlation(pairs.sphere(n, n0, seed=draw)) >= level), **known}
+        for seed, draw in zip(seeds, draw_seeds("train", seeds))
+    ]
+
+
+@study(version=2)
+def projectors(s: MatrixAlongDepth, seeds: list[int]) -> Rows:
+    """Kernel matrix and limit along depth: distance of the ``projectors``, of the ``matrix`` (over n), mean ``excess``.
+
+    ``sharp`` is the predicted limit of L times the projectors' distance. Source: paper C, Theorem 3 and eq. (4).
+    """
+    rows, n = [], s.n
+    for x, start in clouds(s.cloud, s.n0, n, seeds, s.corpus):
+        sharp = spectrum.row_mean_spread(deep_limit.offsets(x))
+        for depth in s.depths:
+            gram = infinite_ntk(x, depth=depth)
+            row = {"depth": depth, "sharp": sharp, "projectors": spectrum.projector_distance(gram)}
+            row["matrix"] = spectrum.distance_from_limit(gram) / n
+            rows.append(start | row | {"excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25)})
+    return rows
+
+
+@study(version=3)
+def operators_apart(s: CloudOperators, seeds: list[int]) -> Rows:
+    """Operators at infinite time for 40 fresh points, two by two, and against that of the limit, ``1/(n + 3)``.
+
+    ``apart``: mean of ``L |op(x) - op(x')|``; ``least`` of them; ``law``: ``apart`` over that of the closed law.
+    ``away``: mean ``|f - f̂|`` for random labels ±1; ``worst``: for the labels that make it largest.
+    Source: paper C, eq. (5) and Theorem 3 a).
+    """
+    rows, n = [], s.n
+    for (x, start), labels in zip(clouds(s.cloud, s.n0, n + 40, seeds), draw_seeds("labels", seeds)):
+        y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], n))
+        offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
+        for depth in s.depths:
+            (op,) = spectrum.operators(*_kernels(x[:n], x[n:], depth), [math.inf])
+            apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
+            row = {"depth": depth, "apart": float(apart.mean()), "least": float(apart.min())}
+            rest = op - 1 / (n + 3)
+            row |= {"law": float((apart / law).mean()), "away": float((rest @ y).abs().mean())}
+            rows.append(start | row | {"worst": float(rest.abs().sum(-1).mean())})
+    return rows
+
+
+def _steps(op: torch.Tensor) -> torch.Tensor:
+    """Distances of the operators of points 0 and 1, of 2 and 3, and so on."""
+    return (op[::2] - op[1::2]).norm(dim=-1)
+
+
+@study(
+    version=2,
+    seeds=FEW,
+    columns=dict.fromkeys(("error", "closed", *deep_limit.ORDERS), (1e-4, 1e-9)),  # rounding at depth 10^6: 5e-10
+)
+def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
+    """One-hot regression at many depths against its laws, classes in equal parts or as they are drawn.
+
+    ``error``: distance of the predictor from the closed law, over that of the law from its own mean (Frobenius);
+    ``closed``, ``first``, ``second``, ``uniform``: distances from that law and from ridge regression with the kernel
+    ``c`` (``deep_limit.ridge_kernels``), over the predictor's from its own mean; ``accuracy`` of the predictor,
+    ``law_accuracy`` and ``ridge_accuracy`` (first order); ``largest``: that of always saying the most frequent class.
+    Source: paper C, Sec. 6.4; the laws are derived here.
+    """
+    rows = []
+    for seed, train, test in _splits(s, seeds, balanced=s.classes == "balanced"):
+        y = _one_hot(train)
+        offsets = deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x)
+        largest = float((test.y == y.sum(0).argmax()).double().mean())
+        for layers in s.depths:
+            f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
+            law = deep_limit.operator(*offsets, layers) @ y
+            row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
+            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": off_by(law, f)}
+            for order in deep_limit.ORDERS:
+                gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
+                resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
+                row[order] = off_by(resummed, f)
+                row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
+            row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
+            rows.append(row)
+    return rows
+
+
+@study(version=1, seeds=FEW, columns={"stop": 1e-4}, nonfinite=("stop",))
+def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
+    """One-hot regression at the depth and times of the paper's recipe and at others, images as they are drawn.
+
+    Rows are depths, 0 for the recipe's ``⌈max 1/√(1 - h)⌉`` (``layers``): ``accuracy`` at infinite time, ``stopped`` at
+    ``⌈1/λ_n⌉``, ``early`` at 1; ``stop``: distance of the predictor at time 1 from the ridge law's (first order),
+    ``unstopped`` that from itself at infinite time, both over its variation. Source: paper C, Sec. 6.4.
+    """
+    rows = []
+    for seed, train, test in _splits(s, seeds, balanced=False):
+        y, offsets = _one_hot(train), (deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x))
+        bound = math.ceil(pairs.separation_depth(pairs.largest_correlation(train.x)))
+        for depth in (0, *s.depths):
+            gram, cross = _kernels(train.x, test.x, layers := depth or bound)
+            last = math.ceil(1 / float(torch.linalg.eigvalsh(gram)[0]))
+            early, stopped, f = (op @ y for op in spectrum.operators(gram, cross, [1, last, math.inf]))
+            row = {"seed": seed, "source": train.source, "depth": depth, "layers": layers, "time": last}
+            row |= {name: regression.accuracy(g, test.y) for name, g in zip(("early", "stopped"), (early, stopped))}
+            row |= {"accuracy": regression.accuracy(f, test.y), "unstopped": off_by(f, early), "stop": math.nan}
+            if layers >= TABLE_2:
+                (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
+                row["stop"] = off_by(op @ y, early)
+            rows.append(row)
+    return rows
+
+
+@study(version=1, nonfinite=("law",))
+def size_over_depth(s: SizeOverDepth, seeds: list[int]) -> Rows:
+    """The share of a target's variance that ``n`` points leave at the depth ``n/ratio``, at infinite time.
+
+    On the sphere targets are polynomials of ``degree`` 1, 2, 3 (``law``: ``deep_limit.sphere_errors``); on images ten
+    classes (``degree`` 0). Source: derived here.
+    """
+    rows, n = [], s.n
+    depth = max(1, round(n / s.ratio))
+    images = s.cloud == "images"
+    law = [math.nan] if images else deep_limit.sphere_errors(n, depth, s.n0)
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        if images:
+            (task,) = datasets.split(images_on_sphere(s.corpus), [n + s.test], seed=draw)
+            x, y, source = task.x, _one_hot(task)[:, None], task.source
+        else:
+            ((x, start),) = clouds(s.cloud, s.n0, n + s.test, [seed])
+            y, source = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None], start["source"]
+        f = regression.kernel_flow_prediction(*_kernels(x[:n], x[n:], depth), y[:n].flatten(1)).view_as(y[n:])
+        left = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
+        for degree, share in enumerate(left.tolist(), start=len(left) > 1):
+            row = {"seed": seed, "source": source, "depth": depth, "degree": degree, "left": share}
+            rows.append(row | {"law": float(law[degree])})
+    return rows
+
+
+@study(version=1)
+def near_duplicates(s: NearDuplicates, seeds: list[int]) -> Rows:
+    """Norms of the operator where each of ``n`` points of the sphere has a second one at the angle ``gap``.
+
+    ``forever`` at infinite time and ``stopped`` at ``λ_n^(-1/2)``, largest over 4 ``n`` points on the circles through
+    the pairs, at 1 to 4 gaps beyond them; ``smallest``: ``λ_n``. Source: paper C, Theorem 3 b).
+    """
+    rows, n, gap = [], s.n, s.gap
+    for x, start in clouds("sphere", s.n0, 2 * n, seeds):
+        first, side = x[:n], x[n:] - (x[n:] * x[:n]).sum(1, keepdim=True) * x[:n]
+        side = side / side.norm(dim=1, keepdim=True)
+        second, *beyond = (math.cos(k * gap) * first + math.sin(k * gap) * side for k in (1, 2, 3, 4, 5))
+        for depth in s.depths:
+            gram, cross = _kernels(torch.cat([first, second]), torch.cat(beyond), depth)
+            smallest = float(torch.linalg.eigvalsh(gram)[0])
+            stopped, forever = spectrum.operators(gram, cross, [smallest**-0.5, math.inf]).norm(dim=-1).amax(1).tolist()
+            row = {"depth": depth, "smallest": smallest, "stopped": stopped, "forever": forever}
+            rows.append(start | row)
+    return rows
+
+
+@study(version=1, data=EXACT)
+def other_layers(s: OtherLayer, seeds: list[int]) -> Rows:
+    """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
+
+    ``limit`` and ``log``: the predicted limit and coefficient of ``ln L/L`` (NaN where a branch's share is ``1/L``).
+    Source: beyond paper C; compare Hayou et al. 2019.
+    """
+    deepest, rho, name = s.depth_max, np.array([0.0, 0.5, 0.9]), s.layer
+    spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(4 * np.log10(deepest)))}
+    depths = sorted({*spaced, deepest // 10, deepest})
+    layer = LAYERS.get(name)
+    if layer:
+        found, about = universality.along_depth(layer, rho, depths), {"limit": layer.limit, "log": layer.log}
+    else:
+        found = [universality.along_depth(universality.kinked(share=1 / depth), rho, [depth])[0] for depth in depths]
+        about = {"limit": math.nan, "log": math.nan}
+    return [
+        {"seed": seeds[0], "depth": depth, "rho": float(r), "kernel": float(value), **about}
+        for depth, values in zip(depths, found)
+        for r, value in zip(rho, values)
+    ]
+
+
+@study(version=1, columns={"first": 1e-4})
+def layer_prediction(s: LayerSplit, seeds: list[int]) -> Rows:
+    """One-hot regression with other layers' kernels against ridge regression with their offsets, on drawn images.
+
+    ``first``: their distance over the predictor's variation; ``accuracy`` and ``ridge_accuracy``; ``k``: the ridge over
+    the depth, in the limit. Kernels and offsets are splines in the angle. Source: derived here.
+    """
+    layer, rows, depths = LAYERS[s.layer], [], s.depths
+    for seed, train, test in _splits(s, seeds, balanced=False):
+        n, y = len(train.x), _one_hot(train)
+        angle = torch.acos((torch.cat([train.x, test.x]) @ train.x.T).fill_diagonal_(0).clamp(0, 1)).numpy()
+        node = np.linspace(0.9 * angle.min(), math.pi / 2, 300)
+        unit = layer.unit(1 - np.cos(node))  # what diverges at angle 0
+        c = CubicSpline(node, universality.offset(layer, np.cos(node)) - unit)(angle) + layer.unit(1 - np.cos(angle))
+        for depth, values in zip(depths, universality.along_depth(layer, np.cos(node), depths)):
+            exact, law = CubicSpline(node, values)(angle), universality.of_layer_offset(layer, c, depth)
+            both = [torch.from_numpy(kernel) for kernel in (exact, law)]
+            f, g = (kernel[n:] @ torch.linalg.solve(kernel[:n].fill_diagonal_(1), y) for kernel in both)
+            row = {
+                "seed": seed,
+                "source": train.source,
+                "depth": depth,
+                "k": 1 / layer.limit - 1,
+                "first": off_by(g, f),
+            }
+            row |= {"accuracy": regression.accuracy(f, test.y), "ridge_accuracy": regression.accuracy(g, test.y)}
+            rows.append(row)
+    return rows
+
+
+@study(version=2, columns={"smallest": (1e-6, 1e-12)})  # zero but for round-off
+def biases(s: WithBias, seeds: list[int]) -> Rows:
+    """With biases, along depth: ``gap`` (1 minus the smallest ratio to the diagonal), ``spread``, ``smallest``.
+
+    Source: paper C, App. A.
+    """
+    rows = []
+    for x, start in clouds("sphere", s.n0, s.n, seeds):
+        for depth in (1, 2, 5, 10, 20, 30, 40, 41, 60, 100):
+            gram = infinite_ntk(x, depth=depth, bias=s.bias)
+            off = gram[~torch.eye(len(x), dtype=torch.bool)]
+            row = {"depth": depth, "gap": float(1 - off.min()), "spread": float(off.max() - off.min())}
+            rows.append(start | row | {"smallest": float(torch.linalg.eigvalsh(gram)[0])})
+    return rows
+
+
+@study(version=2, data="Gaussian points x and 2x", columns={"plain": (1e-6, 1e-12)})  # zero but for round-off
+def colinear(s: Colinear, seeds: list[int]) -> Rows:
+    """Smallest eigenvalue for points ``x`` and ``2x``, ``plain`` and ``embedded``. Source: paper C, App. B."""
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        x = gaussian_points(s.n, s.n0, seed=draw)
+        doubled = torch.cat([x, 2 * x])
+        grams = [infinite_ntk(z, depth=s.depth) for z in (doubled, embedding.stereographic(doubled))]
+        plain, embedded = (float(torch.linalg.eigvalsh(gram)[0]) for gram in grams)
+        rows.append({"seed": seed, "plain": plain, "embedded": embedded})
+    return rows
+
+
+@study(version=1, seeds=FEW, rtol=1e-3, device="any")
+def text_training(s: TextTraining, seeds: list[int]) -> Rows:
+    """How far the last hidden layer moves while two hidden layers learn a text (``hidden_motion.learn``).
+
+    Over optimisers, parametrisations, rates, steps (``step``) and targets: a token's distribution of next words, the
+    likeliest of them alone, or zero. With zero nothing is learnt: what moves is the unlearning of ``f_0``.
+    Source: paper C, Tab. 1 and Prop. 4.
+    """
+    text, dtype = datasets.corpus(s.text), getattr(torch, s.dtype)
+    both = hidden_motion.bigrams(text.text, s.vocabulary)
+    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    if s.targets == "words":
+        targets = tokens[targets.argmax(1)]
+    elif s.targets == "zero":
+        targets = torch.zeros_like(targets)
+    start = {"source": f"bigrams of {s.vocabulary} words, {text.source}"}
+    kind = {name: getattr(s, name) for name in ("width", "optimiser", "parametrisation", "rate")}
+    return [
+        {"seed": seed} | start | row
+        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
+        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=s.looks, **kind)
+    ]

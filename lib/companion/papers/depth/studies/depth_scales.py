@@ -1,0 +1,286 @@
+"""Chapter 5, scales set by depth: the width at which a network shows its limit, the angle below which pairs merge."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import torch
+
+from companion.lab.record import Count, Number, Positive, Setting, record
+from companion.lab.sweep import Rows, study
+from companion.papers.depth.studies._clouds import CloudOrImages, clouds, images_on_sphere, off_by
+from companion.papers.depth.theory import curves, deep_limit, finite, pairs, regression, residual
+from regimes import devices, validate
+from regimes.data import datasets
+from regimes.kernels import infinite_ntk, ntk
+from regimes.models.activations import activation
+from regimes.models.fully_connected import fully_connected
+from regimes.seeds import draw_seeds
+from regimes.training.gauss_newton import gauss_newton
+from regimes.training.run import run
+from regimes.training.state import fitted
+from regimes.validate import InputError
+
+CHAPTER = "05"
+KEPT = 8  # bytes of a number
+CLASSES = 10  # of the images
+FEW = "count from 0 to 1000"  # realisations
+MET = 1e-3  # at this distance from its label a point counts as fitted: some hundredth of the smallest distance measured
+
+
+@record
+class FiniteNetwork(CloudOrImages):
+    """Networks of a ``depth`` and a ``width``, on ``n`` points to learn and others to ``test`` on."""
+
+    cloud: Literal["sphere", "images"]
+    n: Count[10, 2000]
+    test: Count[10, 2000]
+    depth: Count[2, 1000]
+    width: Count[20, 1_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images, if these and the memory suffice; a layer is as wide as there are points."""
+        together = self.n + self.test
+        if self.width < together:
+            raise InputError(f"width must be at least n + test = {together}, got {self.width}")
+        needed = KEPT * self.depth * together * (self.width + together)
+        validate.memory(needed, f"depth = {self.depth} with width = {self.width}")
+        return replace(self, data=self._words("n + test", together))
+
+
+@study(version=1, seeds=FEW, columns={"distance": 1e-4, "noise": 1e-4}, nonfinite=("accuracy", "wide_accuracy"))
+def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
+    """The tangent kernel of a network at its start against that of infinite width; one row a network.
+
+    ``distance`` of the predictors on fresh points, over the variation there of that of infinite width; ``signal``: the
+    spread of the infinite kernel over pairs of training points; ``noise``: that of the difference of the kernels;
+    ``accuracy`` and ``wide_accuracy``: of the finite and the infinite network, on images of ten classes. On the sphere
+    the target is the first coordinate. Source: derived here; compare Hanin and Nica 2020.
+    """
+    rows, n = [], s.n
+    upper = torch.triu_indices(n, n, 1)
+    for x, labels, start, draw in _drawn(s, seeds):
+        wide = infinite_ntk(x, depth=s.depth)
+        kernel = finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)
+        y = math.sqrt(s.n0) * x[:, :1] if labels is None else torch.nn.functional.one_hot(labels, CLASSES).double()
+        f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n]) for k in (wide, kernel))
+        pairwise, difference = wide[upper[0], upper[1]], (kernel - wide)[upper[0], upper[1]]
+        row = {"distance": off_by(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
+        scores = [math.nan if labels is None else regression.accuracy(h, labels[n:]) for h in (g, f)]
+        rows.append(start | row | {"accuracy": scores[0], "wide_accuracy": scores[1]})
+    return rows
+
+
+def _drawn(
+    s: FiniteNetwork, seeds: list[int]
+) -> Iterator[tuple[torch.Tensor, torch.Tensor | None, dict[str, Any], int]]:
+    """For each seed its points, their classes if they are images, how its row begins, and the seed of its weights."""
+    together = s.n + s.test
+    if s.cloud == "sphere":
+        for (x, start), draw in zip(clouds("sphere", s.n0, together, seeds), draw_seeds("weights", seeds)):
+            yield x, None, start, draw
+    else:
+        pool, draws = images_on_sphere(s.corpus), zip(draw_seeds("train", seeds), draw_seeds("weights", seeds))
+        for seed, (points, weights) in zip(seeds, draws):
+            (task,) = datasets.split(pool, [together], seed=points)
+            yield task.x, task.y.long(), {"seed": seed, "source": pool.source}, weights
+
+
+@record
+class TrainedNetwork(Setting):
+    """Networks of a ``depth`` and a ``width``, their output times ``scale``, on ``n`` points of a sphere.
+
+    Others to ``test`` on.
+    """
+
+    n0: Count[3, 50]
+    n: Count[10, 1000]
+    test: Count[10, 1000]
+    depth: Count[3, 100]
+    width: Count[20, 4096]
+    scale: Positive
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the weights, of which a step has some ten copies."""
+        validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
+        return self
+
+
+@study(version=1, seeds=FEW, rtol=2e-2, device="any")
+def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
+    """Networks trained to the end by gradient flow, beside their linearisation and infinite width; one row a network.
+
+    The labels are the first coordinate's sign; the predictor is ``scale (f - f_0)``, ``f_0`` of variance 1 at every
+    depth. ``start``: distance of the predictor of the network's own kernel at its start from that of infinite width,
+    on fresh points, over the variation there of the latter; ``trained``: that of the trained network; ``moved``: of
+    these two finite predictors from each other, in the same unit. ``kernel_change``: relative, Frobenius. ``residual``:
+    of the training points, the largest. ``error``, ``start_error`` and ``wide_error``: mean squares on fresh points.
+    Source: derived here; compare paper C, Sec. 5, and Hanin and Nica 2020.
+    """
+    rows, n = [], s.n
+    for (x, start), draw in zip(clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
+        x = x.to(devices.pick())
+        y = x[:, 0].sign()
+        wide = infinite_ntk(x, depth=s.depth)
+        z = math.sqrt(s.n0 / 2) * x  # at which outputs have variance 1
+        net = fully_connected([s.n0, *[s.width] * (s.depth - 1), 1], seeds=[draw], device=x.device)
+        own = ntk(net, z)[0]
+        f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n, None])[:, 0] for k in (wide, own))
+        end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
+        h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
+        row = {"start": off_by(g, f), "trained": off_by(h, f), "moved": off_by(f + h - g, f)}
+        row |= {"kernel_change": float((ntk(end.model, z)[0] - own).norm() / own.norm())}
+        row |= {"residual": float((end.F[0] - y[:n]).abs().max())}
+        errors = {"error": h, "start_error": g, "wide_error": f}
+        row |= {name: float((predicted - y[n:]).square().mean()) for name, predicted in errors.items()}
+        rows.append(start | row)
+    return rows
+
+
+@record
+class LinearisedNetwork(Setting):
+    """Networks of a ``depth``, a ``width``, an ``activation``, on ``n`` points of a sphere; others to ``test`` on."""
+
+    n0: Count[3, 50]
+    n: Count[10, 1000]
+    test: Count[10, 1000]
+    depth: Count[3, 100]
+    width: Count[20, 4096]
+    activation: Literal["relu", "swish"]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the weights, of which a step has some ten copies."""
+        validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
+        return self
+
+
+@study(version=1, seeds=FEW, rtol=2e-2, device="any")
+def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
+    """Networks trained to the end by gradient flow, beside their linearisation; one row a network.
+
+    The labels are the first coordinate's sign; activations have unit square mean, so that outputs have variance 1.
+    ``moved``: distance of the trained predictor from that of the network's kernel at its start, on fresh points, over
+    the variation there of the latter; ``kernel_change``: relative, Frobenius.
+    Source: derived here; compare Hanin and Nica 2020, whose networks have kinks, and Dyer and Gur-Ari 2020.
+    """
+    rows, n = [], s.n
+    sigma = activation(s.activation, normalised=True)
+    for (x, start), draw in zip(clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
+        x = x.to(devices.pick())
+        y = x[:, 0].sign()
+        z = math.sqrt(s.n0) * x
+        widths = [s.n0, *[s.width] * (s.depth - 1), 1]
+        net = fully_connected(widths, seeds=[draw], sigma=sigma, gain=1.0, device=x.device)
+        own = ntk(net, z)[0]
+        linear = regression.kernel_flow_prediction(own[:n, :n], own[n:, :n], y[:n, None])[:, 0]
+        end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=MET), until=fitted)
+        trained = (end.model(z[n:]) - net(z[n:]))[0]
+        change = (ntk(end.model, z)[0] - own).norm() / own.norm()
+        rows.append(start | {"moved": off_by(trained, linear), "kernel_change": float(change)})
+    return rows
+
+
+@record
+class SpherePrediction(Setting):
+    """Points of the sphere in ``n0`` dimensions, ``n`` to learn, others to ``test`` on; the ``depth`` of networks."""
+
+    n0: Count[3, 50]
+    n: Count[10, 10_000]
+    test: Count[10, 10_000]
+    depth: Count[deep_limit.SHALLOWEST, 1_000_000]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the kernels."""
+        validate.memory(32 * self.n * (self.n + self.test), f"n = {self.n} with test = {self.test}")
+        return self
+
+
+@study(version=1, seeds=FEW, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
+def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
+    """The deep predictor on a sphere of few dimensions against its laws; one row a data set.
+
+    ``first``, ``second``, ``uniform``: distances on fresh points from regression with the law's kernel
+    (``deep_limit.ridge_kernels``), over the predictor's variation; the targets are the first coordinate's sign and the
+    product of the first two. ``nearest``: the angle of the nearest pair over ``3π/L``. ``smallest``: the smallest
+    eigenvalue of the law of first order. Source: derived here.
+    """
+    rows, n = [], s.n
+    for x, start in clouds("sphere", s.n0, n + s.test, seeds):
+        y = torch.stack([x[:, 0].sign(), x[:, 0] * x[:, 1]], 1)
+        offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
+        gram, cross = infinite_ntk(x[:n], depth=s.depth), infinite_ntk(x[n:], x[:n], depth=s.depth)
+        f = regression.kernel_flow_prediction(gram, cross, y[:n])
+        row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
+        for order in deep_limit.ORDERS:
+            gram, cross = deep_limit.ridge_kernels(*offsets, s.depth, order)
+            row[order] = off_by(cross @ torch.linalg.solve(gram, y[:n]), f)
+            if order == "first":
+                row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
+        rows.append(start | row)
+    return rows
+
+
+@record
+class MergedPoints(Setting):
+    """``n`` points of the sphere in ``n0`` dimensions, and networks of a ``depth``, each layer with a ``branch``."""
+
+    n0: Count[3, 1000]
+    n: Count[3, 2000]
+    depth: Count[2, 100_000]
+    branch: Literal[*residual.BRANCHES]
+
+
+@study(version=1, seeds=FEW, columns={"smallest": 1e-6})
+def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
+    """The ridge of a residual network's kernel beside the offsets ``c`` of plain ones; one row a data set.
+
+    ``ridge`` and ``smallest``: :func:`companion.papers.depth.theory.residual.ridge_reading`; ``law``: ``3 s L`` with
+    the share ``s`` of the branch. Source: derived here.
+    """
+    law = residual.small_angle_ridge(s.branch, s.depth)
+    return [
+        start | {"law": law} | residual.ridge_reading(x, depth=s.depth, branch=s.branch)
+        for x, start in clouds("sphere", s.n0, s.n, seeds)
+    ]
+
+
+@record
+class SphereCurve(Setting):
+    """Points of the sphere, ``n`` to learn, others to ``test`` on, a ``depth``, and the ``power`` of a target.
+
+    ``features``: a control, in which Gaussians are in place of the sphere's harmonics.
+    """
+
+    n0: Count[3, 50]
+    n: Count[10, 10_000]
+    test: Count[10, 10_000]
+    depth: Count[3, 100_000]
+    power: Number[1, 10]
+    features: Literal["Gaussian"] | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the kernels."""
+        validate.memory(48 * self.n * (self.n + self.test), f"n = {self.n} with test = {self.test}")
+        return self
+
+
+@study(version=1, seeds=FEW, columns={"error": 1e-4})
+def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
+    """What the deep predictor leaves of targets with power-law spectra, and its law; one row a data set.
+
+    ``error``: share of the variance on fresh points, averaged over Gaussian targets; ``law``:
+    :func:`companion.papers.depth.theory.curves.ridgeless_error`. Source: derived here.
+    """
+    law = curves.ridgeless_error(s.n, s.depth, s.n0, s.power)
+    rows = []
+    if s.features:
+        source = f"independent Gaussians with the spectrum of the unit sphere of R^{s.n0}"
+        for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+            error = curves.gaussian_error(s.n, s.test, s.depth, s.n0, s.power, seed=draw)
+            rows.append({"seed": seed, "source": source, "error": error, "law": law})
+        return rows
+    for x, start in clouds("sphere", s.n0, s.n + s.test, seeds):
+        error = curves.field_error(x[: s.n], x[s.n :], depth=s.depth, power=s.power)
+        rows.append(start | {"error": error, "law": law})
+    return rows

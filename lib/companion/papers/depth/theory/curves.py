@@ -1,0 +1,149 @@
+r"""Learning curves of deep networks on a sphere: two powers of the number of points, that of low degrees in ``n/L``.
+
+A target has the power ``P_l ~ l^-s`` in its degree ``l``. A deep kernel's eigenvalues ``mu_l`` (:mod:`degrees`) fall as
+``l^-(n0 - 2)`` below the degree ``L/3π`` and carry there a ridge of ``3L``, so that ``n`` points learn the degrees with
+``mu_l > 3L/n``, up to ``(n/L)^(1/(n0 - 2))``. What is left falls as ``(n/L)^-((s - 1)/(n0 - 2))``. Once ``n`` is of the
+order of ``L^(n0 - 1)`` the kernel is as at a fixed depth: ``n`` points learn ``n`` polynomials, the degrees up to
+``n^(1/(n0 - 1))``.
+
+Source: derived here, with the average over data of Bordelon, Canatar and Pehlevan 2020.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import torch
+from scipy import special
+from torch import Tensor
+
+from companion.papers.depth.theory import degrees
+from regimes import validate
+from regimes.kernels import infinite_ntk
+
+DRAWN = (
+    100  # highest degree of Gaussian features; n points learn less than n polynomials, in three dimensions √n degrees
+)
+GRID = 40_000  # of angles, on which a target's covariance is tabulated: some forty on its shortest wave
+
+
+def target_powers(n0: int, power: float) -> np.ndarray:
+    """Shares ``P_l`` of a target's variance by degree, ``~ (l + n0/2 - 1)^-s`` from 1 on, ``(HIGHEST + 1)``; sum 1."""
+    validate.whole(3, 50, n0=n0)
+    validate.between(1, 10, power=power)
+    l = np.arange(degrees.HIGHEST + 1)
+    found = np.where(l > 0, (l + n0 / 2 - 1.0) ** -power, 0)
+    return found / found.sum()
+
+
+@lru_cache(maxsize=8)
+def _spectrum(n0: int, depth: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Eigenvalues of ``4L Θ̄`` with their multiplicities, and what higher degrees leave of its diagonal."""
+    l = np.arange(degrees.HIGHEST + 1)
+    mu = degrees.degree_eigenvalues(n0, l.tolist(), depth).clip(0)
+    count = special.binom(n0 + l - 1, l) - np.where(l > 1, special.binom(n0 + l - 3, l - 2), 0)
+    return mu, count, 4 * depth - float(count @ mu)
+
+
+def ridgeless_error(n: int, depth: int, n0: int, power: float, *, whole: bool = False) -> float:
+    """The share of a target's variance that ``n`` uniform points leave, without a ridge.
+
+    ``E = Σ P_l (κ/(mu_l + κ))²/(1 - γ)``, ``n = Σ N_l mu_l/(mu_l + κ) + ε/κ``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``; the
+    degrees beyond 1000 act as the ridge ``ε``, their part of the diagonal ``4L``.
+
+    Args:
+        n: points, so few that they do not learn degrees near 1000.
+        depth: ``L``, from 3 on, where no degree's eigenvalue is zero.
+        n0: dimensions of the sphere's space.
+        power: ``s`` of :func:`target_powers`.
+        whole: with the target's powers beyond degree 1000, none of which is learnt; they count the more, the rougher it
+            is.
+
+    Source: Bordelon, Canatar and Pehlevan 2020, for the eigenvalues of this chapter.
+    """
+    validate.integer(2, n=n)
+    validate.integer(3, depth=depth)
+    (mu, count, rest), target = _spectrum(n0, depth), target_powers(n0, power)
+    low, high = math.log(1e-12), math.log(4 * depth)  # of κ
+    for _ in range(100):
+        kappa = math.exp((low + high) / 2)
+        more = float(count @ (mu / (mu + kappa))) + rest / kappa > n
+        low, high = (math.log(kappa), high) if more else (low, math.log(kappa))
+    kept = mu / (mu + kappa)
+    left, noise = float(target @ (1 - kept) ** 2), 1 - float(count @ kept**2) / n
+    beyond = float(special.zeta(power, degrees.HIGHEST + n0 / 2) / special.zeta(power, n0 / 2)) if whole else 0.0
+    return ((1 - beyond) * left + beyond) / noise
+
+
+def target_covariance(phi: Tensor, n0: int, power: float) -> Tensor:
+    """Covariance at the angles ``phi`` of a Gaussian target with the powers :func:`target_powers`; 1 at angle 0."""
+    validate.arrays(phi=("...", phi))
+    grid, values = _tabulated(n0, power)
+    return torch.from_numpy(np.interp(phi.numpy(), grid, values))
+
+
+@lru_cache(maxsize=4)
+def _tabulated(n0: int, power: float) -> tuple[np.ndarray, np.ndarray]:
+    """Angles, and ``Σ P_l p_l(cos phi)`` with Gegenbauer polynomials that are 1 at angle 0."""
+    phi, weights = np.linspace(0, math.pi, GRID + 1), target_powers(n0, power)
+    t, twice = np.cos(phi), n0 - 2
+    old, new, total = np.ones_like(t), t, weights[1] * t
+    for l in range(1, degrees.HIGHEST):
+        old, new = new, ((2 * l + twice) * t * new - l * old) / (l + twice)
+        total = total + weights[l + 1] * new
+    return phi, total
+
+
+def field_error(x: Tensor, fresh: Tensor, *, depth: int, power: float) -> float:
+    """The share of variance that the deep kernel leaves of Gaussian targets, their average exact, on given points.
+
+    With weights ``w = Θ̄(X, X)⁻¹ Θ̄(X, x)`` and the target's covariance ``k`` it is ``1 - 2 w·k(X, x) + w·k(X, X) w``.
+
+    Args:
+        x: unit points to learn ``(n, n0)``, float64.
+        fresh: unit points ``(m, n0)`` over which it is averaged.
+        depth: ``L``.
+        power: ``s`` of :func:`target_powers`.
+
+    Source: derived here.
+    """
+    n0 = x.shape[1]
+    own, cross = (target_covariance((x @ z.mT).clamp(-1, 1).acos(), n0, power) for z in (x, fresh))
+    gram, seen = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
+    weights = torch.cholesky_solve(seen.mT, torch.linalg.cholesky(gram))
+    return float((1 - 2 * (weights * cross).sum(0) + (weights * (own @ weights)).sum(0)).mean())
+
+
+def gaussian_error(n: int, fresh: int, depth: int, n0: int, power: float, *, seed: int) -> float:
+    """The share of variance that is left if harmonics were what theory takes them for: independent Gaussians.
+
+    As :func:`field_error`, but each of the ``N_l`` polynomials of a degree up to 100 has standard normal values,
+    independent over polynomials and points. Higher degrees add their part of the kernel's diagonal and of the target's
+    variance to each point.
+
+    Args:
+        n: points to learn.
+        fresh: points over which it is averaged.
+        depth: ``L``, from 3 on.
+        n0: dimensions of the sphere's space, of which the spectrum is.
+        power: ``s`` of :func:`target_powers`.
+        seed: of the draws.
+
+    Source: derived here; the assumption is that of Bordelon, Canatar and Pehlevan 2020.
+    """
+    validate.integer(1, n=n, fresh=fresh)
+    validate.integer(3, depth=depth)
+    (mu, count, rest), target = _spectrum(n0, depth), target_powers(n0, power)
+    validate.memory(16 * (n + fresh) * (n + fresh + int(count[: DRAWN + 1].max())), f"n = {n} with fresh = {fresh}")
+    random = torch.Generator().manual_seed(seed)
+    kernel, field = torch.zeros(2, n + fresh, n + fresh, dtype=torch.float64)
+    for l in range(DRAWN + 1):
+        drawn = torch.randn(n + fresh, round(count[l]), dtype=torch.float64, generator=random)
+        products = drawn @ drawn.mT
+        kernel.add_(products, alpha=float(mu[l]))
+        field.add_(products, alpha=float(target[l] / count[l]))
+    kernel.diagonal().add_(rest + float(count[DRAWN + 1 :] @ mu[DRAWN + 1 :]))
+    field.diagonal().add_(float(target[DRAWN + 1 :].sum()))
+    weights = torch.cholesky_solve(kernel[:n, n:], torch.linalg.cholesky(kernel[:n, :n]))
+    left = field.diagonal()[n:] - 2 * (weights * field[:n, n:]).sum(0) + (weights * (field[:n, :n] @ weights)).sum(0)
+    return float(left.mean())

@@ -1,0 +1,166 @@
+"""The deep predictor is a ridge regression with a kernel that does not depend on depth.
+
+The kernel is ``Θ̄ = a 11ᵀ + (1 - a) I + C/(4L)``, with ``a = 1/4 + (3/8 ln L - 1/8)/L`` equal for all pairs and the
+matrix ``C`` of offsets ``c_ij``, zero on its diagonal. Times ``4L`` it is the kernel ``c + 4La`` with the ridge
+``4 (1 - a) L``, about ``3L`` (:func:`ridge_kernels`, :func:`depth_ridge`). If ``L`` is also large against ``n``, both
+parts are inverted in closed form (:func:`operator`).
+
+Source: derived here; paper C, Theorem 3 gives bounds.
+"""
+
+import math
+
+import numpy as np
+import torch
+from scipy import special
+from torch import Tensor
+
+from companion.papers.depth.theory import pairs, rate
+from companion.papers.depth.theory.regression import needs_symmetric
+from regimes import validate
+from regimes.kernels import relu_asymptotics, relu_recursion
+
+ORDERS = ("first", "second", "uniform")
+NODES = 400  # of the quadrature for eigenvalues on a sphere
+SHALLOWEST = 5  # depth at which the series in 1/M still have a solution
+DEGREES = 200  # of the eigenvalues that a learning curve takes
+
+
+def offsets(x: Tensor, z: Tensor | None = None) -> Tensor:
+    """``c`` of all pairs of unit points, ``(n, m)``; between the rows of ``x`` alone the diagonal is zero.
+
+    Args:
+        x: unit points ``(n, d)``, float64.
+        z: unit points ``(m, d)``, none of them in ``x``; ``None`` for ``x`` itself, whose points must differ.
+
+    Source: derived here (``relu_recursion.offset``).
+    """
+    validate.arrays(x=("n d", x), z=("m d", x if z is None else z))
+    for points in (x, z):
+        if points is not None:
+            pairs.needs_sphere(points)
+    phi = torch.acos((x @ (x if z is None else z).mT).clamp(-1, 1))
+    if z is not None:
+        return relu_recursion.offset(phi)
+    return relu_recursion.offset(phi.fill_diagonal_(1)).fill_diagonal_(0)
+
+
+def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
+    """``Θ̄^(L)`` of pairs of different inputs from their offsets ``c`` alone, any shape.
+
+    With ``M - (3/2) ln M + a_1 3π/M = L + c`` (``M = 3π/phi_L``) and ``a_1``, ``g_1`` of :mod:`relu_asymptotics`,
+    ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³`` with the ``M_1`` of depth 1. The last term is for nearby
+    inputs, with ``c`` of the order of ``L``, and makes the kernel 1 at infinite ``c``.
+
+    This is the ``order`` ``uniform``, for any ``c``. ``first`` is ``a + c/(4L)``; ``second`` is
+    ``a' + (1 + 3/(2L)) c/(4L)``, also linear in ``c``, with the terms of order ``1/L²``.
+
+    Source: derived here, from the Abel function of the layer map.
+    """
+    validate.one_of(ORDERS, order=order)
+    first = 1 / 4 + rate.predicted_excess(offset, depth)
+    if order == "first":
+        return first
+    series = relu_asymptotics.local_series()
+    a_1, g_1 = (3 * math.pi * values[1] for values in (series.a, series.g))
+    if order == "second":
+        return first + (3 * offset / 8 + 9 / 16 * math.log(depth) - a_1 / 4 + g_1) / depth**2
+    validate.integer(SHALLOWEST, depth=depth)
+    m, start = (_inverse_angle(layers + offset, a_1) for layers in (depth, 1))
+    return (m / 4 - 1 / 8 + g_1 / m - (start / 4 - 9 / 8) * (start / m) ** 3) / depth
+
+
+def _inverse_angle(total: Tensor, a_1: float) -> Tensor:
+    """``M`` with ``M - (3/2) ln M + a_1/M = total``, by Newton's method; totals below 4 may have none: as at 4."""
+    total = total.clamp_min(4)
+    m = total + 1.5 * total.log()
+    for _ in range(6):
+        m = m - (m - 1.5 * m.log() + a_1 / m - total) / (1 - 1.5 / m - a_1 / m**2)
+    return m
+
+
+def ridge_kernels(
+    gram_offsets: Tensor, cross_offsets: Tensor, depth: int, order: str = "first"
+) -> tuple[Tensor, Tensor]:
+    """The kernel matrices of training points and of fresh points against them, from offsets.
+
+    Arguments as in :func:`operator`, :func:`of_offset`. In the first two orders regression with them is regression with
+    ``c`` and a ridge. Source: derived here (module head).
+    """
+    validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
+    needs_symmetric(gram_offsets, "gram_offsets")
+    gram = of_offset(gram_offsets, depth, order).fill_diagonal_(1)
+    return gram, of_offset(cross_offsets, depth, order)
+
+
+def depth_ridge(depth: int, order: str = "first") -> float:
+    """The ridge of a depth beside the kernel ``c``: ``4 (1 - a) L = 3L - (3/2) ln L + O(1)``.
+
+    The second order divides it by ``1 + 3/(2L)``. Source: derived here (module head).
+    """
+    validate.one_of(ORDERS[:2], order=order)
+    level, other = of_offset(torch.tensor([0.0, 1.0], dtype=torch.float64), depth, order).tolist()
+    return (1 - level) / (other - level)
+
+
+def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues ``mu_l`` of ``c`` on the uniform sphere of R^n0 with their multiplicities, ``l = 0 … degrees``.
+
+    ``n0`` is from 3, which makes the pole of ``c`` at angle 0 integrable, to 50.
+
+    Source: derived here (Funk and Hecke; Gauss-Legendre quadrature in the angle).
+    """
+    validate.whole(3, 50, n0=n0)
+    validate.integer(1, degrees=degrees)
+    node, weight = np.polynomial.legendre.leggauss(NODES)
+    phi = (node + 1) * math.pi / 2
+    density = weight * np.sin(phi) ** (n0 - 2)
+    mass, t, l = density / density.sum(), np.cos(phi), np.arange(degrees + 1)[:, None]
+    shape = special.eval_gegenbauer(l, n0 / 2 - 1, t) / special.eval_gegenbauer(l, n0 / 2 - 1, 1.0)
+    count = special.binom(n0 + l - 1, l) - np.where(l > 1, special.binom(n0 + l - 3, l - 2), 0)
+    return shape @ (mass * relu_recursion.offset(torch.from_numpy(phi)).numpy()), count[:, 0]
+
+
+def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
+    """The share of a target's variance that ``n`` uniform points leave, by degree of the target, ``(DEGREES + 1)``.
+
+    ``E_l = (κ/(mu_l + κ))²/(1 - γ)``, ``n κ = ridge - Σ N_l mu_l²/(mu_l + κ)``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``. The
+    zero diagonal of ``C`` removes what a kernel with its own diagonal adds to the ridge. For large ``n`` and ``L``,
+    ``κ → 3L/n`` depends on ``n/L`` alone. Degree 0 is free (the constant ``4La``).
+
+    Source: derived here, from the usual average over data for kernel ridge regression.
+    """
+    validate.integer(2, n=n)
+    (mu, count), lam = sphere_modes(n0), depth_ridge(depth, "second")
+    mu, count = mu[1:], count[1:]
+    low, high = 0.0, 2 * lam / n
+    for _ in range(100):
+        kappa = (low + high) / 2
+        above = n * kappa + (count * mu**2 / (mu + kappa)).sum() > lam
+        low, high = (low, kappa) if above else (kappa, high)
+    kept = mu / (mu + kappa)
+    errors = (1 - kept) ** 2 / (1 - (count * kept**2).sum() / n)
+    return np.array([0.0, *errors])
+
+
+def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
+    """The projection operator at infinite time to first order in ``C/L``, one row a fresh point.
+
+    ``β 1 + (I - β 11ᵀ) (c_x - β C 1) / (4 (1 - a) L)`` with ``β = a/(1 + (n - 1) a)``.
+
+    Args:
+        gram_offsets: ``C (n, n)``, symmetric, zero on its diagonal.
+        cross_offsets: ``c_x (m, n)``.
+        depth: ``L``, large against the offsets.
+
+    Returns:
+        ``(m, n)``; times targets ``(n, k)`` it is the predictor from ``f_0 = 0``.
+
+    Source: derived here (module head).
+    """
+    validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
+    needs_symmetric(gram_offsets, "gram_offsets")
+    a, n = 1 / 4 + float(rate.predicted_excess(torch.zeros(()), depth)), len(gram_offsets)
+    beta = a / (1 + (n - 1) * a)
+    tilt = (cross_offsets - beta * gram_offsets.sum(1)) / (4 * (1 - a) * depth)
+    return beta + tilt - beta * tilt.sum(-1, keepdim=True)

@@ -1,0 +1,822 @@
+"""Claims of chapter 3: where networks jam, what diverges there, and what averaging and width gain."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion import estimates
+from companion.book.claims import claim
+from companion.estimates import Drift, Estimate, jackknife, least, mean
+from companion.papers.compression.theory.learning_curves import drift
+from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.theory import jamming
+
+CHAPTER = "03"
+LAZY = 256  # scale from which training takes place in the lazy regime
+FARTHER = 4  # times the number of parameters at jamming: far from it
+
+
+def _cuts(slices):
+    """The rows of each output scale at the end of training, from the smallest scale to the largest."""
+    return dict(list(studies.at_end(slices).groupby("scale")))
+
+
+def _scale(cuts, which):
+    """The smallest, middle or largest scale of the cuts."""
+    return sorted(cuts)[{"smallest": 0, "middle": -2, "largest": -1}[which]]
+
+
+def _mean_width(slices):
+    """``h*`` at each scale, the mean over training sets, as a series over these.
+
+    The transition of a single training set, of few networks, is not known well enough to stand on a peak.
+    """
+    widths = jamming.transitions(studies.at_end(slices), "h")
+    return {scale: pd.Series(widths[scale].mean(), widths.index) for scale in widths}
+
+
+def _changes_by_own_norm(rows):
+    """``log10`` of the scale where the kernel changes by its own norm: a row per training set, a column per width."""
+    return pd.DataFrame({h: jamming.crossings(own) for h, own in studies.at_end(rows).groupby("h")})
+
+
+def _widths_at_jamming(on_map, slices):
+    """``h*`` of the map's training sets: a row per training set, a column per scale."""
+    ends, cuts = studies.at_end(on_map), studies.at_end(slices)
+    together = pd.concat([ends, cuts[cuts.seed.isin(ends.seed)]]).drop_duplicates("cell")
+    return jamming.transitions(together, "h")
+
+
+@claim(
+    "B.Fig4-crossover",
+    "paper B, Fig. 4 and Sec. 4",
+    accept=(-1, 1),
+    rival=(1.05, r"a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$"),
+    part_of="B.Fig4-flat",
+    looks=2,
+    figure="fig-b-4",
+    short="log10 of the lazy line's scale",
+)
+def lazy_line(beside=studies.ensembles["cross_over"]):
+    r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
+
+    $\log_{10}$ of the scale $h^{1/2}\alpha$ at the largest width.
+    """
+    crossed = jamming.crossings(studies.at_end(beside)).to_numpy()
+    return mean(crossed) if np.isfinite(crossed).all() else None
+
+
+@claim(
+    "B.Fig4-crossover-second",
+    "paper B, Fig. 4 right and Sec. 4",
+    accept=(-1, 1),
+    rival=(1.05, r"a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$"),
+    part_of="B.Fig4-flat",
+    figure="fig-b-4",
+    short="the same on the second data set",
+)
+def lazy_line_on_second_data(second_data=studies.ensembles["second_data"]):
+    r"""On the second data set, too, the tangent kernel changes by its own norm at an output scale of order one.
+
+    $\log_{10}$ of the scale at the largest width; found on these training sets.
+    """
+    widest = second_data[second_data.h == second_data.h.max()]
+    crossed = jamming.crossings(studies.at_end(widest)).to_numpy()
+    return (mean(crossed) if np.isfinite(crossed).all() else None), widest
+
+
+@claim(
+    "B.Fig4-flat",
+    "paper B, Fig. 4 and Sec. 4",
+    accept=(-0.2, 0.2),
+    stated=0,
+    rival=(0.5, r"a cross-over at a given $\alpha$"),
+    figure="fig-b-4",
+    short="lazy line independent of the width",
+)
+def slope_of_lazy_line(on_map=studies.ensembles["map"]):
+    r"""The line where the tangent kernel changes by its own norm does not depend on the width, far from jamming.
+
+    Slope of its log in $\log h$ over the upper half of the widths.
+    """
+    crossed, widths = _changes_by_own_norm(on_map), sorted(set(on_map.h))
+    upper = [h for h in widths if h >= math.sqrt(widths[0] * widths[-1])]
+    slopes = [np.polyfit(np.log10(upper), row[upper].to_numpy(), 1)[0] for _, row in crossed.iterrows()]
+    return (mean(np.array(slopes)) if np.isfinite(slopes).all() else None), on_map[on_map.h.isin(upper)]
+
+
+@claim(
+    "B.Fig4-bends",
+    "paper B, Sec. 4",
+    accept=(0.1, math.inf),
+    rival=(0, "a straight line down to jamming"),
+    figure="fig-b-4",
+    short="lazy line bends up near jamming, log10",
+)
+def lazy_line_at_jamming(on_map=studies.ensembles["map"], slices=studies.ensembles["slices"]):
+    r"""The line where the tangent kernel changes by its own norm bends up near jamming.
+
+    $\log_{10}$ of its scale at the width of jamming over that at the largest width.
+    """
+    crossed, h_star = _changes_by_own_norm(on_map), _widths_at_jamming(on_map, slices)
+    scales = sorted(set(slices["scale"]))
+    middle = scales[len(scales) // 2]
+    if crossed.isna().any(axis=None) or h_star[middle].isna().any():
+        return None
+    table = crossed.rename_axis("h", axis=1).stack().rename("crossing").rename_axis(["seed", "h"]).reset_index()
+    bends = jamming.at_width(table, "crossing", h_star.loc[crossed.index, middle]) - crossed[max(crossed)]
+    return mean(bends.to_numpy()), on_map
+
+
+@claim(
+    "B.Fig4-jamming",
+    "paper B, Sec. 2",
+    accept=(0.25, 1),
+    rival=(0, "no relation"),
+    figure="fig-b-4",
+    short="jamming earlier where the error is small",
+)
+def jamming_against_error(on_map=studies.ensembles["map"], slices=studies.ensembles["slices"]):
+    """Jamming needs fewer parameters where the ensemble error is small.
+
+    Correlation over output scales of log width at jamming with the ensemble error.
+    """
+    h_star = _widths_at_jamming(on_map, slices).dropna(axis=1)
+    ends = studies.at_end(on_map)
+    widest = ends[ends.h == ends.h.max()]
+    error = widest.pivot(index="seed", columns="scale", values="ensemble_error")[h_star.columns]
+    pairs = np.stack([np.log(h_star.loc[error.index]).to_numpy(), error.to_numpy()], axis=1)
+    # in Fisher's z, where the interval of a correlation is symmetric
+    z = jackknife(pairs, lambda rows: np.arctanh(np.corrcoef(rows.mean(0))[0, 1]))
+    return Estimate(*np.tanh([z.value, z.low, z.high]), z.n, f"{z.method}, in Fisher's z"), on_map
+
+
+def _least_above_crossover(rows, beside, scales):
+    """The ensemble's error at either end of the scales less that at the one next to the cross-over, the smaller.
+
+    In percentage points, a mean over the widths of each training set; ``None`` where no scale is near the cross-over.
+    """
+    crossed = np.mean(jamming.crossings(studies.at_end(beside)).to_numpy())
+    near = min(scales, key=lambda scale: abs(np.log10(scale) - crossed))
+    ends = studies.at_end(rows)
+    first, *between, last = sorted(set(ends["scale"]))
+    if near not in between or not abs(np.log10(near) - crossed) < 1:
+        return None
+    errors = 100 * ends.pivot(index=["seed", "h"], columns="scale", values="ensemble_error").dropna()
+    return least(errors[[first, last]].sub(errors[near], axis=0).groupby("seed").mean().to_numpy())
+
+
+@claim(
+    "B.Fig4-best-near",
+    'paper B, Sec. 4: "the best performance for MNIST 10 PCA appears to occur the cross-over region"',
+    accept=(0.1, math.inf),
+    rival=(0, "one of the two ends has an equal error"),
+    at={"data": "mnist", "p": 1000},
+    figure="fig-b-4",
+    short="best error near the cross-over",
+)
+def error_above_crossover(near=studies.ensembles["near"], beside=studies.ensembles["cross_over"], *, map_scales):
+    """On 10 components of MNIST the ensemble error is smallest near the cross-over.
+
+    Error at the smallest and at the largest scale minus that at the scale next to the cross-over, mean over three
+    widths far beyond jamming on 1000 points (the paper has 5000), smaller of the two, percentage points.
+    """
+    return _least_above_crossover(near, beside, map_scales), near
+
+
+@claim(
+    "B.Fig4-best-near-widest",
+    'paper B, Sec. 4: "the best performance for MNIST 10 PCA appears to occur the cross-over region"',
+    accept=(0.1, math.inf),
+    rival=(0, "one of the two ends has an equal error"),
+    part_of="B.Fig4-best-near",
+    at={"data": "mnist", "p": 1000},
+    figure="fig-b-4",
+    short="best error near the cross-over, widest",
+)
+def error_above_crossover_of_widest(
+    widest=studies.ensembles["widest"], beside=studies.ensembles["cross_over"], *, map_scales
+):
+    """On 10 components of MNIST the ensemble error is smallest near the cross-over, also for the widest networks.
+
+    Error at the smallest and at the largest scale minus that at the scale next to the cross-over, at the largest of
+    the three widths, on 1000 points, smaller of the two, percentage points.
+    """
+    return _least_above_crossover(widest, beside, map_scales), widest
+
+
+@claim(
+    "B.Fig4-time",
+    "paper B, Sec. 4",
+    accept=(-0.05, 0.05),
+    stated=0,
+    rival=(-2, "the time under the loss itself"),
+    at={"scale": 256},
+    figure="fig-b-4",
+    short="training time independent of the scale",
+)
+def time_in_scale(timed=studies.efforts["scales"]):
+    r"""With the loss over $\alpha^2$ training takes a time that does not depend on the scale where it is large.
+
+    Exponent of that time in $\alpha$, from 256 on.
+    """
+    fitted = timed[np.isfinite(timed.time)].assign(log=lambda rows: np.log(rows.time * rows["scale"]))
+    times = np.exp(fitted.groupby(["seed", "scale"]).log.mean().unstack().dropna(axis=1))
+    large = times.loc[:, times.columns >= LAZY]
+    return estimates.exponent(large.columns.to_numpy(), large.to_numpy()), fitted
+
+
+@claim(
+    "B.Fig4-slowing",
+    'paper B, Fig. 4: "the usual critical slowing down occurring near phase transitions"',
+    accept=(3, math.inf),
+    rival=(1, "networks that fit take as many steps at each width"),
+    at={"scale": 12},
+    figure="fig-b-effort",
+    short="steps to fit, near jamming over far",
+)
+def slowing_near_jamming(budgets=studies.efforts["step_budget"]):
+    """Networks that fit near jamming take many times as many steps as wide ones.
+
+    Median number of steps to fit at the narrowest width of which at least half of the networks fit within the budget,
+    over that at the largest width; geometric mean over training sets; found on these.
+    """
+    shares = budgets.assign(fitted=np.isfinite(budgets.needed)).groupby("h").fitted.mean()
+    narrow = shares[shares >= 0.5].index.min()
+    steps = budgets[np.isfinite(budgets.needed)].groupby(["seed", "h"]).needed.median().unstack()
+    if not shares.index.min() < narrow < shares.index.max():
+        return None
+    factors = (steps[narrow] / steps[shares.index.max()]).dropna().to_numpy()
+    return (estimates.ratio(factors) if len(factors) > 1 else None), budgets
+
+
+def parameters_by_budget(budgets):
+    """``N*`` of each training set within a number of steps: a row per set, a column per number, NaN where none is seen.
+
+    Args:
+        budgets: rows with ``seed``, ``scale``, ``h``, ``parameters``, ``steps`` (the most) and those ``needed`` to fit.
+    """
+    most = budgets.steps.max()
+    found = {}
+    for count in np.unique(np.geomspace(max(most // 64, 5), most, 13).round()):
+        fits = budgets.assign(fitted=budgets.needed <= count)
+        shares = fits.groupby(["seed", "scale", "h", "parameters"]).fitted.mean().reset_index()
+        found[count] = jamming.transitions(shares, "parameters").iloc[:, 0]
+    return pd.DataFrame(found)
+
+
+@claim(
+    "B.Fig4-step-budget",
+    "derived from paper B, Fig. 4 (its three lines of jamming, for three wall times)",
+    kind="beyond",
+    accept=(-math.inf, -0.02),
+    rival=(0, "jamming is a property of the landscape alone"),
+    figure="fig-b-effort",
+    short="jamming depends on the step budget",
+)
+def jamming_in_steps(budgets=studies.efforts["step_budget"]):
+    """Where networks begin to fit depends on the step budget, from some tens of steps to 2400.
+
+    Exponent of $N^*$ in the number of steps that are allowed.
+    """
+    reached = parameters_by_budget(budgets).dropna(axis=1)
+    if reached.shape[1] < 3:
+        return None
+    return estimates.exponent(reached.columns.to_numpy(float), reached.to_numpy())
+
+
+def parameters_at_jamming(thresholds):
+    """The numbers of points ``P (sizes,)``, and ``N*`` of each training set at each, ``(seeds, sizes)``.
+
+    ``N*`` is the number of parameters of which half of the networks fit, between the widths that a bisection visits.
+
+    Args:
+        thresholds: rows with ``p``, ``seed``, ``parameters`` and ``fitted``.
+    """
+    found = {}
+    for (p, seed), rows in thresholds.groupby(["p", "seed"]):
+        rows = rows.sort_values("parameters")
+        found[p, seed] = jamming.transition(rows.parameters, rows.fitted)
+    by_size = pd.Series(found).unstack(0)
+    return by_size.columns.to_numpy(float), by_size.to_numpy(float)
+
+
+@claim(
+    "B.Fig8A-fewer",
+    "paper B, Fig. 8A and Sec. 2",
+    accept=(0.05, math.inf),
+    rival=(0, "structure makes no difference: both are equally sub-linear"),
+    at={"data": "mnist"},
+    looks=4,
+    figure="fig-b-8a",
+    short="digits need fewer parameters than random labels",
+)
+def jamming_of_random_over_digits(random=studies.thresholds["random"], digits=studies.thresholds["images"]):
+    """The number of parameters at jamming grows with a smaller exponent of $P$ on MNIST than on random data of the
+    same dimension.
+
+    Difference of the exponents, on the same sizes.
+    """
+    sizes, many = parameters_at_jamming(random)
+    _, few = parameters_at_jamming(digits)
+    return estimates.exponent(sizes, many / few), pd.concat([random, digits])
+
+
+@claim(
+    "B.Fig8A-random",
+    "paper B, Fig. 8A",
+    accept=(0.9, 1.1),
+    stated=1,
+    rival=(2, "the width, not the number of parameters, is proportional to $P$"),
+    looks=3,
+    figure="fig-b-8a",
+    short="parameters at jamming, random labels, in $P$",
+)
+def jamming_of_random_labels(random=studies.thresholds["random"]):
+    """The number of parameters at jamming grows linearly with $P$ on random data.
+
+    Exponent.
+    """
+    return drift(lambda rows: estimates.exponent(*parameters_at_jamming(rows)), random)
+
+
+def _growth_left_of_jamming(rows):
+    """Error at jamming less that at ``h/1.5`` in percentage points, mean over the numbers of points.
+
+    ``None`` where jamming is too near to the smallest width, or for a single training set.
+    """
+    widths, heights, seeds = sorted(set(rows.h)), [], sorted(set(rows.seed))
+    for _, own in rows.groupby("p"):
+        jammed = jamming.transition(widths, own.groupby("h").fitted.mean())
+        if jammed < jamming.FACTOR * widths[0] or len(seeds) < 2:
+            return None
+        heights.append(100 * jamming.rise(own, "error", pd.Series(jammed, seeds)))
+    return mean(np.mean(heights, axis=0))
+
+
+@claim(
+    "B.Fig6-peak",
+    "paper B, Fig. 6",
+    accept=(0.1, math.inf),
+    rival=(-2.3, "one descent: at 120 points the error falls by an equal amount on both sides"),
+    looks=2,
+    figure="fig-b-6",
+    short="peak at jamming, stopped networks",
+)
+def rise_to_jamming(sizes=studies.ensembles["sizes"]):
+    """The test error has a cusp at jamming, the peak of a double descent.
+
+    Error of single networks at jamming minus that at $h/1.5$ at the middle scale, mean over the numbers of points,
+    percentage points.
+    """
+    grown = studies.at_end(sizes)
+    counts = sorted(set(grown.p))
+    largest = _growth_left_of_jamming(grown[grown.p == counts[-1]])
+    whole = _growth_left_of_jamming(grown)
+    return Drift(whole, largest, tuple(counts), (counts[-1],)) if whole else None
+
+
+@claim(
+    "B.Fig6-twenty",
+    "paper B, Fig. 6",
+    accept=(-math.inf, 0.5),
+    rival=(1.4, "the ensemble keeps the bump that five networks have"),
+    at={"members": 20},
+    looks=2,
+    figure="fig-b-6",
+    short="twenty networks average the peak away",
+)
+def bump_of_large_ensemble(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
+    """Averaging an ensemble of twenty eliminates the cusp.
+
+    Ensemble error at jamming minus the mean of those at $h/1.5$ and $1.5h$, at the largest scale, percentage points.
+    """
+    larger, widths = studies.at_end(large_ensemble), _mean_width(slices)
+    jammed = pd.Series(widths[max(widths)].iloc[0], sorted(set(larger.seed)))
+    around = larger.h.max() >= jamming.FACTOR * jammed.iloc[0] and larger.h.min() <= jammed.iloc[0] / jamming.FACTOR
+    return mean(100 * jamming.bump(larger, "ensemble_error", jammed)) if around else None
+
+
+@claim(
+    "B.Fig6-gain",
+    "paper B, Fig. 6",
+    accept=(0.1, math.inf),
+    rival=(0, "no gain"),
+    looks=2,
+    figure="fig-b-6",
+    short="gain of averaging",
+)
+def averaging_gain(slices=studies.ensembles["slices"]):
+    """Averaging improves performance at intermediate width.
+
+    Mean error minus ensemble error at twice the width of jamming, smallest of the three, percentage points.
+    """
+    widths = jamming.transitions(studies.at_end(slices), "h")
+    gains = [jamming.gain_of_averaging(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
+    return least(np.array(gains).T)
+
+
+@claim(
+    "B.Fig6-gain-second",
+    "paper B, Fig. 6 and Sec. 2",
+    accept=(0.1, math.inf),
+    rival=(0, "no gain"),
+    figure="fig-b-4",
+    short="gain of averaging, second data set",
+)
+def averaging_gain_second_data(second_data=studies.ensembles["second_data"]):
+    """On the second data set too averaging improves performance at intermediate width.
+
+    Mean error minus ensemble error at twice the width of jamming, smallest over its scales, percentage points.
+    """
+    widths = jamming.transitions(studies.at_end(second_data), "h").dropna(axis=1).mean()
+    cuts = {
+        scale: rows for scale, rows in _cuts(second_data).items() if 2 * widths.get(scale, math.inf) <= rows.h.max()
+    }
+    gains = [
+        jamming.gain_of_averaging(rows, pd.Series(2 * widths[scale], sorted(set(rows.seed))))
+        for scale, rows in cuts.items()
+    ]
+    return least(np.array(gains).T) if gains else None
+
+
+@claim(
+    "B.Fig6-losses",
+    "paper B, Sec. 1.1",
+    accept=(-0.5, 0.5),
+    rival=(0.9, "the gain of the best scale over the lazy regime at a width of 16"),
+    figure="fig-b-6",
+    short="influence of the loss",
+)
+def losses_apart(
+    soft_hinge=studies.ensembles["soft_hinge"],
+    cross_entropy=studies.ensembles["cross_entropy"],
+    slices=studies.ensembles["slices"],
+):
+    """The choice of the loss does not influence performance much.
+
+    Ensemble error beyond jamming with the soft hinge and with cross-entropy, both to a margin of one, less that with
+    the quadratic hinge, larger of the two in size, percentage points.
+    """
+    scale = soft_hinge["scale"].iloc[0]
+    usual = _cuts(slices)[scale].set_index(["seed", "h"])
+    fitting = jamming.FACTOR * _mean_width(slices)[scale].iloc[0]
+    apart = []
+    for other in (soft_hinge, cross_entropy):
+        rows = studies.at_end(other)
+        differences = rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error
+        apart.append(mean(100 * differences.dropna().groupby("seed").mean().to_numpy()))
+    return max(apart, key=lambda found: abs(found.value))
+
+
+@claim(
+    "B.Fig4-weakly",
+    "paper B, Sec. 3 and Fig. 4",
+    accept=(-0.3, 0.5),
+    rival=(1, "the ensemble gains from width as much as a single network"),
+    looks=2,
+    figure="fig-b-6",
+    short="ensemble's error hardly varies with width",
+)
+def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
+    """Beyond jamming the ensemble's error weakly varies with the width.
+
+    Its fall from twice the width at jamming to the widest networks, over that of single networks, mean over three
+    scales.
+    """
+    widths = _mean_width(slices)
+    fell = [jamming.gain_of_width(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
+    return jackknife(np.stack(fell, axis=1), lambda rows: float((rows.mean(0)[:, 0] / rows.mean(0)[:, 1]).mean()))
+
+
+@claim(
+    "B.Sec3-limited-width",
+    "paper B, Sec. 3",
+    accept=(0.1, math.inf),
+    rival=(0, "one wide network has an equal error"),
+    at={"h": 16, "members": 20},
+    figure="fig-b-6",
+    short="twenty narrow networks against the widest",
+    profiles=("laptop",),
+)
+def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
+    """Optimal performance is found by averaging networks of limited width.
+
+    Error of one network of the largest width less that of an ensemble of twenty of width 16, largest scale, percentage
+    points.
+    """
+    cuts, larger = _cuts(slices), studies.at_end(large_ensemble)
+    lazy = cuts[_scale(cuts, "largest")]
+    wide = lazy[lazy.h == lazy.h.max()].set_index("seed").error
+    narrow = larger[larger.h == larger.h.max()].set_index("seed").ensemble_error
+    saved = 100 * (wide - narrow).dropna().to_numpy()
+    beyond = larger.h.max() >= jamming.FACTOR * _mean_width(slices)[_scale(cuts, "largest")].iloc[0]
+    return mean(saved) if len(saved) > 1 and beyond else None
+
+
+@claim(
+    "B.Sec2-norm",
+    "paper B, Sec. 2",
+    accept=(-1.3, -0.7),
+    stated=-1,
+    rival=(-0.5, "least squares, where the squared norm diverges as $1/(N-N^*)$"),
+    looks=2,
+    figure="fig-b-8d",
+    short="norm diverges as $1/(N-N^*)$",
+    given={"quantity": "norm", "at_scale": "largest"},
+)
+@claim(
+    "B.Sec2-norm-middle",
+    'paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon '
+    'occurs independently"',
+    accept=(-1.3, -0.7),
+    stated=-1,
+    rival=(-0.5, "least squares, where the squared norm diverges as $1/(N-N^*)$"),
+    part_of="B.Sec2-norm",
+    looks=2,
+    figure="fig-b-8d",
+    short="the same at the middle scale",
+    statement="The norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.",
+    measure="Exponent at the middle scale of the cuts, next to the cross-over, on the same window.",
+    given={"quantity": "norm", "at_scale": "middle"},
+)
+@claim(
+    "B.Fig8D-quadratic",
+    "paper B, Fig. 8D",
+    accept=(-1.3, -0.7),
+    stated=-1,
+    rival=(-2, "a quadratic singularity of the fluctuation itself, which would outgrow the norm"),
+    looks=2,
+    figure="fig-b-8d",
+    short="fluctuation diverges at jamming",
+    statement="The explosion of the fluctuations at jamming is a quadratic singularity, of their square.",
+    measure="Exponent in $N-N^*$ of the fluctuation at the largest scale, on the window of the norm's.",
+    given={"quantity": "fluctuation", "at_scale": "largest"},
+)
+@claim(
+    "B.Fig4-change-diverges",
+    "paper B, Sec. 4",
+    accept=(-1.3, -0.7),
+    stated=-1,
+    rival=(0, "a lazy network stays lazy down to jamming"),
+    looks=3,
+    figure="fig-b-8d",
+    short="kernel change diverges at jamming",
+    statement="Near jamming networks leave the lazy regime since their output explodes.",
+    measure=(
+        "Exponent in $N-N^*$ of the relative change of the tangent kernel at the largest scale, that of the "
+        "output's norm."
+    ),
+    given={"quantity": "kernel_change", "at_scale": "largest"},
+)
+def divergence_at_jamming(slices=studies.ensembles["slices"], *, quantity, at_scale):
+    """The norm of the predictor diverges like $1/(N-N^*)$ (the largest output scale).
+
+    Exponent at the largest output scale.
+    """
+    cuts = _cuts(slices)
+    scale = _scale(cuts, at_scale)
+    jammed = jamming.transitions(studies.at_end(slices), "parameters")[scale]
+    return mean(jamming.divergence(cuts[scale], quantity, jammed)), cuts[scale]
+
+
+def _early(slices):
+    """The rows of the first stop on the way, by their cells."""
+    return slices[slices.stop == slices.stop.min()].set_index("cell")
+
+
+@claim(
+    "B.Sec2-early-stopping",
+    "paper B, Sec. 2",
+    accept=(-0.3, 0.3),
+    stated=0,
+    rival=(-1, "the norm diverges as at the end of training"),
+    at={"stops": 0.9},
+    looks=2,
+    figure="fig-b-sec2",
+    short="stopped early, no divergence",
+)
+def divergence_when_stopped(slices=studies.ensembles["slices"]):
+    """Early stopping removes the divergence of the predictor's norm.
+
+    Exponent in $N-N^*$ of the norm when half of the points have margins beyond 0.9.
+    """
+    cuts = _cuts(slices)
+    scale = _scale(cuts, "largest")
+    jammed = jamming.transitions(studies.at_end(slices), "parameters")[scale]
+    stopped = cuts[scale].assign(norm=cuts[scale].cell.map(_early(slices).norm))
+    return mean(jamming.divergence(stopped, "norm", jammed)), cuts[scale]
+
+
+@claim(
+    "B.Sec2-weight-decay",
+    "paper B, Sec. 2",
+    accept=(-0.3, 0.3),
+    stated=0,
+    rival=(-1, "the norm diverges as without weight decay"),
+    figure="fig-b-sec2",
+    short="with weight decay, no divergence",
+)
+def divergence_under_decay(decayed=studies.ensembles["weight_decay"], slices=studies.ensembles["slices"]):
+    """Weight decay towards the initial weights removes the divergence of the predictor's norm too.
+
+    Exponent in $N-N^*$ of the norm.
+    """
+    jammed = jamming.transitions(studies.at_end(slices), "parameters")
+    return mean(jamming.divergence(studies.at_end(decayed), "norm", jammed[max(jammed)])), decayed
+
+
+def _gain_near_jamming(slices):
+    """What a stop gains at jamming less what it gains at eight times the width, ``(seeds, scales)``."""
+    early, widths, columns = _early(slices), _mean_width(slices), []
+    for scale, rows in _cuts(slices).items():
+        table = rows.assign(gain=100 * (rows.error - rows.cell.map(early.error)))
+        near, far = (jamming.at_width(table, "gain", (k * widths[scale]).clip(upper=rows.h.max())) for k in (1, 8))
+        columns.append(near - far)
+    return np.array(columns).T
+
+
+@claim(
+    "B.Sec2-near-jamming",
+    "paper B, Sec. 2",
+    accept=(0.5, math.inf),
+    rival=(0, "early stopping helps equally far from jamming"),
+    looks=2,
+    figure="fig-b-gain",
+    short="stopping helps most near jamming",
+)
+def stopping_near_jamming(slices=studies.ensembles["slices"]):
+    """Regularisation is most efficient near jamming.
+
+    What single networks gain from a stop at half of the margins there, less what they gain at eight times the width,
+    least of three scales, percentage points.
+    """
+    return least(_gain_near_jamming(slices))
+
+
+@claim(
+    "B.Sec2-near-jamming-lazy",
+    'paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such '
+    'regularizations are thus most efficient near jamming"',
+    accept=(0.5, math.inf),
+    rival=(0, "early stopping helps equally far from jamming"),
+    part_of="B.Sec2-near-jamming",
+    looks=3,
+    figure="fig-b-gain",
+    short="stopping helps most near jamming, lazy regime",
+)
+def stopping_near_jamming_lazy(slices=studies.ensembles["slices"]):
+    """Where the norm diverges, regularisation is most efficient near jamming.
+
+    The same at the largest scale, percentage points.
+    """
+    cuts = _cuts(slices)
+    return mean(_gain_near_jamming(slices)[:, -1]), cuts[_scale(cuts, "largest")]
+
+
+@claim(
+    "B.Sec2-near-jamming-middle",
+    'paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such '
+    'regularizations are thus most efficient near jamming"',
+    accept=(0.5, math.inf),
+    rival=(0, "early stopping helps equally far from jamming"),
+    part_of="B.Sec2-near-jamming",
+    figure="fig-b-gain",
+    short="stopping helps most near jamming, scale 12",
+)
+def stopping_near_jamming_middle(slices=studies.ensembles["slices"]):
+    """At the middle scale, too, regularisation is most efficient near jamming.
+
+    The same next to the cross-over, percentage points; found on these training sets.
+    """
+    cuts = _cuts(slices)
+    middle = sorted(cuts).index(_scale(cuts, "middle"))
+    return mean(_gain_near_jamming(slices)[:, middle]), cuts[_scale(cuts, "middle")]
+
+
+def _far(slices):
+    """One window for all scales: the numbers of parameters from this on, far from the transition of the last to jam."""
+    return FARTHER * jamming.transitions(studies.at_end(slices), "parameters").mean().max()
+
+
+@claim(
+    "B.Fig8D-far-feature",
+    "paper B, Fig. 8D and Sec. 3",
+    accept=(-0.3, -0.2),
+    stated=-0.25,
+    rival=(-0.5, "independent parameters: the central limit in $N$"),
+    looks=5,
+    figure="fig-b-local",
+    short="fluctuation far from jamming, feature",
+    headline=True,
+    given={"at_scale": "smallest"},
+)
+@claim(
+    "B.Fig8D-far-lazy",
+    "paper B, Sec. 3",
+    accept=(-0.3, -0.2),
+    stated=-0.25,
+    rival=(-0.5, "independent parameters: the central limit in $N$"),
+    looks=3,
+    figure="fig-b-local",
+    short="fluctuation far from jamming, lazy",
+    statement="In the lazy regime too the fluctuations of the output over initialisations fall as $N^{-1/4}$.",
+    given={"at_scale": "largest"},
+)
+def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale):
+    """In the feature regime the fluctuations of the output over initialisations fall as $N^{-1/4}$.
+
+    Exponent far from the jamming of all scales.
+    """
+    cuts = _cuts(slices)
+    rows = cuts[_scale(cuts, at_scale)]
+    window = pd.Series(_far(slices), sorted(set(rows.seed)))
+    return mean(jamming.slopes_beyond(rows, "fluctuation", window)), rows
+
+
+@claim(
+    "B.Sec3-far-excess",
+    "paper B, Sec. 3",
+    accept=(-0.6, -0.4),
+    stated=-0.5,
+    rival=(-1, "independent parameters: the variance falls as $1/N$"),
+    looks=3,
+    figure="fig-b-local",
+    short="excess error far from jamming",
+    given={"in_fluctuation": False},
+)
+@claim(
+    "B.Sec3-quadratic",
+    "paper B, Sec. 3",
+    accept=(1.7, 2.3),
+    stated=2,
+    rival=(1, "the excess is proportional to the fluctuation: every point that it moves becomes an error"),
+    figure="fig-b-local",
+    short="excess quadratic in the fluctuation",
+    statement="The excess error is quadratic in the fluctuation.",
+    measure=(
+        "Exponent of the one in the other, common to three output scales, far from the jamming of all; the "
+        "larger half of the widths decides."
+    ),
+    given={"in_fluctuation": True},
+)
+def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuation):
+    """The excess error over the ensemble's falls as $N^{-1/2}$.
+
+    Exponent common to three output scales, far from the jamming of all; the larger half of the widths decides.
+    """
+    far, cuts = _far(slices), _cuts(slices).values()
+    tables = [rows.assign(excess=100 * (rows.error - rows.ensemble_error)) for rows in cuts]
+    excess = [jamming.beyond(rows, "excess", far) for rows in tables]
+    against = [jamming.beyond(rows, "fluctuation", far) for rows in tables] if in_fluctuation else []
+    whole, sizes = jamming.common_exponent(excess, against=against), excess[0].columns
+    larger = sizes[len(sizes) // 2 :]
+    if not 1 < len(larger) < len(sizes):
+        return whole
+    late = jamming.common_exponent([curve[larger] for curve in excess], against=[curve[larger] for curve in against])
+    return Drift(whole, late, tuple(sizes), tuple(larger))
+
+
+@claim(
+    "B.Sec3-kernel",
+    "paper B, Sec. 3",
+    accept=(-0.55, -0.45),
+    stated=-0.5,
+    rival=(-1, "$1/h$, as the kernel's change in training"),
+    figure="fig-b-sec3",
+    short="kernel fluctuates as $h^{-1/2}$",
+)
+def kernel_fluctuation_in_width(starts=studies.starts["widths"]):
+    """The relative fluctuations of the tangent kernel at initialisation fall as $h^{-1/2}$.
+
+    Exponent.
+    """
+    kernels = {h: np.stack([np.array(k) for k in rows.sort_values("seed").kernel]) for h, rows in starts.groupby("h")}
+    widths = list(kernels)
+
+    def slope(seeds):
+        scatter = [jamming.relative_fluctuation(seeds[:, i]) for i in range(len(widths))]
+        return np.polyfit(np.log(widths), np.log(scatter), 1)[0]
+
+    return jackknife(np.stack([kernels[h] for h in widths], axis=1), slope)
+
+
+@claim(
+    "B.Fig9-fc",
+    "paper B, Fig. 9 left and Sec. 4",
+    accept=(0.1, math.inf),
+    rival=(0, "no difference"),
+    looks=2,
+    figure="fig-b-9",
+    short="lazy better than feature",
+)
+def lazy_against_feature(second_data=studies.ensembles["second_data"]):
+    """For fully connected networks the lazy regime tends to outperform feature learning.
+
+    Ensemble error of feature minus lazy, percentage points.
+    """
+    ends = studies.at_end(second_data)
+    widest = ends[ends.h == ends.h.max()]
+    errors = 100 * widest.pivot(index="seed", columns="scale", values="ensemble_error")
+    return mean((errors.iloc[:, 0] - errors.iloc[:, -1]).to_numpy()), widest

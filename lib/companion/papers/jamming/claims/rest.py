@@ -1,0 +1,484 @@
+"""Claims of chapter 3 on networks at rest, held at jamming, or descending by batches."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion import estimates
+from companion.book.claims import claim
+from companion.estimates import Drift, jackknife, mean
+from companion.papers.jamming.studies import jamming as ensembles
+from companion.papers.jamming.studies import rest as studies
+from companion.papers.jamming.theory import jamming
+
+CHAPTER = "03"
+WIDTHS = 5  # the fewest from which a divergence at jamming is read
+NO_PEAK = (0, "no peak: the error does not rise towards jamming")
+LAZY_SCALES = (64, 4096)  # between which the exponents of the pre-activations' motion are read
+
+
+def _largest_ensembles(rows):
+    """The rows of the largest ensembles: the stored ones, where these are there."""
+    return rows[rows.members == rows.members.max()]
+
+
+def _at_most_points(rows):
+    """The rows of the largest ensembles at the most points."""
+    return _largest_ensembles(rows[rows.p == rows.p.max()])
+
+
+def _height_at_rest(rows, value="error"):
+    """The height of the peak after the last round, ``(seeds,)``."""
+    return jamming.peak_height(rows, rows.newton_steps.max(), value)
+
+
+def followed_longest(*tables):
+    """The rows of the networks that were followed for the most Newton steps, each once: those stored, if there are any.
+
+    Args:
+        tables: rows of ``rest.cusp``.
+    """
+    rows = pd.concat(tables).drop_duplicates(["cell", "newton_steps"])
+    longest = rows[rows.newton_steps == rows.newton_steps.max()]
+    return rows[rows.cell.isin(longest.cell)]
+
+
+def parameters_at_rest(*tables):
+    """``N*`` of each training set after the last round: columns ``p``, ``seed``, ``words`` and ``parameters``.
+
+    Sets whose widths do not hold it are left out.
+
+    Args:
+        tables: rows of ``rest.cusp`` of one output scale.
+    """
+    rows, found = followed_longest(*tables), []
+    rows = rows[rows.newton_steps == rows.newton_steps.max()]
+    for (p, words, seed), own in rows.groupby(["p", "words", "seed"]):
+        own = own.drop_duplicates("h").sort_values("h")
+        if own.fitted.iloc[0] < 0.5 < own.fitted.iloc[-1]:
+            size = jamming.transition(own.parameters, own.fitted)
+            found.append({"p": p, "seed": seed, "words": words, "parameters": size})
+    return pd.DataFrame(found, columns=["p", "seed", "words", "parameters"])
+
+
+def exponent_at_rest(*tables):
+    """The exponent of ``N*`` in the number of points over all training sets, with a jackknife over these."""
+    found = parameters_at_rest(*tables)
+    if len(found) < estimates.FEWEST or found.p.nunique() < 3:
+        return None
+    logs = np.log(found[["p", "parameters"]].to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0]))
+
+
+def at_own_jamming(tables, newton_steps, measure, value="error", least=0):
+    """A measure of ``theory.jamming`` at the width where half of the networks fit by then; one per training set.
+
+    The width is that of all sets of a number of points. Sets whose widths do not hold it and a factor 1.5 around it
+    are left out.
+
+    Args:
+        tables: rows of ``rest.cusp`` of one output scale.
+        newton_steps: after which all is read.
+        measure: ``jamming.rise`` or ``jamming.bump``.
+        value: a column.
+        least: the least number of points.
+    """
+    rows = followed_longest(*tables)
+    rows, found = rows[(rows.newton_steps == newton_steps) & (rows.p >= least)], {}
+    for (p, words), own in rows.groupby(["p", "words"]):
+        widths = own.groupby("seed").h.nunique()
+        wide = own[own.seed.isin(widths.index[widths == own.h.nunique()])]
+        shares = own.groupby("h").fitted.mean()
+        if len(wide) and shares.iloc[0] < 0.5 < shares.iloc[-1]:
+            here = jamming.transition(shares.index.to_numpy(float), shares.to_numpy())
+            ends = (here / jamming.FACTOR, here * (jamming.FACTOR if measure is jamming.bump else 1))
+            if shares.index[0] <= ends[0] and ends[1] <= shares.index[-1]:
+                widths = pd.Series(here, sorted(set(wide.seed)))
+                found |= {
+                    (p, words, seed): v for seed, v in zip(widths.index, measure(wide, value, widths), strict=True)
+                }
+    return pd.Series({key: 100 * v for key, v in found.items()}, dtype=float)
+
+
+def heights_of_peak(rows, newton_steps, value="error"):
+    """The mean height of the peak and its interval: a row for each number of points ``p`` and pool of images.
+
+    Columns are ``p``, ``height``, ``low`` and ``high``, in percentage points; see ``jamming.peak_height``. Pools differ
+    in the number of ``test`` images.
+
+    Args:
+        rows: of ``rest.cusp``, at two widths for each ``p`` and ``test``.
+        newton_steps: after which the value is read.
+        value: a column.
+    """
+    found = []
+    for (p, _), sets in rows.groupby(["p", "test"]):
+        height = mean(jamming.peak_height(sets, newton_steps, value))
+        found.append({"p": p, "height": height.value, "low": height.low, "high": height.high})
+    return pd.DataFrame(found)
+
+
+@claim(
+    "B.Fig6-rest-cusp",
+    "paper B, Fig. 6 and Sec. 2",
+    accept=(0.3, math.inf),
+    rival=NO_PEAK,
+    at={"p": 5000, "scale": 12},
+    looks=3,
+    figure="fig-b-heights",
+    short="peak at rest, scale 12",
+    headline=True,
+    given={"fresh": studies.cusp["fresh_whole"]},
+)
+@claim(
+    "B.Fig6-rest-lazy",
+    "paper B, Fig. 6 and Sec. 2",
+    accept=(0.3, math.inf),
+    rival=NO_PEAK,
+    at={"p": 5000},
+    looks=3,
+    figure="fig-b-heights",
+    short="peak at rest, lazy",
+    headline=True,
+    statement="In the lazy regime, too, single networks at rest have their largest error at jamming.",
+    measure="Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another "
+    "training set, largest scale, 5000 points, percentage points.",
+    given={"fresh": studies.cusp["fresh_whole_lazy"]},
+)
+@claim(
+    "B.Fig6-rest-feature",
+    "paper B, Fig. 6",
+    accept=(0.3, math.inf),
+    rival=NO_PEAK,
+    at={"p": 1000},
+    figure="fig-b-heights",
+    short="peak at rest, feature",
+    statement="In the feature regime, too, single networks taken towards rest have their largest error at jamming.",
+    measure="Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on "
+    "another training set, smallest scale, 1000 points, percentage points.",
+    given={"fresh": studies.cusp["fresh_feature"]},
+)
+def peak_at_rest(fresh):
+    """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
+
+    Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
+    training set, scale 12, 5000 points, percentage points.
+    """
+    large = _at_most_points(fresh)
+    return mean(_height_at_rest(large)), large
+
+
+@claim(
+    "B.Fig6-rest-stop",
+    "paper B, Sec. 2",
+    accept=(0.3, math.inf),
+    rival=(0, "networks that are stopped early have the same peak, at other widths"),
+    at={"scale": 12},
+    looks=4,
+    figure="fig-b-rest",
+    short="stopping early lowers the peak",
+)
+def peak_lost_by_stopping(sizes=studies.cusp["sizes"], whole=studies.cusp["whole"]):
+    """Stopping early lowers the peak of the error at jamming.
+
+    Error at jamming less that at a width smaller by 1.5, at rest, less the same after 200 steps, each at its own
+    jamming; scale 12, from 1000 points on, percentage points; found on these training sets.
+    """
+    tables = (sizes, whole)
+    last = max(table.newton_steps.max() for table in tables)
+    rest, stopped = (at_own_jamming(tables, n, jamming.rise, least=1000) for n in (last, 0))
+    both = pd.concat([rest, stopped], axis=1).dropna()
+    return mean((both[0] - both[1]).to_numpy()) if len(both) > 1 else None
+
+
+@claim(
+    "B.Fig6-rest-twenty",
+    "paper B, Fig. 6",
+    accept=(-math.inf, 0.5),
+    rival=(1.3, "the ensemble keeps the peak of single networks"),
+    at={"scale": 12, "members": 20},
+    looks=2,
+    figure="fig-b-rest",
+    short="bump of twenty networks at rest, scale 12",
+    given={"networks": studies.cusp["sizes"]},
+)
+@claim(
+    "B.Fig6-rest-twenty-lazy",
+    "paper B, Fig. 6",
+    accept=(-math.inf, 0.5),
+    rival=(1.3, "the ensemble keeps the peak of single networks"),
+    at={"members": 20},
+    part_of="B.Fig6-rest-twenty",
+    figure="fig-b-rest",
+    short="bump of twenty networks at rest, lazy",
+    statement="In the lazy regime, too, averaging twenty networks at rest eliminates the peak.",
+    measure="The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, 250 to 2000 "
+    "points, percentage points; found on these training sets.",
+    given={"networks": studies.cusp["lazy"]},
+)
+def bump_left_by_averaging(networks):
+    """Averaging twenty networks at rest eliminates the peak.
+
+    The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, scale 12, 250 to 2000 points,
+    percentage points; found on these training sets.
+    """
+    large = _largest_ensembles(networks)
+    found = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
+    return mean(found.to_numpy()) if len(found) > 1 else None
+
+
+@claim(
+    "B.Fig8A-rest-lazy",
+    'paper B, Fig. 8A and Sec. 2: for data with structure "sub-linear"',
+    accept=(0.5, 0.95),
+    rival=(1, "random labels, Cover's theorem"),
+    figure="fig-b-lines",
+    short="lazy, at rest: $N^*$ of digits, in $P$",
+    headline=True,
+)
+def line_at_rest_lazy(lazy=studies.cusp["lazy"], whole_lazy=studies.cusp["whole_lazy"]):
+    """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
+
+    Exponent of the parameters of which half of the networks fit at rest, largest scale, 250 to 5000 points; found on
+    these training sets.
+    """
+    return exponent_at_rest(lazy, whole_lazy)
+
+
+@claim(
+    "B.Fig8A-rest-features",
+    "derived in this chapter; paper B, Fig. 8A",
+    kind="beyond",
+    accept=(-math.inf, -0.05),
+    rival=(0, "the exponent of the lazy line: features save a factor"),
+    at={"scale": 12},
+    figure="fig-b-lines",
+    short="the same at scale 12, less lazy",
+    headline=True,
+)
+def line_at_rest_less_lazy(
+    sizes=studies.cusp["sizes"],
+    whole=studies.cusp["whole"],
+    lazy=studies.cusp["lazy"],
+    whole_lazy=studies.cusp["whole_lazy"],
+):
+    """At output scale 12 the number of parameters at jamming grows with a smaller exponent than in the lazy regime.
+
+    Exponent of the parameters over those of lazy networks on the same training sets, after 1600 rounds, 250 to 5000
+    points; at scale 12 jamming still moves with the rounds; found on these training sets.
+    """
+    keys = ["p", "words", "seed"]
+    few, many = (parameters_at_rest(*of).set_index(keys) for of in ((sizes, whole), (lazy, whole_lazy)))
+    both = few.join(many, rsuffix="_lazy", how="inner").reset_index()
+    if len(both) < estimates.FEWEST or both.p.nunique() < 3:
+        return None
+    logs = np.log(both[["p", "parameters", "parameters_lazy"]].to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(rows[:, 0], rows[:, 1] - rows[:, 2], 1)[0]))
+
+
+@claim(
+    "B.Sec2-norm-middle-rest",
+    'paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon '
+    'occurs independently"',
+    accept=(-1.3, -0.7),
+    stated=-1,
+    rival=(-0.27, "the exponent after 200 steps: the training budget hides nothing"),
+    part_of="B.Sec2-norm",
+    at={"p": 250, "scale": 12},
+    figure="fig-b-8d",
+    short="the same at the middle scale, at rest",
+    looks=2,
+)
+def divergence_at_rest(votes=studies.cusp["votes"]):
+    """Trained to rest, the norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.
+
+    Exponent at scale 12 after the last round, on the window of the norm's, 250 points.
+    """
+    ends = votes[votes.newton_steps == votes.newton_steps.max()]
+    sizes = jamming.transitions(ends, "parameters").iloc[:, 0].dropna()
+    if len(sizes) < 2 or ends.h.nunique() < WIDTHS:
+        return None
+    return mean(jamming.divergence(ends[ends.seed.isin(sizes.index)], "norm", sizes)), ends
+
+
+@claim(
+    "B.Sec2-stochastic",
+    "paper B, Sec. 2",
+    accept=(-0.3, 0.3),
+    stated=0,
+    rival=(-1, "it diverges as under gradient flow"),
+    figure="fig-b-sec2",
+    short="with stochastic descent, no divergence",
+)
+def divergence_under_descent(stochastic=studies.stochastic["lazy"], slices=ensembles.ensembles["slices"]):
+    """Stochastic gradient descent removes the divergence of the predictor's norm.
+
+    Exponent in $N-N^*$ of the norm after as many steps as 400 times through the points, largest scale.
+    """
+    jammed = jamming.transitions(ensembles.at_end(slices), "parameters")
+    jammed = jammed[max(jammed)]
+    shared, looks = set(stochastic.seed) & set(jammed.index), sorted(set(stochastic["look"]))
+    if len(shared) < estimates.FEWEST or len(looks) < 3:
+        return None
+    middle = stochastic[(stochastic["look"] == looks[1]) & stochastic.seed.isin(shared)]
+    return mean(jamming.divergence(middle, "norm", jammed)), stochastic
+
+
+def _motion(scales, wide):
+    """The motion of the pre-activations at the scales its exponents are read from, a geometric mean over the layers."""
+    rows = pd.concat([scales, wide]).drop_duplicates("cell")
+    rows = rows.assign(moved=rows.moved.map(lambda by_layer: float(np.exp(np.mean(np.log(by_layer))))))
+    return rows[rows["scale"].between(*LAZY_SCALES)]
+
+
+def exponent_of_motion(rows, axis, sizes):
+    """The exponent of the motion in an axis, each training set's mean over the other of scale and width."""
+    logs = np.log(rows.pivot_table(index="seed", columns=["scale", "h"], values="moved"))
+    other = "h" if axis == "scale" else "scale"
+    curves = [logs.xs(value, axis=1, level=other)[sizes] for value in sorted(set(rows[other]))]
+    return mean(np.mean([estimates.slopes(np.array(sizes, float), np.exp(curve.to_numpy())) for curve in curves], 0))
+
+
+@claim(
+    "B.Fig4-preactivations",
+    "paper B, Sec. 4",
+    accept=(-1.1, -0.9),
+    stated=-1,
+    rival=(0, "they move as much as in the feature regime"),
+    at={"scale": [64, 4096]},
+    figure="fig-b-preactivations",
+    short=r"pre-activations move as $1/\alpha$",
+)
+def motion_in_scale(scales=studies.preactivations["scales"], wide=studies.preactivations["wide"]):
+    r"""Training moves the pre-activations by $1/\alpha$ in the lazy regime.
+
+    Exponent in $\alpha$ of their relative motion, at scales from 64 to 4096, mean over layers and widths.
+    """
+    rows = _motion(scales, wide)
+    return exponent_of_motion(rows, "scale", sorted(set(rows["scale"]))), rows
+
+
+@claim(
+    "B.Fig4-preactivations-width",
+    "paper B, Sec. 4",
+    accept=(-0.1, 0.1),
+    stated=0,
+    rival=(0.5, r"a motion by $1/\alpha$ at each width"),
+    at={"scale": [64, 4096]},
+    looks=2,
+    figure="fig-b-preactivations",
+    short="their motion at one scale, in $h$",
+)
+def motion_in_width(scales=studies.preactivations["scales"], wide=studies.preactivations["wide"]):
+    r"""Training moves the pre-activations by $1/(\alpha\sqrt h)$, the same at each width when the output scale is the
+    same.
+
+    Exponent in $h$ of their relative motion at a given output scale $\sqrt h\alpha$ from 64 to 4096.
+    """
+    rows = _motion(scales, wide)
+    widths = np.array(sorted(set(rows.h)), float)
+    larger = widths[len(widths) // 2 :]
+    whole = exponent_of_motion(rows, "h", widths)
+    if len(larger) < 2:
+        return whole, rows
+    return Drift(whole, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
+
+
+@claim(
+    "B.Fig8B-jump",
+    "paper B, Fig. 8B and footnote 8",
+    accept=(0.05, 0.9),
+    rival=(1, "isostatic jamming, as of spheres"),
+    looks=4,
+    figure="fig-b-8bc",
+    short="unsatisfied points jump at jamming",
+    headline=True,
+)
+def unsatisfied_at_jamming(held=studies.at_jamming["sizes"]):
+    """The number of unsatisfied points per parameter jumps from zero at jamming to a finite value below one.
+
+    Mean over training sets and $P$ of networks held at a minimum by a vanishing weight decay, at the narrowest width
+    of which a quarter can fit.
+    """
+    largest = _largest_ensembles(held)
+    jammed = jamming.held_at_jamming(largest)
+    ratio = (jammed.unsatisfied / jammed.parameters).groupby([jammed.seed, jammed.p]).mean().groupby("seed").mean()
+    return (mean(ratio.to_numpy()) if len(ratio) > 1 else None), largest
+
+
+@claim(
+    "B.Fig8C-gap",
+    "paper B, Fig. 8C and footnote 8",
+    accept=(-1, math.inf),
+    stated=0,
+    rival=(-2, "isostatic jamming: the smallest singular value of a square matrix, squared"),
+    looks=3,
+    figure="fig-b-8bc",
+    short="gap of $H_0$ against $N$",
+)
+def gap_in_parameters(held=studies.at_jamming["sizes"]):
+    """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
+    networks grow.
+
+    Exponent in $N$ of the smallest non-zero eigenvalue over their mean, over all networks that can fit and are held
+    at a minimum by the weakest decay.
+    """
+    largest = _largest_ensembles(held)
+    weakest = largest[largest.decay == largest.decay.min()]
+    resting = weakest[jamming.can_fit(largest)[weakest.index] & (weakest.ended == "jammed")]
+    if resting.p.nunique() < 2 or resting.seed.nunique() < 2:
+        return None
+    logs = np.log(resting[["parameters", "gap"]].to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0])), largest
+
+
+@claim(
+    "B.Sec2-unstable",
+    'paper B, Sec. 2: "We conjecture $C_0$ to remain bounded by a strictly positive value"',
+    accept=(-0.2, math.inf),
+    stated=0,
+    rival=(-1, "a given number of unstable directions, whatever the size"),
+    figure="fig-b-8bc",
+    short="share of unstable directions of $H_p$, in $N$",
+)
+def unstable_share_in_parameters(held=studies.at_jamming["sizes"]):
+    """At jamming the share of negative eigenvalues of $H_p$ stays as networks grow.
+
+    Exponent in $N$ of the negative eigenvalues over $N$, of networks held at jamming as for the number of unsatisfied
+    points; found on these networks.
+    """
+    largest = _largest_ensembles(held)
+    jammed = jamming.held_at_jamming(largest)
+    jammed = jammed[jammed.negative > 0]
+    if jammed.p.nunique() < 2 or jammed.seed.nunique() < 2:
+        return None
+    table = pd.DataFrame({"size": jammed.parameters, "share": jammed.negative / jammed.parameters})
+    logs = np.log(table.to_numpy(float))
+    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0])), largest
+
+
+@claim(
+    "B.Sec2-strength",
+    "paper B, Fig. 7",
+    accept=(0.35, 0.65),
+    stated=0.5,
+    rival=(1, "in proportion to the loss"),
+    looks=4,
+    figure="fig-b-8bc",
+    short="curvature grows as the root of $U$",
+)
+def curvature_in_loss(held=studies.at_jamming["sizes"]):
+    r"""In the jammed phase the scale of $H_p$ grows as $\sqrt U$.
+
+    Exponent in the loss of its largest eigenvalue over that of $H_0$, over networks at a minimum under the weakest
+    decay that do not fit, at the same $P$; mean over training sets.
+    """
+    largest = _largest_ensembles(held)
+    stuck = largest[(largest.ended == "jammed") & ~jamming.can_fit(largest) & (largest.decay == largest.decay.min())]
+    if stuck.seed.nunique() < 2:
+        return None
+    logs = np.log(stuck[["quadratic_hinge", "strength"]])
+    logs -= logs.groupby([stuck.seed, stuck.p]).transform("mean")
+    slopes = [np.polyfit(*own.to_numpy().T, 1)[0] for _, own in logs.groupby(stuck.seed)]
+    return mean(np.array(slopes)), largest

@@ -1,0 +1,111 @@
+r"""Claims of chapter 3 on the lazy regime: where random labels can be fitted, by Cover's theorem."""
+
+import numpy as np
+import pandas as pd
+
+from companion.book.claims import claim
+from companion.estimates import jackknife
+from companion.papers.jamming.studies import jamming, separability
+from companion.papers.jamming.theory.separability import effective_parameters
+
+CHAPTER = "03"
+FIRST = (6, 7, 12)  # widths on which the theorem was tried before the claims were declared
+STOPPED = (1.11, "networks stopped after 200 steps: 133 parameters for 240 points")
+
+
+def _over_half(rows, points, share):
+    """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out a seed at a time."""
+    sets = [own for _, own in rows.groupby("seed")]
+
+    def of_sets(chosen):
+        used = pd.concat([sets[int(place)] for place in chosen])
+        return 1 / effective_parameters(used[points], used[share], used.parameters)
+
+    return jackknife(np.arange(len(sets)), of_sets)
+
+
+@claim(
+    "B.Sec2-cover",
+    "derived in this chapter (Cover 1965); paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.97, 1.03),
+    rival=STOPPED,
+    figure="fig-b-cover",
+    short=r"lazy jamming, random labels: $2N^*/P$",
+    headline=True,
+)
+def parameters_at_cover(
+    points=separability.separable["points"],
+    shallow=separability.separable["shallow"],
+    deep=separability.separable["deep"],
+):
+    r"""A lazy network fits random labels where its tangent features separate them: from $N^*=P/2$ parameters on.
+
+    $2N^*/P$ by the likeliest $N^*$ of Cover's formula, a linear program for each network; one, two and three hidden
+    layers, 210 to 220 parameters
+    """
+    rows = pd.concat([points, shallow, deep])
+    rows = rows[~rows.h.isin(FIRST)]
+    return (_over_half(rows, "points", "separable"), rows) if rows.seed.nunique() > 1 else None
+
+
+@claim(
+    "B.Sec2-cover-images",
+    "derived in this chapter (Cover 1965); paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.97, 1.03),
+    rival=STOPPED,
+    figure="fig-b-cover",
+    short=r"the same on images: $2N^*/P$",
+)
+def parameters_at_cover_on_images(images=separability.separable["images"]):
+    r"""It does not depend on where the points lie: random labels on images are separable from the same $N^*=P/2$ on.
+
+    $2N^*/P$ by the likeliest $N^*$ of Cover's formula; principal components of images with random labels, two hidden
+    layers, 126 and 210 parameters
+    """
+    return (_over_half(images, "points", "separable"), images) if images.seed.nunique() > 1 else None
+
+
+def trained_over_half(lazy, steps):
+    """``2N*/P`` of lazy networks that were trained for so many steps, by the likeliest ``N*`` of Cover's formula."""
+    rows = lazy[lazy.steps == steps]
+    return _over_half(rows, "p", "fitted")
+
+
+@claim(
+    "B.Fig4-cover-trained",
+    "derived in this chapter (Cover 1965); paper B, Fig. 4",
+    kind="beyond",
+    accept=(0.97, 1.03),
+    rival=STOPPED,
+    figure="fig-b-cover",
+    short=r"trained lazy networks, 3200 steps: $2N^*/P$",
+    at={"steps": 3200},
+)
+def trained_longest(lazy=jamming.thresholds["lazy"]):
+    r"""Trained long enough, lazy networks jam where the theorem says.
+
+    $2N^*/P$ by the likeliest $N^*$ of Cover's formula after the largest number of steps; random labels, two hidden
+    layers, the largest output scale, 240 and 480 points
+    """
+    return (trained_over_half(lazy, lazy.steps.max()), lazy) if lazy.seed.nunique() > 1 else None
+
+
+@claim(
+    "B.Fig4-cover-stopped",
+    "derived in this chapter (Cover 1965); paper B, Fig. 4",
+    kind="beyond",
+    accept=(1.03, np.inf),
+    rival=(1, "200 steps are enough: the line of the map is that of the theorem"),
+    figure="fig-b-cover",
+    short=r"trained lazy networks, 200 steps: $2N^*/P$",
+    at={"steps": 200},
+)
+def trained_shortly(lazy=jamming.thresholds["lazy"]):
+    r"""After 200 steps, the budget of the map, lazy networks seem to need more parameters than the theorem says.
+
+    $2N^*/P$ by the likeliest $N^*$ of Cover's formula; random labels, two hidden layers, the largest output scale, 240
+    and 480 points
+    """
+    return (trained_over_half(lazy, lazy.steps.min()), lazy) if lazy.seed.nunique() > 1 else None

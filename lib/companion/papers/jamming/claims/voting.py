@@ -1,0 +1,280 @@
+r"""Claims of chapter 3 on the end of lazy training: norms at jamming have no variance, so means fail, votes do not."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion.book.claims import claim
+from companion.estimates import jackknife, mean, ratio
+from companion.papers.jamming.studies import rest, voting
+from companion.papers.jamming.theory import jamming
+
+CHAPTER = "03"
+TOP = 0.25  # share of the norms that the tail's index is read from
+VOTE = "derived in this chapter; paper B, Fig. 6"
+OF_THE_NETWORKS = (0, "the bump belongs to the networks, not to the mean: a vote has it, too")
+ISOSTATIC = "derived in this chapter; paper B, Fig. 8B"
+
+
+def mean_width_at_jamming(rows):
+    """The width at which half of the networks fit, from shares over all training sets; NaN if the widths hold none."""
+    widths, shares = zip(*rows.groupby("h").fitted.mean().items(), strict=True)
+    if not shares[0] < 0.5 < shares[-1]:
+        return math.nan
+    return jamming.transition(np.array(widths, float), np.array(shares))
+
+
+def _held(rows, *factors):
+    """``h*`` of the rows, or ``None``: for a single training set, or widths that do not hold these multiples of it."""
+    here = mean_width_at_jamming(rows)
+    inside = all(rows.h.min() <= factor * here <= rows.h.max() for factor in factors)
+    return here if inside and rows.seed.nunique() > 1 else None
+
+
+def _everywhere(rows, width):
+    """One width for all training sets."""
+    return pd.Series(width, sorted(set(rows.seed)))
+
+
+def _at_the_end(rows):
+    """The rows at the end of training: of networks that Newton's method took to rest, after its last step."""
+    return rows[rows.newton_steps == rows.newton_steps.max()] if "newton_steps" in rows else rows
+
+
+@claim(
+    "B.Fig6-vote",
+    VOTE,
+    kind="beyond",
+    accept=(0.5, math.inf),
+    rival=OF_THE_NETWORKS,
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="lazy, at jamming: mean less vote",
+    headline=True,
+    given={"rows": voting.votes["small"], "factor": 1},
+)
+@claim(
+    "B.Fig6-vote-far",
+    VOTE,
+    kind="beyond",
+    accept=(-0.3, 0.3),
+    stated=0,
+    rival=(2, "votes are better than means at every width by what they are at jamming"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="the same at twice the width",
+    statement="Far from jamming, where norms differ little, a mean of networks and their vote have the same error.",
+    measure="Error of the mean of twenty less that of their vote, at twice the width of jamming, percentage points.",
+    given={"rows": voting.votes["small"], "factor": 2},
+)
+@claim(
+    {
+        "B.Fig6-vote-large": {
+            "given": {"rows": voting.votes["large"], "factor": 1},
+            "at": {"members": 20},
+            "short": "the same at jamming of 1000 points",
+            "statement": "At lazy jamming a vote has a smaller error than a mean on 1000 points, too.",
+        },
+        "B.Fig6-vote-second": {
+            "given": {"rows": voting.votes["second_data"], "factor": 1},
+            "at": {"data": "fashion_mnist", "members": 20},
+            "short": "the same at jamming of clothes",
+            "statement": "At lazy jamming a vote has a smaller error than a mean on Fashion-MNIST, too.",
+        },
+    },
+    VOTE,
+    kind="beyond",
+    accept=(0.3, math.inf),
+    rival=OF_THE_NETWORKS,
+    figure="fig-b-vote",
+    measure="Error of the mean of twenty less that of their vote, at the width where half of the networks fit, "
+    "percentage points.",
+)
+@claim(
+    "B.Fig6-vote-features",
+    VOTE,
+    kind="beyond",
+    accept=(-1, 0.5),
+    stated=0,
+    rival=(4.7, "what a mean loses to a vote at lazy jamming, on the same training sets"),
+    at={"scale": 12, "members": 20},
+    figure="fig-b-vote",
+    short="scale 12, at jamming: mean less vote",
+    statement="At output scale 12 the mean of networks loses nothing to their vote at jamming.",
+    measure="Error of the mean of twenty less that of their vote, at rest, at the width where half of the networks "
+    "fit, 250 points, percentage points.",
+    given={"rows": rest.cusp["votes"], "factor": 1},
+    looks=2,
+)
+@claim(
+    "B.Fig6-vote-below",
+    VOTE,
+    kind="beyond",
+    accept=(0.5, math.inf),
+    rival=(0, "as at jamming"),
+    at={"scale": 12, "members": 20},
+    figure="fig-b-vote",
+    short="scale 12, below jamming: mean less vote",
+    statement="Of networks at output scale 12 too narrow to fit a vote has at rest a smaller error than a mean.",
+    measure="The same at 0.8 times that width.",
+    given={"rows": rest.cusp["votes"], "factor": 0.8},
+    looks=2,
+)
+def mean_less_vote(rows, *, factor):
+    """At lazy jamming a majority vote of networks has a smaller error than their mean output.
+
+    Error of the mean of twenty less that of their vote, at the width where half of the networks fit, 250 points,
+    percentage points.
+    """
+    ends = _at_the_end(rows)
+    here = _held(ends, factor)
+    if here is None:
+        return None
+    table = ends.assign(excess=100 * (ends.mean_error - ends.vote_error))
+    return mean(jamming.at_width(table, "excess", _everywhere(ends, factor * here)))
+
+
+@claim(
+    "B.Fig6-vote-bump",
+    "derived in this chapter; paper B, Fig. 6",
+    kind="beyond",
+    accept=(-math.inf, 0.5),
+    rival=(1.8, "the bump of the mean of twenty"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="bump of the vote at jamming",
+)
+def bump_of_vote(large=voting.votes["large"]):
+    """The vote of twenty lazy networks has no bump at jamming.
+
+    Its error there minus the mean of those at $h/1.5$ and $1.5h$, 1000 points, percentage points.
+    """
+    here = _held(large, 1 / jamming.FACTOR, jamming.FACTOR)
+    return mean(100 * jamming.bump(large, "vote_error", _everywhere(large, here))) if here else None
+
+
+def hill_index(values):
+    """The index of a distribution's tail from the largest ``TOP`` of its samples: one over the mean log excess.
+
+    Below 2 there is no variance. Source: Hill, Annals of Statistics 3 (1975) 1163.
+
+    Args:
+        values: positive ``(n,)``.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))[::-1]
+    count = max(2, int(TOP * len(ordered)))
+    return float(1 / np.log(ordered[:count] / ordered[count]).mean())
+
+
+@claim(
+    "B.Sec2-norm-tail",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.5, 2),
+    rival=(3, "a variance: the density of the margin vanishes at no margin as its square"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="tail index of norms, lazy, at jamming",
+    headline=True,
+    given={"rows": voting.votes["small"], "low": 1, "high": 1.5},
+)
+@claim(
+    "B.Sec2-norm-tail-far",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(3, math.inf),
+    rival=(1.5, "the tail at jamming"),
+    at={"members": 20},
+    figure="fig-b-vote",
+    short="the same at twice the width",
+    statement="Far from jamming the norms of networks have a variance.",
+    measure="Index of the tail from the largest quarter, at the widths from 1.8 to 2.6 times that of jamming.",
+    given={"rows": voting.votes["small"], "low": 1.8, "high": 2.6},
+)
+@claim(
+    "B.Sec2-norm-tail-features",
+    "derived in this chapter; paper B, Sec. 2",
+    kind="beyond",
+    accept=(2, math.inf),
+    rival=(0.84, "the tail at lazy jamming"),
+    at={"scale": 12, "members": 20},
+    figure="fig-b-vote",
+    short="tail index of norms, scale 12, at jamming",
+    statement="At output scale 12 the norms of networks at rest have a variance at jamming.",
+    measure="Index of the tail from the largest quarter, at the widths from that of jamming to 1.5 times it.",
+    given={"rows": rest.cusp["votes"], "low": 1, "high": 1.5},
+    looks=2,
+)
+def tail_of_norms(rows, *, low, high):
+    """At lazy jamming the norms of networks that differ in their initial weights have no variance.
+
+    Index of their distribution's tail, from the largest quarter of the norms over the median of their training set, at
+    the widths from the one where half of the networks fit to 1.5 times it, 250 points; it is 1 for one over a margin
+    whose density stays finite at zero, and there is no variance below 2.
+    """
+    ends = _at_the_end(rows)
+    here = _held(ends, low, high)
+    if here is None:
+        return None
+    near = ends[ends.h.between(low * here, high * here)]
+    norms = [
+        np.stack([np.array(own) / np.median(own) for own in of.sort_values("seed").norms])
+        for _, of in near.groupby("h")
+    ]
+    if not norms:
+        return None
+    # one row per training set: its norms, a column per width and member
+    return jackknife(
+        np.stack(norms, axis=1),
+        lambda sets: float(np.mean([hill_index(sets[:, i].ravel()) for i in range(len(norms))])),
+    )
+
+
+@claim(
+    "B.Fig8B-lazy",
+    ISOSTATIC,
+    kind="beyond",
+    accept=(0.85, 1.15),
+    stated=1,
+    rival=(0.66, "as few as hold networks that learn features, at output scale 12"),
+    at={"members": 20},
+    figure="fig-b-isostatic",
+    short="points that hold a lazy network, over $N$",
+    headline=True,
+)
+def holding_at_lazy_jamming(large=voting.votes["large"]):
+    """Lazy networks jam isostatically: where the margin vanishes as many points hold one as it has parameters.
+
+    Points that hold a network over parameters, of the network of each training set that fits with the largest motion of
+    its weights, 1000 points.
+    """
+    table = large[["seed", "weights", "holding"]].explode(["weights", "holding"], ignore_index=True).astype(float)
+    fits = table[table.holding <= 1]
+    jammed = _held(large, 1) and fits.groupby("seed").nunique().weights.min() > 1
+    return mean(fits.loc[fits.groupby("seed").weights.idxmax()].holding.to_numpy()) if jammed else None
+
+
+@claim(
+    "B.Sec2-gardner",
+    "derived in this chapter (Gardner 1988); paper B, Sec. 2",
+    kind="beyond",
+    accept=(0.8, 1.25),
+    stated=1,
+    rival=(0.12, "features of equal variance, with the same sum"),
+    at={"members": 20},
+    figure="fig-b-isostatic",
+    short="norm for random labels over theory's",
+)
+def norm_over_theory(random=voting.votes["random"]):
+    """Theory has the norm of lazy networks that fit random labels, from the spectrum of their features alone.
+
+    Geometric mean of the weights' norm over the predicted one, mean over the widths from 1.1 to 4 times the parameters
+    at jamming, 250 points.
+    """
+    low, high = jamming.WINDOW
+    rows = random[(2 * random.parameters / random.p).between(low, high)]
+    if rows.seed.nunique() < 2:
+        return None
+    logs = rows.weights.map(lambda own: float(np.log(own).mean())) - np.log(rows.predicted)
+    return ratio(np.exp(logs.groupby(rows.seed).mean().to_numpy())), rows

@@ -1,0 +1,276 @@
+"""Chapter 3: which networks fit their data, what they have learnt then, and what averaging them gains."""
+
+import functools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from companion.lab.record import Count, FirstOf, Increasing, Number, Setting, record
+from companion.lab.sweep import STATISTICAL, Rows, study
+from companion.papers.jamming.studies._ensembles import (
+    DRAWN,
+    ENSEMBLE,
+    IMAGES,
+    RANDOM,
+    Draw,
+    Networks,
+    TrainedEnsemble,
+    Width,
+    draw_sets,
+    flow_states,
+    norms_and_errors,
+    parameters_of,
+    repeated,
+    swish_networks,
+    train_to_verdict,
+)
+from companion.papers.jamming.theory import jamming
+from regimes import devices, validate
+from regimes.data import tasks
+from regimes.kernels import ntk
+from regimes.measures.errors import wrong
+from regimes.models.activations import activation
+from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.seeds import draw_seeds
+from regimes.training.run import Trajectory
+from regimes.training.state import Ended
+from regimes.validate import InputError
+
+CHAPTER = "03"
+
+
+@record
+class Ensemble(Networks):
+    """Ensembles on images that are looked at on the way.
+
+    Attributes:
+        stops: satisfied fractions at which a network is looked at.
+        decay: of the weights, in units of the rate at which a network learns a single point.
+        fewer: members of smaller ensembles.
+    """
+
+    stops: Increasing[Number[0.05, 0.99]]
+    decay: Number[0, None]
+    fewer: Count[100] | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As on images; an ensemble of all its members is the ensemble."""
+        if self.fewer and self.fewer > self.members:
+            raise InputError(f"fewer must be at most members = {self.members}, got {self.fewer}")
+        found = super().completed(seeds)
+        return replace(found, fewer=None) if self.fewer == self.members else found
+
+
+@record
+class Threshold(TrainedEnsemble):
+    """Ensembles of all widths, on images or random points."""
+
+    data: FirstOf[(RANDOM, *IMAGES)]
+
+
+@record
+class Starts(Setting):
+    """Networks of ``layers`` of width ``h`` at their start, on ``p`` random points in ``d`` dimensions."""
+
+    d: Count[2, 1000]
+    p: Count[10, 10_000]
+    layers: Count[1, 8]
+    h: Width
+
+
+# where networks end that fit in vain for long, or fit late; on another processor, in one training set of four hundred
+_LATE = "jammed quadratic_hinge unsatisfied fluctuation kernel_change norm error ensemble_error".split()
+END = 1.0  # the ``stop`` of networks as they end
+
+
+@study(
+    version=5,
+    rtol=1e-2,
+    columns=dict.fromkeys(_LATE, STATISTICAL),
+    nonfinite=["fewer_error"],  # of the large ensembles alone
+    **ENSEMBLE,
+)
+def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
+    r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``) and ``stop``.
+
+    ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`;
+    ``quadratic_hinge``: half the mean square of the gaps :math:`\max(0, 1 - yF)` of the training points, whatever loss
+    was trained on; ``fluctuation`` ‖F - ⟨F⟩‖; ``kernel_change`` ‖ΔΘ‖/‖Θ₀‖ (mean of the logarithms). Where the setting
+    has ``fewer``, ``fewer_error``: mean error of ensembles of so many of the members, each in one of them. All these
+    are of the end, in every row. ``norm``: root mean square of F on the test points, mean over the members, ``error``
+    of the members and ``ensemble_error`` of their mean output are those where the fraction ``stop`` of the margins is
+    beyond 0.9 (members that did not get there count as they ended); ``stop`` = 1 is the end, and comes first.
+
+    Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
+    """
+    data = [draw_sets(s, seed) for seed in seeds]
+    count, rows = s.members, []
+    model = swish_networks(s, s.h, seeds)
+    x, y = repeated([d.train for d in data], count)
+    # a point's kernel is of order 1/h
+    done = train_to_verdict(s, model, x, y, s.stops, decay=s.decay * s.scale / (s.h * s.p))
+    for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
+        block = slice(i * count, (i + 1) * count)
+        rows += [{"seed": seed, "source": sets.train.source} | row for row in _ensemble(s, model, done, block, sets)]
+    return rows
+
+
+def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice, sets: Draw) -> Rows:
+    """The rows of one training set, whose members are the realisations ``block``."""
+    scale, begun, members = s.scale, start[block], range(block.start, block.stop)
+    f0, end = begun(sets.test.x), done.model[block]
+    F = scale * (end(sets.test.x) - f0)
+    margins = done.F[block] * sets.train.y
+    gaps = (1 - margins).clamp(min=0)
+    row = {
+        "parameters": s.parameters,
+        "fitted": float(np.mean([done.ended[e].kind == Ended.FITTED for e in members])),
+        "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
+        "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
+        "quadratic_hinge": float(gaps.square().mean() / 2),
+        "fluctuation": float(jamming.fluctuation(F)),
+    }
+    if s.fewer:
+        groups = [group.mean(0) for group in F.split(s.fewer) if len(group) == s.fewer]
+        row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
+    change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
+    row["kernel_change"] = float(change.log().mean().exp())
+    stopped = {END: F}
+    for stop in s.stops:
+        there = done.events[f"{stop:g}"]
+        early = [
+            scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
+        ]
+        stopped[stop] = torch.stack(early)
+    return [row | {"stop": stop} | norms_and_errors(F, sets.test.y) for stop, F in stopped.items()]
+
+
+def at_stop(rows: pd.DataFrame, stop: float) -> pd.DataFrame:
+    """The rows of :data:`ensembles` whose errors are those at that fraction of the margins; 1 is the end."""
+    validate.one_of(sorted({*rows.stop}), stop=stop)
+    return rows[rows.stop == stop]
+
+
+def at_end(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :data:`ensembles` that are of the end."""
+    return at_stop(rows, END)
+
+
+@study(version=2, rtol=1e-2, device="any")
+def thresholds(s: Threshold, seeds: list[int]) -> Rows:
+    """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
+
+    All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
+    members). It starts from a width of which fewer than half fit and one of which at least half do, halves the gap
+    until neighbouring widths have been trained, and goes on until more than half do.
+    ``data = "random"``: standard normal points with random labels.
+
+    Source: paper B, Fig. 8A.
+    """
+    rows = []
+    for seed in seeds:
+        x, y, source = _labelled(s, seed)
+        guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
+        for h, share in sorted(_search(functools.partial(_fitting, s, seed, x, y), guess).items()):
+            size = parameters_of(s.components, h, s.layers)
+            rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
+    return rows
+
+
+def _fitting(s: Threshold, seed: int, x: Tensor, y: Tensor, h: int) -> float:
+    """The share of the members of width ``h`` that fit."""
+    done = train_to_verdict(s, swish_networks(s, h, [seed]), x, y)
+    return float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
+
+
+def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
+    """The share that fits at each width that the search visits, once each."""
+    known: dict[int, float] = {}
+
+    def share(h: int) -> float:
+        if h not in known:
+            known[h] = fitting(h)
+        return known[h]
+
+    low = high = guess
+    while share(high) < 0.5:
+        low, high = high, max(high + 1, round(1.4 * high))
+    while low > 1 and share(low) >= 0.5:
+        low, high = max(1, min(low - 1, round(low / 1.4))), low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if share(middle) < 0.5 else (low, middle)
+    while share(max(known)) <= 0.5:  # half is neither side: wider ones, one by one
+        share(max(known) + 1)
+    return known
+
+
+def _labelled(s: Threshold, seed: int) -> tuple[Tensor, Tensor, str]:
+    if s.data != RANDOM:
+        sets = draw_sets(s, seed)
+        return sets.train.x, sets.train.y, sets.train.source
+    first, second = draw_seeds("train", [seed], size=s.p) + draw_seeds("labels", [seed], size=s.p)
+    x = tasks.gaussian_points(s.p, s.components, seed=first)
+    y = np.sign(np.random.default_rng(second).standard_normal(s.p))
+    return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
+
+
+@study(version=3, rtol=0.1, nonfinite=("needed", "time"), **ENSEMBLE)
+def efforts(s: Networks, seeds: list[int]) -> Rows:
+    """How much effort networks need to fit; one row a network (``member``).
+
+    ``needed``: its own steps, and ``time``: of the flow, after which all points were met; both infinite where that did
+    not come about in ``steps`` attempts. ``parameters`` N.
+
+    Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
+    """
+    data, count = [draw_sets(s, seed).train for seed in seeds], s.members
+    model = swish_networks(s, s.h, seeds)
+    x, y = repeated(data, count)
+    met: dict[int, tuple[float, float]] = {}
+    steps, before = Counter[int](), defaultdict[int, float](float)
+    for state in flow_states(s, model, x, y):
+        for row, t in zip(state.rows, state.t.tolist(), strict=True):
+            steps[row] += t > before[row]  # a state comes with every step of any network
+            before[row] = t
+            if row in state.ended and state.ended[row].kind == Ended.FITTED:
+                met.setdefault(row, (steps[row], t))
+    names = ("needed", "time")
+    return [
+        {"seed": seed, "member": k, "parameters": s.parameters, "source": data[i].source}
+        | dict(zip(names, met.get(i * count + k, (math.inf, math.inf)), strict=True))
+        for i, seed in enumerate(seeds)
+        for k in range(count)
+    ]
+
+
+@study(version=1, seeds="count from 6 to 1e4", chunk=25, data=DRAWN)
+def starts(s: Starts, seeds: list[int]) -> Rows:
+    """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
+
+    ReLU networks on random data. ``kernel``: the kernel on the points, its upper triangle as a list, times ``h`` (so
+    that it has a limit).
+
+    Source: paper B, Sec. 2 (N₋ ≈ N/2) and Sec. 3 (fluctuations of the kernel).
+    """
+    rows, (h, layers) = [], (s.h, s.layers)
+    x = tasks.gaussian_points(s.p, s.d, seed=draw_seeds("test", [0])[0])
+    upper = torch.triu_indices(len(x), len(x))
+    sigma = activation("relu", normalised=True)
+    for seed, weights, labels in zip(seeds, draw_seeds("weights", seeds, size=h), draw_seeds("labels", seeds, size=h)):
+        y = torch.from_numpy(np.sign(np.random.default_rng(labels).standard_normal(len(x))))
+        widths = [s.d, *[h] * layers, 1]
+        model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="mean-field", gain=1.0)
+        row = {"seed": seed, "kernel": (h * ntk(model, x)[0][upper[0], upper[1]]).tolist()}
+        if h <= 12:  # all second derivatives of larger ones are not worth their time
+            below, curved = jamming.negative(jamming.hessian(model, x, y, alpha=1.0, start=model(x))[1])
+            row["negative"] = float(below / curved)
+        rows.append(row)
+    return rows

@@ -1,0 +1,109 @@
+"""Chapter 3, the end of lazy training by convex programs: what a mean of networks, and what a vote of them, says."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, Self
+
+import numpy as np
+import torch
+
+from companion.data.images import first_there, needs
+from companion.lab.record import Count, FirstOf, Setting, derived, record
+from companion.lab.sweep import Rows, study
+from companion.papers.jamming.studies._ensembles import (
+    IMAGES,
+    parameters_of,
+    poll,
+    projected_images,
+    swish_networks,
+    words_of,
+)
+from companion.papers.jamming.theory.margins import SLACK, least_hinge, norm_of_random_labels
+from regimes.data import datasets
+from regimes.seeds import draw_seeds
+
+CHAPTER = "03"
+
+
+@record
+class Voters(Setting):
+    """Ensembles of networks at their start, on images.
+
+    Attributes:
+        data: their name; with ``words``, which tell data of this name from others of it.
+        components: principal components of the images that a network sees.
+        layers: hidden layers of a network.
+        h: their width.
+        members: networks on one training set.
+        test: points of the test set.
+        p: points of a training set.
+        labels: of the training set: the images' own, or random ones.
+    """
+
+    data: FirstOf[IMAGES]
+    words: str = derived()
+    components: Count[2, 1000]
+    layers: Count[1, 8]
+    h: Count[2, 1000]
+    members: Count[2, 100]
+    test: Count[1, 100_000]
+    p: Count[10, 10_000]
+    labels: Literal["parity", "random"]
+
+    @property
+    def parameters(self) -> int:
+        """N of a network."""
+        return parameters_of(self.components, self.h, self.layers)
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the first of its data sets that is on this machine, whose images must suffice."""
+        name = first_there(self.data, words_of)
+        needs(name, self.test + 1 + self.p, "test + 1 + p")
+        return replace(self, data=name, words=words_of(name))
+
+
+@study(version=1, rtol=1e-3, seeds="count from 0 to 1000", nonfinite=("predicted",), device="cpu")
+def votes(s: Voters, seeds: list[int]) -> Rows:
+    r"""Networks at the end of lazy training, and four ways to ask an ensemble of them; one row a training set.
+
+    Each network is linear in its tangent features at the start, with the least weights of the least hinge loss
+    (``margins.least_hinge``); points and networks are those of ``rest.cusp``. ``parameters`` N; ``fitted``: share of
+    the members that fit; ``norms``: root mean squares of the predictors on the test points; ``weights``: norms of the
+    weights' motion; ``holding``: of each member the points with a gap, over N. Test errors: ``error`` of the members,
+    ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms, ``vote_error``
+    of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of the weights that
+    theory gives for Gaussian features of a member's spectrum (geometric mean over members).
+
+    Source: paper B, Sec. 2 and Fig. 6, in the limit of a large output scale.
+    """
+    return [{"seed": seed} | _voted(s, seed) for seed in seeds]
+
+
+def _voted(s: Voters, seed: int) -> dict[str, object]:
+    """The row of one training set."""
+    pool = projected_images(s.data, s.words, s.components)
+    test, _, train = datasets.split(pool, [s.test, 1, s.p], seed=draw_seeds("train", [seed])[0])
+    networks = swish_networks(s, s.h, [seed]).to(dtype=torch.float64)
+    labels = train.y.double()
+    if s.labels == "random":
+        drawn = np.random.default_rng(draw_seeds("labels", [seed])[0]).standard_normal(s.p)
+        labels = torch.from_numpy(np.sign(drawn))
+    outputs, moved, gaps, predicted = [], [], [], []
+    for k in range(s.members):
+        network = networks[k : k + 1]
+        features, tested = (network.tangents(x.double()).jacobian()[0].numpy() for x in (train.x, test.x))
+        weights, own = least_hinge(features, labels.numpy())
+        outputs.append(torch.from_numpy(tested @ weights))
+        moved.append(float(np.linalg.norm(weights)))
+        gaps.append(own)
+        if s.labels == "random":
+            spectrum = np.linalg.svd(np.concatenate([features, tested]), compute_uv=False) ** 2 / (s.p + s.test)
+            predicted.append(norm_of_random_labels(s.p, spectrum))
+    return {
+        "source": train.source,
+        "parameters": s.parameters,
+        "fitted": float(np.mean([own.max() < SLACK for own in gaps])),
+        "weights": moved,
+        "holding": [float((own > 0).sum()) / s.parameters for own in gaps],
+        "predicted": float(np.exp(np.log(predicted).mean())) if predicted else None,
+    } | poll(torch.stack(outputs), test.y.double())

@@ -1,0 +1,381 @@
+"""Claims of chapter 7 on a step and a readout that share their samples, bounds of networks, and readout values."""
+
+import functools
+import math
+
+import numpy as np
+import pandas as pd
+
+from companion.book.claims import claim
+from companion.estimates import Estimate, jackknife, least, mean
+from companion.lab.parameters import PROFILES
+from companion.papers.one_step.claims.spiked_features import largest_size, two_values_over_one
+from companion.papers.one_step.studies import spiked as studies
+from companion.papers.one_step.theory import bounds, measure, reused_samples
+
+CHAPTER = "07"
+MOST = 8  # samples over dimension up to which the price is judged
+STRENGTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the spikes at which bounds are compared
+SPLIT = (1.074, "samples split between step and readout at the best share, step and penalty, theory of spiked features")
+
+
+def errors_of_sharing(rows):
+    """Test errors of the largest size: a seed a row, and columns by samples over dimension and how they are shared."""
+    shown = largest_size(rows)
+    return shown.pivot(index="seed", columns=["alpha", "samples"], values="test_error").dropna()
+
+
+def _nearest(rows, samples):
+    """The rows whose number of samples is nearest."""
+    alphas = rows["alpha"].unique()
+    return rows[rows["alpha"] == alphas[np.abs(np.log(alphas / samples)).argmin()]]
+
+
+@claim(
+    "E.Reuse-linear",
+    "derived from paper E, Results 3.1 and 3.3",
+    accept=(-math.inf, 0.98),
+    rival=SPLIT,
+    figure="fig-e-kernels",
+    kind="beyond",
+    given={"samples": 4},
+    short="samples used twice: network over linear, $4d$",
+    at={"alpha": 4},
+    headline=True,
+)
+@claim(
+    "E.Reuse-linear-8",
+    "derived from paper E, Results 3.1 and 3.3",
+    accept=(-math.inf, 0.85),
+    rival=(0.904, SPLIT[1]),
+    figure="fig-e-kernels",
+    kind="beyond",
+    given={"samples": 8},
+    statement="On $8d$ samples, used in the step and in the readout, the network is far below the best linear ridge.",
+    short="samples used twice: network over linear, $8d$",
+    at={"alpha": 8},
+)
+def reused_over_linear(rows=studies.reuse["shared"], *, samples):
+    """If the readout is trained on the samples of the step, the network has a smaller test error than the best linear
+    ridge regression on the same samples.
+
+    Ratio of test errors at the largest dimension, target sign, as many neurons as dimensions. The network has the step
+    and the penalty that are best by theory, the linear regression on each data set the penalty with the smallest test
+    error.
+    """
+    shown = _nearest(largest_size(rows[rows["samples"] == "same"]), samples)
+    pair = shown[["test_error", "linear"]].to_numpy()
+    return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean()), shown
+
+
+@claim(
+    "E.Reuse-kernels",
+    "derived from paper E, Sec. 4.2",
+    accept=(-math.inf, 0.99),
+    rival=SPLIT,
+    figure="fig-e-kernels",
+    kind="beyond",
+    short="samples used twice: network over better kernel",
+    at={"alpha": 4},
+)
+def reused_over_kernels(rows=studies.reuse["kernels"]):
+    """On the same samples it also has a smaller test error than the better of its own two kernels.
+
+    Ratio of test errors at the largest dimension, target sign; each kernel has on each data set the penalty with the
+    smallest test error.
+    """
+    shown = _nearest(largest_size(rows), 4)
+    errors = shown[["test_error", "conjugate", "tangent"]].to_numpy()
+    return jackknife(errors, lambda x: x[:, 0].mean() / x[:, 1:].mean(0).min()), shown
+
+
+def _crossing(ratios, alphas):
+    """Where mean ratios first fall to 1, between the numbers of samples on logarithmic axes."""
+    logs, at = np.log(ratios), np.log(alphas)
+    below = np.flatnonzero(logs <= 0)
+    if not len(below):
+        return math.inf
+    first = below[0]
+    if first == 0:
+        return float(alphas[0])
+    share = logs[first - 1] / (logs[first - 1] - logs[first])
+    return float(np.exp(at[first - 1] + share * (at[first] - at[first - 1])))
+
+
+@claim(
+    "E.Reuse-crossing",
+    "derived from paper E, Results 3.1 and 3.3",
+    accept=(0, 4),
+    rival=(5.6, SPLIT[1]),
+    figure="fig-e-kernels",
+    kind="beyond",
+    given={"samples": "same"},
+    short="used twice: samples from which it leads",
+    at={"alpha": [2, 3, 4, 6, 8]},
+)
+@claim(
+    "E.Reuse-crossing-split",
+    "derived from paper E, Results 3.1 and 3.3",
+    accept=(5, 8),
+    rival=(4, "as many as where they are used twice, at most"),
+    figure="fig-e-kernels",
+    kind="beyond",
+    given={"samples": "split"},
+    statement="With split samples the network takes more of them to pass the best linear ridge regression.",
+    short="split: samples from which the network leads",
+    at={"alpha": [2, 3, 4, 6, 8]},
+)
+def samples_from_which_the_network_leads(rows=studies.reuse["shared"], *, samples):
+    """The number of samples over the dimension from which the network has a smaller test error than the best linear
+    ridge regression.
+
+    Where the ratio of mean test errors falls to 1, interpolated on logarithmic axes; largest dimension, target sign.
+    """
+    shown = largest_size(rows[rows["samples"] == samples])
+    table = shown.pivot(index="seed", columns="alpha", values=["test_error", "linear"]).dropna()
+    both = np.stack([table["test_error"].to_numpy(), table["linear"].to_numpy()], axis=1)
+    alphas = table["linear"].columns.to_numpy(float)
+    return jackknife(both, lambda x: _crossing(x[:, 0].mean(0) / x[:, 1].mean(0), alphas)), shown
+
+
+def prices(rows, samples):
+    """By seed and number of samples, up to MOST: the test error over that with as many fresh ones in the readout."""
+    errors = errors_of_sharing(rows)
+    alphas = sorted(alpha for alpha in rows["alpha"].unique() if 2 <= alpha <= MOST)
+    return pd.DataFrame({alpha: errors[alpha, samples] / errors[alpha, "fresh"] for alpha in alphas})
+
+
+@claim(
+    "E.Reuse-price",
+    "derived from paper E, Results 3.1 and 3.3",
+    accept=(-math.inf, 0.1),
+    rival=(0.18, "the split, theory of spiked features on $2d$ samples"),
+    figure="fig-e-kernels",
+    kind="beyond",
+    short="price of using the samples twice",
+    at={"alpha": [2, 3, 4, 6, 8]},
+)
+def price_of_reuse(rows=studies.reuse["shared"]):
+    """Using the samples of the step again in the readout costs less than a tenth of the test error.
+
+    Test error over that with as many fresh samples in the readout, less 1; the largest of $2d$ to $8d$ samples, each
+    network at its best step and penalty by theory, largest dimension, target sign.
+    """
+    return -least(1 - prices(rows, "same").to_numpy()), largest_size(rows)
+
+
+@claim(
+    "E.Reuse-split",
+    "derived from paper E, Results 3.1 and 3.3",
+    accept=(0.12, math.inf),
+    rival=(0.02, "the leak of the labels, by theory on $2d$ samples"),
+    figure="fig-e-kernels",
+    kind="beyond",
+    short="price of splitting the samples",
+    at={"alpha": [2, 3, 4, 6, 8]},
+)
+def price_of_the_split(rows=studies.reuse["shared"]):
+    """Splitting the samples between step and readout costs more.
+
+    Test error over that with all samples in the step and as many fresh ones in the readout, less 1; the smallest of
+    $2d$ to $8d$ samples, nine tenths of the split in the step, each network at its best step and penalty by theory.
+    """
+    return least(prices(rows, "split").to_numpy() - 1), largest_size(rows)
+
+
+@functools.lru_cache(maxsize=64)
+def error_with_the_leak(activation, target, alpha, step, lam, leak=1.0):
+    """Theory's test error of a network that uses its samples twice, in the limit, as many neurons as dimensions."""
+    kind = dict(alpha=alpha, step=step, beta=1.0, lam=lam, leak=leak)
+    return float(reused_samples.predict_reuse(activation, target, **kind).test_error)
+
+
+@claim(
+    "E.Reuse-theory",
+    "derived from paper E, Result 3.3",
+    accept=(1.005, 1.08),
+    rival=(1, "the leak is all that the second use adds"),
+    figure="fig-e-kernels",
+    kind="beyond",
+    statement="Networks that use their samples twice lie a few per cent above the theory with the leak.",
+    given={"samples": "same"},
+    short="samples used twice: network over theory",
+)
+@claim(
+    "E.Reuse-theory-fresh",
+    "derived from paper E, Result 3.3",
+    accept=(0.97, 1.03),
+    rival=(1.05, "as far above theory as with samples used twice"),
+    figure="fig-e-kernels",
+    kind="beyond",
+    statement="With fresh samples for the readout networks have the errors of spiked features at their best step.",
+    given={"samples": "fresh"},
+    short="fresh samples: network over theory",
+)
+def network_over_the_leak(rows=studies.reuse["shared"], *, samples):
+    """Networks against theory at their best step and penalty.
+
+    Ratio of test errors, mean over $2d$ to $8d$ samples, extrapolated to infinite dimension in $1/d$; target sign.
+    """
+    shown = rows[(rows["samples"] == samples) & (rows["alpha"] >= 2) & (rows["alpha"] <= MOST)]
+    names = ["activation", "target", "alpha", "step", "lam"]
+    leak = float(samples == "same")
+    known = [error_with_the_leak(*setting, leak) for setting in shown[names].itertuples(index=False, name=None)]
+    means = shown.assign(ratio=shown["test_error"] / known).groupby(["d", "seed"], as_index=False)["ratio"].mean()
+    limits = measure.limits(means.assign(kind=samples), "ratio", ["kind"], blocks=measure.fewest(means, []))
+    return mean(limits.to_numpy().ravel()), shown
+
+
+def theory_of_sharing(rows):
+    """Theory's test error by samples over dimension, of networks that use their samples twice or split them."""
+    names = ["activation", "target", "alpha", "step", "lam"]
+    errors = {}
+    for row in rows.drop_duplicates("alpha").sort_values("alpha").to_dict("records"):
+        if row["name"] == "same":
+            errors[row["alpha"]] = error_with_the_leak(*(row[name] for name in names))
+        else:
+            split = {"alpha0": row["share"] * row["alpha"], "alpha": (1 - row["share"]) * row["alpha"], "beta": 1.0}
+            errors[row["alpha"]] = float(measure.theory(row, **split).test_error)
+    return pd.Series(errors)
+
+
+def price_of_the_leak(rows, alpha):
+    """By theory the price of samples used twice over fresh ones in the readout, each at its best; at one number."""
+    errors = {}
+    for samples in ("same", "fresh"):
+        row = rows[(rows["samples"] == samples) & (rows["alpha"] == alpha)].iloc[0]
+        setting = (row[name] for name in ("activation", "target", "alpha", "step", "lam"))
+        errors[samples] = error_with_the_leak(*setting, float(samples == "same"))
+    return errors["same"] / errors["fresh"] - 1
+
+
+def distances_of_bounds(activation):
+    """The network's lower bound over (27), less 1, by target and strength."""
+    return {
+        (target, r): bounds.network_bound(activation, target, r=r) / bounds.bounds(activation, target, r=r).lower - 1
+        for target in ("sign", "sin", "He1+He3")
+        for r in STRENGTHS
+    }
+
+
+@claim(
+    "E.Bounds-27-networks",
+    "derived from paper E, Sec. 4.3, Eqs. 27, 28",
+    accept=(0, 0.1),
+    rival=(0.63, "bound (26) in place of (27), target sign, strength 3"),
+    figure="tab-e-checked",
+    kind="beyond",
+    profiles=PROFILES,
+    short="bound (27) against that of networks",
+)
+def bound_of_networks(*, activation):
+    r"""Bound (27) of spiked features is a good guide for networks, although their rows' norms fluctuate.
+
+    Relative distance of the bound that the network's own two functions give, $\kappa_0$ and
+    $k\kappa_1+2\frac{h_3}{h_1}r\,\partial_c\kappa_0$; infinitely many samples for the step, the furthest of three
+    targets and five strengths from $\frac12$ to 3.
+    """
+    return Estimate.exact(max(map(abs, distances_of_bounds(activation).values())))
+
+
+@claim(
+    "E.Fig6-best",
+    "paper E, Sec. 4.4",
+    accept=(0, 0.75),
+    rival=(1, "variability of the readout does not help"),
+    figure="fig-e-two-values",
+    short="two readout values over one, each best",
+    at={"d": 400},
+    headline=True,
+)
+def gain_of_two_values_at_their_best(two=studies.thresholds["two"], one=studies.thresholds["one"]):
+    """A readout of two values lets spiked features express more, each at its own best strength and penalty.
+
+    Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, strength and penalty by the
+    finite-width rule.
+    """
+    rows = largest_size(pd.concat([two.assign(kind="varied"), one.assign(kind="uniform")]))
+    return two_values_over_one(rows), rows
+
+
+VOCABULARY = "paper E, Sec. 4.4"
+
+
+@claim(
+    "E.Fig6-gauss",
+    VOCABULARY,
+    accept=(0, 0.75),
+    rival=(1, "variability of the readout does not help"),
+    figure="fig-e-two-values",
+    kind="beyond",
+    short="Gaussian readout over one value",
+    at={"d": 400},
+    given={"many": studies.thresholds["best_gauss"], "few": studies.thresholds["best_single"]},
+)
+@claim(
+    "E.Fig6-gauss-two",
+    VOCABULARY,
+    accept=(1, 1.3),
+    rival=(0.9, "the more readout values, the more is learned"),
+    figure="fig-e-two-values",
+    kind="beyond",
+    short="Gaussian readout over two values",
+    at={"d": 400},
+    statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
+    measure="Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same "
+    "data, each at its best strength and penalty by the finite-width rule; target He1+He3",
+    given={"many": studies.thresholds["best_gauss"], "few": studies.thresholds["best_pair"]},
+)
+@claim(
+    "E.Fig6-gauss-sine",
+    VOCABULARY,
+    accept=(0.9, 1.2),
+    rival=(0.6, "what it gains at the cubic target"),
+    figure="fig-e-two-values",
+    kind="beyond",
+    short="Gaussian readout over one value, sine",
+    at={"d": 400},
+    statement="At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.",
+    measure="Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same "
+    "data, each at its best strength and penalty by the finite-width rule",
+    given={"many": studies.thresholds["sine_gauss"], "few": studies.thresholds["sine_single"]},
+)
+def gain_of_gaussian_readouts(many, few):
+    """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
+
+    Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
+    at its best strength and penalty by the finite-width rule; target He1+He3
+    """
+    rows = pd.concat([many.assign(kind="varied"), few.assign(kind="uniform")])
+    return two_values_over_one(rows), pd.concat([many, few])
+
+
+@claim(
+    "E.Fig6-dimension",
+    VOCABULARY,
+    accept=(5.5, 6.5),
+    rival=(3, r"one function $\kappa_0$ for each value"),
+    figure="fig-e-two-values",
+    profiles=PROFILES,
+    stated=6,
+    statement=r"With readout values $V$ the functions have generically the dimension $2|V|$.",
+    measure="Independent functions among those of the values 1/2, 1 and 2 at strength 1, by singular values.",
+    given={"values": (0.5, 1.0, 2.0)},
+    short="dimension of three readout values",
+)
+@claim(
+    "E.Fig6-dimension-signs",
+    VOCABULARY,
+    kind="beyond",
+    accept=(3.5, 4.5),
+    rival=(8, r"$2|V|$"),
+    figure="fig-e-two-values",
+    profiles=PROFILES,
+    statement="Opposite readout values do not add to the dimension: it counts sizes.",
+    measure="Independent functions among those of the values -2, -1, 1 and 2 at strength 1, by singular values.",
+    given={"values": (-2.0, -1.0, 1.0, 2.0)},
+    short="dimension of two pairs of opposite values",
+)
+def dimension_of_values(*, activation, values):
+    """The functions of several readout values have the dimension that their sizes give."""
+    return Estimate.exact(bounds.span_dimension(activation, values, r=1.0))

@@ -1,0 +1,826 @@
+"""Studies of chapter 7: one gradient step, spiked random features, and where the two part."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from companion.lab.record import Count, Distinct, Number, Setting, derived, record
+from companion.lab.sweep import Rows, study
+from companion.papers.one_step.theory import (
+    fit_readout,
+    kernel_baseline,
+    network,
+    population,
+    row_covariance,
+    several_steps,
+)
+from companion.papers.one_step.theory.conditional_map import equivalent
+from companion.papers.one_step.theory.functions import FUNCTIONS, Function, function
+from companion.papers.one_step.theory.network import squared_error
+from regimes import devices, gaussian, validate
+from regimes.data import datasets
+from regimes.validate import InputError
+
+CHAPTER = "07"
+TEST = 2000  # test points
+APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
+CHUNK, FEW = 8, 4  # seeds that one call gets, at most
+POOL = 5000  # images, the number that an installed package ships
+_drawn = functools.partial(
+    study, data="Gaussian inputs and targets of one direction, drawn here", device="any", chunk=CHUNK
+)
+_few = functools.partial(_drawn, chunk=FEW)
+
+ODD = ("tanh", "erf", "erf(x/√2)", "sin")
+Odd = Literal[*ODD]
+Target = Literal[*FUNCTIONS]
+Learner = Literal["network", "srf"]
+Features = Literal["srf"]
+Norms = Literal["sphere", "gauss", "orthogonal"]  # of the bulk's rows
+Panel = Literal["r", "gamma", "size", "order", "map"]
+Size = Number[0.01, 100]
+Grown = Number[1e-6, 1e9]  # a size, and what a completion makes of it
+FromZero = Number[0, 100]
+Penalty = Number[1e-6, 1e6]
+Strength = Number[0, 20]
+Part = Number[0.01, 0.99]
+Sizes = Distinct[Size]
+Values = Distinct[Number[-10, 10]]
+Dimension = Count[2, 10_000]
+
+
+@record
+class Drawn(Setting):
+    """Draws in ``d`` dimensions, the last field of a record: of what varies it varies fastest.
+
+    Samples are counted in units of the dimension, and widths too (``beta``): ``alpha0`` of the step, ``alpha`` or
+    ``alphas`` of the readout. Penalties are ``lam``.
+    """
+
+    batches: ClassVar[tuple[str, ...]] = ()  # fields that count samples or neurons
+    least: ClassVar[float] = 4.0  # samples over d that are reckoned with
+    arrays: ClassVar[int] = 3  # of a realisation
+    chunk: ClassVar[int] = CHUNK  # realisations of a call
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """No batch is empty, and a call's features and inputs fit into the memory."""
+        d, sizes = self.d, {name: np.atleast_1d(getattr(self, name)) for name in self.batches}
+        for name, given in sizes.items():
+            if any(one and round(one * d) < 1 for one in given):
+                wrong = f"{getattr(self, name)} times d = {d}"
+                raise InputError(f"{name} must give at least one sample or neuron, got {wrong}")
+        most = {name: float(given.max()) for name, given in sizes.items()}
+        samples, width = TEST + d * max([self.least, *most.values()]), d * getattr(self, "beta", 1.0)
+        what = "".join(f" with {name} = {value:g}" for name, value in most.items())
+        validate.memory(int(self.arrays * 8 * self.chunk * samples * (d + width)), f"d = {d}{what}")
+        return self
+
+
+@record
+class OneDirection(Drawn):
+    """An activation, a target of one direction of the inputs, and the readout's penalty."""
+
+    activation: Odd
+    target: Target
+    lam: Penalty
+
+
+@record
+class AfterStep(OneDirection):
+    """A network after a ``step``, whose size is in units of the width."""
+
+    alpha0: Size
+    step: Size
+
+
+@record
+class SpikedBulk(OneDirection):
+    """Spiked features: spike of strength ``r`` and alignment ``gamma``, bulk of variance ``c``."""
+
+    r: Strength
+    c: Size
+    gamma: Number[-1, 1]
+
+
+@record
+class FirstStep(Drawn):
+    """A network after its step, without a readout."""
+
+    activation: Odd
+    target: Target
+    alpha0: Size
+    step: Size
+    d: Dimension
+
+    batches = ("alpha0",)
+
+
+@record
+class Case(AfterStep):
+    """Features equivalent to a network: one ``case`` of those at which theory is judged."""
+
+    alpha: Size
+    beta: Size
+    case: Count[0, 100]
+    d: Dimension
+
+    def realisations(self, seeds: Sequence[int]) -> list[int]:
+        """No two cases share a seed."""
+        return [APART * self.case + seed for seed in seeds]
+
+
+@record
+class GaussianMap(SpikedBulk):
+    """Spiked features beside Gaussian ones."""
+
+    alpha: Size
+    beta: Size
+    d: Dimension
+
+
+@record
+class NetworkCurve(AfterStep):
+    """The network, or the features equivalent to it, on batches of several sizes."""
+
+    alpha0: FromZero
+    model: Learner
+    beta: Size
+    alphas: Sizes
+    d: Dimension
+
+    batches = ("alpha0", "alphas")
+    arrays = 2
+
+
+@record
+class SpikeCurve(SpikedBulk):
+    """Spiked features on batches of several sizes; ``panel`` of the figure."""
+
+    panel: Panel
+    model: Features
+    beta: Size
+    alphas: Sizes
+    d: Dimension
+
+    batches = ("alphas",)
+
+
+@record
+class WidthCurve(OneDirection):
+    """Networks of a width, whose step is in proportion to what the ``rule`` names: the width p, or d."""
+
+    beta: Size
+    step: Grown
+    rule: Literal["p", "d"]
+    model: Learner
+    alpha0: Size
+    alphas: Sizes
+    d: Dimension
+
+    batches = ("alpha0", "alphas", "beta")
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """``eta = step * p`` keeps the spike; ``eta = step * d`` divides it by beta."""
+        found, share = super().completed(seeds), 1.0 if self.rule == "p" else self.beta
+        return replace(found, step=self.step / share)
+
+
+@record
+class Profile(AfterStep):
+    """The network's output along the target's direction."""
+
+    alpha0: FromZero
+    alpha: Size
+    d: Dimension
+
+    batches = ("alpha0", "alpha")
+
+
+@record
+class PoolProfile(AfterStep):
+    """The output of wide networks along the target's direction; ``bound`` that the penalty is for."""
+
+    step: Grown
+    bound: Literal["upper", "lower"]
+    alpha: Size
+    beta: Size
+    d: Dimension
+
+    batches = ("alpha0",)
+    least = 8.0
+    chunk = FEW
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the step that makes a spike of the strength which the design gives in its place."""
+        unit = equivalent(self.activation, self.target, alpha0=self.alpha0, step=1.0)
+        return replace(super().completed(seeds), step=self.step / unit.r)
+
+
+@record
+class Vocabulary(OneDirection):
+    """As many spiked features as dimensions, whose spike takes the readout's ``values`` in equal shares."""
+
+    values: Values
+    d: Dimension
+    r: Strength
+    c: Size
+    alphas: Sizes
+    rows: Norms
+
+    batches = ("alphas",)
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Each readout value has a neuron, and a bulk of its own variance."""
+        for u in self.values:
+            validate.positive(**{f"1 + u²(c - 1) for u = {u:g} of values, c = {self.c:g}": 1 + u**2 * (self.c - 1)})
+        _neuron_each(self.values, self.d)
+        return super().completed(seeds)
+
+
+@record
+class Spectrum(Drawn):
+    """As many spiked features as dimensions, whose spike has the strength ``r``, without a target."""
+
+    d: Dimension
+    activation: Odd
+    r: Strength
+    alpha: Size
+
+    batches = ("alpha",)
+    chunk = FEW
+
+
+@record
+class ConvexLoss(SpikedBulk):
+    """Spiked features under a convex loss.
+
+    Attributes:
+        noise: variance of the labels' noise.
+        bias: of the features.
+        delta: of the Huber loss.
+    """
+
+    activation: Literal[*ODD, "softplus"]
+    model: Features
+    alpha: Size
+    beta: Size
+    loss: Literal["logistic", "huber", "square", "hinge"]
+    noise: FromZero
+    bias: Number[-10, 10]
+    delta: Size
+    d: Dimension
+
+    batches = ("alpha",)
+
+
+@record
+class BestBias(SpikedBulk):
+    """Spiked features whose bias is chosen."""
+
+    alpha: Size
+    beta: Size
+    model: Features
+    d: Dimension
+
+    batches = ("alpha",)
+
+
+@record
+class Departure(AfterStep):
+    """The network beside features and theories; ``panel`` of the figure."""
+
+    panel: Panel
+    alpha: Size
+    beta: Size
+    d: Dimension
+
+    batches = ("alpha0", "alpha")
+    chunk = FEW
+
+
+@record
+class SeveralSteps(AfterStep):
+    """A network after ``count`` steps, of ``alpha0`` samples and size ``step`` in all."""
+
+    count: Count[1000]
+    alpha: Size
+    d: Dimension
+
+    batches = ("alpha0", "alpha")
+    chunk = FEW
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Each step has a sample."""
+        if round(self.alpha0 * self.d) < self.count:
+            steps = f"each of count = {self.count} steps"
+            raise InputError(f"alpha0 times d = {self.d} must give {steps} a sample")
+        return super().completed(seeds)
+
+
+@record
+class KernelBaseline(OneDirection):
+    """The network's kernels at penalties ``lams``, and the network, for whose step a ``share`` of the samples is."""
+
+    step: Size
+    alphas: Sizes
+    lams: Distinct[Penalty]
+    share: Part
+    beta: Size
+    d: Dimension
+
+    chunk = 2
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Both batches have a sample, and memory holds the kernels."""
+        d, share, largest = self.d, self.share, max(self.alphas)
+        low, most = min(self.alphas) * d, round(largest * d)
+        if round(low * min(share, 1 - share)) < 1:
+            raise InputError(f"share must leave each batch one of the {low:g} samples, alphas times d, got {share:g}")
+        validate.memory(6 * 8 * self.chunk * most * (most + TEST), f"d = {d} with alphas = {largest:g}")
+        return self
+
+
+@record
+class RowNorms(AfterStep):
+    """The network, or features equivalent to it, whose rows have one norm, fluctuating norms or are orthogonal."""
+
+    model: Learner
+    beta: Size
+    alphas: Sizes
+    rows: Norms
+    d: Dimension
+
+    batches = ("alphas",)
+
+
+@record
+class Reuse(OneDirection):
+    """A network whose step and readout share ``alpha d`` samples in one of several ways.
+
+    Attributes:
+        samples: ``same``, all of them in both; ``split``, a ``share`` in the step and the rest in the readout;
+            ``fresh``, all of them in the step and as many others in the readout.
+        kernels: penalties of the network's kernels on these samples, if any.
+    """
+
+    alpha: Size
+    samples: Literal["same", "split", "fresh"]
+    share: Part
+    step: Size
+    kernels: Distinct[Penalty] | None = None
+    d: Dimension
+
+    batches = ("alpha",)
+    chunk = 2
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Both batches of a split have a sample, and memory holds the kernels."""
+        if round(self.alpha * self.d * min(self.share, 1 - self.share)) < 1:
+            raise InputError(f"share must leave each batch one of {self.alpha * self.d:g} samples, got {self.share:g}")
+        if self.kernels:
+            most = round(self.alpha * self.d)
+            validate.memory(6 * 8 * self.chunk * most * (most + TEST), f"d = {self.d} with alpha = {self.alpha:g}")
+        return super().completed(seeds)
+
+
+@record
+class GrowingStep(AfterStep):
+    """A network whose step grows like ``p`` to the power ``exponent``, from its size at the dimension ``smallest``."""
+
+    step: Grown
+    exponent: Number[0, 3]
+    alphas: Sizes
+    smallest: Dimension | None = None
+    d: Dimension
+
+    batches = ("alpha0", "alphas")
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The step of the ``smallest`` size, at the setting's own."""
+        growth = (self.d / (self.smallest or self.d)) ** (self.exponent - 1)
+        return replace(super().completed(seeds), step=self.step * growth, smallest=None)
+
+
+@record
+class GrowingSpike(OneDirection):
+    """Features or a network of several readout ``values``, whose spike's strength ``r`` grows with the dimension."""
+
+    values: Values
+    exponent: Number[0, 1]
+    r: Number[0, 1e6]
+    model: Learner
+    alpha0: Size
+    smallest: Dimension | None = None
+    alpha: Size
+    d: Dimension
+
+    chunk = FEW
+
+    @property
+    def batches(self) -> tuple[str, ...]:
+        """Features have no batch of a step."""
+        return ("alpha0", "alpha") if self.model == "network" else ("alpha",)
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """The strength at the ``smallest`` size, at the setting's own; each readout value has a neuron."""
+        _neuron_each(self.values, self.d)
+        growth = (self.d / (self.smallest or self.d)) ** (self.exponent - 1)
+        return replace(super().completed(seeds), r=self.r * growth, smallest=None)
+
+
+@record
+class OnDigits(Setting):
+    """A network of ``p`` neurons on ``d`` components of digits, ``n0`` for its step and ``n`` for the readout.
+
+    Attributes:
+        target: the label: a random direction's sign, the first component's, or the parity of the digit.
+    """
+
+    data: str = derived()
+    activation: Odd
+    target: Literal["random", "leading", "parity"]
+    d: Count[2, 400]
+    p: Dimension
+    n0: Count[2000]
+    n: Count[2000]
+    step: Size
+    lam: Penalty
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """With the words for its images; memory holds these and normal inputs."""
+        validate.memory(3 * 8 * 2 * POOL * self.d, f"d = {self.d}")
+        return replace(self, data=datasets.identity("mnist"))
+
+
+def _neuron_each(values: Sequence[float], d: int) -> None:
+    if len(values) > d:
+        raise InputError(f"values must be at most d = {d}, one neuron each, got {len(values)}")
+
+
+def _named(s: Setting, names: str) -> dict[str, Any]:
+    return {name: getattr(s, name) for name in names.split()}
+
+
+def _rows(measured: Mapping[str, Tensor], seeds: Sequence[int], **fixed: Any) -> Rows:
+    """One row a seed from tensors ``(S,)``."""
+    return [fixed | {"seed": s} | {name: float(v[i]) for name, v in measured.items()} for i, s in enumerate(seeds)]
+
+
+class Stepping(Protocol):
+    """What a ``step`` is taken at."""
+
+    activation: str
+    target: str
+    step: float
+    d: int
+
+
+def trained(s: Stepping, seeds: Sequence[int], *, alpha0: float, beta: float = 1.0) -> network.Weights:
+    """Networks of width ``beta d`` after one step on ``alpha0 d`` samples."""
+    kind = _named(s, "activation target step d") | {"n0": round(alpha0 * s.d), "p": round(beta * s.d)}
+    return network.one_step(**kind, seeds=seeds, device="auto")
+
+
+def _featured(
+    s: SpikedBulk | AfterStep | WidthCurve, seeds: Sequence[int], spike: Mapping[str, float], rows: str = "sphere"
+) -> network.Weights:
+    """Spiked features, ``beta d`` of them."""
+    return network.spiked_features(d=s.d, p=round(s.beta * s.d), **spike, rows=rows, seeds=seeds, device="auto")
+
+
+def _of_spike(s: SpikedBulk, seeds: Sequence[int]) -> network.Weights:
+    return _featured(s, seeds, _named(s, "r c gamma"))
+
+
+def _like_a_network(s: AfterStep | WidthCurve, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
+    """Spiked features equivalent to the network after its step."""
+    return _featured(s, seeds, vars(equivalent(**_named(s, "activation target alpha0 step"))), rows)
+
+
+def _of_model(s: NetworkCurve | WidthCurve | RowNorms, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
+    """The network after its step, or the features equivalent to it."""
+    if s.model == "network":
+        return trained(s, seeds, alpha0=s.alpha0, beta=s.beta)
+    return _like_a_network(s, seeds, rows)
+
+
+def curve(s: OneDirection, seeds: Sequence[int], drawn: network.Weights, alphas: Sequence[float]) -> Rows:
+    """Errors and overlaps at each of ``alphas``, rows for every seed."""
+    names = _named(s, "activation target lam")
+    points = network.learning_curve(weights=drawn, alphas=alphas, seeds=seeds, **names)
+    return [row for alpha, point in zip(alphas, points) for row in _rows(point, seeds, alpha=alpha)]
+
+
+def _second_batch(
+    s: OneDirection, drawn: network.Weights, seeds: Sequence[int], alpha: float, noise: float = 0.0
+) -> tuple[Function, Function, Tensor, Tensor]:
+    """Activation, target, and the samples of the readout."""
+    activation, target = function(s.activation), function(s.target)
+    return activation, target, *network.second_batch(target, drawn, round(alpha * s.d), seeds, noise)
+
+
+@_drawn(version=2)
+def parameters(s: FirstStep, seeds: list[int]) -> Rows:
+    """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
+    measured = network.measured_parameters(trained(s, seeds, alpha0=s.alpha0))
+    formula = equivalent(**_named(s, "activation target alpha0 step"))
+    ratios = {f"{name}_ratio": values / getattr(formula, name) for name, values in measured.items()}
+    return _rows(measured | ratios, seeds)
+
+
+@_drawn(version=3)
+def agreement(s: Case, seeds: list[int]) -> Rows:
+    """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
+    rows = curve(s, seeds, _like_a_network(s, seeds), [s.alpha])
+    return [{name: value for name, value in row.items() if name != "alpha"} for row in rows]  # it is a setting here
+
+
+@_drawn(version=2)
+def gaussian_map(s: GaussianMap, seeds: list[int]) -> Rows:
+    """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
+    drawn = _of_spike(s, seeds)
+    activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha)
+    (n, d), p = x.shape[1:], drawn.w.shape[1]
+    fresh, clean = network.test_set(target, drawn, seeds, TEST)
+    noise = network.draw(seeds, "fresh", n + TEST, p, d=d, device=x.device)
+
+    def error(features: Callable[..., Tensor], *rest: Tensor) -> Tensor:
+        phi, tested = (features(activation, drawn, z, *part) for z, *part in zip((x, fresh), *rest))
+        return squared_error(tested, network.ridge(phi, y, s.lam), clean)
+
+    true = error(network.feature_map)
+    gaussian = error(functools.partial(network.draw_conditional, c=s.c), noise.split([n, TEST], dim=1))
+    return _rows({"true": true, "gaussian": gaussian}, seeds)
+
+
+@_drawn(version=2)
+def learning_curves(s: NetworkCurve, seeds: list[int]) -> Rows:
+    """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
+    return curve(s, seeds, _of_model(s, seeds), s.alphas)
+
+
+@_drawn(version=2)
+def spikes(s: SpikeCurve, seeds: list[int]) -> Rows:
+    """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
+    return curve(s, seeds, _of_spike(s, seeds), s.alphas)
+
+
+@_drawn(version=2)
+def widths(s: WidthCurve, seeds: list[int]) -> Rows:
+    """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
+    return curve(s, seeds, _of_model(s, seeds), s.alphas)
+
+
+@_drawn(version=2)
+def profiles(s: Profile, seeds: list[int]) -> Rows:
+    """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
+    return _profile(s, trained(s, seeds, alpha0=s.alpha0), seeds)
+
+
+def _profile(s: Profile | PoolProfile, drawn: network.Weights, seeds: list[int]) -> Rows:
+    """Mean output over all inputs with ``theta·x = t``, at 25 values of ``t`` in ``[-3, 3]``."""
+    activation, _, x, y = _second_batch(s, drawn, seeds, s.alpha)
+    a = network.ridge(network.feature_map(activation, drawn, x), y, s.lam)
+    t = torch.linspace(-3, 3, 25, dtype=a.dtype).to(a)
+    outputs = population.mean_output(activation, drawn.w, drawn.theta, a, t)
+    return [row for i, level in enumerate(t) for row in _rows({"output": outputs[:, i]}, seeds, t=float(level))]
+
+
+@_drawn(version=2)
+def vocabulary(s: Vocabulary, seeds: list[int]) -> Rows:
+    """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
+    u = network.readout_values(s.d, s.values)
+    kind = _named(s, "d r rows") | {"p": s.d, "c": 1 + u**2 * (s.c - 1), "gamma": 1.0, "u": u}
+    return curve(s, seeds, network.spiked_features(**kind, seeds=seeds, device="auto"), s.alphas)
+
+
+@_few(version=2)
+def spectra(s: Spectrum, seeds: list[int]) -> Rows:
+    """Eigenvalues of ``Phi^T Phi / p`` of spiked features, ``p = d``: the largest, and the rest as a list (Fig. 8)."""
+    d = s.d
+    drawn = network.spiked_features(d=d, p=d, r=s.r, c=1.0, gamma=1.0, seeds=seeds, device="auto")
+    x = network.draw(seeds, "train", round(s.alpha * d), d, d=d, device=drawn.w.device)
+    phi = network.feature_map(function(s.activation), drawn, x)
+    values = torch.linalg.eigvalsh(phi.mT @ phi).tolist()
+    return [
+        {"seed": seed, "top": row[-1], "second": row[-2], "bulk": [round(v, 6) for v in row[:-1]]}
+        for seed, row in zip(seeds, values)
+    ]
+
+
+@_drawn(version=3)
+def losses(s: ConvexLoss, seeds: list[int]) -> Rows:
+    """Squared error and share of wrong signs of spiked features: convex losses, noise, uniform bias (App. C).
+
+    The penalty is ``lam/2 |a|^2`` beside losses with a half, so the square loss here is the ridge of the theory, whose
+    value at the readout is the ``objective``.
+    """
+    drawn = _of_spike(s, seeds)
+    activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha, s.noise)
+    phi = network.feature_map(activation, drawn, x, s.bias)
+    a = fit_readout.readout(phi, y, s.loss, s.lam, delta=s.delta)
+    fresh, clean = network.test_set(target, drawn, seeds, TEST)
+    tested = network.feature_map(activation, drawn, fresh, s.bias)
+    found = {
+        "test_error": squared_error(tested, a, clean),
+        "sign_error": ((tested @ a[..., None]).squeeze(-1) * clean < 0).double().mean(-1),
+        "objective": squared_error(phi, a, y) + s.lam * a.square().sum(-1) / y.shape[-1],
+    }
+    return _rows(found, seeds)
+
+
+@_drawn(version=1)
+def biases(s: BestBias, seeds: list[int]) -> Rows:
+    """The uniform bias in [-4, 4] at which each realisation's training objective is smallest (App. C.8).
+
+    Ridge regression at every bias of a grid of 33, then a parabola through the lowest three.
+    """
+    drawn = _of_spike(s, seeds)
+    activation, _, x, y = _second_batch(s, drawn, seeds, s.alpha)
+    grid = torch.linspace(-4, 4, 33, dtype=x.dtype).to(x)
+
+    def objective(bias: Tensor) -> Tensor:
+        phi = network.feature_map(activation, drawn, x, float(bias))
+        a = network.ridge(phi, y, s.lam)
+        return squared_error(phi, a, y) * y.shape[-1] + s.lam * a.square().sum(-1)
+
+    values = torch.stack([objective(bias) for bias in grid], dim=-1)  # (S, 33)
+    best = values.argmin(-1, keepdim=True).clamp(1, len(grid) - 2)
+    left, centre, right = (values.gather(-1, best + shift).squeeze(-1) for shift in (-1, 0, 1))
+    step = (grid[1] - grid[0]) * (left - right) / (2 * (left - 2 * centre + right))
+    return _rows({"bias": grid[best.squeeze(-1)] + step}, seeds)
+
+
+@_few(version=3)
+def departure(s: Departure, seeds: list[int]) -> Rows:
+    """The network's error beside that of spiked features on the same draws, and three theories at its first batch.
+
+    ``network``, ``features``; ``srf``, ``rows``, ``corrected``.
+    """
+    drawn, names = trained(s, seeds, alpha0=s.alpha0, beta=s.beta), _named(s, "activation target lam")
+    same = network.equivalent_features(s.activation, drawn, s.step, seeds)
+    found = {
+        label: network.learning_curve(weights=w, alphas=[s.alpha], seeds=seeds, **names)[0]["test_error"]
+        for label, w in {"network": drawn, "features": same}.items()
+    }
+    names |= _named(s, "step alpha beta")
+    batches = [part.cpu().numpy() for part in (*drawn.batch, drawn.theta)]
+    for label, (rows, norms) in {"srf": (False, False), "rows": (True, False), "corrected": (True, True)}.items():
+        kind = names | {"rows": rows, "norms": norms}
+        errors = [
+            row_covariance.predict_network(**kind, x0=x0, y0=y0, theta=theta).test_error
+            for x0, y0, theta in zip(*batches)
+        ]
+        found[label] = torch.tensor(errors, dtype=torch.float32)  # as the stored results are
+    return _rows(found, seeds)
+
+
+@_few(version=1)
+def several(s: SeveralSteps, seeds: list[int]) -> Rows:
+    """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``.
+
+    ``r``, ``gamma``, ``c`` as in ``parameters``; the others as in ``several_steps.spectrum``.
+    """
+    names = _named(s, "activation target step count d")
+    drawn = several_steps.train(**names, p=s.d, n0=round(s.alpha0 * s.d), seeds=seeds)
+    names = _named(s, "activation target lam")
+    (readout,) = network.learning_curve(weights=drawn, alphas=[s.alpha], seeds=seeds, **names)
+    found = network.measured_parameters(drawn) | several_steps.spectrum(drawn, seeds)
+    return _rows(found | {"test_error": readout["test_error"]}, seeds)
+
+
+@_drawn(version=1, chunk=2)
+def kernels(s: KernelBaseline, seeds: list[int]) -> Rows:
+    """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
+
+    ``learner``: ``conjugate``, ``tangent`` or ``network``, which spends a ``share`` of the ``alpha d`` samples on its
+    step and has the penalty ``lam`` of the setting; ``penalty``: the one of the row.
+    """
+    found = []
+    names = _named(s, "activation target d alphas lams")
+    for name, alpha, lam, errors in kernel_baseline.errors(**names, seeds=seeds):
+        found += _rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
+    for alpha in s.alphas:
+        drawn = trained(s, seeds, alpha0=s.share * alpha, beta=s.beta)
+        for row in curve(s, seeds, drawn, [(1 - s.share) * alpha]):
+            kind = {"learner": "network", "alpha": alpha, "penalty": s.lam}
+            found.append(kind | {name: row[name] for name in ("seed", "test_error")})
+    return found
+
+
+@_drawn(version=2)
+def norms(s: RowNorms, seeds: list[int]) -> Rows:
+    """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
+    return curve(s, seeds, _of_model(s, seeds, s.rows), s.alphas)
+
+
+@_drawn(version=1, chunk=2)
+def reuse(s: Reuse, seeds: list[int]) -> Rows:
+    """Test errors of the network, and of the best learners without a step on the same ``alpha d`` samples.
+
+    ``test_error`` of the network; ``linear``, of ridge regression on the inputs; ``conjugate`` and ``tangent``, of the
+    network's kernels. What has no step has the penalty that is best on its own test error, for each seed.
+    """
+    activation, target, n = function(s.activation), function(s.target), round(s.alpha * s.d)
+    start = network.one_step(s.activation, target, d=s.d, p=s.d, n0=0, step=0.0, seeds=seeds, device="auto")
+    x, y = network.second_batch(target, start, n * (2 if s.samples == "fresh" else 1), seeds)
+    stepped = round(s.share * n) if s.samples == "split" else n
+    read = slice(0 if s.samples == "same" else stepped, None)
+    drawn = replace(start, w=network.gradient_step(activation, start.w, x[:, :stepped], y[:, :stepped], s.step))
+    a = network.ridge(network.feature_map(activation, drawn, x[:, read]), y[:, read], s.lam)
+    found = {
+        "test_error": population.population_error(activation, target, drawn.w, drawn.theta, a[:, None])[:, 0],
+        "linear": kernel_baseline.best_ridge(target, x[:, :n], y[:, :n], start.theta),
+    }
+    for name, _, _, errors in _kernels_of(s, seeds):
+        found[name] = torch.minimum(found.get(name, errors), errors)
+    return _rows(found, seeds)
+
+
+def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float, Tensor]]:
+    """The network's kernels on the first ``alpha d`` samples of the readout, which are those of :func:`reuse`."""
+    if not s.kernels:
+        return []
+    return kernel_baseline.errors(s.activation, s.target, d=s.d, alphas=[s.alpha], lams=s.kernels, seeds=seeds)
+
+
+@_drawn(version=1)
+def scaling(s: GrowingStep, seeds: list[int]) -> Rows:
+    """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
+    return curve(s, seeds, trained(s, seeds, alpha0=s.alpha0), s.alphas)
+
+
+@_few(version=1)
+def thresholds(s: GrowingSpike, seeds: list[int]) -> Rows:
+    """Test error and learned share of the third degree, several readout values, at the strength ``r``; ``p = d``."""
+    size = {"d": s.d, "p": s.d, "seeds": seeds, "device": "auto", "u": network.readout_values(s.d, s.values)}
+    if s.model == "srf":
+        drawn = network.spiked_features(r=s.r, c=1.0, gamma=1.0, **size)
+    else:
+        names = _named(s, "activation target")
+        step = s.r / equivalent(**names, alpha0=s.alpha0, step=1.0).r
+        drawn = network.one_step(**names, step=step, n0=round(s.alpha0 * s.d), **size)
+    activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha)
+    a = network.ridge(network.feature_map(activation, drawn, x), y, s.lam)
+    error = population.population_error(activation, target, drawn.w, drawn.theta, a[:, None])[:, 0]
+    t, weight = (torch.tensor(column).to(a) for column in gaussian.trapezoid(60))
+    third = weight * (t**3 - 3 * t)
+    share = population.mean_output(activation, drawn.w, drawn.theta, a, t) @ third / (target.tensor(t) @ third)
+    return _rows({"test_error": error, "share": share}, seeds)
+
+
+@_few(version=1)
+def pool(s: PoolProfile, seeds: list[int]) -> Rows:
+    """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
+    return _profile(s, trained(s, seeds, alpha0=s.alpha0, beta=s.beta), seeds)
+
+
+@study(version=1, chunk=8, data="white principal components of digits", device="any")
+def images(s: OnDigits, seeds: list[int]) -> Rows:
+    """Test error on white principal components of digits and on normal inputs, three kinds of labels."""
+    task = datasets.load("mnist", labels="parity")
+    x = datasets.principal_components(task, s.d).x[:POOL]
+    x = (x - x.mean(0)) / x.std(0)
+    return on_images(s, seeds, x, task.y[:POOL])
+
+
+def on_images(s: OnDigits, seeds: list[int], inputs: Tensor, labels: Tensor) -> Rows:
+    """Test error after one step and ridge regression when inputs are white components of images, and when normal.
+
+    One realisation shuffles the pool ``inputs (N, d)`` into first batch, second batch and test points. ``target`` says
+    the label: ``random``, the sign along a random direction; ``leading``, along the first component; ``parity``,
+    ``labels (N,)``. The normal inputs get labels of the same kind; for parity a sign along one direction, with as much
+    noise as gives the linear part the images' labels have.
+    """
+    (count, d), target = inputs.shape, s.target
+    linear = (labels @ inputs / count).norm() ** 2 - d / count  # less what chance adds
+    share = float((linear * np.pi / 2).clamp(0, 1)) if target == "parity" else 1.0
+    rows = []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, d])
+        order = torch.from_numpy(rng.permutation(count))
+        theta = network.unit(torch.from_numpy(rng.standard_normal(d)))
+        theta = torch.eye(d, dtype=inputs.dtype)[0] if target == "leading" else theta
+        normal, noise = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((count, d), count))
+        w0 = network.unit(torch.from_numpy(rng.standard_normal((s.p, d))))
+        kinds = {
+            "images": (inputs[order], labels[order] if target == "parity" else torch.sign(inputs[order] @ theta)),
+            "normal": (normal, torch.sign(share**0.5 * normal @ theta + (1 - share) ** 0.5 * noise)),
+        }
+        rows.append({"seed": seed} | {name: _error_on(s, x, y, w0) for name, (x, y) in kinds.items()})
+    return rows
+
+
+def _error_on(s: OnDigits, x: Tensor, y: Tensor, w0: Tensor) -> float:
+    """Error on the points after both batches: a step on the first, ridge regression on the second."""
+    x, y, w0 = (part.to(devices.pick()) for part in (x, y, w0))
+    n0, n = s.n0, s.n
+    w = network.gradient_step(s.activation, w0, x[:n0], y[:n0], s.step)
+    phi = function(s.activation).tensor(x[None, n0:] @ w.mT) / len(w0) ** 0.5
+    a = network.ridge(phi[:, :n], y[None, n0 : n0 + n], s.lam)
+    return float(squared_error(phi[:, n:], a, y[None, n0 + n :]))

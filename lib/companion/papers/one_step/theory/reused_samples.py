@@ -1,0 +1,142 @@
+r"""One gradient step whose samples serve the readout as well: a training point's features hold its own label.
+
+The step moves row ``i`` along each of its samples, ``w_i = ... + step/n0 y σ'(w0_i·x) x``. At that sample itself
+``|x|^2/n0 = 1/alpha``, and the row's argument holds ``step/alpha y σ'(w0_i·x)`` in addition: the label *leaks* into its
+own feature. The rest of the row is independent of the sample. So a training point has the features
+``σ(r k + z + δ + step/alpha y σ'(z))`` and a fresh point ``σ(r k + z + δ)``. Here ``k`` is the projection on the spike
+of the *other* samples, ``z = w0_i·x``, and ``δ`` the noise of the bulk. The saddle point keeps its three stages, with
+the moments of training points in them and those of fresh points in the test error.
+
+As in Result 3.3 the rows of the bulk are isotropic, of one norm, and independent of the samples.
+"""
+
+import numpy as np
+
+from companion.papers.one_step.theory import saddle_point
+from companion.papers.one_step.theory.conditional_map import Channel, equivalent
+from companion.papers.one_step.theory.functions import Function, derivative, function, needs_step
+from companion.papers.one_step.theory.ridge_theory import FINITE, needs_ratios
+from companion.papers.one_step.theory.saddle_point import Solution
+from regimes import gaussian, validate
+from regimes.validate import InputError
+
+_KINDS = 4  # squares: of initial rows, of these with the noise, of the noise, of the rest
+_LEAST = 1e-15  # weight of a node that counts
+_INNER = 40, 24  # nodes over z and over the noise
+_CHUNK = 2_000_000  # elements of one temporary
+
+
+def predict_reuse(
+    activation: str | Function,
+    target: str | Function,
+    *,
+    alpha: float,
+    step: float,
+    beta: float,
+    lam: float,
+    leak: float = 1.0,
+    width: float = np.inf,
+) -> Solution:
+    """Errors of the network whose step and whose readout take the *same* ``alpha d`` samples.
+
+    Args:
+        activation: odd and smooth.
+        target: function of ``theta·x``.
+        alpha: samples over dimension, of the step and of the readout.
+        step: ``eta / p``.
+        beta: width over dimension.
+        lam: ridge penalty.
+        leak: share of the label in its own feature; 0 gives Result 3.3 with fresh samples for the readout.
+        width: number of neurons ``p`` for the finite-width rule; infinite for the limit.
+
+    Source: Result 3.3 of paper E with the leak derived here.
+    """
+    activation, target = function(activation, "activation"), function(target, "target")
+    needs_step(activation)
+    needs_ratios(alpha=alpha, beta=beta, lam=lam, step=step, width=width)
+    validate.between(0, 1, leak=leak)
+    if activation.breaks:
+        raise InputError(f"activation must be smooth, got {activation.name}")
+    s = equivalent(activation, target, alpha0=alpha, step=step)
+    across = float(np.sqrt(max(0.0, 1 - s.gamma**2)))
+    t, along = gaussian.rule(target.breaks, step=1 / max(1.0, s.r * s.gamma))
+    u, beside = gaussian.trapezoid(2 * max(20, int(17 * s.r * across) + 1))
+    weight = np.outer(along, beside).ravel()
+    kept = weight > _LEAST
+    t, u, weight = np.repeat(t, len(u))[kept], np.tile(u, len(t))[kept], weight[kept]
+    k, rest, y = s.gamma * t + across * u, across * t - s.gamma * u, target.array(t)
+    noise = np.sqrt(s.c - 1)
+    trained = _leaky_moments(activation, s.r * k, noise, leak * step / alpha * y)
+    fresh = _leaky_moments(activation, s.r * k, noise, np.zeros_like(k))
+
+    def functions(kappa: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Means along the directions (all ones; ``W_0 v``, noise along ``v``; both along ``theta_perp``), squares."""
+        mean, initial, noisy, left = kappa
+        flat = np.stack([mean, k * initial, k * noisy, rest * initial, rest * noisy])
+        return flat[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, left])[None]
+
+    def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        V, P = _two_bulks(hats[0], lam, beta)
+        return V[None], P[None]
+
+    flat, squares = functions(trained)
+    stiffness = np.zeros((1, 5, 5, _KINDS))
+    stiffness[0, range(5), range(5), -1] = min(width, FINITE), beta, beta, beta, beta
+    test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
+        Channel(*(part[None] for part in (k, weight, *trained[:2], trained[3], y, 0 * y, y**2))),
+        functionals,
+        saddle_point.linear(stiffness),
+        squares=squares,
+        flat=flat,
+        tilted=np.zeros_like(flat),
+        ratio=np.array([alpha / beta]),
+        start=np.array([[1.0, 0.0, 1.0, 1.0]]) / lam,
+        setting={name: np.array([value]) for name, value in {"alpha": alpha, "step": step, "lam": lam}.items()},
+        fresh=functions(fresh),
+    )
+    (m, zeta, zeta_noise, psi, psi_noise), both = overlap[0], np.array([1.0, 2 * noise, noise**2])
+    zeta, psi = zeta + noise * zeta_noise, psi + noise * psi_noise
+    return Solution(
+        test[0], train[0], m, zeta, psi, both @ q[0, :3] + psi**2, q[0, 3], both @ V[0, :3], V[0, 3], steps[0]
+    )
+
+
+def _leaky_moments(activation: Function, shift: np.ndarray, noise: float, leak: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Mean of ``g = σ(shift + z + noise n + leak σ'(z))``, ``E z g``, ``E n g``, rest of the variance: ``(K,)``."""
+    (z, wz), (n, wn) = (gaussian.trapezoid(count) for count in _INNER)
+    slope = derivative(activation)(z)
+    weights = np.stack([np.outer(a, b).ravel() for a, b in ((wz, wn), (wz * z, wn), (wz, wn * n))], axis=1)
+    size, parts = max(1, _CHUNK // len(weights)), []
+    for i in range(0, len(shift), size):
+        inner = shift[i : i + size, None] + z + leak[i : i + size, None] * slope
+        g = activation.array((inner[:, :, None] + noise * n).reshape(len(inner), -1))
+        parts.append(np.concatenate([g @ weights, (g * g) @ weights[:, :1]], axis=1))
+    mean, initial, noisy, second = np.concatenate(parts).T
+    return mean, initial, noisy, np.maximum(second - mean**2 - initial**2 - noisy**2, 0.0)
+
+
+def _two_bulks(hats: np.ndarray, lam: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """``V`` and minus its Jacobian for ``S = lam + h_3 + sum M_ij W_i W_j^T`` of two independent bulks of unit rows.
+
+    With ``M = [[h_0, h_1/2], [h_1/2, h_2]]`` and ``R = (1 + beta g M)^-1``: ``V_ij = g R_ij`` and ``V_3 = g``, where
+    ``1/g = lam + h_3 + tr M R``.
+    """
+    M, s, eye = np.array([[hats[0], hats[1] / 2], [hats[1] / 2, hats[2]]]), lam + hats[3], np.eye(2)
+    load = np.maximum(np.linalg.eigvalsh(M), 0.0)
+    g = 1 / (s + load.sum())
+    for _ in range(200):  # from below, where the concave function's root is met by Newton's method
+        x = beta * g * load
+        move = (1 - s * g - (x / (1 + x)).sum() / beta) / (s + (load / (1 + x) ** 2).sum())
+        g += move
+        if abs(move) <= 1e-15 * g:
+            break
+    R = np.linalg.inv(eye + beta * g * M)
+    width = 1 / g**2 - beta * np.trace(M @ R @ M @ R)
+    basis = [np.diag([1.0, 0.0]), np.array([[0.0, 0.5], [0.5, 0.0]]), np.diag([0.0, 1.0]), np.zeros((2, 2))]
+    columns = []
+    for number, dM in enumerate(basis):
+        dg = -(float(number == _KINDS - 1) + np.trace(R @ R @ dM)) / width
+        dV = dg * R - beta * g * R @ (dg * M + g * dM) @ R
+        columns.append([dV[0, 0], dV[0, 1], dV[1, 1], dg])
+    V = g * R
+    return np.array([V[0, 0], V[0, 1], V[1, 1], g]), -np.array(columns).T

@@ -1,0 +1,231 @@
+"""Stored results: all that ``chapters/designs/`` declare, and what the code as it is computes again."""
+
+import re
+import subprocess
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from companion import paths
+from companion import studies as registry
+from companion.book import claims
+from companion.lab import parameters
+from companion.lab.compare import FEWEST, differences, telling
+from companion.lab.here import is_here
+from companion.lab.results import Results, files
+from companion.lab.store import committed
+from companion.lab.stored import batches, duration, share, verify
+from companion.lab.sweep import STATISTICAL, cells
+from regimes.validate import InputError
+
+KEPT = registry.stored_sizes()
+# computed again in every run of the tests: seconds in all; the others every week
+CHEAP = {
+    "spiked.agreement", "lazy_feature.finite_curve", "compression.growth",
+}  # fmt: skip
+COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
+AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
+TOO_FEW = {"compression.fit", "far_images.far"}  # stored cells to tell their statistical columns' factor from chance
+DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor"}  # that computed stored cells
+# the parameter that names data sets of which a study takes the first that is on this machine
+FIRST_OF = {"jamming.ensembles": "03.ensembles.second_data.data", "alignment.glasses": "06.glasses.main.data"}
+
+
+# designs that only data of other machines fill: a laptop asks for no realisation of them
+NOWHERE = 101  # test points of designs that this machine has no images for
+WHOLE = {"03.cusp.whole": 7, "03.cusp.fresh_whole": 4}  # of all images of MNIST: how many sizes
+ELSEWHERE = {
+    "isotropic.images": {"04.images.mnist.seeds": 0, "04.images.cifar10.seeds": 0},
+    "rest.cusp": {f"{name}.test": NOWHERE for name in WHOLE}
+    | {f"{name}.p": count * [250] for name, count in WHOLE.items()}
+    | {"03.cusp.whole_lazy.p": 6 * [250]},
+}
+
+
+def grid_of(name, **given):
+    number, item = registry.find(name)
+    values = parameters.resolve(number, "laptop", KEPT[name], given)
+    return values, cells(item, registry.grids(number, values, item)[item])
+
+
+def test_every_kept_table_is_declared():
+    assert files().keys() == set(KEPT)
+
+
+def study_of(table):
+    """The name of the study whose rows a claim takes."""
+    return getattr(table, "study", table).name
+
+
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_a_chapter_reads_what_is_stored(name):
+    """``sweep`` would compute all of it."""
+    number, function = registry.find(name)[0], name.partition(".")[2]
+    pages = "".join(page.read_text(encoding="utf-8") for page in parameters.page_sources(number))
+    judged = {design for claim in claims.claims_of(number) for design in map(str, map(study_of, claim.tables.values()))}
+    assert re.search(rf"rows\((\w+\.)?{function}\b", pages) or name in judged
+
+
+def needs_known_origins(records):
+    """What a forger would write there; a shallow clone has no old commits to compare with."""
+    found = [record.provenance for record in records]
+    assert {made["device"] for made in found} <= DEVICES, "a new device? name it in DEVICES"
+    assert all(re.fullmatch("[0-9a-f]{16}", made["digest"]) for made in found)
+    assert all({"numpy", "scipy", "torch", "python"} <= made["versions"].keys() for made in found)
+    revisions = {made["revision"] for made in found}
+    assert all(re.fullmatch("[0-9a-f]{12}", revision) for revision in revisions)
+    git = ["git", "-C", str(paths.root())]
+    shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
+    if shallow.stdout.strip() == "false":  # else no git, or a shallow clone
+        asked = "".join(f"{revision}^{{commit}}\n" for revision in sorted(revisions))
+        said = subprocess.run(
+            [*git, "cat-file", "--batch-check"], input=asked, capture_output=True, text=True, check=True
+        )
+        assert not [line for line in said.stdout.splitlines() if not re.fullmatch(r"[0-9a-f]{40,} commit \d+", line)]
+
+
+@pytest.fixture(scope="module")
+def stored(name):
+    """The stored results of a study: the tests of one follow each other, so that they are read once."""
+    return Results(registry.find(name)[1])
+
+
+KEPT_STUDIES = pytest.mark.parametrize("name", sorted(KEPT), scope="module")
+
+
+@KEPT_STUDIES
+def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_devices_that_are_known(name, stored):
+    item, results = registry.find(name)[1], stored
+    needs_known_origins(results.records.values())
+    assert {*item.columns, *item.nonfinite} <= set(results.rows.columns)
+    revisions = {record.provenance["revision"] for record in results.records.values()}
+    assert all(map(committed, revisions)), "python -m companion.studies store-results NAME"
+    kept = {record.cell for record in results.records.values()}
+    elsewhere = {} if all(is_here(cell.setting) for cell in kept) else ELSEWHERE.get(name, {})
+    kept = {cell for cell in kept if not elsewhere or is_here(cell.setting)}
+    try:
+        _, wanted = grid_of(name, **elsewhere)
+        wanted = [cell for cell in wanted if cell.setting.get("test") != NOWHERE]
+    except InputError:  # its data are not on this machine: the rest of the grid, and as many cells of what stands in
+        number, _ = registry.find(name)
+        usual = parameters.resolve(number)[FIRST_OF[name]]
+        values, wanted = grid_of(name, **{FIRST_OF[name]: usual})
+        assert not all(is_here(cell.setting) for cell in kept)
+        makeshift = {cell for cell in wanted if cell.setting["data"] in values[FIRST_OF[name]]}
+        absent = {cell for cell in kept if cell.setting["data"] in values[FIRST_OF[name]]}
+        assert len(absent) == len(makeshift)
+        kept, wanted = kept - absent, set(wanted) - makeshift
+    assert kept == set(wanted), "python -m companion.studies store-results"
+
+
+@KEPT_STUDIES
+def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(name, stored):
+    """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
+    number, item = registry.find(name)
+    results = stored
+    assert not results.refused and results.records
+    assert all(key == own.cell.key() and own.cell.study == name for key, own in results.records.items())
+    values = parameters.resolve(number, "laptop", KEPT[name])
+    designs = {key for record in results.records.values() for key in record.provenance["designs"]}
+    assert designs == set(item.grid.names(values)), "python -m companion.studies store-results"
+    for design in designs:
+        kept = results.of_design(design)
+        if all(is_here(cell.setting) for cell in kept.values()):
+            wanted = cells(item, item.grid.settings(values, design))
+            assert kept.keys() == {cell.key() for cell in wanted}, (
+                f"{design}: python -m companion.studies store-results"
+            )
+
+
+def rows_by_cell(item):
+    """The stored rows of each cell of a study."""
+    return {record.cell: record.rows for record in Results(item).records.values()}
+
+
+def dearest(found):
+    """The batch that took longest of those below ``AFFORDABLE`` seconds; cheap ones, lazy and small, tell least."""
+    order = sorted(found, key=lambda cells: (duration(cells), cells[0].key()))
+    return ([cells for cells in order if duration(cells) < AFFORDABLE] or order[:1])[-1:]
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_dear_stored_batch_is_what_the_code_as_it_is_computes(name):
+    """The others are compared by ``python -m companion.studies verify``, some every week."""
+    item = registry.find(name)[1]
+    found = verify(Results(item), dearest, here=is_here, jobs=1)
+    assert not found.said and (found.computed or found.left == found.stored), str(found)
+
+
+SINGLE = 1e-3  # tolerance from which on a study's numbers are those of single precision
+
+
+class Rounded(np.random.Generator):
+    """Normal numbers, each moved by a rounding up, down or not at all."""
+
+    rounding = 0.0
+
+    def standard_normal(self, size=None, dtype=np.float64, out=None):
+        """As numpy's."""
+        drawn = np.asarray(super().standard_normal(size, dtype))
+        step = max(self.rounding, np.finfo(dtype).eps)
+        return (drawn * (1 + step * np.random.Generator(np.random.PCG64(7)).integers(-1, 2, drawn.shape))).astype(dtype)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", sorted(KEPT))
+def test_a_rounding_of_what_is_drawn_moves_no_number_further_than_its_study_says(name, monkeypatch):
+    """So does another processor: as it rounds, so does a network whose first weights are moved by a rounding."""
+    item, draw = registry.find(name)[1], np.random.default_rng
+    stored = rows_by_cell(item)
+    (batch,) = dearest(batches(item, [cell for cell in stored if is_here(cell.setting)])) or pytest.skip("no data")
+    seeds = [cell.seed for cell in batch]
+    once = item(batch[0].setting, seeds)
+    monkeypatch.setattr(Rounded, "rounding", float(np.finfo(np.float32).eps) / 2 if item.rtol >= SINGLE else 1e-15)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: Rounded(draw(seed).bit_generator))
+    again = item(batch[0].setting, seeds)
+    one, other = ({c: [row for row in rows if row["seed"] == c.seed] for c in batch} for rows in (once, again))
+    assert not differences(item, one, other)
+
+
+def multiplied(rows, columns, factor):
+    """Rows whose numbers in some columns are multiplied, those in lists, too."""
+
+    def times(value):
+        if isinstance(value, (list, tuple)):
+            return [times(one) for one in value]
+        return factor * value if isinstance(value, (int, float)) else value
+
+    return [{name: times(value) if name in columns else value for name, value in row.items()} for row in rows]
+
+
+def sampled(results):
+    """A study, its stored rows that are here, and those of them that ``verify --sample 5%`` computes again."""
+    item = results.study
+    stored = {own.cell: own.rows for own in results.records.values() if is_here(own.cell.setting)}
+    chosen = share(0.05, 1, item)(batches(item, [*stored]))
+    return item, stored, {cell: stored[cell] for batch in chosen for cell in batch}
+
+
+@KEPT_STUDIES
+def test_a_factor_in_the_statistical_columns_of_a_table_is_noticed_on_any_processor(name, stored):
+    """By the weekly sample; the rows stored are what is computed again."""
+    item, rows, again = sampled(stored)
+    columns = {column for column, tolerance in item.columns.items() if tolerance == STATISTICAL}
+    if not columns:
+        return
+    forged = {cell: multiplied(rows[cell], columns, 1.5) for cell in again}
+    if name in TOO_FEW:
+        assert len(rows) < FEWEST
+    else:
+        assert len(again) >= FEWEST and differences(item, forged, again)
+    assert not differences(item, again, again)
+
+
+@pytest.mark.weekly
+@KEPT_STUDIES
+def test_a_factor_in_one_statistical_column_is_noticed_where_enough_cells_hold_it(name, stored):
+    item, rows, again = sampled(stored)
+    held = Counter(column for own in rows.values() for column in telling(item, own))
+    noticed = {column for column in held if differences(item, again, again, forged=column)}
+    assert noticed == {column for column, count in held.items() if count >= FEWEST}
