@@ -407,6 +407,42 @@ def test_a_kernel_that_sees_one_label_says_so():
     assert found.f.isfinite().all()
 
 
+def of_weights(keep):
+    """A module that keeps something made of its first weights and uses it in place of these."""
+    one = Of(lambda s, x: s.b(torch.tanh(x @ s.kept[0].mT)), a=nn.Linear(3, 4), b=nn.Linear(4, 1)).double()
+    one.kept = [keep(one.a.weight)]
+    return one
+
+
+def test_weights_by_another_name_are_refused_if_they_are_used():
+    """A view or a product that was made of weights has derivatives by them, which a value would not have."""
+    x, words = draw(5, 3), r"outside of its named_parameters: .*compute it in forward"
+    for keep in (lambda w: w.mT.mT, lambda w: 2 * w, lambda w: w[:]):
+        refused(lambda: regimes.ntk(regimes.module(of_weights(keep)), x), words)  # noqa: B023
+    for train in (True, False):
+        one = of_weights(lambda w: w.requires_grad_(train))  # noqa: B023
+        refused(lambda: regimes.ntk(regimes.module(one), x), "one of its parameters under another name")  # noqa: B023
+    one = of_weights(lambda w: w.detach())
+    J = rows(one, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(one), x)[0], J @ J.T)
+    unused = Of(lambda s, x: s.net(x), net=mlp()).double()
+    unused.kept = [2 * unused.net[0].weight, unused.net[0].weight]
+    J = rows(unused, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(unused), x)[0], J @ J.T)
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_products_are_those_of_backward_passes_where_forward_ones_are_not_numbers(first):
+    """The root of a rectified number: its backward derivative is cut to 0, its forward one is 0/0."""
+    one = Of(lambda s, x: s.o(torch.sqrt(s.l(x).relu())), l=nn.Linear(3, 1, bias=False), o=nn.Linear(1, 1)).double()
+    nn.init.ones_(one.l.weight)
+    x = torch.cat([draw(3, 3).abs(), -draw(3, 3).abs()]).roll(first, 0)
+    model, J = regimes.module(one), rows(one, x)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
+    torch.testing.assert_close(model.tangents(x).jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
+    assert J.isfinite().all()
+
+
 def test_arrays_of_any_layout_are_points():
     model, x = regimes.module(mlp().double()), draw(6, 3)
     kernel, given = regimes.ntk(model, x), x.numpy().copy()

@@ -8,10 +8,12 @@ import contextlib
 import pickle
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from regimes.models import WORK
 from regimes.models.realisation import Graph, Realisation, same
@@ -37,6 +39,8 @@ def look(one: Realisation, x: Tensor) -> None:
     fixed = {name: value.detach().clone() for name, value in one.fixed.items()}
     copied = Realisation(one.skeleton, one.names, tuple(tensor.detach().clone() for tensor in one.tensors), fixed)
     with _same_chance(x.device) as drawn:
+        with _Named():
+            copied.graph(few)
         graph = _counted(copied, few)
         _needs_rest(one, copied, drawn())
         again = copied.graph(few)[1]
@@ -53,6 +57,17 @@ def look(one: Realisation, x: Tensor) -> None:
         if not any(bool(gradient.any()) for gradient in pulled):
             _needs_slope(copied, few)
     one.skeleton.looked = len(x) > 1  # a single point says nothing about batches
+
+
+class _Named(TorchFunctionMode):
+    """Refuses numbers that are nowhere: those of a parameter that a module also keeps under another name."""
+
+    def __torch_function__(
+        self, function: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if any(isinstance(one, Tensor) and one.is_meta for one in (*args, *(kwargs or {}).values())):
+            raise InputError("the module uses one of its parameters under another name than in named_parameters()")
+        return function(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager
@@ -124,13 +139,13 @@ def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
         waiting.extend(after for after, _ in node.next_functions)
         leaf = getattr(node, "variable", None)
         if leaf is not None and id(leaf) not in own and not _equal(leaf, few):
-            remedy = "register it (nn.Parameter, nn.ModuleList) or detach it"
+            remedy = "register it (nn.Parameter, nn.ModuleList), compute it in forward or detach it"
             shape = tuple(leaf.shape)
             raise InputError(f"the module uses a tensor of shape {shape} outside of its named_parameters: {remedy}")
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:
-    return a.dtype == b.dtype and torch.equal(_filled(a), _filled(b))
+    return (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(_filled(a), _filled(b))
 
 
 def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> float:

@@ -65,7 +65,7 @@ class Skeleton:
 
     @classmethod
     def of(cls, module: nn.Module) -> "Skeleton":
-        """The copy of a module; tensors that it computed and keeps are taken as values, without their history.
+        """The copy of a module; tensors that it computed and keeps become leaves: the look finds those that are used.
 
         Raises:
             InputError: for an attribute that cannot be copied.
@@ -76,7 +76,7 @@ class Skeleton:
         for part in module.modules():
             for value in _tensors(vars(part)):
                 if value.grad_fn is not None:
-                    known.setdefault(id(value), value.detach().clone())
+                    known.setdefault(id(value), value.detach().clone().requires_grad_())
         try:
             return cls(copy.deepcopy(module, known))
         except Exception as error:
@@ -233,7 +233,9 @@ class Realisation:
             few, rows = x[:2], self.backwards(x[:2])
             expected = total((row * tensor).reshape(len(few), -1).sum(1) for row, tensor in zip(rows, w))
             self.skeleton.forwards = _agrees(lambda: [self._forwards(few, w)], [expected])
-        return self._forwards(x, w) if self.skeleton.forwards else None
+        found = self._forwards(x, w) if self.skeleton.forwards else None
+        # forward derivatives are NaN where a root is 0 by a cut, backward ones are not
+        return None if found is None or bool(found.isnan().any()) else found
 
     def _forwards(self, x: Tensor, w: Sequence[Tensor]) -> Tensor:
         with differentiable():
@@ -288,6 +290,9 @@ def _agrees(fast: Callable[[], list[Tensor]], expected: list[Tensor]) -> bool:
 
 def same(found: Sequence[Tensor], expected: Sequence[Tensor], scale: float = 0.0) -> bool:
     """Whether tensors agree, all together, up to rounding: the root of the precision, of their norm or a ``scale``."""
+    if any(not torch.equal(a.isnan(), b.isnan()) for a, b in zip(found, expected)):
+        return False
+    found, expected = ([t.nan_to_num() for t in tensors] for tensors in (found, expected))
     eps = max(torch.finfo(tensor.dtype).eps for tensor in (*found, *expected))
     norms = [float(torch.stack([t.double().norm() for t in tensors]).norm()) for tensors in (found, expected)]
     apart = float(torch.stack([(a.double() - b.double()).norm() for a, b in zip(found, expected)]).norm())
