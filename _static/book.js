@@ -38,6 +38,13 @@
     });
   }
 
+  // the theme's title for paper has no number
+  function printedTitle() {
+    const [own, printed] = [document.querySelector("article h1"), document.querySelector("#jb-print-docs-body > h1")];
+    if (!own || !printed) return;
+    printed.replaceChildren(...[...own.cloneNode(true).childNodes].filter((one) => one.nodeName !== "A"));
+  }
+
   // from below a figure to its code, which is folded away above it
   function toCode() {
     document.querySelectorAll("a.to-code").forEach((link) => link.addEventListener("click", (event) => {
@@ -51,7 +58,7 @@
     }));
   }
 
-  // a knob below a figure swaps its picture, in the same place; paper has the book's
+  // a knob below a figure swaps its picture, in the same place, and the command that computes it; paper has the book's
   function knobs() {
     document.querySelectorAll("fieldset.knob").forEach((knob) => {
       const picture = knob.previousElementSibling.querySelector("picture");
@@ -60,6 +67,18 @@
       const inputs = [...knob.querySelectorAll("input")];
       const said = [...knob.querySelectorAll(".see > span")];
       const chosen = () => inputs.findIndex((one) => one.checked);
+      const label = knob.closest("figure").id;
+      const change = [...document.querySelectorAll("details.change")].find((one) => one.querySelector("pre").textContent.includes("=" + label + " "));
+      const told = change ? [change.querySelector("pre"), change.querySelector(".see")] : [];
+      const books = told.map((one) => one.innerHTML);
+
+      function tell(i) {
+        const sets = inputs[i].dataset.sets;
+        told.forEach((one, j) => { one.innerHTML = books[j]; });
+        if (!sets || !change) return;
+        told[0].textContent = told[0].textContent.replace(/'.*'/, () => "'" + sets + "'");
+        told[1].innerHTML = said[i].innerHTML;
+      }
 
       function show(i) {
         const files = inputs[i].dataset;
@@ -72,6 +91,7 @@
 
       function turn() {
         show(chosen());
+        tell(chosen());
         said.forEach((one, i) => { one.classList.toggle("shown", i === chosen()); });
       }
 
@@ -96,8 +116,10 @@
     const tables = [...document.querySelectorAll("table.ledger")].filter((table) => table.querySelector("[data-verdict]"));
     const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
     const values = (name) => [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
-    const text = element("input", { type: "search", placeholder: "search the claims", "aria-label": "search the claims" });
-    const chosen = ["verdict", "chapter", "history"].map((name) => choice(name, "any " + name, values(name)));
+    const text = element("input", { type: "search", name: "q", placeholder: "search the claims", "aria-label": "search the claims" });
+    const chosen = ["verdict", "paper", "chapter", "history"].filter((name) => values(name).length > 1)
+      .map((name) => choice(name, "any " + name, values(name)));
+    const folded = document.querySelector("details.index"); // the ledger's index, not the rows of a paper
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
     const count = element("output", { "aria-live": "polite" });
     const place_of = new Map(rows.map((row, i) => [row, i]));
@@ -129,7 +151,7 @@
       const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row) => {
-        const said = row.textContent.toLowerCase();
+        const said = (row.textContent + " " + (row.dataset.words || "")).toLowerCase();
         const fits = words.every((word) => said.includes(word) || said.includes(GREEK[word]))
           && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
         row.hidden = !fits;
@@ -140,8 +162,13 @@
         if (section) section.hidden = ![...table.tBodies[0].rows].some((row) => !row.hidden);
         if (words.length || order.value || chosen.some((one) => one.value)) whole(table);
       });
+      if (folded && asked()) folded.open = true;
       count.textContent = shown + " of " + rows.length + " claims";
     }
+
+    // what is asked for stands in the address, to be sent to somebody
+    const asked = () => new URLSearchParams([text, ...chosen].filter((one) => one.value).map((one) => [one.name, one.value])).toString();
+    const keep = () => history.replaceState(null, "", (asked() ? "?" + asked() : location.pathname) + location.hash);
 
     function sort() {
       const key = order.value.replace("by ", "");
@@ -153,12 +180,12 @@
       });
     }
 
-    [text, ...chosen].forEach((one) => one.addEventListener("input", show));
+    [text, ...chosen].forEach((one) => one.addEventListener("input", () => { show(); keep(); }));
     order.addEventListener("input", () => { sort(); show(); });
     window.addEventListener("hashchange", toClaim);
     place.append(text, ...chosen, order, count);
-    const asked = new URLSearchParams(location.search);
-    chosen.forEach((one) => { one.value = asked.get(one.name) || ""; });
+    const given = new URLSearchParams(location.search);
+    [text, ...chosen].forEach((one) => { one.value = given.get(one.name) || ""; });
     show();
     toClaim();
   }
@@ -319,6 +346,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     explorables();
     codeSwitch();
+    printedTitle();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();

@@ -157,9 +157,9 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α", al
 # there $\Lambda=\Lambda^*$.
 # %% [markdown]
 # ## The kernel at $t^*$ learns faster than the network
-# {numref}`fig-a-learners` compares the initial kernel of an infinitely wide network, the same kernel on data whose
-# uninformative coordinates we divided by $\Lambda^*$, the network, at the {term}`end of training` and when 98 % of its points
-# are fitted, and the network's {term}`frozen kernel` at $t^*$, trained on a fresh set of $p$ points.
+# {numref}`fig-a-learners` compares the initial kernel of an infinitely wide network, the same kernel on data whose uninformative coordinates we
+# divided by $\Lambda^*$, the network, at the {term}`end of training` and when 98 % of its points are fitted, and the network's {term}`frozen kernel`
+# at $t^*$, trained on $p$ fresh points. **Guess first:** will compressed data serve the initial kernel as well as training serves the one at $t^*$?
 # %% tags=["key"]
 networks = chapter.rows(studies.networks, "stripe").query("curve == 'feature'")
 initial = pd.concat([chapter.rows(studies.wide_curve, "stripe"), chapter.rows(studies.far_curve, "stripe")])
@@ -193,7 +193,7 @@ chapter.figure(fig, "fig-a-learners", networks, kernels, initial, alt=alt)
 # Two differences matter. First, on large training sets the network has a larger error than its own kernel at $t^*$. The kernel has $p$ fresh points beside
 # the network's $p$, however. At equal totals the order is open: on 8192 points in all it has {claim}`A.Fig3-equal-points-d5` ($d=5$) and
 # {claim}`A.Fig3-equal-points-d10` ($d=10$) of the error of the network with 98 % fitted, and both intervals reach 1. Second, the error on compressed data
-# falls more slowly than the kernel's, although paper A takes compression for the main effect. At 8192 points the kernel at $t^*$ has
+# falls more slowly than the kernel's, although paper A takes compression for the main effect, by which the two would be alike. At 8192 points the kernel at $t^*$ has
 # {claim}`A.Fig3-star-beats-d5` of it in $d=5$ and {claim}`A.Fig3-star-beats-d10` in $d=10$, where the two do not differ within the scatter of
 # {term}`seeds <seed>`.
 #

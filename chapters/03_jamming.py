@@ -70,7 +70,7 @@ test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
 map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 map_scales: "3 or more increasing positives" = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
 map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
-map_seeds: "count to 100" = 4  # training sets (paper B: 1)
+map_stop: "number from 0.5 to 1" = 1.0  # fraction of the margins at which errors are taken: 0.5, 0.9, 0.98, or 1, the end (paper B: 1)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -136,8 +136,8 @@ chapter.figure(
 # lazy. The line hardly depends on the width far from jamming, although it bends up by a factor of about 4 near it. The other line,
 # the black band, is jamming: the width at which half of the networks fit.
 # %% tags=["key"]
-on_map = studies.at_end(chapter.rows(studies.ensembles, "map"))
-second_map = studies.at_end(chapter.rows(studies.ensembles, "second_data"))
+on_map = studies.at_stop(chapter.rows(studies.ensembles, "map"), map_stop)
+second_map = studies.at_stop(chapter.rows(studies.ensembles, "second_data"), map_stop)
 fig, axes = plots.panels(2, height=4.2)
 for ax, rows in zip(axes, (on_map, second_map)):
     plots.phase_map(ax, rows, jamming.transitions(rows, "h"))

@@ -33,7 +33,6 @@ test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
 map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
 map_scales: "3 or more increasing positives" = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
 map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
-map_seeds: "count to 100" = 4  # training sets (paper B: 1)
 sizes_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
 # fmt: on
 # %%

@@ -88,8 +88,8 @@ chapter = Chapter("06", globals())
 # ## What training adds is correlated with the gradients after one step
 # The weights that training adds and the gradients through them are correlated after the first step, long before the task is
 # learnt (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all
-# gradients (upper two rows), in contrast, look like noise at the start, and their correlation grows while the task is learnt. The
-# network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
+# gradients (upper two rows), in contrast, look like noise at the start, and their correlation grows while the task is learnt. **Guess first:** which
+# pair is more alike at the end? The network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
 # %% tags=["key"]
 frames = chapter.rows(studies.frames, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}

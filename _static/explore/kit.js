@@ -40,8 +40,10 @@
     return made;
   }
 
+  let paper = false; // while the page is printed
+
   function colours() {
-    const dark = document.documentElement.dataset.theme === "dark";
+    const dark = document.documentElement.dataset.theme === "dark" && !paper;
     return dark
       ? { ink: "#d8dde3", faint: "#7f8994", plus: "#56b4e9", minus: "#f0ab3d", green: "#3fcf9f", pink: "#dd9bd2" }
       : { ink: "#1b1f24", faint: "#8a939c", plus: "#0173b2", minus: "#de8f05", green: "#02815f", pink: "#b2559f" };
@@ -172,6 +174,19 @@
     }, { threshold: 0.2 }).observe(live);
     new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     window.addEventListener("resize", draw);
+
+    // paper has what stands here when it is printed, if there is no still
+    if (root.querySelector(".still")) return;
+    window.addEventListener("beforeprint", () => {
+      paper = true;
+      if (!run) run = about.start({ ...values });
+      while (run.advance(40, true));
+      draw();
+    });
+    window.addEventListener("afterprint", () => {
+      paper = false;
+      draw();
+    });
   }
 
   explore.add = function (name, about) {

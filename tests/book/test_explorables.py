@@ -92,6 +92,28 @@ def moves(page, file, width):
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width and not problems, problems
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_paper_has_it_at_the_end_in_dark_ink(browser, tmp_path, name):
+    """Where it was never seen on the screen, too; without what only a screen can do."""
+    file = tmp_path / "page.html"
+    below = PAGE.format(static=STATIC.as_uri(), name=name).replace(
+        "<body>", "<body><div style='height:3000px'></div>", 1
+    )
+    file.write_text(below, encoding="utf-8")
+    with browser.new_context(offline=True, viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        page.wait_for_selector(".explore.is-live")
+        page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
+        page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        canvas = page.locator(".explore canvas")
+        drawn = "one => [...one.getContext('2d').getImageData(0, 0, one.width, one.height).data]"
+        pixels = [canvas.nth(i).evaluate(drawn) for i in range(canvas.count())]
+        assert all(len({*one}) > 2 for one in pixels) and canvas.first.is_visible()
+        assert not page.locator(".explore .knobs").is_visible()
+
+
 # points, neurons, log10 alpha, times
 FLOWS = [(48, 40, -4, [1000, 3000, 9000]), (48, 40, 3, [1, 10, 100]), (64, 40, -1, [400, 2000, 5000])]
 

@@ -13,6 +13,7 @@ from companion.book import changes, claims, figures, views
 from companion.lab import cli, parameters, schedule, sweep
 from companion.lab.store import Record
 from companion.lab.study import Design
+from regimes.validate import InputError
 
 pytestmark = pytest.mark.usefixtures("read_once")
 PAGE = """\
@@ -132,6 +133,38 @@ def test_a_knob_has_three_to_five_choices_whose_cells_are_stored_or_cheap(number
                 drawn = set().union(*(asked.designs[design] for design in designs & asked.designs.keys()))
                 left = [cell for cell in asked.new if cell.key() in drawn]
                 assert sum(map(schedule.seconds, schedule.chunks({own[name].name: own[name]}, left))) < 4, one
+
+
+GOOD = 'sets = {d = 3}\nsee = "It moves."\n'
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("see = 'It moves.'", "[99.fig-y] must hold sets (a table), see (text): sets is missing"),
+        ("sets = 3\nsee = 'It moves.'", "[99.fig-y] must hold sets (a table), see (text): sets is"),
+        ("sets = {d = 3}\nse = 'It moves.'", "[99.fig-y] must hold sets (a table), see (text): see is"),
+        (GOOD + "more = 1", "[99.fig-y] must hold sets (a table), see (text): more is missing, unknown"),
+        (GOOD + "knob = 3", "[99.fig-y.knob] must hold turns (text), choices (a list): turns is"),
+        (GOOD + "knob.turns = 'd'", "[99.fig-y.knob] must hold turns (text), choices (a list): choices is"),
+        (GOOD + "knob = {turns = 'd', choices = ['3']}", "[99.fig-y.knob.choices] must hold name (text)"),
+        (GOOD + "knob = {turns = 'd', choices = [{name = '3', set = {d = 3}, see = 'a'}]}", "see (text): set is"),
+        (GOOD + "knob = {turns = 'd', choices = [{name = 3, see = 'a'}]}", "see (text): name is"),
+    ],
+)
+def test_a_malformed_table_of_changes_gets_one_line(mini_book, written, words):
+    (mini_book / "chapters" / "changes.toml").write_text(f"[99.fig-y]\n{written}\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        changes.knobs("99")
+    assert str(caught.value).startswith("changes.toml, [99.fig-y") and words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_whole_table_of_changes_is_read(mini_book):
+    knob = "knob = {turns = 'd', choices = [{name = '3', sets = {d = 3}, see = 'a'}, {name = '2', see = 'b'}]}"
+    (mini_book / "chapters" / "changes.toml").write_text(f"[99.fig-y]\n{GOOD}{knob}\n", encoding="utf-8")
+    assert changes.examples("99")["fig-y"] == changes.Example({"d": 3}, "It moves.")
+    assert "sets" not in changes.knobs("99")["fig-y"]["choices"][1], "the book's own"
 
 
 def test_a_command_survives_make_and_the_shell():

@@ -248,7 +248,7 @@ def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
         (HTML / "chapters" / link).read_text(encoding="utf-8").count("\n") > 1 for link in set(stored)
     )
     page.goto((HTML / "book" / "api" / "studies.html").as_uri())
-    source = page.locator("dt.sig a[href*='_modules/companion/studies/']").first
+    source = page.locator("dt.sig a[href*='_modules/companion/papers/']").first
     assert (HTML / "book" / "api" / source.get_attribute("href").partition("#")[0]).exists() and not page.problems
 
 
@@ -316,6 +316,9 @@ def test_the_claims_of_a_paper_are_filtered_sorted_and_downloaded(page):
     page.wait_for_url(f"**/paper-c.html#{part}")
     row = page.locator(f'[id="{part}"]')
     assert row.is_visible() and row.locator("details").get_attribute("open") == ""
+    widths = [one.bounding_box()["width"] for one in [row, *row.locator("small").all()]]
+    assert max(widths[1:]) > 0.6 * widths[0], "what a claim says is no narrow column"
+    assert row.evaluate("e => [...e.querySelectorAll('td')].slice(1).every(one => one.offsetTop < e.offsetTop + 5)")
     page.locator("#ledger-filters select[name=verdict]").select_option("corrected")
     assert 0 < rows.count() < len(of_c) and page.locator("#ledger-filters").is_visible()
     assert all("corrected" in rows.nth(i).get_attribute("data-verdict") for i in range(rows.count()))
@@ -340,6 +343,52 @@ def test_the_claims_of_a_paper_are_filtered_sorted_and_downloaded(page):
     found = [row.get_attribute("data-verdict") for row in theirs.all()]
     assert found == sorted(found) and len(set(found)) > 1
     assert not page.problems
+
+
+def test_a_claim_is_found_among_those_of_all_papers(page):
+    """By words in any order, its verdict and its paper; what was asked for stands in the address."""
+    records = json.loads((HTML / "ledger.json").read_text())
+    page.goto((HTML / "book" / "ledger.html").as_uri())
+    rows, said = page.locator("details.index tr[data-verdict]:visible"), page.locator("#ledger-filters output")
+    assert rows.count() == 0 and said.inner_text() == f"{len(records)} of {len(records)} claims"
+    page.locator("#ledger-filters input").focus()
+    page.keyboard.type("jamming ensemble")
+    assert 0 < rows.count() < 30 and page.url.endswith("?q=jamming+ensemble")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("c.thm2")
+    ids = [record["id"] for record in records if "c.thm2" in record["id"].lower()]
+    assert {*ids} <= {*rows.locator("small").all_inner_texts()} and rows.count() < 40
+    page.locator("#ledger-filters input").fill("")
+    page.locator("#ledger-filters select[name=paper]").select_option("D")
+    assert rows.count() == sum(record["item"][0] == "D" for record in records)
+    page.goto(page.url + "&q=eigenvalues")
+    found = rows.count()
+    assert 0 < found < 20 and said.inner_text().startswith(f"{found} of")
+    rows.first.locator("a").click()
+    page.wait_for_url("**/paper-d.html#D.*")
+    opened = page.locator("table.ledger details[open]")
+    assert opened.count() == 1 and opened.locator("summary").is_visible() and not page.problems
+
+
+def test_all_claims_are_a_plain_list_without_a_script(browser):
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto((HTML / "book" / "ledger.html").as_uri())
+    rows = page.locator("details.index tr[data-verdict]:visible")
+    assert rows.count() == 0
+    page.locator("details.index > summary").click()
+    assert rows.count() == len(json.loads((HTML / "ledger.json").read_text()))
+    context.close()
+
+
+def test_a_phone_shows_the_claims_of_a_graph_without_scrolling_sideways(browser):
+    with opened(browser, 390) as page:
+        page.goto((HTML / "book" / "ledger.html").as_uri())
+        graph = page.locator(".graph").first
+        claims = graph.locator("a[data-node]:not(.use)")
+        ends = claims.evaluate_all("e => e.map(one => one.getBoundingClientRect()).map(one => [one.left, one.right])")
+        assert ends and all(0 <= left < right <= 390 for left, right in ends)
+        assert graph.evaluate("e => e.scrollWidth <= e.clientWidth") and not graph.locator("a.use").first.is_visible()
 
 
 def test_a_graph_shows_the_edges_of_the_node_that_has_the_focus(page):
@@ -438,11 +487,21 @@ def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width
         knob.locator("input:checked").focus()
         assert knob.evaluate("e => getComputedStyle(e.querySelector('label:focus-within')).outlineStyle") == "solid"
         before, said = img.evaluate(look), see.inner_text()
+        label = knob.evaluate("e => e.closest('figure').id")
+        command = page.locator("details.change pre", has_text=f"FIGURE={label} ")
+        books, sets = command.text_content(), knob.locator("input[data-sets]").first.get_attribute("data-sets")
         page.keyboard.press("ArrowRight" if knob.locator("input").first.is_checked() else "ArrowLeft")
         page.wait_for_function("e => e.currentSrc.endsWith('webp') && e.complete", arg=img.element_handle())
         after = img.evaluate(look)
         assert after[0].endswith("-phone.webp") == (width == 390) and after[1] != before[1] and see.inner_text() != said
         assert after[2:] == pytest.approx(before[2:], abs=0.5), "nothing moves"
+        turned = knob.locator("input:checked").get_attribute("data-sets")
+        assert turned == sets and command.text_content() == re.sub(r"'.*'", f"'{sets}'", books) != books
+        told = command.locator("xpath=ancestor::details").locator(".see")
+        assert told.text_content() == see.text_content(), "the command computes what the knob shows"
+        knob.locator("input:not([data-sets])").check()
+        assert command.text_content() == books
+        knob.locator("input[data-sets]").first.check()
         shot(page, f"knob-{width}")
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         assert img.evaluate("e => e.getAttribute('src')").endswith(before[0].replace("-phone", ""))
@@ -488,6 +547,34 @@ def test_paper_has_the_still_of_what_moves(page):
     assert "-phone" not in still.first.evaluate("e => e.currentSrc")
     scrolls = "all => all.filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowY)).map(e => e.className)"
     assert page.locator("article div.cell_output *, article pre").evaluate_all(scrolls) == [], "paper does not scroll"
+
+
+def test_paper_has_the_number_of_a_chapter_and_no_list_to_search(page):
+    for name, words in (("chapters/03_jamming", "3. Jamming"), ("book/ledger", "Ledger of claims")):
+        page.goto((HTML / f"{name}.html").as_uri())
+        page.emulate_media(media="print")
+        assert page.locator("#jb-print-docs-body > h1").inner_text().startswith(words)
+    assert not page.locator("#find-a-claim").is_visible() and not page.problems
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if not name.startswith(("book/api/", "chapters/"))])
+def test_a_table_of_short_entries_has_low_rows(page, name):
+    """No entry is broken over many lines for want of a width that the table could have."""
+    page.goto((HTML / f"{name}.html").as_uri())
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    longest = "Math.max(...[...one.cells].map(it => it.innerText.length))"
+    look = f"e => e.map(one => [one.getBoundingClientRect().height, {longest}])"
+    rows = page.locator("article table tr").evaluate_all(look)
+    assert not [row for row in rows if row[0] > 110 and row[1] < 30]
+
+
+@pytest.mark.parametrize("width", [390, 700, 1280])
+def test_a_picture_beside_a_claim_shows_its_first_panel_or_fades(browser, width):
+    with opened(browser, width) as page:
+        page.goto((HTML / "book" / "paper-a.html").as_uri())
+        for link in page.locator(".finding > a.drawn").all():
+            assert link.locator("img").evaluate("e => e.getBoundingClientRect().width") <= 352.5
+            assert "gradient" in link.evaluate("e => getComputedStyle(e).maskImage")
 
 
 def test_the_start_page_leads_to_every_chapter(page):

@@ -47,6 +47,11 @@ def test_page_is_built_and_loads_nothing_from_outside(page):
     text = (HTML / f"{page}.html").read_text(encoding="utf-8")
     assert not OUTSIDE.findall(text)
     assert 'class="section-title"' in text or "<h1>" in text
+    head = BeautifulSoup(text, "html.parser").head
+    about = {one.get("property") or one.get("name"): one.get("content") for one in head.find_all("meta")}
+    assert about["description"] == about["og:description"] and len(about["description"].split()) > 15
+    assert about["og:title"] and (HTML / page).parent.joinpath(about["og:image"]).resolve().is_file()
+    assert (HTML / page).parent.joinpath(head.find("link", rel="icon")["href"]).resolve().is_file()
 
 
 @pytest.mark.parametrize("page", CHAPTERS)

@@ -265,6 +265,15 @@ def test_a_story_argues(path):
     assert middle <= MEDIAN, f"{path}: half of the sentences have {middle} words or more; {MEDIAN} at most"
 
 
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_a_story_asks_its_reader_to_guess_first(number):
+    """Before its key figure, or before what computes in the page."""
+    text = parameters.source(number).read_text(encoding="utf-8")
+    before, _, _ = text.partition('tags=["key"]')
+    asked = re.search(r"(?i)\*\*guess first:\*\*[^.?]*\?", text.replace("\n# ", " "))
+    assert asked and (re.search(r"(?i)guess first", before) or 'class="explore"' in text)
+
+
 def test_sentences_are_counted_without_formulas_and_places(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(

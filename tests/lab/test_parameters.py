@@ -279,7 +279,9 @@ def unchanged_once(settings):
         read = [values.get(word[1:]) for word in words if isinstance(word, str) and word.startswith("$")]
         key = self.study, design, pickle.dumps((entries, read))
         if key not in known:
-            known[key] = settings(self, values, design)
+            found = settings(self, values, design)
+            assert len({*map(self.identity, found)}) == len(found), f"{self.study}.{design} asks for a setting twice"
+            known[key] = found
         return [dict(setting) for setting in known[key]]
 
     return once

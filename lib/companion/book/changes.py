@@ -12,6 +12,9 @@ from companion.lab.design import Designs, Entries
 from companion.lab.results import Results
 from companion.lab.study import Study
 from companion.lab.sweep import cells as cells_of
+from regimes.validate import InputError
+
+KINDS = {dict: "a table", list: "a list", str: "text"}  # of the parts of ``changes.toml``
 
 
 class Example(NamedTuple):
@@ -53,7 +56,26 @@ def knobs(number: str) -> dict[str, dict[str, Any]]:
 
 def _suggested(number: str) -> dict[str, Any]:
     path = paths.chapters_folder() / "changes.toml"
-    return parameters.read_toml(path).get(number, {}) if path.exists() else {}
+    found = parameters.read_toml(path).get(number, {}) if path.exists() else {}
+    for label, one in found.items():
+        _check(where := f"{number}.{label}", one, sets=dict, see=str)
+        if "knob" in one:
+            _check(f"{where}.knob", one["knob"], turns=str, choices=list)
+            for choice in one["knob"]["choices"]:
+                whole = {"sets": {}} | choice if isinstance(choice, dict) else choice  # the book's sets nothing
+                _check(f"{where}.knob.choices", whole, name=str, sets=dict, see=str)
+    return found
+
+
+def _check(where: str, given: Any, **parts: type) -> None:
+    """InputError unless a table of ``changes.toml`` has these ``parts``, each of its kind; a figure may have a knob."""
+    found = given if isinstance(given, dict) else {}
+    for name in (*parts, *found.keys() - {"knob"}):
+        if not isinstance(found.get(name), parts.get(name, ())):
+            wanted = ", ".join(f"{part} ({KINDS[kind]})" for part, kind in parts.items())
+            raise InputError(
+                f"changes.toml, [{where}] must hold {wanted}: {name} is missing, unknown or of another kind"
+            )
 
 
 def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Change]:

@@ -71,7 +71,9 @@ def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) 
         labels = [label for label in map(_label, cell.get("outputs", [])) if label]
         if figures:
             own = changed.get(figures[0].metadata.regimes.name)
-            cells += _as_figure(cell, figures[0], rows, own and _change(path.name[:2], own))
+            stored = [study.name for study in own.studies if study.name in results.files()] if own else []
+            change = own and own._asdict() | {"number": path.name[:2], "stored": stored}
+            cells += _as_figure(cell, figures[0], rows, change)
             shown = screen.figure_html(figures[0], extra / "figures", "../figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
             figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
@@ -145,12 +147,6 @@ def _as_figure(
         rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
     cell.outputs = [output]
     return [_shows(f"{cell.id}-rest", *rest)] if rest else []
-
-
-def _change(number: str, change: changes.Change) -> dict[str, Any]:
-    """What a figure depends on, for its page, with the studies that have stored results."""
-    names = [study.name for study in change.studies if study.name in results.files()]
-    return change._asdict() | {"number": number, "stored": names}
 
 
 def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -293,12 +289,6 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     return found | {"changed": sum(a["verdict"] != b["verdict"] for a, b in others)}
 
 
-def studies_page() -> str:
-    """Every study with what its docstring says and what one setting holds, as Markdown; figures link to them."""
-    found = {number: registry.of(number) for number in registry.modules()}
-    return views.markdown("studies", chapters=found, stored=results.files(), doc=inspect.getdoc)
-
-
 def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
     found = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
@@ -368,9 +358,7 @@ def source_archive() -> dict[str, Any] | None:
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
     measured = [record for record in records if record["chapter"]]
-    on = {
-        label: one.page for number in {r["chapter"] for r in measured} for label, one in figures.figures(number).items()
-    }
+    on = {label: one.page for n in {r["chapter"] for r in measured} for label, one in figures.figures(n).items()}
     stems = {r["id"]: on.get(r["figure"], parameters.source(r["chapter"])).stem for r in measured}
     return {r["id"]: f"../chapters/{stems[r['id']]}.html#{r['figure']}" for r in measured}
 
@@ -464,9 +452,7 @@ def compare(folder: Path) -> int:
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
     here, there = ({one["id"]: one for one in ledger.read(at / "ledger.json")} for at in (folder, paths.results()))
     pairs = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in there | here}
-    found = [
-        f"{name}: {own} here, {other} in the stored ledger" for name, (own, other) in pairs.items() if own != other
-    ]
+    found = [f"{name}: {own} here, {old} in the stored ledger" for name, (own, old) in pairs.items() if own != old]
     for name in here.keys() & there.keys():
         if moved := ledger.apart(here[name], there[name], APART):
             found.append(f"{name}: {', '.join(moved)} in the stored ledger")
@@ -497,18 +483,10 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m companion.site.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
-    parser.add_argument(
-        "--publish-ledger",
-        action="store_true",
-        help="also make this ledger results/ledger.json and the README's; of paper: what its chapters measured, "
-        "as results/ledger.paper.json, and build no pages",
-    )
-    parser.add_argument(
-        "--name", help="with paper --publish-ledger: take what the run in runs/NAME measured at the paper's sizes"
-    )
-    parser.add_argument(
-        "--compare", action="store_true", help="only say whose verdicts or values are not those of results/ledger.json"
-    )
+    keep = "make this ledger results/ledger.json and the README's; of paper results/ledger.paper.json, without pages"
+    parser.add_argument("--publish-ledger", action="store_true", help=keep)
+    parser.add_argument("--name", help="with paper --publish-ledger: take what the run in runs/NAME measured")
+    parser.add_argument("--compare", action="store_true", help="only say what differs from results/ledger.json")
     args = parser.parse_args(argv)
     with one_line_errors():
         if args.compare:
@@ -526,6 +504,7 @@ def main(argv: list[str] | None = None) -> int:
         again = recomputed(records, folder) if args.profile == "laptop" else None  # of which the stored ledger is
         write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
         stated = [record for record in records if record["kind"] == "paper"]
+        every = {number: registry.of(number) for number in registry.modules()}
         made = {
             "summary": views.markdown("summary", profile=args.profile, records=records),
             "counts": views.markdown("counts", found={one["kind"]: one["count"] for one in ledger.tally(stated)}),
@@ -538,10 +517,9 @@ def main(argv: list[str] | None = None) -> int:
             "places": start.places(records, titles(), args.profile),
             "finer": finer_table(),
             "unchecked": unchecked_table(records),
-            "studies": studies_page(),
+            "studies": views.markdown("studies", chapters=every, stored=results.files(), doc=inspect.getdoc),
         }
-        for letter in ledger.about_papers():
-            own = ledger.by_paper(records)[letter]
+        for letter, own in ledger.by_paper(records).items():
             made[f"paper-{letter.lower()}"] = paper_page(letter, own, args.profile)
         for name, text in made.items():
             write_changed(paths.generated() / f"{name}.md", text)

@@ -32,7 +32,7 @@ from companion.papers.jamming.studies._ensembles import (
     train_to_verdict,
 )
 from companion.papers.jamming.theory import jamming
-from regimes import devices
+from regimes import devices, validate
 from regimes.data import tasks
 from regimes.kernels import ntk
 from regimes.measures.errors import wrong
@@ -152,9 +152,15 @@ def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice
     return [row | {"stop": stop} | norms_and_errors(F, sets.test.y) for stop, F in stopped.items()]
 
 
+def at_stop(rows: pd.DataFrame, stop: float) -> pd.DataFrame:
+    """The rows of :data:`ensembles` whose errors are those at that fraction of the margins; 1 is the end."""
+    validate.one_of(sorted({*rows.stop}), stop=stop)
+    return rows[rows.stop == stop]
+
+
 def at_end(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of :data:`ensembles` that are of the end."""
-    return rows[rows.stop == END]
+    return at_stop(rows, END)
 
 
 @study(version=2, rtol=1e-2, device="any")
