@@ -43,8 +43,8 @@
 # </div>
 #
 # You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has the
-# recipe, eigenvalues, early stopping and other layers. A {ref}`second one <depth-operators>` has the paper's further figures, tables and
-# statements.
+# recipe, eigenvalues, early stopping and other layers. A {ref}`second one <depth-operators>` has further figures and statements of the
+# paper, a {ref}`third one <depth-width>` what it says of width.
 #
 # Before us: in the three phases of initialisation the deep tangent kernel and its predictor become independent of the data
 # {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully, as their abstract says. For layers
@@ -148,13 +148,13 @@ chapter.slider(fig, draw, [f"L = {depth}" for depth in depths], "fig-c-ridge", k
 # \Theta^{(l+1)}_\infty = \mathbb E[\sigma'(u)\sigma'(v)]\,\Theta^{(l)}_\infty + \Sigma^{(l+1)} .
 # $$ (eq:C:theta)
 #
-# A ReLU layer halves the variance, so that $\Theta^{(L)}_\infty(x,x) = L/(n_0 2^{L-1})$ on the unit sphere. We divide
+# A ReLU layer halves the variance, so that $\Theta^{(L)}_\infty(x,x) = L/(n_0 2^{L-1})$ on the unit sphere (Prop. 1). We divide
 # by this value. The normalised kernel $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on the diagonal, and depends on the
 # angle alone.
 #
 # %% [markdown]
 # ## One layer brings every pair closer
-# Two unit inputs at correlation $\rho$ leave an infinitely wide ReLU layer at correlation $h(\rho)$,
+# Two unit inputs at correlation $\rho$ leave an infinitely wide ReLU layer at correlation $h(\rho)$ (Prop. 2 of the paper),
 #
 # $$
 # h(\rho) = \frac{\sqrt{1-\rho^2} + \rho\,(\pi - \arccos\rho)}{\pi}, \qquad h'(\rho) = 1 - \frac{\arccos\rho}{\pi} .
@@ -172,7 +172,7 @@ chapter.figure(
 )
 # %% [markdown] tags=["caption"]
 # **All pairs end at 1, in ever smaller steps.** The correlation of two inputs from layer to layer, in a wide ReLU network (paper C,
-# Fig. 3): up to the curve is one layer, across to the dashed line the start of the next. At 1 the curve touches the line.
+# Lemma 1 and Fig. 3): up to the curve is one layer, across to the dashed line the start of the next. At 1 the curve touches the line.
 # %% [markdown]
 # ## The limit is 1/4
 # At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4.
@@ -327,7 +327,7 @@ chapter.figure(
 # order of $L/m$ {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does move, and at one $m/L^3$ by as much: twice
 # the layers with eight times the neurons change it by a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However,
 # it hardly moves away: the distance is {claim}`C.Thm3-trained-distance` times that before, where a random direction would give 1.28. With
-# outputs a hundred times as large it moves {claim}`C.Thm3-trained-lazy` times as far, so that this is no unfinished training.
+# outputs a hundred times as large it moves {claim}`C.Thm3-trained-lazy` times as far. The ReLU's kink slows its end ({numref}`fig-c-kinks`).
 # %%
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")
@@ -365,7 +365,7 @@ chapter.figure(
 # ## The argmax need not forget the data
 # At depth $10^6$ the accuracy is {claim}`C.Thm3-accuracy-balanced` with ten classes in equal parts, and
 # {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn ({numref}`fig-c-deep`). The kernel's next order in $1/L$ explains both.
-# The flow $\partial_t f = -\bar\Theta(\cdot,X)(f(X)-y)$ predicts $f_t(x) = f_0(x) + \mathrm{op}_t(x)\cdot(y-f_0(X))$. Here the
+# The flow $\partial_t f = -\bar\Theta(\cdot,X)(f(X)-y)$ predicts $f_t(x) = f_0(x) + \mathrm{op}_t(x)\cdot(y-f_0(X))$ (Props. 3, 6). Here the
 # projection operator, one weight for each training target, is
 #
 # $$

@@ -6,8 +6,8 @@
 # ---
 # %% [markdown]
 # (depth-operators)=
-# # Norms, eigenvalues and width: further statements of paper C
-# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Tables 1 and 2, and its single
+# # Norms and eigenvalues: further statements of paper C
+# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Table 2, and its single
 # statements.
 #
 # ## The mean norm of the operator stays below one
@@ -36,7 +36,6 @@ tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
 n0: "count from 3 to 1e4" = 128  # dimension of the sphere's space (paper C: 128)
 tab2_depths: "increasing counts to 1e6" = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
 eigen_n: "increasing counts from 2 to 1e6" = [50, 100, 200, 500, 1000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
-text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -45,9 +44,7 @@ import pandas as pd
 
 from companion.book import claims, papers, plots
 from companion.book.chapter import Chapter
-from companion.estimates import slopes
 from companion.papers.depth.claims.depth_kernel import LIMITS
-from companion.papers.depth.claims.depth_training import width_exponents
 from companion.papers.depth.studies import depth as studies
 
 chapter = Chapter("05", globals())
@@ -87,6 +84,60 @@ chapter.table(
     "of the operator beyond them, stopped at $\\lambda_n^{-1/2}$ and at infinite time. Means over data sets.",
     rows,
 )
+# %% [markdown]
+# ## More data do not make predictions unstable
+# At fixed depth the spread of a fully trained prediction over label noise is $n$ to the power {claim}`C.Sec6-unstable` on the 2-sphere
+# ({numref}`fig-c-noise`). The paper expects growth: "the smallest eigenvalue of the NTK will become arbitrarily close to zero, leading to
+# highly unstable predictions as $t\to+\infty$". The eigenvalue does fall, with the exponent {claim}`C.Sec6-eigenvalue`. However, a
+# prediction is a sum with the weights $\mathrm{op}_\infty(x)$. Their norm, the spread over that of a label, is at most
+# $\lambda_n^{-1/2}$ and stays far below it. For the worst change of all labels the exponent is {claim}`C.Sec6-worst`.
+#
+# That kernels with power-law spectra pass on noise by a constant is known {cite}`mallinar2022`. With eigenvalues that fall as the
+# index to the power $-\alpha$ the mean square is $\alpha-1$, and ours have $\alpha=n_0/(n_0-1)$ at every fixed depth, whence
+#
+# $$
+# \|\mathrm{op}_\infty(x)\|_2 \to \frac1{\sqrt{n_0-1}} \qquad (n\to\infty) .
+# $$ (eq:C:noise)
+#
+# At 5000 points we find {claim}`C.Sec6-tempered` times this number, and {claim}`C.Sec6-tempered-five` times in five dimensions. A
+# Gaussian kernel, whose eigenvalues fall faster than any power, does become unstable, with the exponent {claim}`C.Sec6-smooth`.
+#
+# Early stopping does help with noise, whose spread then falls with $n$, as {claim}`C.Sec6-stopped` at $t=1$. So Theorem 3 b), that the
+# norm "remains in $O(n)$" for $t\in o(1/\lambda_n)$, has room to spare.
+# %%
+main = chapter.rows(studies.label_noise, "main")
+five = chapter.rows(studies.label_noise, "five")
+stopped = chapter.rows(studies.label_noise, "stopped")
+smooth = chapter.rows(studies.label_noise, "smooth")
+fig, ax = plt.subplots()
+for depth, marker in ((2, "o"), (3, "s")):
+    ax.plot(main[main.depth == depth].groupby("n").norm.mean(), f"{marker}-", color="C0", label=f"$n_0=3$, $L={depth}$")
+    spread = stopped[stopped.depth == depth].groupby("n").norm.mean()
+    ax.plot(spread, f"{marker}:", color="C0", fillstyle="none", label=f"$L={depth}$, stopped at 1")
+ax.plot(five.groupby("n").norm.mean(), "s-", color="C1", label="$n_0=5$, $L=3$")
+for space, colour in ((3, "C0"), (5, "C1")):
+    ax.axhline((space - 1) ** -0.5, color=colour, linewidth=0.8)
+bound = main[main.depth == 3].groupby("n").smallest.mean() ** -0.5
+ax.plot(bound, "--", color=plots.COLOURS["theory"], label=r"$\lambda_n^{-1/2}$, $L=3$")
+ax.plot(smooth.groupby("n").norm.median(), "^-", color="C2", label="Gaussian kernel")
+ax.set(yscale="log", xlabel="data size n", ylabel="spread over that of a label")
+plots.curve_axes(ax, main.n.unique(), errors=False)
+ax.set_title("Do more data make predictions unstable?")
+ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+chapter.figure(
+    fig,
+    "fig-c-noise",
+    main,
+    five,
+    stopped,
+    smooth,
+    alt="Spread against data size: level lines of the tangent kernels below one, falling dotted ones where training stops, and far above "
+    "them rising lines of the bound and of a Gaussian kernel.",
+)
+# %% [markdown] tags=["caption"]
+# **With more data the spread of predictions stays, although the bound by the smallest eigenvalue rises.** Standard deviation of a fully
+# trained prediction over label noise of size 1, at fresh points of a sphere; dotted: stopped at $t=1$; thin lines:
+# {eq}`eq:C:noise`; dashed: the bound. Means over data sets, of the Gaussian kernel medians.
 # %% [markdown]
 # ## The smallest eigenvalue still rises at depth 30
 # From depth 5 to 30 the smallest eigenvalue grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$
@@ -269,46 +320,6 @@ chapter.figure(
 # sentence on digits does not hold at depth 30. Of the cube the paper says less. There the curves cross the limit after some four layers and
 # come back from above, so that the distance at one depth says little.
 # %% [markdown]
-# ## Table 1 of the paper excludes the lazy regime
-# In the {term}`lazy regime` the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, and
-# {claim}`C.Tab1-norm-words` for targets of norm one. This statement of paper C is reproduced. Single neurons stay near their start: the
-# largest change has the exponent {claim}`C.Tab1-individual`. Table 1, the paper's evidence for both, says otherwise of the second. From its
-# first width to its second single neurons move *more*, with the exponent {claim}`C.Tab1-neurons`. It is from two hidden ReLU layers trained
-# on text.
-#
-# The words, targets, optimiser, rate and number of steps are not given. Our tokens are the most frequent words, one-hot. The target of a
-# token is the distribution of the next one (bigrams), or the likeliest next word (words), or zero. With target zero nothing is learned:
-# only the initial function $f_0$ is unlearned. In the NTK parametrisation gradient descent has a rate that keeps the kernel's speed the
-# same at every width. Theory then has the exponents 0 and $-\frac12$, up to logarithms.
-# %%
-rows = chapter.rows(studies.text_training)
-widths = np.array(papers.stated("C.widths"))
-paper = {"optimiser": "paper C"}
-for measure, name in (("norm", "C.norms"), ("largest", "C.largest"), ("ratio", "C.ratios")):
-    paper[measure] = slopes(widths, np.array([papers.stated(name)]))[0].round(3)
-table = pd.concat([width_exponents(rows).astype(object), pd.DataFrame([paper])])
-lazy = rows.query("optimiser == 'gd' and parametrisation == 'ntk' and step == 20 and width == width.max()")
-moved = lazy.groupby("targets").norm.mean()
-chapter.glue("unlearnt-frequencies", moved.zero / moved.bigrams)
-chapter.glue("unlearnt-words", moved.zero / moved.words)
-chapter.table(
-    table.fillna("—"),
-    "tab-c-tab1",
-    "Exponents depend on the training. Exponents in the width of the three measures of paper C, Tab. 1, with intervals over "
-    "initialisations: norm of the change of the last hidden layer, its largest entry, and their ratio.",
-    rows,
-)
-# %% [markdown]
-# A table of two widths does not identify the training. Plain gradient descent at one rate for all widths gives
-# such exponents after a few steps, Adam after some tens. Each passes on to others as training goes on: under Adam the norm's exponent
-# falls by {claim}`C.Tab1-steps` from the first step to the 80th. The table excludes gradient descent at a rate that keeps the kernel's
-# speed, the lazy regime of the theory.
-#
-# The learned part of the motion depends on the targets. Next-word frequencies are vectors of mean norm 0.4, beside an $f_0$ of order
-# one: nearly all motion is unlearning. Towards zero the layer moves {glue:text}`unlearnt-frequencies` times as far at the largest width. For
-# single next words, of norm one, this share is smaller, {glue:text}`unlearnt-words`. That the
-# norm stays is no evidence against laziness: it does in the lazy regime.
-# %% [markdown]
 # ## Also checked
 # The table below has single statements of the paper, and what comes of them.
 #
@@ -332,9 +343,18 @@ chapter.table(
 # *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
 # $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
 #
-# *Inner products of hidden layers* (Prop. 4). They keep changing by $O(1)$, while they are themselves $O(m)$: the change has the
-# exponent {claim}`C.Prop4-inner-product` in the width $m$. Relative to themselves it vanishes like $1/m$, with the exponent
-# {claim}`C.Prop4-features`. This holds where all layers grow together. We do not train networks whose last layer stays finite.
+# *The second half of Example 2.* The theorem of Cai et al. is on angles, too. The paper takes from it the probability 0.02 for an inner
+# product of at least $1-n^{-2/(n_0-1)}$, which is {claim}`C.Ex2-theorem`; and it takes $1/\sqrt\delta$ for $1/\sqrt{1-h(1-\delta)}$.
+#
+# *The ordered phase* (Secs. 2.2 and 7). The kernel "falls into the category of the ordered phase". It does by the variance, which
+# halves in a layer. But since the ReLU is homogeneous, correlations and predictors are those of weights of twice the variance, which
+# are critical: correlations tend to 1 as $1/L^2$, not geometrically, and the limit is invertible.
+#
+# *Data off the sphere* (Secs. 4 and 6). By the homogeneity of the ReLU the prediction at $x$ is $|x|$ times that at $x/|x|$ from
+# the labels $y_i/|x_i|$. So deep predictions depend on the norm of the input at every depth.
+#
+# *Data without correlation* (footnote 7). Inputs orthogonal to all data have one and the same prediction at every depth. "Applying
+# the eigendecomposition of $\mathbf 1_n\mathbf 1_n^\top$ directly" gives the mean label for it, where the limit gives $n/(n+3)$ of it.
 # %%
 checked = [claim for claim in claims.claims_of("05") if claim.figure == "tab-c-checked"]
 statements = [{"statement": claim.statement, "of": claim.source} for claim in checked]
@@ -356,14 +376,15 @@ chapter.table(
 #
 # *Interpretations*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
 # <erratum-c-depth-bound>`, {ref}`operators of two points <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets
-# <erratum-c-data-independent>`, {ref}`Table 1 <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and
-# {ref}`Table 2 <erratum-c-table-2>`.
+# <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
+# {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
 #
 # *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several
-# networks of finite width.
+# networks of finite width. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6 and 7).
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
-# - `-p corpus fashion_mnist` repeats everything on clothes; `-p text wiki_text8style` reads Wikipedia, where it is in `$REGIMES_DATA`.
+# - `-p corpus fashion_mnist` repeats everything on clothes.
+# - `-p text wiki_text8style` reads Wikipedia in {ref}`Table 1 <depth-width>`, where it is in `$REGIMES_DATA`.
 # - `-p 05.size_over_depth.images.ratio "[1.0, 50.0]"` goes to networks as deep as there are images, and to shallow ones. Where does the collapse end?
 # - Derive {eq}`eq:C:universal-log` with $b=\frac32$ at every kink: what does the factor in front of the ReLU's map do?

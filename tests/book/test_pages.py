@@ -248,7 +248,7 @@ def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
         (HTML / "chapters" / link).read_text(encoding="utf-8").count("\n") > 1 for link in set(stored)
     )
     page.goto((HTML / "book" / "api" / "studies.html").as_uri())
-    source = page.locator("dt.sig a[href*='_modules/companion/studies/']").first
+    source = page.locator("dt.sig a[href*='_modules/companion/papers/']").first
     assert (HTML / "book" / "api" / source.get_attribute("href").partition("#")[0]).exists() and not page.problems
 
 

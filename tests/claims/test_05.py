@@ -207,3 +207,72 @@ def test_theory_of_the_error_on_gaussian_features(off, said):
     rows = table(lambda seed, n: {"error": (1 + off * (n == 400)) / n, "law": 1 / n},
                  seed=SEEDS, n=(400, 1200), scatter=1e-3)  # fmt: skip
     assert verdict("C.Thm3-curve-gaussian", errors=rows) == said
+
+
+LAYERS = {"seed": SEEDS, "width": (16, 64, 256, 1024, 4096)}
+
+
+@pytest.mark.parametrize(("move", "said"), [(0.0, "reproduced"), (-0.5, "not reproduced"), (0.5, "not reproduced")])
+def test_the_motion_of_a_finite_last_layer(move, said):
+    """Powers of the width; the relative change has that of the control where neurons move by order one."""
+
+    def fill(seed, width):
+        power = width**move
+        return {"norm": 0.8 * power, "inner": 0.7 * power**2, "relative": 3 * power**2 / width}
+
+    rows = table(fill, scatter=0.01, **LAYERS)
+    names = ("C.Prop4-last-norm", "C.Prop4-last-inner", "C.Prop4-last-features")
+    assert {verdict(name, layers=rows) for name in names} == {said}
+    assert verdict("C.Prop4-mean-field", layers=rows) == ("reproduced" if move == 0.5 else "not reproduced")
+
+
+@pytest.mark.parametrize(("off", "crossed", "rows", "said"), [
+    (0.99, 0.05, 0.1, "reproduced"), (1.3, 1.0, 0.0, "not reproduced"),
+])  # fmt: skip
+def test_law_terms_and_rows_of_a_finite_last_layer(off, crossed, rows, said):
+    """The law and the terms at the largest width alone; kernel rows from 64 neurons on."""
+
+    def fill(seed, width):
+        widest = width == 4096
+        own = {"norm": off if widest else 2.0, "crossed": crossed if widest else 0.5, "law": 1.0}
+        return own | {"rows": rows + 0.01 * (-1) ** seed if width >= 64 else 0.5}
+
+    found = table(fill, scatter=0.001, **LAYERS)
+    assert {verdict(f"C.Prop4-{name}", layers=found) for name in ("last-law", "cross", "rows")} == {said}
+
+
+@pytest.mark.parametrize(("power", "said"), [(0.0, "corrected"), (0.5, "reproduced")])
+def test_predictions_from_noisy_labels(power, said):
+    """The exponent is that of the mean over depths of the logarithm; depths may differ by a factor."""
+    axes = {"seed": SEEDS, "depth": (2, 3), "n": (200, 600, 1800, 5000)}
+    rows = table(
+        lambda seed, depth, n: {
+            "norm": n**power / depth,
+            "worst": depth * n**power,
+            "smallest": n ** (-2 * power - 0.1),
+        },
+        scatter=0.01,
+        **axes,
+    )
+    reading = "not reproduced" if said == "corrected" else said
+    assert verdict("C.Sec6-unstable", noise=rows) == verdict("C.Sec6-worst", noise=rows) == reading
+    assert verdict("C.Sec6-eigenvalue", noise=rows) == ("reproduced" if power else "not reproduced")
+    assert verdict("C.Sec6-smooth", noise=rows.assign(norm=rows.norm**1.2)) == (
+        "reproduced" if power else "not reproduced"
+    )
+    assert verdict("C.Thm3-stopped", noise=rows) == "reproduced"
+    assert verdict("C.Thm3-stopped", noise=rows.assign(norm=rows.n**1.5 / rows.norm**0.01)) == "not reproduced"
+    fall = rows.assign(norm=rows.norm * rows.n**-0.25)
+    assert verdict("C.Sec6-stopped", noise=fall) == ("not reproduced" if power else "reproduced")
+    assert verdict("C.Sec6-stopped", noise=rows) == "not reproduced"
+
+
+@pytest.mark.parametrize(("factor", "said"), [(0.95, "reproduced"), (1.73, "not reproduced")])
+def test_the_spread_that_a_power_law_leaves(factor, said):
+    """At the most points alone, in two spaces."""
+    axes = {"seed": SEEDS, "depth": (2, 3), "n": (200, 5000)}
+    for space, name in ((3, "C.Sec6-tempered"), (5, "C.Sec6-tempered-five")):
+        own = table(lambda seed, depth, n, space=space: {"norm": factor * (space - 1) ** -0.5 if n == 5000 else 3.0},
+                    scatter=0.01, **axes)  # fmt: skip
+        other = own.assign(norm=1.0)
+        assert verdict(name, main=own if space == 3 else other, five=other if space == 3 else own) == said

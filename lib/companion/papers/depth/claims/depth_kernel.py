@@ -522,6 +522,27 @@ def chance_of_nearby_inputs():
 
 
 @claim(
+    "C.Ex2-theorem",
+    "paper C, Example 2, of Theorem 2 of Cai et al. 2013",
+    accept=(0, 0.025),
+    rival=(1, "the exact law of one pair, at the angle that belongs to that inner product"),
+    figure="tab-c-checked",
+    profiles=PROFILES,
+    short="probability by Cai's theorem, $n=2^{30}$",
+    stated=0.02,
+    erratum="c-angle",
+    part_of="C.Prop7-bound",
+    corrected=(0.99, 1),
+)
+def chance_by_the_theorem_of_cai():
+    r"""For $n=2^{30}$ and $n_0=128$ the probability of a pair with inner product at least $1-n^{-2/(n_0-1)}$ is at most
+    0.02.
+    """
+    n, n0 = EXAMPLE_2
+    return Estimate.exact(pairs.chance_of_pair(n, n0, float(np.arccos(1 - n ** (-2 / (n0 - 1))))))
+
+
+@claim(
     "C.Ex2-depth",
     "paper C, Example 2",
     accept=(1, 1.375),

@@ -296,6 +296,138 @@ def norm_with_near_duplicates(doubles=studies.near_duplicates["main"]):
     return exponent(table.columns.to_numpy(), table.to_numpy()), closest
 
 
+NOISY = {"n0": 3, "n": [200, 5000], "depth": [2, 3]}
+NO_STOP = 'paper C, Sec. 6: "leading to highly unstable predictions as $t\\to+\\infty$"'
+GROWTH = "Exponent in $n$ from 200 to 5000 points on the 2-sphere, depths 2 and 3."
+
+
+def _power_of_n(rows, column):
+    """The exponent of a column in the number of points, the geometric mean over depths of each data set."""
+    logs = np.log(rows.set_index(["seed", "n", "depth"])[column])
+    table = np.exp(logs.groupby(["seed", "n"]).mean()).unstack("n")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), rows
+
+
+@claim(
+    {
+        "C.Sec6-unstable": {
+            "given": {"column": "norm"},
+            "statement": (
+                "At fixed depth noisy labels make predictions unstable as $n$ grows, if training does not stop."
+            ),
+            "measure": f"Spread of a prediction over label noise. {GROWTH}",
+            "short": "spread over label noise, no stopping",
+        },
+        "C.Sec6-worst": {
+            "given": {"column": "worst"},
+            "statement": "At fixed depth so do the worst labels.",
+            "measure": f"Largest change of a prediction where no label changes by more than 1. {GROWTH}",
+            "short": "worst change of labels, no stopping",
+            "part_of": "C.Sec6-unstable",
+        },
+    },
+    NO_STOP,
+    accept=(0.1, math.inf),
+    rival=(0, "an eigenvalue spectrum that is a power law, whose ridgeless fits amplify noise by a constant"),
+    figure="fig-c-noise",
+    erratum="c-unstable",
+    at=NOISY,
+)
+@claim(
+    "C.Sec6-eigenvalue",
+    'paper C, Sec. 6: "the smallest eigenvalue of the NTK will become arbitrarily close to zero"',
+    accept=(-math.inf, -0.5),
+    rival=(0, "the limit of large depth, 3/4 for any number of points"),
+    figure="fig-c-noise",
+    statement="At fixed depth the smallest eigenvalue tends to 0 as $n$ grows.",
+    measure=f"Its power of $n$. {GROWTH}",
+    given={"column": "smallest"},
+    short="smallest eigenvalue against $n$",
+    at=NOISY,
+)
+def effect_of_label_noise(noise=studies.label_noise["main"], *, column):
+    """What the number of points does at fixed depth."""
+    return _power_of_n(noise, column)
+
+
+@claim(
+    {
+        "C.Sec6-tempered": {
+            "given": {"space": 3},
+            "statement": r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (2-sphere).",
+            "short": r"spread over $1/\sqrt{n_0-1}$, 2-sphere",
+            "at": NOISY,
+        },
+        "C.Sec6-tempered-five": {
+            "given": {"space": 5},
+            "statement": r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (five dimensions).",
+            "short": r"spread over $1/\sqrt{n_0-1}$, $n_0=5$",
+            "at": NOISY | {"n0": 5, "depth": 3},
+        },
+    },
+    "derived in this chapter, with the theory of Mallinar et al. 2022",
+    accept=(0.85, 1.15),
+    rival=(1.73, r"the kernel of a trained readout alone, whose eigenvalues fall as $\ell^{-(n_0+2)}$"),
+    figure="fig-c-noise",
+    kind="beyond",
+)
+def spread_over_its_limit(main=studies.label_noise["main"], five=studies.label_noise["five"], *, space):
+    """Fully trained, label noise is passed on by a factor that depends on the dimension alone.
+
+    Spread of a prediction at 5000 points over that factor, mean over depths.
+    """
+    rows = {3: main, 5: five}[space]
+    most = rows[rows.n == 5000]
+    return mean(most.groupby("seed").norm.mean().to_numpy() * math.sqrt(space - 1)), most
+
+
+@claim(
+    "C.Sec6-smooth",
+    "derived in this chapter; a control for paper C, Sec. 6",
+    accept=(0.5, math.inf),
+    rival=(0, "a measure that no kernel would raise"),
+    figure="fig-c-noise",
+    kind="beyond",
+    short="spread over label noise, smooth kernel",
+    at={"n0": 3, "n": [200, 800], "kernel": "Gaussian"},
+)
+def effect_of_label_noise_on_a_smooth_kernel(noise=studies.label_noise["smooth"]):
+    """With a Gaussian kernel predictions do become unstable as $n$ grows.
+
+    Exponent in $n$ of the spread of a prediction over label noise, from 200 to 800 points on the 2-sphere.
+    """
+    return _power_of_n(noise, "norm")
+
+
+@claim(
+    "C.Thm3-stopped",
+    r'paper C, Theorem 3 b): "by setting $t\in o(1/\lambda_n)$ […] the norm […] remains in $O(n)$"',
+    accept=(-math.inf, 1),
+    rival=(1.5, r"the bound $|k_x|/\lambda_n$, of the order $n^{3/2}$ on the 2-sphere"),
+    figure="fig-c-noise",
+    short="norm of the operator at $t=1$",
+    statement=r"Stopped in $o(1/\lambda_n)$ the operator's norm is in $O(n)$.",
+    at=NOISY | {"n": [200, 1800], "time": 1},
+)
+@claim(
+    "C.Sec6-stopped",
+    "derived in this chapter, for paper C, Sec. 6",
+    accept=(-0.5, -0.1),
+    rival=(0, "the spread without stopping"),
+    figure="fig-c-noise",
+    kind="beyond",
+    short="spread over label noise, stopped at 1",
+    statement="Stopped at a fixed time, label noise averages out as $n$ grows.",
+    at=NOISY | {"n": [200, 1800], "time": 1},
+)
+def effect_of_label_noise_stopped(noise=studies.label_noise["stopped"]):
+    """Training that stops keeps the operator small.
+
+    Exponent in $n$ of its norm at $t=1$, from 200 to 1800 points on the 2-sphere, depths 2 and 3.
+    """
+    return _power_of_n(noise, "norm")
+
+
 @claim(
     "C.Thm3-nontrivial",
     "paper C, eq. (5)",

@@ -7,7 +7,7 @@ import pandas as pd
 
 from companion.book import papers
 from companion.book.claims import claim
-from companion.estimates import Estimate, exponent, mean, slopes
+from companion.estimates import Estimate, exponent, mean, ratio, slopes
 from companion.lab.parameters import PROFILES
 from companion.papers.compression.theory.learning_curves import drift
 from companion.papers.depth.studies import depth as studies
@@ -150,7 +150,7 @@ def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     "paper C, Prop. 4 and its proof",
     accept=(-0.25, 0.25),
     rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
-    figure="tab-c-checked",
+    figure="tab-c-tab1",
     statement=(
         "As the width grows the change of the inner product of two inputs' last hidden layers stays of "
         "order one (gradient descent, NTK parametrisation, 20 steps)."
@@ -164,7 +164,7 @@ def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
     accept=(-1.2, -0.7),
     rival=(0, "features that evolve at every width"),
-    figure="tab-c-checked",
+    figure="tab-c-tab1",
     kind="beyond",
     statement=(
         "Where all hidden layers grow together, the change of inner products relative to themselves "
@@ -180,6 +180,149 @@ def change_of_inner_products(trained=studies.text_training["gd_ntk"], *, column)
     Exponent in the width.
     """
     return _growing_with_the_width(trained, column)
+
+
+NARROWEST, BROADEST = 16, 4096  # widths of a last hidden layer between which exponents are judged
+LAYER = {"n0": 10, "n": 20, "depth": 3, "width": [NARROWEST, BROADEST]}
+PROOF = "paper C, proof of Prop. 4"
+
+
+@claim(
+    {
+        "C.Prop4-last-norm": {
+            "statement": (
+                "With all other widths infinite the motion of the last hidden layer does not vanish with its width."
+            ),
+            "measure": r"Exponent of $\|h_t-h_0\|_2$ in the width, from 16 to 4096, labels fitted.",
+            "given": {"column": "norm"},
+            "short": "norm of the last layer's motion",
+        }
+    },
+    'paper C, Sec. 5: "we study the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$"',
+    accept=(-0.1, 0.1),
+    rival=(-0.5, "neurons that move by one over the width"),
+    figure="fig-c-last-layer",
+    at=LAYER,
+)
+@claim(
+    {
+        "C.Prop4-last-inner": {
+            "statement": (
+                "With all other widths infinite the change of the inner product of two inputs' last hidden layers "
+                "stays of order one."
+            ),
+            "measure": "Exponent of its mean size in the width, from 16 to 4096, labels fitted.",
+            "given": {"column": "inner"},
+            "short": "change of inner products, one finite layer",
+        }
+    },
+    "paper C, Prop. 4 and its proof",
+    accept=(-0.25, 0.25),
+    rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
+    figure="fig-c-last-layer",
+    at=LAYER,
+)
+@claim(
+    {
+        "C.Prop4-last-features": {
+            "statement": (
+                "With all other widths infinite, too, the change of inner products relative to themselves vanishes "
+                "like one over the width."
+            ),
+            "measure": "Exponent of the relative change in the width, from 16 to 4096, labels fitted.",
+            "given": {"column": "relative"},
+            "short": "relative change, one finite layer",
+        }
+    },
+    "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
+    accept=(-1.15, -0.85),
+    rival=(0, "features that evolve at every width"),
+    figure="fig-c-last-layer",
+    kind="beyond",
+    erratum="c-proposition-4",
+    at=LAYER,
+)
+def motion_of_the_last_layer(layers=studies.finite_last_layer["main"], *, column):
+    """How far a last hidden layer of finite width moves is a power of its width."""
+    table = layers.pivot_table(index="seed", columns="width", values=column)
+    return exponent(table.columns.to_numpy(), table.to_numpy()), layers
+
+
+@claim(
+    "C.Prop4-mean-field",
+    "derived in this chapter; a control for paper C, Prop. 4",
+    accept=(-0.25, 0.1),
+    rival=(-1, "the NTK parametrisation"),
+    figure="fig-c-last-layer",
+    kind="beyond",
+    short="relative change, mean-field readout",
+    at=LAYER,
+)
+def motion_in_the_mean_field(layers=studies.finite_last_layer["mean_field"]):
+    r"""With a readout of order $1/m$ in place of $1/\sqrt m$ the features evolve at every width $m$.
+
+    Exponent of the relative change of inner products in the width, from 16 to 4096, labels fitted.
+    """
+    table = layers.pivot_table(index="seed", columns="width", values="relative")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), layers
+
+
+@claim(
+    "C.Prop4-last-law",
+    "derived in this chapter, for paper C, Sec. 5",
+    accept=(0.95, 1.05),
+    rival=(1.3, r"the paper's $\partial_th_t$, in which the derivative of the last activation is missing"),
+    figure="fig-c-last-layer",
+    kind="beyond",
+    short="norm of the motion over its law",
+    at=LAYER,
+)
+def motion_over_its_law(layers=studies.finite_last_layer["main"]):
+    """The norm of the layer's motion has a closed law in the kernels and the initial outputs.
+
+    Ratio to it at width 4096, geometric mean.
+    """
+    widest = layers[layers.width == BROADEST]
+    return ratio((widest.norm / widest.law).to_numpy()), widest
+
+
+@claim(
+    "C.Prop4-cross",
+    PROOF,
+    accept=(0, 0.1),
+    rival=(1, "terms as large as the whole change"),
+    figure="fig-c-last-layer",
+    short="second and third term of (1)",
+    erratum="c-proposition-4",
+    at=LAYER,
+)
+def terms_of_first_order(layers=studies.finite_last_layer["main"]):
+    """In the expansion (1) of the inner product "both the second and third term […] will remain constant", so that
+    the last term alone changes it.
+
+    Their size over that of the whole change at width 4096, root mean squares over pairs, geometric mean.
+    """
+    widest = layers[layers.width == BROADEST]
+    return ratio(widest.crossed.to_numpy()), widest
+
+
+@claim(
+    "C.Prop4-rows",
+    "paper C, end of Sec. 5",
+    accept=(0.05, 1),
+    rival=(0, "labels and chance alone decide which inner products change"),
+    figure="fig-c-last-layer",
+    short="kernel rows and change of inner products",
+    at=LAYER,
+)
+def change_against_kernel_rows(layers=studies.finite_last_layer["main"]):
+    r"""A "high correlation between $\Theta^{(L-1)}_\infty(Xx)$ and $\Theta^{(L-1)}_\infty(Xx')$ drives a variation in
+    statistical dependency": inner products of inputs with similar kernel rows change more.
+
+    Correlation of the rows' cosine with the size of the change over pairs of fresh inputs, mean over widths from 64 on.
+    """
+    wide = layers[layers.width >= 64]
+    return mean(wide.groupby("seed")["rows"].mean().to_numpy()), wide
 
 
 @claim(

@@ -28,6 +28,7 @@ from companion.papers.depth.theory import (
     deep_limit,
     embedding,
     hidden_motion,
+    last_layer,
     pairs,
     rate,
     regression,
@@ -50,6 +51,9 @@ LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
 APART = (30, 10_000)  # those at which operators are
 EXACT = "none, the kernel is a function of one correlation"
 FEW = "count from 2 to 1000"  # realisations
+WIDE_AS = 16  # neurons of the last hidden layer at which both readouts are the same
+LEARNT = 1e-3  # residual at which it counts as trained
+SMOOTH = 0.15  # width of the Gaussian kernel
 LAYERS = {
     "ReLU": universality.kinked(),
     "leaky ReLU, slope 0.2": universality.kinked(0.2),
@@ -311,6 +315,49 @@ class TextTraining(Setting):
     def entries(self) -> dict[str, Any]:
         """Its values by name; its cells are known by a rate of ``None`` where it has none of its own."""
         return super().entries() | {"rate": self.rate}
+
+
+@record
+class LastLayer(Setting):
+    """Networks of a ``depth`` whose last hidden layer alone has a ``width``; ``n`` points to learn, and ``fresh`` ones.
+
+    Attributes:
+        readout: how the output depends on the width of the layer.
+    """
+
+    n0: Count[3, 1000]
+    n: Count[3, 500]
+    fresh: Count[3, 500]
+    depth: Count[2, 100]
+    width: Each[Distinct[Count[WIDE_AS, 1_000_000], 2]]
+    readout: Literal["NTK", "mean field"]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the layer."""
+        validate.memory(100 * (self.n + self.fresh) * self.width, f"width = {self.width}")
+        return self
+
+
+@record
+class NoisyLabels(Setting):
+    """``n`` points of a sphere with noisy labels, ``fresh`` ones, and the ``depth`` of a network.
+
+    Attributes:
+        time: at which training stops; without one it does not.
+        kernel: a control, a smooth kernel in place of the tangent kernel.
+    """
+
+    n0: Count[3, 1000]
+    n: Each[Distinct[Count[10, 20_000], 2]]
+    fresh: Count[10, 10_000]
+    depth: Count[2, 1000]
+    time: Positive | None = None
+    kernel: Literal["Gaussian"] | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the kernels."""
+        validate.memory(KERNELS * self.n * (self.n + self.fresh), f"n = {self.n} with fresh = {self.fresh}")
+        return self
 
 
 @functools.cache
@@ -604,10 +651,11 @@ def size_over_depth(s: SizeOverDepth, seeds: list[int]) -> Rows:
             x, y, source = task.x, _one_hot(task)[:, None], task.source
         else:
             ((x, start),) = clouds(s.cloud, s.n0, n + s.test, [seed])
-            y, source = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None], start["source"]
+            y = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None]
+            source = start["source"]
         f = regression.kernel_flow_prediction(*_kernels(x[:n], x[n:], depth), y[:n].flatten(1)).view_as(y[n:])
-        left = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
-        for degree, share in enumerate(left.tolist(), start=len(left) > 1):
+        errors = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
+        for degree, share in enumerate(errors.tolist(), start=len(errors) > 1):
             row = {"seed": seed, "source": source, "depth": depth, "degree": degree, "left": share}
             rows.append(row | {"law": float(law[degree])})
     return rows
@@ -634,6 +682,33 @@ def near_duplicates(s: NearDuplicates, seeds: list[int]) -> Rows:
     return rows
 
 
+@study(version=1, seeds=FEW, columns={"smallest": (1e-4, 1e-10)})
+def label_noise(s: NoisyLabels, seeds: list[int]) -> Rows:
+    """How far the noise of labels moves predictions at fresh points of a sphere; one row a data set.
+
+    ``norm`` of the operator, root mean square over fresh points: the standard deviation of a prediction where labels
+    have independent noise of variance 1; ``worst``: mean over fresh points of ``Σ|op_i|``, the largest change where no
+    label changes by more than 1; ``smallest``: ``λ_n``. Source: paper C, Sec. 6 and Theorem 3 b).
+    """
+    rows, n = [], s.n
+    for x, start in clouds("sphere", s.n0, n + s.fresh, seeds):
+        if s.kernel:
+            gram, cross = (torch.exp((z @ x[:n].mT - 1) / SMOOTH**2) for z in (x[:n], x[n:]))
+        else:
+            gram, cross = _kernels(x[:n], x[n:], s.depth)
+        if s.time:
+            (op,) = spectrum.operators(gram, cross, [s.time])
+        else:
+            op = torch.cholesky_solve(cross.mT, torch.linalg.cholesky(gram)).mT
+        row = {"norm": float(op.square().sum(1).mean().sqrt()), "worst": float(op.abs().sum(1).mean())}
+        if s.kernel:
+            row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
+        else:
+            row["smallest"] = spectrum.smallest_kernel_eigenvalue(x[:n], depth=s.depth)
+        rows.append(start | row)
+    return rows
+
+
 @study(version=1, data=EXACT)
 def other_layers(s: OtherLayer, seeds: list[int]) -> Rows:
     """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
@@ -641,12 +716,14 @@ def other_layers(s: OtherLayer, seeds: list[int]) -> Rows:
     ``limit`` and ``log``: the predicted limit and coefficient of ``ln L/L`` (NaN where a branch's share is ``1/L``).
     Source: beyond paper C; compare Hayou et al. 2019.
     """
-    deepest, rho, name = s.depth_max, np.array([0.0, 0.5, 0.9]), s.layer
+    deepest = s.depth_max
+    rho = np.array([0.0, 0.5, 0.9])
     spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(4 * np.log10(deepest)))}
     depths = sorted({*spaced, deepest // 10, deepest})
-    layer = LAYERS.get(name)
+    layer = LAYERS.get(s.layer)
     if layer:
-        found, about = universality.along_depth(layer, rho, depths), {"limit": layer.limit, "log": layer.log}
+        found = universality.along_depth(layer, rho, depths)
+        about = {"limit": layer.limit, "log": layer.log}
     else:
         found = [universality.along_depth(universality.kinked(share=1 / depth), rho, [depth])[0] for depth in depths]
         about = {"limit": math.nan, "log": math.nan}
@@ -738,3 +815,36 @@ def text_training(s: TextTraining, seeds: list[int]) -> Rows:
         for seed, draw in zip(seeds, draw_seeds("weights", seeds))
         for row in hidden_motion.learn(tokens, targets, seed=draw, steps=s.looks, **kind)
     ]
+
+
+@study(version=1, seeds=FEW, rtol=1e-3)
+def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
+    """How far a last hidden layer of finite width moves above infinitely wide ones, trained to the end; one row a draw.
+
+    The labels are the first coordinate's sign. ``norm``, ``largest``, ``ratio``, ``inner`` and ``relative``:
+    ``hidden_motion.change``, over all points; ``law``: the norm in the lazy limit, from the initial outputs
+    (``last_layer.layer_motion``). ``crossed``: size of the change of inner products without the term
+    ``(h_t - h_0)·(h_t' - h_0')``, over its size with it (root mean squares over pairs). ``rows``: correlation, over
+    pairs of fresh points, of the cosine of their kernel rows with the size of the change of their inner product.
+    Source: paper C, Sec. 5 and Prop. 4.
+    """
+    rows, n = [], s.n
+    scale = 1.0 if s.readout == "NTK" else math.sqrt(WIDE_AS / s.width)
+    for (x, start), draw in zip(clouds("sphere", s.n0, n + s.fresh, seeds), draw_seeds("weights", seeds)):
+        y = x[:n, 0].sign()
+        rho, kernel = last_layer.below_last_layer(x, depth=s.depth)
+        z, readout = last_layer.gaussian_layer(rho, s.width, seed=draw)
+        end, _ = last_layer.train_layer(kernel, z, readout, y, scale=scale, slack=LEARNT)
+        before, after = z.relu(), end.relu()
+        first = scale * math.sqrt(2 / s.width) * (before[:n] @ readout)
+        residual = torch.linalg.solve(s.depth * infinite_ntk(x[:n], depth=s.depth), first - y)
+        row = hidden_motion.change(before, after)
+        row["law"] = float(last_layer.layer_motion(rho, kernel, residual).mean()) / scale
+        moved, shift = after - before, after @ after.mT - before @ before.mT
+        upper = torch.triu_indices(len(x), len(x), 1).unbind()
+        row["crossed"] = float((shift - moved @ moved.mT)[upper].norm() / shift[upper].norm())
+        seen = torch.nn.functional.normalize(kernel[n:, :n])
+        later = torch.triu_indices(s.fresh, s.fresh, 1).unbind()
+        both = torch.stack([(seen @ seen.mT)[later], shift[n:, n:][later].abs()])
+        rows.append(start | row | {"rows": float(torch.corrcoef(both)[0, 1])})
+    return rows

@@ -1,0 +1,186 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent, format_version: '1.3'}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# %% [markdown]
+# (depth-width)=
+# # Width in detail: how far the last hidden layer moves
+# This page has what paper C says of width: Proposition 4, a last hidden layer of finite width, and Table 1. Between them stands how fast
+# training ceases to move a predictor.
+#
+# ## A finite last layer moves, and its features hardly change
+# With all other widths infinite the norm of the motion of the last hidden layer is its width to the power {claim}`C.Prop4-last-norm`
+# ({numref}`fig-c-last-layer`). The change of its inner products has the exponent {claim}`C.Prop4-last-inner`, and relative to themselves
+# {claim}`C.Prop4-last-features`. Paper C argues from the first two that the {term}`lazy regime` learns features, in this setting: "we study
+# the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$ for the last hidden layer, while the widths of the other
+# hidden layers are taken to infinity" (Sec. 5). One would expect that such a layer escapes the regime. It does only if it is narrow: its
+# matrix of inner products changes by the share {glue:text}`share-narrow` at the smallest width, by {glue:text}`share-wide` at the largest.
+#
+# Above infinitely wide layers the pre-activations $z_i$ of the $m=n_{L-1}$ neurons are Gaussian processes. They move with the kernel of
+# the layers below, which stays as it is. With the residuals $r=f-y$, in units in which $z_i$ has variance 1,
+#
+# $$
+# f = \sqrt{\tfrac2m}\sum_i w_i\sigma(z_i), \qquad
+# \partial_t z_i(x) = -\sqrt{\tfrac2m}\sum_j S_{L-1}(x,x_j)\,\sigma'(z_i(x_j))\,w_ir_j ,
+# $$ (eq:C:last-layer)
+#
+# and $w_i$ by its gradient. The paper writes this without $\sigma'$. In the limit of large $m$ the motion has a law. Let
+# $R=(L\bar\Theta)^{-1}(f_0-y)$ be the residual summed over time, and $P$ the probability that three pre-activations are positive. Then
+#
+# $$
+# \|h_t-h_0\|^2 \to 2\sum_{jk} S_{L-1}(x,x_j)\,R_j\,P(x,x_j,x_k)\,R_k\,S_{L-1}(x_k,x) .
+# $$ (eq:C:last-motion)
+#
+# At width 4096 the norm is {claim}`C.Prop4-last-law` times its square root. A control has a readout of order $1/m$, the mean-field
+# scaling: there the relative change has the exponent {claim}`C.Prop4-mean-field`. So the scale of the readout decides, and not which
+# layers are wide.
+# %% tags=["parameters"]
+# fmt: off
+profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
+text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+# fmt: on
+# %%
+import numpy as np
+import pandas as pd
+
+from companion.book import papers, plots
+from companion.book.chapter import Chapter
+from companion.estimates import slopes
+from companion.papers.depth.claims.depth_training import width_exponents
+from companion.papers.depth.studies import depth as studies
+from companion.papers.depth.studies import depth_scales as scales
+
+chapter = Chapter("05", globals())
+# %%
+ntk = chapter.rows(studies.finite_last_layer, "main")
+mean_field = chapter.rows(studies.finite_last_layer, "mean_field")
+fig, (left, right) = plots.panels(2, width=4.3, height=3.6)
+for column, marker, words in (("norm", "o", "norm of the motion"), ("inner", "s", "change of inner products")):
+    left.plot(ntk.groupby("width")[column].mean(), marker, label=words)
+left.plot(ntk.groupby("width").law.mean(), "--", color=plots.COLOURS["theory"], label="law of the norm")
+for rows, marker, words in ((ntk, "o-", r"readout $1/\sqrt{m}$"), (mean_field, "^-", "readout $1/m$")):
+    right.plot(rows.groupby("width").relative.mean(), marker, label=words)
+share = ntk.groupby("width").relative.mean()
+chapter.glue("share-narrow", share.iloc[0])
+chapter.glue("share-wide", share.iloc[-1])
+left.set(xscale="log", ylim=(0, 1.5), xlabel="width $m$", title="Does the layer move?")
+right.set(xscale="log", yscale="log", xlabel="width $m$", title="Do its inner products change, relatively?")
+left.legend(fontsize="small")
+right.legend(fontsize="small")
+chapter.figure(
+    fig,
+    "fig-c-last-layer",
+    ntk,
+    mean_field,
+    alt="Left, norm and change of inner products are level in the width, and a dashed line lies on the norm. Right, the relative change "
+    "falls with slope minus one for one readout, and is level for the other.",
+)
+# %% [markdown] tags=["caption"]
+# **The layer moves as far at every width, and its inner products change by one over the width of themselves.** A last hidden layer of width
+# $m$ above an infinitely wide one, trained until the labels are fitted. Left: norm of the motion, its law {eq}`eq:C:last-motion`, and
+# change of inner products. Right: relative change of inner products, and a control.
+# %% [markdown]
+# **What Proposition 4 says.** It has two parts, which we measure where all layers grow together, too, on text. The inner products keep
+# changing by $O(1)$: exponent {claim}`C.Prop4-inner-product`. This part is reproduced. But they are themselves $O(m)$, so that relative to themselves
+# the change vanishes like $1/m$, with the exponent {claim}`C.Prop4-features`.
+#
+# *The proof* splits the change into the terms $h_0\cdot(h_t-h_0)$ of two inputs and the product of both motions, and says that "both the
+# second and third term in the expansion of (1) will remain constant". These two are {claim}`C.Prop4-cross` times as large as the whole
+# change. They have either sign, since a neuron's output and its readout weight are independent at the start.
+#
+# *Which inner products change.* "Having a high correlation between $\Theta_\infty^{(L-1)}(Xx)$ and $\Theta_\infty^{(L-1)}(Xx')$ drives a
+# variation in statistical dependency relevant to the task, e.g., word2vec with one-hot encoding". Over pairs of fresh inputs
+# the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, and it is weak.
+# For one-hot inputs it decides nothing, since all pairs have the same cosine.
+#
+# *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of
+# correlation $h(0)=1/\pi$ in the second.
+# %% [markdown]
+# ## Kinks delay the lazy regime
+# Training moves a network's predictor away from that of its kernel at the start. This motion vanishes with the width, but how fast? Where
+# $m\gg L^3$ we expected the order of the kernel's change, $1/m$. Three layers at $m/L^3$ from 19 to 76 gave the exponent
+# {claim}`C.Thm3-trained-far` instead.
+#
+# The cause is the kink of the ReLU. During training each pre-activation moves by $m^{-1/2}$. Hence about $\sqrt m$ of the $m$ neurons
+# switch at a given point. Each contributes $1/m$ to the kernel there, with either sign, so that together they change it by
+# $m^{1/4}/m=m^{-3/4}$. What smooth parts of the activation change adds up to $1/m$. So networks with kinks should have the exponent $-3/4$,
+# and smooth ones $-1$. On other networks we then found {claim}`C.Thm3-kinks`, and {claim}`C.Thm3-kinks-smooth` for the swish of the same
+# size ({numref}`fig-c-kinks`). The norm of the kernel's change does not show it, since its larger part is the regular one. We found this
+# exponent nowhere before; compare {cite}`hanin2020` on the mean of the first step.
+# %%
+motions = chapter.rows(scales.linearisations, "main")
+wide = chapter.rows(scales.trained_networks, "wide")
+curves = {
+    "ReLU": motions[motions.activation == "relu"],
+    "ReLU, the first look": wide,
+    "swish, without a kink": motions[motions.activation == "swish"],
+}
+fig, axes = plots.panels(2, width=4.3, height=3.6)
+titles = {"moved": "How far does the predictor move?", "kernel_change": "How far does the kernel?"}
+for ax, (column, title) in zip(axes, titles.items()):
+    for (label, rows), style in zip(curves.items(), ("o-", "o:", "^-")):
+        found = rows.groupby("width")[column].agg(["mean", "sem"])
+        ax.errorbar(found.index, found["mean"], found["sem"], fmt=style, capsize=2, label=label)
+    ax.set(yscale="log", xlabel="width $m$", title=title)
+    plots.curve_axes(ax, sorted({*motions.width, *wide.width}))
+ends = (motions.width.min(), motions.width.max())
+start = motions[motions.width == ends[0]].groupby("activation").moved.mean()
+plots.slope_guide(axes[0], ends, 1.3 * start.relu, -3 / 4, "$-3/4$", above=True)
+plots.slope_guide(axes[0], ends, 0.8 * start.swish, -1, "$-1$")
+axes[0].set_ylabel("over the predictor's variation")
+axes[1].set_ylabel("relative change")
+axes[1].legend(fontsize="small", loc="lower left")
+chapter.figure(
+    fig,
+    "fig-c-kinks",
+    motions,
+    wide,
+    alt="Left, the motion of ReLU networks falls with slope minus three quarters, that of smooth ones with slope minus one. Right, the "
+    "kernels of both change with slope near minus one.",
+)
+# %% [markdown] tags=["caption"]
+# **With kinks the predictor moves as $m^{-3/4}$, without them as $1/m$.** Networks of three layers, trained to the end by gradient flow. Left:
+# distance of the trained predictor from that of the kernel at the start, over the latter's variation on fresh points. Right: relative
+# change of the kernel. Means over networks with standard errors.
+# %% [markdown]
+# ## Table 1 of the paper excludes the lazy regime
+# In the {term}`lazy regime` the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, and
+# {claim}`C.Tab1-norm-words` for targets of norm one. This statement of paper C is reproduced. Single neurons stay near their start: the
+# largest change has the exponent {claim}`C.Tab1-individual`. Table 1, the paper's evidence for both, says otherwise of the second. From its
+# first width to its second single neurons move *more*, with the exponent {claim}`C.Tab1-neurons`. It is from two hidden ReLU layers trained
+# on text.
+#
+# The words, targets, optimiser, rate and number of steps are not given. Our tokens are the most frequent words, one-hot. The target of a
+# token is the distribution of the next one (bigrams), or the likeliest next word (words), or zero. With target zero nothing is learned:
+# only the initial function $f_0$ is unlearned. In the NTK parametrisation gradient descent has a rate that keeps the kernel's speed the
+# same at every width. Theory then has the exponents 0 and $-\frac12$, up to logarithms.
+# %%
+rows = chapter.rows(studies.text_training)
+widths = np.array(papers.stated("C.widths"))
+paper = {"optimiser": "paper C"}
+for measure, name in (("norm", "C.norms"), ("largest", "C.largest"), ("ratio", "C.ratios")):
+    paper[measure] = slopes(widths, np.array([papers.stated(name)]))[0].round(3)
+table = pd.concat([width_exponents(rows).astype(object), pd.DataFrame([paper])])
+lazy = rows.query("optimiser == 'gd' and parametrisation == 'ntk' and step == 20 and width == width.max()")
+moved = lazy.groupby("targets").norm.mean()
+chapter.glue("unlearnt-frequencies", moved.zero / moved.bigrams)
+chapter.glue("unlearnt-words", moved.zero / moved.words)
+chapter.table(
+    table.fillna("—"),
+    "tab-c-tab1",
+    "Exponents depend on the training. Exponents in the width of the three measures of paper C, Tab. 1, with intervals over "
+    "initialisations: norm of the change of the last hidden layer, its largest entry, and their ratio.",
+    rows,
+)
+# %% [markdown]
+# A table of two widths does not identify the training. Plain gradient descent at one rate for all widths gives
+# such exponents after a few steps, Adam after some tens. Each passes on to others as training goes on: under Adam the norm's exponent
+# falls by {claim}`C.Tab1-steps` from the first step to the 80th. The table excludes gradient descent at a rate that keeps the kernel's
+# speed, the lazy regime of the theory.
+#
+# The learned part of the motion depends on the targets. Next-word frequencies are vectors of mean norm 0.4, beside an $f_0$ of order
+# one: nearly all motion is unlearning. Towards zero the layer moves {glue:text}`unlearnt-frequencies` times as far at the largest width. For
+# single next words, of norm one, this share is smaller, {glue:text}`unlearnt-words`. That the
+# norm stays is no evidence against laziness: it does in the lazy regime.
