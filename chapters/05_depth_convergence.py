@@ -327,7 +327,7 @@ chapter.figure(
 # order of $L/m$ {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does move, and at one $m/L^3$ by as much: twice
 # the layers with eight times the neurons change it by a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However,
 # it hardly moves away: the distance is {claim}`C.Thm3-trained-distance` times that before, where a random direction would give 1.28. With
-# outputs a hundred times as large it moves {claim}`C.Thm3-trained-lazy` times as far, so that this is no unfinished training.
+# outputs a hundred times as large it moves {claim}`C.Thm3-trained-lazy` times as far. The ReLU's kink slows its end ({numref}`fig-c-kinks`).
 # %%
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")

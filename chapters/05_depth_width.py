@@ -7,7 +7,8 @@
 # %% [markdown]
 # (depth-width)=
 # # Width in detail: how far the last hidden layer moves
-# This page has what paper C says of width: Proposition 4, a last hidden layer of finite width, and Table 1.
+# This page has what paper C says of width: Proposition 4, a last hidden layer of finite width, and Table 1. Between them stands how fast
+# training ceases to move a predictor.
 #
 # ## A finite last layer moves, and its features hardly change
 # With all other widths infinite the norm of the motion of the last hidden layer is its width to the power {claim}`C.Prop4-last-norm`
@@ -49,6 +50,7 @@ from companion.book.chapter import Chapter
 from companion.estimates import slopes
 from companion.papers.depth.claims.depth_training import width_exponents
 from companion.papers.depth.studies import depth as studies
+from companion.papers.depth.studies import depth_scales as scales
 
 chapter = Chapter("05", globals())
 # %%
@@ -95,6 +97,53 @@ chapter.figure(
 #
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of
 # correlation $h(0)=1/\pi$ in the second.
+# %% [markdown]
+# ## Kinks delay the lazy regime
+# Training moves a network's predictor away from that of its kernel at the start. This motion vanishes with the width, but how fast? Where
+# $m\gg L^3$ we expected the order of the kernel's change, $1/m$. Three layers at $m/L^3$ from 19 to 76 gave the exponent
+# {claim}`C.Thm3-trained-far` instead.
+#
+# The cause is the kink of the ReLU. During training each pre-activation moves by $m^{-1/2}$. Hence about $\sqrt m$ of the $m$ neurons
+# switch at a given point. Each contributes $1/m$ to the kernel there, with either sign, so that together they change it by
+# $m^{1/4}/m=m^{-3/4}$. What smooth parts of the activation change adds up to $1/m$. So networks with kinks should have the exponent $-3/4$,
+# and smooth ones $-1$. On other networks we then found {claim}`C.Thm3-kinks`, and {claim}`C.Thm3-kinks-smooth` for the swish of the same
+# size ({numref}`fig-c-kinks`). The norm of the kernel's change does not show it, since its larger part is the regular one. We found this
+# exponent nowhere before; compare {cite}`hanin2020` on the mean of the first step.
+# %%
+motions = chapter.rows(scales.linearisations, "main")
+wide = chapter.rows(scales.trained_networks, "wide")
+curves = {
+    "ReLU": motions[motions.activation == "relu"],
+    "ReLU, the first look": wide,
+    "swish, without a kink": motions[motions.activation == "swish"],
+}
+fig, axes = plots.panels(2, width=4.3, height=3.6)
+titles = {"moved": "How far does the predictor move?", "kernel_change": "How far does the kernel?"}
+for ax, (column, title) in zip(axes, titles.items()):
+    for (label, rows), style in zip(curves.items(), ("o-", "o:", "^-")):
+        found = rows.groupby("width")[column].agg(["mean", "sem"])
+        ax.errorbar(found.index, found["mean"], found["sem"], fmt=style, capsize=2, label=label)
+    ax.set(yscale="log", xlabel="width $m$", title=title)
+    plots.curve_axes(ax, sorted({*motions.width, *wide.width}))
+ends = (motions.width.min(), motions.width.max())
+start = motions[motions.width == ends[0]].groupby("activation").moved.mean()
+plots.slope_guide(axes[0], ends, 1.3 * start.relu, -3 / 4, "$-3/4$", above=True)
+plots.slope_guide(axes[0], ends, 0.8 * start.swish, -1, "$-1$")
+axes[0].set_ylabel("over the predictor's variation")
+axes[1].set_ylabel("relative change")
+axes[1].legend(fontsize="small", loc="lower left")
+chapter.figure(
+    fig,
+    "fig-c-kinks",
+    motions,
+    wide,
+    alt="Left, the motion of ReLU networks falls with slope minus three quarters, that of smooth ones with slope minus one. Right, the "
+    "kernels of both change with slope near minus one.",
+)
+# %% [markdown] tags=["caption"]
+# **With kinks the predictor moves as $m^{-3/4}$, without them as $1/m$.** Networks of three layers, trained to the end by gradient flow. Left:
+# distance of the trained predictor from that of the kernel at the start, over the latter's variation on fresh points. Right: relative
+# change of the kernel. Means over networks with standard errors.
 # %% [markdown]
 # ## Table 1 of the paper excludes the lazy regime
 # In the {term}`lazy regime` the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, and

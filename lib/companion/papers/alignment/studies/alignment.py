@@ -183,7 +183,9 @@ class Pictures(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the first of its images that is here and the words for these, if they can be parted."""
-        name, count, k = first_there(self.data, _look), self.count, self.k
+        name = first_there(self.data, _look)
+        count = self.count
+        k = self.k
         try:
             pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
             found = replace(self, data=name, words=pool.source)
@@ -301,8 +303,8 @@ def contained(now: Site, start: Site) -> Tensor:
     Source: paper D, Sec. 2.3.
     """
     whole, centred = (
-        (matrices.nfm(one) * matrices.nfm(now.delta @ one)).sum((-2, -1))
-        for one in (now.weights, now.weights - start.weights)
+        (matrices.nfm(weights) * matrices.nfm(now.delta @ weights)).sum((-2, -1))
+        for weights in (now.weights, now.weights - start.weights)
     )
     return centred / whole
 
@@ -469,8 +471,8 @@ def frames(s: ChainFrames, seeds: list[int]) -> Rows:
         if step in s.frames:
             site = sites(state.model, data.train.x)[0]
             moved = site.weights - start.weights
-            read = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
-            shown = {name: matrices.nfm(one)[0] for name, one in read.items()}
+            factors = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
+            shown = {name: matrices.nfm(factor)[0] for name, factor in factors.items()}
             shown["egop"] = chain_monomial_egop(s.rank, s.d)
             row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
             rows.append({"seed": seeds[0], "step": step} | row)
@@ -505,11 +507,13 @@ def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
         F = s.alpha * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
         about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
         between = [{k: v for k, v in row.items() if k != "realisation"} for row in path.path[1:-1]]
-        moments = [{"moment": "start"} | _begun(network, train)] + [{"moment": "path"} | row for row in between]
-        happened = {name: path.events.get(event, {}) for name, event in MOMENTS.items()}
-        for moment, there in ((name, found[0]) for name, found in happened.items() if 0 in found):
-            now = _numbers(_compared(there.model.to(dtype=torch.float64), network, train))
-            moments.append({"moment": moment, "t": there.t, "satisfied": there.satisfied} | now)
+        moments = [{"moment": "start", **_begun(network, train)}]
+        moments += [{"moment": "path", **row} for row in between]
+        for moment, event in MOMENTS.items():
+            snapshot = path.events.get(event, {}).get(0)
+            if snapshot is not None:
+                numbers = _numbers(_compared(snapshot.model.to(dtype=torch.float64), network, train))
+                moments.append({"moment": moment, "t": snapshot.t, "satisfied": snapshot.satisfied, **numbers})
         rows += [about | row for row in moments]
     return rows
 

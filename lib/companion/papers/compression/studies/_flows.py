@@ -110,8 +110,8 @@ def lines(s: OnLines, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
     across = tasks.gaussian_points(s.lines, s.d - 1, seed=draw_seeds("test", seeds, size=1)).to(devices.pick())
     if s.shape == "stripe":
         return across, across.new_tensor(s.interfaces).expand(*across.shape[:2], -1)
-    left = s.radius**2 - across[..., : s.d_parallel - 1].square().sum(-1)
-    half = left.clamp(min=0).sqrt()
+    squared = s.radius**2 - across[..., : s.d_parallel - 1].square().sum(-1)
+    half = squared.clamp(min=0).sqrt()
     return across, torch.stack([-half, half], -1)
 
 

@@ -385,8 +385,8 @@ def _off(stripe: Stripe, weights: np.ndarray) -> float:
     zeta, weight = -math.sqrt(stripe.d) * b / omega[:, 0], (beta[:, None] * omega).__pow__(2).sum(-1)
     gaps = [np.where(np.sign(omega[:, 0]) == a.sign, abs(zeta - a.z), np.inf) for a in stripe.attractors()]
     nearest = np.min(gaps, axis=0)
-    there = np.isfinite(nearest)  # a sign without attractors has no weight worth counting
-    return float(np.average(nearest[there], weights=weight[there]))
+    finite = np.isfinite(nearest)  # a sign without attractors has no weight worth counting
+    return float(np.average(nearest[finite], weights=weight[finite]))
 
 
 def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) -> dict[str, float | None]:

@@ -125,11 +125,14 @@ def _clusters(s: Clusters, seed: int) -> Rows:
 def held_by_clusters(angles: np.ndarray) -> list[int]:
     """How many of the angles ``(n,)`` each cluster on the circle holds: windows that do not overlap, fullest first."""
     inside = _apart(angles[:, None], angles) <= WIDTH / 2
-    left, found = np.ones(len(angles), dtype=bool), []
-    while (most := (inside & left).sum(1) * left).max() >= SHARE * len(angles):
-        found.append(int(most.max()))
-        left &= _apart(angles, angles[most.argmax()]) > WIDTH
-    return found
+    free = np.ones(len(angles), dtype=bool)
+    found = []
+    while True:
+        counts = (inside & free).sum(1) * free
+        if counts.max() < SHARE * len(angles):
+            return found
+        found.append(int(counts.max()))
+        free &= _apart(angles, angles[counts.argmax()]) > WIDTH
 
 
 def _apart(one: np.ndarray, other: np.ndarray) -> np.ndarray:

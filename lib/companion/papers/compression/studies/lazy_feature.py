@@ -172,9 +172,9 @@ def networks(s: OnTheWay, seeds: list[int]) -> Rows:
     for i, seed in enumerate(seeds):
         along = {"t_star": trained.t_star[i], "amplification_star": trained.star[i]}
         along |= {"seed": seed, "amplification_max": trained.largest[i]}
-        one = slice(i, i + 1)
+        own = slice(i, i + 1)
         for share, stop in trained.stops[i].items():
-            error = line_error(stop, network[one], across[one], edges[one])
+            error = line_error(stop, network[own], across[own], edges[own])
             size = amplification(stop.omega, train.d_parallel)
             row = {"curve": "feature", "share": share, "error": float(error), "amplification": float(size)}
             rows.append(along | row | {"ended": trained.ended[i]})
@@ -213,14 +213,16 @@ def compressed(s: Learning, seeds: list[int]) -> Rows:
         raise InputError(f"no run reached t*: {trained.ended}")
     star = train.x.new_tensor(trained.star)
     across = s.d - train.d_parallel
-    factors = {"compressed": star} | ({"compressed_code": star / across**0.5} if across > 1 else {})
+    factors = {"compressed": star}
+    if across > 1:
+        factors["compressed_code"] = star / across**0.5
     rows = []
     for name, factor in factors.items():
         small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
         rows += [row | {"curve": name} for row in _lazy_rows(seeds, wide_lazy(*small))]
-    said = {seed: predicted_amplification(s, *pair) for seed, *pair in zip(seeds, train.x, train.y, strict=True)}
+    predicted = {seed: predicted_amplification(s, x, y) for seed, x, y in zip(seeds, train.x, train.y, strict=True)}
     stars = dict(zip(seeds, trained.star, strict=True))
-    return [row | {"star": stars[row["seed"]], "predicted": said[row["seed"]]} for row in rows]
+    return [row | {"star": stars[row["seed"]], "predicted": predicted[row["seed"]]} for row in rows]
 
 
 @study(
@@ -275,7 +277,7 @@ def features(s: FreshSets, seeds: list[int]) -> Rows:
         "compressed_finite": lazy(network, *small),
         "compressed": wide_lazy(*small),
     }
-    return [row | {"curve": name} for name, one in found.items() for row in _lazy_rows(seeds, one)]
+    return [row | {"curve": name} for name, learned in found.items() for row in _lazy_rows(seeds, learned)]
 
 
 @study(version=1, chunk=2, data=DRAWN)
@@ -352,7 +354,7 @@ def rotation(s: Learning, seeds: list[int]) -> Rows:
     """
     train, test = draw_tasks(s, seeds, "train", "test")
     network = networks_of(s, seeds)
-    rotations = (tasks.rotation(s.d, seed=one) for one in draw_seeds("rotation", seeds, size=s.p))
+    rotations = (tasks.rotation(s.d, seed=drawn) for drawn in draw_seeds("rotation", seeds, size=s.p))
     turn = torch.stack(list(rotations)).to(network.omega)
     # the amplification along the path, which no longer means anything, is not used
     turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]

@@ -72,8 +72,9 @@ def _path(s: AtBoundary, seed: int) -> Rows:
     across, edges = lines(s, [seed])
     rows = []
     for share in s.shares:
-        if 0 in (there := path.events[f"{share:g}"]):
-            stop = there[0].model.to(dtype=torch.float64)
+        reached = path.events[f"{share:g}"]
+        if 0 in reached:
+            stop = reached[0].model.to(dtype=torch.float64)
             row = {"share": share, "left": s.p - math.ceil(share * s.p - 1e-9)}
             row |= {"error": float(line_error(stop, network, across, edges))} | _compressed(stop, network, on, train)
             rows.append(along | row)
@@ -88,8 +89,8 @@ def _halved(path: Trajectory) -> dict[str, float | None]:
     """The largest Λ of a path, and the points left when it has first halved from there."""
     peak = max(range(len(path.path)), key=lambda i: path.path[i]["size"])
     largest = path.path[peak]["size"]
-    left = (row["left"] for row in path.path[peak:] if row["size"] < largest / 2)
-    return {"peak": largest, "left_half": next(left, None)}
+    points = (row["left"] for row in path.path[peak:] if row["size"] < largest / 2)
+    return {"peak": largest, "left_half": next(points, None)}
 
 
 def _compressed(stop: Network, start: Network, on: Tensor, task: Task) -> dict[str, float]:

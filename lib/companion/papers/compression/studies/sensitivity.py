@@ -65,10 +65,10 @@ def _trained(s: Ends, seeds: list[int]) -> Rows:
     across, edges = lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
-        one = slice(i, i + 1)
+        own = slice(i, i + 1)
         along = {"seed": seed, "t_star": trained.t_star[i], "amplification_star": trained.star[i]}
         for share, stop in trained.stops[i].items():
-            error = line_error(stop, network[one], across[one], edges[one])
+            error = line_error(stop, network[own], across[own], edges[own])
             size = amplification(stop.omega, train.d_parallel)
             rows.append(along | {"share": share, "error": float(error), "amplification": float(size)})
     return rows

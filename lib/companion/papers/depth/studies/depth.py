@@ -651,10 +651,11 @@ def size_over_depth(s: SizeOverDepth, seeds: list[int]) -> Rows:
             x, y, source = task.x, _one_hot(task)[:, None], task.source
         else:
             ((x, start),) = clouds(s.cloud, s.n0, n + s.test, [seed])
-            y, source = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None], start["source"]
+            y = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None]
+            source = start["source"]
         f = regression.kernel_flow_prediction(*_kernels(x[:n], x[n:], depth), y[:n].flatten(1)).view_as(y[n:])
-        left = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
-        for degree, share in enumerate(left.tolist(), start=len(left) > 1):
+        errors = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
+        for degree, share in enumerate(errors.tolist(), start=len(errors) > 1):
             row = {"seed": seed, "source": source, "depth": depth, "degree": degree, "left": share}
             rows.append(row | {"law": float(law[degree])})
     return rows
@@ -715,12 +716,14 @@ def other_layers(s: OtherLayer, seeds: list[int]) -> Rows:
     ``limit`` and ``log``: the predicted limit and coefficient of ``ln L/L`` (NaN where a branch's share is ``1/L``).
     Source: beyond paper C; compare Hayou et al. 2019.
     """
-    deepest, rho, name = s.depth_max, np.array([0.0, 0.5, 0.9]), s.layer
+    deepest = s.depth_max
+    rho = np.array([0.0, 0.5, 0.9])
     spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(4 * np.log10(deepest)))}
     depths = sorted({*spaced, deepest // 10, deepest})
-    layer = LAYERS.get(name)
+    layer = LAYERS.get(s.layer)
     if layer:
-        found, about = universality.along_depth(layer, rho, depths), {"limit": layer.limit, "log": layer.log}
+        found = universality.along_depth(layer, rho, depths)
+        about = {"limit": layer.limit, "log": layer.log}
     else:
         found = [universality.along_depth(universality.kinked(share=1 / depth), rho, [depth])[0] for depth in depths]
         about = {"limit": math.nan, "log": math.nan}

@@ -144,9 +144,9 @@ def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice
     row["kernel_change"] = float(change.log().mean().exp())
     stopped = {END: F}
     for stop in s.stops:
-        there = done.events[f"{stop:g}"]
+        reached = done.events[f"{stop:g}"]
         early = [
-            scale * (there[e].model(sets.test.x)[0] - f0[k]) if e in there else F[k] for k, e in enumerate(members)
+            scale * (reached[e].model(sets.test.x)[0] - f0[k]) if e in reached else F[k] for k, e in enumerate(members)
         ]
         stopped[stop] = torch.stack(early)
     return [row | {"stop": stop} | norms_and_errors(F, sets.test.y) for stop, F in stopped.items()]

@@ -65,9 +65,10 @@ def initial(s: StripePoints, seeds: list[int]) -> Rows:
     rows = []
     for seed in seeds:
         drawn = tasks.stripe(s.n, s.d, interfaces=STRIPE, seed=draw_seeds("pairs", [seed], size=s.n)[0])
-        gram, how = wide_one_hidden_ntk(drawn.x)[None], {"centred": True, "estimate": paper_a_information}
-        told = diagnose(gram, drawn.y, count=min(s.d, COUNT), **how).information
-        rows.append({"seed": seed, "information": float(told.mean()), "exact": theory.linear_information(s.d)})
+        gram = wide_one_hidden_ntk(drawn.x)[None]
+        found = diagnose(gram, drawn.y, count=min(s.d, COUNT), centred=True, estimate=paper_a_information)
+        information = float(found.information.mean())
+        rows.append({"seed": seed, "information": information, "exact": theory.linear_information(s.d)})
     return rows
 
 
@@ -103,5 +104,9 @@ def _learnt(gram: Tensor, train: Task, test: Task) -> dict[str, Any]:
     machine = SVC(C=HARD, kernel="precomputed", cache_size=1000).fit(inner.numpy(), train.y.numpy())
     margin = torch.from_numpy(machine.decision_function(cross.numpy()))
     f = cross @ torch.linalg.solve(inner, train.y)
-    errors = {name: float(wrong(one[None], test.y[None])) for name, one in (("error", margin), ("regression", f))}
-    return errors | {"square": float((f - test.y).square().mean()), "vectors": len(machine.support_)}
+    return {
+        "error": float(wrong(margin[None], test.y[None])),
+        "regression": float(wrong(f[None], test.y[None])),
+        "square": float((f - test.y).square().mean()),
+        "vectors": len(machine.support_),
+    }
