@@ -27,7 +27,7 @@ CHEAP = {
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 TOO_FEW = {"compression.fit", "far_images.far"}  # stored cells to tell their statistical columns' factor from chance
-DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor"}  # that computed stored cells
+DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor", "NVIDIA H200"}  # that computed stored cells
 # the parameter that names data sets of which a study takes the first that is on this machine
 FIRST_OF = {"jamming.ensembles": "03.ensembles.second_data.data", "alignment.glasses": "06.glasses.main.data"}
 
