@@ -136,7 +136,9 @@ def cusp(s: Cusp, seeds: list[int]) -> Rows:
 @study(
     version=1,
     rtol=0.1,
-    columns=dict.fromkeys(["ended", "unsatisfied", "negative", "quadratic_hinge", "gap", "eigenvalues"], STATISTICAL),
+    columns=dict.fromkeys(
+        ["ended", "unsatisfied", "negative", "quadratic_hinge", "gap", "eigenvalues", "flat", "strength"], STATISTICAL
+    ),
     device="any",
 )
 def at_jamming(s: AtJamming, seeds: list[int]) -> Rows:
