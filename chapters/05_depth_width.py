@@ -98,6 +98,28 @@ chapter.figure(
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of
 # correlation $h(0)=1/\pi$ in the second.
 # %% [markdown]
+# ## An ensemble is as wide as its members together
+# Since a width of $L^3$ is out of reach for deep networks, one may ask whether several narrow ones do as well. In one, what the width costs
+# is the walk of the kernel's offset {eq}`eq:C:walk`, whose sign is drawn with the weights. So it should average out, and $k$ networks of
+# width $m$ should be as near to infinite width as one of width $km$. They are: the mean of eight has {claim}`C.Thm3-ensemble` times the
+# distance of one network with all their neurons, whereas one of the eight is $\sqrt8$ times as far ({numref}`fig-c-ensemble`).
+# %%
+ensembles = chapter.rows(scales.ensembles, "sphere")
+fig, (ax,) = plots.panels(1, width=5.2, height=3.6)
+for (depth, rows), colour in zip(ensembles.groupby("depth"), plots.PALETTE):
+    found = rows.groupby("draws")[["ensemble", "single"]].mean()
+    ax.plot(found.ensemble, "o-", color=colour, label=f"$L = {depth}$, mean of $k$ networks of width $m$")
+    ax.plot(found.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
+plots.curve_axes(ax, sorted(ensembles.draws.unique()))
+ax.set(xlabel="$k$", ylabel="distance from infinite width", title="Do several narrow networks make a wide one?")
+ax.legend(fontsize="small")
+chapter.figure(
+    fig, "fig-c-ensemble", ensembles, alt="Two pairs of falling lines, the lines of each pair on each other."
+)
+# %% [markdown] tags=["caption"]
+# **The mean of $k$ networks is as near to infinite width as one network of $k$ times the width.** Distance of the predictors of their own
+# kernels, at their start, from that of infinite width, over the variation of the latter, on a sphere. Means over data sets.
+# %% [markdown]
 # ## Kinks delay the lazy regime
 # Training moves a network's predictor away from that of its kernel at the start. This motion vanishes with the width, but how fast? Where
 # $m\gg L^3$ we expected the order of the kernel's change, $1/m$. Three layers at $m/L^3$ from 19 to 76 gave the exponent

@@ -220,6 +220,27 @@ def motion_of_lazy_networks(trained=studies.trained_networks["main"], lazy=studi
 
 
 @claim(
+    "C.Thm3-ensemble",
+    DERIVED,
+    kind="beyond",
+    accept=(0.85, 1.18),
+    rival=(2.83, r"a mean of eight predictors is no nearer than one of them, $\sqrt8$"),
+    figure="fig-c-ensemble",
+    short="ensemble of eight over one network",
+    at={"depth": [12, 24], "draws": 8},
+)
+def ensemble_over_network(ensembles=studies.ensembles["sphere"]):
+    r"""An ensemble of $k$ networks of width $m$ is as near to infinite width as one network of width $km$.
+
+    Distance of the mean predictor of eight networks' own kernels over that of one network with eight times the neurons,
+    geometric mean over depths 12 and 24
+    """
+    most = ensembles[ensembles.draws == ensembles.draws.max()]
+    table = most.pivot_table(index="seed", columns="depth", values=["ensemble", "single"])
+    return ratio(np.exp(np.log(table["ensemble"] / table["single"]).mean(axis=1)).to_numpy()), most
+
+
+@claim(
     "C.Thm3-width-images",
     DERIVED,
     kind="beyond",

@@ -25,6 +25,7 @@ from regimes.validate import InputError
 CHAPTER = "05"
 KEPT = 8  # bytes of a number
 CLASSES = 10  # of the images
+MEMBERS = 100  # of an ensemble, at most
 FEW = "count from 0 to 1000"  # realisations
 MET = 1e-3  # at this distance from its label a point counts as fitted: some hundredth of the smallest distance measured
 
@@ -85,6 +86,50 @@ def _drawn(
         for seed, (points, weights) in zip(seeds, draws):
             (task,) = datasets.split(pool, [together], seed=points)
             yield task.x, task.y.long(), {"seed": seed, "source": pool.source}, weights
+
+
+@record
+class NetworkEnsemble(Setting):
+    """Ensembles of ``draws`` networks of a ``depth`` and ``width``, on ``n`` points of a sphere; others to ``test`` on."""
+
+    n0: Count[3, 50]
+    n: Count[10, 1000]
+    test: Count[10, 1000]
+    depth: Count[3, 1000]
+    width: Count[20, 100_000]
+    draws: Count[1, MEMBERS]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """A layer is as wide as there are points; memory holds those of one network of all the neurons."""
+        together = self.n + self.test
+        if self.width < together:
+            raise InputError(f"width must be at least n + test = {together}, got {self.width}")
+        neurons = self.draws * self.width
+        validate.memory(KEPT * self.depth * together * (neurons + together), f"draws * width = {neurons}")
+        return self
+
+
+@study(version=1, seeds=FEW, columns={"ensemble": 1e-4, "single": 1e-4})
+def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
+    """The mean predictor of several networks' own kernels, beside one network of as many neurons a layer in all.
+
+    ``ensemble`` and ``single``: their distances on fresh points from the predictor of infinite width, over its
+    variation there; the target is the first coordinate. One row a data set. Source: derived here.
+    """
+    rows, n = [], s.n
+    for (x, start), seed in zip(clouds("sphere", s.n0, n + s.test, seeds), seeds):
+        y = math.sqrt(s.n0) * x[:n, :1]
+
+        def predictor(kernel: torch.Tensor, y: torch.Tensor = y) -> torch.Tensor:
+            return regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y)
+
+        infinite = predictor(infinite_ntk(x, depth=s.depth))
+        *members, other = draw_seeds("weights", range((MEMBERS + 1) * seed, (MEMBERS + 1) * seed + s.draws + 1))
+        own = [predictor(finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)) for draw in members]
+        single = predictor(finite.finite_kernel(x, depth=s.depth, width=s.draws * s.width, seed=other))
+        mean = torch.stack(own).mean(0)
+        rows.append(start | {"ensemble": off_by(mean, infinite), "single": off_by(single, infinite)})
+    return rows
 
 
 @record
