@@ -101,8 +101,10 @@ chapter.figure(
 # ## An ensemble is as wide as its members together
 # Since a width of $L^3$ is out of reach for deep networks, one may ask whether several narrow ones do as well. In one, what the width costs
 # is the walk of the kernel's offset {eq}`eq:C:walk`, whose sign is drawn with the weights. So it should average out, and $k$ networks of
-# width $m$ should be as near to infinite width as one of width $km$. They are: the mean of eight has {claim}`C.Thm3-ensemble` times the
-# distance of one network with all their neurons, whereas one of the eight is $\sqrt8$ times as far ({numref}`fig-c-ensemble`).
+# width $m$ should be as near to infinite width as one of width $km$. They are, and nearer where $m\ll L^3$: there one network comes nearer
+# more slowly than as $m^{-1/2}$, whereas a mean of $k$ falls as $k^{-1/2}$ from the start. Over both depths the mean of eight has
+# {claim}`C.Thm3-ensemble` times the distance of one network with all their neurons; one of the eight is about $\sqrt8$ times as far
+# ({numref}`fig-c-ensemble`).
 # %%
 ensembles = chapter.rows(scales.ensembles, "sphere")
 fig, (ax,) = plots.panels(1, width=5.2, height=3.6)
@@ -117,7 +119,7 @@ chapter.figure(
     fig, "fig-c-ensemble", ensembles, alt="Two pairs of falling lines, the lines of each pair on each other."
 )
 # %% [markdown] tags=["caption"]
-# **The mean of $k$ networks is as near to infinite width as one network of $k$ times the width.** Distance of the predictors of their own
+# **The mean of $k$ networks is at least as near to infinite width as one network of $k$ times the width.** Distance of the predictors of their own
 # kernels, at their start, from that of infinite width, over the variation of the latter, on a sphere. Means over data sets.
 # %% [markdown]
 # ## Kinks delay the lazy regime

@@ -90,7 +90,7 @@ def _drawn(
 
 @record
 class NetworkEnsemble(Setting):
-    """Ensembles of ``draws`` networks of a ``depth`` and ``width``, on ``n`` points of a sphere; others to ``test`` on."""
+    """Ensembles of ``draws`` networks of a ``depth`` and ``width``, on ``n`` points of a sphere; ``test`` others."""
 
     n0: Count[3, 50]
     n: Count[10, 1000]
