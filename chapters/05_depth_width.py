@@ -114,7 +114,7 @@ for (depth, rows), colour in zip(ensembles.groupby("depth"), plots.PALETTE):
     ax.plot(found.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
 plots.curve_axes(ax, sorted(ensembles.draws.unique()))
 ax.set(xlabel="$k$", ylabel="distance from infinite width", title="Do several narrow networks make a wide one?")
-ax.legend(fontsize="small")
+fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
     fig, "fig-c-ensemble", ensembles, alt="Two pairs of falling lines, the lines of each pair on each other."
 )
