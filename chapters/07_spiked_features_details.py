@@ -180,8 +180,8 @@ chapter.figure(fig, "fig-e-res3", cases, alt=alt)
 # ## Stronger and better aligned spikes learn more
 #
 # At the most samples the error falls by at least {claim}`E.Fig4-strength` from one strength to the next, and by at least
-# {claim}`E.Fig4-alignment` from one alignment to the next ({numref}`fig-e-4`). In spiked features $r$ and $\gamma$ can be chosen
-# freely. At $r=0$ they are plain random features, on which $\gamma$ has no influence.
+# {claim}`E.Fig4-alignment` from one alignment to the next ({numref}`fig-e-4`). Already $r=\frac12$ reduces it to {claim}`E.Fig4-small` of that
+# of plain random features, which are at $r=0$. In spiked features $r$ and $\gamma$ can be chosen freely.
 # %%
 panels = {"r": chapter.rows(studies.spikes, "strengths"), "gamma": chapter.rows(studies.spikes, "alignments")}
 alphas = np.linspace(min(fig2_alphas) * 0.6, max(fig2_alphas), 60)

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from companion.book.claims import claim
-from companion.estimates import Estimate, exponent, jackknife, least, mean
+from companion.estimates import Estimate, exponent, jackknife, least, mean, ratio
 from companion.lab.parameters import PROFILES
 from companion.papers.one_step.studies import spiked as studies
 from companion.papers.one_step.theory import (
@@ -232,6 +232,24 @@ def drop_with_the_spike(spikes, *, name):
     """
     rows = largest_size(spikes).query("alpha == alpha.max()")
     return smallest_drop(rows, name), rows
+
+
+@claim(
+    "E.Fig4-small",
+    "paper E, Sec. 4.1",
+    accept=(0, 0.8),
+    rival=(1, "a weak spike does not help"),
+    figure="fig-e-4",
+    short="error at strength 1/2 over none",
+)
+def gain_of_a_weak_spike(strengths=studies.spikes["strengths"]):
+    r"""Even rather small spike strengths already yield test errors which are sizably lower than those of random features.
+
+    Test error at $r=\frac12$ over that at $r=0$ at the largest $\alpha$, geometric mean.
+    """
+    rows = largest_size(strengths).query("alpha == alpha.max()")
+    errors = rows.pivot(index="seed", columns="r", values="test_error")
+    return ratio((errors[0.5] / errors[0.0]).to_numpy()), rows
 
 
 def readout_values_curve(row, alphas, width):
