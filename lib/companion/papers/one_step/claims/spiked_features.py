@@ -243,7 +243,7 @@ def drop_with_the_spike(spikes, *, name):
     short="error at strength 1/2 over none",
 )
 def gain_of_a_weak_spike(strengths=studies.spikes["strengths"]):
-    r"""Even rather small spike strengths already yield test errors which are sizably lower than those of random features.
+    r"""Even rather small spike strengths already yield test errors sizably lower than those of random features.
 
     Test error at $r=\frac12$ over that at $r=0$ at the largest $\alpha$, geometric mean.
     """
