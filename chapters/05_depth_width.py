@@ -170,7 +170,7 @@ chapter.figure(
 # change of the kernel. Means over networks with standard errors.
 # %% [markdown]
 # ## Table 1 of the paper excludes the lazy regime
-# In the {term}`lazy regime` the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, and
+# In the lazy regime the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, and
 # {claim}`C.Tab1-norm-words` for targets of norm one. This statement of paper C is reproduced. Single neurons stay near their start: the
 # largest change has the exponent {claim}`C.Tab1-individual`. Table 1, the paper's evidence for both, says otherwise of the second. From its
 # first width to its second single neurons move *more*, with the exponent {claim}`C.Tab1-neurons`. It is from two hidden ReLU layers trained

@@ -87,7 +87,7 @@ CALLS = {
     "kernel_pca x": (lambda x: components(x=x), X, False),
     "kernel_pca y": (lambda y: components(y=y), Y, True),
     "lazy train.x": (lambda x: lazily(x=x), X, False),
-    "lazy train.y": (lambda y: lazily(y=y), Y, False),
+    "lazy train.y": (lambda y: lazily(y=y), Y, True),
     "lazy test.x": (lambda x: lazily(z=x), X, False),
     "mutual_information x": (lambda x: information.mutual_information(x, Y), X[:, 0], True),
     "mutual_information y": (lambda y: information.mutual_information(X[:, 0], y), Y, True),

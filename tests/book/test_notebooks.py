@@ -250,4 +250,4 @@ def test_the_pictures_of_a_film_are_listed_by_their_ink():
     plt.close(fig)
     size, ink = numbers(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[film])]))
     first, middle, last = (float(one) for one in ink.removeprefix("fig-x, film: ").split())
-    assert size == "fig-x: 9 9 pt" and first < 0.99 * middle and middle < 0.99 * last
+    assert size == "fig-x: 9 9 pt drawn" and first < 0.99 * middle and middle < 0.99 * last

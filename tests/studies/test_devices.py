@@ -35,7 +35,7 @@ STAY = {
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
     "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction "
     "finite_last_layer label_noise",
-    "depth_scales": "finite_networks sphere_laws residual_ridges sphere_curves",
+    "depth_scales": "finite_networks ensembles sphere_laws residual_ridges sphere_curves",
     "initial_alignment": "outer_products expectations traces averages reversal decays",
 }  # fmt: skip
 
