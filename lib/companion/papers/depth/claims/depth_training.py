@@ -275,7 +275,7 @@ def motion_in_the_mean_field(layers=studies.finite_last_layer["mean_field"]):
     figure="fig-c-last-layer",
     kind="beyond",
     short="norm of the motion over its law",
-    at=LAYER,
+    at=LAYER | {"width": BROADEST},
 )
 def motion_over_its_law(layers=studies.finite_last_layer["main"]):
     """The norm of the layer's motion has a closed law in the kernels and the initial outputs.
@@ -294,7 +294,7 @@ def motion_over_its_law(layers=studies.finite_last_layer["main"]):
     figure="fig-c-last-layer",
     short="second and third term of (1)",
     erratum="c-proposition-4",
-    at=LAYER,
+    at=LAYER | {"width": BROADEST},
 )
 def terms_of_first_order(layers=studies.finite_last_layer["main"]):
     """In the expansion (1) of the inner product "both the second and third term […] will remain constant", so that
@@ -313,7 +313,7 @@ def terms_of_first_order(layers=studies.finite_last_layer["main"]):
     rival=(0, "labels and chance alone decide which inner products change"),
     figure="fig-c-last-layer",
     short="kernel rows and change of inner products",
-    at=LAYER,
+    at=LAYER | {"width": BROADEST},
 )
 def change_against_kernel_rows(layers=studies.finite_last_layer["main"]):
     r"""A "high correlation between $\Theta^{(L-1)}_\infty(Xx)$ and $\Theta^{(L-1)}_\infty(Xx')$ drives a variation in
