@@ -15,7 +15,8 @@ from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
 ITEMS = (
-    "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 Sec4 Sec6 AppA AppB".split()
+    "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 Sec4 Sec6 AppA"
+    " AppB".split()
 )
 
 
