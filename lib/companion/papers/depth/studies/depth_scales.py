@@ -133,23 +133,33 @@ def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
 
 
 @record
-class TrainedNetwork(Setting):
-    """Networks of a ``depth`` and a ``width``, their output times ``scale``, on ``n`` points of a sphere.
-
-    Others to ``test`` on.
-    """
+class DeepNetwork(Setting):
+    """Networks of a ``depth`` and a ``width``, on ``n`` points of a sphere; others to ``test`` on."""
 
     n0: Count[3, 50]
     n: Count[10, 1000]
     test: Count[10, 1000]
     depth: Count[3, 100]
     width: Count[20, 4096]
-    scale: Positive
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the weights, of which a step has some ten copies."""
         validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
         return self
+
+
+@record
+class TrainedNetwork(DeepNetwork):
+    """Deep networks, their output times ``scale``."""
+
+    scale: Positive
+
+
+@record
+class LinearisedNetwork(DeepNetwork):
+    """Deep networks of an ``activation``, with a kink or without."""
+
+    activation: Literal["relu", "swish"]
 
 
 @study(version=1, seeds=FEW, rtol=2e-2, device="any")
@@ -181,23 +191,6 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
         row |= {name: float((predicted - y[n:]).square().mean()) for name, predicted in errors.items()}
         rows.append(start | row)
     return rows
-
-
-@record
-class LinearisedNetwork(Setting):
-    """Networks of a ``depth``, a ``width``, an ``activation``, on ``n`` points of a sphere; others to ``test`` on."""
-
-    n0: Count[3, 50]
-    n: Count[10, 1000]
-    test: Count[10, 1000]
-    depth: Count[3, 100]
-    width: Count[20, 4096]
-    activation: Literal["relu", "swish"]
-
-    def completed(self, seeds: Sequence[int]) -> Self:
-        """Memory holds the weights, of which a step has some ten copies."""
-        validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
-        return self
 
 
 @study(version=1, seeds=FEW, rtol=2e-2, device="any")
