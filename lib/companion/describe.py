@@ -18,8 +18,8 @@ _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
 
 def describe(number: str) -> str:
     """The parameters of a chapter, then its designs: the laptop's entries, and those that other sizes have in place."""
-    known = [p for p in parameters.declared(number).values() if p.name != "profile"]
-    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in known]
+    declared = [p for p in parameters.declared(number).values() if p.name != "profile"]
+    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in declared]
     sizes = {size: _by_design(parameters.designs(number, size)) for size in ("laptop", *parameters.SIZES)}
     figures = figures_of_designs(number)
     if figures:
@@ -36,11 +36,11 @@ def describe(number: str) -> str:
 
 def _by_design(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The entries of each design, ``ensembles.slices``, by axis."""
-    found: dict[str, dict[str, Any]] = {}
+    by_design: dict[str, dict[str, Any]] = {}
     for name, value in entries.items():
         _, study, design, axis = name.split(".")
-        found.setdefault(f"{study}.{design}", {})[axis] = value
-    return found
+        by_design.setdefault(f"{study}.{design}", {})[axis] = value
+    return by_design
 
 
 def main(argv: list[str] | None = None) -> int:

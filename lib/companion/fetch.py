@@ -20,8 +20,6 @@ from regimes.data import datasets
 from regimes.validate import InputError
 
 SECONDS = 30  # for a server to answer
-
-
 SETS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -36,17 +34,18 @@ def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("ERROR")  # what could not be fetched is said once, below
     reasons = {name: [_one(pooch, file, SETS[name], folder) for file in SETS[name]["files"]] for name in names}
-    return {name: next(filter(None, found)) for name, found in reasons.items() if any(found)}
+    return {name: next(filter(None, of_files)) for name, of_files in reasons.items() if any(of_files)}
 
 
 def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | None:
     """One file from the first home that has it, or the reason why the last one failed."""
-    reason, place, known = None, folder / wanted["folder"], wanted["files"][file]
+    reason, place = None, folder / wanted["folder"]
     unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted["unpack"] else None
     for home in wanted["homes"]:
         ask = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS)
         try:
-            pooch.retrieve(f"{home}/{file}", known, fname=file, path=place, processor=unpack, downloader=ask)
+            checksum = wanted["files"][file]
+            pooch.retrieve(f"{home}/{file}", checksum, fname=file, path=place, processor=unpack, downloader=ask)
             return None
         except OSError:  # and all of requests' errors
             reason = f"{file} of {home} could not be fetched"
@@ -57,8 +56,9 @@ def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | Non
 
 def _instead(name: str) -> str:
     """The claims of ``results/ledger.json`` on a data set, which stored results judge without it."""
-    records, own = ledger.read(paths.results() / "ledger.json"), rf"(?<![\w-]){re.escape(SETS[name]['said'])}"
-    claims = ", ".join(record["id"] for record in records if re.search(own, str(record["data"])))
+    records = ledger.read(paths.results() / "ledger.json")
+    named = rf"(?<![\w-]){re.escape(SETS[name]['said'])}"
+    claims = ", ".join(record["id"] for record in records if re.search(named, str(record["data"])))
     return f"the stored results judge {claims}" if claims else "no claim of the ledger rests on it"
 
 
@@ -74,10 +74,8 @@ def main(args: Sequence[str] | None = None) -> int:
         if name not in missing:
             print(f"{name}: {folder / SETS[name]['folder']}")
     if missing:
-        print(
-            f"missing: {'; '.join(f'{name} ({why}; {_instead(name)})' for name, why in missing.items())}",
-            file=sys.stderr,
-        )
+        reasons = [f"{name} ({why}; {_instead(name)})" for name, why in missing.items()]
+        print(f"missing: {'; '.join(reasons)}", file=sys.stderr)
     return 1 if missing else 0
 
 

@@ -64,11 +64,11 @@ def notebook(page: Path) -> nbformat.NotebookNode:
 
 def changed(number: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """What a run must inject: its profile, the values that differ from those the chapter shows, changed ``designs``."""
-    shown = {name: parameter.value for name, parameter in parameters.declared(number).items()}
-    usual = parameters.resolve(number, values["profile"])
-    designs = {name: value for name, value in values.items() if "." in name and usual.get(name) != value}
-    found = {name: values[name] for name in shown if name == "profile" or values[name] != shown[name]}
-    return found | ({"designs": designs} if designs else {})
+    page_values = {name: parameter.value for name, parameter in parameters.declared(number).items()}
+    profile_values = parameters.resolve(number, values["profile"])
+    designs = {name: value for name, value in values.items() if "." in name and profile_values.get(name) != value}
+    injected = {name: values[name] for name in page_values if name == "profile" or values[name] != page_values[name]}
+    return injected | ({"designs": designs} if designs else {})
 
 
 def _shell() -> InteractiveShell:
@@ -79,12 +79,12 @@ def _shell() -> InteractiveShell:
 
 def _fill(shell: InteractiveShell, cell: nbformat.NotebookNode) -> bool:
     """Runs a cell and keeps what it prints, then what it shows; whether it did not raise."""
-    with shell.display_trap, capture_output() as shown:
+    with shell.display_trap, capture_output() as captured:
         result = shell.run_cell(cell.source, store_history=True)
     cell.execution_count = result.execution_count
-    printed = {"stdout": shown.stdout, "stderr": shown.stderr}
+    printed = {"stdout": captured.stdout, "stderr": captured.stderr}
     cell.outputs = [new_output("stream", name=name, text=text) for name, text in printed.items() if text]
-    cell.outputs += [new_output("display_data", one.data, metadata=one.metadata or {}) for one in shown.outputs]
+    cell.outputs += [new_output("display_data", it.data, metadata=it.metadata or {}) for it in captured.outputs]
     error = result.error_before_exec or result.error_in_exec
     if isinstance(error, KeyboardInterrupt):
         raise error
@@ -131,13 +131,13 @@ def execute(number: str, values: Mapping[str, Any], folder: Path, figure: str | 
     """
     last_good = folder / f".{number}"
     sources = parameters.page_sources(number)
-    own = [page for page in sources if figure in (None, page.stem)] or [figures.figures(number)[figure].page]
-    names = [*(f"{page.stem}.ipynb" for page in own), f"{number}.ledger.json"]
+    pages = [page for page in sources if figure in (None, page.stem)] or [figures.figures(number)[figure].page]
+    names = [*(f"{page.stem}.ipynb" for page in pages), f"{number}.ledger.json"]
     with locks.alone(folder / f".{number}.lock", f"chapter {number} is being run into {_shown(folder)}"):
         started = time.time()
         fresh = versions.fresh(last_good)
         ledger.write(fresh / names[-1], [])
-        for page in own:
+        for page in pages:
             try:
                 _papermill(page, values, fresh, figure)
             except BaseException:
@@ -183,12 +183,14 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
 
 def _turn_knobs(page: Path, profile: str, cells: Sequence[nbformat.NotebookNode]) -> None:
     """Gives figures that have a knob their pictures at its choices; at smoke at the first that is not the book's."""
-    known = changes.knobs(page.name[:2])
-    shown = [one for cell in cells for one in cell.get("outputs", ()) if one.get("metadata", {}).get("regimes")]
-    for output in (one for one in shown if one.metadata.regimes.name in known):
-        about, pictures = output.metadata.regimes, {output.data["image/png"].strip()}
-        about["knob"] = {**known[about.name], "choices": []}
-        for choice in known[about.name]["choices"]:
+    knobs = changes.knobs(page.name[:2])
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    figures_shown = [output for output in outputs if output.get("metadata", {}).get("regimes")]
+    for output in (output for output in figures_shown if output.metadata.regimes.name in knobs):
+        about = output.metadata.regimes
+        pictures = {output.data["image/png"].strip()}
+        about["knob"] = {**knobs[about.name], "choices": []}
+        for choice in knobs[about.name]["choices"]:
             if "sets" in choice and (profile != "smoke" or len(pictures) == 1):
                 where = f"the knob of {about.name}, {choice['name']!r}"
                 try:
@@ -207,7 +209,7 @@ def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nb
     """A figure of a page at other values, as a knob shows it: nothing is judged, and no rows are written."""
     injected = changed(page.name[:2], parameters.resolve(page.name[:2], profile, sets))
     shell, outputs = _shell(), []
-    for cell in (one for one in figures.on_its_own(notebook(page), label).cells if one.cell_type == "code"):
+    for cell in (cell for cell in figures.on_its_own(notebook(page), label).cells if cell.cell_type == "code"):
         if not _fill(shell, cell):
             raise InputError(" ".join(f"{cell.outputs[-1].ename}: {cell.outputs[-1].evalue}".split()))
         if "parameters" in cell.metadata.tags:
@@ -218,9 +220,9 @@ def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nb
 
 def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
     """Gives what executed cells show its caption, and where there are no other words for it, the first sentence."""
-    kept = captions.glued(cells)
+    glued = captions.glued(cells)
     for index, words in captions.of_cells(cells).items():
-        caption = captions.filled(words, kept)
+        caption = captions.filled(words, glued)
         for output in cells[index].outputs:
             about = output.get("metadata", {}).get("regimes")
             if about is not None:
@@ -230,48 +232,51 @@ def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
 
 def _asked(number: str, figure: str, given: Collection[str]) -> dict[Study, set[str]]:
     """The designs that a figure, or those of a page, show; InputError if they ignore a parameter that is ``given``."""
-    labels = [label for label, one in figures.figures(number).items() if figure in (label, one.page.stem)]
-    found, shown = changes.changes(number, labels).values(), {}
-    if ignored := [name for name in given if not any(own.of([name]) for own in found)]:
-        names = dict.fromkeys(knob.name for own in found for knob in own.knobs)
-        tables = sorted({design for own in found for design in own.designs})
+    labels = [label for label, shown in figures.figures(number).items() if figure in (label, shown.page.stem)]
+    dependences = changes.changes(number, labels).values()
+    if ignored := [name for name in given if not any(change.of([name]) for change in dependences)]:
+        names = dict.fromkeys(knob.name for change in dependences for knob in change.knobs)
+        tables = sorted({design for change in dependences for design in change.designs})
         designs = f"; entries of the designs {', '.join(tables)}" if tables else ""
         known = f"{', '.join(names) or 'no parameter'}{designs}"
         raise InputError(f"{figure} does not depend on {validate.shown(ignored[0])}; it depends on {known}")
-    for study, designs in (pair for own in found for pair in own.shown.items()):
-        shown.setdefault(study, set()).update(designs)
-    return shown
+    designs_shown: dict[Study, set[str]] = {}
+    for change in dependences:
+        for study, designs in change.shown.items():
+            designs_shown.setdefault(study, set()).update(designs)
+    return designs_shown
 
 
 def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[Study], figure: str | None) -> None:
     """Raises InputError for a design with too few values of an axis for a figure that shows it."""
-    own = {study.function.__name__: study for study in studies}
+    by_name = {study.function.__name__: study for study in studies}
     for name, count in parameters.least_values(number).items():
         _, study, design, axis = name.split(".")
-        given = own[study].grid.values(values, design)[axis] if study in own else ()
-        if study in own and len(given) < count:
-            shown, every = figures.figures_of_designs(number)[f"{study}.{design}"], figures.figures(number)
-            drawn = [label for label in shown if figure in (None, label, every[label].page.stem)]
-            if drawn:
-                few = f"{name} must hold {count} or more values, got {validate.shown(given)}"
-                raise InputError(f"{few}: {', '.join(drawn[:SHOWN])} cannot be drawn from fewer")
+        given = by_name[study].grid.values(values, design)[axis] if study in by_name else None
+        if given is None or len(given) >= count:
+            continue
+        page_of = {label: shown.page.stem for label, shown in figures.figures(number).items()}
+        labels = figures.figures_of_designs(number)[f"{study}.{design}"]
+        if drawn := [label for label in labels if figure in (None, label, page_of[label])]:
+            few = f"{name} must hold {count} or more values, got {validate.shown(given)}"
+            raise InputError(f"{few}: {', '.join(drawn[:SHOWN])} cannot be drawn from fewer")
 
 
 def checked(
-    number: str, values: Mapping[str, Any], studies: Collection[Study], shown: Mapping[Study, Collection[str]]
+    number: str, values: Mapping[str, Any], studies: Collection[Study], designs_shown: Mapping[Study, Collection[str]]
 ) -> str:
     """What a run would find stored, and compute, in one line; of a figure the cells of the designs that it shows."""
     count, new = 0, []
     for study in studies:
-        own = registry.asked(number, study, values)
-        wanted = set().union(*(own.designs[name] for name in shown.get(study, own.designs)))
+        asked = registry.asked(number, study, values)
+        wanted = set().union(*(asked.designs[name] for name in designs_shown.get(study, asked.designs)))
         count += len(wanted)
-        new += [cell for cell in own.new if cell.key() in wanted]
+        new += [cell for cell in asked.new if cell.key() in wanted]
     store = Store.default() if new else ()
-    left = sum(cell not in store for cell in new)
-    found = f"{count - len(new)} found in results/, {len(new) - left} in the cell store, {left} to compute"
-    what = f"{count} cells of {len(studies)} studies, {found}"
-    return f"chapter {number} at the {values['profile']} profile: {what}; nothing was computed"
+    to_compute = sum(cell not in store for cell in new)
+    places = f"{count - len(new)} found in results/, {len(new) - to_compute} in the cell store, {to_compute} to compute"
+    summary = f"{count} cells of {len(studies)} studies, {places}"
+    return f"chapter {number} at the {values['profile']} profile: {summary}; nothing was computed"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -293,26 +298,30 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of([*figures.figures(args.chapter[0]), *stems], figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
-            shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
-            grids = {n: {study: registry.grids(n, own, study)[study] for study in shown} for n, own in values.items()}
+            designs_shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
+            (number,) = args.chapter
+            grids = {number: {study: registry.grids(number, values[number], study)[study] for study in designs_shown}}
         else:
-            shown = {}
-            grids = {number: registry.grids(number, own) for number, own in values.items()}
+            designs_shown = {}
+            grids = {number: registry.grids(number, of_chapter) for number, of_chapter in values.items()}
         for number in grids:
             _needs_values(number, values[number], grids[number], args.figure)
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
         if args.check:
-            print("\n".join(checked(number, values[number], grids[number], shown) for number in grids))
+            print("\n".join(checked(number, values[number], grids[number], designs_shown) for number in grids))
             return 0
         if args.times:
-            asked = {study: sweep.cells(study, grid) for own in grids.values() for study, grid in own.items()}
+            all_grids = {study: grid for of_chapter in grids.values() for study, grid in of_chapter.items()}
+            asked = {study: sweep.cells(study, grid) for study, grid in all_grids.items()}
             schedule.record_seconds(asked, Store.default(), args.profile)
             return 0
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers go too
         if not args.figure:  # whose cells say which studies
-            left = {study: registry.to_compute(n, study, values[n]) for n, own in grids.items() for study in own}
-            schedule.fill({study: own for study, own in left.items() if own}, Store.default())
+            to_compute = {}
+            for number, of_chapter in grids.items():
+                to_compute |= {study: registry.to_compute(number, study, values[number]) for study in of_chapter}
+            schedule.fill({study: cells for study, cells in to_compute.items() if cells}, Store.default())
         code = _draw(values, folder, args.figure)
         if not code and name is not None:
             label = args.figure if args.figure in figures.figures(args.chapter[0]) else ""
@@ -322,10 +331,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | None = None) -> int:
     """Executes chapters, each in a process of its own, a copy of this one; returns the exit code."""
-    how = multiprocessing.get_context("fork" if forks() else "spawn")
+    context = multiprocessing.get_context("fork" if forks() else "spawn")
     sizes = {number: sum(page.stat().st_size for page in parameters.page_sources(number)) for number in values}
     longest_first = sorted(values, key=lambda number: -sizes[number])
-    waiting = [how.Process(target=_apart, args=(number, values[number], folder, figure)) for number in longest_first]
+    waiting = [context.Process(target=_in_child, args=(n, values[n], folder, figure)) for n in longest_first]
     running: dict[int, Any] = {}
     code = 0
     try:
@@ -349,7 +358,7 @@ def _draw(values: Mapping[str, Mapping[str, Any]], folder: Path, figure: str | N
     return code
 
 
-def _apart(number: str, values: Mapping[str, Any], folder: Path, figure: str | None) -> None:
+def _in_child(number: str, values: Mapping[str, Any], folder: Path, figure: str | None) -> None:
     """Executes a chapter in this process, which ignores Ctrl-C: its parent, which gets it too, ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(os.getppid())

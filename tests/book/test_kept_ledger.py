@@ -125,7 +125,7 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
     assert len(found) >= HELD[number], f"only {len(found)} claims rest on stored rows alone"
     said = (FOLDER / f"{number}.said.txt").read_text(encoding="utf-8").splitlines()
     assert not stored_ledger.unlike(stored_ledger.OfStored.said, said), "if this is meant: make references"
-    moved = {name: ledger.apart(record, kept[name], 1e-3) for name, record in found.items()}
+    moved = {name: ledger.deviations(record, kept[name], 1e-3) for name, record in found.items()}
     moved |= {name: ["verdict"] for name, record in found.items() if record["verdict"] != kept[name]["verdict"]}
     assert not {name: how for name, how in moved.items() if how}, "if this is meant: make publish-ledger"
 

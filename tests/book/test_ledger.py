@@ -536,21 +536,27 @@ def test_a_statement_counts_once_whatever_the_number_of_its_claims():
 
 def test_an_estimate_is_compared_with_its_reference_by_the_references_interval():
     was = {"value": 2.0, "low": 1.0, "high": 3.0}
-    assert not ledger.apart(was | {"value": 2.19, "high": 3.19}, was, 0.1)
-    assert ledger.apart(was | {"value": 2.3}, was, 0.1) == ["value 2.3 for 2"]
+    assert not ledger.deviations(was | {"value": 2.19, "high": 3.19}, was, 0.1)
+    assert ledger.deviations(was | {"value": 2.3}, was, 0.1) == ["value 2.3 for 2"]
     # a wider interval excuses nothing
-    assert ledger.apart({"value": 2.3, "low": -9.0, "high": 9.0}, was, 0.1) == [
+    assert ledger.deviations({"value": 2.3, "low": -9.0, "high": 9.0}, was, 0.1) == [
         "value 2.3 for 2", "low -9 for 1", "high 9 for 3",
     ]  # fmt: skip
     none = {"value": None, "low": None, "high": None}
-    assert not ledger.apart(none, none, 0.1) and ledger.apart(none, was, 0.1) and ledger.apart(was, none, 0.1)
+    assert (
+        not ledger.deviations(none, none, 0.1)
+        and ledger.deviations(none, was, 0.1)
+        and ledger.deviations(was, none, 0.1)
+    )
     single = {"value": 2.0, "low": -math.inf, "high": math.inf}
-    assert not ledger.apart(single | {"value": 2.19}, single, 0.1) and ledger.apart(
+    assert not ledger.deviations(single | {"value": 2.19}, single, 0.1) and ledger.deviations(
         single | {"value": 200.0}, single, 0.1
     )
-    assert ledger.apart(single, was, 0.1) and ledger.apart(was, single, 0.1)
+    assert ledger.deviations(single, was, 0.1) and ledger.deviations(was, single, 0.1)
     exact = {"value": 2.0, "low": 2.0, "high": 2.0}
-    assert not ledger.apart(exact | {"value": 2.001}, exact, 0.1) and ledger.apart(exact | {"value": 2.01}, exact, 0.1)
+    assert not ledger.deviations(exact | {"value": 2.001}, exact, 0.1) and ledger.deviations(
+        exact | {"value": 2.01}, exact, 0.1
+    )
 
 
 def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):

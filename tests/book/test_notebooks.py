@@ -67,7 +67,7 @@ def unlike(now, was, is_late):
     if is_late and math.isfinite(wider):
         most = MOVED * wider + SAME * abs(was.value) + ledger.ROUND_OFF
         return "" if abs(now.value - was.value) <= most else f"value {now.value:.6g} for {was.value:.6g}"
-    told = ledger.apart(now, was, EARLY, same=ALIKE)
+    told = ledger.deviations(now, was, EARLY, same=ALIKE)
     narrower = min(now.high - now.low, was.high - was.low)
     if math.isfinite(wider) and wider > WIDER * narrower + SAME * abs(was.value) + ledger.ROUND_OFF:
         told.append(f"an interval of width {now.high - now.low:.3g} for {was.high - was.low:.3g}")

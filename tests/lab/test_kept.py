@@ -12,7 +12,7 @@ from companion import studies as registry
 from companion.book import claims
 from companion.lab import parameters
 from companion.lab.compare import FEWEST, differences, telling
-from companion.lab.here import is_here
+from companion.lab.registry import is_here
 from companion.lab.results import Results, files
 from companion.lab.store import committed
 from companion.lab.stored import batches, duration, share, verify
@@ -153,8 +153,8 @@ def dearest(found):
 def test_a_dear_stored_batch_is_what_the_code_as_it_is_computes(name):
     """The others are compared by ``python -m companion.studies verify``, some every week."""
     item = registry.find(name)[1]
-    found = verify(Results(item), dearest, here=is_here, jobs=1)
-    assert not found.said and (found.computed or found.left == found.stored), str(found)
+    found = verify(Results(item), dearest, is_here=is_here, jobs=1)
+    assert not found.differences and (found.computed or found.without_data == found.stored), str(found)
 
 
 SINGLE = 1e-3  # tolerance from which on a study's numbers are those of single precision

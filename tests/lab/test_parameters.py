@@ -274,7 +274,7 @@ def unchanged_once(settings):
     known = {}
 
     def once(self, values, design):
-        entries = self._whole(values, design)[1]
+        entries = self._merged_table(values, design)[1]
         words = [word for one in entries.values() for word in (one if isinstance(one, list) else [one])]
         read = [values.get(word[1:]) for word in words if isinstance(word, str) and word.startswith("$")]
         key = self.study, design, pickle.dumps((entries, read))

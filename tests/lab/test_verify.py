@@ -11,7 +11,7 @@ from companion.lab import commands as command
 from companion.lab import store as stores
 from companion.lab import stored
 from companion.lab.compare import ENOUGH, FEWEST
-from companion.lab.here import is_here
+from companion.lab.registry import is_here
 from companion.lab.results import SUFFIX, Results, records_of, write_results
 from companion.lab.store import Cell, Store
 from companion.lab.stored import share, verify
@@ -48,7 +48,7 @@ def results(tmp_path):
 
 def test_a_sample_is_of_whole_batches_as_they_were_computed(results):
     found = verify(Results(blocks, results), share(0.2, 1, blocks), jobs=1)
-    assert (found.computed, found.stored, found.said) == (len([s for _, seeds in CALLS for s in seeds]), 30, ())
+    assert (found.computed, found.stored, found.differences) == (len([s for _, seeds in CALLS for s in seeds]), 30, ())
     assert 6 <= found.computed <= 8 and all(seeds in ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9)) for _, seeds in CALLS)
     assert str(found).endswith(f"{found.computed} of 30 cells computed again, all as stored")
     first = list(CALLS)
@@ -65,7 +65,7 @@ def test_a_sample_is_of_whole_batches_as_they_were_computed(results):
 def test_a_number_that_was_forged_with_its_proof_is_named(results):
     sign(results, lambda held: held["rows"][0].update(x=1.5) if held["seed"] == 7 else None)
     found = verify(Results(blocks, results), share(1.0, 1, blocks), jobs=1)
-    assert len(found.said) == 3 and all("seed = 7): x is " in line for line in found.said)
+    assert len(found.differences) == 3 and all("seed = 7): x is " in line for line in found.differences)
     assert str(found).endswith("30 of 30 cells computed again, 3 differences")
 
 
@@ -88,8 +88,8 @@ def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count,
     least = ENOUGH if 2 * count >= FEWEST else 1
     tells = not elsewhere or least > 1
     assert found.computed == least and found.blind == (() if tells else ("x",))
-    assert bool(found.said) == (tells and factor != 1) and bool(found.undecided) == (not tells)
-    ends = "all as stored" if not found.said else "differences" if tells else ""
+    assert bool(found.differences) == (tells and factor != 1) and bool(found.undecided) == (not tells)
+    ends = "all as stored" if not found.differences else "differences" if tells else ""
     assert str(found).endswith(ends if tells else "not decided: a factor of 1.5 would not be noticed in x")
 
 
@@ -109,21 +109,24 @@ def test_a_factor_is_seen_in_a_column_that_few_cells_hold(tmp_path, column, else
     if elsewhere:
         sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
     honest = verify(Results(seldom, file), share(0.05, 1, seldom), jobs=1)
-    assert ENOUGH < honest.computed < 2.5 * ENOUGH and not honest.said
+    assert ENOUGH < honest.computed < 2.5 * ENOUGH and not honest.differences
     assert honest.blind == ("z",) or (not elsewhere and honest.blind == ())
     sign(file, lambda held: [row.update({column: 1.5 * row[column]}) for row in held["rows"] if column in row])
     if column == "z":
         whole = verify(Results(seldom, file), share(1.0, 1, seldom), jobs=1)
-        assert bool(whole.said) == (not elsewhere) and whole.blind == (("z",) if elsewhere else ())
+        assert bool(whole.differences) == (not elsewhere) and whole.blind == (("z",) if elsewhere else ())
     else:
         found = verify(Results(seldom, file), share(0.05, 1, seldom), jobs=1)
-        assert [line.partition(":")[0] for line in found.said] == [column] and not found.undecided
+        assert [line.partition(":")[0] for line in found.differences] == [column] and not found.undecided
 
 
 def test_cells_whose_data_are_not_here_are_left_out_and_counted(results):
-    found = verify(Results(blocks, results), share(1.0, 1, blocks), here=lambda setting: setting["n"] != 2, jobs=1)
-    assert (found.computed, found.left) == (20, 10) and "10 left out, whose data are not on this machine" in str(found)
-    none = verify(Results(blocks, results), share(1.0, 1, blocks), here=lambda setting: False, jobs=1)
+    found = verify(Results(blocks, results), share(1.0, 1, blocks), is_here=lambda setting: setting["n"] != 2, jobs=1)
+    assert (found.computed, found.without_data) == (
+        20,
+        10,
+    ) and "10 left out, whose data are not on this machine" in str(found)
+    none = verify(Results(blocks, results), share(1.0, 1, blocks), is_here=lambda setting: False, jobs=1)
     assert none.computed == 0 and none.undecided == "no cell could be computed"
     assert str(none).startswith(f"{blocks.name}: 0 of 30 cells computed again, not decided: no cell could be computed")
 

@@ -70,7 +70,7 @@ def test_a_size_that_hardly_varies_has_the_exponent_one():
     """Three cells of which one has somewhat fewer test points and took less: the fourth power would explain that."""
     cells = (25, 2000, 25.0), (800, 2000, 961.0), (1600, 1700, 627.0)
     law = plan.fit_law([({"p": p, "test": test}, seconds) for p, test, seconds in cells])
-    assert law.parts[1][1]["test"] == pytest.approx(1) and law.alike == {"test"}
+    assert law.parts[1][1]["test"] == pytest.approx(1) and law.nearly_constant == {"test"}
     assert 0.2 < law.parts[1][1]["p"] < 2
 
 
@@ -105,14 +105,14 @@ def test_a_cell_of_a_busy_machine_does_not_move_the_law():
 
 
 @pytest.mark.usefixtures("read_once")
-@pytest.mark.parametrize("name", plan.PARTS)
+@pytest.mark.parametrize("name", plan.parts_of_studies())
 def test_the_law_of_parts_predicts_cells_that_it_has_not_seen(name):
     number, item = studies.find(name)
-    known, _ = plan._known(number, item, [])
+    known, _ = plan._measured_cells(number, item, [])
     axes = set().union(*(setting for setting, _ in known))
-    for _, powers in plan._terms(plan.PARTS[name]):
+    for _, powers in plan._terms(plan.parts_of_studies()[name]):
         assert {*powers} <= {*axes, "frozen", "shares"}, "an axis that the study does not have"
-    found = plan.left_out(known, plan.PARTS[name])
+    found = plan.left_out(known, plan.parts_of_studies()[name])
     if found is not None:
         assert 0.5 < found.predicted / found.seconds < 2
 
@@ -187,7 +187,7 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
     _, item = studies.find("lazy_feature.networks")
     with monkeypatch.context() as before_any_ran_there:
         before_any_ran_there.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
-        known, card = plan._known("01", item, [])
+        known, card = plan._measured_cells("01", item, [])
         assert known and not card  # the seconds of the CPU are what is known
     results = plan.Results(item)
     for key, one in results.records.items():
@@ -196,9 +196,9 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
     monkeypatch.setattr(plan, "Results", lambda study: results)
     with monkeypatch.context() as on_a_gpu:
         on_a_gpu.setattr(devices, "kind", {"any": "cuda", "cpu": "cpu"}.get)
-        known, card = plan._known("01", item, [])
+        known, card = plan._measured_cells("01", item, [])
         assert card and {seconds for _, seconds in known} == {1.0} and min(one["p"] for one, _ in known) > 500
-    known, card = plan._known("01", item, [])
+    known, card = plan._measured_cells("01", item, [])
     assert not card and max(setting["p"] for setting, _ in known) < 513
     grid = [{"p": 600, "seeds": [0]}]
     one = plan.plan(item, grid, [], set(), 0)._replace(hours=2.0)
@@ -216,7 +216,7 @@ def test_recorded_seconds_are_of_settings_that_are_not_stored(monkeypatch):
         __getitem__ = get
 
     def known():
-        found, _ = plan._known("01", item, [{"p": 600, "seeds": [0, 1]}])
+        found, _ = plan._measured_cells("01", item, [{"p": 600, "seeds": [0, 1]}])
         return {Cell(item.name, item.version, setting, 0).key(seed=False): seconds for setting, seconds in found}
 
     _, item = studies.find("lazy_feature.networks")

@@ -37,25 +37,25 @@ def of_cells(cells: Sequence[NotebookCell]) -> dict[int, str]:
     Raises:
         InputError: for a caption without a figure above it.
     """
-    found = {}
+    by_cell = {}
     for index, cell in enumerate(cells):
         if is_caption(cell):
             if not index or not _SHOWS.search(cells[index - 1].source):
                 raise InputError(f"no figure stands above the caption {cell.source[:40]!r}")
-            found[index - 1] = " ".join(cell.source.split())
-    return found
+            by_cell[index - 1] = " ".join(cell.source.split())
+    return by_cell
 
 
 def glued(cells: Iterable[NotebookCell]) -> dict[str, str]:
     """What executed cells keep for the words of their page, by name."""
     outputs = (output for cell in cells for output in cell.get("outputs", []))
-    kept = [output for output in outputs if "scrapbook" in output.get("metadata", {})]
-    return {output.metadata.scrapbook.name: output.data[f"{GLUED}text/plain"] for output in kept}
+    recorded = [output for output in outputs if "scrapbook" in output.get("metadata", {})]
+    return {output.metadata.scrapbook.name: output.data[f"{GLUED}text/plain"] for output in recorded}
 
 
-def filled(text: str, kept: Mapping[str, str]) -> str:
+def filled(text: str, glued: Mapping[str, str]) -> str:
     """Words with what cells keep in the place of its role; a dash where nothing was kept."""
-    return _ROLE.sub(lambda found: kept.get(found[1], "—"), text)
+    return _ROLE.sub(lambda match: glued.get(match[1], "—"), text)
 
 
 def first_sentence(caption: str) -> str:

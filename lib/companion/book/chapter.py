@@ -41,8 +41,8 @@ class Chapter:
     """
 
     def __init__(self, number: str, namespace: dict[str, Any]) -> None:
-        known = parameters.declared(number).items()
-        declared = {name: p.value for name, p in known if name != "profile" and name in namespace}
+        declared_here = parameters.declared(number).items()
+        declared = {name: p.value for name, p in declared_here if name != "profile" and name in namespace}
         self.number = number
         self.profile = str(namespace["profile"])
         run, designs = os.environ.get("REGIMES_RUN"), namespace.get("designs", {})
@@ -83,12 +83,12 @@ class Chapter:
             self._compute_sample(self._asked[study].results)
         asked, is_usual = self._asked[study], self.profile == "smoke" and not self._is_changed
         # where the smoke profile asks for no cell of a design, this is as it should be: nothing is said
-        found = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
+        rows = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
         records = asked.results.records
-        stored = set(found[CELL]) & records.keys()
+        stored = set(rows[CELL]) & records.keys()
         self._stored |= stored
         self._absent |= {key for key in stored if not registry.is_here(records[key].cell.setting)}
-        return found
+        return rows
 
     def _sampled_before(self) -> dict[str, list[str]]:
         """Per study with stored results what was computed otherwise here, by the pages before this one."""
@@ -100,14 +100,14 @@ class Chapter:
         if results.study.name in self._sampled or self._turned:
             return
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
-        found = [*results.refused.values(), *results.differences(records_of(results.study, cells))]
-        if not cells and not found:
+        lines = [*results.refused.values(), *results.differences(records_of(results.study, cells))]
+        if not cells and not lines:
             return
-        self._sampled[results.study.name] = found
+        self._sampled[results.study.name] = lines
         write_atomically(self.folder / f"{self.number}.sampled.json", json.dumps(self._sampled, indent=1))
-        if found and self._labels is None:  # by hand there is no such page
-            what = f"The stored results of `{results.study.name}` are not what this machine computes"
-            self._say(f"{what}: {'; '.join(found)}")
+        if lines and self._labels is None:  # by hand there is no such page
+            head = f"The stored results of `{results.study.name}` are not what this machine computes"
+            self._say(f"{head}: {'; '.join(lines)}")
 
     def figure(self, fig: Figure, name: str, *tables: pd.DataFrame, alt: str = "") -> None:
         """Shows a figure; its caption is the Markdown cell below, with the tag ``caption``.
@@ -237,13 +237,13 @@ class Chapter:
         A run of other sizes may lack what its function needs: then it is not judged, and a changed run says so.
         """
         try:
-            found = claim.measured(self)
+            result = claim.measured(self)
         except Exception as error:
             if not self._is_changed and not (self.profile == "smoke" and claim.at):
                 raise InputError(f"claim {claim.id} cannot be measured: {type(error).__name__}: {error}") from error
-            found = None
-        if found is not None:
-            self._record(claim, *found)
+            result = None
+        if result is not None:
+            self._record(claim, *result)
         elif self._is_changed:
             self._say(f"`{claim.id}`: not tested at these parameters.")
         elif self.profile == "laptop":
@@ -255,13 +255,13 @@ class Chapter:
         if claim.id in self.records and self._labels is not None:  # by hand a cell may run again
             raise InputError(f"claim {claim.id} was judged already")
         if tables:
-            found = provenance(*tables)
+            source = provenance(*tables)
         else:
             now = stamp()
-            found = Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
+            source = Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
-        is_elsewhere = self._is_changed and bool(ledger.lacks(claim, found.settings))
+        is_elsewhere = self._is_changed and bool(ledger.lacks(claim, source.settings))
         self.records[claim.id] = ledger.record_of(
             claim,
             chapter=self.number,
@@ -274,14 +274,14 @@ class Chapter:
             late=ledger.late(claim, measured) if isinstance(measured, Drift) else None,
             verdict=None if is_elsewhere else ledger.judge(claim, measured, self.profile),
             profile=self.profile,
-            data="; ".join(found.data) + (f" ({ledger.ABSENT})" if self._absent & set(found.cells) else ""),
-            settings=json.loads(json.dumps(found.settings, default=str)),
+            data="; ".join(source.data) + (f" ({ledger.ABSENT})" if self._absent & set(source.cells) else ""),
+            settings=json.loads(json.dumps(source.settings, default=str)),
             figure=claim.figure,
-            seconds=found.seconds,
-            device=found.device,
-            revision=found.revision,
-            versions=found.versions,
-            cells={key: origin(key).provenance["revision"] for key in found.cells},
+            seconds=source.seconds,
+            device=source.device,
+            revision=source.revision,
+            versions=source.versions,
+            cells={key: origin(key).provenance["revision"] for key in source.cells},
         )
         ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
         line = HTML(views.show("line", self.records[claim.id], views.ERRATA))
@@ -303,9 +303,9 @@ def _once(data: Iterable[str]) -> list[str]:
     """The data, each once; several numbers of points of one data set are listed in order."""
     counts: dict[str, list[int]] = {}
     for words in data:
-        found = _COUNTED.match(words)
-        counts.setdefault(words[found.end() :] if found else words, []).extend([int(found[1])] if found else [])
-    return [f"{', '.join(map(str, sorted(many)))} {words}".strip() for words, many in counts.items()]
+        match = _COUNTED.match(words)
+        counts.setdefault(words[match.end() :] if match else words, []).extend([int(match[1])] if match else [])
+    return [f"{', '.join(map(str, sorted(numbers)))} {words}".strip() for words, numbers in counts.items()]
 
 
 def _values(values: Sequence[Any]) -> str:

@@ -142,17 +142,17 @@ class Claim:
     @property
     def tables(self) -> dict[str, Study | Design]:
         """The rows that its function takes, by the names of its arguments."""
-        named = {name: one.default for name, one in self._arguments.items()} | dict(self.given)
-        return {name: one for name, one in named.items() if isinstance(one, Study | Design)}
+        named = {name: table.default for name, table in self._arguments.items()} | dict(self.given)
+        return {name: table for name, table in named.items() if isinstance(table, Study | Design)}
 
     @property
     def designs(self) -> dict[Study, set[str]]:
         """The designs of each study that its function takes; one without a name stands for all."""
-        found: dict[Study, set[str]] = {}
+        by_study: dict[Study, set[str]] = {}
         for table in self.tables.values():
             study, design = table if isinstance(table, Design) else (table, "")
-            found.setdefault(study, set()).add(design)
-        return found
+            by_study.setdefault(study, set()).add(design)
+        return by_study
 
     @property
     def knobs(self) -> list[str]:
@@ -171,8 +171,8 @@ class Claim:
         for name, wanted in self.tables.items():
             tables[name] = page.rows(wanted.study, wanted.name) if isinstance(wanted, Design) else page.rows(wanted)
         knobs = {name: page.parameters[name] for name in self.knobs}
-        found = self.function(**{**self.given, **knobs, **tables})
-        estimate, *rows = found if isinstance(found, tuple) else (found,)
+        result = self.function(**{**self.given, **knobs, **tables})
+        estimate, *rows = result if isinstance(result, tuple) else (result,)
         return None if estimate is None else (estimate, rows or [*tables.values()])
 
     @property
@@ -213,13 +213,14 @@ def claim(
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         each = {name: {}} if isinstance(name, str) else name
         shared = {"source": source, "accept": accept, "figure": figure}
-        made = [_made(one, function, about | alone, rival, **shared) for one, alone in each.items()]
-        own = _DECLARED.setdefault(function.__module__, [])
+        made = [_made(name, function, about | alone, rival, **shared) for name, alone in each.items()]
+        of_module = _DECLARED.setdefault(function.__module__, [])
         # of a module that was loaded again, or a cell that ran again
-        own[:] = [one for one in own if one.function is function or one.function.__name__ != function.__name__]
-        below = [i for i, one in enumerate(own) if one.function is function]  # decorators go from below upwards
-        at = below[0] if below else len(own)
-        own[at:at] = made
+        current = [it for it in of_module if it.function is function or it.function.__name__ != function.__name__]
+        of_module[:] = current
+        below = [i for i, claim in enumerate(of_module) if claim.function is function]  # decorators go upwards
+        at = below[0] if below else len(of_module)
+        of_module[at:at] = made
         return function
 
     return wrap
@@ -236,10 +237,11 @@ def _made(
         for argument, value in given.items():
             text = text.replace(f"{{{argument}}}", str(value))
         words[key] = " ".join(text.split())
-    usual = {"item": name.partition("-")[0], "kind": "paper", "profiles": ("laptop", "paper")}
-    own = usual | dict(about) | words | {"given": given}
+    defaults = {"item": name.partition("-")[0], "kind": "paper", "profiles": ("laptop", "paper")}
+    attributes = defaults | dict(about) | words | {"given": given}
     try:
-        return Claim(id=name, function=function, alternative=dict(zip(("value", "what"), rival)), **shared, **own)
+        alternative = dict(zip(("value", "what"), rival))
+        return Claim(id=name, function=function, alternative=alternative, **shared, **attributes)
     except (TypeError, IndexError, AttributeError, InputError) as error:
         raise InputError(f"claim {name}: {error}") from None
 
@@ -247,7 +249,7 @@ def _made(
 def all_claims() -> list[tuple[str, Claim]]:
     """All claims of the papers with their chapters, in the order of their declarations."""
     numbers = sorted({*chapters_of_papers("claims")} & parameters.chapters().keys())
-    return [(number, one) for number in numbers for one in _of_modules(number)]
+    return [(number, claim) for number in numbers for claim in _of_modules(number)]
 
 
 def claims_of(number: str) -> list[Claim]:
@@ -257,13 +259,13 @@ def claims_of(number: str) -> list[Claim]:
 
 def _of_modules(number: str) -> list[Claim]:
     names = [importlib.import_module(name).__name__ for name in texts_of_papers("claims", number)]
-    return [one for name in names for one in _DECLARED.get(name, ())]
+    return [claim for name in names for claim in _DECLARED.get(name, ())]
 
 
 def band(bounds: Sequence[float | None]) -> str:
     """An accept band as a reader writes it: ``0.85 … 0.9``, ``≥ 0``, ``≤ 1``; ``None`` or infinity is no bound."""
     low, high = (None if end is None or math.isinf(end) else end for end in bounds)
-    least, most = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
-    if least and most:
-        return f"{least} … {most}"
-    return f"≥ {least}" if least else f"≤ {most}" if most else "any"
+    lower, upper = (estimates.plain(f"{end:.4g}") if end is not None else "" for end in (low, high))
+    if lower and upper:
+        return f"{lower} … {upper}"
+    return f"≥ {lower}" if lower else f"≤ {upper}" if upper else "any"

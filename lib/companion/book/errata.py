@@ -87,9 +87,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 def read_yaml(path: Path, kind: type = list) -> Any:
     """The content of a YAML file: a list of tables, or (``kind=dict``) a table of such lists; no key stands twice."""
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-        entries = found if kind is list else [entry for own in found.values() for entry in own]
-        good = isinstance(found, kind) and all(isinstance(entry, dict) for entry in entries)
+        content = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        entries = content if kind is list else [entry for table in content.values() for entry in table]
+        good = isinstance(content, kind) and all(isinstance(entry, dict) for entry in entries)
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
     except (yaml.YAMLError, ValueError) as error:
@@ -98,7 +98,7 @@ def read_yaml(path: Path, kind: type = list) -> Any:
         good = False
     if not good:
         raise InputError(f"{path.name} must hold a {'list of tables' if kind is list else 'table of lists of tables'}")
-    return found
+    return content
 
 
 def errata() -> dict[str, Erratum]:
@@ -108,13 +108,13 @@ def errata() -> dict[str, Erratum]:
 
 @functools.cache
 def _read(path: Path) -> dict[str, Erratum]:
-    found: dict[str, Erratum] = {}
+    by_id: dict[str, Erratum] = {}
     for entry in read_yaml(path) if path.exists() else []:
         try:
             erratum = Erratum(**entry)
         except (TypeError, AttributeError, InputError) as error:
             raise InputError(f"errata.yml, {entry.get('id')}: {error}") from None
-        if erratum.id in found:
+        if erratum.id in by_id:
             raise InputError(f"errata.yml has {erratum.id} twice")
-        found[erratum.id] = erratum
-    return found
+        by_id[erratum.id] = erratum
+    return by_id

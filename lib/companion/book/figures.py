@@ -51,7 +51,7 @@ def _cells(text: str) -> list[tuple[str, str]]:
 def labels_shown(code: str) -> list[str]:
     """The labels of the figures and tables that code shows."""
     calls = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call) and _is_shown(node.func))
-    words = (one.value for call in calls for one in call.args if isinstance(one, ast.Constant))
+    words = (argument.value for call in calls for argument in call.args if isinstance(argument, ast.Constant))
     return [word for word in words if isinstance(word, str) and _LABEL.fullmatch(word)]
 
 
@@ -105,13 +105,13 @@ def designs_judged(number: str, label: str) -> dict[str, set[str]]:
     asked: dict[str, set[str]] = {}
     pages = [_parsed(page.read_text(encoding="utf-8")) for page in parameters.page_sources(number)]
     for tree in (*_claims_of(number), *pages):
-        known = _constants(tree)
+        constants = _constants(tree)
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-            usual = _defaults(function)
+            defaults = _defaults(function)
             for about in _declared(function):
                 if "figure" in about and ast.literal_eval(about["figure"]) == label:
-                    given = _items(about.get("given"), known)
-                    _note_designs(asked, (usual | given).values())
+                    given = _items(about.get("given"), constants)
+                    _note_designs(asked, (defaults | given).values())
     return asked
 
 
@@ -129,7 +129,7 @@ def _note_designs(asked: dict[str, set[str]], tables: Iterable[ast.expr]) -> Non
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """The arguments of a function that have a default, which are its tables, as they are written."""
     arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
-    return {one.arg: value for one, value in zip(arguments, function.args.defaults, strict=True)}
+    return {argument.arg: value for argument, value in zip(arguments, function.args.defaults, strict=True)}
 
 
 @functools.cache
@@ -143,21 +143,21 @@ _parsed = functools.lru_cache(maxsize=64)(ast.parse)  # pages are read for each 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
     """What a module's names stand for, as it is written; those of ``A, B = 1, 2``, too."""
-    found = {}
-    for one in (node for node in tree.body if isinstance(node, ast.Assign)):
-        target, value = one.targets[0], one.value
-        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-        pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]
-        found |= {ast.unparse(name): own for name, own in pairs}
-    return found
+    by_name = {}
+    for assignment in (node for node in tree.body if isinstance(node, ast.Assign)):
+        target, value = assignment.targets[0], assignment.value
+        is_parallel = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+        pairs = zip(target.elts, value.elts, strict=True) if is_parallel else [(target, value)]
+        by_name |= {ast.unparse(name): expression for name, expression in pairs}
+    return by_name
 
 
 def _declared(function: ast.FunctionDef) -> Iterator[dict[str, ast.expr]]:
     """What each claim of a function declares: its decorator's words, and those of its own entry among several."""
-    for call in (one for one in function.decorator_list if isinstance(one, ast.Call)):
+    for call in (decorator for decorator in function.decorator_list if isinstance(decorator, ast.Call)):
         shared = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        several = call.args[0] if call.args and isinstance(call.args[0], ast.Dict) else None
-        yield from [shared | _items(entry, {}) for entry in several.values] if several else [shared]
+        entries = call.args[0] if call.args and isinstance(call.args[0], ast.Dict) else None
+        yield from [shared | _items(entry, {}) for entry in entries.values] if entries else [shared]
 
 
 def _items(node: ast.expr | None, known: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
@@ -182,15 +182,15 @@ def figures_of_designs(number: str) -> dict[str, list[str]]:
     """The figures and tables of a chapter that show each design, ``ensembles.slices``, or one that extends it."""
     values = parameters.designs(number)
     tables = list(dict.fromkeys(".".join(name.split(".")[1:3]) for name in values))
-    found: dict[str, list[str]] = {table: [] for table in tables}
+    by_table: dict[str, list[str]] = {table: [] for table in tables}
     for label, figure in figures(number).items():
         asked = designs_of(number, label, figure)
         for table in tables:
             study, _, design = table.partition(".")
             chain = _extended(number, study, design, values) if {design, ""} & asked.get(study, set()) else []
             for base in chain:
-                found[base] += [label] * (label not in found[base])
-    return found
+                by_table[base] += [label] * (label not in by_table[base])
+    return by_table
 
 
 def _extended(number: str, study: str, design: str, values: Mapping[str, Any]) -> list[str]:

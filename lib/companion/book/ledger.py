@@ -1,7 +1,7 @@
 """Claims and verdicts: the declarations, the measurements, and how the two compare.
 
-papers declare claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read
-all records from ``build/<profile>/ledger.json``.
+Papers declare claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read all records
+from ``build/<profile>/ledger.json``.
 """
 
 import functools
@@ -38,27 +38,27 @@ def claims() -> dict[str, Claim]:
     """All claims of the book by id, with their history, checked to be unique and in agreement with the errata."""
     history = paths.claims_folder() / "history.yml"
     amended = read_yaml(history, dict) if history.exists() else {}
-    found: dict[str, Claim] = {}
+    declared: dict[str, Claim] = {}
     for _, claim in all_claims():
-        if claim.id in found:
+        if claim.id in declared:
             raise InputError(f"claim {claim.id} is declared twice")
         try:
-            found[claim.id] = replace(claim, amended=tuple(amended.pop(claim.id, ())))
+            declared[claim.id] = replace(claim, amended=tuple(amended.pop(claim.id, ())))
         except InputError as error:
             raise InputError(f"history.yml, {claim.id}: {error}") from None
     if amended:
         raise InputError(f"history.yml: {next(iter(amended))} is no claim")
-    for claim in found.values():
-        whole = found.get(claim.part_of) if claim.part_of else claim
-        if whole is None or (whole is not claim and whole.part_of) or whole.kind != claim.kind:
+    for claim in declared.values():
+        main = declared.get(claim.part_of) if claim.part_of else claim
+        if main is None or (main is not claim and main.part_of) or main.kind != claim.kind:
             raise InputError(f"{claim.id}: {claim.part_of} is no claim of that kind that stands for others")
-        for old in {change.get("id") for change in claim.amended} & set(found):
+        for old in {change.get("id") for change in claim.amended} & set(declared):
             raise InputError(f"{claim.id}: {old} was amended to it, and is still declared")
         if claim.erratum and claim.erratum not in errata():
             raise InputError(f"{claim.id}: {claim.erratum} is no erratum")
     for erratum in errata().values():
-        _decided(erratum, found)
-    return found
+        _decided(erratum, declared)
+    return declared
 
 
 def with_history(claim: Claim) -> Claim:
@@ -67,26 +67,26 @@ def with_history(claim: Claim) -> Claim:
     Raises:
         InputError: for one typed there under an id of the book, or with what stands in the book alone.
     """
-    known = claims().get(claim.id)
-    if known is None and (claim.erratum or claim.part_of):
+    in_book = claims().get(claim.id)
+    if in_book is None and (claim.erratum or claim.part_of):
         raise InputError(f"claim {claim.id} is of a notebook: an erratum and part_of need one of the book")
-    if known and known.function.__module__ != claim.function.__module__:
+    if in_book and in_book.function.__module__ != claim.function.__module__:
         raise InputError(f"claim {claim.id} is declared twice")
-    return known or claim
+    return in_book or claim
 
 
-def _decided(erratum: Erratum, found: Mapping[str, Claim]) -> None:
+def _decided(erratum: Erratum, declared: Mapping[str, Claim]) -> None:
     """Checks that an erratum names all claims that point to it; an error has a ``corrected`` band or says why not."""
-    if unknown := [name for name in erratum.claims if name not in found]:
+    if unknown := [name for name in erratum.claims if name not in declared]:
         raise InputError(f"errata.yml, {erratum.id}: {unknown[0]} is no claim")
-    own = [claim for claim in found.values() if claim.erratum == erratum.id]
-    if left := [claim.id for claim in own if claim.id not in erratum.claims]:
-        raise InputError(f"errata.yml, {erratum.id}: {left[0]} points to it and is not among its claims")
-    if erratum.drawer == "error" and not erratum.uncorrected and not any(claim.corrected for claim in own):
+    pointing = [claim for claim in declared.values() if claim.erratum == erratum.id]
+    if unlisted := [claim.id for claim in pointing if claim.id not in erratum.claims]:
+        raise InputError(f"errata.yml, {erratum.id}: {unlisted[0]} points to it and is not among its claims")
+    if erratum.drawer == "error" and not erratum.uncorrected and not any(claim.corrected for claim in pointing):
         raise InputError(f"errata.yml, {erratum.id}: an error needs a claim with a corrected band, or uncorrected")
 
 
-def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
+def judge(claim: Claim, measured: Estimate | Drift, profile: str) -> str | None:
     """The verdict on an interval; ``None`` if the profile may not judge the claim.
 
     Inside ``accept``: *reproduced*. Disjoint from it and inside ``corrected``, if the erratum is an error: *corrected*.
@@ -98,13 +98,13 @@ def judge(claim: Claim, found: Estimate | Drift, profile: str) -> str | None:
     """
     if profile not in claim.profiles:
         return None
-    if isinstance(found, Estimate):
-        return _verdict(claim, found)
-    verdict, late = _verdict(claim, found.whole), _verdict(claim, found.late)
+    if isinstance(measured, Estimate):
+        return _verdict(claim, measured)
+    verdict, late = _verdict(claim, measured.whole), _verdict(claim, measured.late)
     if late == verdict == "reproduced":
         return verdict
-    if found.disjoint():
-        return "not yet asymptotic" if _distance(claim, found.late) < _distance(claim, found.whole) else late
+    if measured.disjoint():
+        return "not yet asymptotic" if _distance(claim, measured.late) < _distance(claim, measured.whole) else late
     return verdict if late == verdict else "undecided"
 
 
@@ -141,13 +141,12 @@ def _disjoint(estimate: Estimate, band: tuple[float, float]) -> bool:
 
 def lacks(claim: Claim, settings: Iterable[Mapping[str, Any]]) -> list[str]:
     """The values that a claim's words name and rows of these ``settings`` (a ``Provenance``'s) lack: ``p = 8192``."""
-    there: dict[str, set[Any]] = {}
+    present: dict[str, set[Any]] = {}
     for setting in settings:
         for axis, values in setting["values"].items():
-            there.setdefault(axis, set()).update(_flat(values))
-    return [
-        f"{axis} = {one}" for axis, named in claim.at.items() for one in _flat(named) if one not in there.get(axis, ())
-    ]
+            present.setdefault(axis, set()).update(_flat(values))
+    named = [(axis, value) for axis, values in claim.at.items() for value in _flat(values)]
+    return [f"{axis} = {value}" for axis, value in named if value not in present.get(axis, ())]
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -155,19 +154,19 @@ def _flat(values: Any) -> Iterator[Any]:
     if not isinstance(values, (list, tuple)):
         yield values
         return
-    for one in values:
-        yield from _flat(one)
+    for value in values:
+        yield from _flat(value)
 
 
 def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
-    empty = dict.fromkeys(f"{keys} seconds device revision versions".split())
+    not_measured = dict.fromkeys(f"{keys} seconds device revision versions".split())
     names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of", "headline")
-    words = {name: getattr(claim, name) for name in names} | claim.measured_by
-    bounds = {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
-    rest = {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
-    return words | bounds | rest | empty | measured
+    record = {name: getattr(claim, name) for name in names} | claim.measured_by
+    record |= {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
+    record |= {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    return record | not_measured | measured
 
 
 def late(claim: Claim, drift: Drift) -> dict[str, Any]:
@@ -188,7 +187,7 @@ def merge(folder: Path) -> list[dict[str, Any]]:
     Records of claims that are typed into a notebook come last. Each record's ``cells`` stay in the chapter's ledger.
     """
     files = sorted(folder.glob("[0-9][0-9].ledger.json"))
-    measured = {r["id"]: {k: v for k, v in r.items() if k != "cells"} for path in files for r in read(path)}
+    measured = {record["id"]: without_cells(record) for path in files for record in read(path)}
     typed = [name for name, record in measured.items() if record.get("function", "").startswith(f"{TYPED}.")]
     for name in measured:
         validate.one_of([*claims(), *typed], claim=name)
@@ -197,27 +196,34 @@ def merge(folder: Path) -> list[dict[str, Any]]:
     return merged
 
 
+def without_cells(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as it stands in a merged ledger: it does not list its cells."""
+    return {name: value for name, value in record.items() if name != "cells"}
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     """The records of a ledger file; empty if there is no file."""
     if not path.exists():
         return []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return [_with_ends(record, _tuple) for record in found if record["id"]]
+        records = json.loads(path.read_text(encoding="utf-8"))
+        return [_with_ends(record, _tuple) for record in records if record["id"]]
     except (ValueError, TypeError, AttributeError, KeyError):
         raise InputError(f"{path} is not a ledger: take it from git again, or make it again") from None
 
 
 def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Writes a ledger file whole or not at all."""
-    whole = [_with_ends(record, _bounds) for record in records]
-    write_atomically(path, json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False))
+    entries = [_with_ends(record, _bounds) for record in records]
+    write_atomically(path, json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
     """A record with the ends of its interval, if it has one, mapped; those of a single realisation are infinite."""
-    none = record.get("value") is None
-    return record if none else record | dict(zip(("low", "high"), change((record["low"], record["high"]))))
+    if record.get("value") is None:
+        return record
+    low, high = change((record["low"], record["high"]))
+    return {**record, "low": low, "high": high}
 
 
 def summary(records: Sequence[Mapping[str, Any]]) -> str:
@@ -228,43 +234,45 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
     """
     parts = []
     for kind, words in KINDS.items():
-        own = statements(record for record in records if record["kind"] == kind)
-        if not own:
+        groups = statements(record for record in records if record["kind"] == kind)
+        if not groups:
             continue
-        said = Counter(_in_common(one) for one in own)
-        missed = sum(_in_common(one) == "reproduced" and any(map(misses_stated, one)) for one in own)
-        note = f" ({missed} of them without the stated number in the interval)" if missed else ""
+        verdicts = Counter(_in_common(group) for group in groups)
+        missed = sum(_in_common(group) == "reproduced" and any(map(misses_stated, group)) for group in groups)
+        note = {"reproduced": f" ({missed} of them without the stated number in the interval)"} if missed else {}
         order = [*VERDICTS, IN_PART, "not tested at this size", "not measured yet"]
-        counts = [f"{said[word]} {word}{note if word == 'reproduced' else ''}" for word in order if said[word]]
-        claims_of = sum(map(len, own))
-        total = f", in {claims_of} claims" * (claims_of > len(own))
-        parts.append(f"{words} ({len(own)}{total}): {', '.join(counts)}.")
+        counts = [f"{verdicts[word]} {word}{note.get(word, '')}" for word in order if verdicts[word]]
+        claims_of = sum(map(len, groups))
+        total = f", in {claims_of} claims" * (claims_of > len(groups))
+        parts.append(f"{words} ({len(groups)}{total}): {', '.join(counts)}.")
     return " ".join(parts)
 
 
-def apart(found: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3) -> list[str]:
+def deviations(
+    record: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3
+) -> list[str]:
     """Which of ``value``, ``low`` and ``high`` of a record are not those of a reference, with both numbers.
 
     They may differ by a ``share`` of the *reference's* interval and by ``same``, a part of its value. Where that
     interval has no end, its value stands for it; what has no end there has none here.
     """
     value, low, high = (reference[name] for name in ENDS)
-    if value is None or found["value"] is None:
-        return [] if value is found["value"] else [f"value {found['value']} for {value}"]
+    if value is None or record["value"] is None:
+        return [] if value is record["value"] else [f"value {record['value']} for {value}"]
     width = high - low if math.isfinite(high - low) else abs(value)
     most = share * width + same * abs(value) + ROUND_OFF
-    pairs = [(name, found[name], reference[name]) for name in ENDS]
-    return [
-        f"{n} {one:.6g} for {other:.6g}" for n, one, other in pairs if one != other and not abs(one - other) <= most
-    ]
+    pairs = {name: (record[name], reference[name]) for name in ENDS}
+    # equal infinite ends have no difference
+    moved = {name: (a, b) for name, (a, b) in pairs.items() if a != b and not abs(a - b) <= most}
+    return [f"{name} {number:.6g} for {expected:.6g}" for name, (number, expected) in moved.items()]
 
 
 def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """The records of each statement, its parts and repetitions together."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in records:
-        found.setdefault(entry["part_of"] or entry["id"], []).append(entry)
-    return list(found.values())
+    by_statement: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        by_statement.setdefault(record["part_of"] or record["id"], []).append(record)
+    return list(by_statement.values())
 
 
 def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -294,15 +302,15 @@ def over_stated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Each has its ``record``, ``value``, ``low`` and ``high``. Left out are stated zeros, what has another sign than
     stated, what was not measured, and what we expected and no paper states.
     """
-    found = []
+    ratios = []
     for record in records:
         if record["kind"] != "paper" or record["value"] is None or not record["stated"]:
             continue
         if record["value"] / record["stated"] <= 0:
             continue
         low, high = sorted(record[end] / record["stated"] for end in ("low", "high"))
-        found.append({"record": record, "value": record["value"] / record["stated"], "low": low, "high": high})
-    return sorted(found, key=lambda one: one["value"])
+        ratios.append({"record": record, "value": record["value"] / record["stated"], "low": low, "high": high})
+    return sorted(ratios, key=lambda ratio: ratio["value"])
 
 
 def on_axis(ratio: float, widest: float = 4.0) -> float:
@@ -328,8 +336,8 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     """What would decide a claim that is undecided (by the width of its interval) or drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":
         size = entry["late"]["decides"]
-        least = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
-        return f"to decide: {least}"
+        needed = f"sizes of {float(f'{size:.2g}'):.0f} or more, if it goes on so" if size else "larger sizes"
+        return f"to decide: {needed}"
     if entry["verdict"] != "undecided":
         return ""
     if entry["interval"] in (EXACT, SPAN):
@@ -337,16 +345,17 @@ def what_decides(entry: Mapping[str, Any]) -> str:
     estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
     if not estimate.judges:
         return f"to decide: {estimates.FEWEST} seeds or more, not all equal"
-    bands = [entry["accept"], *([entry["corrected"]] if _corrects(entry["erratum"], entry["corrected"]) else [])]
-    alone, late = "", entry["late"]
-    if late and all(_inside(estimate, one) or _disjoint(estimate, one) for one in map(_tuple, bands)):
+    is_corrected = _corrects(entry["erratum"], entry["corrected"])
+    bands = [_tuple(entry[name]) for name in ("accept", "corrected")[: 1 + is_corrected]]
+    late, at_sizes = entry["late"], ""
+    if late and all(_inside(estimate, band) or _disjoint(estimate, band) for band in bands):
         estimate = Estimate(late["value"], *_tuple((late["low"], late["high"])), entry["n"], entry["interval"])
-        alone = " " + _late(late).partition(":")[0]
-    factor = min(estimates.deciding(estimate, _tuple(band)) for band in bands)
+        at_sizes = " " + _late(late).partition(":")[0]
+    factor = min(estimates.deciding(estimate, band) for band in bands)
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"
     needed = math.ceil(round(factor * entry["n"], 6))
-    return f"to decide: about {needed} seeds in place of {entry['n']}{alone}, if the value stays"
+    return f"to decide: about {needed} seeds in place of {entry['n']}{at_sizes}, if the value stays"
 
 
 def _tuple(bounds: Sequence[float | None]) -> tuple[float, float]:
@@ -365,15 +374,15 @@ def in_text(entry: Mapping[str, Any]) -> str:
     """The measured value in a sentence, or a dash: two digits, three where two would leave the interval."""
     if entry["value"] is None:
         return "—"
-    rounded = float(f"{entry['value']:.2g}")
-    return estimates.plain(f"{entry['value']:.{2 if entry['low'] <= rounded <= entry['high'] else 3}g}")
+    digits = 2 if entry["low"] <= float(f"{entry['value']:.2g}") <= entry["high"] else 3
+    return estimates.plain(f"{entry['value']:.{digits}g}")
 
 
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
-    held = entry["erratum"] if entry["value"] is not None else None
+    erratum = entry["erratum"] if entry["value"] is not None else None
     return {
         "short": entry["short"] or entry["id"],
         "word": word(entry),
@@ -391,18 +400,18 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
         "missed": f"the stated {entry['stated']:.3g} lies outside the interval" if misses_stated(entry) else "",
         "absent": absent,
         "decides": what_decides(entry),
-        "erratum": errata()[held] if held else None,
+        "erratum": errata()[erratum] if erratum else None,
     }
 
 
 def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For each verdict on statements that occurs: ``kind``, ``mark``, ``word`` and ``count``."""
-    common = (_in_common(one) for one in statements(records))
+    common = [_in_common(statement) for statement in statements(records)]
     counts = Counter(verdict if verdict in MARKS else None for verdict in common)
     return [
-        {"kind": one or "none", "mark": mark, "word": one or "not tested or measured here", "count": counts[one]}
-        for one, mark in MARKS.items()
-        if counts[one]
+        {"kind": it or "none", "mark": mark, "word": it or "not tested or measured here", "count": counts[it]}
+        for it, mark in MARKS.items()
+        if counts[it]
     ]
 
 
@@ -414,15 +423,15 @@ def counted(records: Iterable[Mapping[str, Any]]) -> str:
 
 def marks(records: Iterable[Mapping[str, Any]]) -> str:
     """The number of statements with each verdict, as marks alone: ``✔ 12, ✎ 2``."""
-    return ", ".join(f"{one['mark']} {one['count']}" for one in tally(records))
+    return ", ".join(f"{row['mark']} {row['count']}" for row in tally(records))
 
 
 def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The records of each paper, by its letter in alphabetical order; those not measured come last."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for entry in sorted(records, key=lambda one: (one["item"][0], one["value"] is None)):
-        found.setdefault(entry["item"][0], []).append(entry)
-    return found
+    records_of: dict[str, list[dict[str, Any]]] = {}
+    for entry in sorted(records, key=lambda record: (record["item"][0], record["value"] is None)):
+        records_of.setdefault(entry["item"][0], []).append(entry)
+    return records_of
 
 
 @functools.cache

@@ -158,7 +158,7 @@ def _label(panels: Sequence[Axes]) -> None:
     at = {(s.rowspan.start, s.colspan.start): ax for ax in panels for s in [ax.get_subplotspec()]}
     for (row, column), ax in at.items():
         first, top = at.get((row, 0), ax), at.get((0, column), ax)
-        last = [one for (_, c), one in at.items() if c == column][-1]
+        last = [panel for (_, c), panel in at.items() if c == column][-1]
         if ax.get_shared_y_axes().joined(ax, first):
             ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
         if ax.get_shared_x_axes().joined(ax, last):
@@ -170,15 +170,15 @@ def _label(panels: Sequence[Axes]) -> None:
 def _legends(fig: Figure) -> float:
     """Sets the legends that stand beside panels above them, in columns that fit; returns their height in inches."""
     inside = [(ax, ax.get_legend()) for ax in fig.axes if ax.get_legend()]
-    beside = [legend for ax, legend in inside if legend.get_bbox_to_anchor().x0 >= ax.bbox.x1 - 1]
+    outside = [legend for ax, legend in inside if legend.get_bbox_to_anchor().x0 >= ax.bbox.x1 - 1]
     tall = 0.0
-    for old in [*fig.legends, *beside]:
-        handles, said, title = old.legend_handles, [text.get_text() for text in old.get_texts()], old.get_title()
-        columns = 2 if max(map(len, said), default=0) < 22 else 1
+    for old in [*fig.legends, *outside]:
+        handles, labels, title = old.legend_handles, [text.get_text() for text in old.get_texts()], old.get_title()
+        columns = 2 if max(map(len, labels), default=0) < 22 else 1
         old.remove()
         style = {"fontsize": "small", "title": title.get_text() or None}
-        fig.legend(handles, said, loc="outside upper center", ncols=columns, **style)
-        tall += 0.25 * -(-len(said) // columns)
+        fig.legend(handles, labels, loc="outside upper center", ncols=columns, **style)
+        tall += 0.25 * -(-len(labels) // columns)
     return tall
 
 
@@ -192,15 +192,15 @@ def draw_frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: 
     fig.draw_without_rendering()
     fig.set_layout_engine("none")
     fig.set_dpi(1.5 * DPI)
-    canvas, found = FigureCanvasAgg(fig), []
+    canvas, frames = FigureCanvasAgg(fig), []
     for i in range(count):
         _clear_and_draw(fig, draw, i)
         canvas.draw()
-        found.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
+        frames.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
     _clear_and_draw(fig, draw, start)
-    sharp = [_webp(picture) for picture in found]
-    size = tuple(round(side / 1.5) for side in found[0].size)
-    return sharp if sum(map(len, sharp)) <= FILM else [_webp(picture.resize(size)) for picture in found]
+    sharp = [_webp(picture) for picture in frames]
+    size = tuple(round(side / 1.5) for side in frames[0].size)
+    return sharp if sum(map(len, sharp)) <= FILM else [_webp(picture.resize(size)) for picture in frames]
 
 
 def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
@@ -239,22 +239,23 @@ def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
     """
     about, moving = output.metadata.regimes, output.data.get("text/html", "")
     folder.mkdir(parents=True, exist_ok=True)
-    wide, narrow = _write(output.data, folder / about.name), about.get("narrow")
+    wide_file, narrow = _write(output.data, folder / about.name), about.get("narrow")
     phone = narrow and link + _write(narrow.pictures, folder / f"{about.name}-phone")
     width = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).width
-    share = (narrow or about).font
-    legible = None if narrow or LEGIBLE / share <= 72 * PHONE else round(LEGIBLE / share)
-    shown = moving + views.show("figure", about, link + wide, phone, width, share, legible)
-    return shown + _knob_html(about, folder, link) if about.get("knob") else shown
+    font_share = (narrow or about).font
+    legible = None if narrow or LEGIBLE / font_share <= 72 * PHONE else round(LEGIBLE / font_share)
+    page = moving + views.show("figure", about, link + wide_file, phone, width, font_share, legible)
+    return page + _knob_html(about, folder, link) if about.get("knob") else page
 
 
 def _knob_html(about: Mapping[str, Any], folder: Path, link: str) -> str:
     """The choices below a figure, with the addresses of their pictures; the book's own has none."""
     files: list[dict[str, str]] = [{} for _ in about.knob.choices]
     for i, choice in enumerate(about.knob.choices):
-        if own := choice.get("output"):
-            shown = {"": own.data, "-phone": (own.metadata.regimes.narrow or {}).get("pictures")}
-            files[i] = {end: link + _write(one, folder / f"{about.name}-{i}{end}") for end, one in shown.items() if one}
+        if output := choice.get("output"):
+            variants = {"": output.data, "-phone": (output.metadata.regimes.narrow or {}).get("pictures")}
+            names = {end: _write(it, folder / f"{about.name}-{i}{end}") for end, it in variants.items() if it}
+            files[i] = {end: link + name for end, name in names.items()}
     return views.show("knob", about, files)
 
 

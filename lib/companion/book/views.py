@@ -24,16 +24,16 @@ _NUMBER = re.compile(  # no part of a word, a date, a range or an address; its t
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDERS),
         autoescape=lambda name: name.endswith(".html"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"maths": maths, "captioned": captioned, "command": command}
-    found.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS, "CHANGES": errata.CHANGES}
-    return found
+    environment.filters |= {"maths": maths, "captioned": captioned, "command": command}
+    environment.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS, "CHANGES": errata.CHANGES}
+    return environment
 
 
 def quoted(value: Any) -> str:
@@ -65,7 +65,7 @@ def page(name: str, /, **values: Any) -> str:
 def typeset(text: str) -> str:
     """Text whose numbers have one form (``estimates.plain``), a percentage ``98 %``; mathematics and code stay."""
     parts = _ASIDE.split(text)
-    words = [_NUMBER.sub(lambda found: plain(found[0].replace(" ", "")), part) for part in parts[::2]]
+    words = [_NUMBER.sub(lambda match: plain(match[0].replace(" ", "")), part) for part in parts[::2]]
     parts[::2] = [re.sub(r"(?<=\d) ?%", f"{NARROW}%", part) for part in words]
     return "".join(parts)
 
@@ -82,5 +82,5 @@ def maths(text: str) -> Markup:
 
 def captioned(text: str) -> Markup:
     """A caption as HTML, for a page without Sphinx: ``maths``, bold and code; of references their words."""
-    shown = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(maths(_ROLE.sub(r"\1", text))))
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", shown))
+    text_html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(maths(_ROLE.sub(r"\1", text))))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", text_html))

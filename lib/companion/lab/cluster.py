@@ -41,8 +41,8 @@ class Cluster:
 
     def kind(self, study: Study) -> str:
         """The class of device of a worker with the study's code."""
-        ((_, found),) = self._map(_kind, iter([Chunk(study, [])]))
-        return found
+        ((_, kind),) = self._map(_kind, iter([Chunk(study, [])]))
+        return kind
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
         """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or one has other code."""
@@ -96,16 +96,16 @@ class Cluster:
     def _workers(self) -> dict[str, int]:
         """The workers and their numbers of threads; InputError where there has been none for 15 s."""
         try:
-            found = self._client.nthreads()
+            threads = self._client.nthreads()
         except Exception:
             raise self._gone() from None
         if self._client.status != "running":
             raise self._gone()
-        if found:
+        if threads:
             self._seen = time.monotonic()
         elif time.monotonic() - self._seen > SECONDS:
             raise InputError(f"the scheduler at {self.address} has had no worker for {SECONDS:g} s")
-        return found
+        return threads
 
     def _gone(self) -> InputError:
         return InputError(f"the scheduler at {self.address} has gone away; what is stored stays")
@@ -123,8 +123,8 @@ def _connect(address: str) -> Any:
     try:
         return Client(address, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        what = "is no address" if isinstance(error, (ValueError, TypeError)) else f"gives no answer for {SECONDS:g} s"
-        raise InputError(f"REGIMES_SCHEDULER: {address!r} {what}, it must be such as tcp://host:8786") from None
+        why = "is no address" if isinstance(error, (ValueError, TypeError)) else f"gives no answer for {SECONDS:g} s"
+        raise InputError(f"REGIMES_SCHEDULER: {address!r} {why}, it must be such as tcp://host:8786") from None
 
 
 def _kind(chunk: Chunk, code: digest.Code) -> str:
@@ -140,9 +140,9 @@ def _remote(work: bytes) -> Any:
         function, item, code, wanted = pickle.loads(work)
     except (ImportError, AttributeError) as error:
         raise InputError(f"{refused}: it cannot load the study ({error})") from None
-    others = [f"{name} {found}, not {wanted[name]}" for name, found in libraries().items() if found != wanted[name]]
-    if others:
-        raise InputError(f"{refused}: it has {', '.join(others)}: install the same versions everywhere")
+    differing = [f"{name} {it}, not {wanted[name]}" for name, it in libraries().items() if it != wanted[name]]
+    if differing:
+        raise InputError(f"{refused}: it has {', '.join(differing)}: install the same versions everywhere")
     try:
         return function(item, code)
     except (OtherCode, digest.Edited) as error:

@@ -12,7 +12,6 @@ from companion import paths
 from companion import studies as registry
 from companion.lab import parameters, plan, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
-from companion.lab.here import is_here
 from companion.lab.names import list_studies
 from companion.lab.store import Store, committed, needs_commit
 from companion.lab.stored import extended, share, verify
@@ -44,18 +43,13 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
     return item, registry.grids(number, values, item)[item]
 
 
-def _check_writable(path: Path) -> None:
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"csv must name a file in a folder that can be written, got {str(path)!r}")
-
-
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
     budget = _amount(args.budget, *_TIME) if args.budget else None
     if args.jobs is not None:
         validate.integer(1, jobs=args.jobs)
-    if args.csv:
-        _check_writable(args.csv)
+    if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
+        raise InputError(f"csv must name a file in a folder that can be written, got {str(args.csv)!r}")
     item, grid = _study(args)
     table = sweep(item, grid, budget=budget, jobs=args.jobs)
     count = sum(len(setting["seeds"]) for setting in grid)
@@ -77,22 +71,23 @@ def store_results(args: argparse.Namespace) -> None:
         validate.one_of(sorted(sizes), study=args.name)
     needs_commit("stored results")
     grids: dict[Study, dict[str, list[Setting]]] = {}
-    for number, item in [registry.find(name) for name in ([args.name] if args.name else sizes)]:
+    for name in [args.name] if args.name else sizes:
+        number, item = registry.find(name)
         values = parameters.resolve(number, "laptop", sizes[item.name])
         if not args.designs:
             registry.grids(number, values, item)  # which checks the whole
-        grids[item] = {name: item.grid.settings(values, name) for name in args.designs or item.grid.names(values)}
+        designs = args.designs or item.grid.names(values)
+        grids[item] = {design: item.grid.settings(values, design) for design in designs}
     for item, designs in grids.items():
         count = Store.default().void(item.name, item.version, lambda made: not committed(made["revision"]))
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
-        grid = [setting for own in designs.values() for setting in own]
+        grid = [setting for settings in designs.values() for setting in settings]
         records, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
         path = paths.results() / f"{item.name}{results.SUFFIX}"
         path.parent.mkdir(exist_ok=True)
-        results.write_results(
-            item, records, path, {name: {c.key() for c in cells(item, own)} for name, own in designs.items()}
-        )
+        keys = {design: {cell.key() for cell in cells(item, settings)} for design, settings in designs.items()}
+        results.write_results(item, records, path, keys)
         print(f"wrote {path}: {len(records)} cells, {new} of them new")
 
 
@@ -105,22 +100,22 @@ def verify_sample(args: argparse.Namespace) -> int:
     if part > 1:
         raise InputError(f"{_PART[1]}, got {args.sample!r}")
     seed = int(f"{datetime.date.today():%Y%m%d}") if args.seed is None else args.seed
-    known = results.files()
+    files = results.files()
     if args.name is not None:
-        validate.one_of(known, study=args.name)
+        validate.one_of(files, study=args.name)
     print(f"--sample {args.sample} --seed {seed}")
     different, undecided = [], []
-    for name in [args.name] if args.name else known:
+    for name in [args.name] if args.name else files:
         item = registry.find(name)[1]
         try:
-            found = verify(results.Results(item), share(part, seed, item), here=is_here, jobs=args.jobs)
+            verified = verify(results.Results(item), share(part, seed, item), is_here=registry.is_here, jobs=args.jobs)
         except InputError as error:
             print(f"{name}: {error}", flush=True)
             different.append(name)
         else:
-            print("\n  ".join([str(found), *found.said[:MOST]]), flush=True)
-            different += [name] * bool(found.said)
-            undecided += [name] * bool(found.undecided)
+            print("\n  ".join([str(verified), *verified.differences[:MOST]]), flush=True)
+            different += [name] * bool(verified.differences)
+            undecided += [name] * bool(verified.undecided)
     for names, word in ((different, "not as stored"), (undecided, "not decided")):
         print(f"{len(names)} {word}{': ' * bool(names)}{', '.join(names)}")
     return int(bool(different))
@@ -128,11 +123,12 @@ def verify_sample(args: argparse.Namespace) -> int:
 
 def tell_plan(args: argparse.Namespace) -> None:
     """Prints what chapters would take at a profile: cells, core time, memory, and what is stored already."""
-    known = parameters.chapters()
+    numbers = parameters.chapters()
     for number in args.chapter:
-        validate.one_of(sorted(known), chapter=number)
+        validate.one_of(sorted(numbers), chapter=number)
     given = overrides(args)
-    print(plan.cost_table({number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or known}))
+    plans = {number: plan.of_chapter(number, args.profile, *given) for number in args.chapter or numbers}
+    print(plan.cost_table(plans))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -140,32 +136,33 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
 
     def command(verb: str, function: Callable[..., int | None], **name: Any) -> argparse.ArgumentParser:
-        one = commands.add_parser(verb, help=function.__doc__.partition("\n")[0])
-        one.set_defaults(function=function)
+        subparser = commands.add_parser(verb, help=function.__doc__.partition("\n")[0])
+        subparser.set_defaults(function=function)
         if name:
-            one.add_argument("name", **name)
-        return one
+            subparser.add_argument("name", **name)
+        return subparser
 
-    study, maybe = {"help": "such as depth.mnist_regression"}, {"help": "of one study only", "nargs": "?"}
-    jobs = {"type": int, "help": "worker processes (default: one a core)"}
+    study, optional_study = {"help": "such as depth.mnist_regression"}, {"help": "of one study only", "nargs": "?"}
+    jobs = {"type": int, "help": "worker processes (default: one per core)"}
     command("list", list_studies)
     designs = {"nargs": "*", "help": "of the study, such as main (default: all)"}
-    one = command("run", run, **study)
-    one.add_argument("designs", **designs)
-    add_parameter_options(one)
-    one.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
-    one.add_argument("--jobs", **jobs)
-    one.add_argument("--csv", type=Path, help="also write the table to this file")
-    one = command("plan", tell_plan)
-    one.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
-    add_parameter_options(one)
-    one = command("store-results", store_results, **maybe)
-    one.add_argument("designs", **designs)
-    one.add_argument("--jobs", **jobs)
-    one = command("verify", verify_sample, **maybe)
-    one.add_argument("--sample", default="5%", help="of the cells of each study, or as many as tell (default: 5%%)")
-    one.add_argument("--seed", type=int, help="of the choice (default: the date)")
-    one.add_argument("--jobs", **jobs)
+    subparser = command("run", run, **study)
+    subparser.add_argument("designs", **designs)
+    add_parameter_options(subparser)
+    subparser.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
+    subparser.add_argument("--jobs", **jobs)
+    subparser.add_argument("--csv", type=Path, help="also write the table to this file")
+    subparser = command("plan", tell_plan)
+    subparser.add_argument("chapter", nargs="*", help="the chapters' numbers (default: all)")
+    add_parameter_options(subparser)
+    subparser = command("store-results", store_results, **optional_study)
+    subparser.add_argument("designs", **designs)
+    subparser.add_argument("--jobs", **jobs)
+    subparser = command("verify", verify_sample, **optional_study)
+    sampled = "of the cells of each study, or as many as tell (default: 5%%)"
+    subparser.add_argument("--sample", default="5%", help=sampled)
+    subparser.add_argument("--seed", type=int, help="of the choice (default: the date)")
+    subparser.add_argument("--jobs", **jobs)
     return parser
 
 

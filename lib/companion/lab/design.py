@@ -63,14 +63,14 @@ class Designs:
 
     def __call__(self, values: Mapping[str, Any], designs: Collection[str] = ()) -> list[Entries]:
         """The settings of these designs, by default of all, each once, with the seeds of all; none without."""
-        found: dict[str, Entries] = {}
+        by_identity: dict[str, Entries] = {}
         tables = self._tables(values)
         for design in designs or tables:
             for setting in self.settings(values, design):
-                held = found.setdefault(self.identity(setting), setting)
-                held["seeds"] = sorted({*held["seeds"], *setting["seeds"]})
-        some = [setting for setting in found.values() if setting["seeds"]]
-        if found and not some:
+                merged = by_identity.setdefault(self.identity(setting), setting)
+                merged["seeds"] = sorted({*merged["seeds"], *setting["seeds"]})
+        some = [setting for setting in by_identity.values() if setting["seeds"]]
+        if by_identity and not some:
             where = next(iter(tables.values()))[0].rpartition(".")[0]
             raise InputError(f"{where} must have seeds in one design at least, got none")
         return some
@@ -81,34 +81,34 @@ class Designs:
 
     def settings(self, values: Mapping[str, Any], design: str) -> list[Entries]:
         """The settings of a design: all combinations of its axes; zipped axes vary together."""
-        where, table, groups = self._whole(values, design)
+        where, table, groups = self._merged_table(values, design)
         axes = self.values(values, design)
         try:
-            found = [self.complete(setting) for setting in _combined(axes, groups)]
-            if len({self.identity(setting) for setting in found}) < len(found):
+            settings = [self.complete(setting) for setting in _combined(axes, groups)]
+            if len({self.identity(setting) for setting in settings}) < len(settings):
                 raise InputError("two of its settings are the same")
-            return found
+            return settings
         except InputError as error:
             raise InputError(f"{where}{_knobs(table, str(error))}: {error}") from None
 
     def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
         """The values of each axis of a design, each of its kind."""
-        where, table, groups = self._whole(values, design)
-        known = [*self.axes, "seeds"]
+        where, table, groups = self._merged_table(values, design)
+        axis_names = [*self.axes, "seeds"]
         needed = {"seeds", *(name for name, axis in self.axes.items() if not axis.optional)}
-        if not needed <= table.keys() <= {*known}:
-            wrong = *(needed - table.keys()), *(table.keys() - {*known})
-            raise InputError(f"{where} needs the axes {', '.join(known)}; missing or unknown: {', '.join(wrong)}")
-        found = {}
-        for axis in (axis for axis in known if axis in table):
+        if not needed <= table.keys() <= {*axis_names}:
+            wrong = *(needed - table.keys()), *(table.keys() - {*axis_names})
+            raise InputError(f"{where} needs the axes {', '.join(axis_names)}; missing or unknown: {', '.join(wrong)}")
+        by_axis = {}
+        for axis in (axis for axis in axis_names if axis in table):
             given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
             given = [_of_knob(name, one, values) for one in given] if isinstance(given, list) else given
             given = _of_knob(name, given, values)
             if axis == "seeds":
-                found[axis] = self._seeds(name, given, together)
+                by_axis[axis] = self._seeds(name, given, together)
             else:
-                found[axis] = self.axes[axis].values(name, given, together=together)
-        return found
+                by_axis[axis] = self.axes[axis].values(name, given, together=together)
+        return by_axis
 
     def names(self, values: Mapping[str, Any]) -> list[str]:
         """The names of the study's designs."""
@@ -116,51 +116,51 @@ class Designs:
 
     def knobs(self, values: Mapping[str, Any], design: str) -> set[str]:
         """The chapter's parameters that the entries of a design name."""
-        given = [one for value in self._whole(values, design)[1].values() for one in _as_list(value)]
-        return {one[1:] for one in given if _names_knob(one)}
+        entries = [entry for value in self._merged_table(values, design)[1].values() for entry in _as_list(value)]
+        return {entry[1:] for entry in entries if _names_knob(entry)}
 
     def inherits(self, values: Mapping[str, Any], design: str) -> list[str]:
         """A design and those that it extends, by name."""
         tables = self._tables(values)
         validate.one_of(tables, **{f"a design of {self.study}": design})
-        found = [design]
-        while base := tables[found[-1]][1].get("extends"):
-            found.append(base)
-        return found
+        chain = [design]
+        while base := tables[chain[-1]][1].get("extends"):
+            chain.append(base)
+        return chain
 
     def _seeds(self, name: str, given: Any, together: bool) -> list[list[int]]:
         """The realisations of each setting: those counted, or those listed."""
         if together and isinstance(given, list):
-            return [self._seeds(f"{name}[{i}]", one, False)[0] for i, one in enumerate(given)]
+            return [self._seeds(f"{name}[{i}]", entry, False)[0] for i, entry in enumerate(given)]
         if isinstance(given, list):
             return [LISTED.checked(name, given)]
         return [[*range(self.seeds.checked(name, given))]]
 
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The full name of each design of the study, and its own entries."""
-        found: dict[str, tuple[str, dict[str, Any]]] = {}
-        own = f".{self.study}."  # a chapter has hundreds of entries
-        for name in (name for name in values if own in name):
+        tables: dict[str, tuple[str, dict[str, Any]]] = {}
+        marker = f".{self.study}."  # a chapter has hundreds of entries
+        for name in (name for name in values if marker in name):
             if name.count(".") == 3 and name.split(".")[1] == self.study:
                 where, _, axis = name.rpartition(".")
-                found.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
-        return found
+                tables.setdefault(where.rpartition(".")[2], (where, {}))[1][axis] = values[name]
+        return tables
 
-    def _whole(self, values: Mapping[str, Any], design: str) -> tuple[str, dict[str, Any], list[list[str]]]:
+    def _merged_table(self, values: Mapping[str, Any], design: str) -> tuple[str, dict[str, Any], list[list[str]]]:
         """The full name of a design, its entries with those it inherits, and the axes that it zips."""
         tables = self._tables(values)
         validate.one_of(tables, **{f"a design of {self.study}": design})
-        where, table = tables.pop(design)
+        full_name, table = tables.pop(design)
         while "extends" in table:
             base = table.pop("extends")
-            validate.one_of(tables, **{f"{where}.extends": base})
+            validate.one_of(tables, **{f"{full_name}.extends": base})
             table = tables.pop(base)[1] | table
         zipped = table.pop("zip", [])
         lists = isinstance(zipped, list) and all(isinstance(group, list) for group in zipped)
         names = [axis for group in zipped for axis in group] if lists else []
         if not lists or any(names.count(axis) > 1 or axis not in [*table] for axis in names):
-            raise InputError(f"{where}.zip must hold lists of axes, each once, got {validate.shown(zipped)}")
-        return where, table, zipped
+            raise InputError(f"{full_name}.zip must hold lists of axes, each once, got {validate.shown(zipped)}")
+        return full_name, table, zipped
 
 
 def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[Entries]:
@@ -168,9 +168,9 @@ def _combined(axes: Mapping[str, list[Any]], groups: list[list[str]]) -> list[En
     blocks = {}
     for axis in axes:
         group = next((group for group in groups if axis in group), [axis])
-        if len({len(axes[one]) for one in group}) > 1:
+        if len({len(axes[name]) for name in group}) > 1:
             raise InputError(f"{' and '.join(group)} are zipped and must hold as many values")
-        blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[one] for one in group))]
+        blocks[group[0]] = [dict(zip(group, row)) for row in zip(*(axes[name] for name in group))]
     if (count := math.prod(map(len, blocks.values()))) > MOST:
         raise InputError(f"the axes must have at most {MOST} combinations, got {count}")
     rows = ({k: v for part in row for k, v in part.items()} for row in itertools.product(*blocks.values()))
@@ -187,11 +187,11 @@ def _names_knob(value: Any) -> bool:
 
 def _knobs(table: Mapping[str, Any], message: str) -> str:
     """The chapter's parameters behind the axes that a message names, or else behind all of them."""
-    held = {axis: _as_list(value) for axis, value in table.items()}
-    all_of_them = {axis: knobs for axis, given in held.items() if (knobs := [*filter(_names_knob, given)])}
-    named = {axis for axis in all_of_them if re.search(rf"\b{axis}\b", message)} or all_of_them.keys()
-    shown = [f"{axis} = {', '.join(knobs)}" for axis, knobs in all_of_them.items() if axis in named]
-    return f" ({', '.join(shown)})" if shown else ""
+    entries = {axis: _as_list(value) for axis, value in table.items()}
+    knobs_of = {axis: knobs for axis, given in entries.items() if (knobs := [*filter(_names_knob, given)])}
+    named = {axis for axis in knobs_of if re.search(rf"\b{axis}\b", message)} or knobs_of.keys()
+    words = [f"{axis} = {', '.join(knobs)}" for axis, knobs in knobs_of.items() if axis in named]
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _of_knob(name: str, given: Any, values: Mapping[str, Any]) -> Any:

@@ -49,17 +49,17 @@ class Code:
 @functools.cache
 def code(function: Callable[..., Any]) -> Code:
     """The code behind a function; raises Edited if a module of the library was edited after this process loaded it."""
-    own, modules = "", {function.__module__}
+    source_digest, modules = "", {function.__module__}
     if function.__module__ == "__main__":
         script = file(function)
         text = script.read_text(encoding="utf-8") if script else ""
-        own, modules = (_bare_digest(text), _imports(text, "")) if script else _typed(function)
+        source_digest, modules = (_bare_digest(text), _imports(text, "")) if script else _typed(function)
     folder = _folder(function)
-    found: set[str] = set()
+    closure: set[str] = set()
     for name in modules:
-        _closure(name, folder, found)
-    names = tuple(sorted(found))
-    return Code(own, names, _digest(own, names))
+        _closure(name, folder, closure)
+    names = tuple(sorted(closure))
+    return Code(source_digest, names, _digest(source_digest, names))
 
 
 @functools.cache
@@ -100,8 +100,8 @@ def _sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _digest(own: str, modules: tuple[str, ...]) -> str:
-    return _sha("\n".join([own, *(f"{name} {_of_module(name)}" for name in modules)]))
+def _digest(source_digest: str, modules: tuple[str, ...]) -> str:
+    return _sha("\n".join([source_digest, *(f"{name} {_of_module(name)}" for name in modules)]))
 
 
 def _of_module(name: str) -> str:
@@ -111,8 +111,8 @@ def _of_module(name: str) -> str:
     text = path.read_text(encoding="utf-8")
     if _LOADED.get(name, _sha(text)) != _sha(text):
         raise Edited(f"{path} was edited after this process had loaded it: start again")
-    beside = path.with_suffix(".c")  # what a module compiles counts with it
-    return _bare_digest(text) + (_sha(beside.read_text(encoding="utf-8")) if beside.exists() else "")
+    c_source = path.with_suffix(".c")  # what a module compiles counts with it
+    return _bare_digest(text) + (_sha(c_source.read_text(encoding="utf-8")) if c_source.exists() else "")
 
 
 _parsing = threading.Lock()
@@ -151,16 +151,16 @@ def _folder(function: Callable[..., Any]) -> Path | None:
     return path.parents[function.__module__.count(".")] if path else Path.cwd()
 
 
-def _closure(name: str, folder: Path | None, found: set[str]) -> None:
+def _closure(name: str, folder: Path | None, closure: set[str]) -> None:
     """Adds ``name`` and, recursively, what it imports of the library and of ``folder``."""
     machinery = name.startswith(tuple(f"{module}." for module in MACHINERY)) or name in (*MACHINERY, *OURS)
-    path = None if name in found or machinery or not _counts(name, folder) else _origin(name)
+    path = None if name in closure or machinery or not _counts(name, folder) else _origin(name)
     if path is None:
         return
-    found.add(name)
+    closure.add(name)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for imported in _imports(path.read_text(encoding="utf-8"), package):
-        _closure(imported, folder, found)
+        _closure(imported, folder, closure)
 
 
 def _is_ours(module: str) -> bool:
@@ -217,8 +217,8 @@ def of_function(function: Callable[..., Any]) -> str:
         item = todo.pop()
         parts[item.__qualname__] = ast.dump(_body(item))
         named = [inspect.unwrap(item).__globals__.get(name) for name in names_used(item)]
-        own = [one for one in named if inspect.isfunction(one) and one.__module__ == function.__module__]
-        todo += [one for one in own if one.__qualname__ not in parts]
+        of_module = [item for item in named if inspect.isfunction(item) and item.__module__ == function.__module__]
+        todo += [item for item in of_module if item.__qualname__ not in parts]
     return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items())))
 
 

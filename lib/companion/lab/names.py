@@ -11,7 +11,7 @@ from companion import paths
 @functools.cache
 def texts_of_papers(kind: str, number: str) -> dict[str, str]:
     """The texts of a chapter's modules of ``claims`` or ``studies`` in the folders of papers, by their full names."""
-    return {name: text for name, (own, text) in _of_papers(kind).items() if own == number}
+    return {name: text for name, (chapter, text) in _of_papers(kind).items() if chapter == number}
 
 
 def chapters_of_papers(kind: str) -> list[str]:
@@ -22,12 +22,12 @@ def chapters_of_papers(kind: str) -> list[str]:
 @functools.cache
 def _of_papers(kind: str) -> dict[str, tuple[str, str]]:
     """Chapter and text of each module of that kind; those that serve them begin with an underscore."""
-    found = {}
+    by_module = {}
     for file in sorted(paths.papers().glob(f"*/{kind}/[a-z]*.py")):
         text = file.read_text(encoding="utf-8")
         number = re.search(r'^CHAPTER = "(\d+)"', text, re.MULTILINE)[1]
-        found[f"companion.papers.{file.parts[-3]}.{kind}.{file.stem}"] = number, text
-    return found
+        by_module[f"companion.papers.{file.parts[-3]}.{kind}.{file.stem}"] = number, text
+    return by_module
 
 
 def list_studies(_: object = None) -> None:
@@ -44,9 +44,9 @@ def _studies(module: ast.Module) -> Iterator[ast.FunctionDef]:
     made = {"study"}
     for node in module.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            made |= {_name(one) for one in node.targets if made & {*map(_name, node.value.args)}}
-        calls = (one for one in getattr(node, "decorator_list", ()) if isinstance(one, ast.Call))
-        if any(_name(one.func) in made for one in calls):
+            made |= {_name(target) for target in node.targets if made & {*map(_name, node.value.args)}}
+        calls = (target for target in getattr(node, "decorator_list", ()) if isinstance(target, ast.Call))
+        if any(_name(target.func) in made for target in calls):
             yield node
 
 

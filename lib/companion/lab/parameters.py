@@ -1,6 +1,6 @@
 """The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
 
-The cell tagged ``parameters`` of a page holds one ``name: "kind" = value  # meaning`` a line: the *laptop* values.
+The cell tagged ``parameters`` of a page holds one ``name: "kind" = value  # meaning`` per line: the *laptop* values.
 ``chapters/designs/05.toml`` overrides them for other profiles, in its tables ``smoke`` and ``paper``. All its other
 tables are the designs of studies (``companion.lab.design``), whose entries go by full names,
 ``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
@@ -53,7 +53,7 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _RANGE = re.compile(rf"(?P<word>count|number|positive)(?: from (?P<low>{_NUMBER}))?(?: to (?P<high>{_NUMBER}))?")
 _NAMES = re.compile(r"one of (?P<names>.+)")
 _ENDS = {"count": (1, 10**6), "number": (-1e30, 1e30), "positive": (0, 1e30)}
-_SINGLE = {"any": "one", "switches": "switch"} | {f"{word}s": word for word in (*_ENDS, "share", "text")}
+_SINGLE = {f"{word}s": word for word in (*_ENDS, "share", "text")} | {"any": "one", "switches": "switch"}
 
 
 @dataclass(frozen=True)
@@ -82,23 +82,24 @@ class Kind:
 
     def allowed(self) -> str:
         """Words of a message, and of ``companion.describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
-        many = "s" * bool(self.order)
+        plural = "s" * bool(self.order)
+        above = f"from {self.low:g} to" if self.low else "above 0 and at most"
         words = {
-            "count": f"whole number{many} from {self.low} to {self.high}",
-            "number": f"number{many} from {self.low:g} to {self.high:g}",
-            "positive": f"number{many} {f'from {self.low:g} to' if self.low else 'above 0 and at most'} {self.high:g}",
-            "share": f"number{many} strictly between 0 and 1",
-            "text": f"text{many}",
+            "count": f"whole number{plural} from {self.low} to {self.high}",
+            "number": f"number{plural} from {self.low:g} to {self.high:g}",
+            "positive": f"number{plural} {above} {self.high:g}",
+            "share": f"number{plural} strictly between 0 and 1",
+            "text": f"text{plural}",
             "switch": "true or false",
-            "one of": f"{'names among' if many else 'one of'} {', '.join(self.names)}",
+            "one of": f"{'names among' if plural else 'one of'} {', '.join(self.names)}",
         }[self.word]
         if self.names and self.word != "one of":
             words += f", or one of {', '.join(self.names)}"
         if not self.order:
             return words if self.word in ("switch", "one of") else f"a {words}"
-        least = f"{self.least} or more " if self.least > 1 else ""
+        minimum = f"{self.least} or more " if self.least > 1 else ""
         order = f"{self.order} " if self.order != "list of" else ""
-        return f"a list of {least}{order}{words}"
+        return f"a list of {minimum}{order}{words}"
 
     def holds(self, value: Any) -> bool:
         """Whether ``value`` is one of these, or may stand in a list of them."""
@@ -116,10 +117,11 @@ class Kind:
         if not (isinstance(value, list) if self.order else self.holds(value)):
             raise InputError(f"{name} must be {self.allowed()}, got {validate.shown(value)}")
         if not self.order:
-            return float(value) if self.word in ("number", "positive", "share") and value not in self.names else value
+            is_float = self.word in ("number", "positive", "share") and value not in self.names
+            return float(value) if is_float else value
         validate.length(self.least, MOST, **{name: value})
         item = self.item
-        values = [item.checked(f"{name}[{i}]", one) for i, one in enumerate(value)]
+        values = [item.checked(f"{name}[{i}]", entry) for i, entry in enumerate(value)]
         if self.order != "list of":
             {"increasing": validate.increasing, "distinct": validate.distinct}[self.order](**{name: values})
         return values
@@ -137,28 +139,29 @@ class Parameter:
 
 def kind(text: str) -> Kind:
     """The kind in a parameter's annotation."""
-    several = _LIST.fullmatch(text)
-    if not several:
+    match = _LIST.fullmatch(text)
+    if not match:
         return _item(text, text)
-    word, _, rest = several["items"].partition(" ")
+    word, _, rest = match["items"].partition(" ")
     item = _item(f"{_SINGLE.get(word, '')} {rest}".strip(), text)
-    return replace(item, order=several["order"], least=int(several["least"] or 1))
+    return replace(item, order=match["order"], least=int(match["least"] or 1))
 
 
 def _item(words: str, text: str) -> Kind:
     """The kind of one value; ``text`` is the whole kind, for the message."""
-    if found := _NAMES.fullmatch(words):
-        return Kind("one of", names=_names(found["names"]))
+    if match := _NAMES.fullmatch(words):
+        return Kind("one of", names=_names(match["names"]))
     if words in ("share", "text", "switch"):
         return Kind(words)
-    found = _RANGE.fullmatch(words)
-    if not found:
+    match = _RANGE.fullmatch(words)
+    if not match:
         raise InputError(f"{text!r} is no kind of parameter; companion.lab.parameters says which there are")
-    whole = int if found["word"] == "count" else float
-    low, high = (whole(float(found[name] or end)) for name, end in zip(("low", "high"), _ENDS[found["word"]]))
+    number = int if match["word"] == "count" else float
+    lowest, highest = _ENDS[match["word"]]
+    low, high = number(float(match["low"] or lowest)), number(float(match["high"] or highest))
     if not low <= high:
         raise InputError(f"the range of {text!r} holds no value")
-    return Kind(found["word"], low, high)
+    return Kind(match["word"], low, high)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -183,11 +186,12 @@ def _spelled_out(node: ast.expr | None, module: ast.Module) -> tuple[str, ...]:
     if isinstance(node, ast.Starred):
         return _spelled_out(node.value, module)
     if isinstance(node, ast.Name):
-        assigned = {ast.unparse(one.targets[0]): one.value for one in module.body if isinstance(one, ast.Assign)}
+        assignments = [statement for statement in module.body if isinstance(statement, ast.Assign)]
+        assigned = {ast.unparse(statement.targets[0]): statement.value for statement in assignments}
         return _spelled_out(assigned.get(node.id), module)
     parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
-    found = [_spelled_out(part, module) for part in parts]
-    return tuple(name for names in found for name in names) if all(found) else ()
+    names = [_spelled_out(part, module) for part in parts]
+    return sum(names, start=()) if all(names) else ()
 
 
 def chapters() -> dict[str, Path]:
@@ -197,10 +201,11 @@ def chapters() -> dict[str, Path]:
 
 def page_sources(number: str) -> list[Path]:
     """The sources of a chapter's pages, in the order of the book's contents; those not in there come last."""
-    own = [path for path in _every_source() if path.name.startswith(f"{number}_")]
+    pages = [path for path in _every_source() if path.name.startswith(f"{number}_")]
     validate.one_of(sorted({path.name[:2] for path in _every_source()}), chapter=number)
-    order = _contents(paths.root())
-    return sorted(own, key=lambda path: (order.get(path.stem, len(order)), path.stem))
+    contents = paths.root() / "_toc.yml"
+    order = _PAGE.findall(contents.read_text(encoding="utf-8")) if contents.exists() else []
+    return sorted(pages, key=lambda path: ([*order, path.stem].index(path.stem), path.stem))
 
 
 def source(number: str) -> Path:
@@ -212,25 +217,18 @@ def _every_source() -> list[Path]:
     return sorted(paths.chapters_folder().glob("[0-9][0-9]_*.py"))
 
 
-def _contents(root: Path) -> dict[str, int]:
-    """The place of each page of a chapter in the book's contents."""
-    path = root / "_toc.yml"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return {stem: place for place, stem in enumerate(_PAGE.findall(text))}
-
-
 def declared(number: str) -> dict[str, Parameter]:
     """The parameters that the pages of a chapter declare, in order, with their kinds and laptop values.
 
     Raises:
         InputError: if two pages declare one otherwise.
     """
-    found: dict[str, Parameter] = {}
+    by_name: dict[str, Parameter] = {}
     for path in page_sources(number):
-        for name, own in declared_by(path).items():
-            if found.setdefault(name, own) != own:
+        for name, parameter in declared_by(path).items():
+            if by_name.setdefault(name, parameter) != parameter:
                 raise InputError(f"{name} of {path.name} is not as another page of chapter {number} declares it")
-    return found
+    return by_name
 
 
 def declared_by(page: Path) -> dict[str, Parameter]:
@@ -241,11 +239,11 @@ def declared_by(page: Path) -> dict[str, Parameter]:
 @functools.cache
 def _declared(name: str, text: str) -> dict[str, Parameter]:
     """The parameters of a chapter's text, which is read often and seldom changed."""
-    found = re.search(r'^# %% tags=\["parameters"\]\n(.*?)(?=^# %%|\Z)', text, re.M | re.S)
-    if not found:
+    cell = re.search(r'^# %% tags=\["parameters"\]\n(.*?)(?=^# %%|\Z)', text, re.M | re.S)
+    if not cell:
         raise InputError(f'{name} has no cell tagged "parameters"')
-    lines = found.group(1).splitlines()
-    parameters = [_parameter(node, lines[node.end_lineno - 1]) for node in ast.parse(found.group(1)).body]
+    lines = cell.group(1).splitlines()
+    parameters = [_parameter(node, lines[node.end_lineno - 1]) for node in ast.parse(cell.group(1)).body]
     return {parameter.name: parameter for parameter in parameters}
 
 
@@ -257,10 +255,10 @@ def _parameter(node: ast.stmt, line: str) -> Parameter:
         raise InputError(f"a parameter needs {needed}, got {validate.shown(line)}")
     comment = _COMMENT.search(line)
     try:
-        found = kind(words)
+        parsed = kind(words)
     except InputError as error:
         raise InputError(f"{node.target.id}: {error}") from None
-    return Parameter(node.target.id, ast.literal_eval(node.value), found, comment.group(1) if comment else "")
+    return Parameter(node.target.id, ast.literal_eval(node.value), parsed, comment.group(1) if comment else "")
 
 
 def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,32 +272,34 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     The entries of designs are checked where a grid is built of them.
     """
     validate.one_of(PROFILES, profile=profile)
-    known, values = declared(number), designs(number)
-    there = {name.rpartition(".")[0] for name in values}
-    values = {name: parameter.value for name, parameter in known.items()} | values
+    parameters = declared(number)
+    entries = designs(number)
+    design_names = {name.rpartition(".")[0] for name in entries}
+    values = {name: parameter.value for name, parameter in parameters.items()} | entries
     for override in (_profile(number, profile), *overrides):
         given = _full(number, override)
         if "profile" in given:
             wrong = validate.shown(given["profile"])
             raise InputError(f"profile is chosen with --profile, not among the parameters; got {wrong}")
-        if unknown := [name for name in given if name not in known and name.rpartition(".")[0] not in there]:
-            raise InputError(_unknown(number, unknown[0], known, values))
+        for name in given:
+            if name not in parameters and name.rpartition(".")[0] not in design_names:
+                raise InputError(_unknown(number, name, parameters, values))
         values |= given
-    checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in known.items()}
+    checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in parameters.items()}
     return values | checked | {"profile": profile}
 
 
-def _unknown(number: str, name: str, known: Collection[str], values: Collection[str]) -> str:
+def _unknown(number: str, name: str, declared: Collection[str], values: Collection[str]) -> str:
     """That a chapter has no parameter of a name, with the nearest that it has."""
     entries = [entry.removeprefix(f"{number}.") for entry in values if "." in entry]
     owners = [entry for entry in entries if entry.rpartition(".")[2] == name]
-    asked, axis = name.removeprefix(f"{number}."), name.rpartition(".")[2]
+    axis = name.rpartition(".")[2]
     tables = dict.fromkeys(entry.rpartition(".")[0] for entry in entries)
     short = [f"{part}.{axis}" for table in tables for part in (table, table.partition(".")[2])]
-    near = owners or difflib.get_close_matches(asked, [*known, *short], n=1)
+    near = owners or difflib.get_close_matches(name.removeprefix(f"{number}."), [*declared, *short], n=1)
     meant = f"; did you mean {' or '.join(near[:NEAR])}?" if near else ""
     more = f"; its designs: make help-{number}" if entries else ""
-    return f"unknown parameter {validate.shown(name)} of chapter {number}{meant}; known: {', '.join(known)}{more}"
+    return f"unknown parameter {validate.shown(name)} of chapter {number}{meant}; known: {', '.join(declared)}{more}"
 
 
 def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
@@ -314,30 +314,36 @@ def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
 
 def about_studies(number: str) -> dict[str, dict[str, Any]]:
     """What a chapter's designs say of whole studies, by function: what is ``finer``, whether all is ``stored``."""
-    tables = _studies(number)
-    found = {study: {word: table[word] for word in ABOUT if word in table} for study, table in tables.items()}
-    return {study: copy.deepcopy(words) for study, words in found.items() if words}
+    about = {}
+    for study, table in _studies(number).items():
+        if entries := {word: table[word] for word in ABOUT if word in table}:
+            about[study] = copy.deepcopy(entries)
+    return about
 
 
 def least_values(number: str) -> dict[str, int]:
     """How many values of an axis the figures of a design need, by its full name, where they need several."""
-    tables = _studies(number).items()
-    each = {f"{number}.{study}.{design}": own for study, table in tables for design, own in table.items()}
-    needs = {name: own[LEAST] for name, own in each.items() if isinstance(own, Mapping) and LEAST in own}
-    return {f"{name}.{axis}": count for name, own in needs.items() for axis, count in own.items()}
+    counts = {}
+    for study, table in _studies(number).items():
+        for design, entries in table.items():
+            needed = entries.get(LEAST, {}) if isinstance(entries, Mapping) else {}
+            counts |= {f"{number}.{study}.{design}.{axis}": count for axis, count in needed.items()}
+    return counts
 
 
 def _profile(number: str, profile: str) -> dict[str, Any]:
     """The values that a chapter's file of designs gives at a profile: of parameters, and of entries by full names."""
-    found = dict(_file(number).get(profile, {})) if profile in PROFILES else {}
+    values = dict(_file(number).get(profile, {})) if profile in PROFILES else {}
     for study, table in _studies(number).items():
-        for design, entries in ((name, own) for name, own in table.items() if name not in ABOUT):
-            own = entries if profile == "laptop" else entries.get(profile, {})
-            there = own.items() if isinstance(own, Mapping) else ()
-            found |= {
-                f"{number}.{study}.{design}.{axis}": value for axis, value in there if axis not in (*SIZES, LEAST)
-            }
-    return copy.deepcopy(found)
+        for design, entries in table.items():
+            if design in ABOUT:
+                continue
+            at_profile = entries if profile == "laptop" else entries.get(profile, {})
+            axes = dict(at_profile) if isinstance(at_profile, Mapping) else {}
+            for axis, value in axes.items():
+                if axis not in (*SIZES, LEAST):
+                    values[f"{number}.{study}.{design}.{axis}"] = value
+    return copy.deepcopy(values)
 
 
 def _studies(number: str) -> dict[str, Any]:
@@ -353,14 +359,16 @@ def _file(number: str) -> Mapping[str, Any]:
 def _full(number: str, override: Mapping[str, Any]) -> dict[str, Any]:
     """An override with what its table of the chapter holds: parameters, and entries of designs by their full names."""
     others = {name for name, value in override.items() if isinstance(value, Mapping) and name in chapters()}
-    own, rest = override.get(number), {name: value for name, value in override.items() if name not in others}
-    if not isinstance(own, Mapping):
+    table = override.get(number)
+    rest = {name: value for name, value in override.items() if name not in others}
+    if not isinstance(table, Mapping):
         return {_full_name(number, name): value for name, value in rest.items()}
-    if nameless := [name for name in own if not isinstance(name, str)]:
+    if nameless := [name for name in table if not isinstance(name, str)]:
         raise InputError(f"{number} must be a table of parameters by name, got the name {validate.shown(nameless[0])}")
-    tables = {name: table for name, table in own.items() if isinstance(table, Mapping)}
-    given = {name: value for name, value in {**rest, **own}.items() if name not in tables}
-    return {_full_name(number, name): value for name, value in (given | _flat(number, tables)).items()}
+    designs_given = {name: value for name, value in table.items() if isinstance(value, Mapping)}
+    given = {name: value for name, value in {**rest, **table}.items() if name not in designs_given}
+    given |= _flat(number, designs_given)
+    return {_full_name(number, name): value for name, value in given.items()}
 
 
 def _full_name(number: str, name: str) -> str:
@@ -368,18 +376,18 @@ def _full_name(number: str, name: str) -> str:
     design, _, axis = str(name).rpartition(".")
     if not design or design.startswith(f"{number}."):
         return name
-    every = dict.fromkeys(entry.rpartition(".")[0] for entry in designs(number))
-    found = [one for one in every if one.endswith(f".{design}")]
-    if len(found) > 1:
-        names = " or ".join(f"{one.removeprefix(f'{number}.')}.{axis}" for one in found)
+    design_names = dict.fromkeys(entry.rpartition(".")[0] for entry in designs(number))
+    matches = [match for match in design_names if match.endswith(f".{design}")]
+    if len(matches) > 1:
+        names = " or ".join(f"{match.removeprefix(f'{number}.')}.{axis}" for match in matches)
         raise InputError(f"{name} of chapter {number} is not unique: write {names}")
-    return f"{found[0]}.{axis}" if found else name
+    return f"{matches[0]}.{axis}" if matches else name
 
 
 def _flat(name: str, table: Any) -> dict[str, Any]:
     if not isinstance(table, Mapping):
         return {name: table}
-    return {full: value for part, own in table.items() for full, value in _flat(f"{name}.{part}", own).items()}
+    return {full: value for part, entry in table.items() for full, value in _flat(f"{name}.{part}", entry).items()}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
 
 The dearest studies have parts whose cost is known, such as a flow (``p h d``) and test points (``test h``): a cell
-costs their sum (:data:`PARTS`), times a factor that stored cells give. Sizes of different parts do not multiply.
+costs their sum (``costs.toml``), times a factor that stored cells give. Sizes of different parts do not multiply.
 
 Any other study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}`
 seconds a cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit
@@ -10,11 +10,14 @@ tell. How far a law can be trusted is measured on the largest cells, predicted b
 """
 
 import contextlib
+import functools
 import json
 import math
-from collections import defaultdict
+import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,29 +44,13 @@ FAR = 4.0  # times the largest size that is known: beyond, an exponent of small 
 Array = np.ndarray
 SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 
-# Seconds of one core (2.5 GHz, AVX-512), one term a part of a cell; a list counts with its length, what a setting lacks
-# with 1. Least squares of the relative error of cells with 500 and 10^4 neurons: a flow to t*, to zero loss; tangent
-# kernels and their flows; their functions on test points; a network's error along lines; the infinitely wide kernel and
-# its function; a support vector machine; eigenvectors of a Gram matrix.
-TO_T_STAR, TO_ZERO_LOSS = "1e-7 p h d", "2.3e-8 p h d + 1.8e-6 p h + 4e-4 p"
-FROZEN, TEST, LINES = "3.4e-11 p^2 h frozen + 6e-8 p^2 frozen", "9.6e-9 test h frozen", "3.1e-7 lines h shares"
-WIDE, WIDE_TEST, MACHINE = "1e-7 p^2", "1e-8 test p", "1e-7 p^2"
-KERNELS = "5e-11 n^2 h stops + 1e-9 n^3 stops"
-PARTS = {
-    "lazy_feature.networks": f"{TO_ZERO_LOSS} + {FROZEN} + {TEST} + {LINES}",
-    "sensitivity.ends": f"{TO_ZERO_LOSS} + 4e-6 lines h",
-    "lazy_feature.compressed": f"{TO_T_STAR} + {WIDE} + {WIDE_TEST}",
-    "lazy_feature.finite_curve": f"{FROZEN} + {TEST}",
-    "lazy_feature.wide_curve": f"{WIDE} + {WIDE_TEST}",
-    "lazy_feature.imposed": f"{WIDE} + {WIDE_TEST}",
-    "support.star_kernel": f"{TO_T_STAR} + {FROZEN} + {FROZEN} + {TEST} + {TEST} + {WIDE} + {MACHINE} + {MACHINE}",
-    "compression.growth": "1e-7 p h d",
-    "compression.courses": TO_ZERO_LOSS,
-    "compression.fit": "1e-7 p h d + 1e-5 test h",
-    "kernel_pca.stripes": f"{TO_ZERO_LOSS} + {KERNELS} + {TEST} + 1e-6 many h + {FROZEN}",
-    "kernel_pca.stripe_spectra": f"{TO_ZERO_LOSS} + {KERNELS} + 1e-6 many h",
-    "kernel_pca.stripe_norms": f"{TO_ZERO_LOSS} + {KERNELS} + 4e-9 n^3 stops",
-}
+
+@functools.cache
+def parts_of_studies() -> dict[str, str]:
+    """The parts of the dearest studies, by name, as ``costs.toml`` has them: ``1e-7 p h d + 1e-8 test p``."""
+    costs = tomllib.loads(Path(__file__).with_name("costs.toml").read_text(encoding="utf-8"))
+    named = costs["parts"]
+    return {study: " + ".join(named.get(part, part) for part in parts) for study, parts in costs["studies"].items()}
 
 
 @dataclass(frozen=True)
@@ -75,14 +62,14 @@ class Law:
         factor: of all parts alike: this machine, and what the parts leave out.
         factors: logarithm of the factor, by name and value, of what is no size.
         largest: value of each size in the cells that were measured.
-        alike: the sizes that varied by less than ``TOLD`` where powers were fitted; they have the power 1.
+        nearly_constant: the sizes that varied by less than ``TOLD`` where powers were fitted; they have the power 1.
     """
 
     parts: tuple[tuple[float, Mapping[str, float]], ...]
     factor: float
     factors: Mapping[tuple[str, str], float]
     largest: Mapping[str, float]
-    alike: frozenset[str] = frozenset()
+    nearly_constant: frozenset[str] = frozenset()
 
     def seconds(self, setting: Entries) -> float:
         """What a cell of the setting is expected to take on one core."""
@@ -93,74 +80,80 @@ class Law:
         return self.factor * math.exp(_word_factor(self.factors, setting)) * sum(parts)
 
 
-def fit_law(known: Sequence[tuple[Entries, float]], parts: str = "") -> Law:
+def fit_law(measured: Sequence[tuple[Entries, float]], parts: str = "") -> Law:
     """The law of cells of one study that took ``seconds``: pairs of a setting and those; at least one.
 
-    Its ``parts`` as in :data:`PARTS`; without them an overhead and a power law, fitted too.
+    Its ``parts`` as in :func:`parts_of_studies`; without them an overhead and a power law, fitted too.
     """
     if parts:
-        return _law(known, _terms(parts))
-    least = min(took for _, took in known)
-    laws = [_power_law(known, part * least) for part in (OVERHEADS if len(known) >= FEWEST else OVERHEADS[:1])]
-    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in known))
+        return _law(measured, _terms(parts))
+    cheapest = min(took for _, took in measured)
+    laws = [_power_law(measured, part * cheapest) for part in (OVERHEADS if len(measured) >= FEWEST else OVERHEADS[:1])]
+    return min(laws, key=lambda law: sum(math.log(law.seconds(setting) / took) ** 2 for setting, took in measured))
 
 
 def _terms(parts: str) -> tuple[tuple[float, Mapping[str, float]], ...]:
     """The parts as numbers: ``"2e-8 p^2 h"`` is ``(2e-8, {"p": 2, "h": 1})``."""
-    found = []
+    parsed = []
     for term in parts.split(" + "):
         unit, *sizes = term.split()
         powers = [size.partition("^") for size in sizes]
-        found.append((float(unit), {name: float(power or 1) for name, _, power in powers}))
-    return tuple(found)
+        parsed.append((float(unit), {name: float(power or 1) for name, _, power in powers}))
+    return tuple(parsed)
 
 
-def _law(known: Sequence[tuple[Entries, float]], parts: Any, alike: frozenset[str] = frozenset()) -> Law:
+def _law(measured: Sequence[tuple[Entries, float]], parts: Any, nearly_constant: frozenset[str] = frozenset()) -> Law:
     """The law of these parts. Cells weigh what they should take: what a small one took may be a busy machine's."""
     plain = Law(parts, 1.0, {}, {})
-    expected = np.array([plain.seconds(setting) for setting, _ in known])
-    logs, weights = np.log(np.array([took for _, took in known]) / expected), expected / expected.max()
-    _, factors = _least_squares(known, weights, logs, np.zeros((len(known), 0)))
-    level = np.average([own - _word_factor(factors, s) for own, (s, _) in zip(logs, known)], weights=weights)
-    names = _sizes(setting for setting, _ in known)
-    largest = {name: max(_size(setting.get(name)) for setting, _ in known) for name in names}
-    return Law(tuple(parts), math.exp(level), factors, largest, alike)
+    expected = np.array([plain.seconds(setting) for setting, _ in measured])
+    ratios = np.log(np.array([took for _, took in measured]) / expected)
+    weights = expected / expected.max()
+    _, factors = _least_squares(measured, weights, ratios, np.zeros((len(measured), 0)), np.zeros(0, bool))
+    of_words = np.array([_word_factor(factors, setting) for setting, _ in measured])
+    level = np.average(ratios - of_words, weights=weights)
+    names = _sizes(setting for setting, _ in measured)
+    largest = {name: max(_size(setting.get(name)) for setting, _ in measured) for name in names}
+    return Law(tuple(parts), math.exp(level), factors, largest, nearly_constant)
 
 
-def _power_law(known: Sequence[tuple[Entries, float]], overhead: float) -> Law:
+def _power_law(measured: Sequence[tuple[Entries, float]], overhead: float) -> Law:
     """The law of an overhead and one product of powers; a size that hardly varies has the power 1."""
-    names, net = _sizes(setting for setting, _ in known), np.array([took - overhead for _, took in known])
-    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting, _ in known])
-    told = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
+    names = _sizes(setting for setting, _ in measured)
+    net = np.array([took - overhead for _, took in measured])
+    sizes = np.array([[math.log(_size(setting.get(name))) for name in names] for setting, _ in measured])
+    is_fitted = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
     weights = net / net.max()
-    powers, _ = _least_squares(known, weights, np.log(net), sizes, told)
+    powers, _ = _least_squares(measured, weights, np.log(net), sizes, is_fitted)
     unit = math.exp(np.average(np.log(net) - sizes @ powers, weights=weights))
-    alike = frozenset(name for name, own in zip(names, told) if not own)
-    return _law(known, ((overhead, {}), (unit, dict(zip(names, powers.tolist())))), alike)
+    nearly_constant = frozenset(name for name, fitted in zip(names, is_fitted) if not fitted)
+    return _law(measured, ((overhead, {}), (unit, dict(zip(names, powers.tolist())))), nearly_constant)
 
 
 def _least_squares(
-    known: Sequence[tuple[Entries, float]], weights: Array, logs: Array, sizes: Array, told: Array | None = None
+    measured: Sequence[tuple[Entries, float]], weights: Array, logs: Array, sizes: Array, is_fitted: Array
 ) -> tuple[Array, dict[tuple[str, str], float]]:
     """Powers of the sizes, 1 where the cells do not tell, and the logarithm of a factor for each word that varies."""
-    words = [set(_words(setting)) for setting, _ in known]
+    words = [set(_words(setting)) for setting, _ in measured]
     varied = sorted(set.union(*words) - set.intersection(*words))
-    matrix = np.c_[sizes, np.array([[one in own for one in varied] for own in words], float).reshape(len(known), -1)]
-    usual, free = np.r_[np.ones(sizes.shape[1]), np.zeros(len(varied))], np.full(len(varied), np.inf)
-    if not len(usual):
-        return usual, {}
-    low = np.r_[np.where(told, 0.0, 1 - 1e-9), -free] if told is not None else -free
-    high = np.r_[np.where(told, STEEPEST, 1 + 1e-9), free] if told is not None else free
-    spread, level = matrix - np.average(matrix, 0, weights), np.average(logs, weights=weights)
-    left = np.r_[np.sqrt(weights)[:, None] * spread, WEAK * np.eye(len(usual))]
-    right = np.r_[np.sqrt(weights) * (logs - level), WEAK * usual]
-    found = lsq_linear(left, right, (low, high)).x
-    return found[: sizes.shape[1]], dict(zip(varied, found[sizes.shape[1] :].tolist()))
+    has_word = np.array([[word in of_cell for word in varied] for of_cell in words], float)
+    matrix = np.c_[sizes, has_word.reshape(len(words), -1)]
+    prior = np.r_[np.ones(sizes.shape[1]), np.zeros(len(varied))]
+    if not len(prior):
+        return prior, {}
+    free = np.full(len(varied), np.inf)
+    low = np.r_[np.where(is_fitted, 0.0, 1 - 1e-9), -free]
+    high = np.r_[np.where(is_fitted, STEEPEST, 1 + 1e-9), free]
+    spread = matrix - np.average(matrix, 0, weights)
+    level = np.average(logs, weights=weights)
+    matrix_rows = np.r_[np.sqrt(weights)[:, None] * spread, WEAK * np.eye(len(prior))]
+    targets = np.r_[np.sqrt(weights) * (logs - level), WEAK * prior]
+    solution = lsq_linear(matrix_rows, targets, (low, high)).x
+    return solution[: sizes.shape[1]], dict(zip(varied, solution[sizes.shape[1] :].tolist()))
 
 
 def _word_factor(factors: Mapping[tuple[str, str], float], setting: Entries) -> float:
     """Logarithm of the factor of what is no size."""
-    return sum(factors.get(one, 0.0) for one in _words(setting))
+    return sum(factors.get(word, 0.0) for word in _words(setting))
 
 
 class LeftOut(NamedTuple):
@@ -177,21 +170,24 @@ class LeftOut(NamedTuple):
     predicted: float
 
 
-def left_out(known: Sequence[tuple[Entries, float]], parts: str = "") -> LeftOut | None:
+def left_out(measured: Sequence[tuple[Entries, float]], parts: str = "") -> LeftOut | None:
     """The known settings with the largest product of sizes; the law is of those that are smaller.
 
     ``None`` where fewer than ``FEWEST`` settings are smaller.
     """
-    names = _sizes(setting for setting, _ in known)
-    products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in known]
-    largest = [pair for pair, product in zip(known, products) if product == max(products)]
-    rest = [pair for pair, product in zip(known, products) if product < max(products)]
-    if len(rest) < FEWEST:
+    names = _sizes(setting for setting, _ in measured)
+    products = [math.prod(_size(setting.get(name)) for name in names) for setting, _ in measured]
+    largest = [pair for pair, product in zip(measured, products) if product == max(products)]
+    smaller = [pair for pair, product in zip(measured, products) if product < max(products)]
+    if len(smaller) < FEWEST:
         return None
-    law, (setting, _) = fit_law(rest, parts), largest[0]
-    varied = [name for name in names if name in setting and len({other.get(name) for other, _ in known}) > 1]
+    law = fit_law(smaller, parts)
+    setting = largest[0][0]
+    distinct = {name: {other.get(name) for other, _ in measured} for name in names if name in setting}
+    sizes = {name: setting[name] for name, values in distinct.items() if len(values) > 1}
+    seconds = float(np.mean([took for _, took in largest]))
     predicted = float(np.mean([law.seconds(setting) for setting, _ in largest]))
-    return LeftOut({name: setting[name] for name in varied}, float(np.mean([s for _, s in largest])), predicted)
+    return LeftOut(sizes, seconds, predicted)
 
 
 def _count(value: Any) -> float:
@@ -250,19 +246,19 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
 
     Images that are not on this machine are taken as fetched.
     """
-    values, found, refused = parameters.resolve(number, profile, *overrides), [], {}
+    values = parameters.resolve(number, profile, *overrides)
+    plans, refused = [], {}
     for item in registry.of(number).values():
         try:
             grid, memory, lacking = _grid(item, values)
         except InputError as error:
             refused[item.name] = str(error)
         else:
-            known, card = _known(number, item, grid)
+            measured, card = _measured_cells(number, item, grid)
             with as_fetched() if lacking else contextlib.nullcontext():
-                held = _held(number, item, values, grid)
-            one = plan(item, grid, known, held, memory)
-            found.append(one._replace(to_fetch=lacking, card=card))
-    return found, refused
+                stored = _stored_keys(number, item, values, grid)
+            plans.append(plan(item, grid, measured, stored, memory)._replace(to_fetch=lacking, card=card))
+    return plans, refused
 
 
 def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Entries], int, str]:
@@ -276,7 +272,7 @@ def _grid(study: Study, values: Mapping[str, Any]) -> tuple[Sequence[Entries], i
     return grid, max(asked, default=0), lacking
 
 
-def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[Entries]) -> set[str]:
+def _stored_keys(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[Entries]) -> set[str]:
     """The keys of a grid's cells that a run would not compute: it finds them in the cell store or in ``results/``."""
     store = Store.default()
     with validate.memory_asked():
@@ -284,60 +280,61 @@ def _held(number: str, study: Study, values: Mapping[str, Any], grid: Sequence[E
     return {cell.key() for cell in cells(study, grid)} - missing
 
 
-def _known(number: str, study: Study, grid: Sequence[Entries]) -> tuple[list[tuple[Entries, float]], bool]:
+def _measured_cells(number: str, study: Study, grid: Sequence[Entries]) -> tuple[list[tuple[Entries, float]], bool]:
     """Settings of a study with the median seconds of their cells, and whether a GPU took them.
 
-    Known are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
+    Measured are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
     machine computes the study on a GPU and results of one are stored, these alone.
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Entries] = {}
-    found = Results(study).records.values()
-    card = devices.kind(study.device) == "cuda" and any(own.provenance["class"] == "cuda" for own in found)
-    for own in found:
-        if (own.provenance["class"] == "cuda") == card:
-            key = own.cell.key(seed=False)
-            settings[key] = own.cell.setting
-            took[key].append(own.provenance["seconds"])
-    usual = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
-    for cell in cells(study, usual) if usual else ():
+    records = Results(study).records.values()
+    card = devices.kind(study.device) == "cuda" and any(record.provenance["class"] == "cuda" for record in records)
+    for record in records:
+        if (record.provenance["class"] == "cuda") == card:
+            key = record.cell.key(seed=False)
+            settings[key] = record.cell.setting
+            took[key].append(record.provenance["seconds"])
+    grids = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
+    for cell in cells(study, grids) if grids else ():
         key = cell.key(seed=False)
         if key not in settings and schedule.recorded(study).get(key):
             settings[key] = cell.setting
             took[key].append(schedule.recorded(study)[key])
     # the median: a cell that was computed on a busy machine does not count for many
-    return [(settings[key], float(np.median(own))) for key, own in took.items() if np.median(own) > 0], card
+    medians = {key: float(np.median(seconds)) for key, seconds in took.items()}
+    return [(settings[key], seconds) for key, seconds in medians.items() if seconds > 0], card
 
 
 def plan(
-    study: Study, grid: Iterable[Entries], known: Sequence[tuple[Entries, float]], held: set[str], memory: int
+    study: Study, grid: Iterable[Entries], measured: Sequence[tuple[Entries, float]], stored: set[str], memory: int
 ) -> Plan:
     """What a grid takes.
 
     Args:
         study: the study.
         grid: its settings, each with ``seeds``.
-        known: settings of cells that are stored, with the seconds they took; empty where none are.
-        held: keys of the cells that need not be computed.
+        measured: settings of cells that are stored, with the seconds they took; empty where none are.
+        stored: keys of the cells that need not be computed.
         memory: bytes that the grid asks for.
     """
-    parts = PARTS.get(study.name, "")
-    law, left, count = fit_law(known, parts) if known else None, defaultdict(int), 0
-    kinds: dict[str, Entries] = {}
-    for cell in cells(study, list(grid)):
-        key, count = cell.key(seed=False), count + 1
-        kinds[key] = cell.setting
-        left[key] += cell.key() not in held
-    took = {key: law.seconds(own) if law else math.nan for key, own in kinds.items() if left[key]}
-    hours = sum(left[key] * seconds for key, seconds in took.items()) / 3600
-    beyond = {
-        name
-        for key in took
-        for name in (law.largest if law else ())
-        if _size(kinds[key].get(name)) > law.largest[name] * (1.01 if name in law.alike else FAR)
-    }
-    here, longest = count - sum(left.values()), max(took.values(), default=0.0)
-    return Plan(study, count, here, hours, longest, memory, tuple(sorted(beyond)), left_out(known, parts))
+    parts = parts_of_studies().get(study.name, "")
+    law = fit_law(measured, parts) if measured else None
+    all_cells = list(cells(study, list(grid)))
+    settings = {cell.key(seed=False): cell.setting for cell in all_cells}
+    remaining = Counter(cell.key(seed=False) for cell in all_cells if cell.key() not in stored)
+    seconds = {key: law.seconds(settings[key]) if law else math.nan for key in remaining}
+    hours = sum(count * seconds[key] for key, count in remaining.items()) / 3600
+    longest = max(seconds.values(), default=0.0)
+    guessed: set[str] = set()
+    for name, largest in law.largest.items() if law else ():
+        limit = largest * (1.01 if name in law.nearly_constant else FAR)
+        if any(_size(settings[key].get(name)) > limit for key in remaining):
+            guessed.add(name)
+    in_store = len(all_cells) - remaining.total()
+    return Plan(
+        study, len(all_cells), in_store, hours, longest, memory, tuple(sorted(guessed)), left_out(measured, parts)
+    )
 
 
 def in_words(hours: float) -> str:
@@ -361,39 +358,43 @@ def _seconds(seconds: float) -> str:
 
 
 def cost_table(plans: Mapping[str, tuple[list[Plan], dict[str, str]]]) -> str:
-    """Markdown: a line a study by chapter, dearest first; what the whole takes on one, two and a hundred cores.
+    """Markdown: a line per study by chapter, dearest first; what the whole takes on one, two and a hundred cores.
 
     Below that stands, for the dearest studies, what the law of smaller cells predicts for the largest measured.
     """
     names = "chapter", "study", "cells", "stored", "core time", "longest cell", "memory", "guessed"
     lines = [_line(*names), "|---" * len(names) + "|"]
-    for number, (own, refused) in plans.items():
-        for one in sorted(own, key=lambda one: -one.hours if one.hours == one.hours else -math.inf):
-            hours = in_words(one.hours) + " of a GPU" * one.card
-            taken = hours, in_words(one.longest / 3600), in_gigabytes(one.memory), ", ".join(one.guessed)
-            name = f"`{one.study.name}`" + r" \*" * bool(one.to_fetch)
-            lines.append(_line(int(number), name, one.cells, one.stored, *taken))
+    for number, (of_chapter, refused) in plans.items():
+        for row in sorted(of_chapter, key=lambda row: math.inf if math.isnan(row.hours) else row.hours, reverse=True):
+            hours = in_words(row.hours) + " of a GPU" * row.card
+            taken = hours, in_words(row.longest / 3600), in_gigabytes(row.memory), ", ".join(row.guessed)
+            name = f"`{row.study.name}`" + r" \*" * bool(row.to_fetch)
+            lines.append(_line(int(number), name, row.cells, row.stored, *taken))
         lines += [_line(int(number), f"`{name}`", f"`{why}`", *[""] * 5) for name, why in refused.items()]
-    known = [one for own, _ in plans.values() for one in own if not math.isnan(one.hours)]
-    hours, on_card = (sum(one.hours for one in known if one.card == card) for card in (False, True))
-    longest = max((one.longest for one in known), default=0.0) / 3600
-    count, left = sum(one.cells for one in known), sum(one.cells - one.stored for one in known)
+    every_plan = [row for of_chapter, _ in plans.values() for row in of_chapter]
+    priced = sorted((row for row in every_plan if not math.isnan(row.hours)), key=lambda row: -row.hours)
+    hours = sum(row.hours for row in priced if not row.card)
+    on_card = sum(row.hours for row in priced if row.card)
+    longest = max((row.longest for row in priced), default=0.0) / 3600
+    count = sum(row.cells for row in priced)
+    missing = count - sum(row.stored for row in priced)
     total = (
-        f"{left} of {count} cells are to be computed: {in_words(hours)} on one core, "
+        f"{missing} of {count} cells are to be computed: {in_words(hours)} on one core, "
         f"{in_words(max(hours / 2, longest))} on 2, {in_words(max(hours / 100, longest))} on 100; "
         f"the longest cell takes {in_words(longest)}."
     )
     total += f" Beside it {in_words(on_card)} of a GPU." * (on_card > 0)
-    total += r" \*: run `make data` first." * any(one.to_fetch for one in known)
+    total += r" \*: run `make data` first." * any(row.to_fetch for row in priced)
     lines += ["", total]
-    shown = [(one, one.left_out) for one in sorted(known, key=lambda one: -one.hours) if one.left_out][:SHOWN]
-    if shown:
+    dearest = [row for row in priced if row.left_out][:SHOWN]
+    if dearest:
         names = "study", "largest cells measured, left out of the fit", "predicted", "measured", "ratio"
         lines += ["", _line(*names), "|---" * len(names) + "|"]
-    for one, it in shown:
-        sizes = ", ".join(f"{size} = {value}" for size, value in it.sizes.items())
-        ratio = f"{it.predicted / it.seconds:.2g}"
-        lines.append(_line(f"`{one.study.name}`", sizes, _seconds(it.predicted), _seconds(it.seconds), ratio))
+    for row in dearest:
+        sizes, seconds, predicted = row.left_out
+        words = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        ratio = f"{predicted / seconds:.2g}"
+        lines.append(_line(f"`{row.study.name}`", words, _seconds(predicted), _seconds(seconds), ratio))
     return "\n".join(lines)
 
 

@@ -34,11 +34,11 @@ class Progress:
         self.spent += seconds
         now = time.monotonic()
         share = self.spent / self.seconds if self.spent else self.done / self.missing
-        left = (now - self.start) * max(1 / share - 1, 0)
-        text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s, about {left:.0f} s left"
-        shown = terminal or sys.stderr
-        if shown.isatty():
-            print(f"\r{text:79}", end="\n" if self.done == self.missing else "", file=shown, flush=True)
+        remaining = (now - self.start) * max(1 / share - 1, 0)
+        text = f"{self.name}: {self.done}/{self.missing} cells, {now - self.start:.0f} s, about {remaining:.0f} s left"
+        stream = terminal or sys.stderr
+        if stream.isatty():
+            print(f"\r{text:79}", end="\n" if self.done == self.missing else "", file=stream, flush=True)
         elif now - self.last > LINE_EVERY or (self.done == self.missing and now - self.start > LINE_EVERY):
             self.last = now
             say(text)

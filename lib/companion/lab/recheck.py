@@ -20,31 +20,31 @@ from companion.lab.workers import Chunk, Local
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
 
-Held = dict[Cell, Record | None]
+Records = dict[Cell, Record | None]
 
 
-def drop_changed(study: Study, store: Store, held: Held, pool: Cluster | Local) -> Held:
+def drop_changed(study: Study, store: Store, records: Records, pool: Cluster | Local) -> Records:
     """The stored cells that are still valid under the present code; the others are moved to ``void/`` in the store."""
-    if not _older(study, held):
-        return held
+    if not _older(study, records):
+        return records
     lock = store.claim(f"{study.name}-check", wait=True)
     try:
-        held = {cell: store.load(cell) for cell in held}  # another sweep may just have compared them
-        for (code, kind), cells in _older(study, held).items():
+        records = {cell: store.load(cell) for cell in records}  # another sweep may just have compared them
+        for (code, kind), cells in _older(study, records).items():
             if not _stands(study, store, cells, pool):
                 made = {"digest": code, "class": kind}
-                count = store.void(study.name, study.version, lambda own, made=made: made.items() <= own.items())
+                count = store.void(study.name, study.version, lambda entry, made=made: made.items() <= entry.items())
                 say(f"{study.name}: the code and its rows changed; {count} stored cells are void")
-                held |= dict.fromkeys(cells)
+                records |= dict.fromkeys(cells)
     finally:
         free(lock)
-    return held
+    return records
 
 
-def _older(study: Study, held: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, Record]]:
+def _older(study: Study, records: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, Record]]:
     """Cells of other code by its digest and the class of device that computed them."""
     groups: dict[tuple[str, str], dict[Cell, Record]] = defaultdict(dict)
-    for cell, record in held.items():
+    for cell, record in records.items():
         if record is not None and record.provenance["digest"] != study.code.digest:
             groups[record.provenance["digest"], record.provenance["class"]][cell] = record
     return groups
@@ -60,21 +60,21 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Clus
     if pool.kind(study) != made["class"]:
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
-    start, stored = time.monotonic(), {cell: record.rows for cell, record in cells.items()}
-    fresh: dict[Cell, Rows] = {}
+    begin, stored = time.monotonic(), {cell: record.rows for cell, record in cells.items()}
+    recomputed: dict[Cell, Rows] = {}
     repeated: set[Cell] = set()
     for cell in sample:
-        if fresh and time.monotonic() - start + cells[cell].provenance["seconds"] > SECONDS:
-            done = f"{len(fresh)} of {len(sample)} cells agree, more take over {SECONDS:g} s"
+        if recomputed and time.monotonic() - begin + cells[cell].provenance["seconds"] > SECONDS:
+            done = f"{len(recomputed)} of {len(sample)} cells agree, more take over {SECONDS:g} s"
             say(f"{study.name}: the code changed; {done}")
             break
         ((_, result),) = pool.results(iter([Chunk(study, [cell])]), 1, 0.0)
-        fresh[cell] = result.rows
+        recomputed[cell] = result.rows
         if study.repeats and result.provenance["versions"] == cells[cell].provenance["versions"]:
             repeated.add(cell)
         if differences(study, stored, {cell: result.rows}, repeated=repeated):
             return False
-    if differences(study, stored, fresh, repeated=repeated):
+    if differences(study, stored, recomputed, repeated=repeated):
         return False
     store.accept(study.name, old, new, {value for cell in cells for value in _values(cell)})
     return True
@@ -84,10 +84,10 @@ def _sample(cells: Mapping[Cell, Record], noted: set[str]) -> list[Cell]:
     """The fastest cell of each value of each setting that is not noted, fastest first."""
     sample, seen = [], set(noted)
     for cell in sorted(cells, key=lambda cell: cells[cell].provenance["seconds"]):
-        fresh = set(_values(cell)) - seen
-        if fresh:
+        new_values = set(_values(cell)) - seen
+        if new_values:
             sample.append(cell)
-            seen |= fresh
+            seen |= new_values
     return sample
 
 

@@ -48,23 +48,23 @@ class Axis:
     @classmethod
     def of(cls, words: str) -> Self:
         """The axis in the words of ``companion.lab.parameters``, after ``optional`` and ``each of``."""
-        rest = words.removeprefix("optional ")
-        found = kind(rest.removeprefix("each of "))
-        several = found if rest.startswith("each of ") else None
-        return cls(found.item if several else found, several, rest != words)
+        kind_words = words.removeprefix("optional ")
+        parsed = kind(kind_words.removeprefix("each of "))
+        listed = parsed if kind_words.startswith("each of ") else None
+        return cls(parsed.item if listed else parsed, listed, kind_words != words)
 
     def checked(self, name: str, value: Any) -> Any:
         """A setting's value; InputError names it, and what is allowed."""
         if value is None and self.optional:
             return None
-        one = self.alternatives and not isinstance(value, list)
-        return (self.kind.item if one else self.kind).checked(name, value)
+        is_single = self.alternatives and not isinstance(value, list)
+        return (self.kind.item if is_single else self.kind).checked(name, value)
 
     def values(self, name: str, given: Any, *, together: bool) -> list[Any]:
         """The values that a design gives; where axes go ``together`` one may come twice."""
         if self.kind.order:
-            lists = isinstance(given, list) and any(isinstance(one, list) for one in given)
-            return [self.kind.checked(name, one) for one in (given if lists else [given])]
+            lists = isinstance(given, list) and any(isinstance(entry, list) for entry in given)
+            return [self.kind.checked(name, entry) for entry in (given if lists else [given])]
         several = self.several or replace(self.kind, order="distinct")
         if isinstance(given, list) or several.least > 1:
             return (replace(several, order="list of") if together else several).checked(name, given)
@@ -108,8 +108,8 @@ class _List:
     order = ""
 
     def __class_getitem__(cls, given: Any) -> Any:
-        of, least = given if isinstance(given, tuple) else (given, 1)
-        return Annotated[list, Axis(replace(axis(of).kind, order=cls.order, least=least))]
+        element, minimum = given if isinstance(given, tuple) else (given, 1)
+        return Annotated[list, Axis(replace(axis(element).kind, order=cls.order, least=minimum))]
 
 
 class Increasing(_List):
@@ -128,8 +128,8 @@ class Each:
     """One value of a list, which a design must give: ``Each[Increasing[Count, 3]]``."""
 
     def __class_getitem__(cls, given: Any) -> Any:
-        of = axis(given)
-        return Annotated[list, Axis(of.kind.item, of.kind)]
+        listed = axis(given)
+        return Annotated[list, Axis(listed.kind.item, listed.kind)]
 
 
 class FirstOf:
@@ -142,9 +142,9 @@ class FirstOf:
 def axis(hint: Any) -> Axis:
     """The axis that a field's annotation describes; InputError for one that is no kind."""
     if get_origin(hint) in (Union, UnionType):
-        found, *others = (axis(one) for one in get_args(hint) if one is not NoneType)
-        names = sum((one.kind.names for one in others), found.kind.names)
-        return replace(found, kind=replace(found.kind, names=names), optional=NoneType in get_args(hint))
+        first, *alternatives = (axis(one) for one in get_args(hint) if one is not NoneType)
+        names = sum((one.kind.names for one in alternatives), first.kind.names)
+        return replace(first, kind=replace(first.kind, names=names), optional=NoneType in get_args(hint))
     if get_origin(hint) is Annotated:
         return next(one for one in hint.__metadata__ if isinstance(one, Axis))
     if get_origin(hint) is Literal:
@@ -170,8 +170,8 @@ class Setting:
     """What a study is measured at; a study's record extends it, with one field a value."""
 
     def __post_init__(self) -> None:
-        for name, one in self.axes().items():
-            object.__setattr__(self, name, one.checked(name, getattr(self, name)))
+        for name, kind_of in self.axes().items():
+            object.__setattr__(self, name, kind_of.checked(name, getattr(self, name)))
 
     @classmethod
     def axes(cls) -> Mapping[str, Axis]:
@@ -181,12 +181,12 @@ class Setting:
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Self:
         """The record with these entries by name; InputError for a name that it does not have, or lacks."""
-        known = {one.name: one for one in dataclasses.fields(cls)}
-        needed = [name for name, one in known.items() if one.default is dataclasses.MISSING]
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
         for name in entries:
-            validate.one_of(known, **{f"an entry of {cls.__name__}": name})
+            validate.one_of(fields, **{f"an entry of {cls.__name__}": name})
         if lacking := [name for name in needed if name not in entries]:
-            raise InputError(f"{cls.__name__} needs {', '.join(known)}; missing: {', '.join(lacking)}")
+            raise InputError(f"{cls.__name__} needs {', '.join(fields)}; missing: {', '.join(lacking)}")
         return cls(**entries)
 
     def completed(self, seeds: Sequence[int]) -> Self:
@@ -199,18 +199,18 @@ class Setting:
 
     def entries(self) -> dict[str, Any]:
         """Its values by name, as a cell stores them; without what it lacks."""
-        found = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @functools.cache
 def _axes(cls: type) -> Mapping[str, Axis]:
     hints = get_type_hints(cls, include_extras=True)
-    names = [one.name for one in dataclasses.fields(cls) if not one.metadata.get("derived")]
+    names = [field.name for field in dataclasses.fields(cls) if not field.metadata.get("derived")]
     return {name: axis(hints[name]) for name in names}
 
 
 def described(entries: Mapping[str, Any]) -> str:
     """The numbers and words of a setting's entries, for messages."""
-    shown = {name: value for name, value in entries.items() if isinstance(value, (int, float, str))}
-    return ", ".join(f"{name} = {value}" for name, value in sorted(shown.items()))
+    plain = {name: value for name, value in entries.items() if isinstance(value, (int, float, str))}
+    return ", ".join(f"{name} = {value}" for name, value in sorted(plain.items()))

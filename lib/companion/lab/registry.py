@@ -1,5 +1,6 @@
 """The studies of each chapter, and the cells that a chapter asks of one."""
 
+import contextlib
 import functools
 import importlib
 from collections.abc import Collection, Mapping, Sequence
@@ -9,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from companion.data import celeba
+from companion.data.images import identity
 from companion.lab import parameters
 from companion.lab.design import Designs
-from companion.lab.here import is_here
 from companion.lab.names import chapters_of_papers, texts_of_papers
 from companion.lab.progress import say
 from companion.lab.results import Results
@@ -19,6 +21,7 @@ from companion.lab.store import Cell
 from companion.lab.stored import in_order, sample
 from companion.lab.sweep import Setting, Study, cells
 from regimes import validate
+from regimes.data import datasets
 from regimes.validate import InputError
 
 
@@ -35,15 +38,15 @@ def _modules(number: str) -> list[ModuleType]:
 
 def of(number: str) -> dict[str, Study]:
     """The studies of a chapter, by their full names."""
-    found = (item for module in _modules(number) for item in vars(module).values() if isinstance(item, Study))
-    return {item.name: item for item in found}
+    studies = (item for module in _modules(number) for item in vars(module).values() if isinstance(item, Study))
+    return {item.name: item for item in studies}
 
 
 def find(name: str) -> tuple[str, Study]:
     """A study and the number of its chapter; InputError for an unknown name, with the known ones."""
-    known = {full: (number, item) for number in modules() for full, item in of(number).items()}
-    validate.one_of(sorted(known), study=name)
-    return known[name]
+    by_name = {full: (number, item) for number in modules() for full, item in of(number).items()}
+    validate.one_of(sorted(by_name), study=name)
+    return by_name[name]
 
 
 def grids(number: str, values: Mapping[str, Any], study: Study | None = None) -> dict[Study, list[Setting]]:
@@ -56,29 +59,44 @@ def grids(number: str, values: Mapping[str, Any], study: Study | None = None) ->
     return {item: item.grid(values) for item in ([study] if study else of(number).values())}
 
 
+def is_here(setting: Mapping[str, Any]) -> bool:
+    """Whether the data set that a setting names, if it names one, is on this machine, and the same version of it."""
+    named = setting.get("words") or setting.get("data")
+    if not isinstance(named, str) or "," not in named:
+        return True
+    for name in datasets.NAMES if setting.get("data") != "celeba" else ():
+        with contextlib.suppress(InputError):
+            version = identity(name)
+            if named == version or named.endswith(f"of {version}") or f"of {version}, " in named:
+                return True
+    with contextlib.suppress(InputError):
+        return setting.get("data") == "celeba" and bool(celeba.needs_folder())
+    return False
+
+
 def stored_sizes() -> dict[str, dict[str, Any]]:
     """The studies with stored results, each with what is ``stored`` of its designs beside the laptop profile's."""
-    found: dict[str, dict[str, Any]] = {}
+    sizes: dict[str, dict[str, Any]] = {}
     for number in modules():
-        own = {item.function.__name__: name for name, item in of(number).items()}
-        whole = [study for study, about in parameters.about_studies(number).items() if about.get("stored")]
+        full_names = {item.function.__name__: name for name, item in of(number).items()}
+        complete = [study for study, about in parameters.about_studies(number).items() if about.get("stored")]
         entries = parameters.designs(number, "stored")
-        for study in [*whole, *(entry.split(".")[1] for entry in entries)]:
-            validate.one_of(own, **{f"a study of chapter {number}": study})
-            found.setdefault(own[study], {})
+        for study in [*complete, *(entry.split(".")[1] for entry in entries)]:
+            validate.one_of(full_names, **{f"a study of chapter {number}": study})
+            sizes.setdefault(full_names[study], {})
         for entry, value in entries.items():
-            found[own[entry.split(".")[1]]][entry] = value
-    return found
+            sizes[full_names[entry.split(".")[1]]][entry] = value
+    return sizes
 
 
 def finer() -> dict[str, dict[str, Any]]:
     """What makes the numerics of a study finer, by its name."""
-    return {
-        name: about["finer"]
-        for number in modules()
-        for name, item in of(number).items()
-        if "finer" in (about := parameters.about_studies(number).get(item.function.__name__, {}))
-    }
+    factors = {}
+    for number in modules():
+        about = parameters.about_studies(number)
+        entries = {name: about.get(item.function.__name__, {}) for name, item in of(number).items()}
+        factors |= {name: entry["finer"] for name, entry in entries.items() if "finer" in entry}
+    return factors
 
 
 @dataclass(frozen=True)
@@ -109,11 +127,11 @@ class Asked:
         if not design:
             return self.results.take(self.cells)
         validate.one_of(self.designs, **{f"a design of {name.rpartition('.')[2]}": design})
-        own = {key: cell for key, cell in self.cells.items() if key in self.designs[design]}
-        if not own:
+        selected = {key: cell for key, cell in self.cells.items() if key in self.designs[design]}
+        if not selected:
             say(f"design {design} of {name} {none}")
             return self.results.take(self.cells)[:0]  # the columns alone
-        return self.results.take(own)
+        return self.results.take(selected)
 
 
 def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
@@ -123,46 +141,44 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
     computed, unless its data stand in for those of the results. A changed design has its own settings, and beside its
     own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are.
     """
-    results, usual = Results(study), parameters.resolve(number)
+    results, laptop_values = Results(study), parameters.resolve(number)
     designs = {}
     for design in study.grid.names(values) if isinstance(study.grid, Designs) else [""]:
-        own = study.grid.settings(values, design) if design else study.grid(values)
+        settings = study.grid.settings(values, design) if design else study.grid(values)
         with validate.memory_asked():  # no more than a measure
-            laptop = study.grid.settings(usual, design) if design else own
+            laptop = study.grid.settings(laptop_values, design) if design else settings
         stored = results.of_design(design)
-        if values["profile"] == "laptop" and own == laptop and stored:
+        if values["profile"] == "laptop" and settings == laptop and stored:
             data = {cell.setting.get("data") for cell in stored.values()}
-            more = {cell.key(): cell for cell in cells(study, own)}
-            found = results.records.keys() | results.refused.keys()  # what is refused is computed
-            designs[design] = stored | {k: c for k, c in more.items() if k in found or _is_new(c, results, data)}
+            known = results.records.keys() | results.refused.keys()  # what is refused is computed
+            wanted = {cell.key(): cell for cell in cells(study, settings)}
+            designs[design] = dict(stored)
+            for key, cell in wanted.items():
+                is_new = cell.key(seed=False) not in results.settings and cell.setting.get("data") in data
+                if is_new or key in known:
+                    designs[design][key] = cell
         else:
-            seeds = {cell.seed for cell in stored.values()} if _are_usual(own, laptop) else set()
-            designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, own, seeds, results))}
-    every = in_order(cell for own in designs.values() for cell in own.values())
-    return Asked(results, every, {name: set(own) for name, own in designs.items()})
+            seeds = {cell.seed for cell in stored.values()} if _has_usual_seeds(settings, laptop) else set()
+            designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, settings, seeds, results))}
+    all_cells = in_order(cell for by_key in designs.values() for cell in by_key.values())
+    return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()})
 
 
-def _is_new(cell: Cell, results: Results, data: Collection[Any]) -> bool:
-    """Whether a cell's setting is not among stored ones, and of the same data."""
-    return cell.key(seed=False) not in results.settings and cell.setting.get("data") in data
-
-
-def _are_usual(own: Sequence[Setting], laptop: Sequence[Setting]) -> bool:
+def _has_usual_seeds(settings: Sequence[Setting], laptop: Sequence[Setting]) -> bool:
     """Whether the seeds of a design are counted, or those that the laptop profile lists."""
-    seeds, usual = ({tuple(setting["seeds"]) for setting in settings} for settings in (own, laptop))
-    return seeds == usual or all(found == (*range(len(found)),) for found in seeds)
+    seeds = {tuple(setting["seeds"]) for setting in settings}
+    counted = all(listed == (*range(len(listed)),) for listed in seeds)
+    return counted or seeds == {tuple(setting["seeds"]) for setting in laptop}
 
 
-def _with_shared(study: Study, own: Sequence[Setting], seeds: Collection[int], results: Results) -> list[Setting]:
+def _with_shared(study: Study, settings: Sequence[Setting], seeds: Collection[int], results: Results) -> list[Setting]:
     """The settings of a changed design, each with its seeds and those of ``seeds`` at which all of them are stored."""
-
-    def is_stored(seed: int) -> bool:
-        return all(
-            cell.key() in results.records for cell in cells(study, [setting | {"seeds": [seed]} for setting in own])
-        )
-
-    shared = [seed for seed in seeds if is_stored(seed)]
-    return [setting | {"seeds": sorted({*setting["seeds"], *shared})} for setting in own]
+    shared = []
+    for seed in seeds:
+        wanted = cells(study, [setting | {"seeds": [seed]} for setting in settings])
+        if all(cell.key() in results.records for cell in wanted):
+            shared.append(seed)
+    return [setting | {"seeds": sorted({*setting["seeds"], *shared})} for setting in settings]
 
 
 def to_compute(number: str, study: Study, values: Mapping[str, Any]) -> list[Cell]:
@@ -170,5 +186,5 @@ def to_compute(number: str, study: Study, values: Mapping[str, Any]) -> list[Cel
 
     The sample is of the laptop profile: smoke is to be quick, and a run of days is verified apart.
     """
-    found = asked(number, study, values)
-    return found.new + (sample(found.results, is_here) if values["profile"] == "laptop" else [])
+    cells_asked = asked(number, study, values)
+    return cells_asked.new + (sample(cells_asked.results, is_here) if values["profile"] == "laptop" else [])

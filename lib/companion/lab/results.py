@@ -24,7 +24,7 @@ from companion import paths
 from companion.lab import schedule
 from companion.lab.compare import differences, telling
 from companion.lab.store import Cell, Damaged, Record, Store, decode, encode, write_atomically
-from companion.lab.study import Study
+from companion.lab.study import Rows, Study
 from companion.lab.table import CELL, remember, tabulate
 from regimes.validate import InputError
 
@@ -63,7 +63,7 @@ class Results:
                 self.refused[key] = f"{self.path.name} is refused, {words}: {error}; {self._remedy()}"
         if not self.refused:
             self._count()
-        self.records = {key: own for key, own in self.records.items() if own.cell.version == study.version}
+        self.records = {key: record for key, record in self.records.items() if record.cell.version == study.version}
         remember(study, self.records.values())
 
     def _lines(self) -> list[str]:
@@ -90,11 +90,11 @@ class Results:
 
     def _count(self) -> None:
         """InputError where cells of a design are missing: whoever removes a cell leaves the others' count."""
-        found = Counter(name for record in self.records.values() for name in record.provenance["designs"])
+        counts = Counter(name for record in self.records.values() for name in record.provenance["designs"])
         for record in self.records.values():
             for name, count in record.provenance["designs"].items():
-                if count != found[name]:
-                    why = f"it holds {found[name]} of the {count} cells of the design {name}"
+                if count != counts[name]:
+                    why = f"it holds {counts[name]} of the {count} cells of the design {name}"
                     raise InputError(f"{self.path.name} is refused: {why}; {self._remedy()}")
 
     def _remedy(self) -> str:
@@ -114,7 +114,7 @@ class Results:
 
     def of_design(self, design: str) -> dict[str, Cell]:
         """The cells that are stored for a design, by their keys."""
-        return {key: own.cell for key, own in self.records.items() if design in own.provenance["designs"]}
+        return {key: record.cell for key, record in self.records.items() if design in record.provenance["designs"]}
 
     def of_data(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
         """The cells whose data are on this machine (``is_here``), by their settings."""
@@ -128,30 +128,28 @@ class Results:
             parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
         return pd.concat(parts, ignore_index=True)
 
-    def blind(self, again: Mapping[str, Record]) -> list[str]:
+    def blind(self, recomputed: Mapping[str, Record]) -> list[str]:
         """The statistical columns in which these cells would not show a ``FACTOR`` in what is stored."""
-        held = set().union(*(telling(self.study, record.rows) for record in self.records.values()))
-        return [column for column in sorted(held) if not self.differences(again, forged=column)]
+        telling_columns = set().union(*(telling(self.study, record.rows) for record in self.records.values()))
+        return [column for column in sorted(telling_columns) if not self.differences(recomputed, forged=column)]
 
-    def differences(self, again: Mapping[str, Record], *, forged: str = "") -> list[str]:
+    def differences(self, recomputed: Mapping[str, Record], *, forged: str = "") -> list[str]:
         """The disagreements with cells that were computed again, one line each; as if a column was ``forged``."""
         stored = {record.cell: record.rows for record in self.records.values()}
         written = _columns(self.records.values())
-        left_out = _columns(again.values(), lambda value: isinstance(value, list)) - written
-        fresh = {
-            record.cell: [{name: row[name] for name in row if name not in left_out} for row in record.rows]
-            for record in again.values()
-        }
-        return differences(self.study, stored, fresh, repeated=self.repeated(again), forged=forged)
+        left_out = _columns(recomputed.values(), lambda value: isinstance(value, list)) - written
+        rows = {record.cell: _without(record.rows, left_out) for record in recomputed.values()}
+        return differences(self.study, stored, rows, repeated=self.repeated(recomputed), forged=forged)
 
-    def repeated(self, again: Mapping[str, Record]) -> set[Cell]:
+    def repeated(self, recomputed: Mapping[str, Record]) -> set[Cell]:
         """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
 
         def arithmetic(record: Record) -> tuple[str, dict[str, str]]:
             return record.provenance["digest"], record.provenance["versions"]
 
-        own = again if self.study.repeats else {}
-        return {record.cell for key, record in own.items() if arithmetic(record) == arithmetic(self.records[key])}
+        candidates = recomputed if self.study.repeats else {}
+        pairs = [(record, self.records[key]) for key, record in candidates.items()]
+        return {record.cell for record, stored in pairs if arithmetic(record) == arithmetic(stored)}
 
     def export(self, path: Path) -> None:
         """Writes the table as CSV for spreadsheets: settings and measurements, lists as JSON."""
@@ -167,8 +165,8 @@ def records_of(
     study: Study, cells: Sequence[Cell], *, store: Store | None = None, jobs: int | None = None
 ) -> dict[str, Record]:
     """The records of cells by their keys, from a store or computed; see ``sweep``."""
-    held = schedule.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
-    return {record.cell.key(): record for record in held.values()}
+    records = schedule.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
+    return {record.cell.key(): record for record in records.values()}
 
 
 def write_results(study: Study, records: Sequence[Record], path: Path, designs: Mapping[str, Collection[str]]) -> None:
@@ -191,21 +189,26 @@ def write_results(study: Study, records: Sequence[Record], path: Path, designs: 
         for name in sorted(_columns([record]) - long - {*study.nonfinite}):
             for value in (row.get(name) for row in record.rows):
                 if not _is_whole(value):
-                    shown = "nothing or NaN" if value is None or value != value else value
-                    what = f"{name} holds {shown}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
-                    raise InputError(f"{path.name} is not written, {record.cell.description}: {what}")
+                    words = "nothing or NaN" if value is None or value != value else value
+                    why = f"{name} holds {words}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
+                    raise InputError(f"{path.name} is not written, {record.cell.description}: {why}")
     stored_for: dict[str, list[str]] = {}
     for record in records:
-        others = [name for name in record.provenance.get("designs", ()) if name not in designs]
-        now = [name for name, keys in designs.items() if record.cell.key() in keys]
-        stored_for[record.cell.key()] = sorted(others + now)
+        key = record.cell.key()
+        kept_designs = [name for name in record.provenance.get("designs", ()) if name not in designs]
+        new_designs = [name for name, keys in designs.items() if key in keys]
+        stored_for[key] = sorted(kept_designs + new_designs)
     counts = Counter(name for names in stored_for.values() for name in names)
     lines = []
     for record in records:
-        rows = [{name: _rounded(value) for name, value in row.items() if name not in long} for row in record.rows]
-        made = record.provenance | {"designs": {name: counts[name] for name in stored_for[record.cell.key()]}}
-        lines.append(encode(record.cell, rows, made) + "\n")
+        rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(record.rows, long)]
+        designs_here = {name: counts[name] for name in stored_for[record.cell.key()]}
+        lines.append(encode(record.cell, rows, record.provenance | {"designs": designs_here}) + "\n")
     write_atomically(path, gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def _without(rows: Rows, columns: Collection[str]) -> Rows:
+    return [{name: value for name, value in row.items() if name not in columns} for row in rows]
 
 
 def _columns(records: Collection[Record], holds: Callable[[Any], bool] = lambda value: True) -> set[str]:
@@ -222,22 +225,22 @@ def _is_whole(value: Any) -> bool:
 
 def _entries(value: Any) -> int:
     """The number of entries of a list, nested lists included; 0 for any other value."""
-    return sum(max(1, _entries(one)) for one in value) if isinstance(value, list) else 0
+    return sum(max(1, _entries(entry)) for entry in value) if isinstance(value, list) else 0
 
 
 def _rounded(value: Any) -> Any:
     """A number to nine digits, those of a list, too; any other value stays."""
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [_rounded(entry) for entry in value]
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 def _named(line: str, number: int) -> tuple[str, str]:
     """The key of a cell that is refused and words for it, by what is left of its line; else the line's number."""
     with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        held = json.loads(line)
-        cell = Cell(held["study"], held["version"], held["setting"], held["seed"])
-        if cell.key() == held["key"]:
-            return held["key"], cell.description
-    found = re.search(r'"key": "([0-9a-f]{24})"', line)
-    return (found[1], f"cell {found[1]}") if found else (f"line {number}", f"line {number}")
+        parsed = json.loads(line)
+        cell = Cell(parsed["study"], parsed["version"], parsed["setting"], parsed["seed"])
+        if cell.key() == parsed["key"]:
+            return parsed["key"], cell.description
+    match = re.search(r'"key": "([0-9a-f]{24})"', line)
+    return (match[1], f"cell {match[1]}") if match else (f"line {number}", f"line {number}")

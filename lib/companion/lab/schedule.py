@@ -19,7 +19,7 @@ from filelock import FileLock
 from companion import paths
 from companion.lab.cluster import Cluster
 from companion.lab.progress import Progress, say
-from companion.lab.recheck import Held, drop_changed
+from companion.lab.recheck import Records, drop_changed
 from companion.lab.store import Cell, Store, free
 from companion.lab.study import Study
 from companion.lab.workers import Chunk, Local
@@ -30,7 +30,7 @@ _LOOK_EVERY = 0.5  # seconds between looks at cells that another queue computes
 Asked = Mapping[Study, Sequence[Cell]]
 
 
-def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int | None = None) -> Held:
+def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int | None = None) -> Records:
     """Computes the cells that the store lacks.
 
     Args:
@@ -51,10 +51,10 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
     kinds: dict[str, dict[Study, Sequence[Cell]]] = {}
     for study, cells in asked.items():
         kinds.setdefault(devices.kind(study.device), {})[study] = cells
-    held: Held = {}
-    for kind, own in kinds.items():
-        held |= _Queue(own, store, Local(1 if kind == "cuda" else jobs), end).run()
-    return held
+    records: Records = {}
+    for kind, of_kind in kinds.items():
+        records |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end).run()
+    return records
 
 
 class _Queue:
@@ -63,36 +63,37 @@ class _Queue:
     def __init__(self, asked: Asked, store: Store, pool: Cluster | Local, end: float) -> None:
         self.studies = {study.name: study for study in asked}
         self.store, self.pool, self.end = store, pool, end
-        self.held: Held = {}  # what is known of each cell
+        self.records: Records = {}
         self.locks: dict[str, FileLock] = {}  # of the chunks that are being computed
         self.error: InputError | None = None  # what kept a lock from being taken
         for study, cells in asked.items():
-            self.held |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
-            _say_aside(study, store)
+            self.records |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
+            _report_damaged(study, store)
 
-    def run(self) -> Held:
+    def run(self) -> Records:
         """Computes the missing cells; waits for those that another queue computes, and loads them."""
-        missing = [cell for cell, record in self.held.items() if record is None]
+        missing = [cell for cell, record in self.records.items() if record is None]
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
         name = next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
-        progress = Progress(name, len(missing), len(self.held), sum(map(seconds, todo)))
+        progress = Progress(name, len(missing), len(self.records), sum(map(seconds, todo)))
         while todo:
             todo = self._pass(todo, progress)
             if todo:
                 time.sleep(_LOOK_EVERY)
-        lost = sum(self.held[cell] is not None and cell not in self.store for cell in missing)
+        lost = sum(self.records[cell] is not None and cell not in self.store for cell in missing)
         if lost:
             where = f"vanished from the cell store {self.store.folder} in mid-run"
             raise InputError(f"{lost} of {len(missing)} cells {where}")
-        return self.held
+        return self.records
 
     def _pass(self, todo: list[Chunk], progress: Progress) -> list[Chunk]:
         """Computes all chunks that no other queue holds; returns the others."""
-        others: list[Chunk] = []
+        busy: list[Chunk] = []
         try:
-            for chunk, result in self.pool.results(self._claimed(todo, others), len(todo), sum(map(seconds, todo))):
+            for chunk, result in self.pool.results(self._claimed(todo, busy), len(todo), sum(map(seconds, todo))):
                 rows = {cell: [row for row in result.rows if row["seed"] == cell.seed] for cell in chunk.cells}
-                self.held |= zip(rows, self.store.save(*((cell, rows[cell], result.provenance) for cell in rows)))
+                saved = self.store.save(*((cell, rows[cell], result.provenance) for cell in rows))
+                self.records |= zip(rows, saved)
                 free(self.locks.pop(_name(chunk)))
                 progress.step(len(chunk.cells), seconds(chunk))
         finally:
@@ -100,32 +101,32 @@ class _Queue:
                 free(self.locks.popitem()[1])
         if self.error is not None:
             raise self.error
-        return others
+        return busy
 
-    def _claimed(self, todo: list[Chunk], others: list[Chunk]) -> Iterator[Chunk]:
+    def _claimed(self, todo: list[Chunk], busy: list[Chunk]) -> Iterator[Chunk]:
         """The missing part of each chunk, under its lock; chunks that another queue holds go to ``others``."""
         for chunk in todo:
             if time.monotonic() > self.end:
-                others.clear()  # nothing is waited for either
+                busy.clear()  # nothing is waited for either
                 return
             try:
                 lock = self.store.claim(_name(chunk))
                 if lock is None:
-                    others.append(chunk)
+                    busy.append(chunk)
                     continue
                 self.locks[_name(chunk)] = lock
-                self.held |= {cell: self.store.load(cell) for cell in chunk.cells}
+                self.records |= {cell: self.store.load(cell) for cell in chunk.cells}
             except InputError as error:  # for the queue to raise: in a thread of joblib it would be lost
                 self.error = error
                 return
-            left = [cell for cell in chunk.cells if self.held[cell] is None]
-            if left:
-                yield Chunk(chunk.study, left)
+            missing = [cell for cell in chunk.cells if self.records[cell] is None]
+            if missing:
+                yield Chunk(chunk.study, missing)
             else:
                 free(self.locks.pop(_name(chunk)))
 
 
-def _say_aside(study: Study, store: Store) -> None:
+def _report_damaged(study: Study, store: Store) -> None:
     if store.aside:
         count, (name, reason) = len(store.aside), store.aside[0]
         where = store.folder / "damaged"
@@ -136,13 +137,13 @@ def _say_aside(study: Study, store: Store) -> None:
 def chunks(studies: Mapping[str, Study], cells: Iterable[Cell]) -> list[Chunk]:
     """Cells of equal setting whose seeds lie in one block ``[size i, size (i + 1))``, in the given order.
 
-    A cell is in the same block in every queue, so that queues exclude each other by one lock a block.
+    A cell is in the same block in every queue, so that queues exclude each other by one lock per block.
     """
-    found: dict[str, Chunk] = {}
+    by_block: dict[str, Chunk] = {}
     for cell in cells:
         study = studies[cell.study]
-        found.setdefault(block(study, cell), Chunk(study, [])).cells.append(cell)
-    return list(found.values())
+        by_block.setdefault(block(study, cell), Chunk(study, [])).cells.append(cell)
+    return list(by_block.values())
 
 
 def block(study: Study, cell: Cell) -> str:
@@ -152,20 +153,20 @@ def block(study: Study, cell: Cell) -> str:
 
 def seconds(chunk: Chunk) -> float:
     """The expected time of a chunk; 0 if it is unknown for its study."""
-    known = recorded(chunk.study)
-    mean = sum(known.values()) / len(known) if known else 0.0
+    recorded_seconds = recorded(chunk.study)
+    mean = sum(recorded_seconds.values()) / len(recorded_seconds) if recorded_seconds else 0.0
     count = chunk.study.chunk if chunk.study.whole else len(chunk.cells)
-    return count * known.get(chunk.cells[0].key(seed=False), mean)
+    return count * recorded_seconds.get(chunk.cells[0].key(seed=False), mean)
 
 
 def recorded(study: Study) -> dict[str, float]:
-    """Seconds a cell of a study by the key of its setting, as ``record_seconds`` wrote them."""
+    """Seconds per cell of a study by the key of its setting, as ``record_seconds`` wrote them."""
     return _recorded().get(study.name, {})
 
 
 @functools.cache
 def _recorded() -> dict[str, dict[str, float]]:
-    """Seconds a cell by study and setting, as ``record_seconds`` wrote them."""
+    """Seconds per cell by study and setting, as ``record_seconds`` wrote them."""
     paper, laptop = map(_written, ("paper", "laptop"))
     return {name: paper.get(name, {}) | laptop.get(name, {}) for name in paper | laptop}
 
@@ -173,26 +174,29 @@ def _recorded() -> dict[str, dict[str, float]]:
 def _written(profile: str) -> dict[str, dict[str, float]]:
     try:
         path = paths.seconds_file(profile)
-        found = json.loads(path.read_text(encoding="utf-8"))
-        seconds = [one for own in found.values() for one in own.values()]
+        tables = json.loads(path.read_text(encoding="utf-8"))
+        seconds = [number for table in tables.values() for number in table.values()]
     except (InputError, FileNotFoundError):
         return {}
     except (ValueError, AttributeError):  # no JSON, or other tables
         seconds = [math.nan]
-    if not all(validate.is_number(one) and one >= 0 for one in seconds):
+    if not all(validate.is_number(number) and number >= 0 for number in seconds):
         raise InputError(f"{path} must hold seconds by study and setting: take it from git again, or remove it")
-    return found
+    return tables
 
 
 def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
     """Writes the seconds of stored cells on the CPU, by which queues begin with the longest; other entries stay."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in itertools.chain(*asked.values()):
         if (stored := store.load(cell)) and stored.provenance["class"] == "cpu":
-            found[cell.study][cell.key(seed=False)].append(stored.provenance["seconds"])
-    rounded = {name: {key: float(f"{sum(s) / len(s):.2g}") for key, s in own.items()} for name, own in found.items()}
-    whole = json.dumps(_written(profile) | rounded, indent=0, sort_keys=True) + "\n"
-    paths.seconds_file(profile).write_text(whole, encoding="utf-8")
+            measured[cell.study][cell.key(seed=False)].append(stored.provenance["seconds"])
+    means = {
+        study: {key: float(f"{sum(seconds) / len(seconds):.2g}") for key, seconds in of_study.items()}
+        for study, of_study in measured.items()
+    }
+    text = json.dumps(_written(profile) | means, indent=0, sort_keys=True) + "\n"
+    paths.seconds_file(profile).write_text(text, encoding="utf-8")
 
 
 def _name(chunk: Chunk) -> str:

@@ -107,14 +107,14 @@ def decode(text: str, name: str = "") -> Record:
         Damaged: if it is not, with why.
     """
     try:
-        held = json.loads(text)
-        cell = Cell(held["study"], held["version"], held["setting"], held["seed"])
-        rest = {part: value for part, value in held.items() if part != "checksum"}
-        if held["checksum"] != _checksum(rest):
+        fields = json.loads(text)
+        cell = Cell(fields["study"], fields["version"], fields["setting"], fields["seed"])
+        content = {part: value for part, value in fields.items() if part != "checksum"}
+        if fields["checksum"] != _checksum(content):
             raise Damaged("its checksum is not that of its content")
-        if held["key"] != cell.key() or name not in ("", cell.name):
+        if fields["key"] != cell.key() or name not in ("", cell.name):
             raise Damaged("it is another cell's")
-        record = Record(cell, held["rows"], held["provenance"])
+        record = Record(cell, fields["rows"], fields["provenance"])
         if not _is_complete(record):
             raise Damaged("it lacks rows or provenance")
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -231,9 +231,9 @@ class Store:
 
     def accept(self, study: str, old: str, new: str, values: set[str]) -> None:
         """Notes that cells of digest ``old`` with these values of axes stand under the code of digest ``new``."""
-        every = sorted(values | self.accepted(study, old, new))
+        noted = sorted(values | self.accepted(study, old, new))
         with _writing(self.folder):
-            _replace(self._place(f"{study}/agree/{old}-{new}"), json.dumps(every))
+            _replace(self._place(f"{study}/agree/{old}-{new}"), json.dumps(noted))
 
     def accepted(self, study: str, old: str, new: str) -> set[str]:
         """What ``accept`` has noted for this pair."""
@@ -329,19 +329,20 @@ def _cpu_model() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         text = ""
-    found = [re.search(rf"^{name}\s*: (.*)$", text, re.M) for name in ("vendor_id", "cpu family", "model", "stepping")]
-    if not all(found):
+    names = ("vendor_id", "cpu family", "model", "stepping")
+    matches = [re.search(rf"^{name}\s*: (.*)$", text, re.M) for name in names]
+    if not all(matches):
         return platform.processor() or platform.machine()
-    maker, *numbers = (match[1] for match in found)
+    maker, *numbers = (match[1] for match in matches)
     return f"{maker} {'.'.join(numbers)}"
 
 
 @functools.cache
 def _blas() -> dict[str, str]:
     """The versions of the linear algebra inside numpy and torch."""
-    own = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     mkl = re.search(r"Math Kernel Library Version (\S+)", torch.__config__.show())
-    return {"numpy blas": f"{own['name']} {own['version']}", "torch blas": f"mkl {mkl[1]}" if mkl else "not mkl"}
+    return {"numpy blas": f"{blas['name']} {blas['version']}", "torch blas": f"mkl {mkl[1]}" if mkl else "not mkl"}
 
 
 def committed(revision: str) -> bool:

@@ -26,7 +26,7 @@ from companion.lab.sweep import cells
 from companion.lab.table import origin
 from regimes.validate import InputError
 
-SECONDS = 3.0  # of stored results that a run computes again, a study, or one of the ``CHEAPEST`` batches
+SECONDS = 3.0  # of stored results that a run computes again, per study, or one of the ``CHEAPEST`` batches
 CHEAPEST = 3
 LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m companion.studies verify``
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
@@ -38,22 +38,22 @@ def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int |
     Cells of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
     asked = in_order(cells(study, grid))
-    held = {key: own for key, own in Results(study).records.items() if committed(own.provenance["revision"])}
-    fresh = records_of(study, [cell for key, cell in asked.items() if key not in held], jobs=jobs)
+    stored = {key: record for key, record in Results(study).records.items() if committed(record.provenance["revision"])}
+    fresh = records_of(study, [cell for key, cell in asked.items() if key not in stored], jobs=jobs)
     made = {record.provenance["revision"] for record in fresh.values()}
     if loose := [revision for revision in made if not committed(revision)]:  # a worker's, on a cluster
         raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-    found = held | fresh
-    first = [key for key in held if key not in asked] if others else []
-    return [found[key] for key in (*first, *asked)], len(fresh)
+    records = stored | fresh
+    first = [key for key in stored if key not in asked] if others else []
+    return [records[key] for key in (*first, *asked)], len(fresh)
 
 
 def in_order(cells: Iterable[Cell]) -> dict[str, Cell]:
     """Cells by their keys, each once: by setting in order of appearance, then by seed."""
-    found: dict[str, dict[int, Cell]] = {}
+    by_setting: dict[str, dict[int, Cell]] = {}
     for cell in cells:
-        found.setdefault(cell.key(seed=False), {})[cell.seed] = cell
-    return {own[seed].key(): own[seed] for own in found.values() for seed in sorted(own)}
+        by_setting.setdefault(cell.key(seed=False), {})[cell.seed] = cell
+    return {by_seed[seed].key(): by_seed[seed] for by_seed in by_setting.values() for seed in sorted(by_seed)}
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,21 @@ class Verified:
         computed: number of cells computed again.
         blind: the statistical columns in which these cells would not show a factor; none where something differs.
         stored: number of cells.
-        left: number of cells that cannot be computed here, because their data are not on this machine.
-        said: disagreements with the stored rows, one line each.
+        without_data: number of cells that cannot be computed here, because their data are not on this machine.
+        differences: disagreements with the stored rows, one line each.
     """
 
     study: Study
     computed: int
     blind: tuple[str, ...]
     stored: int
-    left: int
-    said: tuple[str, ...]
+    without_data: int
+    differences: tuple[str, ...]
 
     @property
     def undecided(self) -> str:
         """Why the cells computed again do not tell whether they are right; empty if they do, or if they differ."""
-        if not self.computed and not self.said:
+        if not self.computed and not self.differences:
             return "no cell could be computed"
         return f"a factor of {FACTOR:g} would not be noticed in {', '.join(self.blind)}" if self.blind else ""
 
@@ -88,9 +88,9 @@ class Verified:
         if self.undecided:
             parts.append(f"not decided: {self.undecided}")
         else:
-            parts.append(f"{len(self.said)} differences" if self.said else "all as stored")
-        if self.left:
-            parts.append(f"{self.left} left out, whose data are not on this machine")
+            parts.append(f"{len(self.differences)} differences" if self.differences else "all as stored")
+        if self.without_data:
+            parts.append(f"{self.without_data} left out, whose data are not on this machine")
         return ", ".join(parts)
 
 
@@ -98,7 +98,7 @@ def verify(
     results: Results,
     choose: Callable[[list[Batch]], list[Batch]],
     *,
-    here: Callable[[Mapping[str, Any]], bool] = lambda setting: True,
+    is_here: Callable[[Mapping[str, Any]], bool] = lambda setting: True,
     jobs: int | None = None,
 ) -> Verified:
     """Computes batches of a study's stored cells again, in a store of their own, and compares them.
@@ -106,28 +106,29 @@ def verify(
     Args:
         results: what is stored of the study.
         choose: which batches, of all that can be computed here, such as ``share`` chooses.
-        here: whether the data of a setting are on this machine.
+        is_here: whether the data of a setting are on this machine.
         jobs: as for ``sweep``.
     """
-    study, possible = results.study, results.of_data(here)
-    chosen, said, blind = choose(batches(study, possible)), [*results.refused.values()], []
+    study, possible = results.study, results.of_data(is_here)
+    chosen = choose(batches(study, possible))
+    differences, blind = [*results.refused.values()], []
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
-            again = records_of(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
-        said += results.differences(again)
-        blind = [] if said else results.blind(again)
+            records = records_of(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
+        differences += results.differences(records)
+        blind = [] if differences else results.blind(records)
     count = len(results.records)
-    return Verified(study, sum(map(len, chosen)), tuple(blind), count, count - len(possible), tuple(said))
+    return Verified(study, sum(map(len, chosen)), tuple(blind), count, count - len(possible), tuple(differences))
 
 
-def _held(study: Study, cells: Iterable[Cell]) -> Counter[str]:
+def _telling_counts(study: Study, cells: Iterable[Cell]) -> Counter[str]:
     """In how many stored cells each statistical column would show a factor; how many there are by no name."""
     return Counter(column for cell in cells for column in ("", *telling(study, origin(cell).rows)))
 
 
-def unchecked(study: Study, here: Callable[[Mapping[str, Any]], bool]) -> str:
+def unchecked(study: Study, is_here: Callable[[Mapping[str, Any]], bool]) -> str:
     """Why a run computes no batch of a study's stored results again; empty if it does."""
-    possible = Results(study).of_data(here)
+    possible = Results(study).of_data(is_here)
     if not possible:
         return "their data are not on this machine"
     shortest = min(map(duration, batches(study, possible)))
@@ -143,14 +144,14 @@ def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[
     def choose(batches: list[Batch]) -> list[Batch]:
         batches = sorted(batches, key=lambda cells: cells[0].key())
         random.Random(f"{seed} {study.name}").shuffle(batches)
-        held, chosen = _held(study, itertools.chain(*batches)), []
-        short = {column: min(number, ENOUGH) for column, number in held.items() if number >= FEWEST}
-        short[""] = math.ceil(part * held[""])
+        counts, chosen = _telling_counts(study, itertools.chain(*batches)), []
+        short = {column: min(number, ENOUGH) for column, number in counts.items() if number >= FEWEST}
+        short[""] = math.ceil(part * counts[""])
         while batches and max(short.values()) > 0:
-            own = _held(study, batch := batches.pop())
-            if any(short.get(column, 0) > 0 for column in own):
+            of_batch = _telling_counts(study, batch := batches.pop())
+            if any(short.get(column, 0) > 0 for column in of_batch):
                 chosen.append(batch)
-                short = {column: number - own[column] for column, number in short.items()}
+                short = {column: number - of_batch[column] for column, number in short.items()}
         return chosen
 
     return choose
@@ -163,12 +164,13 @@ def sample(results: Results, is_here: Callable[[Mapping[str, Any]], bool]) -> li
 
 def _sample(study: Study, batches: list[Batch]) -> list[Batch]:
     """Batches at random that took ``SECONDS`` together, else one of the cheapest; the same ones for a week."""
-    batches = sorted((b for b in batches if duration(b) <= LONGEST), key=lambda b: (duration(b), b[0].key()))
-    draw, chosen, left = random.Random(f"{week()} {study.name}"), [], SECONDS
+    batches = sorted((it for it in batches if duration(it) <= LONGEST), key=lambda it: (duration(it), it[0].key()))
+    draw = random.Random(f"{week()} {study.name}")
+    chosen, seconds_left = [], SECONDS
     for batch in draw.sample(batches, len(batches)):
-        if duration(batch) <= left:
+        if duration(batch) <= seconds_left:
             chosen.append(batch)
-            left -= duration(batch)
+            seconds_left -= duration(batch)
     return chosen or [draw.choice(batches[:CHEAPEST])] if batches else []
 
 

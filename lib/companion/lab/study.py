@@ -118,10 +118,10 @@ class Study:
         made = self.record.of(setting) if self.record else dict(setting)
         with devices.allowed(self.device):
             try:
-                found = _numbers(self.function(made, batch))
+                rows = _numbers(self.function(made, batch))
             except InputError as error:  # which knows a function's argument, and not who called it
                 raise InputError(f"{self.name} at {described(setting)}, seeds {batch}: {error}") from error
-        return [row for row in found if row["seed"] in asked] if self.whole else found
+        return [row for row in rows if row["seed"] in asked] if self.whole else rows
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         module = self.function.__module__
@@ -137,13 +137,13 @@ class Design(NamedTuple):
     name: str
 
 
-def _numbers(found: Any) -> Any:
+def _numbers(value: Any) -> Any:
     """Rows with numbers and lists in place of tensors, whatever device these are on."""
-    if isinstance(found, Tensor):
-        return found.tolist()
-    if isinstance(found, list):
-        return [_numbers(one) for one in found]
-    return {name: _numbers(one) for name, one in found.items()} if isinstance(found, dict) else found
+    if isinstance(value, Tensor):
+        return value.tolist()
+    if isinstance(value, list):
+        return [_numbers(entry) for entry in value]
+    return {name: _numbers(entry) for name, entry in value.items()} if isinstance(value, dict) else value
 
 
 def study(
@@ -168,8 +168,8 @@ def study(
             designs = Designs(function.__name__, taken.axes(), kind(seeds), functools.partial(_completed, taken))
         else:
             given = {name: axis if isinstance(axis, Axis) else Axis.of(axis) for name, axis in (axes or {}).items()}
-            several = given.pop("seeds", Axis.of(seeds)).kind
-            designs = Designs(function.__name__, given, several, complete)
+            seed_kind = given.pop("seeds", Axis.of(seeds)).kind
+            designs = Designs(function.__name__, given, seed_kind, complete)
         return Study(function, version, grid or designs, **options)
 
     return wrap
@@ -177,8 +177,8 @@ def study(
 
 def _record_of(function: Callable[..., Any]) -> type[Setting] | None:
     """The record that a study takes, by the annotation of its setting; ``None`` for one that takes a dictionary."""
-    found = next(iter(inspect.signature(function).parameters.values())).annotation
-    return found if inspect.isclass(found) and issubclass(found, Setting) else None
+    annotation = next(iter(inspect.signature(function).parameters.values())).annotation
+    return annotation if inspect.isclass(annotation) and issubclass(annotation, Setting) else None
 
 
 def _completed(taken: type[Setting], entries: Entries) -> Entries:

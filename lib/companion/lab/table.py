@@ -85,9 +85,10 @@ class Provenance:
         for setting in self.settings:
             for name, found in setting["values"].items():
                 values.setdefault(name, []).extend(found)
-        merged = {name: distinct(found) for name, found in sorted(values.items())}
-        varying = {name: found for name, found in merged.items() if len(found) > 1 and not isinstance(found[0], bool)}
-        fixed = {name: found for name, found in merged.items() if len(found) == 1}
+        levels = {name: distinct(found) for name, found in sorted(values.items())}
+        several = {name: found for name, found in levels.items() if len(found) > 1}
+        varying = {name: found for name, found in several.items() if not isinstance(found[0], bool)}
+        fixed = {name: found for name, found in levels.items() if len(found) == 1}
         return varying, fixed, distinct(setting["seeds"] for setting in self.settings)
 
 
@@ -97,16 +98,16 @@ def provenance(*tables: pd.DataFrame) -> Provenance:
     records = [_RECORDS[key] for key in keys]
     made = [record.provenance for record in records]
     studies = distinct(record.cell.study for record in records)
-    packages = dict.fromkeys(name for one in made for name in one["versions"])
-    versions = {name: distinct(one["versions"][name] for one in made if name in one["versions"]) for name in packages}
+    packages = dict.fromkeys(name for origin in made for name in origin["versions"])
+    versions = {name: distinct(filter(None, (origin["versions"].get(name) for origin in made))) for name in packages}
     return Provenance(
         cells=tuple(keys),
         settings=tuple(_settings(study, [r.cell for r in records if r.cell.study == study]) for study in studies),
         data=tuple(dict.fromkeys(words for table in tables for words in sources(table))),
-        seconds=float(sum(one["seconds"] for one in made)),
-        device=", ".join(distinct(one["device"] for one in made)),
-        revision=", ".join(distinct(one["revision"] for one in made)),
-        versions={name: ", ".join(found) for name, found in versions.items()},
+        seconds=float(sum(origin["seconds"] for origin in made)),
+        device=", ".join(distinct(origin["device"] for origin in made)),
+        revision=", ".join(distinct(origin["revision"] for origin in made)),
+        versions={name: ", ".join(listed) for name, listed in versions.items()},
     )
 
 
@@ -138,12 +139,13 @@ def _settings(study: str, cells: list[Cell]) -> dict[str, Any]:
 
 def _keys(table: pd.DataFrame) -> list[str]:
     """The distinct cells of a table's rows."""
-    columns, shown = list(filter(names_cell, table.columns)), ", ".join(map(str, table.columns)) or "none"
+    columns = list(filter(names_cell, table.columns))
+    names = ", ".join(map(str, table.columns)) or "none"
     if table.empty:
-        raise InputError(f"a table with the columns {shown} holds no row")
+        raise InputError(f"a table with the columns {names} holds no row")
     if not columns:
         lost = f"has no column {CELL!r}: pass the rows of the sweep, not their averages"
-        raise InputError(f"a table with the columns {shown} {lost}")
+        raise InputError(f"a table with the columns {names} {lost}")
     if nameless := int(table[columns].isna().all(axis=1).sum()):
         raise InputError(f"{nameless} rows of a table name no cell")
     keys = sorted(table[columns].stack().dropna().unique())

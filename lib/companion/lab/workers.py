@@ -55,8 +55,8 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
     ``code`` is that of the process which asks: this one must have the same.
     """
     study, cells = chunk
-    found = digest.here(code)
-    if found != code.digest:
+    own_digest = digest.here(code)
+    if own_digest != code.digest:
         raise OtherCode(f"a worker has other code of {study.name}: install the same revision everywhere")
     seeds, threads = [cell.seed for cell in cells], torch.get_num_threads()
     torch.set_num_threads(1)
@@ -69,15 +69,15 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
         raise
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
-        what, why = f"{study.name} at {cells[0].setting} does not fit on", str(error).partition(". GPU")[0]
-        raise InputError(f"{what} {devices.names(used)}: {why} (REGIMES_DEVICE=cpu has other memory)") from None
+        words, why = f"{study.name} at {cells[0].setting} does not fit on", str(error).partition(". GPU")[0]
+        raise InputError(f"{words} {devices.names(used)}: {why} (REGIMES_DEVICE=cpu has other memory)") from None
     except Exception as error:
-        what = ": ".join(filter(None, [type(error).__name__, str(error)]))
-        raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {what}") from error
+        words = ": ".join(filter(None, [type(error).__name__, str(error)]))
+        raise CellError(f"{study.name} failed at {cells[0].setting}, seeds {seeds}: {words}") from error
     finally:
         torch.set_num_threads(threads)
     _check_rows(chunk, rows)
-    made = {"class": devices.kind(study.device), "digest": found, "seconds": seconds}
+    made = {"class": devices.kind(study.device), "digest": own_digest, "seconds": seconds}
     return Result(rows, stamp(used) | made)
 
 
@@ -85,23 +85,23 @@ def _check_rows(chunk: Chunk, rows: Any) -> None:
     study, cells = chunk
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "seed" in row for row in rows):
         raise InputError(f"{study.name} must return a list of rows, each a dictionary with its 'seed'")
-    asked, given = {cell.seed for cell in cells}, {row["seed"] for row in rows}
-    if asked != given:
+    seeds_asked, seeds_given = {cell.seed for cell in cells}, {row["seed"] for row in rows}
+    if seeds_asked != seeds_given:
         raise InputError(
-            f"{study.name} was asked for the seeds {sorted(asked)}, its rows have {sorted(given, key=str)}"
+            f"{study.name} was asked for the seeds {sorted(seeds_asked)}, its rows have {sorted(seeds_given, key=str)}"
         )
     measured = list(dict.fromkeys(name for row in rows for name in row))
     check_names(study, measured)
     settings = {*cells[0].setting, *getattr(study.grid, "axes", ())}
-    if taken := [name for name in measured if name in settings]:
-        raise InputError(f"{study.name} measures a column {taken[0]!r}, which names a setting: rename the column")
+    if clashing := [name for name in measured if name in settings]:
+        raise InputError(f"{study.name} measures a column {clashing[0]!r}, which names a setting: rename the column")
 
 
 def check_names(study: Study, names: Any) -> None:
     """Refuses settings or columns named like a column that a table adds to every row."""
-    taken = [name for name in names if names_cell(name) or name in STAMP]
-    if taken:
-        raise InputError(f"{study.name} names a setting or column {taken[0]!r}, which every table has for its cells")
+    reserved = [name for name in names if names_cell(name) or name in STAMP]
+    if reserved:
+        raise InputError(f"{study.name} names a setting or column {reserved[0]!r}, which every table has for its cells")
 
 
 class Local:
@@ -146,14 +146,14 @@ def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Resul
 
 def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
     """The same in copies of this process, which have imported all there is to import; they end with the queue."""
-    fork, others = multiprocessing.get_context("fork"), set(multiprocessing.active_children())
+    context, siblings = multiprocessing.get_context("fork"), set(multiprocessing.active_children())
     # not loky's, which forks again, beside its own threads, for a worker whose memory has grown
-    pool = ProcessPoolExecutor(jobs, mp_context=fork, initializer=die_with, initargs=(os.getpid(),))
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=die_with, initargs=(os.getpid(),))
     running: dict[Future, Chunk] = {}
     by_value = joblib.wrap_non_picklable_objects  # a notebook may have defined the study
 
-    def begin(most: int) -> None:
-        for chunk in itertools.islice(chunks, most):
+    def begin(count: int) -> None:
+        for chunk in itertools.islice(chunks, count):
             running[pool.submit(compute, by_value(chunk, keep_wrapper=False), chunk.study.code)] = chunk
 
     try:
@@ -164,7 +164,7 @@ def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]
                 begin(1)
                 yield chunk, future.result()
     finally:
-        for worker in set(multiprocessing.active_children()) - others:
+        for worker in set(multiprocessing.active_children()) - siblings:
             worker.kill()  # where the queue ended early; else they have nothing to do
         pool.shutdown(cancel_futures=True)
 

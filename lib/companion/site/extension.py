@@ -96,11 +96,11 @@ def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
     parts = [env.domaindata[name][part] for name, part in (("std", "labels"), ("std", "objects"), ("math", "objects"))]
     titles = {name: title.astext() for name, title in env.titles.items()}
     terms = {name: env.get_doctree(name).astext() for name in _glossaries(env)}
-    seen = {anchor: node.astext() for anchor, (_, node) in _shown(env).items()}
-    parts += [titles, terms, seen, env.toc_secnumbers, env.toc_fignumbers]
-    shown = [sorted(map(repr, part.items())) for part in parts]  # a page that is read again comes last
-    before, env.book_shown = getattr(env, "book_shown", None), shown
-    return [] if shown == before else env.found_docs
+    labelled = {anchor: node.astext() for anchor, (_, node) in _labelled(env).items()}
+    parts += [titles, terms, labelled, env.toc_secnumbers, env.toc_fignumbers]
+    parts_now = [sorted(map(repr, part.items())) for part in parts]  # a page that is read again comes last
+    before, env.book_shown = getattr(env, "book_shown", None), parts_now
+    return [] if parts_now == before else env.found_docs
 
 
 def _glossaries(env: BuildEnvironment) -> list[str]:
@@ -108,69 +108,69 @@ def _glossaries(env: BuildEnvironment) -> list[str]:
     return sorted({page for (kind, _), (page, _) in terms if kind == "term"})
 
 
-def _shown(env: BuildEnvironment) -> dict[str, tuple[str, nodes.Element]]:
+def _labelled(env: BuildEnvironment) -> dict[str, tuple[str, nodes.Element]]:
     """The labelled equations, and the captions of figures, each with its page, by anchor."""
-    found = {}
+    by_anchor = {}
     for page in sorted(env.found_docs):
         for node in env.get_doctree(page).findall(lambda node: isinstance(node, (nodes.math_block, nodes.caption))):
-            own = node if isinstance(node, nodes.math_block) else node.parent
-            found |= {anchor: (page, node) for anchor in own["ids"]}
-    return found
+            labelled = node if isinstance(node, nodes.math_block) else node.parent
+            by_anchor |= {anchor: (page, node) for anchor in labelled["ids"]}
+    return by_anchor
 
 
 def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
     """An equation, or the bold first words of a figure's caption, as HTML; its picture lies in ``FOLDER``."""
     if isinstance(node, nodes.math_block):
         return f"\\[{html.escape(node.astext())}\\]"
-    files = (
-        file for folder in app.config.html_extra_path for file in Path(app.srcdir, folder).glob(f"figures/{anchor}.*")
-    )
+    folders = [Path(app.srcdir, folder, "figures") for folder in app.config.html_extra_path]
+    files = [file for folder in folders for file in folder.glob(f"{anchor}.*")]
     bold = next(iter(node.findall(nodes.strong)), node).deepcopy()
     for link in [*bold.findall(nodes.reference), *bold.findall(pending_xref)]:
         link.replace_self(link.children)
-    said = app.builder.render_partial(bold)["fragment"]
+    words = app.builder.render_partial(bold)["fragment"]
     painted = " painted" * any('painted"' in raw.astext() for raw in node.parent.findall(nodes.raw))
-    return "".join(f'<div class="drawn{painted}"><img alt="" src="FOLDER{file.name}"></div>' for file in files) + said
+    pictures = [f'<div class="drawn{painted}"><img alt="" src="FOLDER{file.name}"></div>' for file in files]
+    return "".join(pictures) + words
 
 
 def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
     """Stores the glossary's definitions as HTML without links, and the previews, by their anchors."""
     builder.definitions, builder.texts = {}, {}
-    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in _shown(builder.env).items()}
+    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in _labelled(builder.env).items()}
     for name in _glossaries(builder.env):
         page = builder.env.get_and_resolve_doctree(name, builder)
         for link in list(page.findall(nodes.reference)):
             link.replace_self(link.children)
         for item in page.findall(nodes.definition_list_item):
-            said = "".join(builder.render_partial(part)["fragment"] for part in item[-1])
-            builder.definitions |= {term["ids"][0]: said.strip() for term in item.findall(nodes.term)}
+            definition = "".join(builder.render_partial(part)["fragment"] for part in item[-1])
+            builder.definitions |= {term["ids"][0]: definition.strip() for term in item.findall(nodes.term)}
 
 
 def _link(self: SphinxTranslator, node: nodes.reference) -> None:
     """A link with the definition or the preview that ``book.js`` shows on hover and on keyboard focus."""
     type(self).visit_reference(self, node)
     anchor = node.get("refid") or node.get("refuri", "").partition("#")[2]
-    for kind, known in {"definition": self.builder.definitions, "preview": self.builder.previews}.items():
-        if said := known.get(anchor):
-            said = said.replace(
-                "FOLDER", relative_uri(self.builder.get_target_uri(self.builder.current_docname), "figures/")
-            )
-            self.body[-1] = f'{self.body[-1][:-1]} data-{kind}="{html.escape(said)}">'
+    for kind, texts in {"definition": self.builder.definitions, "preview": self.builder.previews}.items():
+        if text := texts.get(anchor):
+            page = self.builder.get_target_uri(self.builder.current_docname)
+            text = text.replace("FOLDER", relative_uri(page, "figures/"))
+            self.body[-1] = f'{self.body[-1][:-1]} data-{kind}="{html.escape(text)}">'
 
 
 def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Stores a page's words, and makes its download button save a file: on a chapter the notebook."""
     if doctree is None:
         return
-    numbers = app.env.toc_fignumbers.get(name, {}).get("figure", {})
-    context["body"] = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
-    number = lambda found: f"code of Fig. {'.'.join(map(str, numbers.get(found[1], '?')))}"  # noqa: E731
-    context["body"] = _CODE_OF.sub(number, context["body"])
+    figures = app.env.toc_fignumbers.get(name, {}).get("figure", {})
+    numbers = {label: ".".join(map(str, number)) for label, number in figures.items()}
+    text = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
+    context["body"] = _CODE_OF.sub(lambda match: f"code of Fig. {numbers.get(match[1], '?')}", text)
     body = BeautifulSoup(context["body"], "html.parser")
     for part in body.select(NO_WORDS):
         part.decompose()
     app.builder.texts[name] = " ".join(_TEX.sub("", body.get_text(" ")).split())
-    for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
+    buttons = [button for group in context["header_buttons"] for button in group.get("buttons", ())]
+    for button in buttons:
         if button["label"] == "download-source-button":
             for folder in app.config.html_extra_path:
                 for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name}.ipynb"):
@@ -181,11 +181,13 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
 def marks_kept(page: str) -> str:
     """HTML with each formula and the marks that touch it on one line; one behind bold or slanted words joins these."""
 
-    def kept(found: re.Match[str]) -> str:
-        whole, ends = found[1] + (found[3] or found[4] or ""), found[2] or ""
-        return (whole if re.fullmatch(_MATHS, whole) else f'<span class="kept">{whole}</span>') + ends
+    def joined(match: re.Match[str]) -> str:
+        formula, closing_tags, marks, rest = match.groups()
+        words = formula + (marks or rest or "")
+        span = words if re.fullmatch(_MATHS, words) else f'<span class="kept">{words}</span>'
+        return span + (closing_tags or "")
 
-    return _WITH_MARKS.sub(kept, page)
+    return _WITH_MARKS.sub(joined, page)
 
 
 def _write_texts(app: Sphinx, error: Exception | None) -> None:
@@ -193,6 +195,6 @@ def _write_texts(app: Sphinx, error: Exception | None) -> None:
     path = Path(app.outdir, "_static", "texts.js")
     if error is None:
         before = json.loads(path.read_text(encoding="utf-8")[len(TEXTS) : -2]) if path.exists() else {}
-        known = before | getattr(app.builder, "texts", {})  # none where no page was written
-        texts = {name: known[name] for name in sorted(app.env.found_docs & known.keys())}
+        texts_of_pages = before | getattr(app.builder, "texts", {})  # none where no page was written
+        texts = {name: texts_of_pages[name] for name in sorted(app.env.found_docs & texts_of_pages.keys())}
         path.write_text(f"{TEXTS}{json.dumps(texts)};\n", encoding="utf-8")

@@ -24,17 +24,17 @@ def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, s
     """
     heads = [claim for claim in claims_of(number) if claim.headline]
     designs: dict[Study, set[str]] = {}
-    for study, own in (pair for claim in heads for pair in claim.designs.items()):
-        designs.setdefault(study, set()).update(own)
+    for study, names in (pair for claim in heads for pair in claim.designs.items()):
+        designs.setdefault(study, set()).update(names)
     heads.sort(key=lambda claim: min(map([*designs].index, claim.designs), default=len(designs)))
     edges = [(study.name, claim.id) for claim in heads for study in claim.designs]
     used: dict[str, set[str]] = {}
     for name, function in [(it.name, it.function) for it in designs] + [(it.id, it.function) for it in heads]:
-        for law in sorted(laws(function), key=lambda one: one.__module__):
+        for law in sorted(laws(function), key=lambda law: law.__module__):
             used.setdefault(law.__module__, set()).add(law.__name__)
             edges += [(law.__module__, name)] if (law.__module__, name) not in edges else []
     others = [study.name for claim in claims_of(number) if not claim.headline for study in claim.designs]
-    named = {study.name: own for study, own in designs.items()}
+    named = {study.name: names for study, names in designs.items()}
     return views.show("graph", [records[claim.id] for claim in heads], named, others, used, edges, pages)
 
 
@@ -42,9 +42,9 @@ def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> se
     """The functions of theory, kernels and measures with a source that a function calls, by way of its helpers too."""
     names = digest.names_used(function)
     named = [function.__globals__.get(name) for name in names]
-    ours = [one for one in named if inspect.ismodule(one) and one.__name__.startswith(digest.OURS)]
+    ours = [callee for callee in named if inspect.ismodule(callee) and callee.__name__.startswith(digest.OURS)]
     named += [getattr(module, name, None) for module in ours for name in names]
-    called = {one for one in map(inspect.unwrap, filter(callable, named)) if inspect.isfunction(one)} - seen
-    helpers = [one for one in called if HELPERS.match(one.__module__)]
-    found = {one for one in called if LAWS.match(one.__module__) and "Source:" in (one.__doc__ or "")}
-    return found.union(*(laws(one, seen | called) for one in helpers))
+    called = {callee for callee in map(inspect.unwrap, filter(callable, named)) if inspect.isfunction(callee)} - seen
+    helpers = [callee for callee in called if HELPERS.match(callee.__module__)]
+    sourced = {callee for callee in called if LAWS.match(callee.__module__) and "Source:" in (callee.__doc__ or "")}
+    return sourced.union(*(laws(callee, seen | called) for callee in helpers))

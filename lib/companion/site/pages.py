@@ -60,12 +60,12 @@ def build(source: Path, out: Path, cache: Path, *options: str) -> None:
         PagesError: if a page cannot be built; the last good ones stay.
     """
     fresh = versions.fresh(out)
-    shown = "\n".join(_text(source / name) for name in SETTINGS)
-    noted = cache / "settings"
-    if _text(noted) != shown:
+    settings = "\n".join(_text(source / name) for name in SETTINGS)
+    settings_file = cache / "settings"
+    if _text(settings_file) != settings:
         shutil.rmtree(cache, ignore_errors=True)
     cache.mkdir(exist_ok=True)
-    noted.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
+    settings_file.unlink(missing_ok=True)  # a build that fails or is killed leaves nothing to go on from
     program = "import sys, companion; from jupyter_book.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "build", str(source), "--path-output", str(cache), "-q"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -75,11 +75,11 @@ def build(source: Path, out: Path, cache: Path, *options: str) -> None:
     made, pages = cache / "_build" / "html", fresh / "html"
     if done.returncode or not (made / "index.html").exists():
         shutil.rmtree(fresh, ignore_errors=True)
-        said = (done.stderr or done.stdout).strip()
-        raise PagesError(said.partition("Traceback")[0].strip() or said.rpartition("\n")[2])
+        output = (done.stderr or done.stdout).strip()
+        raise PagesError(output.partition("Traceback")[0].strip() or output.rpartition("\n")[2])
     shutil.copytree(made, pages)
     _notebooks(pages)
-    noted.write_text(shown, encoding="utf-8")
+    settings_file.write_text(settings, encoding="utf-8")
     versions.swap(pages, out)
 
 
@@ -106,21 +106,16 @@ def of_run(folder: Path, number: str = "", label: str = "") -> Path:
     """
     with locks.alone(folder / ".html.lock", f"the page of {folder.name} is being written"):
         fresh = versions.fresh(folder / "html")
-        ran = {one: _ran(folder, one) for one in parameters.chapters()}
+        stems = [[page.stem for page in parameters.page_sources(chapter)] for chapter in parameters.chapters()]
         if label:
-            ran = {number: [folder / f"{figures.figures(number)[label].page.stem}.ipynb"]}
-        chapters = [_chapter(notebooks, fresh, label) for notebooks in ran.values() if notebooks]
+            stems = [[figures.figures(number)[label].page.stem]]
+        existing = [[path for stem in pages if (path := folder / f"{stem}.ipynb").exists()] for pages in stems]
+        chapters = [_chapter(notebooks, fresh, label) for notebooks in existing if notebooks]
         static = os.path.relpath(paths.root() / "_static", folder.resolve() / "html")
         page = views.page("run", name=folder.name, label=label, chapters=chapters, static=static)
         (fresh / "index.html").write_text(page, encoding="utf-8")
         versions.swap(fresh, folder / "html")
     return folder / "html" / "index.html"
-
-
-def _ran(folder: Path, number: str) -> list[Path]:
-    """The notebooks of a chapter in a run's folder, in the order of its pages."""
-    own = [folder / f"{page.stem}.ipynb" for page in parameters.page_sources(number)]
-    return [path for path in own if path.exists()]
 
 
 def _outputs(notebooks: Sequence[Path]) -> list[nbformat.NotebookNode]:
@@ -131,19 +126,14 @@ def _outputs(notebooks: Sequence[Path]) -> list[nbformat.NotebookNode]:
 
 def _figures(notebooks: Sequence[Path]) -> dict[str, nbformat.NotebookNode]:
     """The outputs that show figures, by label."""
-    found = [output for output in _outputs(notebooks) if output.get("metadata", {}).get("regimes")]
-    return {output.metadata.regimes.name: output for output in found}
-
-
-def _picture(output: nbformat.NotebookNode) -> str:
-    """The picture of a figure: equal rows draw equal ones."""
-    return output.data["image/png"].strip()
+    outputs = [output for output in _outputs(notebooks) if output.get("metadata", {}).get("regimes")]
+    return {output.metadata.regimes.name: output for output in outputs}
 
 
 def _tables(notebooks: Sequence[Path]) -> dict[str, str]:
     """The tables, as HTML, by label."""
-    found = [output for output in _outputs(notebooks) if output.get("metadata", {}).get("table")]
-    return {output.metadata.table: output.data["text/html"] for output in found}
+    outputs = [output for output in _outputs(notebooks) if output.get("metadata", {}).get("table")]
+    return {output.metadata.table: output.data["text/html"] for output in outputs}
 
 
 def _read(path: Path) -> nbformat.NotebookNode:
@@ -157,22 +147,26 @@ def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[st
     A figure is shown where its picture differs from the book's; one that was asked for by its ``label`` anyway. Its
     rows are copied into ``fresh``.
     """
-    first, built = notebooks[0], paths.build_folder("laptop")
+    first = notebooks[0]
     number = first.name[:2]
-    given = dict(_read(first).metadata.papermill.parameters)
-    profile, given = given.pop("profile"), given | given.pop("designs", {})
-    book, usual = parameters.resolve(number), parameters.resolve(number, profile)
-    changed = {name: (book.get(name), value) for name, value in given.items() if usual.get(name) != value}
-    records, kept = ledger.read(first.with_name(f"{number}.ledger.json")), paths.results() / "ledger.json"
-    known = {r["id"]: r for r in ledger.read(built / f"{number}.ledger.json") or ledger.read(kept)}
-    pairs = [(known[r["id"]], r) for r in records if r["id"] in known]
+    injected = dict(_read(first).metadata.papermill.parameters)
+    profile = injected.pop("profile")
+    injected |= injected.pop("designs", {})
+    laptop_values, profile_values = parameters.resolve(number), parameters.resolve(number, profile)
+    changed = {n: (laptop_values.get(n), value) for n, value in injected.items() if profile_values.get(n) != value}
+    built = paths.build_folder("laptop")
+    records = ledger.read(first.with_name(f"{number}.ledger.json"))
+    of_book = ledger.read(built / f"{number}.ledger.json") or ledger.read(paths.results() / "ledger.json")
+    by_id = {record["id"]: record for record in of_book}
+    pairs = [(by_id[record["id"]], record) for record in records if record["id"] in by_id]
     is_built = (built / first.name).exists()
     here, there = _figures(notebooks), _figures([built / path.name for path in notebooks])
-    same = {one for one in here.keys() & there.keys() if _picture(here[one]) == _picture(there[one])}
-    shown = [one for one in here if one == label or (not label and one not in same)]
+    # equal rows draw equal pictures
+    same = {n for n in here.keys() & there.keys() if here[n].data["image/png"] == there[n].data["image/png"]}
+    shown = [name for name in here if name == label or (not label and name not in same)]
     if changed and not is_built and profile == "laptop" and len(shown) > 1:
-        turned = changes.changes(number)
-        shown = [one for one in shown if one not in turned or turned[one].of(changed)] or shown
+        dependences = changes.changes(number)
+        shown = [n for n in shown if n not in dependences or dependences[n].of(changed)] or shown
     rows = {path.stem: path for path in (first.resolve().parent / "rows").glob("*.csv") if path.stem in shown}
     for path in rows.values():
         shutil.copy(path, fresh)
@@ -183,9 +177,9 @@ def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[st
         "meanings": {name: parameter.meaning for name, parameter in parameters.declared(number).items()},
         "built": is_built,
         "records": records,
-        "others": [pair for pair in pairs if len({one["verdict"] for one in pair}) > 1],
+        "others": [(old, new) for old, new in pairs if old["verdict"] != new["verdict"]],
         "compared": len(pairs),
-        "figures": {one: (here[one], None if one in same else there.get(one)) for one in shown},
+        "figures": {name: (here[name], None if name in same else there.get(name)) for name in shown},
         "same": same,
         "rows": {*rows},
         "tables": [page for name, page in _tables(notebooks).items() if label in ("", name)],

@@ -46,39 +46,42 @@ def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) 
         extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
         records: of the chapter's ledger: the verdicts of a figure are one row below it.
     """
+    number = path.name[:2]
     notebook = nbformat.read(path, as_version=4)
+    files = list((path.resolve().parent / "rows").glob("*.csv"))
     (extra / "rows").mkdir(parents=True, exist_ok=True)
-    rows, cells = {}, []
-    for file in (path.resolve().parent / "rows").glob("*.csv"):
+    for file in files:
         shutil.copy(file, extra / "rows")
-        rows[file.stem] = f"../rows/{file.name}"
-    places = {label for cell in notebook.cells for label in map(_label, cell.get("outputs", [])) if label}
-    changed = changes.changes(path.name[:2], places)
-    judged = {r["id"]: r for r in records if r["figure"] in places}
+    rows = {file.stem: f"../rows/{file.name}" for file in files}
+    page_labels = {label for cell in notebook.cells for label in _labels(cell)}
+    changed = changes.changes(number, page_labels)
+    judged = {record["id"]: record for record in records if record["figure"] in page_labels}
+    cells = []
     for cell in notebook.cells:
         if captions.is_caption(cell):
             continue  # it is part of the figure
         if cell.cell_type == "code":
             cell.metadata["shows"] = bool(cell.outputs)
-            cell.outputs = [o for o in cell.outputs if o.get("metadata", {}).get("claim") not in judged]
+            cell.outputs = [it for it in cell.outputs if it.get("metadata", {}).get("claim") not in judged]
         if "parameters" in cell.metadata.get("tags", []):
-            how = _how_to_change(path.name[:2], places)
+            how = _how_to_change(number, page_labels)
             cells.append(nbformat.v4.new_markdown_cell(how, id=f"{cell.id}-how"))
-        figures = [o for o in cell.get("outputs", []) if "regimes" in o.get("metadata", {})]
+        figures = [output for output in cell.get("outputs", []) if "regimes" in output.get("metadata", {})]
         if len(figures) > 1:  # a number and a label belong to one
             raise InputError(f"cell {cell.id} shows {len(figures)} figures; give each a cell of its own")
         cells.append(cell)
-        labels = [label for label in map(_label, cell.get("outputs", [])) if label]
-        if figures:
-            own = changed.get(figures[0].metadata.regimes.name)
-            stored = [study.name for study in own.studies if study.name in results.files()] if own else []
-            change = own and own._asdict() | {"number": path.name[:2], "stored": stored}
-            cells += _as_figure(cell, figures[0], rows, change)
-            shown = screen.figure_html(figures[0], extra / "figures", "../figures/")
+        labels = _labels(cell)
+        for figure in figures:
+            change = changed.get(figure.metadata.regimes.name)
+            if change:
+                stored_studies = [study.name for study in change.studies if study.name in results.files()]
+                change = {**change._asdict(), "number": number, "stored": stored_studies}
+            cells += _as_figure(cell, figure, rows, change)
+            picture = screen.figure_html(figure, extra / "figures", "../figures/")
             # the PNG is for the cards; the text would stand for a missing picture in a terminal
-            figures[0].data = {"image/png": figures[0].data["image/png"], "text/html": shown}
-        if own := [record for record in judged.values() if record["figure"] in labels]:
-            row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", own, views.ERRATA)})
+            figure.data = {"image/png": figure.data["image/png"], "text/html": picture}
+        if verdicts := [record for record in judged.values() if record["figure"] in labels]:
+            row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", verdicts, views.ERRATA)})
             cells.append(_shows(f"{cell.id}-verdicts", row))
     return nbformat.from_dict({**notebook, "cells": _folded(cells)})
 
@@ -90,18 +93,19 @@ def _folded(cells: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNod
     """
     groups: list[list[nbformat.NotebookNode]] = []
     silent: list[nbformat.NotebookNode] = []
-    apart = True  # words stand between this cell and the last code
+    after_words = True  # words stand between this cell and the last code
     for cell in cells:
-        if cell.cell_type != "code" or FOLDED.keys() & {*cell.metadata.get("tags", [])}:
-            apart = True
-            groups += [[cell]] * (cell.cell_type == "code")
+        is_code = cell.cell_type == "code"
+        if not is_code or FOLDED.keys() & {*cell.metadata.get("tags", [])}:
+            after_words = True
+            groups += [[cell]] if is_code else []
         elif cell.metadata.get("shows") is False:
             silent.append(cell)
         elif cell.metadata.get("shows"):
-            if apart or (_is_figure(cell) and any(map(_is_figure, groups[-1]))):
+            if after_words or (_is_figure(cell) and any(map(_is_figure, groups[-1]))):
                 groups.append([])
             groups[-1] += [*silent, cell]
-            silent, apart = [], False
+            silent, after_words = [], False
     for group in filter(None, [*groups, silent]):
         _fold(group)
     return list(cells)
@@ -109,14 +113,14 @@ def _folded(cells: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNod
 
 def _fold(group: Sequence[nbformat.NotebookNode]) -> None:
     """Folds the code of cells away behind one line, which says what it is, above their figure or what shows first."""
-    shown = [*filter(_is_figure, group), *(cell for cell in group if cell.outputs), group[0]][0]
-    shown.source = "\n\n".join(cell.source for cell in group)
+    head = [*filter(_is_figure, group), *(cell for cell in group if cell.outputs), group[0]][0]
+    head.source = "\n\n".join(cell.source for cell in group)
     for cell in group:
-        tag = "hide-input" if cell is shown else "remove-input" if cell.outputs else "remove-cell"
+        tag = "hide-input" if cell is head else "remove-input" if cell.outputs else "remove-cell"
         cell.metadata["tags"] = [*cell.metadata.get("tags", []), tag]
-    words = next((words for tag, words in FOLDED.items() if tag in shown.metadata.tags), "code of these numbers")
-    words = f"code of {{{shown.metadata.mystnb.figure.name}}}" if _is_figure(shown) else words
-    shown.metadata.setdefault("mystnb", {}).update(code_prompt_show=words, code_prompt_hide=words)
+    words = next((words for tag, words in FOLDED.items() if tag in head.metadata.tags), "code of these numbers")
+    words = f"code of {{{head.metadata.mystnb.figure.name}}}" if _is_figure(head) else words
+    head.metadata.setdefault("mystnb", {}).update(code_prompt_show=words, code_prompt_hide=words)
 
 
 def _is_figure(cell: nbformat.NotebookNode) -> bool:
@@ -125,10 +129,10 @@ def _is_figure(cell: nbformat.NotebookNode) -> bool:
 
 def _how_to_change(number: str, labels: Collection[str]) -> str:
     """How to run a page with other parameters: the command of the first of its figures that has one."""
-    own = (pair for pair in changes.examples(number).items() if pair[0] in labels)
-    label, example = next(own, (None, None))
-    turned = {label: knob for label, knob in changes.knobs(number).items() if label in labels}
-    return views.markdown("change", number=number, label=label, example=example, knobs=turned).strip()
+    examples = (pair for pair in changes.examples(number).items() if pair[0] in labels)
+    label, example = next(examples, (None, None))
+    knobs = {name: knob for name, knob in changes.knobs(number).items() if name in labels}
+    return views.markdown("change", number=number, label=label, example=example, knobs=knobs).strip()
 
 
 def _as_figure(
@@ -141,12 +145,12 @@ def _as_figure(
     about = output.metadata.regimes
     figure = {"name": about.name, "caption": about.caption, "align": "center"}
     cell.metadata["mystnb"] = nbformat.from_dict({"figure": figure})
-    rest = [other for other in cell.outputs if other is not output]
+    other_outputs = [other for other in cell.outputs if other is not output]
     if about.settings:  # what a caption leaves out folds away below it
-        shown = views.show("below", about, rows.get(about.name), change)
-        rest.append(nbformat.v4.new_output("display_data", {"text/html": shown}))
+        lines = views.show("below", about, rows.get(about.name), change)
+        other_outputs.append(nbformat.v4.new_output("display_data", {"text/html": lines}))
     cell.outputs = [output]
-    return [_shows(f"{cell.id}-rest", *rest)] if rest else []
+    return [_shows(f"{cell.id}-rest", *other_outputs)] if other_outputs else []
 
 
 def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -155,20 +159,23 @@ def _shows(name: str, *outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nbformat.v4.new_code_cell(id=name, outputs=list(outputs), **hidden)
 
 
-def _label(output: nbformat.NotebookNode) -> str | None:
-    """The label of the figure or table that an output shows, if it shows one."""
-    about = output.get("metadata", {})
-    return about.get("table") or about.get("regimes", {}).get("name")
+def _labels(cell: nbformat.NotebookNode) -> list[str]:
+    """The labels of the figures and tables that a cell shows."""
+    metadata = [output.get("metadata", {}) for output in cell.get("outputs", [])]
+    labels = [about.get("table") or about.get("regimes", {}).get("name") for about in metadata]
+    return [label for label in labels if label]
 
 
 def stage(profile: str) -> list[Path]:
     """Copies every chapter's executed notebook beside its source, and one to download into ``extra/notebooks``."""
     validate.one_of(parameters.PROFILES, profile=profile)
-    folder, extra = paths.build_folder(profile), paths.generated() / "extra"
+    folder = paths.build_folder(profile)
+    extra = paths.generated() / "extra"
     shutil.rmtree(extra, ignore_errors=True)
     (extra / "notebooks").mkdir(parents=True)
     staged = []
-    for number, source in ((n, page) for n in parameters.chapters() for page in parameters.page_sources(n)):
+    for source in (page for number in parameters.chapters() for page in parameters.page_sources(number)):
+        number = source.name[:2]
         path = folder / f"{source.stem}.ipynb"
         if not path.exists():
             raise InputError(f"chapter {number} has not been run at the {profile} profile: make book PROFILE={profile}")
@@ -190,9 +197,10 @@ def stage(profile: str) -> list[Path]:
 
 def _add_findings(cell: nbformat.NotebookNode, findings: str) -> None:
     """Puts the verdicts on a chapter's findings below them; without such a section, below the first one."""
-    above, heading, below = cell.source.partition("\n## What we find\n")
-    own, following, rest = (below if heading else above).partition("\n## ")
-    cell.source = f"{above if heading else ''}{heading}{own}\n\n{findings}{following}{rest}"
+    start, heading, section = cell.source.partition("\n## What we find\n")
+    before, section = (start, section) if heading else ("", start)
+    section, next_heading, following = section.partition("\n## ")
+    cell.source = f"{before}{heading}{section}\n\n{findings}{next_heading}{following}"
 
 
 def write_changed(path: Path, text: str) -> None:
@@ -219,7 +227,7 @@ def take_home(
             cell.source = re.sub(r'^(profile: .*= )"\w+"', rf'\1"{profile}"', cell.source, count=1, flags=re.M)
         elif cell.cell_type == "markdown":
             words = captions.filled(_TERM.sub(r"\1", cell.source), glued)
-            cell.source = _CLAIM.sub(lambda found: values.get(found[1], "—"), words)
+            cell.source = _CLAIM.sub(lambda match: values.get(match[1], "—"), words)
     needs = views.markdown("needs", profile=profile, address=address()).strip()
     notebook.cells = [nbformat.v4.new_markdown_cell(needs, id="needs"), *cells]
     notebook.metadata.pop("papermill", None)
@@ -233,42 +241,47 @@ def address() -> str:
         config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
     except yaml.YAMLError:  # Jupyter Book says what is wrong
         return ""
-    found = config.get("repository", {}).get("url") or ""
-    if found and not re.fullmatch(r"https://[\w.-]+/\S+", found):
-        raise InputError(f"_config.yml: the repository's url must be like https://host/owner/name, got {found!r}")
-    return found.rstrip("/")
+    url = config.get("repository", {}).get("url") or ""
+    if url and not re.fullmatch(r"https://[\w.-]+/\S+", url):
+        raise InputError(f"_config.yml: the repository's url must be like https://host/owner/name, got {url!r}")
+    return url.rstrip("/")
 
 
 def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
     """The ledger's index as Markdown: a sentence that counts, a bar for each paper, a graph for each chapter."""
-    known = {record["id"]: record for record in records}
     papers = ledger.by_paper(record for record in records if record["kind"] == "paper")
-    counts = {letter: _count(ledger.statements(own), "statement") for letter, own in papers.items()}
-    api = (paths.root() / "book" / "api").glob("*.md")
-    pages = {m: path.stem for path in api for m in re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8"))}
-    graphs = {number: graph.chapter_graph(number, known, pages) for number in parameters.chapters()}
-    shown = {"papers": papers, "counts": counts, "again": again, "graphs": graphs, "titles": titles()}
-    return views.markdown("ledger", records=records, profile=profile, **shown)
+    by_id = {record["id"]: record for record in records}
+    pages = {}  # of the interface, by the module that they document
+    for path in (paths.root() / "book" / "api").glob("*.md"):
+        pages |= dict.fromkeys(re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8")), path.stem)
+    counts = {letter: _count(ledger.statements(of_paper), "statement") for letter, of_paper in papers.items()}
+    graphs = {number: graph.chapter_graph(number, by_id, pages) for number in parameters.chapters()}
+    return views.markdown(
+        "ledger", records=records, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
+        titles=titles(),
+    )  # fmt: skip
 
 
 def paper_page(letter: str, records: Sequence[dict[str, Any]], profile: str) -> str:
     """What holds of a paper, as Markdown; ``records`` are those of its claims."""
-    about, known = ledger.about_papers()[letter], {record["id"]: record for record in records}
-    matters = [known[name] for name in about["matters"]]
-    pictures = {record["id"]: picture for record in matters if (picture := _picture(record["figure"]))}
-    own, ours = ([r for r in records if (r["kind"] == "paper") is theirs] for theirs in (True, False))
-    own, ours = (sorted(found, key=lambda record: not record["headline"]) for found in (own, ours))
+    about, by_id = ledger.about_papers()[letter], {record["id"]: record for record in records}
+    matters = [by_id[name] for name in about["matters"]]
+    pictures = {record["id"]: _picture(record["figure"]) for record in matters}
+    headlines_first = sorted(records, key=lambda record: not record["headline"])
+    stated = [record for record in headlines_first if record["kind"] == "paper"]
+    ours = [record for record in headlines_first if record["kind"] != "paper"]
     large = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
-    shown = {"matters": matters, "pictures": pictures, "links": figure_links(records), "large": large}
-    said = {"letter": letter, "about": about, "records": records, "stated": own, "ours": ours, "profile": profile}
-    return views.markdown("paper", **said, **shown)
+    return views.markdown(
+        "paper", letter=letter, about=about, records=records, stated=stated, ours=ours, profile=profile,
+        matters=matters, pictures=pictures, links=figure_links(records), large=large,
+    )  # fmt: skip
 
 
 def _picture(label: str | None) -> tuple[str, bool] | None:
     """The file of a figure, for a phone if there is one, and whether it holds photographs or maps; none of a table."""
     folder = paths.generated() / "extra" / "figures"
-    found = [path for name in (f"{label}-phone", label) for path in folder.glob(f"{name}.*")]
-    return (found[0].name, found[0].suffix != ".svg" or "<image" in found[0].read_text("utf-8")) if found else None
+    files = [*folder.glob(f"{label}-phone.*"), *folder.glob(f"{label}.*")]
+    return (files[0].name, files[0].suffix != ".svg" or "<image" in files[0].read_text("utf-8")) if files else None
 
 
 def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
@@ -278,21 +291,25 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     verdict, ``most`` is the largest share by which they do, of the value or of half its interval. ``sampled``: the
     studies whose stored results were computed again in part, with what differed.
     """
-    there = {one["id"]: one for one in ledger.read(paths.results() / "ledger.json") if one["value"] is not None}
-    pairs = [(one, there[one["id"]]) for one in records if one["id"] in there and one["value"] is not None]
-    others = [(a, b) for a, b in pairs if views.show("number", a) != views.show("number", b)]
-    far = [abs(a["value"] - b["value"]) / max(abs(b["value"]), (b["high"] - b["low"]) / 2, 1e-300) for a, b in others]
-    found = {"values": len(pairs), "others": others, "most": max(far, default=0.0), "sampled": {}}
+    stored_ledger = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    both = [(record, stored_ledger[record["id"]]) for record in records if record["id"] in stored_ledger]
+    pairs = [(here, there) for here, there in both if None not in (here["value"], there["value"])]
+    others = [(here, there) for here, there in pairs if views.show("number", here) != views.show("number", there)]
+    sampled: dict[str, Any] = {}
     for number in parameters.chapters():
         path = (folder / f"{number}.ledger.json").resolve().with_name(f"{number}.sampled.json")
-        found["sampled"] |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found | {"changed": sum(a["verdict"] != b["verdict"] for a, b in others)}
+        sampled |= json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sizes = [max(abs(there["value"]), (there["high"] - there["low"]) / 2, 1e-300) for _, there in others]
+    shares = [abs(here["value"] - there["value"]) / size for (here, there), size in zip(others, sizes)]
+    changed = sum(here["verdict"] != there["verdict"] for here, there in others)
+    counts = {"values": len(pairs), "others": others, "most": max(shares, default=0.0), "changed": changed}
+    return counts | {"sampled": sampled}
 
 
 def finer_table(shown: int = 2) -> str:
     """What finer numerics change, the ``shown`` columns of each study where it weighs most, as Markdown."""
-    found = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
-    return views.markdown("finer", found=found, shown=shown)
+    comparisons = json.loads((paths.results() / "finer.json").read_text(encoding="utf-8"))
+    return views.markdown("finer", found=comparisons, shown=shown)
 
 
 def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
@@ -307,30 +324,31 @@ def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
 
 def cards(records: Sequence[dict[str, Any]]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
-    found = []
+    entries = []
     for number, source in parameters.chapters().items():
-        path = source.with_suffix(".ipynb")
-        figure = _key_figure(nbformat.read(path, as_version=4))
+        figure = _key_figure(nbformat.read(source.with_suffix(".ipynb"), as_version=4))
         (paths.generated() / f"card-{number}.png").write_bytes(base64.b64decode(figure.data["image/png"]))
-        own = {"records": [record for record in records if record["chapter"] == number]}
-        own |= {"number": number, "title": titles()[number][0], "page": path.stem}
-        found.append(own | {"painted": figure.metadata.regimes.painted})
-    return views.markdown("cards", cards=found)
+        card = {"number": number, "title": titles()[number][0], "page": source.stem}
+        card["records"] = [record for record in records if record["chapter"] == number]
+        card["painted"] = figure.metadata.regimes.painted
+        entries.append(card)
+    return views.markdown("cards", cards=entries)
 
 
 def titles() -> dict[str, tuple[str, str]]:
     """Title and page of each chapter, by number."""
-    sources = parameters.chapters().items()
-    return {n: (re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1], path.stem) for n, path in sources}
+    texts = {number: path.read_text("utf-8") for number, path in parameters.chapters().items()}
+    headings = {number: re.search(r"^# # (.+)$", text, re.M)[1] for number, text in texts.items()}
+    return {number: (headings[number], path.stem) for number, path in parameters.chapters().items()}
 
 
 def _key_figure(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The figure of a page whose cell has the tag ``key``, or its first."""
-    shown = [cell for cell in notebook.cells if _is_figure(cell)]
-    if not shown:
+    figure_cells = [cell for cell in notebook.cells if _is_figure(cell)]
+    if not figure_cells:
         raise InputError("the first page of a chapter needs a figure")
-    key = [cell for cell in shown if "key" in cell.metadata.get("tags", [])]
-    return (key or shown)[0].outputs[0]
+    tagged = [cell for cell in figure_cells if "key" in cell.metadata.get("tags", [])]
+    return (tagged or figure_cells)[0].outputs[0]
 
 
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -349,37 +367,41 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
 
 def source_archive() -> dict[str, Any] | None:
     """The sources at the commit that the pages are built from, to download; ``None`` outside a checkout."""
-    path, of = paths.generated() / "extra" / "source.tar.gz", store.revision()
-    git = ["git", "-C", str(paths.root()), "archive", "--prefix=companion/", "-o", str(path), of.rstrip("+")]
-    failed = of == "unknown" or subprocess.run(git, capture_output=True).returncode
-    return None if failed else {"revision": of, "megabytes": path.stat().st_size / 1e6}
+    revision = store.revision()
+    path = paths.generated() / "extra" / "source.tar.gz"
+    git = ["git", "-C", str(paths.root()), "archive", "--prefix=companion/", "-o", str(path), revision.rstrip("+")]
+    failed = revision == "unknown" or subprocess.run(git, capture_output=True).returncode
+    return None if failed else {"revision": revision, "megabytes": path.stat().st_size / 1e6}
 
 
 def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
     """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
-    measured = [record for record in records if record["chapter"]]
-    on = {label: one.page for n in {r["chapter"] for r in measured} for label, one in figures.figures(n).items()}
-    stems = {r["id"]: on.get(r["figure"], parameters.source(r["chapter"])).stem for r in measured}
-    return {r["id"]: f"../chapters/{stems[r['id']]}.html#{r['figure']}" for r in measured}
+    links = {}
+    for record in (record for record in records if record["chapter"]):
+        figure = figures.figures(record["chapter"]).get(record["figure"])
+        page = figure.page if figure else parameters.source(record["chapter"])
+        links[record["id"]] = f"../chapters/{page.stem}.html#{record['figure']}"
+    return links
 
 
 def errata_page(records: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown, by paper and drawer: what it says, why it fails, what holds instead, who had that before."""
-    measured = {record["id"]: record for record in records}
-    own = {one.id: [measured[name] for name in one.claims] for one in errata().values()}
+    by_id = {record["id"]: record for record in records}
     papers: dict[str, list[Erratum]] = {}
-    for erratum in sorted(errata().values(), key=lambda one: one.item[0]):
+    for erratum in sorted(errata().values(), key=lambda erratum: erratum.item[0]):
         papers.setdefault(erratum.item[0], []).append(erratum)
     judged, counts = {}, {}
-    for letter, found in papers.items():
-        judged[letter] = [measured[name] for name in dict.fromkeys(name for one in found for name in one.claims)]
-        drawers = {drawer: [one for one in found if one.drawer == drawer] for drawer in DRAWERS}
+    for letter, of_paper in papers.items():
+        names = dict.fromkeys(name for erratum in of_paper for name in erratum.claims)
+        judged[letter] = [by_id[name] for name in names]
+        drawers = {drawer: [erratum for erratum in of_paper if erratum.drawer == drawer] for drawer in DRAWERS}
         counts[letter] = ", ".join(_count(inside, drawer) for drawer, inside in drawers.items() if inside)
+    own = {erratum.id: [by_id[name] for name in erratum.claims] for erratum in errata().values()}
     return views.markdown("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(records))
 
 
-def _count(found: Sequence[Any], one: str) -> str:
-    return f"{len(found)} {one if len(found) == 1 else one + 's'}"
+def _count(items: Sequence[Any], noun: str) -> str:
+    return f"{len(items)} {noun if len(items) == 1 else noun + 's'}"
 
 
 def readme_line(records: Sequence[dict[str, Any]]) -> str:
@@ -401,25 +423,25 @@ def keep_paper(folder: Path) -> list[dict[str, Any]]:
 
     What is declared anew goes, and what rests on a study that is no more.
     """
-    there = {name for number in registry.modules() for name in registry.of(number)}
-    known = (record for record in ledger.read(paths.paper_ledger()) if _still_declared(record))
-    kept = {record["id"]: record for record in known if {one["study"] for one in record["settings"] or ()} <= there}
-    if not (found := sorted(folder.glob("[0-9][0-9].ledger.json"))):
+    study_names = {name for number in registry.modules() for name in registry.of(number)}
+    declared = [record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)]
+    used = {record["id"]: {setting["study"] for setting in record["settings"] or ()} for record in declared}
+    by_id = {record["id"]: record for record in declared if used[record["id"]] <= study_names}
+    if not (ledger_files := sorted(folder.glob("[0-9][0-9].ledger.json"))):
         raise InputError(f"there is no run with a ledger in {folder}")
-    for path in found:
-        kept |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
-    whole = [{k: v for k, v in kept[name].items() if k != "cells"} for name in ledger.claims() if name in kept]
-    ledger.write(paths.paper_ledger(), whole)
-    return whole
+    for path in ledger_files:
+        by_id |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
+    records = [ledger.without_cells(by_id[name]) for name in ledger.claims() if name in by_id]
+    ledger.write(paths.paper_ledger(), records)
+    return records
 
 
 def _still_declared(record: Mapping[str, Any]) -> bool:
     """Whether a claim is declared now as it was when this was measured."""
-    claim = ledger.claims().get(record["id"])
-    empty = ledger.record_of(claim) if claim else {}
-    return bool(claim) and record == ledger.record_of(
-        claim, **{k: v for k, v in record.items() if empty.get(k) is None}
-    )
+    if not (claim := ledger.claims().get(record["id"])):
+        return False
+    empty = ledger.record_of(claim)
+    return record == empty | {field: value for field, value in record.items() if empty.get(field) is None}
 
 
 def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
@@ -428,20 +450,20 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     A run that cannot afford all of them may have made other studies smaller: their claims are left out, as are those of
     formulas, which have no size.
     """
-    ran = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
-    given = dict(ran.metadata.papermill.parameters)
-    designs = given.pop("designs", {})
-    if given.pop("profile", "laptop") != "paper":
+    notebook = nbformat.read(folder / f"{parameters.source(number).stem}.ipynb", as_version=4)
+    injected = dict(notebook.metadata.papermill.parameters)
+    designs = injected.pop("designs", {})
+    if injected.pop("profile", "laptop") != "paper":
         return []
-    whole = registry.grids(number, parameters.resolve(number, "paper"))
-    shown = {name: p.value for name, p in parameters.declared(number).items() if name != "profile"}
-    values = parameters.resolve(number, "paper", shown | given, designs)
-    own = registry.grids(number, values)
-    there: set[str] = set()
-    for study in (study for study, grid in whole.items() if grid == own[study]):
-        there |= registry.asked(number, study, values).cells.keys()
+    laptop_values = {name: it.value for name, it in parameters.declared(number).items() if name != "profile"}
+    values = parameters.resolve(number, "paper", laptop_values | injected, designs)
+    grids = registry.grids(number, values)
+    cells: set[str] = set()
+    for study, paper_grid in registry.grids(number, parameters.resolve(number, "paper")).items():
+        if paper_grid == grids[study]:
+            cells |= registry.asked(number, study, values).cells.keys()
     records = ledger.read(folder / f"{number}.ledger.json")
-    return [record for record in records if record["cells"] and set(record["cells"]) <= there]
+    return [record for record in records if record["cells"] and set(record["cells"]) <= cells]
 
 
 def compare(folder: Path) -> int:
@@ -450,14 +472,15 @@ def compare(folder: Path) -> int:
     """
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
-    here, there = ({one["id"]: one for one in ledger.read(at / "ledger.json")} for at in (folder, paths.results()))
-    pairs = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in there | here}
-    found = [f"{name}: {own} here, {old} in the stored ledger" for name, (own, old) in pairs.items() if own != old]
+    here = {record["id"]: record for record in ledger.read(folder / "ledger.json")}
+    there = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    words = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in here | there}
+    lines = [f"{name}: {now} here, {old} in the stored ledger" for name, (now, old) in words.items() if now != old]
     for name in here.keys() & there.keys():
-        if moved := ledger.apart(here[name], there[name], APART):
-            found.append(f"{name}: {', '.join(moved)} in the stored ledger")
-    print("\n".join(sorted(found)) or f"all {len(there)} claims have the verdicts and values of results/ledger.json")
-    return int(bool(found))
+        if moved := ledger.deviations(here[name], there[name], APART):
+            lines.append(f"{name}: {', '.join(moved)} in the stored ledger")
+    print("\n".join(sorted(lines)) or f"all {len(there)} claims have the verdicts and values of results/ledger.json")
+    return int(bool(lines))
 
 
 def needs_commits(folder: Path) -> None:
@@ -467,24 +490,51 @@ def needs_commits(folder: Path) -> None:
     (``companion.lab.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    kept = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}
+    stored_keys = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
-            own = {revision for key, revision in record["cells"].items() if key not in kept}
-            own = own if record["cells"] else {record["revision"]}  # of formulas alone
-            if loose := {revision for revision in own if not committed(revision)}:
+            revisions = {revision for key, revision in record["cells"].items() if key not in stored_keys}
+            revisions = revisions if record["cells"] else {record["revision"]}  # of formulas alone
+            if uncommitted := [revision for revision in revisions if not committed(revision)]:
                 raise InputError(
-                    f"claim {record['id']} rests on cells of {min(loose)}, uncommitted code, which are not stored in "
-                    "results/ either: build it from an empty build/ folder"
+                    f"claim {record['id']} rests on cells of {min(uncommitted)}, uncommitted code, which are not "
+                    "stored in results/ either: build it from an empty build/ folder"
                 )
+
+
+def write_pages(records: Sequence[dict[str, Any]], folder: Path, profile: str) -> None:
+    """Writes the parts of pages that are computed from a run's ledger into ``book/_generated``."""
+    again = recomputed(records, folder) if profile == "laptop" else None  # the stored ledger is the laptop's
+    write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
+    stated = [record for record in records if record["kind"] == "paper"]
+    counts = {verdict["kind"]: verdict["count"] for verdict in ledger.tally(stated)}
+    studies = {number: registry.of(number) for number in registry.modules()}
+    pages = {
+        "summary": views.markdown("summary", profile=profile, records=records),
+        "counts": views.markdown("counts", found=counts),
+        "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
+        "ledger": ledger_page(records, profile, again),
+        "errata": errata_page(records),
+        "clone": views.markdown("clone", address=address(), archive=source_archive()),
+        "cards": cards(records),
+        "holds": start.holds(records, titles(), profile),
+        "places": start.places(records, titles(), profile),
+        "finer": finer_table(),
+        "unchecked": unchecked_table(records),
+        "studies": views.markdown("studies", chapters=studies, stored=results.files(), doc=inspect.getdoc),
+    }
+    for letter, of_paper in ledger.by_paper(records).items():
+        pages[f"paper-{letter.lower()}"] = paper_page(letter, of_paper, profile)
+    for name, text in pages.items():
+        write_changed(paths.generated() / f"{name}.md", text)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m companion.site.sources", description=__doc__)
     parser.add_argument("profile", help="smoke, laptop or paper")
-    keep = "make this ledger results/ledger.json and the README's; of paper results/ledger.paper.json, without pages"
-    parser.add_argument("--publish-ledger", action="store_true", help=keep)
+    publish = "make this ledger results/ledger.json and the README's; of paper results/ledger.paper.json, without pages"
+    parser.add_argument("--publish-ledger", action="store_true", help=publish)
     parser.add_argument("--name", help="with paper --publish-ledger: take what the run in runs/NAME measured")
     parser.add_argument("--compare", action="store_true", help="only say what differs from results/ledger.json")
     args = parser.parse_args(argv)
@@ -501,28 +551,7 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         stage(args.profile)
         records = ledger.merge(folder)
-        again = recomputed(records, folder) if args.profile == "laptop" else None  # of which the stored ledger is
-        write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
-        stated = [record for record in records if record["kind"] == "paper"]
-        every = {number: registry.of(number) for number in registry.modules()}
-        made = {
-            "summary": views.markdown("summary", profile=args.profile, records=records),
-            "counts": views.markdown("counts", found={one["kind"]: one["count"] for one in ledger.tally(stated)}),
-            "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
-            "ledger": ledger_page(records, args.profile, again),
-            "errata": errata_page(records),
-            "clone": views.markdown("clone", address=address(), archive=source_archive()),
-            "cards": cards(records),
-            "holds": start.holds(records, titles(), args.profile),
-            "places": start.places(records, titles(), args.profile),
-            "finer": finer_table(),
-            "unchecked": unchecked_table(records),
-            "studies": views.markdown("studies", chapters=every, stored=results.files(), doc=inspect.getdoc),
-        }
-        for letter, own in ledger.by_paper(records).items():
-            made[f"paper-{letter.lower()}"] = paper_page(letter, own, args.profile)
-        for name, text in made.items():
-            write_changed(paths.generated() / f"{name}.md", text)
+        write_pages(records, folder, args.profile)
         write_downloads(records, folder)
         if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")

@@ -24,18 +24,20 @@ def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, 
 
     ``titles``: title and page of each chapter, by number.
     """
-    own, large = ([r for r in found if r["kind"] == "paper"] for found in (records, ledger.read(paths.paper_ledger())))
-    known = {record["id"]: record["verdict"] for record in own}
-    moved = [record for record in large if known.get(record["id"]) != record["verdict"]]
-    return views.markdown("holds", own=own, large=large, moved=moved, titles=titles, profile=profile)
+    here = [record for record in records if record["kind"] == "paper"]
+    large = [record for record in ledger.read(paths.paper_ledger()) if record["kind"] == "paper"]
+    verdicts = {record["id"]: record["verdict"] for record in here}
+    moved = [record for record in large if verdicts.get(record["id"]) != record["verdict"]]
+    return views.markdown("holds", own=here, large=large, moved=moved, titles=titles, profile=profile)
 
 
 def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
     """Where the experiments lie, as Markdown; the pictures are written beside the pages."""
-    found = experiments(profile)
-    picture = shown(place_map(found, records), "places", "Marks over width and output scale, on both sides of a line.")
-    widest = max((h for own in found.values() for h, _ in own), default=0)
-    absent = [int(number) for number in titles if number not in found]
+    networks = experiments(profile)
+    alt = "Marks over width and output scale, on both sides of a line."
+    picture = shown(place_map(networks, records), "places", alt)
+    widest = max((h for pairs in networks.values() for h, _ in pairs), default=0)
+    absent = [int(number) for number in titles if number not in networks]
     theirs = stated.value("A.width")
     return views.markdown("places", shown=picture, absent=absent, profile=profile, widest=widest, theirs=theirs)
 
@@ -55,18 +57,18 @@ def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
 
     The scale multiplies an output divided by the width; it is infinite where the kernel before training is used.
     """
-    found: dict[str, set[tuple[int, float]]] = {}
+    networks: dict[str, set[tuple[int, float]]] = {}
     for number in parameters.chapters():
         values = parameters.resolve(number, profile)
         grids = [replace(study.grid, complete=dict) for study in registry.of(number).values()]  # axes alone, no data
         for setting in (setting for grid in grids if "h" in grid.axes for setting in grid(values)):
             scale = setting.get("alpha", setting.get("scale", math.inf))  # studies have two names for it
-            found.setdefault(number, set()).add((int(setting["h"]), float(scale)))
-    return found
+            networks.setdefault(number, set()).add((int(setting["h"]), float(scale)))
+    return networks
 
 
-def place_map(found: Mapping[str, set[tuple[int, float]]], records: Sequence[Mapping[str, Any]]) -> Figure:
-    """Where the experiments lie: output scale over width, a mark a setting, and the line between the regimes.
+def place_map(networks: Mapping[str, set[tuple[int, float]]], records: Sequence[Mapping[str, Any]]) -> Figure:
+    """Where the experiments lie: output scale over width, one mark per setting, and the line between the regimes.
 
     Source: paper B, Sec. 4: that line lies at a mean-field scale of order one.
     """
@@ -77,12 +79,12 @@ def place_map(found: Mapping[str, set[tuple[int, float]]], records: Sequence[Map
         middle = {"xy": (1.02, (ends[0] * ends[1]) ** 0.5), "xycoords": ("axes fraction", "data")}
         ax.annotate("feature learning" if name == "feature" else name, **middle, rotation=90, va="center", color="0.3")
     ax.axhline(1, color=plots.COLOURS["theory"], label=r"regimes meet: $\tilde\alpha\sim1$ (theory)")
-    for at in [record["value"] for record in records if record["id"] == LAZY and record["value"] is not None]:
-        ax.axhline(10**at, color=plots.COLOURS["theory"], linestyle=":", label="… measured, chapter 3")
-    for (number, own), marker, colour in zip(found.items(), "os^DvPX", plots.PALETTE):
-        h, scale = np.array(sorted(own)).T
-        shown = np.where(np.isinf(scale), FROZEN, np.maximum(scale, LOW))
-        ax.plot(h, shown, marker, color=colour, markerfacecolor="none", label=f"chapter {int(number)}")
+    for exponent in [record["value"] for record in records if record["id"] == LAZY and record["value"] is not None]:
+        ax.axhline(10**exponent, color=plots.COLOURS["theory"], linestyle=":", label="… measured, chapter 3")
+    for (number, pairs), marker, colour in zip(networks.items(), "os^DvPX", plots.PALETTE):
+        h, scale = np.array(sorted(pairs)).T
+        heights = np.where(np.isinf(scale), FROZEN, np.maximum(scale, LOW))
+        ax.plot(h, heights, marker, color=colour, markerfacecolor="none", label=f"chapter {int(number)}")
         if scale.min() < LOW:
             words = f"to $10^{{{math.log10(scale.min()):.0f}}}$"
             ax.annotate(words, (h[scale.argmin()], LOW / 30), ha="center", va="top", fontsize="small")

@@ -36,11 +36,11 @@ def _stem(link: Path) -> str:
     return f".{link.name.lstrip('.')}-"
 
 
-def _clear(link: Path, kept: Path) -> None:
-    """Deletes all folders made for ``link`` except the one that is, or contains, ``kept``."""
-    kept = kept.resolve()
+def _clear(link: Path, current: Path) -> None:
+    """Deletes all folders made for ``link`` except the one that is, or contains, ``current``."""
+    current = current.resolve()
     for folder in link.parent.glob(f"{_stem(link)}*"):
-        if folder.resolve() not in (kept, *kept.parents):
+        if folder.resolve() not in (current, *current.parents):
             shutil.rmtree(folder, ignore_errors=True)
 
 
