@@ -70,9 +70,9 @@ def votes(s: Voters, seeds: list[int]) -> Rows:
     (``margins.least_hinge``); points and networks are those of ``rest.peak_at_jamming``. ``parameters`` N; ``fitted``:
     share of the members that fit; ``norms``: root mean squares of the predictors on the test points; ``weights``: norms
     of the weights' motion; ``holding``: of each member the points with a gap, over N. Test errors: ``error`` of the
-    members, ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms, ``vote_error``
-    of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of the weights that
-    theory gives for Gaussian features of a member's spectrum (geometric mean over members).
+    members, ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms,
+    ``vote_error`` of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of
+    the weights that theory gives for Gaussian features of a member's spectrum (geometric mean over members).
 
     Source: paper B, Sec. 2 and Fig. 6, in the limit of a large output scale.
     """
