@@ -76,7 +76,7 @@ map_stop: "number from 0.5 to 1" = 1.0  # fraction of the margins at which error
 import matplotlib.pyplot as plt
 import numpy as np
 
-from companion.book import papers, plots, sketches
+from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.jamming import parameters_at_jamming
 from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
@@ -142,7 +142,7 @@ fig, axes = plots.panels(2, height=4.2)
 for ax, rows in zip(axes, (on_map, second_map)):
     plots.phase_map(ax, rows, jamming.transitions(rows, "h"))
     images = rows.words.iloc[0].partition(",")[0]
-    points = papers.beside(rows.p.iloc[0], "B.points")
+    points = stated.both_sizes(rows.p.iloc[0], "B.points")
     ax.set_title(f"{images}, {rows.components.iloc[0]} components\n{points}")
 cuts = np.log10(chapter.design(studies.ensembles, "slices")["scale"])
 for cut in cuts:

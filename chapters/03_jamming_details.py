@@ -40,7 +40,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.jamming import parameters_at_jamming, parameters_by_budget
 from companion.papers.jamming.studies import jamming as studies
@@ -113,7 +113,7 @@ for ax, (scale, rows), colour in zip(axes, slices.groupby("scale"), colours):
     ax.set(xlabel="width $h$", title=rf"$\tilde\alpha = {plots.number(scale)}$")
 axes[0].set_ylabel("test error (%)")
 curves = axes[0].get_legend_handles_labels()
-points = papers.beside(map_p, "B.points")
+points = stated.both_sizes(map_p, "B.points")
 fig.legend(*curves, title=points, title_fontsize="small", loc="outside lower center", ncols=3)
 chapter.figure(
     fig,
@@ -288,7 +288,7 @@ for (scale, rows), colour in zip(slices.groupby("scale"), plots.from_feature_to_
     means = rows[rows.h > jammed[scale]].groupby("h")[["fluctuation", "excess"]].mean()
     axes[2].plot(means.fluctuation, means.excess, "o-", color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
 for ax, name in zip(axes, ("fluctuation", "excess")):
-    papers.mark(ax, f"B.{name}")
+    stated.mark(ax, f"B.{name}")
     ax.legend()
     ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", title=name)
     plots.plain_numbers(ax, "x")

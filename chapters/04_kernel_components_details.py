@@ -47,7 +47,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.estimates import mean, ratio
 from companion.papers.compression.theory.learning_curves import beta
@@ -318,7 +318,7 @@ for name, (words, line) in sets.items():
     plots.over_seeds(axes[2], rows, "p", "nearest", color=plots.COLOURS["theory"], linestyle=line, markersize=3)
 for name in ("mnist", "cifar10"):
     errors = tables[name].query("kernel == 'gaussian'").groupby("p").error.max()
-    exponent = papers.stated(f"B.isotropic-{name}")
+    exponent = stated.value(f"B.isotropic-{name}")
     ends = (errors.index[0], errors.index[-1])
     plots.slope_guide(axes[0], ends, 1.2 * errors.iloc[0], -exponent, f"B: $-{exponent}$", above=True)
 for ax, title in zip(axes, ("test error", "mean square error", "distance of the nearest")):

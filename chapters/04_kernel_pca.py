@@ -72,7 +72,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from companion.book import papers, plots, sketches
+from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.theory.learning_curves import beta, beta_difference
 from companion.papers.kernel_pca.claims import kernel_pca as claims
@@ -255,7 +255,7 @@ for label, (kernel, moment, name, line) in styles.items():
     ax.plot(single.p, single.error, "D", color=colour, markersize=4, markerfacecolor=inside)
 medians = claims.kernel_at(curves, "network", "end").groupby("p").error.median()
 for name, height, is_above in (("A.images-feature", 0.85, False), ("A.images-lazy", 2.0, True)):
-    exponent = papers.stated(name)
+    exponent = stated.value(name)
     ends = (image_p[0], image_p[-1])
     plots.slope_guide(ax, ends, height * medians.iloc[0], -exponent, f"A: $-{exponent}$", above=is_above)
 ax.set(xlabel="training images $p$", ylabel=r"test error $\varepsilon$", title="Which learns images best?")
