@@ -77,7 +77,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.alignment.claims import alignment
 from companion.papers.alignment.studies import alignment as studies
@@ -353,7 +353,7 @@ for ax in axes[:-1:2]:
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 ends = [rows.predicted.min(), rows.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
-axes[-1].set(xlabel="predicted", ylabel="observed", title=papers.beside(int(rows.n.iloc[0]), "D.reversal"))
+axes[-1].set(xlabel="predicted", ylabel="observed", title=stated.both_sizes(int(rows.n.iloc[0]), "D.reversal"))
 axes[-1].legend(fontsize="small")
 fig.suptitle("Do random matrices predict single networks?", fontsize="medium")
 alt = "Observed alignment as dots against the floor, on the predicted line and below a dotted line that exceeds one."

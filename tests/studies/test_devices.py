@@ -29,8 +29,8 @@ TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in
 STAY = {
     "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
     "support": "layer",
-    "compression": "perpendicular noise", "jamming": "starts", "kernel_pca": "estimators",
-    "isotropic": "initial images", "separability": "separable", "voting": "votes",
+    "compression": "perpendicular noise", "jamming": "initialisation", "kernel_pca": "estimators",
+    "isotropic": "initial_components kernels_on_images", "separability": "random_labels", "voting": "votes",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
     "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operator_distances deep_prediction "
     "layer_kernels biases colinear_points recipe size_over_depth near_duplicates layer_prediction "

@@ -121,11 +121,11 @@ def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch, capsys, re
     monkeypatch.setenv("REGIMES_DATA", "")
     images, found = shape("mnist"), plan.of_chapter("03", "paper")
     own = {one.study.name: one for one in found[0]}
-    cusp, starts = own["rest.cusp"], own["jamming.starts"]
+    cusp, starts = own["rest.peak_at_jamming"], own["jamming.initialisation"]
     assert not found[1] and "must be at most 5000, the images of mnist" in cusp.to_fetch and cusp.hours > 1
     assert not starts.to_fetch and shape("mnist") == images
     said = plan.cost_table({"03": found}).splitlines()
-    assert [line for line in said if "`rest.cusp` \\* | 114 |" in line] and any(
+    assert [line for line in said if "`rest.peak_at_jamming` \\* | 114 |" in line] and any(
         line.endswith("first.") for line in said
     )
     monkeypatch.setattr(plan, "of_chapter", lambda number, profile, *given: {("03", "paper"): found}[number, profile])
