@@ -150,14 +150,14 @@ def motion_against_the_width(trained=studies.trained_networks["main"]):
     short="motion of the predictor, far beyond $L^3$",
     at={"depth": 3, "width": [512, 2048], "scale": 1},
 )
-def motion_far_beyond(wide=studies.trained_networks["wide"]):
+def motion_far_beyond(wide_networks=studies.trained_networks["wide"]):
     r"""Where $m\gg L^3$, training moves the predictor from its linearisation as $1/m$.
 
     Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, at depth 3,
     where $m/L^3$ is 19 to 76
     """
-    table = wide.pivot_table(index="seed", columns="width", values="moved")
-    return exponent(table.columns.to_numpy(), table.to_numpy()), wide
+    table = wide_networks.pivot_table(index="seed", columns="width", values="moved")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), wide_networks
 
 
 @claim(
@@ -212,11 +212,12 @@ def motion_of_lazy_networks(trained=studies.trained_networks["main"], lazy=studi
 
     Distance of these two predictors at output scale 100 over that at 1, width 128, depths 5 and 10, geometric mean
     """
-    near, far = (
+    motion, lazy_motion = (
         rows[rows.width == 128].pivot_table(index="seed", columns="depth", values="moved")[[5, 10]]
         for rows in (trained, lazy)
     )
-    return ratio(np.exp(np.log(far / near).mean(axis=1)).to_numpy()), trained, lazy
+    factor = np.exp(np.log(lazy_motion / motion).mean(axis=1))
+    return ratio(factor.to_numpy()), trained, lazy
 
 
 @claim(

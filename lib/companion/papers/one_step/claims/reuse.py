@@ -291,13 +291,15 @@ def bound_of_networks(*, activation):
     at={"d": 400},
     headline=True,
 )
-def gain_of_two_values_at_their_best(two=studies.third_degree_share["two"], one=studies.third_degree_share["one"]):
+def gain_of_two_values_at_their_best(
+    two_values=studies.third_degree_share["two"], one_value=studies.third_degree_share["one"]
+):
     """A readout of two values lets spiked features express more, each at its own best strength and penalty.
 
     Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, strength and penalty by the
     finite-width rule.
     """
-    rows = largest_size(pd.concat([two.assign(kind="varied"), one.assign(kind="uniform")]))
+    rows = largest_size(pd.concat([two_values.assign(kind="varied"), one_value.assign(kind="uniform")]))
     return two_values_over_one(rows), rows
 
 
@@ -313,7 +315,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     kind="beyond",
     short="Gaussian readout over one value",
     at={"d": 400},
-    given={"many": studies.third_degree_share["best_gauss"], "few": studies.third_degree_share["best_single"]},
+    given={"gaussian": studies.third_degree_share["best_gauss"], "discrete": studies.third_degree_share["best_single"]},
 )
 @claim(
     "E.Fig6-gauss-two",
@@ -327,7 +329,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
     measure="Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same "
     "data, each at its best strength and penalty by the finite-width rule; target He1+He3",
-    given={"many": studies.third_degree_share["best_gauss"], "few": studies.third_degree_share["best_pair"]},
+    given={"gaussian": studies.third_degree_share["best_gauss"], "discrete": studies.third_degree_share["best_pair"]},
 )
 @claim(
     "E.Fig6-gauss-sine",
@@ -341,16 +343,16 @@ VOCABULARY = "paper E, Sec. 4.4"
     statement="At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.",
     measure="Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same "
     "data, each at its best strength and penalty by the finite-width rule",
-    given={"many": studies.third_degree_share["sine_gauss"], "few": studies.third_degree_share["sine_single"]},
+    given={"gaussian": studies.third_degree_share["sine_gauss"], "discrete": studies.third_degree_share["sine_single"]},
 )
-def gain_of_gaussian_readouts(many, few):
+def gain_of_gaussian_readouts(gaussian, discrete):
     """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
 
     Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
     at its best strength and penalty by the finite-width rule; target He1+He3
     """
-    rows = pd.concat([many.assign(kind="varied"), few.assign(kind="uniform")])
-    return two_values_over_one(rows), pd.concat([many, few])
+    rows = pd.concat([gaussian.assign(kind="varied"), discrete.assign(kind="uniform")])
+    return two_values_over_one(rows), pd.concat([gaussian, discrete])
 
 
 @claim(

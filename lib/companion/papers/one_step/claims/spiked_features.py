@@ -314,6 +314,15 @@ def two_values_over_one(rows):
     return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean())
 
 
+def gain_by_width(rows):
+    """The widths, :func:`two_values_over_one` at each, and how far its interval reaches below and above."""
+    ratios = {d: two_values_over_one(of_width) for d, of_width in rows.groupby("d")}
+    value = np.array([ratio.value for ratio in ratios.values()])
+    low = np.array([ratio.low for ratio in ratios.values()])
+    high = np.array([ratio.high for ratio in ratios.values()])
+    return np.array([*ratios]), value, [value - low, high - value]
+
+
 @claim(
     "E.Fig6-varied",
     "paper E, Sec. 4.4",
