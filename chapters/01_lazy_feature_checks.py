@@ -39,7 +39,7 @@ lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kerne
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import planes
@@ -73,7 +73,7 @@ for ax, words in zip(axes, (r"test error $\varepsilon$", "time $t^*$", "amplific
 plots.plain_numbers(axes[2])
 axes[0].legend(loc="center left", fontsize="small")
 axes[2].legend(loc="lower left")
-fig.suptitle(f"Where do the two regimes meet? {papers.beside(scan.p.max(), 'A.scan-points')}", fontsize="medium")
+fig.suptitle(f"Where do the two regimes meet? {stated.both_sizes(scan.p.max(), 'A.scan-points')}", fontsize="medium")
 alt = "Near scale one the error rises to that of the frozen kernel, the time begins to fall, the amplification ends at one."
 chapter.figure(fig, "fig-a-fig12", scan, kernels, alt=alt)
 # %% [markdown] tags=["caption"]

@@ -81,7 +81,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.studies import hard_margin, sensitivity
@@ -244,7 +244,7 @@ for ax, d in zip(axes, curve_d):
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, end.p.unique())
 axes[0].set_ylabel(r"test error $\varepsilon$")
-fig.suptitle(f"Which curve has the network's error? {papers.beside(curve_h, 'A.width')}", fontsize="medium")
+fig.suptitle(f"Which curve has the network's error? {stated.both_sizes(curve_h, 'A.width')}", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "From above: the initial kernel, the kernel after training, the network, the initial kernel on compressed data."
 chapter.figure(fig, "fig-a-fig3", networks, larger, small, *initial, alt=alt)

@@ -74,7 +74,7 @@ stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # size
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots, sketches
+from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import balance as unequal
 from companion.papers.compression.studies import compression as studies
@@ -267,13 +267,13 @@ for ax, ((shape, d), rows) in zip(flat, tasks):
     plots.over_seeds(ax, largest, "p", "largest", label=r"$\Lambda_{\max}$, to 98 % fitted", **hollow)
     theory = rows.groupby("p").predicted.median()
     ax.plot(theory, "--", color=plots.COLOURS["theory"], label=r"theory of $\Lambda^*$")
-    stated = papers.stated("A.amplification")
-    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, stated, "paper A: 1/2")
+    exponent = stated.value("A.amplification")
+    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, exponent, "paper A: 1/2")
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, growth_p)
 flat[0].set_ylabel(r"amplification $\Lambda$")
 legend = fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-legend.set_title(rf"$\Lambda^*$: {papers.beside(growth_h, 'A.width')}", {"size": "small"})
+legend.set_title(rf"$\Lambda^*$: {stated.both_sizes(growth_h, 'A.width')}", {"size": "small"})
 alt = "Amplification against training points for three tasks, at the characteristic time and at its maximum: both rise."
 chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # %% [markdown] tags=["caption"]

@@ -76,7 +76,7 @@ map_stop: "number from 0.5 to 1" = 1.0  # fraction of the margins at which error
 import matplotlib.pyplot as plt
 import numpy as np
 
-from companion.book import papers, plots, sketches
+from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.jamming import parameters_at_jamming
 from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
@@ -142,7 +142,7 @@ fig, axes = plots.panels(2, height=4.2)
 for ax, rows in zip(axes, (on_map, second_map)):
     plots.phase_map(ax, rows, jamming.transitions(rows, "h"))
     images = rows.words.iloc[0].partition(",")[0]
-    points = papers.beside(rows.p.iloc[0], "B.points")
+    points = stated.both_sizes(rows.p.iloc[0], "B.points")
     ax.set_title(f"{images}, {rows.components.iloc[0]} components\n{points}")
 cuts = np.log10(chapter.design(studies.ensembles, "slices")["scale"])
 for cut in cuts:
@@ -176,10 +176,14 @@ chapter.figure(
 # it is $P/2$, [a theorem](#lazy-jamming). Lazy networks need fewer for digits, with a smaller power. Networks that learn features have a
 # smaller one still, so that they jam later on few points and earlier on many.
 # %%
-random = chapter.rows(studies.thresholds, "lazy")
+random = chapter.rows(studies.fitting_width, "lazy")
 lines = {
-    "digits, lazy": parameters_at_rest(*[chapter.rows(at_rest.cusp, name) for name in ("lazy", "whole_lazy")]),
-    "digits, scale 12": parameters_at_rest(*[chapter.rows(at_rest.cusp, name) for name in ("sizes", "whole")]),
+    "digits, lazy": parameters_at_rest(
+        *[chapter.rows(at_rest.peak_at_jamming, name) for name in ("lazy", "whole_lazy")]
+    ),
+    "digits, scale 12": parameters_at_rest(
+        *[chapter.rows(at_rest.peak_at_jamming, name) for name in ("sizes", "whole")]
+    ),
 }
 fig, ax = plt.subplots()
 for (label, rows), colour in zip(lines.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
@@ -196,7 +200,7 @@ ax.plot(counts, counts / 2, color=plots.COLOURS["theory"], label="theorem, $N^*=
 plots.curve_axes(ax, counts)
 ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend(fontsize="small")
-tables = [chapter.rows(at_rest.cusp, name) for name in ("lazy", "whole_lazy", "sizes", "whole")]
+tables = [chapter.rows(at_rest.peak_at_jamming, name) for name in ("lazy", "whole_lazy", "sizes", "whole")]
 alt = "Parameters at jamming against points on logarithmic axes: random labels on the theorem's line, digits below it and less steep, "
 alt += "and least steep at output scale 12, where the line crosses that of lazy networks."
 chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
@@ -213,7 +217,7 @@ chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
 # holds them, too ([the landscape](#the-landscape)).
 # %%
 voters = chapter.rows(voting.votes, "large")
-rows = chapter.rows(at_rest.at_jamming, "sizes")
+rows = chapter.rows(at_rest.minima_at_jamming, "sizes")
 held = jamming.held_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
 here = mean_width_at_jamming(voters)
@@ -249,8 +253,8 @@ chapter.figure(fig, "fig-b-isostatic", voters, rows, alt=alt)
 # larger widths, we read their peak at their own jamming: it is lower by {claim}`B.Fig6-rest-stop` points.
 # [Details](#heights-of-the-peak) have the heights on other training sets.
 # %%
-middle = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("sizes", "whole")])
-lazy = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("lazy", "whole_lazy")])
+middle = followed_longest(*[chapter.rows(at_rest.peak_at_jamming, name) for name in ("sizes", "whole")])
+lazy = followed_longest(*[chapter.rows(at_rest.peak_at_jamming, name) for name in ("lazy", "whole_lazy")])
 fig, axes = plots.panels(2)
 for ax, (title, rows) in zip(axes, {"scale 12": middle, "lazy": lazy}.items()):
     for (p, group), colour in zip(rows.groupby("p"), plots.PALETTE):

@@ -52,8 +52,8 @@ from companion.papers.jamming.theory.separability import separable_share
 
 chapter = Chapter("03", globals())
 # %%
-programs = chapter.rows(separability.separable)
-trained = chapter.rows(studies.thresholds, "lazy")
+programs = chapter.rows(separability.random_labels)
+trained = chapter.rows(studies.fitting_width, "lazy")
 fig, axes = plots.panels(2)
 loads = np.linspace(1.6, 2.4, 81)
 parameters = int(programs.parameters.max())
@@ -136,8 +136,8 @@ chapter.figure(fig, "fig-b-8d", slices, alt=alt)
 # scale it is {claim}`B.Fig6-rest-feature` points, and whether there is a peak is undecided.
 # Whether it grows from 1000 to 5000 points is open.
 # %%
-middle = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("fresh", "fresh_whole")])
-lazy = followed_longest(*[chapter.rows(at_rest.cusp, name) for name in ("fresh_lazy", "fresh_whole_lazy")])
+middle = followed_longest(*[chapter.rows(at_rest.peak_at_jamming, name) for name in ("fresh", "fresh_whole")])
+lazy = followed_longest(*[chapter.rows(at_rest.peak_at_jamming, name) for name in ("fresh_lazy", "fresh_whole_lazy")])
 last = lazy.newton_steps.max()
 heights = {
     "lazy": heights_of_peak(lazy, last),

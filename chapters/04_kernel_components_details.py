@@ -47,7 +47,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.estimates import mean, ratio
 from companion.papers.compression.theory.learning_curves import beta
@@ -115,7 +115,7 @@ chapter.table(
 # where $I$ is the information and $\hat I_0$ the estimate without information ({numref}`fig-4-initial`). The bias
 # therefore depends on the information.
 # %%
-untrained = chapter.rows(isotropic.initial, "main")
+untrained = chapter.rows(isotropic.initial_components, "main")
 exact = untrained.groupby("d").exact.first()
 excess = claims.excess_information(untrained)
 means = {d: mean(excess[d]) for d in excess}
@@ -165,7 +165,7 @@ chapter.figure(
 # subtract their mean. For the full kernel it takes the eigenvectors of its matrix, which has a mean.
 # %%
 stripes = chapter.rows(studies.stripes, "main").assign(task="stripe")
-images = chapter.rows(studies.curves, "main").query("p == p.max()").assign(task="images")
+images = chapter.rows(studies.image_curves, "main").query("p == p.max()").assign(task="images")
 kernels = pd.concat([stripes, images]).query("kernel != 'network' and moment in ['start', 'end']")
 columns = {
     "separable": "line",
@@ -307,7 +307,7 @@ chapter.table(
 # %%
 sets = {"mnist": ("MNIST", "-"), "cifar10": ("CIFAR-10", "--"), "digits": ("small digits", ":")}
 kernels = {"laplace": "Laplace", "gaussian": "Gauss", "ntk": "NTK"}
-tables = {name: chapter.rows(isotropic.images, name) for name in sets}
+tables = {name: chapter.rows(isotropic.kernels_on_images, name) for name in sets}
 fig, axes = plots.panels(3, columns=3, height=4.0)
 for name, (words, line) in sets.items():
     for kernel, colour in zip(kernels, plots.PALETTE):
@@ -318,7 +318,7 @@ for name, (words, line) in sets.items():
     plots.over_seeds(axes[2], rows, "p", "nearest", color=plots.COLOURS["theory"], linestyle=line, markersize=3)
 for name in ("mnist", "cifar10"):
     errors = tables[name].query("kernel == 'gaussian'").groupby("p").error.max()
-    exponent = papers.stated(f"B.isotropic-{name}")
+    exponent = stated.value(f"B.isotropic-{name}")
     ends = (errors.index[0], errors.index[-1])
     plots.slope_guide(axes[0], ends, 1.2 * errors.iloc[0], -exponent, f"B: $-{exponent}$", above=True)
 for ax, title in zip(axes, ("test error", "mean square error", "distance of the nearest")):
@@ -334,9 +334,9 @@ chapter.figure(fig, "fig-4-isotropic", *tables.values(), alt=alt)
 # two images at a right angle. Solid: MNIST; dashed: CIFAR-10; dotted: small digits. Medians, with quartiles as bands.
 # %%
 tables = {
-    "MNIST": chapter.rows(isotropic.images, "mnist"),
-    "CIFAR-10": chapter.rows(isotropic.images, "cifar10"),
-    "small digits": chapter.rows(isotropic.images, "digits"),
+    "MNIST": chapter.rows(isotropic.kernels_on_images, "mnist"),
+    "CIFAR-10": chapter.rows(isotropic.kernels_on_images, "cifar10"),
+    "small digits": chapter.rows(isotropic.kernels_on_images, "digits"),
 }
 exponents = [
     {
@@ -365,7 +365,7 @@ chapter.table(
 # {term}`lazy regime`
 # ({numref}`fig-b-9-cnn`).
 # %%
-scan = chapter.rows(studies.scans, "main")
+scan = chapter.rows(studies.image_ensembles, "main")
 red = plots.COLOURS["feature"]
 fig, axes = plots.panels(2, width=4.2, height=3.4)
 plots.over_seeds(axes[0], scan, "alpha", "error", factor=100, color=red, linestyle="--", label="one network")

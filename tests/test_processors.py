@@ -37,8 +37,8 @@ COMPARED = {
     compression.amplification_scaling: (
         "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
     ),
-    kernel_pca.courses: (
-        "04", {"stripe_p": 20, "stripe_h": 20, "04.courses.stripe.frames": 3},
+    kernel_pca.kernel_along_training: (
+        "04", {"stripe_p": 20, "stripe_h": 20, "04.kernel_along_training.stripe.frames": 3},
         {"error": 1e-6, "alignment": 1e-5, "norm": 1e-5},
     ),
 }  # fmt: skip

@@ -216,7 +216,7 @@ def error_above_crossover_of_widest(
     figure="fig-b-4",
     short="training time independent of the scale",
 )
-def time_in_scale(timed=studies.efforts["scales"]):
+def time_in_scale(timed=studies.steps_to_fit["scales"]):
     r"""With the loss over $\alpha^2$ training takes a time that does not depend on the scale where it is large.
 
     Exponent of that time in $\alpha$, from 256 on.
@@ -236,7 +236,7 @@ def time_in_scale(timed=studies.efforts["scales"]):
     figure="fig-b-effort",
     short="steps to fit, near jamming over far",
 )
-def slowing_near_jamming(budgets=studies.efforts["step_budget"]):
+def slowing_near_jamming(budgets=studies.steps_to_fit["step_budget"]):
     """Networks that fit near jamming take many times as many steps as wide ones.
 
     Median number of steps to fit at the narrowest width of which at least half of the networks fit within the budget,
@@ -275,7 +275,7 @@ def parameters_by_budget(budgets):
     figure="fig-b-effort",
     short="jamming depends on the step budget",
 )
-def jamming_in_steps(budgets=studies.efforts["step_budget"]):
+def jamming_in_steps(budgets=studies.steps_to_fit["step_budget"]):
     """Where networks begin to fit depends on the step budget, from some tens of steps to 2400.
 
     Exponent of $N^*$ in the number of steps that are allowed.
@@ -312,7 +312,7 @@ def parameters_at_jamming(thresholds):
     figure="fig-b-8a",
     short="digits need fewer parameters than random labels",
 )
-def jamming_of_random_over_digits(random=studies.thresholds["random"], digits=studies.thresholds["images"]):
+def jamming_of_random_over_digits(random=studies.fitting_width["random"], digits=studies.fitting_width["images"]):
     """The number of parameters at jamming grows with a smaller exponent of $P$ on MNIST than on random data of the
     same dimension.
 
@@ -333,7 +333,7 @@ def jamming_of_random_over_digits(random=studies.thresholds["random"], digits=st
     figure="fig-b-8a",
     short="parameters at jamming, random labels, in $P$",
 )
-def jamming_of_random_labels(random=studies.thresholds["random"]):
+def jamming_of_random_labels(random=studies.fitting_width["random"]):
     """The number of parameters at jamming grows linearly with $P$ on random data.
 
     Exponent.
@@ -787,7 +787,7 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
     figure="fig-b-sec3",
     short="kernel fluctuates as $h^{-1/2}$",
 )
-def kernel_fluctuation_in_width(starts=studies.starts["widths"]):
+def kernel_fluctuation_in_width(starts=studies.initialisation["widths"]):
     """The relative fluctuations of the tangent kernel at initialisation fall as $h^{-1/2}$.
 
     Exponent.

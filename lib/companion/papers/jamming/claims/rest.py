@@ -37,7 +37,7 @@ def followed_longest(*tables):
     """The rows of the networks that were followed for the most Newton steps, each once: those stored, if there are any.
 
     Args:
-        tables: rows of ``rest.cusp``.
+        tables: rows of ``rest.peak_at_jamming``.
     """
     rows = pd.concat(tables).drop_duplicates(["cell", "newton_steps"])
     longest = rows[rows.newton_steps == rows.newton_steps.max()]
@@ -50,7 +50,7 @@ def parameters_at_rest(*tables):
     Sets whose widths do not hold it are left out.
 
     Args:
-        tables: rows of ``rest.cusp`` of one output scale.
+        tables: rows of ``rest.peak_at_jamming`` of one output scale.
     """
     rows, found = followed_longest(*tables), []
     rows = rows[rows.newton_steps == rows.newton_steps.max()]
@@ -78,7 +78,7 @@ def at_own_jamming(tables, newton_steps, measure, value="error", least=0):
     are left out.
 
     Args:
-        tables: rows of ``rest.cusp`` of one output scale.
+        tables: rows of ``rest.peak_at_jamming`` of one output scale.
         newton_steps: after which all is read.
         measure: ``jamming.rise`` or ``jamming.bump``.
         value: a column.
@@ -108,7 +108,7 @@ def heights_of_peak(rows, newton_steps, value="error"):
     in the number of ``test`` images.
 
     Args:
-        rows: of ``rest.cusp``, at two widths for each ``p`` and ``test``.
+        rows: of ``rest.peak_at_jamming``, at two widths for each ``p`` and ``test``.
         newton_steps: after which the value is read.
         value: a column.
     """
@@ -129,7 +129,7 @@ def heights_of_peak(rows, newton_steps, value="error"):
     figure="fig-b-heights",
     short="peak at rest, scale 12",
     headline=True,
-    given={"fresh": studies.cusp["fresh_whole"]},
+    given={"fresh": studies.peak_at_jamming["fresh_whole"]},
 )
 @claim(
     "B.Fig6-rest-lazy",
@@ -144,7 +144,7 @@ def heights_of_peak(rows, newton_steps, value="error"):
     statement="In the lazy regime, too, single networks at rest have their largest error at jamming.",
     measure="Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another "
     "training set, largest scale, 5000 points, percentage points.",
-    given={"fresh": studies.cusp["fresh_whole_lazy"]},
+    given={"fresh": studies.peak_at_jamming["fresh_whole_lazy"]},
 )
 @claim(
     "B.Fig6-rest-feature",
@@ -157,7 +157,7 @@ def heights_of_peak(rows, newton_steps, value="error"):
     statement="In the feature regime, too, single networks taken towards rest have their largest error at jamming.",
     measure="Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on "
     "another training set, smallest scale, 1000 points, percentage points.",
-    given={"fresh": studies.cusp["fresh_feature"]},
+    given={"fresh": studies.peak_at_jamming["fresh_feature"]},
 )
 def peak_at_rest(fresh):
     """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
@@ -179,7 +179,7 @@ def peak_at_rest(fresh):
     figure="fig-b-rest",
     short="stopping early lowers the peak",
 )
-def peak_lost_by_stopping(sizes=studies.cusp["sizes"], whole=studies.cusp["whole"]):
+def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], whole=studies.peak_at_jamming["whole"]):
     """Stopping early lowers the peak of the error at jamming.
 
     Error at jamming less that at a width smaller by 1.5, at rest, less the same after 200 steps, each at its own
@@ -201,7 +201,7 @@ def peak_lost_by_stopping(sizes=studies.cusp["sizes"], whole=studies.cusp["whole
     looks=2,
     figure="fig-b-rest",
     short="bump of twenty networks at rest, scale 12",
-    given={"networks": studies.cusp["sizes"]},
+    given={"networks": studies.peak_at_jamming["sizes"]},
 )
 @claim(
     "B.Fig6-rest-twenty-lazy",
@@ -215,7 +215,7 @@ def peak_lost_by_stopping(sizes=studies.cusp["sizes"], whole=studies.cusp["whole
     statement="In the lazy regime, too, averaging twenty networks at rest eliminates the peak.",
     measure="The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, 250 to 2000 "
     "points, percentage points; found on these training sets.",
-    given={"networks": studies.cusp["lazy"]},
+    given={"networks": studies.peak_at_jamming["lazy"]},
 )
 def bump_left_by_averaging(networks):
     """Averaging twenty networks at rest eliminates the peak.
@@ -237,7 +237,7 @@ def bump_left_by_averaging(networks):
     short="lazy, at rest: $N^*$ of digits, in $P$",
     headline=True,
 )
-def line_at_rest_lazy(lazy=studies.cusp["lazy"], whole_lazy=studies.cusp["whole_lazy"]):
+def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], whole_lazy=studies.peak_at_jamming["whole_lazy"]):
     """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
 
     Exponent of the parameters of which half of the networks fit at rest, largest scale, 250 to 5000 points; found on
@@ -258,10 +258,10 @@ def line_at_rest_lazy(lazy=studies.cusp["lazy"], whole_lazy=studies.cusp["whole_
     headline=True,
 )
 def line_at_rest_less_lazy(
-    sizes=studies.cusp["sizes"],
-    whole=studies.cusp["whole"],
-    lazy=studies.cusp["lazy"],
-    whole_lazy=studies.cusp["whole_lazy"],
+    sizes=studies.peak_at_jamming["sizes"],
+    whole=studies.peak_at_jamming["whole"],
+    lazy=studies.peak_at_jamming["lazy"],
+    whole_lazy=studies.peak_at_jamming["whole_lazy"],
 ):
     """At output scale 12 the number of parameters at jamming grows with a smaller exponent than in the lazy regime.
 
@@ -290,7 +290,7 @@ def line_at_rest_less_lazy(
     short="the same at the middle scale, at rest",
     looks=2,
 )
-def divergence_at_rest(votes=studies.cusp["votes"]):
+def divergence_at_rest(votes=studies.peak_at_jamming["votes"]):
     """Trained to rest, the norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.
 
     Exponent at scale 12 after the last round, on the window of the norm's, 250 points.
@@ -395,7 +395,7 @@ def motion_in_width(scales=studies.preactivations["scales"], wide=studies.preact
     short="unsatisfied points jump at jamming",
     headline=True,
 )
-def unsatisfied_at_jamming(held=studies.at_jamming["sizes"]):
+def unsatisfied_at_jamming(held=studies.minima_at_jamming["sizes"]):
     """The number of unsatisfied points per parameter jumps from zero at jamming to a finite value below one.
 
     Mean over training sets and $P$ of networks held at a minimum by a vanishing weight decay, at the narrowest width
@@ -417,7 +417,7 @@ def unsatisfied_at_jamming(held=studies.at_jamming["sizes"]):
     figure="fig-b-8bc",
     short="gap of $H_0$ against $N$",
 )
-def gap_in_parameters(held=studies.at_jamming["sizes"]):
+def gap_in_parameters(held=studies.minima_at_jamming["sizes"]):
     """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
     networks grow.
 
@@ -442,7 +442,7 @@ def gap_in_parameters(held=studies.at_jamming["sizes"]):
     figure="fig-b-8bc",
     short="share of unstable directions of $H_p$, in $N$",
 )
-def unstable_share_in_parameters(held=studies.at_jamming["sizes"]):
+def unstable_share_in_parameters(held=studies.minima_at_jamming["sizes"]):
     """At jamming the share of negative eigenvalues of $H_p$ stays as networks grow.
 
     Exponent in $N$ of the negative eigenvalues over $N$, of networks held at jamming as for the number of unsatisfied
@@ -468,7 +468,7 @@ def unstable_share_in_parameters(held=studies.at_jamming["sizes"]):
     figure="fig-b-8bc",
     short="curvature grows as the root of $U$",
 )
-def curvature_in_loss(held=studies.at_jamming["sizes"]):
+def curvature_in_loss(held=studies.minima_at_jamming["sizes"]):
     r"""In the jammed phase the scale of $H_p$ grows as $\sqrt U$.
 
     Exponent in the loss of its largest eigenvalue over that of $H_0$, over networks at a minimum under the weakest

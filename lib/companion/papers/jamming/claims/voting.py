@@ -104,7 +104,7 @@ def _at_the_end(rows):
     statement="At output scale 12 the mean of networks loses nothing to their vote at jamming.",
     measure="Error of the mean of twenty less that of their vote, at rest, at the width where half of the networks "
     "fit, 250 points, percentage points.",
-    given={"rows": rest.cusp["votes"], "factor": 1},
+    given={"rows": rest.peak_at_jamming["votes"], "factor": 1},
     looks=2,
 )
 @claim(
@@ -118,7 +118,7 @@ def _at_the_end(rows):
     short="scale 12, below jamming: mean less vote",
     statement="Of networks at output scale 12 too narrow to fit a vote has at rest a smaller error than a mean.",
     measure="The same at 0.8 times that width.",
-    given={"rows": rest.cusp["votes"], "factor": 0.8},
+    given={"rows": rest.peak_at_jamming["votes"], "factor": 0.8},
     looks=2,
 )
 def mean_less_vote(rows, *, factor):
@@ -203,7 +203,7 @@ def hill_index(values):
     short="tail index of norms, scale 12, at jamming",
     statement="At output scale 12 the norms of networks at rest have a variance at jamming.",
     measure="Index of the tail from the largest quarter, at the widths from that of jamming to 1.5 times it.",
-    given={"rows": rest.cusp["votes"], "low": 1, "high": 1.5},
+    given={"rows": rest.peak_at_jamming["votes"], "low": 1, "high": 1.5},
     looks=2,
 )
 def tail_of_norms(rows, *, low, high):

@@ -69,14 +69,14 @@ class Ensemble(Networks):
 
 
 @record
-class Threshold(TrainedEnsemble):
+class FittingWidth(TrainedEnsemble):
     """Ensembles of all widths, on images or random points."""
 
     data: FirstOf[(RANDOM, *IMAGES)]
 
 
 @record
-class Starts(Setting):
+class InitialNetworks(Setting):
     """Networks of ``layers`` of width ``h`` at their start, on ``p`` random points in ``d`` dimensions."""
 
     d: Count[2, 1000]
@@ -164,7 +164,7 @@ def at_end(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @study(version=2, rtol=1e-2, device="any")
-def thresholds(s: Threshold, seeds: list[int]) -> Rows:
+def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
     """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
 
     All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
@@ -184,7 +184,7 @@ def thresholds(s: Threshold, seeds: list[int]) -> Rows:
     return rows
 
 
-def _fitting(s: Threshold, seed: int, x: Tensor, y: Tensor, h: int) -> float:
+def _fitting(s: FittingWidth, seed: int, x: Tensor, y: Tensor, h: int) -> float:
     """The share of the members of width ``h`` that fit."""
     done = train_to_verdict(s, swish_networks(s, h, [seed]), x, y)
     return float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
@@ -212,7 +212,7 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     return known
 
 
-def _labelled(s: Threshold, seed: int) -> tuple[Tensor, Tensor, str]:
+def _labelled(s: FittingWidth, seed: int) -> tuple[Tensor, Tensor, str]:
     if s.data != RANDOM:
         sets = draw_sets(s, seed)
         return sets.train.x, sets.train.y, sets.train.source
@@ -223,7 +223,7 @@ def _labelled(s: Threshold, seed: int) -> tuple[Tensor, Tensor, str]:
 
 
 @study(version=3, rtol=0.1, nonfinite=("needed", "time"), **ENSEMBLE)
-def efforts(s: Networks, seeds: list[int]) -> Rows:
+def steps_to_fit(s: Networks, seeds: list[int]) -> Rows:
     """How much effort networks need to fit; one row a network (``member``).
 
     ``needed``: its own steps, and ``time``: of the flow, after which all points were met; both infinite where that did
@@ -252,7 +252,7 @@ def efforts(s: Networks, seeds: list[int]) -> Rows:
 
 
 @study(version=1, seeds="count from 6 to 1e4", chunk=25, data=DRAWN)
-def starts(s: Starts, seeds: list[int]) -> Rows:
+def initialisation(s: InitialNetworks, seeds: list[int]) -> Rows:
     """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
 
     ReLU networks on random data. ``kernel``: the kernel on the points, its upper triangle as a list, times ``h`` (so

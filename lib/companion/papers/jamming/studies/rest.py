@@ -37,7 +37,7 @@ Counts = Increasing[Count[1, 1_000_000]]
 
 
 @record
-class Cusp(Networks):
+class PeakAtJamming(Networks):
     """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at.
 
     Attributes:
@@ -49,7 +49,7 @@ class Cusp(Networks):
 
 
 @record
-class AtJamming(Networks):
+class MinimaAtJamming(Networks):
     """Ensembles on images, the ``decays`` of their weights, and the most ``rounds`` of Newton's method under each."""
 
     decays: Increasing[Number[1e-8, 1], 2]
@@ -103,7 +103,7 @@ def _to_rest(
     ),
     device="any",
 )
-def cusp(s: Cusp, seeds: list[int]) -> Rows:
+def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
     r"""Ensembles on one training set on their way to rest; one row per training set and number of ``newton_steps``.
 
     ``steps`` of the flow (row of 0 Newton steps), then each of ``rounds``, numbers of steps of Newton's method:
@@ -141,7 +141,7 @@ def cusp(s: Cusp, seeds: list[int]) -> Rows:
     ),
     device="any",
 )
-def at_jamming(s: AtJamming, seeds: list[int]) -> Rows:
+def minima_at_jamming(s: MinimaAtJamming, seeds: list[int]) -> Rows:
     r"""Networks that a falling weight decay holds at a minimum; one row a network (``member``) and ``decay``.
 
     After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at

@@ -62,7 +62,7 @@ class Tangents(Setting):
 
 
 @study(version=1, seeds="count from 0 to 1000", chunk=8, device="cpu")
-def separable(s: Tangents, seeds: list[int]) -> Rows:
+def random_labels(s: Tangents, seeds: list[int]) -> Rows:
     r"""Whether a lazy network can fit random labels, by a linear program; one row a network and ratio of points.
 
     Each network has its own points and labels; of fewer points it sees the first ones. ``points`` P, ``parameters`` N,

@@ -64,15 +64,15 @@ class Voters(Setting):
 
 @study(version=1, rtol=1e-3, seeds="count from 0 to 1000", nonfinite=("predicted",), device="cpu")
 def votes(s: Voters, seeds: list[int]) -> Rows:
-    r"""Networks at the end of lazy training, and four ways to ask an ensemble of them; one row a training set.
+    r"""Networks at the end of lazy training, and four ways to ask an ensemble of them; one row per training set.
 
     Each network is linear in its tangent features at the start, with the least weights of the least hinge loss
-    (``margins.least_hinge``); points and networks are those of ``rest.cusp``. ``parameters`` N; ``fitted``: share of
-    the members that fit; ``norms``: root mean squares of the predictors on the test points; ``weights``: norms of the
-    weights' motion; ``holding``: of each member the points with a gap, over N. Test errors: ``error`` of the members,
-    ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms, ``vote_error``
-    of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of the weights that
-    theory gives for Gaussian features of a member's spectrum (geometric mean over members).
+    (``margins.least_hinge``); points and networks are those of ``rest.peak_at_jamming``. ``parameters`` N; ``fitted``:
+    share of the members that fit; ``norms``: root mean squares of the predictors on the test points; ``weights``: norms
+    of the weights' motion; ``holding``: of each member the points with a gap, over N. Test errors: ``error`` of the
+    members, ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms,
+    ``vote_error`` of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of
+    the weights that theory gives for Gaussian features of a member's spectrum (geometric mean over members).
 
     Source: paper B, Sec. 2 and Fig. 6, in the limit of a large output scale.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from companion.book.claims import claim
 from companion.estimates import jackknife, mean, ratio, slopes
 from companion.papers.compression.theory.learning_curves import beta, beta_difference, by_size, drift
-from companion.papers.kernel_pca.studies import far_images, isotropic
+from companion.papers.kernel_pca.studies import isotropic, large_p
 from companion.papers.kernel_pca.studies import kernel_pca as studies
 from regimes.measures import information
 
@@ -130,7 +130,7 @@ def _of_task(task, stripes, curves, image_p):
     at={"h": 10000},
     part_of="A.Fig10-gain-stripe",
 )
-def information_gained(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, kernel):
+def information_gained(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, kernel):
     """Learning greatly improves the mutual information (stripe).
 
     largest after training minus largest at initialisation, bits
@@ -203,7 +203,7 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.curves["m
     statement="At paper A's width, too, most of the label's projection is on the first centred component (stripe).",
     given=WIDE | {"column": "projections_centred"},
 )
-def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
+def share_of_the_first(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, column):
     """After training most of the label's projection is on the first component (stripe).
 
     the first component's share of the ten
@@ -235,7 +235,7 @@ def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["m
     rival=(0, "the kernel does not change"),
     figure="fig-a-10",
 )
-def projection_gained(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def projection_gained(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """The label's projection on the first ten components gets large after learning (stripe).
 
     the part of the label that they hold, after minus before
@@ -302,7 +302,7 @@ def information_of_the_second(stripes=studies.stripes["main"], *, column):
     given={"task": "mnist"},
     statement="At initialisation no component carries more than a small part of the label (MNIST, CNN).",
 )
-def information_before(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def information_before(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation no component carries more than a small part of the label (stripe).
 
     largest mutual information of the first ten components, bits
@@ -335,7 +335,7 @@ def information_before(stripes=studies.stripes["main"], curves=studies.curves["m
     given={"task": "mnist"},
     statement="At initialisation the mutual information is essentially independent of the rank (MNIST, CNN).",
 )
-def change_with_rank(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def change_with_rank(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation the mutual information is essentially independent of the rank (stripe).
 
     change over the first ten components by a fitted line, bits
@@ -364,7 +364,7 @@ def change_with_rank(stripes=studies.stripes["main"], curves=studies.curves["mai
     looks=2,
     figure="fig-a-10",
 )
-def trend_of_projection(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def trend_of_projection(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation the projection has no significant trend with rank in the first ten (stripe).
 
     change over the ten by a fitted line, over their mean
@@ -391,7 +391,7 @@ def trend_of_projection(stripes=studies.stripes["main"], curves=studies.curves["
     short="share on the second component, images",
     part_of="A.Fig10-projection-stripe",
 )
-def share_of_the_second(curves=studies.curves["main"], *, image_p):
+def share_of_the_second(curves=studies.image_curves["main"], *, image_p):
     """After training the second component has a sizable projection (MNIST, CNN).
 
     its share of the ten; an equal share is a tenth
@@ -418,7 +418,7 @@ def excess_information(untrained):
     short="exponent of the information in $d$",
     at={"d": 10},
 )
-def information_in_dimension(untrained=isotropic.initial["main"]):
+def information_in_dimension(untrained=isotropic.initial_components["main"]):
     r"""At initialisation the information of the components falls with the dimension $d$ at a fixed $d_\parallel$
     (stripe, infinite width).
 
@@ -455,7 +455,7 @@ def information_in_dimension(untrained=isotropic.initial["main"]):
     given={"task": "mnist"},
     statement="At initialisation the first two components look like noise (MNIST, CNN).",
 )
-def line_before(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def line_before(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation the first two components look like noise (stripe).
 
     accuracy of the best line in their plane
@@ -486,7 +486,7 @@ def line_before(stripes=studies.stripes["main"], curves=studies.curves["main"], 
     given={"task": "mnist", "column": "separable"},
     statement="After learning the classes are separated, not completely (MNIST, CNN).",
 )
-def line_after(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
+def line_after(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, column):
     """After learning the classes are well separated clouds (stripe).
 
     accuracy of the best line in the plane of the first two components
@@ -556,7 +556,7 @@ def line_in_last_layer(stripes=studies.stripes["main"]):
     rival=(2, "a disc in the plane of two components"),
     figure="tab-a-11",
 )
-def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     r"""In the last layer the data are nearly on a line (stripe).
 
     effective dimension of its centred kernel, $(\sum\lambda)^2/\sum\lambda^2$
@@ -575,7 +575,7 @@ def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.curv
     short="dimension by neighbours, images",
     looks=4,
 )
-def dimension_by_neighbours(curves=studies.curves["main"], *, image_p):
+def dimension_by_neighbours(curves=studies.image_curves["main"], *, image_p):
     """By distances between neighbours the trained CNN's last layer has dimension about 6, though it looks like a
     line in the plane of two components.
 
@@ -661,7 +661,7 @@ def _gap(rows, first, second):
     statement="The kernel of the trained last layer has a smaller error than that of the last layer at initialisation.",
     measure="difference of log errors at the largest $p$",
 )
-def error_against(curves=studies.curves["main"], *, image_p, first, second):
+def error_against(curves=studies.image_curves["main"], *, image_p, first, second):
     """At the largest $p$ the network's error lies below that of its frozen initial kernel.
 
     difference of log errors, kernel minus network
@@ -679,7 +679,7 @@ def error_against(curves=studies.curves["main"], *, image_p, first, second):
     short="log error, kernel end over half-way",
     looks=4,
 )
-def error_of_early_kernel(curves=studies.curves["main"], *, image_p):
+def error_of_early_kernel(curves=studies.image_curves["main"], *, image_p):
     """The CNN's kernel is better frozen when half of the training points are fitted than at the end.
 
     difference of log errors, end minus half, at the largest $p$
@@ -716,7 +716,7 @@ def error_of_early_kernel(curves=studies.curves["main"], *, image_p):
         "than the network."
     ),
 )
-def error_on_more_images(images=far_images.far["images"]):
+def error_on_more_images(images=large_p.image_errors["images"]):
     """The kernel of the CNN frozen at the end of training leads to essentially identical performance as the
     network itself (MNIST, at a size beyond those of the learning curves).
 
@@ -749,7 +749,7 @@ def error_on_more_images(images=far_images.far["images"]):
     part_of="A.Fig9-gain",
     statement="The exponent of the network exceeds that of the frozen initial kernel by 0.2, to the digit given.",
 )
-def image_exponent_gained(curves=studies.curves["main"]):
+def image_exponent_gained(curves=studies.image_curves["main"]):
     """Feature learning of MNIST parity has the larger exponent.
 
     exponent of the network minus that of the frozen initial kernel
@@ -784,7 +784,7 @@ def image_exponent_gained(curves=studies.curves["main"]):
     looks=4,
     given={"kernel": START},
 )
-def image_exponent(curves=studies.curves["main"], *, kernel):
+def image_exponent(curves=studies.image_curves["main"], *, kernel):
     """The frozen initial kernel of the CNN has exponent 0.3.
 
     exponent of the learning curve
@@ -802,7 +802,7 @@ def image_exponent(curves=studies.curves["main"], *, kernel):
     short="ensemble error, lazy minus feature, %",
     looks=2,
 )
-def error_of_scales(scan=studies.scans["main"]):
+def error_of_scales(scan=studies.image_ensembles["main"]):
     """For a CNN feature learning outperforms the lazy regime.
 
     ensemble error of lazy minus feature, per cent
@@ -833,7 +833,7 @@ def alignment_ahead(course):
     looks=5,
     headline=True,
 )
-def alignment_peak(course=studies.courses["stripe"]):
+def alignment_peak(course=studies.kernel_along_training["stripe"]):
     """The kernel is aligned with the label most before the end of training (stripe).
 
     log of the alignment over that at the end, each half of the seeds at the state where the other half have the
@@ -855,7 +855,7 @@ def alignment_peak(course=studies.courses["stripe"]):
     at={"data": "mnist"},
     looks=5,
 )
-def alignment_halfway(curves=studies.curves["main"], *, image_p):
+def alignment_halfway(curves=studies.image_curves["main"], *, image_p):
     """The kernel is aligned with the label more when half of the training points are fitted than at the end
     (MNIST, CNN).
 
@@ -892,7 +892,9 @@ COURSES = {"stripe": 24, "mnist": 6}  # stored seeds whose course was looked at 
     given={"task": "mnist"},
     statement="Late in training the first centred component goes on gaining projection of the label (MNIST, CNN).",
 )
-def late_projection_on_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def late_projection_on_the_first(
+    stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task
+):
     """Late in training the first centred component loses projection of the label (stripe).
 
     log of the label's squared projection on it at the end over that when half of the points are fitted, geometric
@@ -1199,12 +1201,12 @@ def _of_kernel(rows, kernel, measure):
 @claim(
     {
         "B.Sec5-isotropic-mnist": {
-            "given": {"images": isotropic.images["mnist"], "kernel": "laplace"},
+            "given": {"images": isotropic.kernels_on_images["mnist"], "kernel": "laplace"},
             "short": "exponent on MNIST, Laplace",
             "headline": True,
         },
         "B.Sec5-isotropic-mnist-gaussian": {
-            "given": {"images": isotropic.images["mnist"], "kernel": "gaussian"},
+            "given": {"images": isotropic.kernels_on_images["mnist"], "kernel": "gaussian"},
             "short": "exponent on MNIST, Gauss",
             "part_of": "B.Sec5-isotropic-mnist",
             "statement": "With a Gaussian kernel, too, the learning curve of MNIST has the exponent 0.4 (parity).",
@@ -1223,7 +1225,7 @@ def _of_kernel(rows, kernel, measure):
 @claim(
     {
         "B.Sec5-isotropic-cifar10": {
-            "given": {"images": isotropic.images["cifar10"], "kernel": "laplace"},
+            "given": {"images": isotropic.kernels_on_images["cifar10"], "kernel": "laplace"},
             "short": "exponent on CIFAR-10, Laplace",
             "headline": True,
             "statement": "With a Laplace kernel the learning curve of CIFAR-10 has the exponent 0.1 "
@@ -1231,7 +1233,7 @@ def _of_kernel(rows, kernel, measure):
             "measure": "test error of the hard-margin classifier",
         },
         "B.Sec5-isotropic-cifar10-gaussian": {
-            "given": {"images": isotropic.images["cifar10"], "kernel": "gaussian"},
+            "given": {"images": isotropic.kernels_on_images["cifar10"], "kernel": "gaussian"},
             "short": "exponent on CIFAR-10, Gauss",
             "part_of": "B.Sec5-isotropic-cifar10",
             "statement": "With a Gaussian kernel, too, the learning curve of CIFAR-10 has the exponent 0.1.",
@@ -1270,7 +1272,7 @@ def exponent_of_images(images, *, kernel):
     at={"data": "mnist"},
     looks=2,
     part_of="B.Sec5-isotropic-mnist",
-    given={"images": isotropic.images["mnist"]},
+    given={"images": isotropic.kernels_on_images["mnist"]},
 )
 @claim(
     "B.Sec5-isotropic-cifar10-square",
@@ -1288,7 +1290,7 @@ def exponent_of_images(images, *, kernel):
     part_of="B.Sec5-isotropic-cifar10",
     statement="For regression, too, the learning curve of CIFAR-10 has the exponent 0.1 (Laplace kernel, no ridge).",
     measure="exponent of the mean square error",
-    given={"images": isotropic.images["cifar10"]},
+    given={"images": isotropic.kernels_on_images["cifar10"]},
 )
 def square_exponent_of_images(images):
     """For regression, too, the learning curve of MNIST has the exponent 0.4 (parity, Laplace kernel, no ridge).
@@ -1311,7 +1313,7 @@ def square_exponent_of_images(images):
     short="intrinsic dimension of MNIST",
     at={"data": "mnist"},
     looks=3,
-    given={"images": isotropic.images["mnist"]},
+    given={"images": isotropic.kernels_on_images["mnist"]},
 )
 @claim(
     "B.Sec5-dimension-cifar10",
@@ -1329,7 +1331,7 @@ def square_exponent_of_images(images):
     part_of="B.Sec5-dimension-mnist",
     statement="The intrinsic dimension of CIFAR-10 is about 30.",
     measure="by the distance to the nearest of $p$ images",
-    given={"images": isotropic.images["cifar10"]},
+    given={"images": isotropic.kernels_on_images["cifar10"]},
 )
 def dimension_of_images(images):
     r"""The intrinsic dimension of MNIST is about 14.

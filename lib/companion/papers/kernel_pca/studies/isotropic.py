@@ -54,7 +54,7 @@ class ImageSample(Setting):
 
 
 @study(version=1, rtol=1e-3, data=DRAWN)
-def initial(s: StripePoints, seeds: list[int]) -> Rows:
+def initial_components(s: StripePoints, seeds: list[int]) -> Rows:
     """What the first components of the infinitely wide, untrained kernel tell of the stripe, in ``d`` dimensions.
 
     ``information``: the estimate's mean over the first ``min(d, 10)`` centred ones, which are nearly linear functions;
@@ -73,7 +73,7 @@ def initial(s: StripePoints, seeds: list[int]) -> Rows:
 
 
 @study(version=1, seeds="count from 0 to 1000", rtol=2e-2)
-def images(s: ImageSample, seeds: list[int]) -> Rows:
+def kernels_on_images(s: ImageSample, seeds: list[int]) -> Rows:
     """Isotropic kernels on ``p`` images, each ``kernel`` a row: test errors and the distance of neighbours.
 
     ``error``: of the machine with a hard margin; ``regression`` and ``square``: share of wrong labels and mean square

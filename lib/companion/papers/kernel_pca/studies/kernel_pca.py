@@ -478,7 +478,7 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
     columns=statistical_columns("distances", *DIAGNOSED),
     nonfinite=("distances", *DIAGNOSED),
 )
-def curves(s: ImageCurve, seeds: list[int]) -> Rows:
+def image_curves(s: ImageCurve, seeds: list[int]) -> Rows:
     """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
 
     The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels
@@ -500,7 +500,7 @@ def curves(s: ImageCurve, seeds: list[int]) -> Rows:
     columns=statistical_columns(*DIAGNOSED, "t", "satisfied", "loss", "network"),
     nonfinite=DRAWN_POINTS,
 )
-def courses(s: Course, seeds: list[int]) -> Rows:
+def kernel_along_training(s: Course, seeds: list[int]) -> Rows:
     """The full kernel along training, at some of the solver's steps; one row a ``frame``.
 
     ``t``, ``satisfied``, ``loss``; as in ``stripes`` what the kernel's components on fresh points tell, the ``error``
@@ -545,7 +545,7 @@ def _frame(
 
 
 @study(version=1, **ON_IMAGES)
-def scans(s: ScaledEnsembles, seeds: list[int]) -> Rows:
+def image_ensembles(s: ScaledEnsembles, seeds: list[int]) -> Rows:
     """Ensembles of the convolutional network at one scale: ``error``, ``ensemble_error`` and ``change`` of the kernel.
 
     All ``members`` share a training set; the ensemble's output is their mean. ``change``: ``‖ΔΘ‖/‖Θ₀‖`` on 50 points.

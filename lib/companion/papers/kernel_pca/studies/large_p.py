@@ -1,4 +1,4 @@
-"""Chapter 4, learning curves on images at a size beyond those of ``kernel_pca.curves``: the network and its kernel."""
+"""Chapter 4, learning curves on images at sizes beyond ``kernel_pca.image_curves``: the network and its kernel."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,14 +6,14 @@ from typing import Self
 
 from companion.lab.record import Count, derived, record
 from companion.lab.sweep import Rows, study
-from companion.papers.kernel_pca.studies.kernel_pca import Descending, curves, statistical_columns
+from companion.papers.kernel_pca.studies.kernel_pca import Descending, image_curves, statistical_columns
 
 CHAPTER = "04"
 
 
 @record
-class FarImages(Descending):
-    """A setting of ``curves`` at which no components are measured, and no kernel on the way."""
+class LargeTrainingSets(Descending):
+    """A setting of ``image_curves`` at which no components are measured, and no kernel on the way."""
 
     p: Count[20, 100_000]
     stops: list[float] = derived()
@@ -25,9 +25,9 @@ class FarImages(Descending):
 
 
 @study(version=1, chunk=1, rtol=2e-2, device="any", columns=statistical_columns())
-def far(s: FarImages, seeds: list[int]) -> Rows:
-    """As ``kernel_pca.curves``, errors alone: the network at the end, its kernels at the start and at the end.
+def image_errors(s: LargeTrainingSets, seeds: list[int]) -> Rows:
+    """As ``kernel_pca.image_curves``, errors alone: the network at the end, its kernels at the start and at the end.
 
     Source: paper A, Fig. 9; paper B, Sec. 5.
     """
-    return curves.function(s, seeds)
+    return image_curves.function(s, seeds)
