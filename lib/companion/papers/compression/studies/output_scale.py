@@ -16,7 +16,7 @@ SHOWN = 60  # neurons whose weights are stored
 
 
 @record
-class Knob(ByFlow, StripeSet):
+class ScaledPlane(ByFlow, StripeSet):
     """Networks in the plane at six or more scales ``alpha``, trained until the share ``until`` of the points is met."""
 
     d: Count[2, 2]
@@ -31,7 +31,7 @@ class Knob(ByFlow, StripeSet):
     data=DRAWN,
     device="any",
 )
-def predictors(s: Knob, seeds: list[int]) -> Rows:
+def predictors(s: ScaledPlane, seeds: list[int]) -> Rows:
     """The predictor of one network in ``d = 2``, trained until the share ``until`` of its points is met.
 
     ``F``: on the square of half side ``REACH``, flattened, to four digits; ``wrong``: the share of the square where its
