@@ -218,7 +218,7 @@ chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
 # %%
 voters = chapter.rows(voting.votes, "large")
 rows = chapter.rows(at_rest.minima_at_jamming, "sizes")
-held = jamming.held_at_jamming(rows[rows.members == rows.members.max()])
+held = jamming.networks_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
 here = mean_width_at_jamming(voters)
 for h, own in voters.groupby("h"):

@@ -240,7 +240,7 @@ chapter.figure(
 # %%
 held = chapter.rows(at_rest.minima_at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
 held = held[held.members == held.members.max()]  # the stored ones, where they are there
-jammed = jamming.held_at_jamming(held)
+jammed = jamming.networks_at_jamming(held)
 fig, axes = plots.panels(4)
 for (decay, rows), colour in zip(held[held.ended == "jammed"].groupby("decay"), plots.PALETTE):
     axes[0].scatter(rows.quadratic_hinge, rows.ratio, s=10, color=colour, label=rf"$\lambda={plots.number(decay)}$")
