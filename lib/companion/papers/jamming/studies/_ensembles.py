@@ -27,7 +27,7 @@ from regimes.validate import InputError
 
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
-SHOWN = 64  # eigenvalues of a network that are kept to be drawn
+PICTURE_EIGENVALUES = 64  # of a network, kept to be drawn
 TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
 ENSEMBLE = {"chunk": TOGETHER, "whole": True, "device": "any"}  # numbers depend on which are computed together
 RANDOM = "random"  # in place of a data set: random points with random labels
@@ -199,7 +199,7 @@ def norms_and_errors(F: Tensor, y: Tensor) -> dict[str, float]:
 def spectrum_row(values: np.ndarray) -> dict[str, Any]:
     """The share of zeros among eigenvalues, ascending, and some of the others."""
     nonzero = values[values > jamming.ZERO * values[-1]]
-    indices = np.unique(np.linspace(0, max(len(nonzero) - 1, 0), SHOWN).round().astype(int))
+    indices = np.unique(np.linspace(0, max(len(nonzero) - 1, 0), PICTURE_EIGENVALUES).round().astype(int))
     indices = indices[: len(nonzero)]
     return {"flat": 1 - len(nonzero) / len(values), "eigenvalues": nonzero[indices].tolist()}
 
