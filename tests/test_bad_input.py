@@ -490,14 +490,14 @@ def test_legal_extremes_have_their_values(call, value):
 
 def test_a_jumping_target_sees_the_whole_spike():
     """At perfect alignment the nodes follow the spike: four times as many give the same error."""
-    found = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
+    errors = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
     fine = conditional_map.PANEL
     try:
         conditional_map.PANEL = fine / 4
         dense = [float(solved(target="sign", r=r).test_error) for r in (100.0, 1000.0)]
     finally:
         conditional_map.PANEL = fine
-    assert found == pytest.approx(dense, rel=1e-9)
+    assert errors == pytest.approx(dense, rel=1e-9)
 
 
 def test_the_row_means_are_divided_by_the_gap():
@@ -523,5 +523,5 @@ def test_a_weak_outlier_is_found_where_simulation_has_it():
     x = network.draw(range(4), "train", 400, 200, d=200)
     phi = network.feature_map(FUNCTIONS["tanh"], made, x)
     top = torch.linalg.eigvalsh(phi.mT @ phi)[:, -1]
-    found = eigenvalues.outlier("tanh", alpha=2.0, beta=1.0, r=0.2, p=200)
-    assert found == pytest.approx(float(top.mean()), abs=4 * float(top.std()) / 2)
+    outlier = eigenvalues.outlier("tanh", alpha=2.0, beta=1.0, r=0.2, p=200)
+    assert outlier == pytest.approx(float(top.mean()), abs=4 * float(top.std()) / 2)

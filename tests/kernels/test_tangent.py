@@ -65,9 +65,9 @@ def test_closed_form_is_the_product_of_jacobians(names, dtype):
 @pytest.mark.parametrize("memory", [1, 2**14, 2**28])
 def test_any_module_in_blocks_gives_the_closed_form(names, memory):
     net, x, z = weights(), draw(11, 3), draw(7, 3, seed=5)
-    for other in (None, z):
-        got = ntk(module(Module(net)), x, other, params=names, memory=memory)
-        torch.testing.assert_close(got, ntk(net, x, other, params=names), rtol=0, atol=1e-12)
+    for columns in (None, z):
+        got = ntk(module(Module(net)), x, columns, params=names, memory=memory)
+        torch.testing.assert_close(got, ntk(net, x, columns, params=names), rtol=0, atol=1e-12)
 
 
 def test_a_convolutional_module():
@@ -84,16 +84,16 @@ def test_a_convolutional_module():
 @for_each(PAIRS)
 def test_the_kernel_of_any_model_is_the_product_of_its_jacobians(model, x):
     z = draw(2, 4, 3, seed=9)
-    J, other = model.tangents(x).jacobian(), model.tangents(z).jacobian()
+    J, J_z = model.tangents(x).jacobian(), model.tangents(z).jacobian()
     for memory in (1, 2**28):  # one point of one realisation at a time; all at once
         torch.testing.assert_close(ntk(model, x, memory=memory), J @ J.mT, rtol=1e-11, atol=1e-12)
-        torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ other.mT, rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ J_z.mT, rtol=1e-11, atol=1e-12)
 
 
 @for_each(MODELS)
 def test_terms_of_the_parameters_add_up_to_the_kernel(model):
     x = POINTS["own"]
-    terms = sum(ntk(model, x, params={one}) for one in model.names)
+    terms = sum(ntk(model, x, params={name}) for name in model.names)
     torch.testing.assert_close(terms, ntk(model, x), rtol=1e-11, atol=1e-12)
 
 
@@ -112,12 +112,12 @@ MEMORIES = [1, 2**12, 2**15, 2**18]
 @pytest.mark.parametrize("make", [weights, lambda n: fully_connected([3, 40, 20, 1], seeds=range(n), bias=True)])
 def test_blocks_equal_one_go(make, points, memory, monkeypatch):
     net, x, z = make(3), draw(*points), draw(9, 3, seed=5)
-    whole = ntk(net, x), ntk(net, x, z)
+    kernels = ntk(net, x), ntk(net, x, z)
     monkeypatch.setattr("regimes.kernels.tangent.TILE", {"cpu": 7})
     gram = ntk(net, x, memory=memory)
     assert torch.equal(gram, gram.mT)
-    torch.testing.assert_close(gram, whole[0], rtol=1e-12, atol=1e-13)
-    torch.testing.assert_close(ntk(net, x, z, memory=memory), whole[1], rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(gram, kernels[0], rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(ntk(net, x, z, memory=memory), kernels[1], rtol=1e-12, atol=1e-13)
 
 
 def test_the_gram_matrix_is_symmetric_to_the_last_bit_and_positive():
@@ -161,11 +161,11 @@ def test_the_wide_limit_is_the_gaussian_integral(d):
 
 def test_finite_width_goes_to_the_limit_as_one_over_root_h():
     """The scatter of 400 networks is known to about 6 %, their mean to a 20th of it."""
-    x, wide = draw(8, 3), wide_one_hidden_ntk(draw(8, 3))
+    x, limit = draw(8, 3), wide_one_hidden_ntk(draw(8, 3))
     scaled = {h: h * ntk(weights(400, h=h), x) for h in (25, 2500)}
-    error = {h: (theta - wide).square().mean(0).sqrt() for h, theta in scaled.items()}
+    error = {h: (theta - limit).square().mean(0).sqrt() for h, theta in scaled.items()}
     assert float((error[25] / error[2500]).mean()) == pytest.approx(10, rel=0.2)
-    assert float(((scaled[2500].mean(0) - wide).abs() / error[2500]).max()) < 4 / 20
+    assert float(((scaled[2500].mean(0) - limit).abs() / error[2500]).max()) < 4 / 20
 
 
 @pytest.mark.parametrize(("depth", "bias"), [(1, False), (2, False), (3, False), (2, True), (3, True)])
@@ -178,9 +178,9 @@ def test_wide_networks_of_any_depth_have_the_infinite_kernel(depth, bias):
     root = infinite._diagonal((x * x).mean(-1), depth, float(bias)).sqrt()
     limit = infinite_ntk(x, depth=depth, bias=float(bias)) * root[:, None] * root - float(bias)
     for width in (25, 400):
-        found = ntk(fully_connected([6, *[width] * (depth - 1), 1], seeds=range(100), gain=1.0, bias=bias), x)
-        scatter[width] = found.std(0)
-    assert bool(((found.mean(0) - limit).abs() <= 4 * scatter[400] / 10 + 1e-12).all())
+        kernel = ntk(fully_connected([6, *[width] * (depth - 1), 1], seeds=range(100), gain=1.0, bias=bias), x)
+        scatter[width] = kernel.std(0)
+    assert bool(((kernel.mean(0) - limit).abs() <= 4 * scatter[400] / 10 + 1e-12).all())
     if depth > 1:
         assert float((scatter[25] / scatter[400]).mean()) == pytest.approx(4, rel=0.25)
 
@@ -231,11 +231,11 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_what_is_in_use_beside_the_result_stays_within_the_memory(name, memory):
     net, x, z = KINDS[name], draw(120, 3), draw(50, 3, seed=5)
-    for other in (None, z):
+    for columns in (None, z):
         with Live() as watched:
-            found = ntk(net, x, other, memory=memory)
-        beside = watched.most - found.untyped_storage().nbytes()
-        assert 0 < beside <= memory
+            kernel = ntk(net, x, columns, memory=memory)
+        temporaries = watched.most - kernel.untyped_storage().nbytes()
+        assert 0 < temporaries <= memory
 
 
 def test_nothing_is_recorded_for_a_gradient():

@@ -85,5 +85,5 @@ def test_the_pullback_is_that_of_automatic_differentiation(sigma, bias):
     leaves = [tensor.clone().requires_grad_() for tensor in model.parameters()]
     outputs = model.with_parameters(leaves).outputs(x)
     torch.testing.assert_close(f, outputs.detach())
-    for found, expected in zip(pull(v), torch.autograd.grad((outputs * v).sum(), leaves), strict=True):
-        torch.testing.assert_close(found, expected)
+    for gradient, expected in zip(pull(v), torch.autograd.grad((outputs * v).sum(), leaves), strict=True):
+        torch.testing.assert_close(gradient, expected)

@@ -23,20 +23,20 @@ def drawn(*shape, seed=0):
 
 def by_autograd(model, x, u, v):
     """Of each realisation: the Hessian of ``Σ u f`` and the sum of ``v`` times products of gradients."""
-    found = []
+    hessians = []
     for e in range(len(u)):
-        own = model[e : e + 1]
-        shapes = [weight.shape for weight in own.parameters()]
+        network = model[e : e + 1]
+        shapes = [weight.shape for weight in network.parameters()]
 
-        def outputs(w, own=own, shapes=shapes):
+        def outputs(w, network=network, shapes=shapes):
             parts = w.split([shape.numel() for shape in shapes])
-            return own.with_parameters([part.view(shape) for part, shape in zip(parts, shapes)])(x)[0]
+            return network.with_parameters([part.view(shape) for part, shape in zip(parts, shapes)])(x)[0]
 
-        w = torch.cat([weight.flatten() for weight in own.parameters()])
+        w = torch.cat([weight.flatten() for weight in network.parameters()])
         J = torch.autograd.functional.jacobian(outputs, w)
         bent = torch.autograd.functional.hessian(lambda w, e=e: (u[e] * outputs(w)).sum(), w)
-        found.append(bent + J.T @ (v[e][:, None] * J))
-    return torch.stack(found)
+        hessians.append(bent + J.T @ (v[e][:, None] * J))
+    return torch.stack(hessians)
 
 
 @pytest.mark.parametrize("sigma", ["tanh", "relu", "quadratic", SWISH], ids=str)

@@ -14,10 +14,10 @@ from tests.models.cases import MODELS, POINTS
 @for_each(MODELS)
 def test_what_is_taken_apart_is_joined_again(model):
     x = POINTS["own"]
-    again = join([model[:1], model[1:]])
-    assert type(again) is type(model) and again.names == model.names
-    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
-    assert torch.equal(again(x), model(x))
+    joined = join([model[:1], model[1:]])
+    assert type(joined) is type(model) and joined.names == model.names
+    assert all(torch.equal(a, b) for a, b in zip(joined.parameters(), model.parameters(), strict=True))
+    assert torch.equal(joined(x), model(x))
 
 
 @for_each(MODELS)
@@ -35,7 +35,7 @@ DEEP, SHALLOW, ONE = (
 
 
 @pytest.mark.parametrize(
-    ("models", "said"),
+    ("models", "message"),
     [
         ([], "models must be one or more of one kind, got \\[\\]"),
         ([SHALLOW, ONE], r"of one kind, got \['FullyConnected', 'Network'\]"),
@@ -48,7 +48,7 @@ DEEP, SHALLOW, ONE = (
         ([ONE, one_hidden(3, 5, seeds=0)], "omega must agree"),
     ],
 )
-def test_what_does_not_agree_is_named(models, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_does_not_agree_is_named(models, message):
+    with pytest.raises(InputError, match=message) as error:
         join(models)
     assert "\n" not in str(error.value)

@@ -54,5 +54,5 @@ def test_tangents_are_the_derivatives_by_hand():
     u = ω @ x / math.sqrt(3) + b
     gate = math.sqrt(2) / 4 * β * (u > 0)
     by_hand = [np.outer(gate, x / math.sqrt(3)).ravel(), gate, math.sqrt(2) / 4 * np.maximum(u, 0)]
-    found = net.tangents(torch.from_numpy(x[None])).jacobian()[0, 0]
-    np.testing.assert_allclose(found, np.concatenate(by_hand), rtol=1e-13, atol=1e-16)
+    row = net.tangents(torch.from_numpy(x[None])).jacobian()[0, 0]
+    np.testing.assert_allclose(row, np.concatenate(by_hand), rtol=1e-13, atol=1e-16)

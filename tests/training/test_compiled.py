@@ -140,10 +140,10 @@ def test_a_point_that_is_pulled_back_below_the_corner_is_seen():
     lowest, left_out = float(m[0, first]), 0
     for _ in range(400):
         batch, _ = compiled.attempt(batch)
-        there = batch.problem.own_margins(batch.now.u, batch.now.beta)[0, first]
-        left_out += bool(there != batch.now.m[0, first])
-        assert bool(there >= 1) == bool(batch.now.m[0, first] >= 1)
-        lowest = min(lowest, float(there))
+        margin = batch.problem.own_margins(batch.now.u, batch.now.beta)[0, first]
+        left_out += bool(margin != batch.now.m[0, first])
+        assert bool(margin >= 1) == bool(batch.now.m[0, first] >= 1)
+        lowest = min(lowest, float(margin))
     assert lowest < batch.problem.corner + 0.1
     assert left_out > 0
 
@@ -180,9 +180,9 @@ def test_flows_that_take_turns_or_run_in_threads_are_those_alone():
 
 
 def test_states_that_are_kept_have_exact_margins():
-    kept = list(states_of(0))
-    assert sum(float(state.batch.screen.stale) for state in kept[1:]) > 1000
-    for state in kept[::10]:
+    states = list(states_of(0))
+    assert sum(float(state.batch.screen.stale) for state in states[1:]) > 1000
+    for state in states[::10]:
         x = state.batch.problem.xt[0, :, :-1] * 5**0.5
         F = 1e-4 * (state.model(x) - state.initial(x))
         torch.testing.assert_close(state.margins, state.y * F, rtol=1e-9, atol=1e-9)
@@ -193,12 +193,12 @@ def test_states_that_are_kept_have_exact_margins():
 
 def test_a_batch_takes_the_steps_of_its_realisations_alone():
     net, task = one_hidden.one_hidden(5, 40, seeds=range(3)), tasks.stripe(60, 5, seed=[0, 1, 2])
-    one, all_ = (run(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, together=size)) for size in (1, 3))
-    assert one.ended == all_.ended
-    assert torch.equal(one.t, all_.t)
-    assert torch.equal(one.model.omega, all_.model.omega)
-    assert torch.equal(one.F, all_.F)
-    assert one.events["t_star"].keys() == all_.events["t_star"].keys()
+    alone, together = (run(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, together=size)) for size in (1, 3))
+    assert alone.ended == together.ended
+    assert torch.equal(alone.t, together.t)
+    assert torch.equal(alone.model.omega, together.model.omega)
+    assert torch.equal(alone.F, together.F)
+    assert alone.events["t_star"].keys() == together.events["t_star"].keys()
 
 
 @pytest.mark.parametrize("rule", [t_star, fitted])
@@ -211,8 +211,8 @@ def test_a_rule_sees_what_it_would_with_exact_margins(rule):
 def test_a_routine_says_that_memory_is_short():
     """A billion points, of which no number is read: a process of its own has no memory for a copy of them."""
     done = subprocess.run([sys.executable, "-c", SHORT], capture_output=True, text=True)
-    said = "pair_outputs 0\npair_margins 0\npair_field 0\n"
-    assert (done.returncode, done.stdout) == (0, said), done.stderr
+    printed = "pair_outputs 0\npair_margins 0\npair_field 0\n"
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 
 SHORT = """

@@ -192,10 +192,10 @@ def test_every_loss_alone_and_together(loss, alpha, last):
     ones = [net[e : e + 1] for e in range(2)]
     if loss == "hinge":
         oracle = torch.stack(
-            [torch.from_numpy(tiny_steps(one, task, alpha=alpha, last=last, steps=6000)) for one in ones]
+            [torch.from_numpy(tiny_steps(network, task, alpha=alpha, last=last, steps=6000)) for network in ones]
         )
     else:
-        oracle = torch.cat([stiff_path(one, task, alpha=alpha, loss=loss, times=[last]) for one in ones])
+        oracle = torch.cat([stiff_path(network, task, alpha=alpha, loss=loss, times=[last]) for network in ones])
     assert oracle.abs().max() > 0.4
     for size in (1, 2):
         states = gradient_flow(net, task, alpha=alpha, loss=loss, tolerance=1e-3, dtype=torch.float64, together=size)
@@ -337,8 +337,8 @@ def test_float64_where_float32_would_not_do():
 def test_points_and_labels_have_an_axis_of_realisations_or_are_shared(points, labels):
     net, task = problem(p=8, seeds=(0, 1))
     given = replace(task, x=task.x.expand(*points, *task.x.shape), y=task.y.expand(*labels, -1))
-    found, plain = (run(gradient_flow(net, one, alpha=0.3), until=after(0.1)).model for one in (given, task))
-    torch.testing.assert_close(found.omega, plain.omega, rtol=0, atol=0)
+    shaped, plain = (run(gradient_flow(net, data, alpha=0.3), until=after(0.1)).model for data in (given, task))
+    torch.testing.assert_close(shaped.omega, plain.omega, rtol=0, atol=0)
     for wrong in (replace(task, x=task.x.expand(3, *task.x.shape)), replace(task, y=task.y.expand(3, -1))):
         with pytest.raises(validate.InputError, match=r"^the task('s labels must be|  *holds 3 realisations)"):
             gradient_flow(net, wrong, alpha=0.3)

@@ -111,8 +111,8 @@ def solve_alone(matrix, right):
 
 
 def solve_together(matrix, right):
-    both, free = torch.from_numpy(np.stack([np.eye(2), matrix])), torch.ones(2, 2, dtype=torch.bool)
-    return implicit._solves(both, free, torch.from_numpy(np.stack([right, right])))[1].numpy()
+    matrices, free = torch.from_numpy(np.stack([np.eye(2), matrix])), torch.ones(2, 2, dtype=torch.bool)
+    return implicit._solves(matrices, free, torch.from_numpy(np.stack([right, right])))[1].numpy()
 
 
 @pytest.mark.parametrize("solve", [solve_alone, solve_together])
@@ -150,10 +150,10 @@ def test_box_problems_together_are_those_alone(monkeypatch, refuse):
     assert ((q >= 0) & (q <= 1)).all()
     assert (violations(q, times(h, q) - b) <= 1e-9).all()
     for (matrix, vector), row in zip(problems, q.numpy()):
-        part, one = row[: len(vector)], solved(matrix, vector)
+        part, alone = row[: len(vector)], solved(matrix, vector)
         assert violation(part, matrix @ part - vector) <= 1e-9
         scale = 1 + np.abs(matrix).sum(1).max()
-        np.testing.assert_allclose(matrix @ part, matrix @ one, atol=1e-9 * scale)
+        np.testing.assert_allclose(matrix @ part, matrix @ alone, atol=1e-9 * scale)
 
 
 def test_box_problems_together_agree_with_least_squares_in_the_box():

@@ -91,11 +91,11 @@ def test_a_run_alone_is_the_run_inside_an_ensemble(method):
 
 def test_one_rate_a_realisation_and_points_of_ones_own():
     x, y = task()
-    both = torch.stack([x, 2 * x])
-    states = optimise(net(3, 8, 1, seeds=[0, 0]), both, y, rate=torch.tensor([0.1, 0.2], dtype=torch.float64))
+    points = torch.stack([x, 2 * x])
+    states = optimise(net(3, 8, 1, seeds=[0, 0]), points, y, rate=torch.tensor([0.1, 0.2], dtype=torch.float64))
     state = last(states, 5)
     for k, rate in enumerate((0.1, 0.2)):
-        alone = last(optimise(net(3, 8, 1), both[k], y, rate=rate), 5)
+        alone = last(optimise(net(3, 8, 1), points[k], y, rate=rate), 5)
         torch.testing.assert_close(state.F[k], alone.F[0], atol=1e-12, rtol=0)
 
 
@@ -193,7 +193,7 @@ def test_a_rate_that_is_too_large_says_so():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"method": "sgd", "rate": 0.1}, "method must be one of gd, adam, momentum"),
         ({}, "rate must be a number above 0, got None"),
@@ -211,9 +211,9 @@ def test_a_rate_that_is_too_large_says_so():
         ({"rate": 0.1, "decay": -1.0}, "decay must be"),
     ],
 )
-def test_bad_input_is_one_line(options, said):
+def test_bad_input_is_one_line(options, message):
     x, y = task()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         optimise(net(3, 4, 1), x, y, **options)
 
 
