@@ -28,7 +28,8 @@ def normal(*shape, seed=0):
 
 
 P = 12  # points
-X, Y = normal(P, 4), torch.tensor([1.0, -1.0]).repeat(P // 2).double()
+X = normal(P, 4)
+Y = torch.tensor([1.0, -1.0]).repeat(P // 2).double()
 GRAM = X @ X.T + 5 * torch.eye(P).double()
 NET = regimes.one_hidden(4, 10, seeds=[0])
 DEEP = regimes.fully_connected([4, 8, 1], seeds=[0], sigma="tanh")

@@ -74,13 +74,16 @@ Y = t(1.0, -1, 1, -1, 1, -1)
 HOLED = X.clone()
 HOLED[0, 0] = NAN
 NETS = one_hidden.one_hidden(4, 20, seeds=[0, 1])
-TASK, TEST = tasks.stripe(8, 4, seed=[0, 1]), tasks.stripe(5, 4, seed=[2, 3])
+TASK = tasks.stripe(8, 4, seed=[0, 1])
+TEST = tasks.stripe(5, 4, seed=[2, 3])
 STRIPE = Stripe((-0.3, 1.2), 4)
 POINT = STRIPE.attractors()[0]
 NEURONS = neuron.Neurons(normal(5, 4).numpy(), normal(5, seed=1).numpy(), normal(5, seed=2).numpy())
 DEEP, PAIR = (fully_connected([4, 8, outputs], seeds=[0, 1]) for outputs in (1, 2))
 ONE = network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0, 1])
-X0, Y0, THETA = ONE.batch[0][0].numpy(), ONE.batch[1][0].numpy(), ONE.theta[0].numpy()
+X0 = ONE.batch[0][0].numpy()
+Y0 = ONE.batch[1][0].numpy()
+THETA = ONE.theta[0].numpy()
 CHANNEL = conditional_map.channel(FUNCTIONS["tanh"], FUNCTIONS["sin"], r=1.0, c=1.0, gamma=1.0)
 RATIOS = {"alpha": 2.0, "beta": 1.0, "lam": 0.1}
 SETTING = RATIOS | {"r": 1.0}
@@ -441,7 +444,8 @@ def test_bad_input_gets_one_line(room):
 
 def pair(size_x, size_z, **options):
     """The kernel of two directions at 60° with norms of any size."""
-    x, z = size_x * t([1.0, 0.0]), size_z * t([0.5, math.sqrt(0.75)])
+    x = size_x * t([1.0, 0.0])
+    z = size_z * t([0.5, math.sqrt(0.75)])
     return float(infinite_ntk(x, z, **options))
 
 

@@ -47,7 +47,8 @@ def test_splits_are_disjoint_stratified_and_seeded():
     for part in (first, second):
         assert ((part.y.bincount() - len(part.y) * expected).abs() <= 2).all()
         assert torch.equal(part.y, pool.y[part.x.flatten().long()])
-    repeated, other = datasets.split(pool, [200], seed=3)[0], datasets.split(pool, [200], seed=4)[0]
+    repeated = datasets.split(pool, [200], seed=3)[0]
+    other = datasets.split(pool, [200], seed=4)[0]
     assert torch.equal(first.x, repeated.x)
     shared = set(first.x.flatten().tolist()) & set(other.x.flatten().tolist())
     assert len(shared) < 60  # 22 expected of 200 among 1797
@@ -135,7 +136,8 @@ def test_archives_of_the_folder(folder, monkeypatch):
     task = datasets.load("mnist")
     np.testing.assert_allclose(task.x[6:].numpy(), images["x_test"].reshape(3, 16) / 255)
     np.testing.assert_array_equal(task.classes.numpy(), np.concatenate([labels["y_train"], labels["y_test"]]))
-    glasses, subject = np.array([0, 1, 1, 0], np.uint8), np.array([1, 1, 2, 2], np.uint8)
+    glasses = np.array([0, 1, 1, 0], np.uint8)
+    subject = np.array([1, 1, 2, 2], np.uint8)
     archive(folder, monkeypatch, "faces.npz", x=images["x_train"][:4], glasses=glasses, subject=subject)
     faces = datasets.load("faces")
     assert faces.y.tolist() == [-1, 1, 1, -1] and faces.classes.tolist() == [1, 1, 2, 2]

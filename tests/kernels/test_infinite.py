@@ -30,7 +30,8 @@ def reference(rho, depths, digits=40):
         if depth in depths:
             kernels[depth] = float(s / depth), float(2 * mp.sin(phi / 2) ** 2)
         h = (mp.sin(phi) + (mp.pi - phi) * mp.cos(phi)) / mp.pi
-        s, phi = (1 - phi / mp.pi) * s + h, 2 * mp.asin(mp.sqrt((1 - h) / 2))
+        s = (1 - phi / mp.pi) * s + h
+        phi = 2 * mp.asin(mp.sqrt((1 - h) / 2))
     return kernels
 
 

@@ -56,7 +56,9 @@ class Module(torch.nn.Module):
 @pytest.mark.parametrize("dtype", ROUND_OFF)
 @pytest.mark.parametrize("names", [None, {"beta"}, {"omega"}, {"b"}, {"omega", "beta"}])
 def test_closed_form_is_the_product_of_jacobians(names, dtype):
-    net, x, z = weights(dtype=dtype), draw(11, 3, dtype=dtype), draw(7, 3, seed=5, dtype=dtype)
+    net = weights(dtype=dtype)
+    x = draw(11, 3, dtype=dtype)
+    z = draw(7, 3, seed=5, dtype=dtype)
     expected = jacobian_kernel(net, x, z, names or NAMES)
     torch.testing.assert_close(ntk(net, x, z, params=names)[0], expected, rtol=0, atol=ROUND_OFF[dtype])
 
@@ -77,14 +79,16 @@ def test_a_convolutional_module():
     rows = [
         torch.cat([g.flatten() for g in torch.autograd.grad(net(point[None]).sum(), net.parameters())]) for point in x
     ]
-    gram, vectors = torch.stack(rows) @ torch.stack(rows).T, x.flatten(1)
+    gram = torch.stack(rows) @ torch.stack(rows).T
+    vectors = x.flatten(1)
     torch.testing.assert_close(ntk(module(net, shape=(1, 6, 6)), vectors)[0], gram, rtol=1e-12, atol=1e-12)
 
 
 @for_each(PAIRS)
 def test_the_kernel_of_any_model_is_the_product_of_its_jacobians(model, x):
     z = draw(2, 4, 3, seed=9)
-    J, J_z = model.tangents(x).jacobian(), model.tangents(z).jacobian()
+    J = model.tangents(x).jacobian()
+    J_z = model.tangents(z).jacobian()
     for memory in (1, 2**28):  # one point of one realisation at a time; all at once
         torch.testing.assert_close(ntk(model, x, memory=memory), J @ J.mT, rtol=1e-11, atol=1e-12)
         torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ J_z.mT, rtol=1e-11, atol=1e-12)
@@ -99,7 +103,8 @@ def test_terms_of_the_parameters_add_up_to_the_kernel(model):
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_last_layers_kernel_is_that_of_its_inputs(bias):
-    net, x = fully_connected([3, 6, 5, 1], seeds=[1, 2], gain=1.3, bias=bias), draw(8, 3)
+    net = fully_connected([3, 6, 5, 1], seeds=[1, 2], gain=1.3, bias=bias)
+    x = draw(8, 3)
     hidden = net.hidden(x)[-1]
     torch.testing.assert_close(ntk(net, x, params={"W3"}), 1.3**2 / 5 * hidden @ hidden.mT)
 
@@ -143,7 +148,8 @@ def quadrature_kernel(x, z):
     a, b, c = (float(u @ v) / d + 1 for u, v in ((x, x), (z, z), (x, z)))
     slope, spread = c / a, math.sqrt(max(b - c * c / a, 0))
     u, w = np.polynomial.legendre.leggauss(400)
-    u, w = 6.5 * math.sqrt(a) * (u + 1), 6.5 * math.sqrt(a) * w  # u > 0 alone contributes
+    u = 6.5 * math.sqrt(a) * (u + 1)  # u > 0 alone contributes
+    w = 6.5 * math.sqrt(a) * w
     density = w * np.exp(-u * u / (2 * a)) / math.sqrt(2 * math.pi * a)
     t = slope * u / spread  # v given u is normal around slope u
     relu_mean = spread * (t * ndtr(t) + np.exp(-t * t / 2) / math.sqrt(2 * math.pi))

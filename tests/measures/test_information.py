@@ -28,7 +28,8 @@ def two_gaussians(shift, share):
     """``I(x; y)`` of ``x = y shift + z`` where ``y`` is 1 with probability ``share``, by quadrature."""
 
     def lost(x):
-        plus, minus = share * norm.pdf(x - shift), (1 - share) * norm.pdf(x + shift)
+        plus = share * norm.pdf(x - shift)
+        minus = (1 - share) * norm.pdf(x + shift)
         total = plus + minus
         return total * bits([plus / total, minus / total]) if total else 0.0
 
@@ -38,7 +39,8 @@ def two_gaussians(shift, share):
 def rounded_gaussians(shift, share, width):
     """The same where ``x`` is rounded down to multiples of ``width``, by sums."""
     edges = np.arange(-40, 41) * width
-    plus, minus = share * np.diff(norm.cdf(edges - shift)), (1 - share) * np.diff(norm.cdf(edges + shift))
+    plus = share * np.diff(norm.cdf(edges - shift))
+    minus = (1 - share) * np.diff(norm.cdf(edges + shift))
     cells = bits(plus) + bits(minus)
     return bits([share, 1 - share]) + bits(plus + minus) - cells
 
@@ -47,7 +49,8 @@ def rectified_gaussians(shift, share):
     """The same for ``max(x, 0)``, which has an atom and a density."""
 
     def lost(x):
-        plus, minus = share * norm.pdf(x - shift), (1 - share) * norm.pdf(x + shift)
+        plus = share * norm.pdf(x - shift)
+        minus = (1 - share) * norm.pdf(x + shift)
         total = plus + minus
         return total * bits([plus / total, minus / total]) if total else 0.0
 
@@ -157,7 +160,8 @@ def test_estimate_is_between_zero_and_the_entropy_of_the_labels():
 def test_mixed_estimate_by_its_definition():
     """By a loop over points, with more than one coordinate and three labels; the scale of ``x`` has no effect."""
     rng, n, k = np.random.default_rng(0), 60, 3
-    x, y = rng.standard_normal((n, 2)), np.arange(n) % 3 % 2 * 2 + np.arange(n) % 2
+    x = rng.standard_normal((n, 2))
+    y = np.arange(n) % 3 % 2 * 2 + np.arange(n) % 2
     total = 0.0
     for i in range(n):
         distances = [max(abs(x[i, 0] - x[j, 0]), abs(x[i, 1] - x[j, 1])) for j in range(n)]
@@ -177,7 +181,8 @@ def test_labels_of_any_kind_and_few_points():
         assert mutual_information(x, y) == pytest.approx(bits([3 / 8, 5 / 8]), abs=0.15)
 
 
-X, Y = normal(24), torch.tensor([1.0, -1.0]).repeat(12).double()
+X = normal(24)
+Y = torch.tensor([1.0, -1.0]).repeat(12).double()
 REFUSED = {
     "fewer labels": (lambda: mutual_information(X, Y[:3]), r"y must hold one label a point, .24,., got .3,."),
     "a column": (lambda: mutual_information(X, Y[:, None]), r"y must hold one label a point, .24,., got .24, 1."),
@@ -224,7 +229,8 @@ def test_estimate_against_closed_form(shift, exact):
 
 
 def test_estimate_of_noise_is_the_null_bias_and_permuted_labels_are_noise():
-    x, y = normal(40, 1000), torch.tensor([1.0, -1.0]).repeat(500).double()
+    x = normal(40, 1000)
+    y = torch.tensor([1.0, -1.0]).repeat(500).double()
     for itself in (False, True):
         mean = np.mean([information.paper_a_information(sample, y, counts_itself=itself) for sample in x])
         assert mean == pytest.approx(information.null_bias(counts_itself=itself), abs=4e-3)
@@ -238,7 +244,8 @@ def test_estimate_of_noise_is_the_null_bias_and_permuted_labels_are_noise():
 
 def test_estimate_by_its_definition():
     """Distances and the formula once more, by a loop over all pairs; its scale is of no effect."""
-    x, y = normal(60, 2), torch.tensor([1.0, -1.0]).repeat(30).double()
+    x = normal(60, 2)
+    y = torch.tensor([1.0, -1.0]).repeat(30).double()
     for itself in (False, True):
         total = 0.0
         for i in range(60):

@@ -46,7 +46,8 @@ def test_lanczos_finds_what_lapack_finds(gram, monkeypatch):
 def test_products_with_the_jacobian_find_the_kernels_components(shared):
     net = one_hidden(5, 40, seeds=[0, 1])
     x = tasks.stripe(150, 5, seed=3 if shared else [3, 4]).x.double()
-    ours, theirs = spectrum.tangent_components(net, x, 6), spectrum.components(ntk(net, x), 6)
+    ours = spectrum.tangent_components(net, x, 6)
+    theirs = spectrum.components(ntk(net, x), 6)
     torch.testing.assert_close(ours.values, theirs.values, rtol=1e-9, atol=0)
     torch.testing.assert_close(ours.vectors, theirs.vectors, rtol=0, atol=1e-6)
 
@@ -75,7 +76,8 @@ def test_centring_is_that_of_the_features():
 
 
 def test_projections_sum_to_the_mean_square_and_give_norm_and_alignment(gram):
-    small, y = gram[:, :60, :60], tasks.stripe(60, 5, seed=3).y.double()
+    small = gram[:, :60, :60]
+    y = tasks.stripe(60, 5, seed=3).y.double()
     values, vectors = spectrum.components(small, 60)
     squares = spectrum.projections(vectors, y.expand(2, 60))
     torch.testing.assert_close(squares.sum(-1), torch.ones(2).double())
@@ -139,7 +141,8 @@ def test_last_layer_kernel_of_the_convolutional_network():
 
 
 def test_two_parts_are_the_kernel_of_a_network_without_uninformative_weights():
-    net, x = one_hidden(6, 50, seeds=[0, 1]), tasks.stripe(40, 6, seed=1).x
+    net = one_hidden(6, 50, seeds=[0, 1])
+    x = tasks.stripe(40, 6, seed=1).x
     lost = Network(net.omega.clone(), net.b, net.beta)
     lost.omega[..., 2:] = 0
     first, second = two_kinds.two_parts(net, x, 2)
@@ -152,7 +155,8 @@ def test_two_parts_are_the_kernel_of_a_network_without_uninformative_weights():
 
 def test_kinds_of_components():
     x = normal(1000, 4)
-    in_plane, mixed = torch.tanh(x[:, 0]), torch.cos(x[:, 0]) * (x[:, 1] - 2 * x[:, 3])
+    in_plane = torch.tanh(x[:, 0])
+    mixed = torch.cos(x[:, 0]) * (x[:, 1] - 2 * x[:, 3])
     noise, harmonic = normal(1000, seed=1), x[:, 1] * x[:, 2]
     kinds = two_kinds.kinds(torch.stack([in_plane, mixed, noise, harmonic], 1), x)
     assert kinds[0, 0] > 0.99 and kinds[1, 1] > 0.99
@@ -161,7 +165,8 @@ def test_kinds_of_components():
 
 
 def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
-    net, x = one_hidden(4, 200, seeds=[0]), normal(1500, 4, seed=2)
+    net = one_hidden(4, 200, seeds=[0])
+    x = normal(1500, 4, seed=2)
     net.omega[..., 1:] = 0
     diagnosis = diagnose(ntk(net, x), torch.tensor([1.0, -1.0]).repeat(750), count=6)
     assert float(two_kinds.kinds(diagnosis.vectors[0], x).amax(-1).min()) > 0.98
@@ -210,7 +215,8 @@ def test_best_line_of_two_halves(pattern):
 
 
 def test_a_frozen_last_layer_is_a_linear_model_of_its_features():
-    train, test = tasks.stripe(20, 5, seed=[0]), tasks.stripe(50, 5, seed=[2])
+    train = tasks.stripe(20, 5, seed=[0])
+    test = tasks.stripe(50, 5, seed=[2])
     net = one_hidden(5, 60, seeds=[0])
     learnt = frozen(net, train, test, params=("beta",))
     cross = ntk(net, test.x, train.x, params=("beta",))
@@ -220,10 +226,14 @@ def test_a_frozen_last_layer_is_a_linear_model_of_its_features():
 
 def test_a_frozen_kernel_is_that_of_float64_whatever_the_networks_precision():
     """Rounding to float32 would give the last layer of five neurons as many features as there are points."""
-    train, test = tasks.stripe(40, 5, seed=[0]).to(dtype=torch.float32), tasks.stripe(50, 5, seed=[2])
-    net, test = one_hidden(5, 5, seeds=[0]).to(dtype=torch.float32), test.to(dtype=torch.float32)
+    train = tasks.stripe(40, 5, seed=[0]).to(dtype=torch.float32)
+    test = tasks.stripe(50, 5, seed=[2])
+    net = one_hidden(5, 5, seeds=[0]).to(dtype=torch.float32)
+    test = test.to(dtype=torch.float32)
     ours = frozen(net, train, test, params=("beta",), ridge=1e-6)
-    double, x, z = net.to(dtype=torch.float64), train.x.double(), test.x.double()
+    double = net.to(dtype=torch.float64)
+    x = train.x.double()
+    z = test.x.double()
     fit = kernel_flow.fit(ntk(double, x, params=("beta",)), train.y.double(), ridge=1e-6)
     assert ours.f.dtype == torch.float64 and ours.ended == ("zero loss",)
     torch.testing.assert_close(ours.f, fit.model(ntk(double, z, x, params=("beta",))), rtol=1e-6, atol=1e-6)
@@ -245,7 +255,8 @@ def test_a_torch_module_is_what_its_twin_is():
 
 
 def test_images_come_as_maps_or_vectors():
-    x, y = normal(24, 1, 8, 8), torch.tensor([1.0, -1.0]).repeat(12).double()
+    x = normal(24, 1, 8, 8)
+    y = torch.tensor([1.0, -1.0]).repeat(12).double()
     net = convolutional(2, seeds=[0, 1], shape=(1, 8, 8))
     of_maps, of_vectors = (kernel_pca(net, points, y, count=3) for points in (x, x.flatten(1)))
     torch.testing.assert_close(of_maps.projections, of_vectors.projections)
@@ -262,7 +273,8 @@ def feature_net(dtype=torch.float64):
 @for_each({"float64": torch.float64, "float32": torch.float32})
 def test_components_beyond_the_rank_are_no_numbers(dtype):
     """A kernel of four features has four components, whatever number is asked for."""
-    net, task = feature_net(dtype), tasks.stripe(100, 6, seed=0).to(dtype=dtype)
+    net = feature_net(dtype)
+    task = tasks.stripe(100, 6, seed=0).to(dtype=dtype)
     ten, four = (kernel_pca(net, task.x, task.y, params=["2.weight"], count=count) for count in (10, 4))
     assert bool((ten.values[0, :4] > 0).all()) and ten.values[0, 4:].tolist() == [0.0] * 6
     for name in ("information", "projections"):
@@ -312,7 +324,8 @@ def test_a_single_component_has_no_plane():
 def test_one_class_against_the_rest():
     """Labels of a tenth of the points: noise tells nothing of them, and what tells all is at their entropy."""
     y = torch.where(torch.arange(500) % 10 == 0, 1.0, -1.0).double()
-    noise, bound = normal(500, 5), information.label_entropy(y.numpy())
+    noise = normal(500, 5)
+    bound = information.label_entropy(y.numpy())
     features = torch.cat([3 * (y * (1 + 0.1 * normal(500, seed=1).abs()))[:, None], noise], 1)
     informations = diagnose((features @ features.T)[None], y, count=4).information[0]
     assert bound == pytest.approx(0.469, abs=1e-3)
@@ -320,7 +333,8 @@ def test_one_class_against_the_rest():
     assert float(informations.max()) <= bound
 
 
-X, Y = normal(24, 3), torch.tensor([1.0, -1.0]).repeat(12).double()
+X = normal(24, 3)
+Y = torch.tensor([1.0, -1.0]).repeat(12).double()
 SKEW = torch.tensor([[1.0, 0.5, 0.1], [0.4, 1.0, 0.2], [0.1, 0.2, 1.0]], dtype=torch.float64)
 ONE_OF_NINE = torch.tensor([-1.0, *[1.0] * 8]).double()
 INDEFINITE = torch.diag(torch.tensor([1.0, -0.5, *[0.0] * 22]).double())[None]

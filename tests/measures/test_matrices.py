@@ -45,7 +45,8 @@ def by_autograd(model, x, e):
 @pytest.mark.parametrize("parametrisation", ["standard", "ntk", "mean-field"])
 def test_agop_and_ptk_are_those_of_autograd(sigma, parametrisation):
     """Paper D, Prop. 2: the mean outer product of the gradients by a layer's inputs is W'KW/n."""
-    model, x = network(sigma, parametrisation=parametrisation), points()
+    model = network(sigma, parametrisation=parametrisation)
+    x = points()
     sites = matrices.sites(model, x)
     assert len(sites) == 2  # the readout has a single output
     for e in range(2):
@@ -111,7 +112,8 @@ def test_correlations_know_no_scale(two, size):
 
 def test_correlation_is_that_of_a_rotation_of_both(two):
     (start, now), _ = two
-    inputs, units = tasks.rotation(6, seed=0), tasks.rotation(9, seed=1)
+    inputs = tasks.rotation(6, seed=0)
+    units = tasks.rotation(9, seed=1)
     turned = [matrices.Site(units @ s.weights @ inputs, s.inputs @ inputs, s.delta @ units.T) for s in (start, now)]
     for name, value in matrices.measure(now, start).items():
         torch.testing.assert_close(matrices.measure(turned[1], turned[0])[name], value, rtol=1e-9, atol=0)
@@ -123,7 +125,8 @@ def test_a_kernel_that_is_the_identity_makes_the_ansatz_exact():
 
 
 def test_a_layer_with_one_unit_agrees_whatever_it_learns():
-    weights, delta = tasks.gaussian_points(1, 7, seed=0), tasks.gaussian_points(20, 1, seed=1)
+    weights = tasks.gaussian_points(1, 7, seed=0)
+    delta = tasks.gaussian_points(20, 1, seed=1)
     assert float(matrices.uc_nfa(weights, delta)) == pytest.approx(1, abs=1e-12)
 
 
@@ -141,7 +144,8 @@ def test_random_matrices_keep_the_spectrum_and_nothing_else():
 
 
 def test_velocity_is_the_descent_of_half_the_mean_square():
-    model, x = network(seeds=(2,), parametrisation="standard"), points()
+    model = network(seeds=(2,), parametrisation="standard")
+    x = points()
     y = tasks.gaussian_points(12, 1, seed=9)[:, 0]
     leaves = [w.clone().requires_grad_() for w in model.weights]
     loss = (model.with_parameters(leaves)(x) - y).square().mean() / 2
@@ -153,7 +157,8 @@ def test_velocity_is_the_descent_of_half_the_mean_square():
 
 def test_the_centred_correlation_starts_where_the_velocity_says():
     """Paper D, Prop. 3: as the step goes to 0 the C-NFA is that of the velocity, and differs from it by its order."""
-    model, x = network(seeds=(2,), parametrisation="standard"), points()
+    model = network(seeds=(2,), parametrisation="standard")
+    x = points()
     y = tasks.gaussian_points(12, 1, seed=9)[:, 0]
     start = matrices.sites(model, x)[0]
     moving = matrices.velocity(start.inputs, start.delta, y - model(x))
@@ -167,7 +172,8 @@ def test_the_centred_correlation_starts_where_the_velocity_says():
 
 
 def test_a_module_is_the_network_that_it_is():
-    model, x = network("relu", parametrisation="standard"), points()
+    model = network("relu", parametrisation="standard")
+    x = points()
 
     def build():
         parts = [part for n, m in ((6, 9), (9, 8)) for part in (nn.Linear(n, m, bias=False), nn.ReLU())]

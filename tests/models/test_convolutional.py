@@ -169,8 +169,10 @@ def test_the_tangent_kernel_is_symmetric_to_the_last_bit():
 
 @pytest.mark.parametrize("points", [1, 5, 7])
 def test_blocks_of_points_and_of_columns_change_nothing(monkeypatch, points):
-    model, x = trained(convolutional(2, seeds=[0, 1], shape=(2, 9, 6))), images(11, 2, 9, 6)
-    other, v = images(4, 2, 9, 6, seed=1), images(2, 11, seed=2)
+    model = trained(convolutional(2, seeds=[0, 1], shape=(2, 9, 6)))
+    x = images(11, 2, 9, 6)
+    other = images(4, 2, 9, 6, seed=1)
+    v = images(2, 11, seed=2)
     expected = [
         model(x),
         model.tangents(x).gram(),
@@ -190,16 +192,14 @@ def test_blocks_of_points_and_of_columns_change_nothing(monkeypatch, points):
 
 def test_pairs_of_positions_and_gradients_give_one_kernel():
     rng, chosen = np.random.default_rng(0), set()
+
+    def drawn(p, positions, bias):
+        h, delta = (torch.from_numpy(rng.standard_normal((2, p, positions, n))) for n in (9, 12))
+        return windows.Convolution(h, delta, 0.4, bias, names=("W", "b"))
+
     for positions, bias in itertools.product((1, 3, 20), (False, True)):
-        mine, theirs = (
-            windows.Convolution(
-                *(torch.from_numpy(rng.standard_normal((2, p, positions, n))) for n in (9, 12)),
-                0.4,
-                bias,
-                names=("W", "b"),
-            )
-            for p in (5, 3)
-        )
+        mine = drawn(5, positions, bias)
+        theirs = drawn(3, positions, bias)
         rows, columns = mine.jacobian(), theirs.jacobian()
         torch.testing.assert_close(mine.pairs(theirs), rows @ columns.mT, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(mine.gram(theirs), rows @ columns.mT, rtol=1e-12, atol=1e-12)
@@ -220,7 +220,8 @@ def test_grouped_tangents_are_autograds():
     part = windows.Convolution(h[None], weights.flatten(2).mT[None], 1.0, True, groups=2, names=("W", "b"))
     torch.testing.assert_close(part.jacobian()[0], rows)
     torch.testing.assert_close(part.gram(part)[0], rows @ rows.T)
-    v, w = images(1, 5, seed=2), [images(*tensor.shape, seed=3)[None] for tensor in (conv.weight.flatten(1), conv.bias)]
+    v = images(1, 5, seed=2)
+    w = [images(*tensor.shape, seed=3)[None] for tensor in (conv.weight.flatten(1), conv.bias)]
     torch.testing.assert_close(torch.cat([g.flatten() for g in part.vjp(v)]), v[0] @ rows)
     torch.testing.assert_close(part.jvp(w)[0], rows @ torch.cat([tensor.flatten() for tensor in w]))
 
@@ -230,7 +231,8 @@ def test_grouped_tangents_are_autograds():
 )
 def test_a_window_is_torchs_depthwise_convolution(kernel, stride, height, width):
     window = windows.Window(kernel, stride, height, width)
-    w, h = images(4, kernel**2), images(4, 3, height * width, seed=1).requires_grad_()
+    w = images(4, kernel**2)
+    h = images(4, 3, height * width, seed=1).requires_grad_()
     w.requires_grad_()
     maps = h.unflatten(2, (height, width)).transpose(0, 1)
     expected = conv2d(maps, w.unflatten(1, (1, kernel, kernel)).squeeze(2).reshape(4, 1, kernel, kernel), None, stride,
@@ -252,7 +254,8 @@ def test_a_window_is_torchs_depthwise_convolution(kernel, stride, height, width)
 
 
 def test_the_last_parts_kernel_is_that_of_the_averages():
-    model, x = trained(convolutional(2, seeds=[0])), images(6, 1, 28, 28)
+    model = trained(convolutional(2, seeds=[0]))
+    x = images(6, 1, 28, 28)
     pooled, module = [], plain(model)
     module.layers[-1].register_forward_hook(lambda _, __, out: pooled.append(out / math.sqrt(6)))
     module(x)
@@ -268,7 +271,8 @@ def test_the_last_parts_kernel_is_that_of_the_averages():
 
 
 def test_images_may_come_as_vectors_and_parameters_have_names():
-    model, x = convolutional(2, seeds=[0, 1], shape=(2, 5, 6)), images(2, 4, 2, 5, 6)
+    model = convolutional(2, seeds=[0, 1], shape=(2, 5, 6))
+    x = images(2, 4, 2, 5, 6)
     for points in (x, x[0]):
         assert torch.equal(model(points.flatten(-3)), model(points))
     assert len(model.names) == len(set(model.names)) == len(model.parameters())
@@ -291,17 +295,20 @@ def test_realisations_are_separate_networks():
 
 
 def test_float32_is_float64_rounded():
-    double, x = convolutional(3, seeds=[0, 1]), images(5, 1, 28, 28)
+    double = convolutional(3, seeds=[0, 1])
+    x = images(5, 1, 28, 28)
     single = double.to(dtype=torch.float32)
     scale = float(double(x).abs().max())
     torch.testing.assert_close(single(x.float()).double(), double(x), rtol=0, atol=2e-6 * scale)
-    gram, rounded = double.tangents(x).gram(), single.tangents(x.float()).gram()
+    gram = double.tangents(x).gram()
+    rounded = single.tangents(x.float()).gram()
     assert rounded.dtype == torch.float32
     torch.testing.assert_close(rounded.double(), gram, rtol=1e-5, atol=1e-5 * float(gram.abs().max()))
 
 
 def test_a_step_down_the_gradient_lowers_the_loss_as_its_length_says():
-    model, x = convolutional(2, seeds=[0, 1], shape=(1, 9, 9)), images(6, 1, 9, 9)
+    model = convolutional(2, seeds=[0, 1], shape=(1, 9, 9))
+    x = images(6, 1, 9, 9)
     residual = model(x) - images(6, seed=3).sign()
     gradient, step = model.tangents(x).vjp(residual), 1e-5
     moved = model.with_parameters([w - step * g for w, g in zip(model.parameters(), gradient)])

@@ -42,13 +42,19 @@ def by_autograd(model, x, u, v):
 @pytest.mark.parametrize("sigma", ["tanh", "relu", "quadratic", SWISH], ids=str)
 @pytest.mark.parametrize("widths", [(3, 1), (3, 4, 1), (3, 5, 4, 1), (3, 4, 2, 5, 1)], ids=str)
 def test_it_is_that_of_autograd(widths, sigma):
-    model, x, u, v = nets(*widths, sigma=sigma), drawn(7, 3), drawn(2, 7, seed=1), drawn(2, 7, seed=2)
+    model = nets(*widths, sigma=sigma)
+    x = drawn(7, 3)
+    u = drawn(2, 7, seed=1)
+    v = drawn(2, 7, seed=2)
     wanted = by_autograd(model, x, u, v)
     torch.testing.assert_close(hessian(model, x, u, v), wanted, rtol=1e-10, atol=1e-10 * float(wanted.abs().max()))
 
 
 def test_points_of_its_own_and_parts_of_them_add_up(monkeypatch):
-    model, x, u, v = nets(3, 4, 4, 1), drawn(2, 200, 3), drawn(2, 200, seed=1), drawn(2, 200, seed=2)
+    model = nets(3, 4, 4, 1)
+    x = drawn(2, 200, 3)
+    u = drawn(2, 200, seed=1)
+    v = drawn(2, 200, seed=2)
     alone = [hessian(model[e : e + 1], x[e], u[e : e + 1], v[e : e + 1]) for e in range(2)]
     monkeypatch.setattr(module, "HELD", 1)  # parts of 64 points, one network at a time
     torch.testing.assert_close(hessian(model, x, u, v), torch.cat(alone), rtol=1e-10, atol=1e-10)

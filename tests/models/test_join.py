@@ -27,11 +27,9 @@ def test_the_order_is_that_of_the_models(model):
     torch.testing.assert_close(thrice(x), model(x)[[1, 0, 1, 0]], rtol=1e-13, atol=1e-13)
 
 
-DEEP, SHALLOW, ONE = (
-    fully_connected([3, 4, 4, 1], seeds=[0]),
-    fully_connected([3, 4, 1], seeds=[0]),
-    one_hidden(3, 4, seeds=0),
-)
+DEEP = fully_connected([3, 4, 4, 1], seeds=[0])
+SHALLOW = fully_connected([3, 4, 1], seeds=[0])
+ONE = one_hidden(3, 4, seeds=0)
 
 
 @pytest.mark.parametrize(

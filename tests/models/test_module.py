@@ -75,7 +75,9 @@ def flat(tensors):
 
 def test_outputs_and_tangents_are_those_of_each_module(case):
     build, shape, model = case
-    x, z, v = points(2, 6, *shape), points(4, *shape, seed=1), points(2, 6, seed=2)
+    x = points(2, 6, *shape)
+    z = points(4, *shape, seed=1)
+    v = points(2, 6, seed=2)
     tangents, shared = model.tangents(x), model.tangents(z)
     w = [points(*tensor.shape, seed=3) for tensor in model.parameters()]
     assert [tensor.shape for tensor in tangents.vjp(v)] == [tensor.shape for tensor in model.parameters()]
@@ -132,7 +134,8 @@ def test_little_memory_changes_nothing(case):
     part, other = (model.tangents(points(p, *shape, seed=p)).parts[0] for p in (7, 5))
     for points_at_a_time in (1, 3):
         size = 8 * 2 * model.tangent_size * 8 * points_at_a_time
-        little, few = (Differentiated(model, one.x, size) for one in (part, other))
+        little = Differentiated(model, part.x, size)
+        few = Differentiated(model, other.x, size)
         torch.testing.assert_close(little.gram(few), part.gram(other))
         torch.testing.assert_close(little.gram(little), part.gram(part))
         assert torch.equal(little.gram(little), little.gram(little).mT)
@@ -140,7 +143,8 @@ def test_little_memory_changes_nothing(case):
 
 def test_a_seed_builds_the_same_module_alone_and_among_others():
     state = torch.random.get_rng_state()
-    alone, among = module(perceptron, seeds=[5]), module(perceptron, seeds=[3, 5])
+    alone = module(perceptron, seeds=[5])
+    among = module(perceptron, seeds=[3, 5])
     assert torch.equal(torch.random.get_rng_state(), state)
     for a, b in zip(alone.parameters(), among[1:].parameters(), strict=True):
         assert torch.equal(a, b)
@@ -186,7 +190,8 @@ def test_a_parameter_that_does_not_matter_has_zero_derivatives():
 
 def test_float32_is_float64_rounded(case):
     _, shape, double = case
-    single, x = double.to(dtype=torch.float32), points(5, *shape)
+    single = double.to(dtype=torch.float32)
+    x = points(5, *shape)
     assert {tensor.dtype for tensor in single.parameters()} == {torch.float32}
     torch.testing.assert_close(single(x.float()), double(x).float(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(
@@ -196,7 +201,8 @@ def test_float32_is_float64_rounded(case):
 
 
 def test_points_may_come_as_vectors_where_their_shape_is_said():
-    model, x = module(images, seeds=[0, 1], shape=(2, 9, 8)), points(2, 3, 2, 9, 8)
+    model = module(images, seeds=[0, 1], shape=(2, 9, 8))
+    x = points(2, 3, 2, 9, 8)
     assert torch.equal(model(x.flatten(2)), model(x)) and torch.equal(model(x[0].flatten(1)), model(x[0]))
     assert torch.equal(model(x[:1]), model(x[0]))
 
@@ -305,7 +311,8 @@ def test_outputs_may_lack_or_have_an_axis_of_length_one():
 
 
 def test_layers_need_a_row_a_point_and_a_layer():
-    split, merged = (nn.Unflatten(1, (2, 2)), nn.Flatten(0, 1)), (nn.Unflatten(0, (-1, 2)), nn.Flatten())
+    split = (nn.Unflatten(1, (2, 2)), nn.Flatten(0, 1))
+    merged = (nn.Unflatten(0, (-1, 2)), nn.Flatten())
     rows = nn.Sequential(*split, nn.Linear(2, 1), *merged, nn.Linear(2, 1)).double()
     with pytest.raises(InputError, match="layer 2 takes 6 rows for 3 points"):
         module(rows).layers(points(3, 4))

@@ -28,8 +28,12 @@ class Decoder(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.tokens, self.places, self.head = nn.Embedding(11, 8), nn.Embedding(6, 8), nn.Linear(8, 11, bias=False)
-        self.norm, self.qkv, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.tokens = nn.Embedding(11, 8)
+        self.places = nn.Embedding(6, 8)
+        self.head = nn.Linear(8, 11, bias=False)
+        self.norm = nn.LayerNorm(8)
+        self.qkv = nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
         self.mlp = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8), nn.Dropout(0.1))
         self.head.weight = self.tokens.weight
         self.register_buffer("mask", torch.ones(6, 6).tril().bool(), persistent=False)
@@ -47,8 +51,11 @@ class Rotary(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.q, self.k = nn.Linear(6, 6, bias=False), nn.Linear(6, 6, bias=False)
-        self.gate, self.up, self.down = nn.Linear(6, 10), nn.Linear(6, 10), nn.Linear(10, 6)
+        self.q = nn.Linear(6, 6, bias=False)
+        self.k = nn.Linear(6, 6, bias=False)
+        self.gate = nn.Linear(6, 10)
+        self.up = nn.Linear(6, 10)
+        self.down = nn.Linear(10, 6)
         self.scale, self.out = nn.Parameter(torch.ones(6)), nn.Linear(6, 1)
         angles = torch.arange(4.0).double()[:, None] * torch.tensor([1.0, 0.1, 0.01]).double()
         self.register_buffer("turn", torch.polar(torch.ones_like(angles), angles))
@@ -126,14 +133,16 @@ def pruned():
 def frozen_part():
     base = nn.Linear(3, 4).requires_grad_(False)
     network = Of(lambda s, x: s.o(s.base(x) + x @ s.a @ s.b), base=base, o=nn.Linear(4, 1))
-    network.a, network.b = nn.Parameter(torch.randn(3, 2)), nn.Parameter(torch.randn(2, 4))
+    network.a = nn.Parameter(torch.randn(3, 2))
+    network.b = nn.Parameter(torch.randn(2, 4))
     return network
 
 
 def in_numbers():
     """A temperature and a gate that are single numbers, lists and dictionaries of parameters."""
     network = Of(lambda s, x: torch.tanh(x @ s.p[0] / s.t + s.p[1]) @ s.d["o"] + s.g * x.sum(1, keepdim=True))
-    network.t, network.g = nn.Parameter(torch.tensor(1.5)), nn.Parameter(torch.tensor(0.0))
+    network.t = nn.Parameter(torch.tensor(1.5))
+    network.g = nn.Parameter(torch.tensor(0.0))
     network.p = nn.ParameterList([nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(4))])
     network.d = nn.ParameterDict({"o": nn.Parameter(torch.randn(4, 1))})
     return network
@@ -231,7 +240,8 @@ def made(make, shape, tokens, count=5):
 
 def rows(network, x, *, weights=None):
     """The oracle: a forward and a backward pass for each point alone."""
-    weights, gradients = weights or [w for w in network.parameters() if w.requires_grad], []
+    weights = weights or [w for w in network.parameters() if w.requires_grad]
+    gradients = []
     for point in x:
         slopes = torch.autograd.grad(network(point[None].clone()).reshape(()), weights, allow_unused=True)
         dense = [torch.zeros_like(w) if g is None else g.to_dense() for g, w in zip(slopes, weights)]
@@ -242,7 +252,9 @@ def rows(network, x, *, weights=None):
 @for_each(MODULES)
 def test_kernels_and_products_are_autograds(*case):
     network, model, x, z = made(*case)
-    J, J_z, w = rows(network, x), rows(network, z), [draw(*t.shape, seed=3) for t in model.parameters()]
+    J = rows(network, x)
+    J_z = rows(network, z)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
     v = torch.arange(1.0, 6).double()
     torch.testing.assert_close(model(x)[0], torch.cat([network(p[None].clone()).detach().reshape(1) for p in x]))
     torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
@@ -264,7 +276,8 @@ def test_each_seed_is_a_module_of_its_own_in_either_precision(make, shape, token
 @for_each(MODULES)
 def test_optimisers_and_the_flow_take_torchs_steps(*case):
     network, model, x, _ = made(*case)
-    y, two = torch.tensor([1.0, -1, 1, -1, 1]).double(), network
+    y = torch.tensor([1.0, -1, 1, -1, 1]).double()
+    two = network
     if "pruned" not in str(case[0]):
         two = copy.deepcopy(network)  # a pruned module keeps what it computed, and is trained last
     end = [state for state, _ in zip(regimes.optimise(model, x, y, rate=0.05), range(4))][-1].model
@@ -375,7 +388,9 @@ def test_embeddings_that_depend_on_the_batch_or_change_are_refused():
 
 
 def test_labels_of_whole_numbers_are_labels_everywhere():
-    model, x, y = regimes.module(mlp().double()), draw(6, 3), torch.tensor([1, -1, 1, -1, 1, -1])
+    model = regimes.module(mlp().double())
+    x = draw(6, 3)
+    y = torch.tensor([1, -1, 1, -1, 1, -1])
     expected = regimes.lazy(model, Task(x, y.double(), ""), Task(x, y.double(), ""))
     for given in (y, y.to(torch.int8), y.numpy()):
         learnt = regimes.lazy(model, Task(x, given, ""), Task(x, given, ""))
@@ -394,7 +409,8 @@ def test_one_module_for_several_seeds_is_refused():
 
 def test_a_kernel_that_sees_one_label_says_so():
     """A single neuron, which is active at the points of one label, at none, or at all of them."""
-    x, y = torch.tensor([[1.0], [2.0], [-1.0], [-2.0]]).double(), torch.tensor([1.0, 1, -1, -1]).double()
+    x = torch.tensor([[1.0], [2.0], [-1.0], [-2.0]]).double()
+    y = torch.tensor([1.0, 1, -1, -1]).double()
     network = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 1, bias=False)).double()
     nn.init.constant_(network[0].weight, 1.0)
     nn.init.constant_(network[2].weight, 1.0)
@@ -417,7 +433,8 @@ def of_weights(stored):
 
 def test_weights_by_another_name_are_refused_if_they_are_used():
     """A view or a product that was made of weights has derivatives by them, which a value would not have."""
-    x, words = draw(5, 3), r"outside of its named_parameters: .*compute it in forward"
+    x = draw(5, 3)
+    words = r"outside of its named_parameters: .*compute it in forward"
     for stored in (lambda w: w.mT.mT, lambda w: 2 * w, lambda w: w[:]):
         refused(lambda: regimes.ntk(regimes.module(of_weights(stored)), x), words)  # noqa: B023
     for train in (True, False):

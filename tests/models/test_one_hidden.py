@@ -19,7 +19,8 @@ def test_output_is_the_papers_formula():
 
 
 def test_a_seed_gives_the_same_weights_alone_and_among_others():
-    alone, among = one_hidden.one_hidden(4, 7, seeds=5), one_hidden.one_hidden(4, 7, seeds=[3, 5, 9])
+    alone = one_hidden.one_hidden(4, 7, seeds=5)
+    among = one_hidden.one_hidden(4, 7, seeds=[3, 5, 9])
     assert torch.equal(alone.omega[0], among.omega[1]) and torch.equal(alone.beta[0], among.beta[1])
     assert not torch.equal(among.omega[0], among.omega[1])
 

@@ -44,7 +44,8 @@ def built(make, seed=0):
 
 def rows(network, x):
     """The oracle: a backward pass a point, of a batch of two equal ones."""
-    gradients, weights = [], [weight for weight in network.parameters() if weight.requires_grad]
+    gradients = []
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
     for point in x:
         network.zero_grad()
         network(torch.stack([point, point])).reshape(2)[0].backward()
@@ -236,7 +237,9 @@ def test_a_kernel_is_that_of_single_backward_passes(make, shape):
 def test_every_product_with_the_jacobian_is_right(make, shape):
     network, model = taken(make, shape)
     x, v = draw(4, *shape), draw(1, 4, seed=2)
-    w, J, tangents = [draw(*t.shape, seed=3) for t in model.parameters()], rows(network, x), model.tangents(x)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
+    J = rows(network, x)
+    tangents = model.tangents(x)
     torch.testing.assert_close(torch.cat([t.flatten() for t in tangents.vjp(v)]), v[0] @ J)
     torch.testing.assert_close(tangents.jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
     torch.testing.assert_close(tangents.jacobian()[0], J)
@@ -247,7 +250,9 @@ def test_every_product_with_the_jacobian_is_right(make, shape):
 @for_each({name: WORK[name] for name in ("lstm", "transformer", "asks for an item", "squeezed head", "checkpoint")})
 def test_learning_with_the_frozen_kernel_and_training_work(make, shape):
     network, model = taken(make, shape)
-    x, z, y = draw(6, *shape), draw(4, *shape, seed=1), torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
+    x = draw(6, *shape)
+    z = draw(4, *shape, seed=1)
+    y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
     train, test = Task(x, y, ""), Task(z, y[:4], "")
     learnt = regimes.lazy(model, train, test, ridge=1e-2)
     J, J_z = rows(network, x), rows(network, z)
@@ -323,7 +328,8 @@ def test_each_realisation_has_its_own_state(make):
 
 def test_the_axes_of_points_are_never_guessed():
     flat = nn.Sequential(nn.Flatten(), nn.Linear(64, 1)).double()
-    model, x = regimes.module(flat, shape=(8, 8)), draw(1, 8, 8)
+    model = regimes.module(flat, shape=(8, 8))
+    x = draw(1, 8, 8)
     J = rows(flat, x)
     for given in (x, x.flatten(1), x[None], x.flatten(1)[None]):
         torch.testing.assert_close(regimes.ntk(model, given)[0], J @ J.T)
@@ -343,8 +349,13 @@ def test_the_axes_of_points_are_never_guessed():
 
 def test_as_many_points_as_pixels_are_trained_on_as_points():
     network = nn.Sequential(nn.Flatten(), nn.Linear(9, 4), nn.Tanh(), nn.Linear(4, 1)).double()
-    build, y = lambda: copy.deepcopy(network), torch.tensor([1.0, -1, 1]).double()
-    model, x = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3)), draw(3, 3, 3)
+
+    def build():
+        return copy.deepcopy(network)
+
+    y = torch.tensor([1.0, -1, 1]).double()
+    model = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3))
+    x = draw(3, 3, 3)
     flat = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3))
     for train in (lambda m, x: regimes.optimise(m, x, y, rate=0.1), lambda m, x: gauss_newton(m, x, y, alpha=1.0)):
         ends = [
@@ -369,7 +380,8 @@ def tokens():
 
 
 def test_tokens_are_points():
-    network, x = built(tokens), torch.randint(7, (5, 3), generator=torch.Generator().manual_seed(0))
+    network = built(tokens)
+    x = torch.randint(7, (5, 3), generator=torch.Generator().manual_seed(0))
     J = rows(network, x)
     for given in (x, x.int(), x.numpy()):
         torch.testing.assert_close(regimes.ntk(regimes.module(network), given)[0], J @ J.T)
@@ -473,7 +485,8 @@ REFUSED = {  # module, shape, words
 
 @for_each(REFUSED)
 def test_what_would_be_a_wrong_number_is_refused(make, shape, words):
-    model, x = regimes.module(built(make), shape=shape if len(shape) > 1 else None), draw(6, *shape)
+    model = regimes.module(built(make), shape=shape if len(shape) > 1 else None)
+    x = draw(6, *shape)
     state = torch.get_rng_state()
     for call in (functools.partial(regimes.ntk, model), model, lambda x: model.tangents(x), lambda x: sites(model, x)):
         refused(functools.partial(call, x), words)
@@ -489,10 +502,8 @@ def dead():
 def centred():
     made = Quiet(lambda s, x: s.o(torch.tanh(s.l(x))) - s.start(x).detach())
     made.start = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-    pairs = {"0": made.l, "2": made.o}
-    made.start.load_state_dict(
-        {f"{i}.{kind}": getattr(one, kind) for i, one in pairs.items() for kind in ("weight", "bias")}
-    )
+    made.start[0].load_state_dict(made.l.state_dict())
+    made.start[2].load_state_dict(made.o.state_dict())
     return made
 
 
@@ -516,7 +527,8 @@ def test_black_pictures_without_a_bias_have_the_zero_kernel():
 
 def test_layers_have_names_frozen_and_computed_ones_too():
     network = built(lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)))
-    all_sites, x = sites(regimes.module(network), draw(5, 6)), draw(5, 6)
+    all_sites = sites(regimes.module(network), draw(5, 6))
+    x = draw(5, 6)
     network[0].requires_grad_(False)
     layers = sites(regimes.module(network), x)
     assert [site.name for site in layers] == ["0", "2"]
@@ -527,7 +539,8 @@ def test_layers_have_names_frozen_and_computed_ones_too():
     torch.testing.assert_close(layers[0].gradients[0], first)
     for wrap in (nn.utils.parametrizations.weight_norm, nn.utils.weight_norm, nn.utils.parametrizations.orthogonal):
         network = built(lambda: nn.Sequential(nn.Linear(6, 3), normed(wrap)()))  # noqa: B023
-        layers, given = sites(regimes.module(network), x), network[0](x).detach().requires_grad_()
+        layers = sites(regimes.module(network), x)
+        given = network[0](x).detach().requires_grad_()
         assert [site.name for site in layers] == ["0", "1.0"]
         torch.testing.assert_close(layers[1].gradients[0], torch.autograd.grad(network[1](given).sum(), given)[0])
     assert [site.name for site in sites(regimes.fully_connected([6, 4, 3, 1], seeds=[0]), x)] == ["W1", "W2"]
@@ -625,7 +638,8 @@ def test_what_is_no_model_is_named():
 
 
 def test_inference_mode_is_left_or_named():
-    network, x = built(net(lambda s, x: s.o(torch.tanh(s.l(x))), **TWO)), draw(4, 3)
+    network = built(net(lambda s, x: s.o(torch.tanh(s.l(x))), **TWO))
+    x = draw(4, 3)
     J = rows(network, x)
     with torch.inference_mode():
         model, made = regimes.module(network), x.clone()
@@ -686,7 +700,10 @@ def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memor
     made = counting(monkeypatch)
     # wide, so that the tile of a product, which is within the memory too, is less than one gradient
     model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 2000), nn.PReLU(), nn.Linear(2000, 1))))
-    x, z, point_bytes, counts = draw(32, 9), draw(12, 9, seed=1), model.tangent_size * 8, []
+    x = draw(32, 9)
+    z = draw(12, 9, seed=1)
+    point_bytes = model.tangent_size * 8
+    counts = []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
     for memory in [point_bytes * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
         made.clear()
@@ -728,7 +745,9 @@ DENSE = {  # modules, and whether layers' inputs and derivatives are all that a 
 @pytest.mark.parametrize("memory", [1, 2**28])
 def test_a_kernel_needs_no_gradients_where_linear_layers_hold_all_parameters(name, memory, monkeypatch):
     source, dense = DENSE[name]
-    model, x, z = regimes.module(lambda: source().double(), seeds=[0, 1]), draw(5, 3), draw(4, 3, seed=1)
+    model = regimes.module(lambda: source().double(), seeds=[0, 1])
+    x = draw(5, 3)
+    z = draw(4, 3, seed=1)
     J, J_z = (model.tangents(points).jacobian() for points in (x, z))
     made = counting(monkeypatch)
     torch.testing.assert_close(regimes.ntk(model, x, memory=memory), J @ J.mT)
@@ -768,7 +787,8 @@ class Scaled(nn.Module):
 
     def __init__(self, asks):
         super().__init__()
-        self.asks, self.layers = asks, nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
+        self.asks = asks
+        self.layers = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
 
     def forward(self, x):
         largest = x.abs().max()
@@ -796,7 +816,8 @@ def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):
     """A network of few parameters on large pictures: its points are differentiated a few at a time."""
     made = counting(monkeypatch)
     layers = nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 1)
-    model, x = regimes.module(built(lambda: nn.Sequential(*layers)), shape=(1, 16, 16)), draw(40, 256)
+    model = regimes.module(built(lambda: nn.Sequential(*layers)), shape=(1, 16, 16))
+    x = draw(40, 256)
     kernel = regimes.ntk(model, x)
     made.clear()
     torch.testing.assert_close(regimes.ntk(model, x, memory=2**20), kernel)

@@ -11,9 +11,11 @@ def autograd_rows(model, x):
     """``J (E, p, P)``, one output at a time."""
     weights = [tensor.clone().requires_grad_() for tensor in model.parameters()]
     f = model.with_parameters(weights)(x)
-    by = [[torch.autograd.grad(output, weights, retain_graph=True) for output in realisation] for realisation in f]
-    rows = [[torch.cat([g[e].flatten() for g in gradients]) for gradients in row] for e, row in enumerate(by)]
-    return torch.stack([torch.stack(row) for row in rows])
+    jacobians = []
+    for e, outputs in enumerate(f):
+        gradients = [torch.autograd.grad(output, weights, retain_graph=True) for output in outputs]
+        jacobians.append(torch.stack([torch.cat([g[e].flatten() for g in gradient]) for gradient in gradients]))
+    return torch.stack(jacobians)
 
 
 def flat(tensors):
@@ -37,7 +39,10 @@ def test_rows_are_the_gradients_of_autograd(model, x):
 def test_products_are_those_of_the_full_jacobian(model, x):
     z = draw(4, 3, seed=9)
     tangents, tangents_z = model.tangents(x), model.tangents(z)
-    J, J_z, v, w = tangents.jacobian(), tangents_z.jacobian(), draw(2, 7, seed=3), weights_like(model)
+    J = tangents.jacobian()
+    J_z = tangents_z.jacobian()
+    v = draw(2, 7, seed=3)
+    w = weights_like(model)
     close(tangents.gram(tangents_z), J @ J_z.mT)
     close(tangents.gram(), J @ J.mT)
     pulled = tangents.vjp(v)
@@ -54,7 +59,8 @@ def test_some_of_the_parameters_are_columns_of_the_jacobian(model):
     assert tangents.names == model.names and len(model.names) == len(model.parameters())
     columns = {name: tangents.jacobian()[..., a:b] for name, a, b in zip(model.names, ends, ends[1:])}
     for names in [{name} for name in model.names] + [set(model.names[-2:]), set(model.names[::2])]:
-        some, wanted = tangents.only(names), [name for name in model.names if name in names]
+        some = tangents.only(names)
+        wanted = [name for name in model.names if name in names]
         J = torch.cat([columns[name] for name in wanted], -1)
         assert list(some.names) == wanted
         close(some.jacobian(), J)
@@ -69,9 +75,12 @@ DIVISIBLE = {name: model for name, model in MODELS.items() if model.tangents(POI
 
 @for_each(DIVISIBLE)
 def test_at_some_points_of_each_realisation_are_those_of_the_points(model):
-    x, index, v = POINTS["own"], torch.tensor([[5, 0, 2], [1, 1, 6]]), draw(2, 3, seed=3)
+    x = POINTS["own"]
+    index = torch.tensor([[5, 0, 2], [1, 1, 6]])
+    v = draw(2, 3, seed=3)
     tangents = model.tangents(x)
-    some, chosen = tangents.at(index), model.tangents(torch.stack([points[rows] for points, rows in zip(x, index)]))
+    some = tangents.at(index)
+    chosen = model.tangents(torch.stack([points[rows] for points, rows in zip(x, index)]))
     close(some.jacobian(), chosen.jacobian())
     close(some.gram(tangents), chosen.gram(tangents))
     close(flat(some.vjp(v)), flat(chosen.vjp(v)))

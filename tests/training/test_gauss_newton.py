@@ -92,7 +92,9 @@ def test_a_linear_model_follows_its_closed_form(decay):
 
 def test_decay_ends_where_the_gradients_of_loss_and_penalty_cancel():
     x, y = problem(20)
-    model, alpha, decay = net(3, 6, 6, 1, sigma=SWISH, seeds=range(3)), 2.0, 0.02
+    model = net(3, 6, 6, 1, sigma=SWISH, seeds=range(3))
+    alpha = 2.0
+    decay = 0.02
     done = run(gauss_newton(model, x, y, alpha=alpha, loss="quadratic_hinge", rule="settle", decay=decay, steps=500))
     weights = [w.clone().requires_grad_() for w in done.model.parameters()]
     gaps = (1 - alpha * y * (done.model.with_parameters(weights)(x) - model(x))).clamp(min=0)
@@ -130,7 +132,8 @@ def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
     x, y = problem(p=16)
     model = net(3, 8, 8, 1, seeds=range(5))
     if own:
-        x, y = torch.stack([(1 + i / 10) * x for i in range(5)]), y.expand(5, -1)
+        x = torch.stack([(1 + i / 10) * x for i in range(5)])
+        y = y.expand(5, -1)
     together = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
     parameters = sum(weight[0].numel() for weight in model.parameters())
     monkeypatch.setattr(devices, "HELD", 2 * solver.step_bytes(16, parameters, model.tangent_size))
@@ -153,7 +156,8 @@ def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution(m
 
     x, _ = problem(12)
     model = net(3, 4, 4, 1, seeds=range(3))
-    tangents, root = model.tangents(x), torch.rand(3, 12, dtype=torch.float64) * 3
+    tangents = model.tangents(x)
+    root = torch.rand(3, 12, dtype=torch.float64) * 3
     g = tangents.vjp(torch.randn(3, 12, dtype=torch.float64))
     size = sum(part[0].numel() for part in g)
     for a, b in zip(module._dual(tangents, root)(g), module._primal(tangents, root, size)(g), strict=True):
@@ -172,7 +176,8 @@ def test_points_in_another_order_change_nothing():
 def test_single_precision_gives_the_same_path():
     x, y = problem()
     model = net(3, 6, 1)
-    late, low = {"t=15": after(15.0)}, model.to(dtype=torch.float32)
+    late = {"t=15": after(15.0)}
+    low = model.to(dtype=torch.float32)
     double = run(gauss_newton(model, x, y, alpha=1.0), until=after(20.0), events=late)
     single = run(gauss_newton(low, x.float(), y, alpha=1.0), until=after(20.0), events=late)
     torch.testing.assert_close(single.at("t=15")[3].double(), double.at("t=15")[3], atol=2e-3, rtol=0)
@@ -199,7 +204,8 @@ def test_it_ends_where_fine_explicit_steps_end(h, fits):
 
 def test_a_kernel_that_cannot_fit_is_jammed():
     """One weight and two points that want it on either side."""
-    x, y = torch.tensor([[1.0], [2.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)
+    x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+    y = torch.tensor([1.0, -1.0], dtype=torch.float64)
     done = run(gauss_newton(net(1, 1), x, y, alpha=1.0, rule="settle"))
     assert done.ended[0].kind == Ended.JAMMED and "points below the margin" in done.ended[0]
 

@@ -85,7 +85,8 @@ def test_box_problem_converges_where_every_candidate_is_refused(monkeypatch, sys
 def padded(problems):
     """Matrices and vectors of several sizes as rows of one batch, with zeros behind the shorter ones."""
     n = max(len(b) for _, b in problems)
-    h, b = torch.zeros(len(problems), n, n, dtype=torch.float64), torch.zeros(len(problems), n, dtype=torch.float64)
+    h = torch.zeros(len(problems), n, n, dtype=torch.float64)
+    b = torch.zeros(len(problems), n, dtype=torch.float64)
     for row, (matrix, vector) in enumerate(problems):
         h[row, : len(vector), : len(vector)] = torch.from_numpy(matrix)
         b[row, : len(vector)] = torch.from_numpy(vector)
@@ -111,7 +112,8 @@ def solve_alone(matrix, right):
 
 
 def solve_together(matrix, right):
-    matrices, free = torch.from_numpy(np.stack([np.eye(2), matrix])), torch.ones(2, 2, dtype=torch.bool)
+    matrices = torch.from_numpy(np.stack([np.eye(2), matrix]))
+    free = torch.ones(2, 2, dtype=torch.bool)
     return implicit._solves(matrices, free, torch.from_numpy(np.stack([right, right])))[1].numpy()
 
 

@@ -21,7 +21,8 @@ UNIQUE = 1e-5  # relative: rounding of the kernel, 1e-16 p, over the ridge, and 
 
 def problem(p, d=3, seed=0):
     """A Gram matrix and labels of the stripe; seeds without both classes are skipped."""
-    task = next(t for k in range(99) if (t := tasks.stripe(p, d, seed=1000 * seed + k)).y.unique().numel() == 2)
+    drawn = (tasks.stripe(p, d, seed=1000 * seed + k) for k in range(99))
+    task = next(task for task in drawn if task.y.unique().numel() == 2)
     return wide_one_hidden_ntk(task.x), task.y, task
 
 
@@ -31,7 +32,8 @@ def signed(gram, y, alpha=1.0):
 
 def margins_at(states, times):
     """Margins of the hinge path at given times, linear between events."""
-    t, m = np.array([float(s.t) for s in states]), np.stack([s.margins[0].numpy() for s in states])
+    t = np.array([float(s.t) for s in states])
+    m = np.stack([s.margins[0].numpy() for s in states])
     return np.stack([np.interp(times, t, column) for column in m.T], axis=1)
 
 
@@ -73,7 +75,8 @@ def test_a_path_that_is_computed_anew_has_the_inverse_of_its_block():
     path = hinge.HingePath(signed(gram, y))
     while path.held.count < 8:
         path.step()
-    before, exact = path.q.copy(), np.linalg.inv(path.Q[np.ix_(path.held.points, path.held.points)])
+    before = path.q.copy()
+    exact = np.linalg.inv(path.Q[np.ix_(path.held.points, path.held.points)])
     path.held.inverse[:] *= 1 + 1e-4
     path._refresh()
     assert np.allclose(path.held.inverse, exact, rtol=1e-8) and np.allclose(path.q, before, rtol=1e-8)
@@ -103,7 +106,8 @@ def test_the_forces_are_a_subgradient_all_along(p):
         if dt < 1e-6:
             continue
         q = (len(y) * y * (following.coefficients - before.coefficients))[0].numpy() / dt
-        m, slack = (before.margins[0].numpy() + following.margins[0].numpy()) / 2, 1e-7
+        m = (before.margins[0].numpy() + following.margins[0].numpy()) / 2
+        slack = 1e-7
         assert q.min() > -slack and q.max() < 1 + slack
         assert abs(q[m < 1 - 1e-6] - 1).max(initial=0) < slack and abs(q[m > 1 + 1e-6]).max(initial=0) < slack
         np.testing.assert_allclose(Q @ q * dt, (following.margins - before.margins)[0], atol=1e-7)
@@ -124,7 +128,8 @@ def test_equal_points_stay_equal():
     """A singular kernel: points twice, and others a hair apart."""
     x = tasks.gaussian_points(12, 3, seed=5)
     x = torch.cat([x, x[:6], x[6:] * (1 + 1e-9)])
-    gram, y = wide_one_hidden_ntk(x), torch.tensor([1.0, -1.0]).repeat(12)
+    gram = wide_one_hidden_ntk(x)
+    y = torch.tensor([1.0, -1.0]).repeat(12)
     end = kernel_flow.fit(gram, y)
     assert end.ended == {0: "fitted"}
     torch.testing.assert_close(end.margins[:, 12:18], end.margins[:, :6], rtol=1e-9, atol=1e-9)
@@ -161,12 +166,14 @@ def test_random_small_problems_all_end():
     """100 problems, sizes and dimensions at random, some with equal points of equal labels."""
     rng = np.random.default_rng(0)
     for trial in range(100):
-        p, d = int(rng.integers(2, 80)), int(rng.integers(1, 20))
+        p = int(rng.integers(2, 80))
+        d = int(rng.integers(1, 20))
         x = torch.from_numpy(rng.standard_normal((p, d)))
         y = torch.from_numpy(rng.choice([-1.0, 1.0], p))
         y[:2] = torch.tensor([-1.0, 1.0])
         if trial % 3 == 0:
-            x, y = torch.cat([x, x[: p // 2]]), torch.cat([y, y[: p // 2]])
+            x = torch.cat([x, x[: p // 2]])
+            y = torch.cat([y, y[: p // 2]])
         alpha = float(10 ** rng.uniform(-16, 8))
         end = kernel_flow.fit(wide_one_hidden_ntk(x), y, alpha=alpha)
         assert end.ended == {0: "fitted"} and float(end.margins.min()) >= 1, (trial, p, d, end.ended)
@@ -199,7 +206,8 @@ def faint(p=160, features=60, seed=0):
     """A Gram matrix of fewer features than points, eigenvalues down to 1e-12 of it; labels; the test kernel."""
     rng = np.random.default_rng(seed)
     size = 10.0 ** -np.linspace(0, 6, features)
-    train, test = rng.standard_normal((p, features)) * size, rng.standard_normal((300, features)) * size
+    train = rng.standard_normal((p, features)) * size
+    test = rng.standard_normal((300, features)) * size
     y = np.where(rng.permutation(p) % 2, 1.0, -1.0)
     train[:, 0] += 0.5 * y
     return [torch.from_numpy(a) for a in (train @ train.T, y, test @ train.T)]
@@ -260,7 +268,8 @@ def test_the_end_with_a_ridge_is_unique_where_a_kernel_has_few_features(features
 
 def test_a_realisation_that_cannot_be_fitted_leaves_the_others_alone():
     x = torch.tensor([[-2.0], [-1], [1], [2.5]], dtype=torch.float64)
-    grams, y = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)]), torch.tensor([[1.0, -1, -1, 1]] * 2)
+    grams = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)])
+    y = torch.tensor([[1.0, -1, -1, 1]] * 2)
     end = kernel_flow.fit(grams, y)
     assert end.ended[0].startswith("jammed") and end.ended[1] == "fitted"
 

@@ -76,7 +76,8 @@ def test_under_a_decay_it_ends_where_scipy_does(widths):
     x, y = problem(60)
     start = nets(*widths)
     done = run(newton(start, x, y, alpha=2.0, decay=0.01))
-    value_and_slope, w = penalised(start, start, x, y, 2.0, 0.01), weights(done.model).numpy()
+    value_and_slope = penalised(start, start, x, y, 2.0, 0.01)
+    w = weights(done.model).numpy()
     best = minimize(value_and_slope, w, jac=True, method="BFGS", tol=1e-10)
     assert done.ended[0].kind == Ended.JAMMED and np.abs(w - weights(start).numpy()).max() > 0.1
     np.testing.assert_allclose(w, best.x, rtol=1e-3, atol=1e-4)

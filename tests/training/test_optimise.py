@@ -16,7 +16,8 @@ from regimes.validate import InputError
 
 def task(n=5, d=3, k=None):
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((n, d)), rng.standard_normal((1, n, k) if k else n)
+    x = rng.standard_normal((n, d))
+    y = rng.standard_normal((1, n, k) if k else n)
     return torch.from_numpy(x), torch.from_numpy(y)
 
 
@@ -112,7 +113,8 @@ def test_the_model_handed_in_stays_and_states_keep_their_own():
 def test_momentum_follows_its_differential_equation(tau):
     """``W' = v``, ``τ v' = -v - ∂L/∂W``; for ``τ = 0`` the gradient flow."""
     x, y = labels()
-    model, time = net(3, 6, 1, sigma="tanh", parametrisation="mean-field", gain=1.0), 10.0
+    model = net(3, 6, 1, sigma="tanh", parametrisation="mean-field", gain=1.0)
+    time = 10.0
     shapes = [weight.shape for weight in model.parameters()]
     size = flat(model).shape[1]
 
@@ -138,8 +140,9 @@ def test_momentum_follows_its_differential_equation(tau):
         done = run(
             optimise(model, x, y, max_turn=turn, **options), until=after(time), save=lambda s: (float(s.t), s.model)
         )
-        near = [(t, flat(m)[0].numpy()) for t, m in done.saved[0]]
-        path = np.array([np.interp(time, [t for t, _ in near], [w[i] for _, w in near]) for i in range(size)])
+        times = [t for t, _ in done.saved[0]]
+        weights = np.array([flat(saved)[0].numpy() for _, saved in done.saved[0]])
+        path = np.array([np.interp(time, times, weights[:, i]) for i in range(size)])
         errors.append(np.abs(path - truth).max() / np.abs(truth - start[:size]).max())
     assert errors[1] < 0.01 and errors[1] < 0.3 * errors[0]
 
@@ -163,7 +166,8 @@ def test_steps_are_halved_where_they_are_refused_and_grow_where_they_are_gentle(
         times.append(time)
     model = net(1, 1, gain=1.0)
     model = model.with_parameters([torch.full_like(model.parameters()[0], 0.4)])
-    point, label = torch.tensor([[x]], dtype=torch.float64), torch.tensor([y], dtype=torch.float64)
+    point = torch.tensor([[x]], dtype=torch.float64)
+    label = torch.tensor([y], dtype=torch.float64)
     options = {"method": "momentum", "max_turn": most_turn, "max_move": most_move}
     states = list(itertools.islice(optimise(model, point, label, **options), 60))
     np.testing.assert_allclose([float(state.t) for state in states], times, rtol=1e-9)

@@ -32,7 +32,9 @@ FULL = bool(os.environ.get("REGIMES_FULL"))
 def random_problem(i, largest):
     """Problem ``i`` of the 200: p log-uniform from 2, d to 20, alpha over 24 decades, one loss after the other."""
     rng = np.random.default_rng(i)
-    p, d, alpha = round(2 * (largest / 2) ** rng.random()), int(rng.integers(1, 21)), 10 ** rng.uniform(-16, 8)
+    p = round(2 * (largest / 2) ** rng.random())
+    d = int(rng.integers(1, 21))
+    alpha = 10 ** rng.uniform(-16, 8)
     task = tasks.stripe(p, d, seed=i)
     if (task.y == task.y[0]).all():
         task.y[0] *= -1
@@ -76,7 +78,8 @@ TOGETHER = {"hinge": (1e-6, 1.0, 1e4), "soft_hinge": (1e-3,), "quadratic_hinge":
 
 def ensemble(p, h, *, count=3, order=None):
     """An ensemble of a data set and a network each; those in ``order``."""
-    data, net = tasks.stripe(p, 5, seed=range(count)), one_hidden.one_hidden(5, h, seeds=range(5, 5 + count))
+    data = tasks.stripe(p, 5, seed=range(count))
+    net = one_hidden.one_hidden(5, h, seeds=range(5, 5 + count))
     order = list(order or range(count))
     return net[torch.tensor(order)], tasks.Task(data.x[order], data.y[order].double(), "")
 
@@ -128,7 +131,8 @@ def test_smaller_batches_of_an_ensemble_are_no_matter(on_tensors):
 
 
 def test_events_lie_inside_their_step():
-    net, task = one_hidden.one_hidden(4, 80, seeds=[3, 4]), tasks.stripe(50, 4, seed=2)
+    net = one_hidden.one_hidden(4, 80, seeds=[3, 4])
+    task = tasks.stripe(50, 4, seed=2)
     rules = {"half": satisfied(0.5), "t=100": after(100.0), "t=300": after(300.0)}
     done = run(gradient_flow(net, task, alpha=1e-3, dtype=torch.float64), events=rules)
     rows, times, networks, predictor = done.at("t_star")
@@ -182,7 +186,8 @@ def test_a_smooth_event_needs_few_passes():
 
 
 def test_a_smaller_margin_is_met_first():
-    net, task = one_hidden.one_hidden(4, 80, seeds=0), tasks.stripe(30, 4, seed=2)
+    net = one_hidden.one_hidden(4, 80, seeds=0)
+    task = tasks.stripe(30, 4, seed=2)
     rules = {"near": satisfied(0.5, margin=0.9), "there": satisfied(0.5)}
     done = run(gradient_flow(net, task, alpha=1.0), events=rules)
     first, second = (done.events[name][0] for name in ("near", "there"))
@@ -194,7 +199,8 @@ def test_a_smaller_margin_is_met_first():
 
 
 def test_observers_states_and_the_callers_rule():
-    net, task = one_hidden.one_hidden(3, 50, seeds=0), tasks.stripe(30, 3, seed=2)
+    net = one_hidden.one_hidden(3, 50, seeds=0)
+    task = tasks.stripe(30, 3, seed=2)
 
     def observe(state):
         return {"sat": state.satisfied, "loss": state.loss, "size": state.model.omega.square().mean((-1, -2))}
@@ -211,7 +217,8 @@ def test_observers_states_and_the_callers_rule():
 
 def every_solver():
     """By name: the models of three realisations, and their states by one solver."""
-    net, task = one_hidden.one_hidden(5, 20, seeds=[0, 1, 2]), tasks.stripe(30, 5, seed=2)
+    net = one_hidden.one_hidden(5, 20, seeds=[0, 1, 2])
+    task = tasks.stripe(30, 5, seed=2)
     deep = fully_connected.fully_connected([5, 8, 1], seeds=[0, 1, 2])
     kernels = torch.stack([task.x @ task.x.T + (1 + e) * torch.eye(30, dtype=torch.float64) for e in range(3)])
     flow = functools.partial(gradient_flow, net, task, alpha=1e-6)
