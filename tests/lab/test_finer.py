@@ -15,7 +15,7 @@ from regimes.validate import InputError
 
 BIAS, SCATTER = 3.0, 0.5
 # of several tolerances; of lists alone
-DRAWN = {"sensitivity.ends", "compression.paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms"}
+DRAWN = {"sensitivity.numerics", "compression.neuron_paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms"}
 
 
 @study(version=1, grid=lambda p: product(n=[1, 2], tolerance=0.1, seeds=range(40)), chunk=40)

@@ -22,17 +22,20 @@ from regimes.validate import InputError
 KEPT = registry.stored_sizes()
 # computed again in every run of the tests: seconds in all; the others every week
 CHEAP = {
-    "spiked.agreement", "lazy_feature.finite_curve", "compression.growth",
+    "spiked.agreement", "lazy_feature.finite_width_lazy", "compression.amplification_scaling",
 }  # fmt: skip
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 TOO_FEW = {
-    "compression.fit",
+    "compression.late_training",
     "large_p.image_errors",
 }  # stored cells to tell their statistical columns' factor from chance
 DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor", "NVIDIA H200"}  # that computed stored cells
 # the parameter that names data sets of which a study takes the first that is on this machine
-FIRST_OF = {"jamming.ensembles": "03.ensembles.second_data.data", "alignment.glasses": "06.glasses.main.data"}
+FIRST_OF = {
+    "jamming.ensembles": "03.ensembles.second_data.data",
+    "alignment.saliency_maps": "06.saliency_maps.main.data",
+}
 
 
 # designs that only data of other machines fill: a laptop asks for no realisation of them

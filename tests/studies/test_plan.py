@@ -259,17 +259,17 @@ def test_the_command_lists_every_study_of_a_chapter(capsys, read_once):
 def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch, read_once):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
     found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
-    kept, fresh = found["depth.text_training"], found["depth.colinear"]
+    kept, fresh = found["depth.text_training"], found["depth.colinear_points"]
     assert 0 < kept.stored < kept.cells  # but for the sample that is computed again
     paper = {one.study.name: one for one in plan.of_chapter("05", "paper")[0]}
-    assert fresh.stored == 0 and paper["depth.colinear"].stored == 0
+    assert fresh.stored == 0 and paper["depth.colinear_points"].stored == 0
     assert 0 < paper["depth.smallest_eigenvalue"].stored < paper["depth.smallest_eigenvalue"].cells  # in results/
     setting = fresh.study.grid(parameters.resolve("05"))[0]
     own = {k: v for k, v in setting.items() if k != "seeds"}
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "seconds": 1.0, "digest": ""}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
     Store.default().save((cell, [{"seed": cell.seed}], made))
-    assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1
+    assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear_points"] == 1
 
 
 def test_an_unknown_chapter_is_one_line(capsys):

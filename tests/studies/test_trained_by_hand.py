@@ -84,7 +84,7 @@ def test_correlations_along_training_by_autograd(change):
     begun, net = drawn(2, setting), drawn(2, setting)
     method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
     descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
-    for row in alignment.paths(setting | {"every": 6}, [2]):
+    for row in alignment.correlations(setting | {"every": 6}, [2]):
         layer = row["layer"] - 1
         start, delta_start = begun.read(x, layer)
         if row["step"] == 0:
@@ -120,7 +120,7 @@ def test_inputs_have_the_covariance_that_their_spectrum_names():
 def test_features_and_frames_by_autograd():
     x, y = map(torch.from_numpy, chain("train", 0, 30))
     net, begun = descend(drawn(0), x, y, 6, 0.1), drawn(0)
-    first, second = alignment.features(NET | {"draws": 2}, [0])
+    first, second = alignment.learned_features(NET | {"draws": 2}, [0])
     for row in (first, second):
         weights, delta = net.read(x, row["layer"] - 1)
         values = np.linalg.eigvalsh(outer(delta))
@@ -131,7 +131,7 @@ def test_features_and_frames_by_autograd():
     egop = np.pad(ring @ ring / 4, (0, 2))
     for name, matrix in (("egop_nfm", outer(weights)), ("egop_agop", outer(delta @ weights))):
         assert first[name] == pytest.approx(cosine(egop, matrix), rel=1e-6)
-    _, row = alignment.frames(NET | {"frames": [3, 6]}, [0])
+    _, row = alignment.first_layer_snapshots(NET | {"frames": [3, 6]}, [0])
     moved = weights - begun.read(x, 0)[0]
     shown = {"nfm": weights, "agop": delta @ weights / 30**0.5, "moved": moved, "centred": delta @ moved / 30**0.5}
     for name, rows in shown.items():  # up to the number of points in the gradients' mean
@@ -171,7 +171,7 @@ def test_pictures_by_a_plain_loop():
     net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])
     x, y = train.x.double(), train.y.double()
     descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
-    (row,) = alignment.glasses(setting, [0])
+    (row,) = alignment.saliency_maps(setting, [0])
     weights, delta = net.read(x, 0)
     nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
     assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)

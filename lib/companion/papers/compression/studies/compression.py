@@ -91,14 +91,14 @@ class AtScales(OnPlanes):
 
 
 @record
-class Arrivals(OnPlanes):
+class AtSmallScales(OnPlanes):
     """Networks on the stripe at two or more small scales ``alpha``."""
 
     alpha: Each[Increasing[SmallScale, 2]]
 
 
 @record
-class Courses(OnPlanes):
+class AmplificationPaths(OnPlanes):
     """Networks on the stripe, until ``t*`` or beyond."""
 
     p: Each[Increasing[Size]]
@@ -106,7 +106,7 @@ class Courses(OnPlanes):
 
 
 @record
-class Fit(OnPlanes):
+class LateTraining(OnPlanes):
     """Networks on the stripe, until ``t*`` or beyond, and ``test`` points that tell their errors."""
 
     until: Until = None
@@ -114,7 +114,7 @@ class Fit(OnPlanes):
 
 
 @record
-class Growth(Resting, TaskSet):
+class AmplificationSizes(Resting, TaskSet):
     """Networks on three or more sizes ``p`` of the training set, until ``t*`` or beyond.
 
     Attributes:
@@ -128,7 +128,7 @@ class Growth(Resting, TaskSet):
 
 
 @record
-class WeightFrames(Resting, TaskSet):
+class WeightSnapshots(Resting, TaskSet):
     """Networks to zero loss, looked at in so many ``frames``."""
 
     frames: Count[2, 1000]
@@ -222,7 +222,7 @@ def _one(s: Resting, seed: int) -> tuple[Task, list[Snapshot]]:
     columns=dict.fromkeys(("t_star", "star", "star_code"), 1e-2) | dict.fromkeys(("largest", "ended"), STATISTICAL),
     **TRAINED,
 )
-def growth(s: Growth, seeds: list[int]) -> Rows:
+def amplification_scaling(s: AmplificationSizes, seeds: list[int]) -> Rows:
     """Amplification along the path: ``star`` and ``star_code`` (the two means) at ``t_star``, ``largest`` so far.
 
     Runs go on to ``t*`` or to a satisfied fraction; times in units of ``τ``. ``predicted`` is theory's ``Λ*`` with the
@@ -272,8 +272,8 @@ def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[st
 
 
 @study(version=1, rtol=1e-3, columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL}, **TRAINED)
-def courses(s: Courses, seeds: list[int]) -> Rows:
-    """Some runs of :data:`growth` once more: ``size`` Λ at ``SHOWN`` steps, the first and the last among them.
+def amplification_along_training(s: AmplificationPaths, seeds: list[int]) -> Rows:
+    """Some runs of :data:`amplification_scaling` once more: ``size`` Λ at ``SHOWN`` steps, with the first and the last.
 
     ``time`` of these steps and ``t_star`` in units of ``τ``. Source: paper A, Fig. 6 top.
     """
@@ -283,7 +283,7 @@ def courses(s: Courses, seeds: list[int]) -> Rows:
 
 @study(version=1, rtol=1e-3, **TRAINED)
 def characteristic_time(s: AtScales, seeds: list[int]) -> Rows:
-    """As :data:`growth`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
+    """As :data:`amplification_scaling`, with ``rate``, ``τ/τ*`` of the fastest attractor, beside ``t_star``.
 
     Source: paper A, Sec. 2.5 and 3.2.1.
     """
@@ -313,7 +313,7 @@ def neurons(s: OnSizes, seeds: list[int]) -> Rows:
 
 
 @study(version=1, chunk=1, rtol=1e-2, **TRAINED)
-def arrivals(s: Arrivals, seeds: list[int]) -> Rows:
+def attractor_shares(s: AtSmallScales, seeds: list[int]) -> Rows:
     """Where neurons are at ``t*``, for scales ``alpha`` down to those that leave them all the time they need.
 
     Of the neurons that saw data at the start: ``near``, the share within 0.2 of an attractor; ``blind``, the share that
@@ -323,7 +323,7 @@ def arrivals(s: Arrivals, seeds: list[int]) -> Rows:
     return [_arrivals(s, seed) for seed in seeds]
 
 
-def _arrivals(s: Arrivals, seed: int) -> dict[str, Any]:
+def _arrivals(s: AtSmallScales, seed: int) -> dict[str, Any]:
     task, path = _one(s, seed)
     first, last, x = path[0].model, path[-1].model, task.x[0]
     seen = sees_data(first.omega[0], first.b[0], x)
@@ -407,7 +407,7 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
 
 
 @study(version=1, rtol=1e-2, **TRAINED)
-def paths(s: OnPlanes, seeds: list[int]) -> Rows:
+def neuron_paths(s: OnPlanes, seeds: list[int]) -> Rows:
     """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
 
     ``weights (times, 4)`` are ``(ω_1, ω_⊥, b, β)`` of the network, ``predicted`` those of the equations of motion.
@@ -431,7 +431,7 @@ def paths(s: OnPlanes, seeds: list[int]) -> Rows:
     columns=dict.fromkeys("t loss error error_end profile_t profile zeta".split(), STATISTICAL),
     **TRAINED,
 )
-def fit(s: Fit, seeds: list[int]) -> Rows:
+def late_training(s: LateTraining, seeds: list[int]) -> Rows:
     """The fit after ``t*``, until a fraction of the points: ``t``, ``loss`` and ``error`` of each state as lists.
 
     ``profile_t``: ``t*``, a time half-way in the logarithm of the loss, and the end; ``profile (3, 121)`` is ``F`` on
@@ -440,7 +440,7 @@ def fit(s: Fit, seeds: list[int]) -> Rows:
     return [_fit(s, seed) for seed in seeds]
 
 
-def _fit(s: Fit, seed: int) -> dict[str, Any]:
+def _fit(s: LateTraining, seed: int) -> dict[str, Any]:
     _, path = _one(s, seed)
     (test,), first = draw_tasks(s, [seed], "test"), path[0].model
     test = test.to(device="cpu")
@@ -476,7 +476,7 @@ def _intercepts(network: Network) -> Tensor:
     | dict.fromkeys(("t", "loss", "share", "arrows", "amplification", "inflation"), STATISTICAL),
     **TRAINED,
 )
-def frames(s: WeightFrames, seeds: list[int]) -> Rows:
+def weight_snapshots(s: WeightSnapshots, seeds: list[int]) -> Rows:
     """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
 
     ``arrows (n, d)`` are ``βω`` of the first neurons over the root mean square of all; ``points`` and ``labels`` a part
@@ -487,7 +487,7 @@ def frames(s: WeightFrames, seeds: list[int]) -> Rows:
     return [row for seed in seeds for row in _frames(s, seed)]
 
 
-def _frames(s: WeightFrames, seed: int) -> Rows:
+def _frames(s: WeightSnapshots, seed: int) -> Rows:
     task, path = _one(s, seed)
     star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
     chosen = sorted({*np.linspace(0, len(path) - 1, s.frames).astype(int).tolist(), star})

@@ -41,7 +41,7 @@ PEAK = 0.95  # that where the amplification is set beside that at the end
 
 
 @record
-class FarCurve(LazyCurve):
+class LargeSizes(LazyCurve):
     """Training sets of three or more sizes ``p``, a single one at a time."""
 
     p: Each[Increasing[Count[2, 100_000], 3]]
@@ -50,7 +50,7 @@ class FarCurve(LazyCurve):
 
 
 @record
-class FiniteCurve(LazyCurve):
+class FiniteWidth(LazyCurve):
     """Learning with the kernel of networks of width ``h``."""
 
     h: Hidden
@@ -97,7 +97,10 @@ class OnTheWay(OnLines, FreshSets):
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, and what claims compare is measured."""
-    for item, shape in ((finite_curve, "stripe"), *itertools.product((wide_curve, networks, compressed), OWN)):
+    for item, shape in (
+        (finite_width_lazy, "stripe"),
+        *itertools.product((infinite_width_lazy, networks, compressed_by_network), OWN),
+    ):
         sizes, where = item.grid.values(p, shape)["p"], f"{CHAPTER}.{item.function.__name__}.{shape}.p"
         if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
             knob = f" ({p[where]})" if isinstance(p.get(where), str) else ""
@@ -106,17 +109,17 @@ def check_parameters(p: Mapping[str, Any]) -> None:
         (looks,) = networks.grid.values(p, "stripe")[axis]
         if not needed <= {*looks}:
             raise InputError(f"{CHAPTER}.networks.stripe.{axis} must hold {sorted(needed)}, got {looks}")
-    for item in (imposed, support_vectors):
+    for item in (compressed_by_factor, support_vectors):
         factors, where = item.grid.values(p, "stripe")["factor"], f"{CHAPTER}.{item.function.__name__}.stripe.factor"
         if factors[0] != 1 or len(factors) < 3:
             raise InputError(f"{where} must be 3 or more and begin with 1, the data as they are, got {factors}")
 
 
 @study(version=1, chunk=2, data=DRAWN)
-def wide_curve(s: LazyCurve, seeds: list[int]) -> Rows:
+def infinite_width_lazy(s: LazyCurve, seeds: list[int]) -> Rows:
     """Lazy learning with the infinitely wide network's kernel, trained to zero loss: ``error``, ``ended``.
 
-    Training and test points are those of ``networks`` and ``finite_curve`` of the same size and seed.
+    Training and test points are those of ``networks`` and ``finite_width_lazy`` of the same size and seed.
     Source: paper A, Sec. 2.4 and 3.1; the kernel is exact, nothing is sampled.
     """
     train, test = draw_tasks(s, seeds, "train", "test")
@@ -124,9 +127,9 @@ def wide_curve(s: LazyCurve, seeds: list[int]) -> Rows:
 
 
 @study(version=1, data=DRAWN)
-def far_curve(s: FarCurve, seeds: list[int]) -> Rows:
-    """As ``wide_curve``, of fewer realisations at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
-    return wide_curve.function(s, seeds)
+def infinite_width_lazy_large_p(s: LargeSizes, seeds: list[int]) -> Rows:
+    """As ``infinite_width_lazy``, of fewer seeds at larger sizes, nearer to theory's limit: ``error``, ``ended``."""
+    return infinite_width_lazy.function(s, seeds)
 
 
 def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
@@ -135,10 +138,10 @@ def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
 
 
 @study(version=1, chunk=2, data=DRAWN)
-def finite_curve(s: FiniteCurve, seeds: list[int]) -> Rows:
+def finite_width_lazy(s: FiniteWidth, seeds: list[int]) -> Rows:
     """Lazy learning with the kernel of a network of width ``h`` at initialisation: ``error``, ``ended``.
 
-    Training and test points are those of ``wide_curve``, weights those of the trained networks of the same size.
+    Training and test points are those of ``infinite_width_lazy``, weights those of ``networks`` of the same size.
     Source: paper A, Fig. 3 (lazy regime) and Fig. 12 (dashed line).
     """
     train, test = draw_tasks(s, seeds, "train", "test")
@@ -198,7 +201,7 @@ def _only(task: Task, i: int) -> Task:
     device="any",
     columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; five of the laptop's test points
 )
-def compressed(s: Learning, seeds: list[int]) -> Rows:
+def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
 
     ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
@@ -233,12 +236,12 @@ def compressed(s: Learning, seeds: list[int]) -> Rows:
     device="any",
     columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; some test points
 )
-def frozen_compressed(s: Learning, seeds: list[int]) -> Rows:
+def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning of compressed data by the network's own kernel at its initial weights, as in paper A's code.
 
-    ``error`` of each ``curve``, ``compressed`` and ``compressed_code``, as in ``compressed``, and of each ``learner``:
-    ``finite``, the kernel of width ``h``, and ``infinite``, that of infinite width. ``star`` is ``Λ*``. The kernels
-    learn the training set of the network.
+    ``error`` of each ``curve``, ``compressed`` and ``compressed_code``, as in ``compressed_by_network``, and of each
+    ``learner``: ``finite``, the kernel of width ``h``, and ``infinite``, that of infinite width. ``star`` is ``Λ*``.
+    The kernels learn the training set of the network.
 
     Source: paper A, Fig. 3; paper B, Fig. 10.
     """
@@ -258,7 +261,7 @@ def frozen_compressed(s: Learning, seeds: list[int]) -> Rows:
 
 
 @study(version=1, chunk=2, rtol=1e-3, data=DRAWN, device="any")
-def features(s: FreshSets, seeds: list[int]) -> Rows:
+def star_kernel_by_width(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
 
     ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
@@ -281,16 +284,16 @@ def features(s: FreshSets, seeds: list[int]) -> Rows:
 
 
 @study(version=1, chunk=2, data=DRAWN)
-def imposed(s: Compression, seeds: list[int]) -> Rows:
+def compressed_by_factor(s: Compression, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
 
     All factors share training and test points, so that their ratios tell the gain of the compression alone.
     Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
     """
-    return _lazy_rows(seeds, wide_lazy(*_imposed_on(s, seeds)))
+    return _lazy_rows(seeds, wide_lazy(*_compressed_tasks(s, seeds)))
 
 
-def _imposed_on(s: Compression, seeds: list[int]) -> list[Task]:
+def _compressed_tasks(s: Compression, seeds: list[int]) -> list[Task]:
     """Training and test set, compressed by the setting's factor."""
     drawn = draw_tasks(s, seeds, "train", "test")
     factor = drawn[0].x.new_full((len(seeds),), s.factor)
@@ -299,11 +302,11 @@ def _imposed_on(s: Compression, seeds: list[int]) -> list[Task]:
 
 @study(version=1, chunk=2, rtol=1e-2, data=DRAWN)
 def support_vectors(s: Compression, seeds: list[int]) -> Rows:
-    """As ``imposed``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``, ``vectors``.
+    """As ``compressed_by_factor``, by the hard-margin support vector machine of the same kernel: ``error``, ``ended``.
 
     The machine, with an offset, is theory's; ``vectors`` is how many points support it. Source: paper A, Sec. 3.1, 4.
     """
-    train, test = (task.to(dtype=torch.float64, device="cpu") for task in _imposed_on(s, seeds))
+    train, test = (task.to(dtype=torch.float64, device="cpu") for task in _compressed_tasks(s, seeds))
     return [
         {"seed": seed} | machine(wide_one_hidden_ntk(x), y, lambda c, x=x, z=z: wide_predictor(x, c, z), labels)
         for seed, x, y, z, labels in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
@@ -322,7 +325,7 @@ def support_vectors(s: Compression, seeds: list[int]) -> Rows:
 def scale_scan(s: ScaleScan, seeds: list[int]) -> Rows:
     """One network trained at one ``alpha``: error, ``t_star``, ``amplification_start``, ``_star`` and ``_max``.
 
-    Data, test points and initial weights are the same for all ``alpha``, and for ``finite_curve`` at the same sizes.
+    Data, test points and initial weights are the same for all ``alpha``, and those of ``finite_width_lazy`` at a size.
     Source: paper A, Fig. 12 and App. B.
     """
     train, test = draw_tasks(s, seeds, "train", "test")

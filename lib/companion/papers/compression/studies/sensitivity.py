@@ -28,7 +28,7 @@ PROCESSORS = {
 
 
 @record
-class Ends(OnLines, ByFlow, TaskSet):
+class Numerics(OnLines, ByFlow, TaskSet):
     """Networks to zero loss, in a ``dtype`` with the arithmetic of a ``processor``."""
 
     dtype: Literal["float64", "float32"]
@@ -47,7 +47,7 @@ _LATE = dict.fromkeys(("error", "amplification"), STATISTICAL)
     columns=_LATE,
     data=DRAWN,
 )
-def ends(s: Ends, seeds: list[int]) -> Rows:
+def numerics(s: Numerics, seeds: list[int]) -> Rows:
     """One network to zero loss at a ``tolerance``, in a ``dtype``, with the arithmetic of a ``processor``.
 
     One row a satisfied ``share``: ``error`` and ``amplification``, with ``t_star`` and ``amplification_star``. Data and
@@ -59,7 +59,7 @@ def ends(s: Ends, seeds: list[int]) -> Rows:
     return _elsewhere(s, seeds, other)
 
 
-def _trained(s: Ends, seeds: list[int]) -> Rows:
+def _trained(s: Numerics, seeds: list[int]) -> Rows:
     (train,), network = draw_tasks(s, seeds, "train"), networks_of(s, seeds)
     trained = train_network(network, train, s, dtype=getattr(torch, s.dtype), shares=SHARES)
     across, edges = lines(s, seeds)
@@ -74,9 +74,9 @@ def _trained(s: Ends, seeds: list[int]) -> Rows:
     return rows
 
 
-def _elsewhere(s: Ends, seeds: list[int], variables: Mapping[str, str]) -> Rows:
+def _elsewhere(s: Numerics, seeds: list[int], variables: Mapping[str, str]) -> Rows:
     """The same in a process of its own: what decides the arithmetic is read once, when torch is imported."""
-    code = f"import json, sys; from {__name__} import ends; print(json.dumps(ends(*json.load(sys.stdin))))"
+    code = f"import json, sys; from {__name__} import numerics; print(json.dumps(numerics(*json.load(sys.stdin))))"
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -88,7 +88,7 @@ def _at_star(s: AtStar, seed: int) -> Rows:
 
 
 @study(version=1, rtol=1e-2, data=DRAWN)
-def layer(s: SupportLayer, seeds: list[int]) -> Rows:
+def support_layer(s: SupportLayer, seeds: list[int]) -> Rows:
     r"""The hard-margin machine of the infinitely wide kernel on a stripe, and what theory assumes of it.
 
     ``error``; ``vectors``, the number of support vectors; ``width``, their mean distance from the nearest plane
