@@ -31,8 +31,10 @@ COMPARED = {
          "01.networks.stripe.tolerance": 0.005},
         {"t_star": 1e-5, "amplification_star": 1e-5},
     ),
-    lazy_feature.finite_curve: ("01", {"01.finite_curve.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6}),
-    compression.growth: (
+    lazy_feature.finite_width_lazy: (
+        "01", {"01.finite_width_lazy.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6},
+    ),
+    compression.amplification_scaling: (
         "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
     ),
     kernel_pca.kernel_along_training: (

@@ -42,7 +42,7 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} too long to print"
 
 
-def _each(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> None:
+def _need(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> None:
     for name, value in values.items():
         if not fits(value):
             raise InputError(f"{name} must {wanted}, got {shown(value)}")
@@ -50,42 +50,42 @@ def _each(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> N
 
 def number(**values: Any) -> None:
     """Each keyword's value must be a finite number, of any sign."""
-    _each(values, is_number, "be a finite number")
+    _need(values, is_number, "be a finite number")
 
 
 def at_least(low: float, /, **values: Any) -> None:
     """Each keyword's value must be a finite number ``>= low``."""
-    _each(values, lambda value: is_number(value) and value >= low, f"be a number of at least {low:g}")
+    _need(values, lambda value: is_number(value) and value >= low, f"be a number of at least {low:g}")
 
 
 def positive(**values: Any) -> None:
     """Each keyword's value must be a finite number ``> 0``."""
-    _each(values, lambda value: is_number(value) and value > 0, "be a number above 0")
+    _need(values, lambda value: is_number(value) and value > 0, "be a number above 0")
 
 
 def between(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must be a number from ``low`` to ``high``, both allowed."""
-    _each(values, lambda value: is_number(value) and low <= value <= high, f"be a number from {low:g} to {high:g}")
+    _need(values, lambda value: is_number(value) and low <= value <= high, f"be a number from {low:g} to {high:g}")
 
 
 def within(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must lie strictly between ``low`` and ``high``."""
-    _each(values, lambda value: is_number(value) and low < value < high, f"lie strictly between {low:g} and {high:g}")
+    _need(values, lambda value: is_number(value) and low < value < high, f"lie strictly between {low:g} and {high:g}")
 
 
 def integer(low: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number)."""
-    _each(values, lambda value: is_whole(value) and value >= low, f"be a whole number of at least {low}")
+    _need(values, lambda value: is_whole(value) and value >= low, f"be a whole number of at least {low}")
 
 
 def whole(low: int, high: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed."""
-    _each(values, lambda value: is_whole(value) and low <= value <= high, f"be a whole number from {low} to {high:.6g}")
+    _need(values, lambda value: is_whole(value) and low <= value <= high, f"be a whole number from {low} to {high:.6g}")
 
 
 def length(low: int, high: int, /, **values: Sequence[Any]) -> None:
     """Each keyword's value must hold from ``low`` to ``high`` values."""
-    _each(values, lambda value: len(value) >= low, f"hold at least {low} value{'s' * (low != 1)}")
+    _need(values, lambda value: len(value) >= low, f"hold at least {low} value{'s' * (low != 1)}")
     for name, value in values.items():
         if len(value) > high:
             raise InputError(f"{name} must hold at most {high} values, got {len(value)}")
@@ -97,7 +97,7 @@ def distinct(**values: Sequence[Any]) -> None:
     def fits(value: Sequence[Any]) -> bool:
         return all(item not in value[:place] for place, item in enumerate(value))
 
-    _each(values, fits, "hold no value twice")
+    _need(values, fits, "hold no value twice")
 
 
 def increasing(**values: Sequence[float]) -> None:
@@ -109,7 +109,7 @@ def increasing(**values: Sequence[float]) -> None:
             return False
         return all(before < after for before, after in zip(numbers, numbers[1:]))
 
-    _each(values, fits, "be a strictly increasing list of numbers")
+    _need(values, fits, "be a strictly increasing list of numbers")
 
 
 def one_of(allowed: Collection[Any], /, **values: Any) -> None:

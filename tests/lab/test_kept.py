@@ -22,12 +22,12 @@ from regimes.validate import InputError
 KEPT = registry.stored_sizes()
 # computed again in every run of the tests: seconds in all; the others every week
 CHEAP = {
-    "spiked.agreement", "lazy_feature.finite_curve", "compression.growth",
+    "spiked.agreement", "lazy_feature.finite_width_lazy", "compression.amplification_scaling",
 }  # fmt: skip
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 TOO_FEW = {
-    "compression.fit",
+    "compression.late_training",
     "large_p.image_errors",
 }  # stored cells to tell their statistical columns' factor from chance
 DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor", "NVIDIA H200"}  # that computed stored cells

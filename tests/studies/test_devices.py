@@ -14,7 +14,7 @@ STUDIES = {name: (number, item) for number in studies.modules() for name, item i
 # than the smoke profile, which is for more than devices
 SMALLER = {
     "01": {"tolerance": 0.2, "01.networks.stripe.lines": 20, "01.networks.stripe.alpha": [1.0]},
-    "02": {"02.arrivals.main.h": 12},
+    "02": {"02.attractor_shares.main.h": 12},
     "03": {"steps": 10},
     "04": {"image_p": [20, 21, 22], "image_h": 2},
 }
@@ -27,8 +27,9 @@ TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in
 
 # closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
 STAY = {
-    "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
-    "support": "layer",
+    "lazy_feature": "infinite_width_lazy infinite_width_lazy_large_p finite_width_lazy compressed_by_factor "
+    "support_vectors",
+    "sensitivity": "numerics", "hard_margin": "support_layer",
     "compression": "perpendicular noise", "jamming": "initialisation", "kernel_pca": "estimators",
     "isotropic": "initial_components kernels_on_images", "separability": "random_labels", "voting": "votes",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "

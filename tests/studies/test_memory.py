@@ -10,11 +10,15 @@ from tests.references import ROOT
 
 # parameters at three sizes, the smallest first: arrays of tens of MB, which go back to the system when they are dropped
 CASES = {
-    "lazy_feature.finite_curve": [
-        {"01.finite_curve.stripe.p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
+    "lazy_feature.finite_width_lazy": [
+        {"01.finite_width_lazy.stripe.p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
     ],
-    "lazy_feature.far_curve": [{"01.far_curve.stripe.p": [16, 32, n]} for n in (1500, 2000, 2500)],
-    "compression.arrivals": [{"02.arrivals.main.p": 2000, "02.arrivals.main.h": h} for h in (3000, 4000, 5000)],
+    "lazy_feature.infinite_width_lazy_large_p": [
+        {"01.infinite_width_lazy_large_p.stripe.p": [16, 32, n]} for n in (1500, 2000, 2500)
+    ],
+    "compression.attractor_shares": [
+        {"02.attractor_shares.main.p": 2000, "02.attractor_shares.main.h": h} for h in (3000, 4000, 5000)
+    ],
     "spiked.gaussian_map": [{"07.gaussian_map.main.d": d, "07.gaussian_map.main.seeds": 8} for d in (200, 300, 400)],
     "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],
     "spiked.network_kernels": [{"07.network_kernels.main.d": d} for d in (100, 150, 200)],

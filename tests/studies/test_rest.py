@@ -170,5 +170,5 @@ def test_stored_minima_keep_the_bound_of_paper_b_and_networks_at_jamming_lie_far
     rows = Results(rest.minima_at_jamming).rows
     minima = rows[rows.ended == "jammed"]
     assert len(minima) > 500 and (minima.negative <= minima.unsatisfied).all()
-    held = theory.held_at_jamming(rows)
-    assert len(held) > 40 and 0.05 < (held.negative / held.p).mean() < 0.15
+    jammed = theory.networks_at_jamming(rows)
+    assert len(jammed) > 40 and 0.05 < (jammed.negative / jammed.p).mean() < 0.15

@@ -32,7 +32,7 @@ class Task:
         nearest: the nearest point of the boundary between labels, ``(..., d) -> (..., d)``; ``None`` for real data.
 
     Raises:
-        InputError: for labels that are not one a point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table.
+        InputError: for labels that are not one per point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table.
     """
 
     x: Tensor
@@ -56,13 +56,14 @@ class Task:
 
 
 def _one_per_point(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
-    """Whether labels of a shape are one a point, where either may be shared by all realisations.
+    """Whether labels of a shape are one per point, where either may be shared by all realisations.
 
     Points have one axis of entries or more: which one counts the points follows from the labels. ``(p, 1)`` is a table.
     """
     if not y:
         return False
-    p, realisations = y[-1], y[:-1]
+    p = y[-1]
+    realisations = y[:-1]
     points = x[-2:-1]
     if p == 1 and points != (1,) and points == realisations[-1:]:  # a table
         return False

@@ -81,23 +81,26 @@ def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
 
 def _angular(x: Tensor, z: Tensor, depth: int) -> Tile:
     """Tiles without biases: the interpolant in the angle."""
-    directions = [scaled / scaled.norm(dim=-1, keepdim=True) for scaled, _ in (_scaled(x), _scaled(z))]
+    x, z = _scaled(x)[0], _scaled(z)[0]
+    x = x / x.norm(dim=-1, keepdim=True)
+    z = z / z.norm(dim=-1, keepdim=True)
 
     def tile(rows: slice, columns: slice) -> Tensor:
-        angles = _angles(directions[0][rows], directions[1][columns])
-        return _clenshaw(angles, *_interpolant(depth))
+        return _clenshaw(_angles(x[rows], z[columns]), *_interpolant(depth))
 
     return tile
 
 
 def _biased(x: Tensor, z: Tensor, depth: int, bias: float) -> Tile:
     """Tiles with biases, the unit: the layer recursion, free of cancellation for nearby inputs of any norm."""
-    (x, a), (z, b) = (_split(points, bias) for points in (x, z))
-    roots = [_diagonal(square, depth, 1.0).sqrt() for square in (a, b)]
+    x, a = _split(x, bias)
+    z, b = _split(z, bias)
+    root_x = _diagonal(a, depth, 1.0).sqrt()
+    root_z = _diagonal(b, depth, 1.0).sqrt()
 
     def tile(rows: slice, columns: slice) -> Tensor:
         e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
-        return _layers(e, a[rows], b[columns].mT, depth) / (roots[0][rows] * roots[1][columns].mT)
+        return _layers(e, a[rows], b[columns].mT, depth) / (root_x[rows] * root_z[columns].mT)
 
     return tile
 

@@ -62,7 +62,8 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
     points, labels = _points_and_labels(x, y)
     validate.integer(1, neighbours=neighbours)
     needs_repeated(labels)
-    n, total = len(points), 0.0
+    n = len(points)
+    total = 0.0
     _, value, shares = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     value = value.reshape(n)
     for label in np.unique(labels):

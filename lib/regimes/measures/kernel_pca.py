@@ -172,7 +172,10 @@ def separable(points: Tensor, y: Tensor) -> float:
     needs_both_labels(y)
     order = y.argsort(stable=True)
     halves = [(points[rows], y[rows].to(points)) for rows in (order[::2], order[1::2])]
-    right = [_on_side(*halves[1], *_best_line(*halves[0])), _on_side(*halves[0], *_best_line(*halves[1]))]
+    right = []
+    for (fit_points, fit_y), (test_points, test_y) in (halves, halves[::-1]):
+        normal, threshold = _best_line(fit_points, fit_y)
+        right.append(_on_side(test_points, test_y, normal, threshold))
     return float(torch.cat(right).double().mean())
 
 

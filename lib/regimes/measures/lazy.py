@@ -91,7 +91,7 @@ def lazy(
         memory: as of :func:`tangent_predictor`.
 
     Raises:
-        InputError: for points that do not fit the model, and labels that are not one a point.
+        InputError: for points that do not fit the model, and labels that are not one per point.
 
     Source: paper A, Eq. 4 at a fixed kernel, and Fig. 9.
     """

@@ -84,7 +84,8 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
     Source: paper A, Sec. 5.1.
     """
     x = checked(model, x)
-    first, n = model.parameters()[0], x.shape[1]
+    first = model.parameters()[0]
+    n = x.shape[1]
     validate.one_of((torch.float64,), **{"the model's dtype": first.dtype})
     validate.whole(1, n - 1, count=count)
     pairs = []

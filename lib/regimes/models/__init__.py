@@ -146,12 +146,15 @@ def inputs(
         InputError: for anything else.
     """
     x = validate.tensor(name, x)
-    count, axes, given = len(first), len(shape), tuple(x.shape)
+    count = len(first)
+    axes = len(shape)
+    given = tuple(x.shape)
     whole = whole and x.dtype in (torch.int32, torch.int64)
     if given[-axes:] != shape and axes > 1 and x.ndim in (2, 3) and given[-1] == math.prod(shape):
         x = x.unflatten(-1, shape)
     if x.ndim - axes not in (1, 2) or x.shape[-axes:] != shape or (x.dtype != first.dtype and not whole):
-        sizes, dense = ", ".join(map(str, shape)), math.prod(shape)
+        sizes = ", ".join(map(str, shape))
+        dense = math.prod(shape)
         vectors = f" or (p, {dense})" if axes > 1 else ""
         if axes == 1 and len(given) > 2 and dense == math.prod(given[1:]):
             hint = f"; {name}.flatten(1) makes vectors"

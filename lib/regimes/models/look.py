@@ -37,24 +37,24 @@ def look(network: Realisation, x: Tensor) -> None:
     """
     few = x[[0, -1]] if len(x) > 1 else x.clone()
     fixed = {name: value.detach().clone() for name, value in network.fixed.items()}
-    copied = Realisation(
-        network.skeleton, network.names, tuple(tensor.detach().clone() for tensor in network.tensors), fixed
-    )
+    tensors = tuple(tensor.detach().clone() for tensor in network.tensors)
+    copied = Realisation(network.skeleton, network.names, tensors, fixed)
     with _same_chance(x.device) as drawn:
         with _Named():
             copied.graph(few)
         graph = _counted(copied, few)
+        _, outputs = graph
         _needs_rest(network, copied, drawn())
-        repeated = copied.graph(few)[1]
-        if not torch.allclose(graph[1], repeated, rtol=1e-6, atol=0.0, equal_nan=True):
+        _, repeated = copied.graph(few)
+        if not torch.allclose(outputs, repeated, rtol=1e-6, atol=0.0, equal_nan=True):
             raise InputError("the module gives two outputs for the same points: something in it changes at each call")
         _needs_own_leaves(graph, few)
-        if not graph[1].requires_grad:
+        if not outputs.requires_grad:
             hint = "forward runs under torch.no_grad, detaches or rounds"
             raise InputError(f"the module's output has no derivative by {_some(network.names)}: {hint}")
-        v = torch.arange(1.0, len(few) + 1).to(graph[1])
+        v = torch.arange(1.0, len(few) + 1).to(outputs)
         pulled = copied.pull(graph, v)
-        scale = _needs_separate(copied, few, v, graph[1].detach(), pulled)
+        scale = _needs_separate(copied, few, v, outputs.detach(), pulled)
         _needs_separate_all(copied, x.detach(), scale)
         if not any(bool(gradient.any()) for gradient in pulled):
             _needs_slope(copied, few)

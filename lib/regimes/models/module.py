@@ -26,7 +26,7 @@ rules, for all functions that take a model:
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -83,9 +83,8 @@ class ModuleModel(Realisations):
     @property
     def tangent_size(self) -> int:
         """The count of numbers that a backward pass needs of one point; before the first call, of the gradient."""
-        return max(skeleton.activations for skeleton in self.skeletons) or sum(
-            tensor[0].numel() for tensor in self.tensors
-        )
+        activations = max(skeleton.activations for skeleton in self.skeletons)
+        return activations or sum(tensor[0].numel() for tensor in self.tensors)
 
     def each(self, x: Tensor) -> list[tuple[Realisation, Tensor]]:
         """Every network alone with its points ``(p, ...)``, out of ``x (1, p, ...)`` or ``(E, p, ...)``."""
@@ -188,7 +187,8 @@ class ModuleModel(Realisations):
 
     def __getitem__(self, rows: slice | Tensor) -> "ModuleModel":
         """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        indices = torch.arange(len(self.skeletons))[rows.cpu() if isinstance(rows, Tensor) else rows].tolist()
+        places = rows.cpu() if isinstance(rows, Tensor) else rows
+        indices = torch.arange(len(self.skeletons))[places].tolist()
         return replace(super().__getitem__(rows), skeletons=Each(self.skeletons[e] for e in indices))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "ModuleModel":
@@ -319,9 +319,19 @@ def _trained(network: nn.Module, params: Collection[str] | None) -> tuple[str, .
     return tuple(name for name in names if params is None or name in params)
 
 
+class _Call(NamedTuple):
+    """A call of a layer: its inputs ``h``, the zeros that were added to its output, and its weights."""
+
+    name: str
+    layer: Any
+    h: Tensor
+    zero: Tensor
+    weight: Tensor
+
+
 def _probe(network: Realisation, x: Tensor) -> list[Seen]:
     """The layers of one network: ``δ`` is the derivative with respect to zeros added to a layer's output."""
-    seen: list[tuple[str, Any, Tensor, Tensor, Tensor]] = []
+    calls: list[_Call] = []
     forward = True
 
     def hook(name: str) -> Callable:
@@ -332,25 +342,27 @@ def _probe(network: Realisation, x: Tensor) -> list[Seen]:
                 raise InputError(f"layer {name} runs under torch.no_grad or in a reentrant checkpoint: {remedy}")
             if forward:  # else it is computed again in the backward pass
                 # copies: the module may change its own inputs in place later
-                seen.append((name, layer, given[0].detach().clone(), zero, cast(Tensor, layer.weight).detach().clone()))
+                h = given[0].detach().clone()
+                weight = cast(Tensor, layer.weight).detach().clone()
+                calls.append(_Call(name, layer, h, zero, weight))
             return output + zero
 
         return note
 
     def job(module: nn.Module) -> Sequence[Tensor]:
+        nonlocal forward
         layers = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)]
         hooks = [layer.register_forward_hook(hook(name)) for name, layer in layers]
-        nonlocal forward
         try:
             outputs = network.called(module, x)
             forward = False
-            zeros = [zero for _, _, _, zero, _ in seen]
-            if not seen:
+            zeros = [call.zero for call in calls]
+            if not zeros:
                 return ()
             deltas = torch.autograd.grad(outputs.sum(), zeros, retain_graph=True, materialize_grads=True)
             v = torch.randn(len(x), generator=torch.Generator().manual_seed(0)).to(outputs)
             weighted = torch.autograd.grad(outputs @ v, zeros, materialize_grads=True)
-            _needs_order(v, deltas, weighted, seen)
+            _needs_order(v, deltas, weighted, [call.name for call in calls])
             return deltas
         except (torch.OutOfMemoryError, InputError):
             raise
@@ -362,12 +374,12 @@ def _probe(network: Realisation, x: Tensor) -> list[Seen]:
 
     with torch.enable_grad():
         deltas = network.run(network.tensors, job)
-    return [_layer(name, layer, h, delta, weight, len(x)) for (name, layer, h, _, weight), delta in zip(seen, deltas)]
+    return [_layer(call, delta, len(x)) for call, delta in zip(calls, deltas)]
 
 
-def _needs_order(v: Tensor, deltas: Sequence[Tensor], weighted: Sequence[Tensor], seen: Sequence[tuple]) -> None:
+def _needs_order(v: Tensor, deltas: Sequence[Tensor], weighted: Sequence[Tensor], names: Sequence[str]) -> None:
     """Checks by the derivatives of ``Σ f`` and ``Σ v f`` that each layer takes the points in their order."""
-    for delta, weighted_delta, (name, *_) in zip(deltas, weighted, seen):
+    for delta, weighted_delta, name in zip(deltas, weighted, names):
         weights = v.view(-1, *[1] * (delta.ndim - 1))
         if len(delta) == len(v) and not same([weights * delta], [weighted_delta]):
             raise ReorderedError(
@@ -399,18 +411,21 @@ def _dense_size(network: Realisation, few: Tensor) -> int:
     return sum(part.h.shape[-1] + part.delta.shape[-1] for part in parts) if right else 0
 
 
-def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, weight: Tensor, points: int) -> Seen:
-    """The tangents of a layer of one realisation, from its inputs and the derivatives with respect to its outputs."""
+def _layer(call: _Call, delta: Tensor, points: int) -> Seen:
+    """The tangents of a layer of one realisation, from a call and the derivatives ``δ`` with respect to its outputs."""
+    name, layer, h = call.name, call.layer, call.h
     if len(h) != points:
         raise InputError(f"layer {name} takes {len(h)} rows for {points} points: each point must keep one row")
     if isinstance(layer, nn.Conv2d):
-        h, delta = _patches(layer, h).mT, delta.flatten(2).mT
+        h = _patches(layer, h).mT
+        delta = delta.flatten(2).mT
     else:
         h, delta = (maps.flatten(1, -2) if maps.ndim > 2 else maps.unsqueeze(1) for maps in (h, delta))
     bias = layer.bias is not None
-    names = tuple(f"{name}.{kind}" if name else kind for kind in ("weight", "bias")[: 1 + bias])
+    kinds = ("weight", "bias") if bias else ("weight",)
+    names = tuple(f"{name}.{kind}" if name else kind for kind in kinds)
     groups = getattr(layer, "groups", 1)
-    h, delta, weight = h.unsqueeze(0), delta.unsqueeze(0), weight.unsqueeze(0)
+    h, delta, weight = (tensor.unsqueeze(0) for tensor in (h, delta, call.weight))
     return Seen(h, delta, 1.0, bias, groups, names=names, layer=name, weight=weight)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.papers.compression.studies import support
+from companion.papers.compression.studies import hard_margin
 from companion.papers.compression.theory import learning_curves
 from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
@@ -26,14 +26,14 @@ def test_a_machine_meets_its_optimality_conditions():
 
 
 def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_out():
-    near, far = support.kernel_cusp(1.5, 1e-4, 4), support.kernel_cusp(1.5, 1.0, 4)
+    near, far = hard_margin.kernel_cusp(1.5, 1e-4, 4), hard_margin.kernel_cusp(1.5, 1.0, 4)
     assert near == pytest.approx(1, abs=1e-3) and 1.1 < far < 2
-    assert math.isnan(support.kernel_cusp(1.0, 2.5, 4))  # no two points of norm 1 are so far apart
+    assert math.isnan(hard_margin.kernel_cusp(1.0, 2.5, 4))  # no two points of norm 1 are so far apart
 
 
 def test_the_layer_by_hand():
-    (row,) = support.layer(STRIPE, [1])
-    (task,) = support.draw_tasks(support.SupportLayer(**STRIPE), [1], "train")
+    (row,) = hard_margin.support_layer(STRIPE, [1])
+    (task,) = hard_margin.draw_tasks(hard_margin.SupportLayer(**STRIPE), [1], "train")
     x, y = task.x[0], task.y[0].double()
     c, _ = learning_curves.hard_margin(wide_one_hidden_ntk(x.double()), y)
     held = [i for i in range(60) if c[i] != 0]
@@ -51,7 +51,7 @@ def test_the_layer_by_hand():
 def at_star(shape, seed):
     own = {"interfaces": [-0.3, 1.18549]} if shape == "stripe" else {"d_parallel": 2, "radius": 1.1774}
     setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500}
-    return support.star_kernel(setting | own, [seed])
+    return hard_margin.star_kernel(setting | own, [seed])
 
 
 @pytest.mark.parametrize(("shape", "seed"), [("stripe", 0), ("cylinder", 1)])
@@ -74,20 +74,20 @@ UNEQUAL |= {"alpha": 1e-6, "tolerance": 0.05, "test": 500}
 
 
 def test_a_setting_that_asks_for_none_has_the_key_it_always_had():
-    assert support.AtStar.of(UNEQUAL).entries() == UNEQUAL
-    assert support.AtStar.of(UNEQUAL | {"points": "own"}).entries() == UNEQUAL | {"points": "own"}
+    assert hard_margin.AtStar.of(UNEQUAL).entries() == UNEQUAL
+    assert hard_margin.AtStar.of(UNEQUAL | {"points": "own"}).entries() == UNEQUAL | {"points": "own"}
 
 
 def test_the_kernel_learns_its_own_points_again():
-    s = support.AtStar.of(UNEQUAL | {"interfaces": [-0.3, 1.18549], "points": "own"})
-    train, test = support.draw_tasks(s, [2], "train", "test")
-    trained = support.train_network(support.networks_of(s, [2]), train, s, until=support.t_star)
-    flow, machine = support.star_kernel(s.entries(), [2])
+    s = hard_margin.AtStar.of(UNEQUAL | {"interfaces": [-0.3, 1.18549], "points": "own"})
+    train, test = hard_margin.draw_tasks(s, [2], "train", "test")
+    trained = hard_margin.train_network(hard_margin.networks_of(s, [2]), train, s, until=hard_margin.t_star)
+    flow, machine = hard_margin.star_kernel(s.entries(), [2])
     assert (flow["curve"], flow["learner"], machine["learner"]) == ("star", "flow", "machine")
-    assert flow["error"] == pytest.approx(float(support.lazy(trained.network, train, test).error))
+    assert flow["error"] == pytest.approx(float(hard_margin.lazy(trained.network, train, test).error))
 
 
 def test_with_a_t_star_of_each_label_the_kernel_separates_unequal_labels():
-    plain, each = (support.star_kernel(UNEQUAL | more, [0]) for more in ({}, {"star": "of each label"}))
+    plain, each = (hard_margin.star_kernel(UNEQUAL | more, [0]) for more in ({}, {"star": "of each label"}))
     assert plain[0]["error"] > 2 * each[0]["error"]
     assert each[2]["ended"] == "separated"
