@@ -363,7 +363,7 @@ chapter.table(
     "tab-c-checked",
     "Single statements of the paper and of ours, and where they are from. What we find is below.",
     chapter.rows(studies.biases, "main"),
-    chapter.rows(studies.colinear, "main"),
+    chapter.rows(studies.colinear_points, "main"),
 )
 # %% [markdown]
 # ## Errata and open points

@@ -91,7 +91,7 @@ chapter = Chapter("06", globals())
 # gradients (upper two rows), in contrast, look like noise at the start, and their correlation grows while the task is learnt. **Guess first:** which
 # pair is more alike at the end? The network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
 # %% tags=["key"]
-frames = chapter.rows(studies.frames, "main").sort_values("step")
+frames = chapter.rows(studies.first_layer_snapshots, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}
 matrices |= {"moved": "what training\nhas added", "centred": "gradients\nthrough it"}
 columns = 1 + len(frames)
@@ -136,7 +136,7 @@ chapter.figure(fig, "fig-d-picture", frames, alt=alt)
 # biases learn the task, with small initial weights in the first layer. The EGOP is the expected gradient outer product of the task
 # ([details](#egop-of-the-task)): the first image of {numref}`fig-d-picture`.
 # %%
-trained = chapter.rows(studies.features, "main")
+trained = chapter.rows(studies.learned_features, "main")
 means = trained.groupby("layer")[["uc", "random", "egop_agop", "spread"]].mean().reset_index()
 means.columns = ["layer", "NFM, AGOP", "NFM, $W^\\top QW$", "EGOP, AGOP", "spread of $K$'s eigenvalues"]
 chapter.table(
@@ -171,16 +171,16 @@ chapter.table(
 # direction, the projector of App. C. The paper states neither where $k$ starts, nor its scales, nor whether the loss has a factor ½ at its
 # rate of 0.05. Ours has it, because without it more networks become unstable.
 # %%
-rows = pd.concat([chapter.rows(studies.paths, "isotropic"), chapter.rows(studies.paths, "decaying")])
-looks = sorted({0, studies.EARLY, 20, 40, 60, 80, 120, 160, 240, 400, 600, rows.step.max()} & {*rows.step})
-rows = rows[rows.step.isin(looks)]
+rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
+measured_steps = sorted({0, studies.EARLY, 20, 40, 60, 80, 120, 160, 240, 400, 600, rows.step.max()} & {*rows.step})
+rows = rows[rows.step.isin(measured_steps)]
 highest = rows.groupby(["spectrum", "scale", "step"]).test_loss.median().max()
 fig, axes = plots.panels(9, columns=3, width=2.3, height=1.9, sharex=True)
 
 
 def draw(frame):
-    shown = rows[rows.step == looks[frame]]
-    for column, (spectrum, networks) in enumerate(shown.groupby("spectrum", sort=False)):
+    at_step = rows[rows.step == measured_steps[frame]]
+    for column, (spectrum, networks) in enumerate(at_step.groupby("spectrum", sort=False)):
         for ax, (layer, part) in zip(axes[column::3], networks.groupby("layer")):
             plots.over_seeds(ax, part, "scale", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
             plots.over_seeds(ax, part, "scale", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
@@ -193,9 +193,9 @@ def draw(frame):
     axes[0].legend(loc="lower left", fontsize="small")
 
 
-chapter.glue("share-unstable", f"{alignment.share_unstable(chapter.rows(studies.paths, 'first_steps')):.0%}")
-labels = [f"step {step}" for step in looks]
-chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=len(looks) - 1)
+chapter.glue("share-unstable", f"{alignment.share_unstable(chapter.rows(studies.correlations, 'first_steps')):.0%}")
+labels = [f"step {step}" for step in measured_steps]
+chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=len(labels) - 1)
 # %% [markdown] tags=["caption"]
 # **Early the C-NFA hardly depends on the scale; at the end it falls at large scales.** Ansatz of both layers, uncentred and centred, and
 # test loss, against the scale of the first layer's initial weights, on data of three spectra. Medians and quartiles over networks
@@ -224,7 +224,7 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Networks of scale 1 leave the law by
 # {claim}`D.Fig2-law` at paper D's rate, where descent changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it.
 # %%
-rows = chapter.rows(studies.paths, "frozen").query("layer == 1 and step > 0")
+rows = chapter.rows(studies.correlations, "frozen").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
 law = {"color": plots.COLOURS["theory"], "linestyle": "--", "marker": "", "label": "frozen kernel"}
 for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
@@ -233,16 +233,16 @@ for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
     ax.set(xscale="log", xlabel="step", title=f"$s_0={scale:g}$", ylim=(0.4, 1))
 axes[0].set_ylabel("C-NFA, layer 1")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-alt = "One panel a scale. The solid curve falls with the dashed one, then turns and rises above it, the further the smaller the scale."
+alt = "One panel per scale. The solid curve falls with the dashed one, then turns and rises above it, the further the smaller the scale."
 chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Lazy training loses a part of the alignment; features bring it back, the more the smaller the scale.** C-NFA of the first layer along
 # training at the chapter's scales (solid), and its value with the kernel of the start, {eq}`eq:D:lazy` (dashed). Medians and quartiles
 # over networks, on isotropic data.
 # %%
-laws = pd.concat([chapter.rows(studies.lazy_ends, "tasks"), chapter.rows(studies.lazy_ends, "digits")])
+laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(studies.lazy_predictions, "digits")])
 means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
-means.columns = ["start"] + [f"{left:g} of the loss" for left in means.columns[1:]]
+means.columns = ["start"] + [f"{share:g} of the loss" for share in means.columns[1:]]
 chapter.table(
     means.rename(lambda task: f"chain monomial, {task}" if task in studies.SPECTRA else task).reset_index(),
     "tab-d-lazy",
@@ -383,7 +383,7 @@ chapter.figure(fig, "fig-d-3", rows, alt=alt)
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a row: its trace is $2r$ and its
+# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 in each row: its trace is $2r$ and its
 # squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$, 0.323 for $r=5$. For $r=4$ the two neighbours at distance two
 # are one point, the entry is 2, the eigenvalues are 4, 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. D.Fig1-egop of the run compares the
 # AGOP of trained networks with it. The EGOP falls into two pairs of coordinates that do not depend on each other.

@@ -88,23 +88,23 @@ def test_any_torch_module_has_the_law_and_follows_it_if_its_targets_are_small():
 def test_the_time_at_which_a_share_of_the_loss_is_left():
     """Of one eigenvalue it is a logarithm; a null direction keeps its share for ever."""
     flow = FrozenFlow.of(3 * 2.0 * torch.eye(3), torch.ones(3))
-    assert flow.time_left(0.01) == pytest.approx(np.log(100) / 4)
-    assert float(flow.left(flow.time_left(0.3))) == pytest.approx(0.3)
+    assert flow.time_of_share(0.01) == pytest.approx(np.log(100) / 4)
+    assert float(flow.remaining_share(flow.time_of_share(0.3))) == pytest.approx(0.3)
     null = FrozenFlow.of(torch.diag(torch.tensor([1.0, 1.0, 0.0])), torch.ones(3))
     with pytest.raises(InputError, match=r"no time at which a share of 0\.1"):
-        null.time_left(0.1)
+        null.time_of_share(0.1)
 
 
 def test_lazy_ends_are_read_from_the_start_to_what_is_left():
     """Early the law is that of the velocity; later less is left at a later time."""
     setting = {"n": 40, "k": 64, "left": [0.5, 0.1]}
     for task in studies.LAZY_TASKS:
-        rows = studies.lazy_ends(setting | {"task": task} | ({} if task == "digits" else {"d": 6}), [0])
+        rows = studies.lazy_predictions(setting | {"task": task} | ({} if task == "digits" else {"d": 6}), [0])
         assert [row["remains"] for row in rows if row["layer"] == 1] == [1.0, 0.5, 0.1]
         times = [row["time"] for row in rows if row["layer"] == 2]
         assert times == sorted(times) and all(0 < row["c"] <= 1 for row in rows), task
     with pytest.raises(InputError, match="d must be given"):
-        studies.LazyEnds(**setting, task="digits", d=6).completed([0])
+        studies.LazyPredictions(**setting, task="digits", d=6).completed([0])
 
 
 def test_the_centred_term_is_all_of_the_numerator_where_the_weights_began_at_zero():

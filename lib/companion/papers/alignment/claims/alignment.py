@@ -10,27 +10,27 @@ from companion.estimates import Estimate, jackknife, least, mean, median, ratio
 from companion.papers.alignment.studies import alignment as studies
 
 CHAPTER = "06"
-BOTH_LAYERS = {"rows": studies.paths["throughout"], "layers": (1, 2)}
+BOTH_LAYERS = {"rows": studies.correlations["throughout"], "layers": (1, 2)}
 INDEPENDENT = 0.53  # correlation with a random matrix of $K$'s spectrum, as printed for Fig. 1
 SMALL = 0.01  # scale of the first layer at which outputs are near 0
 LOW_LOSS = 0.03  # training loss at which networks on the steepest spectrum are compared
 FACES = ("celeba", "faces")
 
 
-def _wide(rows, column, by="scale"):
+def _per_seed(rows, column, by="scale"):
     """One row per seed, one column per scale, or per scale and layer."""
     return rows.pivot(index="seed", columns=by, values=column)
 
 
 def _in_both_layers(rows, column):
     """One row per seed, one column per scale and layer."""
-    return _wide(rows, column, ["scale", "layer"])
+    return _per_seed(rows, column, ["scale", "layer"])
 
 
 def _at(rows, step, layer=None):
     """The rows of a step, of one layer or of both."""
-    found = rows[rows.step == step]
-    return found if layer is None else found[found.layer == layer]
+    at_step = rows[rows.step == step]
+    return at_step if layer is None else at_step[at_step.layer == layer]
 
 
 def _end(rows, layer=None):
@@ -50,15 +50,17 @@ def _range(values):
 
 def _robustness(rows):
     """How much further the UC-NFA spreads over scales than the C-NFA, of the rows of one step and layer."""
-    both = np.stack([_wide(rows, name).to_numpy() for name in ("uc", "c")], 1)
-    return jackknife(both, lambda values: _range(values[:, 0]) - _range(values[:, 1]))
+    uncentred_and_centred = np.stack([_per_seed(rows, name).to_numpy() for name in ("uc", "c")], 1)
+    return jackknife(uncentred_and_centred, lambda values: _range(values[:, 0]) - _range(values[:, 1]))
 
 
 def _extreme_median(values, choose):
     """The smallest (or largest) of the medians over networks, each with its interval."""
     medians = [median(column) for column in np.asarray(values, dtype=float).T]
-    ends = (choose(getattr(one, name) for one in medians) for name in ("value", "low", "high"))
-    return Estimate(*ends, len(values), "extreme of medians, order statistics")
+    value = choose(estimate.value for estimate in medians)
+    low = choose(estimate.low for estimate in medians)
+    high = choose(estimate.high for estimate in medians)
+    return Estimate(value, low, high, len(values), "extreme of medians, order statistics")
 
 
 def _largest(values):
@@ -112,7 +114,7 @@ def _largest(values):
     measure="Correlation of the two after training.",
     given={"column": "egop_agop"},
 )
-def correlation_when_trained(trained=studies.features["main"], *, column):
+def correlation_when_trained(trained=studies.learned_features["main"], *, column):
     """After training the neural feature matrix and the AGOP have correlation 0.93 (first layer)."""
     first = trained[trained.layer == 1]
     return mean(first[column]), first
@@ -126,7 +128,7 @@ def correlation_when_trained(trained=studies.features["main"], *, column):
     figure="tab-d-1",
     short="$K$ less a random matrix, layer 2",
 )
-def alignment_beyond_spectrum(trained=studies.features["main"]):
+def alignment_beyond_spectrum(trained=studies.learned_features["main"]):
     """The eigenvectors of $K$, not its spectrum alone, make the neural feature ansatz.
 
     Correlation with the trained $K$ less that with its eigenvectors drawn at random (second layer).
@@ -150,7 +152,7 @@ def share_unstable(paths):
     short="C-NFA at step 5, smallest",
     headline=True,
 )
-def early_centred_alignment(first_steps=studies.paths["first_steps"]):
+def early_centred_alignment(first_steps=studies.correlations["first_steps"]):
     """Early in training the C-NFA is high at every initialisation scale.
 
     Smallest correlation over scales and layers at step 5.
@@ -205,7 +207,7 @@ def early_centred_alignment(first_steps=studies.paths["first_steps"]):
     at={"scales": 1.0, "rate": 0.0125},
     statement="At a quarter of the rate the second layer's C-NFA remains high throughout training from scale 1.",
     measure="The same of the second layer alone.",
-    given={"rows": studies.paths["slow"], "layers": (2,), "scale": 1.0},
+    given={"rows": studies.correlations["slow"], "layers": (2,), "scale": 1.0},
 )
 def alignment_kept_throughout(rows, *, scale, layers):
     """From scale 1 the C-NFA remains high throughout training.
@@ -215,15 +217,15 @@ def alignment_kept_throughout(rows, *, scale, layers):
     if it remains high.
     """
     rows = rows[(rows.scale == scale) & (rows.step >= studies.EARLY) & rows.layer.isin(layers)]
-    courses = [one.pivot(index="seed", columns="step", values="c").to_numpy() for _, one in rows.groupby("layer")]
-    if not courses:
+    paths = [layer.pivot(index="seed", columns="step", values="c").to_numpy() for _, layer in rows.groupby("layer")]
+    if not paths:
         return None
 
-    def kept(values):
+    def smallest_share(values):
         means = values.mean(0)  # (layers, steps)
         return ((means.min(1) - INDEPENDENT) / (means[:, 0] - INDEPENDENT)).min()
 
-    return jackknife(np.stack(courses, 1), kept), rows
+    return jackknife(np.stack(paths, 1), smallest_share), rows
 
 
 @claim(
@@ -235,14 +237,15 @@ def alignment_kept_throughout(rows, *, scale, layers):
     figure="fig-d-4",
     short="double-centred ratio, largest less smallest scale",
 )
-def double_centred_in_scale(throughout=studies.paths["throughout"]):
+def double_centred_in_scale(throughout=studies.correlations["throughout"]):
     """Where the initialisation is large the double-centred term contributes less.
 
     Its ratio to the centred term at the end of training, largest scale less smallest, the larger of the two layers.
     """
     end = _end(throughout)
-    ratios = [_wide(one, "double") for _, one in end.groupby("layer")]
-    return _largest(np.stack([one[max(one)] - one[min(one)] for one in ratios], axis=1)), end
+    ratios = [_per_seed(layer, "double") for _, layer in end.groupby("layer")]
+    differences = [ratio[max(ratio)] - ratio[min(ratio)] for ratio in ratios]  # largest scale less smallest
+    return _largest(np.stack(differences, axis=1)), end
 
 
 @claim(
@@ -261,7 +264,7 @@ def double_centred_in_scale(throughout=studies.paths["throughout"]):
     rival=(0, "the initial weights make all of the numerator"),
     figure="tab-d-end",
 )
-def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
+def share_of_the_centred(throughout=studies.correlations["throughout"], *, scale):
     """The centred term is a good part of the numerator of the neural feature ansatz.
 
     Its share at the end of training, first layer: a quarter or more is a good part.
@@ -279,7 +282,7 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
     figure="fig-d-2",
     short="UC-NFA varies more than C-NFA, early",
 )
-def early_robustness(first_steps=studies.paths["first_steps"]):
+def early_robustness(first_steps=studies.correlations["first_steps"]):
     """The C-NFA is more robust to the scale than the UC-NFA.
 
     Range of the UC-NFA minus range of the C-NFA over scales, early (first layer).
@@ -289,7 +292,7 @@ def early_robustness(first_steps=studies.paths["first_steps"]):
 
 def _improvement(end):
     """Test loss at the largest scale less that at the smallest."""
-    losses = _wide(end, "test_loss")
+    losses = _per_seed(end, "test_loss")
     return mean(losses[max(losses)] - losses[min(losses)])
 
 
@@ -300,7 +303,7 @@ def _improvement(end):
     rival=(0, "the scale does not matter"),
     figure="fig-d-2",
     short="test loss, largest less smallest scale",
-    given={"rows": studies.paths["isotropic"], "spectrum": "isotropic"},
+    given={"rows": studies.correlations["isotropic"], "spectrum": "isotropic"},
 )
 @claim(
     "D.Fig7-test-loss",
@@ -310,7 +313,7 @@ def _improvement(end):
     figure="fig-d-2",
     short="test loss, largest less smallest, $1/(1+k)$",
     statement="The test loss improves for smaller initialisation (spectrum $1/(1+k)$).",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)"},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k)"},
 )
 @claim(
     "D.Fig8-test-loss",
@@ -322,7 +325,7 @@ def _improvement(end):
     short="test loss, largest less smallest scale, $1/(1+k^2)$",
     measure="Largest scale minus smallest scale, after the paper's 800 steps.",
     statement="The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)"},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k^2)"},
 )
 def loss_in_scale(rows, *, spectrum):
     """The test loss improves for smaller initialisation.
@@ -343,7 +346,7 @@ def loss_in_scale(rows, *, spectrum):
     figure="fig-d-2",
     short="test loss, scale 0.1 less 0.001, $1/(1+k^2)$",
 )
-def loss_in_small_scales_steepest(small_scales=studies.paths["small_scales"]):
+def loss_in_small_scales_steepest(small_scales=studies.correlations["small_scales"]):
     """The test loss goes on improving below scale 0.1 (spectrum $1/(1+k^2)$).
 
     Scale 0.1 minus scale 0.001, after the paper's 800 steps.
@@ -361,13 +364,14 @@ def loss_in_small_scales_steepest(small_scales=studies.paths["small_scales"]):
     figure="fig-d-2",
     short="C-NFA at step 5 over step 0",
 )
-def early_over_start(first_steps=studies.paths["first_steps"]):
+def early_over_start(first_steps=studies.correlations["first_steps"]):
     r"""The C-NFA of the first steps is set at initialisation.
 
     Correlation at step 5 over that of $2\dot W^\top\dot W$ and $2\dot W^\top K\dot W$ at step 0 (first layer).
     """
-    early, start = _at(first_steps, studies.EARLY, 1), _at(first_steps, 0, 1)
-    factor = _wide(early, "c") / _wide(start, "c")
+    early = _at(first_steps, studies.EARLY, 1)
+    start = _at(first_steps, 0, 1)
+    factor = _per_seed(early, "c") / _per_seed(start, "c")
     return ratio(np.exp(np.log(factor).mean(axis=1))), early, start
 
 
@@ -381,14 +385,15 @@ def early_over_start(first_steps=studies.paths["first_steps"]):
     figure="fig-d-2",
     short="labels in place of residuals",
 )
-def labels_for_residuals(first_steps=studies.paths["first_steps"]):
+def labels_for_residuals(first_steps=studies.correlations["first_steps"]):
     """Where the outputs are near 0 the labels may replace the residuals.
 
     The correlation of Eq. 4 with the labels over the one with the residuals (first layer, scale 0.01).
     """
     start = _at(first_steps, 0, 1)
-    near = start[start["scale"] == start["scale"].iloc[(start["scale"] - SMALL).abs().argmin()]]
-    return ratio(near.c_labels / near.c), near
+    nearest = (start["scale"] - SMALL).abs().argmin()
+    small = start[start["scale"] == start["scale"].iloc[nearest]]
+    return ratio(small.c_labels / small.c), small
 
 
 @claim(
@@ -413,13 +418,13 @@ def labels_for_residuals(first_steps=studies.paths["first_steps"]):
     measure="Largest minus smallest correlation over scales of the first layer (second layer).",
     given={"layer": 2},
 )
-def range_of_uncentred(isotropic=studies.paths["isotropic"], *, layer):
+def range_of_uncentred(isotropic=studies.correlations["isotropic"], *, layer):
     """The final UC-NFA depends on the initialisation scale.
 
     Largest minus smallest correlation over scales (first layer).
     """
     end = _end(isotropic, layer)
-    return jackknife(_wide(end, "uc"), _range), end
+    return jackknife(_per_seed(end, "uc"), _range), end
 
 
 @claim(
@@ -431,25 +436,27 @@ def range_of_uncentred(isotropic=studies.paths["isotropic"], *, layer):
     figure="tab-d-end",
     short="UC-NFA over its own scale, layer 2",
 )
-def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=studies.paths["isotropic"]):
+def range_in_second_scale(
+    second_layer=studies.correlations["second_layer"], isotropic=studies.correlations["isotropic"]
+):
     """The second layer's UC-NFA is sensitive to its own scale.
 
     Largest minus smallest correlation over scales of the second layer.
     """
-    same = isotropic[isotropic["scale"].isin(second_layer["scale"]) & isotropic.seed.isin(second_layer.seed)]
-    rows = pd.concat([second_layer[second_layer.second != 1], same])
+    at_unit_scale = isotropic[isotropic["scale"].isin(second_layer["scale"]) & isotropic.seed.isin(second_layer.seed)]
+    rows = pd.concat([second_layer[second_layer.second != 1], at_unit_scale])
     end = _end(rows.assign(scale=rows.second), 2)
-    return jackknife(_wide(end, "uc"), _range), end
+    return jackknife(_per_seed(end, "uc"), _range), end
 
 
 @claim(
     {
         "D.Fig2-robust": {
-            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 1},
+            "given": {"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 1},
             "short": "UC-NFA varies more, isotropic, layer 1",
         },
         "D.Fig2-robust-layer-2": {
-            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 2},
+            "given": {"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 2},
             "part_of": "D.Fig2-robust",
             "short": "UC-NFA varies more, isotropic, layer 2",
             "statement": (
@@ -476,7 +483,7 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
     statement="On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale "
     "than the UC-NFA.",
     measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)", "layer": 1},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k)", "layer": 1},
 )
 @claim(
     "D.Fig8-robust",
@@ -491,7 +498,7 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
         "scale than the UC-NFA."
     ),
     measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
 )
 def late_robustness(rows, *, spectrum, layer):
     """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
@@ -556,7 +563,7 @@ def late_robustness(rows, *, spectrum, layer):
     ),
     given={"spectrum": "1/(1+k^2)", "layer": 2},
 )
-def late_robustness_small(small_scales=studies.paths["small_scales"], *, spectrum, layer):
+def late_robustness_small(small_scales=studies.correlations["small_scales"], *, spectrum, layer):
     """On isotropic data the C-NFA of the first layer is more robust to scales up to 0.1 than the UC-NFA.
 
     Range of the UC-NFA minus range of the C-NFA over these scales at the end of training.
@@ -582,7 +589,7 @@ def _least_growth(rows):
     figure="tab-d-end",
     short="UC-NFA grows in training, scale 1",
 )
-def growth_of_uncentred(decaying=studies.paths["decaying"]):
+def growth_of_uncentred(decaying=studies.correlations["decaying"]):
     """On data with a decaying spectrum the UC-NFA becomes high through training, while being small at initialisation.
 
     Its value at the end minus that at the start, from scale 1, least over layers and both spectra.
@@ -600,7 +607,7 @@ def growth_of_uncentred(decaying=studies.paths["decaying"]):
     figure="tab-d-end",
     short="UC-NFA grows in training, small scales",
 )
-def growth_of_uncentred_small(small_scales=studies.paths["small_scales"]):
+def growth_of_uncentred_small(small_scales=studies.correlations["small_scales"]):
     """On data with a decaying spectrum the UC-NFA becomes high from scales up to 0.1, while being small at
     initialisation.
 
@@ -619,14 +626,14 @@ def growth_of_uncentred_small(small_scales=studies.paths["small_scales"]):
     figure="tab-d-random",
     short="C-NFA less a random matrix, least",
 )
-def late_alignment_beyond_random(largest_scale=studies.features["largest_scale"]):
+def late_alignment_beyond_random(largest_scale=studies.learned_features["largest_scale"]):
     """Where the C-NFA falls, it is still above its value with a random matrix of the same spectrum.
 
     C-NFA at the end of training from scale 1 minus that with $K$'s eigenvectors drawn at random, the least over the
     two layers.
     """
     rows = largest_scale[largest_scale["scale"] == 1].assign(more=lambda table: table.c - table.c_random)
-    return least(_wide(rows, "more", "layer")), rows
+    return least(_per_seed(rows, "more", "layer")), rows
 
 
 @claim(
@@ -637,7 +644,7 @@ def late_alignment_beyond_random(largest_scale=studies.features["largest_scale"]
     figure="fig-d-4",
     short="double-centred share at step 5, largest",
 )
-def early_double_centred(first_steps=studies.paths["first_steps"]):
+def early_double_centred(first_steps=studies.correlations["first_steps"]):
     """The double-centred term is not significant early in training.
 
     Largest ratio over scales and layers at step 5.
@@ -654,7 +661,7 @@ def early_double_centred(first_steps=studies.paths["first_steps"]):
     figure="fig-d-4",
     short="double-centred share at the end, largest",
 )
-def late_double_centred(isotropic=studies.paths["isotropic"]):
+def late_double_centred(isotropic=studies.correlations["isotropic"]):
     """The double-centred term becomes relevant over longer periods.
 
     Largest ratio at the end.
@@ -680,7 +687,7 @@ def _change_of_kernel_centred(rows):
     figure="fig-d-4",
     short="PTK-centred correlation falls, scale 1",
 )
-def fall_of_kernel_centred(isotropic=studies.paths["isotropic"]):
+def fall_of_kernel_centred(isotropic=studies.correlations["isotropic"]):
     """The PTK-centred correlation decreases through training on isotropic data from scale 1, too.
 
     Late minus early, largest over layers.
@@ -699,7 +706,7 @@ def fall_of_kernel_centred(isotropic=studies.paths["isotropic"]):
     short="PTK-centred correlation falls, small scales",
     given={"spectrum": "isotropic"},
 )
-def fall_of_kernel_centred_small(small_scales=studies.paths["small_scales"], *, spectrum):
+def fall_of_kernel_centred_small(small_scales=studies.correlations["small_scales"], *, spectrum):
     """The PTK-centred correlation decreases through training on isotropic data from scales up to 0.1.
 
     Late minus early, largest over these scales and layers.
@@ -717,7 +724,7 @@ def fall_of_kernel_centred_small(small_scales=studies.paths["small_scales"], *, 
     short="PTK-centred correlation falls, spectrum $1/(1+k^2)$",
     given={"spectrum": "1/(1+k^2)"},
 )
-def fall_of_kernel_centred_decaying(decaying=studies.paths["decaying"], *, spectrum):
+def fall_of_kernel_centred_decaying(decaying=studies.correlations["decaying"], *, spectrum):
     """The PTK-centred correlation decreases on data of spectrum $1/(1+k^2)$.
 
     Late minus early, largest over scales and layers.
@@ -727,8 +734,9 @@ def fall_of_kernel_centred_decaying(decaying=studies.paths["decaying"], *, spect
 
 def _rank_correlations(rows, ansatz):
     """The rank correlation over scales of the test loss and an ansatz, one per network."""
-    loss, alignment = (_wide(rows, name).rank(axis=1).to_numpy() for name in ("test_loss", ansatz))
-    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(loss, alignment)])
+    loss_ranks = _per_seed(rows, "test_loss").rank(axis=1).to_numpy()
+    alignment_ranks = _per_seed(rows, ansatz).rank(axis=1).to_numpy()
+    return np.array([np.corrcoef(loss, alignment)[0, 1] for loss, alignment in zip(loss_ranks, alignment_ranks)])
 
 
 @claim(
@@ -739,13 +747,14 @@ def _rank_correlations(rows, ansatz):
     figure="tab-d-also",
     short="loss against alignment, $1/(1+k)$",
 )
-def loss_against_alignment(decaying=studies.paths["decaying"]):
+def loss_against_alignment(decaying=studies.correlations["decaying"]):
     """The test loss is smaller where the C-NFA and UC-NFA are higher (spectrum $1/(1+k)$).
 
     Rank correlation over the scales at the end of training, the larger of the two (first layer).
     """
     end = _end(decaying[decaying.spectrum == "1/(1+k)"], 1)
-    return _largest(np.stack([_rank_correlations(end, ansatz) for ansatz in ("uc", "c")], axis=1)), end
+    correlations = [_rank_correlations(end, ansatz) for ansatz in ("uc", "c")]
+    return _largest(np.stack(correlations, axis=1)), end
 
 
 def at_equal_loss(paths):
@@ -753,8 +762,8 @@ def at_equal_loss(paths):
 
     Where some network does not get there, the loss is the largest at the end of training.
     """
-    reached = max(LOW_LOSS, _end(paths, 1).train_loss.max())
-    fitted = paths[(paths.layer == 1) & (paths.train_loss <= reached)]
+    common_loss = max(LOW_LOSS, _end(paths, 1).train_loss.max())
+    fitted = paths[(paths.layer == 1) & (paths.train_loss <= common_loss)]
     return fitted.sort_values("step").groupby(["seed", "scale"]).head(1)
 
 
@@ -774,7 +783,7 @@ def at_equal_loss(paths):
     rival=(0, "the loss does not depend on the alignment"),
     figure="tab-d-steepest",
 )
-def loss_against_alignment_steepest(longer=studies.paths["longer"], *, ansatz):
+def loss_against_alignment_steepest(longer=studies.correlations["longer"], *, ansatz):
     """The test loss is smaller where the UC-NFA is higher (spectrum $1/(1+k^2)$).
 
     Rank correlation over the scales, each at the first measured step with a training loss of at most 0.03 (first
@@ -878,7 +887,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     """
     flow = _compressing(with_star(stripes))
     end = flow[flow.moment == "end"]
-    further = (_wide(end, "size_gradient", "alpha") / _wide(end, "size", "alpha")).dropna()
+    further = (_per_seed(end, "size_gradient", "alpha") / _per_seed(end, "size", "alpha")).dropna()
     return ratio(np.exp(np.log(further).mean(axis=1))), end
 
 
@@ -908,7 +917,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     measure="Mean over draws and networks (ORL faces for CelebA).",
     given={"column": "random"},
 )
-def diagonals_of_faces(faces=studies.glasses, *, column):
+def diagonals_of_faces(faces=studies.saliency_maps, *, column):
     """On faces with glasses the diagonals of neural feature matrix and AGOP have Pearson correlation 0.91.
 
     ORL faces for CelebA, so high is what can be asked.
@@ -926,7 +935,7 @@ def diagonals_of_faces(faces=studies.glasses, *, column):
     figure="tab-d-9",
     short="faces, $K$ less a random matrix",
 )
-def diagonals_beyond_random(faces=studies.glasses):
+def diagonals_beyond_random(faces=studies.saliency_maps):
     """A random matrix of $K$'s spectrum in place of $K$ disrupts the correspondence.
 
     Pearson correlation of the diagonals with the network's own $K$ minus that with random ones (ORL faces for CelebA,
@@ -944,7 +953,9 @@ def diagonals_beyond_random(faces=studies.glasses):
     figure="fig-d-descent",
     short="C-NFA lost to weight decay",
 )
-def alignment_lost_to_decay(weight_decay=studies.paths["weight_decay"], isotropic=studies.paths["isotropic"], *, seeds):
+def alignment_lost_to_decay(
+    weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"], *, seeds
+):
     """Weight decay breaks the ansatz centred at the initial weights.
 
     C-NFA at the end with the largest penalty minus that without (second layer, gradient descent).
@@ -952,7 +963,7 @@ def alignment_lost_to_decay(weight_decay=studies.paths["weight_decay"], isotropi
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
     strongest = end[end.penalty == end.penalty.max()]
     without = isotropic[isotropic["scale"].isin(strongest["scale"]) & isotropic.seed.isin(strongest.seed)]
-    loss = _wide(strongest, "c") - _wide(_end(without, 2), "c")
+    loss = _per_seed(strongest, "c") - _per_seed(_end(without, 2), "c")
     return mean(loss.iloc[:, 0]), strongest, _end(without, 2)
 
 
@@ -966,10 +977,10 @@ def alignment_lost_to_decay(weight_decay=studies.paths["weight_decay"], isotropi
     figure="fig-d-descent",
     short="C-NFA with decay centred out, least",
 )
-def alignment_with_decay_centred_out(weight_decay=studies.paths["weight_decay"], *, seeds):
+def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"], *, seeds):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 
     C-NFA at the end, least over penalties (second layer, gradient descent).
     """
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
-    return least(_wide(end, "c_shrunk", "penalty")), end
+    return least(_per_seed(end, "c_shrunk", "penalty")), end

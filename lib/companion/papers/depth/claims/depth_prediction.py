@@ -377,8 +377,9 @@ def spread_over_its_limit(main=studies.label_noise["main"], five=studies.label_n
     Spread of a prediction at 5000 points over that factor, mean over depths.
     """
     rows = {3: main, 5: five}[space]
-    most = rows[rows.n == 5000]
-    return mean(most.groupby("seed").norm.mean().to_numpy() * math.sqrt(space - 1)), most
+    largest = rows[rows.n == 5000]
+    norms = largest.groupby("seed").norm.mean().to_numpy()
+    return mean(norms * math.sqrt(space - 1)), largest
 
 
 @claim(
@@ -437,7 +438,7 @@ def effect_of_label_noise_stopped(noise=studies.label_noise["stopped"]):
     profiles=PROFILES,
     short="operators of two inputs differ",
 )
-def least_difference_of_operators(operators=studies.operators_apart["main"]):
+def least_difference_of_operators(operators=studies.operator_distances["main"]):
     """Operators of two inputs differ by at least the order $1/L$.
 
     $L$-fold difference of the closest of 20 pairs, smallest mean over $n$ and $L$.
