@@ -30,14 +30,14 @@ def seconds(seeds, dtype):
     states = studies.states(SETTING, data)
     next(states)
     for step in itertools.count(1):
-        begun = time.process_time()
+        started = time.process_time()
         state = next(states)
-        training += time.process_time() - begun
+        training += time.process_time() - started
         if step % EVERY == 0:
-            begun = time.process_time()
-            for now, then in zip(sites(state.model, train.x), start, strict=True):
-                measure(now, then)
-            measuring += time.process_time() - begun
+            started = time.process_time()
+            for after, before in zip(sites(state.model, train.x), start, strict=True):
+                measure(after, before)
+            measuring += time.process_time() - started
         if step == STEPS:
             return training, measuring
 

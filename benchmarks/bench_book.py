@@ -34,11 +34,11 @@ def main() -> None:
     seconds("make", "html", f"PROFILE={profile}")  # the chapters, where they are not there
     shutil.rmtree(ROOT / "build" / profile / ".sphinx", ignore_errors=True)
     (ROOT / "build" / profile / ".pages").unlink(missing_ok=True)
-    pages, again = (seconds("make", "html", f"PROFILE={profile}") for _ in range(2))
-    cells = tuple(one - other for one, other in zip(cold, warm))
+    pages, unchanged = (seconds("make", "html", f"PROFILE={profile}") for _ in range(2))
+    cells = tuple(cold_seconds - warm_seconds for cold_seconds, warm_seconds in zip(cold, warm))
     total = tuple(map(sum, zip(cold, pages)))
     rows = {"cells of all studies": cells, "chapters drawn": warm, "pages": pages}
-    rows |= {f"cold {profile} book": total, "nothing changed": again}
+    rows |= {f"cold {profile} book": total, "nothing changed": unchanged}
     print(f"{'stage':24} {'CPU s':>8} {'wall s':>8}")
     for name, (cpu, wall) in rows.items():
         print(f"{name:24} {cpu:8.1f} {wall:8.1f}")

@@ -39,14 +39,14 @@ class Module(torch.nn.Module):
     def forward(self, x):
         """``f (p,)`` of images ``x``."""
         *convolutions, readout, bias = self.weights
-        kept = []
+        outputs = []
         for stage, weight in zip(self.net.stages, convolutions):
-            kept.append(x)
+            outputs.append(x)
             kernel, groups = stage.window.kernel, stage.into if stage.depthwise else 1
             weight = weight.reshape(stage.out, -1, kernel, kernel) * stage.multiplier
             x = torch.nn.functional.conv2d(x, weight, None, stage.window.stride, kernel // 2, groups=groups)
             x = self.net.sigma(x) if stage.active else x
-            x = (x + kept[-3]) * math.sqrt(0.5) if stage.residual else x
+            x = (x + outputs[-3]) * math.sqrt(0.5) if stage.residual else x
         return (x.mean((2, 3)) @ readout.T / readout.shape[1] + bias).squeeze(1)
 
 
@@ -94,8 +94,9 @@ def compare(what, ways):
             started = time.process_time()
             run()
             seconds[name].append(time.process_time() - started)
-    first, *others = [statistics.median(found[1:]) for found in seconds.values()]
-    compared = [f"{name} {other:.3f} CPU s ({other / first:.1f} times)" for name, other in zip([*ways][1:], others)]
+    first, *other_medians = [statistics.median(repeats[1:]) for repeats in seconds.values()]
+    medians = dict(zip([*ways][1:], other_medians))
+    compared = [f"{name} {median:.3f} CPU s ({median / first:.1f} times)" for name, median in medians.items()]
     print(f"{what}: {next(iter(ways))} {first:.3f} CPU s, {', '.join(compared)}", flush=True)
 
 
@@ -122,9 +123,11 @@ if __name__ == "__main__":
     devices.reuse_memory()
     for name in ("float64", "float32"):
         ways = kernels(getattr(torch, name))
-        one, *others = (run() for run in ways.values())
-        apart = ", ".join(f"{float((one - other).norm() / one.norm()):.0e}" for other in others)
-        print(f"kernels of {IMAGES} images in {name} differ by {apart}")
+        reference, *others = (run() for run in ways.values())
+        distances = [f"{float((reference - kernel).norm() / reference.norm()):.0e}" for kernel in others]
+        print(
+            f"kernels of {IMAGES} images in {name} differ by {', '.join(f'{distance:.0e}' for distance in distances)}"
+        )
         compare(f"kernel of {IMAGES} images, {name}", ways)
         print("resident memory:", "; ".join(peak(way, name) for way in ways))
         for count, p in TRAINED:

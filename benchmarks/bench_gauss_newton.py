@@ -50,19 +50,19 @@ def networks(p, h):
 
 def against_explicit(h, max_turn):
     model, x, y = networks(500, h)
-    begun = time.process_time()
+    started = time.process_time()
     done = run(gauss_newton(model, x, y, alpha=1.0, rule="settle", steps=1000))
-    fast = time.process_time() - begun
+    fast = time.process_time() - started
     goal = 0.5 * (1 - done.F * y).clamp(min=0).square().mean(-1)
     goal = goal.clamp(min=1e-6)  # of the mean loss: the explicit rule need not follow the last approach
-    begun = time.process_time()
+    started = time.process_time()
     reached = torch.zeros(8, dtype=torch.bool)
     options = {"method": "momentum", "loss": "quadratic_hinge", "alpha": 1.0, "centred": True, "max_turn": max_turn}
     for state in optimise(model, x, y, **options):
         reached |= state.loss <= goal
-        if bool(reached.all()) or time.process_time() - begun > LIMIT:
+        if bool(reached.all()) or time.process_time() - started > LIMIT:
             break
-    slow = time.process_time() - begun
+    slow = time.process_time() - started
     left = float((state.loss / 0.5).max())
     sign, fit = "" if bool(reached.all()) else ">", sum(why.kind == Ended.FITTED for why in done.ended)
     print(
@@ -76,9 +76,9 @@ def to_a_verdict(widths):
     total = 0.0
     for h in widths:
         model, x, y = networks(500, h)
-        begun = time.process_time()
+        started = time.process_time()
         done = run(gauss_newton(model, x, y, alpha=1.0, rule="settle", steps=400))
-        total += time.process_time() - begun
+        total += time.process_time() - started
         fitted = sum(why.kind == Ended.FITTED for why in done.ended)
         left = ((done.F * y) < 1 - 1e-4).double().sum(-1).mean()
         print(
@@ -91,20 +91,20 @@ def to_rest(p=1000, h=8, scale=12.0, steps=1600):
     model, x, y = networks(p, h)
     model = model[:4]
     start = run(gauss_newton(model, x, y, alpha=scale, rule="settle", steps=200)).model
-    begun = time.process_time()
+    started = time.process_time()
     goal = loss_of(
         model, run(gauss_newton(model, x, y, alpha=scale, rule="settle", steps=200 + steps)).model, x, y, scale
     )
-    slow = (time.process_time() - begun) * steps / (200 + steps) / 4
+    slow = (time.process_time() - started) * steps / (200 + steps) / 4
     fast, peer = [], []
     for e in range(4):
-        begun = time.process_time()
+        started = time.process_time()
         options = {"alpha": scale, "initial": model[e : e + 1], "steps": 5000}
         next(state for state in newton(start[e : e + 1], x, y, **options) if float(state.loss) <= goal[e])
-        fast.append(time.process_time() - begun)
-        begun = time.process_time()
+        fast.append(time.process_time() - started)
+        started = time.process_time()
         reached = lbfgs(model[e : e + 1], start[e : e + 1], x, y, scale, goal=float(goal[e])) <= goal[e]
-        peer.append(time.process_time() - begun if reached else float("inf"))
+        peer.append(time.process_time() - started if reached else float("inf"))
     fast, peer = statistics.median(fast), statistics.median(peer)
     print(
         f"to the loss of {steps} more steps, P = {p}, h = {h}: Newton {fast:.2f} CPU s a network, "
@@ -119,9 +119,9 @@ def normal_matrix(p=3840, h=26):
     root, size = torch.rand(4, p, dtype=torch.float64), studies.parameters_of(10, h, 3)
     spent = {}
     for block in (p, solver.BLOCK) * 3:
-        solver.BLOCK, begun = block, time.process_time()
+        solver.BLOCK, started = block, time.process_time()
         solver._square(tangents, root, size)
-        spent[block] = min(spent.get(block, math.inf), time.process_time() - begun)
+        spent[block] = min(spent.get(block, math.inf), time.process_time() - started)
     print(
         f"normal matrix of 4 networks, P = {p}, N = {size}: in blocks {spent[block]:.2f} CPU s, "
         f"from the whole Jacobian {spent[p]:.2f} ({spent[p] / spent[block]:.2f} times)"
@@ -167,26 +167,26 @@ def from_the_start(widths, members=4, p=500):
             print(f"  {name:22} {statistics.mean(spent):6.2f} CPU s, {members - len(unfitted)} fit{rest}", flush=True)
 
 
-def all_ways(one, x, y):
+def all_ways(network, x, y):
     """Of each way for one network: its name, CPU seconds and the loss left."""
 
     def flow():
-        return run(gauss_newton(one, x, y, alpha=1.0, rule="settle", steps=400)).model
+        return run(gauss_newton(network, x, y, alpha=1.0, rule="settle", steps=400)).model
 
     def rounds():
-        return run(newton(flowed, x, y, alpha=1.0, initial=one, steps=2000)).model
+        return run(newton(flowed, x, y, alpha=1.0, initial=network, steps=2000)).model
 
     flowed, rows = flow(), []
     ways = {
-        "flow": lambda: loss_of(one, flow(), x, y, 1.0),
-        "L-BFGS 300": lambda: lbfgs(one, one, x, y, 1.0, most=300),
-        "L-BFGS 3000": lambda: lbfgs(one, one, x, y, 1.0, most=3000),
-        "Newton after the flow": lambda: loss_of(one, rounds(), x, y, 1.0),
+        "flow": lambda: loss_of(network, flow(), x, y, 1.0),
+        "L-BFGS 300": lambda: lbfgs(network, network, x, y, 1.0, most=300),
+        "L-BFGS 3000": lambda: lbfgs(network, network, x, y, 1.0, most=3000),
+        "Newton after the flow": lambda: loss_of(network, rounds(), x, y, 1.0),
     }
     for name, way in ways.items():
-        begun = time.process_time()
-        left = float(way())
-        rows.append((name, time.process_time() - begun, left))
+        started = time.process_time()
+        loss = float(way())
+        rows.append((name, time.process_time() - started, loss))
     return rows
 
 

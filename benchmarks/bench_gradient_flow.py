@@ -81,13 +81,13 @@ def autograd(u, beta, x, y, base):
 
 def euler(net, task, gradient, *, limit=LIMIT, trials=10**9):
     """The baseline: where each event was met, ``name -> (time, trials, CPU seconds)``; and the end in the same form."""
-    begun = time.process_time()
+    started = time.process_time()
     x = torch.cat([task.x.float() / math.sqrt(task.x.shape[1]), torch.ones(len(task.x), 1)], 1)
     y, u, beta = task.y.float(), torch.cat([net.omega[0], net.b[0, :, None]], 1), net.beta[0]
     base = GAIN / len(beta) * (beta @ (u @ x.T).clamp(min=0))
     m, g = gradient(u, beta, x, y, base)
-    t, dt, count, met = 0.0, 1.0, 0, {}
-    while count < trials and "t*" not in met and time.process_time() - begun < limit:
+    t, dt, count, events_met = 0.0, 1.0, 0, {}
+    while count < trials and "t*" not in events_met and time.process_time() - started < limit:
         count += 1
         u1, beta1 = u + dt * g[0], beta + dt * g[1]
         m1, g1 = gradient(u1, beta1, x, y, base)
@@ -103,18 +103,18 @@ def euler(net, task, gradient, *, limit=LIMIT, trials=10**9):
             dt *= 1.1
         share = float((m >= 1).float().mean())
         for name, bound in (("first margin met", 1e-9), ("t*", 0.1)):
-            if share >= bound and name not in met:
-                met[name] = (t, count, time.process_time() - begun)
-    return met, (t, count, time.process_time() - begun, float((m >= 1).float().mean()))
+            if share >= bound and name not in events_met:
+                events_met[name] = (t, count, time.process_time() - started)
+    return events_met, (t, count, time.process_time() - started, float((m >= 1).float().mean()))
 
 
 def ours(net, task, until, *, repeats=1, events=None, **options):
     """The trajectory and the least CPU seconds of a few runs."""
     best = math.inf
     for _ in range(repeats):
-        begun = time.process_time()
+        started = time.process_time()
         done = run(gradient_flow(net, task, alpha=ALPHA, device="cpu", **options), until=until, events=events)
-        best = min(best, time.process_time() - begun)
+        best = min(best, time.process_time() - started)
     return done, best
 
 
@@ -126,17 +126,17 @@ def to_t_star(seeds):
     gradient = min(per, key=per.get)
     for seed in seeds:
         net, task = problem(1000, seed)
-        met, (t, count, spent, share) = euler(net, task, gradient)
+        events_met, (t, count, spent, share) = euler(net, task, gradient)
         end = (
             ""
-            if "t*" in met
+            if "t*" in events_met
             else f"; after {count} gradients and {spent:.0f} s it stands at t = {t:.0f}, {share:.1%} met"
         )
         print(f"\np=h=1000, d=5, alpha=1e-6, seed {seed}{end}")
         for name, rule in EVENTS.items():
             exact = float(ours(net, task, rule, tolerance=1e-4, dtype=torch.float64, events=EVENTS)[0].at(name)[1])
-            if name in met:
-                at, trials, slow = met[name]
+            if name in events_met:
+                at, trials, slow = events_met[name]
                 print(
                     f"  {name:17s} Euler, {trials} gradients    {slow:8.3f} s             error {at / exact - 1:+.3%}"
                 )
@@ -145,7 +145,7 @@ def to_t_star(seeds):
                 print(f"  {name:17s} Euler, not reached      > {slow:8.3f} s")
             for tolerance in (3e-2, 1e-2):
                 done, fast = ours(net, task, rule, repeats=5, tolerance=tolerance, events=EVENTS)
-                error, bound = float(done.at(name)[1]) / exact - 1, " " if name in met else ">"
+                error, bound = float(done.at(name)[1]) / exact - 1, " " if name in events_met else ">"
                 row = f"  {name:17s} flow, tolerance {tolerance:<5g}   {fast:8.3f} s"
                 print(f"{row} {bound}{slow / fast:6.0f} times error {error:+.3%}")
 
@@ -187,9 +187,9 @@ def peers(seeds, h=200):
 
         for method, rtol in itertools.product(("RK45", "RK23"), (1e-3, 1e-2)):
             velocity, first, event = right_hand_side(net, task)
-            begun = time.process_time()
+            started = time.process_time()
             found = solve_ivp(velocity, (0, 10 * exact), first, method=method, rtol=rtol, atol=rtol / 1e3, events=event)
-            note(f"scipy {method}, rtol {rtol:g}", time.process_time() - begun, found.t_events[0][0])
+            note(f"scipy {method}, rtol {rtol:g}", time.process_time() - started, found.t_events[0][0])
         for tolerance in (5e-2, 2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4):
             done, fast = ours(net, task, t_star, repeats=3, tolerance=tolerance, dtype=torch.float64)
             note(f"flow, tolerance {tolerance:g}", fast, float(done.t[0]))
@@ -227,10 +227,10 @@ def one_step():
     batch = start(net, task.x.float()[None], y, alpha=ALPHA, tolerance=1e-2)
     for _ in range(10):
         batch, _ = advance(batch)
-    begun, size = time.process_time(), 40
+    started, size = time.process_time(), 40
     for _ in range(size):
         advance(batch)
-    spent = (time.process_time() - begun) / size
+    spent = (time.process_time() - started) / size
     h, p, k = 1000, 1000, 6
     # five products; twice: write z, read and write the gates, read them for the field; once more for the outputs
     flops, moved = 5 * 2 * h * p * k, 9 * 4 * h * p
@@ -278,12 +278,12 @@ def by_share(cases):
     print("\nto shares of the points, float64, tolerance 0.005, d=5: steps, CPU s")
     for p, h in cases:
         net, task = one_hidden.one_hidden(5, h, seeds=100), tasks.stripe(p, 5, seed=0)
-        begun, left, row = time.process_time(), [0.1, 0.5, 0.9, 0.99, 1.0], ""
+        started, left, row = time.process_time(), [0.1, 0.5, 0.9, 0.99, 1.0], ""
         states = gradient_flow(net, task, alpha=ALPHA, tolerance=5e-3, device="cpu")
         for steps, state in enumerate(states):
             share = float((state.margins_to(1) >= 1).double().mean())
             while left and share >= left[0]:
-                row += f"   {left.pop(0):.0%} {steps:5d} {time.process_time() - begun:7.2f}"
+                row += f"   {left.pop(0):.0%} {steps:5d} {time.process_time() - started:7.2f}"
         print(f"  p={p:5d}, h={h:5d}:{row}", flush=True)
 
 
@@ -291,9 +291,9 @@ def rates():
     """Each sum over pairs of neurons and points: operations a second, as a share of a product of matrices."""
     matrix = torch.rand(1500, 1500, dtype=torch.float64)
     matrix @ matrix
-    begun = time.process_time()
+    started = time.process_time()
     matrix @ matrix
-    peak = 2 * 1500**3 / (time.process_time() - begun)
+    peak = 2 * 1500**3 / (time.process_time() - started)
     print(f"\nsums over pairs, float64: share of dgemm ({peak / 1e9:.0f} GF/s)   outputs   own outputs   field")
     for p, h, d in ((1000, 500, 5), (10_000, 10_000, 5), (2000, 1000, 10)):
         net, x = one_hidden.one_hidden(d, h, seeds=0), torch.randn(1, p, d, dtype=torch.float64)
@@ -305,10 +305,10 @@ def rates():
             (4 * k, functools.partial(problem.own_push, now.u, now.q)),
         )
         for flops, product in sums:
-            begun, count = time.process_time(), max(1, 10**8 // (p * h))
+            started, count = time.process_time(), max(1, 10**8 // (p * h))
             for _ in range(count):
                 product()
-            shares.append(count * flops * p * h / (time.process_time() - begun) / peak)
+            shares.append(count * flops * p * h / (time.process_time() - started) / peak)
         print(f"  p={p:5d}, h={h:5d}, d={d:2d}" + "".join(f"{share:12.0%}" for share in shares))
 
 

@@ -93,9 +93,9 @@ def beside_the_machine(p, d, seeds, test=4000):
         spent, _, _ = ours(gram, y)
         flow = kernel_flow.fit(gram, y).model(cross)[0]
         machine = SVC(C=1e8, kernel="precomputed", tol=1e-4)
-        begun = time.process_time()
+        started = time.process_time()
         machine.fit(gram.numpy(), y.numpy())
-        theirs = time.process_time() - begun
+        theirs = time.process_time() - started
         found = torch.from_numpy(machine.decision_function(cross.numpy()))
         rows.append((spent, theirs, *(float((f * truth < 0).double().mean()) for f in (flow, found))))
     spent, theirs, flow, found = np.array(rows).T

@@ -49,9 +49,9 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     last = how.pop("last", False)
     values = parameters.resolve(number, "laptop", registry.stored_sizes().get(name, {}))
     grid = registry.grids(number, values, item)[item]
-    usual = [setting for setting in grid if _is_usual(setting, how, grid)]
-    chosen = random.Random(name).sample(usual, min(settings, len(usual)))
-    many = max(len(setting["seeds"]) for setting in usual)
+    candidates = [setting for setting in grid if _is_coarsest(setting, how, grid)]
+    chosen = random.Random(name).sample(candidates, min(settings, len(candidates)))
+    many = max(len(setting["seeds"]) for setting in candidates)
     for setting in chosen:
         setting["seeds"] = list(range(max(FEWEST, min(MOST, len(setting["seeds"])))))
     rows = numerical_changes(item, chosen, how, many=many, last=last, jobs=jobs).to_dict("records")
@@ -60,21 +60,21 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     return about | {"columns": rows}
 
 
-def _is_usual(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
+def _is_coarsest(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
     """Whether a setting has numerics to make finer, and the grid does not hold the same at a larger tolerance."""
-    any_of_it = {"tolerance": 0.0, "seeds": []}
-    coarser = [other | any_of_it for other in grid if other.get("tolerance", 0.0) > setting.get("tolerance", 0.0)]
-    return bool(set(how) & set(setting)) and ("tolerance" not in how or setting | any_of_it not in coarser)
+    any_numerics = {"tolerance": 0.0, "seeds": []}
+    coarser = [other | any_numerics for other in grid if other.get("tolerance", 0.0) > setting.get("tolerance", 0.0)]
+    return bool(set(how) & set(setting)) and ("tolerance" not in how or setting | any_numerics not in coarser)
 
 
 def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
     """A setting with the entries that ``how`` names multiplied by its factors, or replaced by its words."""
-    found = dict(setting)
+    finer = dict(setting)
     for name, by in how.items():
         if name in setting:
             value = setting[name]
-            found[name] = by if isinstance(by, str) else round(value * by) if isinstance(value, int) else value * by
-    return found
+            finer[name] = by if isinstance(by, str) else round(value * by) if isinstance(value, int) else value * by
+    return finer
 
 
 def numerical_changes(
@@ -100,29 +100,29 @@ def numerical_changes(
     for place, setting in enumerate(settings):
         if len(setting["seeds"]) < FEWEST or not set(how) & set(setting):
             raise InputError(f"{study.name} needs {FEWEST} seeds and one of {', '.join(how)}, got {setting}")
-        for name, one in (("coarse", setting), ("fine", refined(setting, how))):
-            table = sweep(study, [one], jobs=jobs)
+        for name, refined_setting in (("coarse", setting), ("fine", refined(setting, how))):
+            table = sweep(study, [refined_setting], jobs=jobs)
             by_seed = (table.groupby("seed", sort=False).tail(1) if last else table).assign(setting=place)
             by_seed["place"] = by_seed.groupby("seed", sort=False).cumcount()
             rows[name].append(by_seed.set_index(["setting", "place", "seed"]))
     coarse, fine = (pd.concat(tables) for tables in rows.values())
     columns = [c for c in coarse if c not in (*how, *STAMP) and coarse[c].dtype == fine[c].dtype == float]
-    found = [{"column": name} | _change(coarse[name].unstack(), fine[name].unstack(), many) for name in columns]
-    return pd.DataFrame([row for row in found if row["pairs"]])
+    changes = [{"column": name} | _change(coarse[name].unstack(), fine[name].unstack(), many) for name in columns]
+    return pd.DataFrame([row for row in changes if row["pairs"]])
 
 
 def _change(coarse: pd.DataFrame, fine: pd.DataFrame, many: int) -> dict[str, float]:
     """Of tables with a row per row of a setting and a column per seed."""
     coarse, fine = coarse.align(fine, join="inner")
-    moved = (fine - coarse).replace([np.inf, -np.inf], np.nan)
-    coarse = coarse.where(moved.notna())
+    change = (fine - coarse).replace([np.inf, -np.inf], np.nan)
+    coarse = coarse.where(change.notna())
     scatter, size = coarse.std(axis=1), np.sqrt((coarse**2).mean(axis=1).mean())
-    use = (moved.count(axis=1) >= FEWEST) & (scatter > 0)
-    moved, statistical = moved[use], 1.96 * scatter[use] / np.sqrt(many)
-    bias, error = moved.mean(axis=1), moved.std(axis=1) / np.sqrt(moved.count(axis=1))
+    use = (change.count(axis=1) >= FEWEST) & (scatter > 0)
+    change, statistical = change[use], 1.96 * scatter[use] / np.sqrt(many)
+    bias, error = change.mean(axis=1), change.std(axis=1) / np.sqrt(change.count(axis=1))
     rms = lambda squares: float(np.sqrt(max(squares.mean(), 0)))  # noqa: E731
     return {
-        "pairs": int(moved.count().sum()),
+        "pairs": int(change.count().sum()),
         "bias": rms(bias**2) / size,
         "error": rms(error**2) / size,
         "share": rms((bias**2 - error**2) / statistical**2),
@@ -140,13 +140,14 @@ def main(argv: list[str] | None = None) -> int:
     with one_line_errors():
         needs_commit("what finer numerics change")
         path = paths.results() / "finer.json"
-        found = {one["study"]: one for one in json.loads(path.read_text(encoding="utf-8"))} if path.exists() else {}
+        entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        by_study = {entry["study"]: entry for entry in entries}
         names = list(registry.finer())
         for name in [args.name] if args.name else names:
-            found[name] = measure(name, args.settings, jobs=args.jobs)
-            write_atomically(path, json.dumps([found[one] for one in names if one in found], indent=1))
-            most = max((one["share"] for one in found[name]["columns"]), default=0)
-            print(f"{name}: {most:.2g} of the statistical error at most")
+            by_study[name] = measure(name, args.settings, jobs=args.jobs)
+            write_atomically(path, json.dumps([by_study[entry] for entry in names if entry in by_study], indent=1))
+            largest = max((entry["share"] for entry in by_study[name]["columns"]), default=0)
+            print(f"{name}: {largest:.2g} of the statistical error at most")
     return 0
 
 

@@ -114,10 +114,10 @@ def timed(function: Callable[[str], Tensor], device: str, *, warm: bool = True) 
     if warm:
         function(device)
     wait(device)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     found = function(device)
     wait(device)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     return found.cpu().double(), seconds
 
 
@@ -151,33 +151,33 @@ def attempted(row: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dic
 
 def studies(device: str, only: tuple[str, ...] = ()) -> Iterator[Planned]:
     """One cell of each study that may use a GPU, or of some, on both devices; those that took least first."""
-    found = {
+    numbers = {
         item: number
         for number in registry.modules()
         for name, item in registry.of(number).items()
         if item.device == "any" and (not only or name in only)
     }
-    for item in sorted(found, key=lambda item: sum(schedule.recorded(item).values())):
-        yield {"case": item.name}, partial(one_study, found[item], item, device)
+    for item in sorted(numbers, key=lambda item: sum(schedule.recorded(item).values())):
+        yield {"case": item.name}, partial(one_study, numbers[item], item, device)
 
 
 def one_study(number: str, item: Study, device: str) -> dict[str, Any]:
     first = registry.grids(number, parameters.resolve(number, "smoke"), item)[item][0]
     setting = {key: value for key, value in first.items() if key != "seeds"}
     cell = Cell(item.name, item.version, setting, first["seeds"][0])
-    (here, slow), (there, fast) = (cell_on(one, item, cell) for one in ("cpu", device))
-    said = differences(item, {cell: here}, {cell: there})
-    return {"agrees": not said, "cpu_seconds": slow, "seconds": fast, "said": "; ".join(said)}
+    (on_cpu, slow), (on_device, fast) = (cell_on(place, item, cell) for place in ("cpu", device))
+    lines = differences(item, {cell: on_cpu}, {cell: on_device})
+    return {"agrees": not lines, "cpu_seconds": slow, "seconds": fast, "said": "; ".join(lines)}
 
 
 def cell_on(device: str, study: Study, cell: Cell) -> tuple[Rows, float]:
     """The rows of a cell as a device computes it, and its seconds; on a GPU those of the second time."""
     with mock.patch.dict(os.environ, {"REGIMES_DEVICE": device}):
         for _ in range(2 if device.startswith("cuda") else 1):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             rows = study(cell.setting, [cell.seed])
             wait(device)
-    return rows, time.perf_counter() - begun
+    return rows, time.perf_counter() - started
 
 
 def bandwidth(device: str, size: int) -> float:
@@ -210,30 +210,30 @@ def one_step(device: str, members: int, p: int, h: int, rate: float, count: int)
     for _ in range(5):
         next(states)
     wait(device)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for _ in range(count):
         next(states)
     wait(device)
-    each = (time.perf_counter() - begun) / count
+    each = (time.perf_counter() - started) / count
     return {"agrees": True, "seconds": each, "floor_seconds": WRITES * 4 * p * h * members / rate}
 
 
 def planned(device: str, small: bool) -> dict[str, Iterator[Planned]]:
     """The parts of the table by name, in their order."""
-    sizes, far = ((30, 40), (200, 300)) if small else ((1000, 2000), (10_000, 10_000))
+    sizes, step_sizes = ((30, 40), (200, 300)) if small else ((1000, 2000), (10_000, 10_000))
     return {
         "solvers": solvers(device, *sizes),
         "studies": studies(device, CHEAP if small else ()),
-        "steps": steps(device, *far),
+        "steps": steps(device, *step_sizes),
     }
 
 
 def measured(parts: list[Iterator[Planned]], seconds: float) -> Iterator[dict[str, Any]]:
     """The rows, one after the other, until the time is over."""
-    begun = time.monotonic()
+    started = time.monotonic()
     for part in parts:
         for row, measure in part:
-            if time.monotonic() - begun > seconds:
+            if time.monotonic() - started > seconds:
                 print(f"left after {seconds:g} s: {row['case']} and what follows", flush=True)
                 return
             yield attempted(row, measure)
@@ -263,8 +263,8 @@ def main(arguments: list[str]) -> int:
     stamp, rows = {"device": devices.names({devices.pick(args.device)}), "torch": torch.__version__}, []
     for row in measured(order, args.seconds):
         rows.append(row)
-        shown = {name: f"{value:.2g}" if isinstance(value, float) else value for name, value in row.items() if value}
-        print(", ".join(f"{name} {value}" for name, value in shown.items()), flush=True)
+        entries = {name: f"{value:.2g}" if isinstance(value, float) else value for name, value in row.items() if value}
+        print(", ".join(f"{name} {value}" for name, value in entries.items()), flush=True)
         if not args.small:
             name = re.sub(r"\W+", "-", stamp["device"])
             write(rows, stamp, args.csv or paths.results() / "gpu" / f"{name}.csv")

@@ -20,18 +20,19 @@ def lines(fig):
 
 
 def _panel(ax):
-    named = ax.get_legend().get_texts() if ax.get_legend() else []
-    words = [ax.get_title(), *(text.get_text() for text in named), *(_word(ax, text) for text in ax.texts)]
+    entries = ax.get_legend().get_texts() if ax.get_legend() else []
+    words = [ax.get_title(), *(text.get_text() for text in entries), *(_word(ax, text) for text in ax.texts)]
     about = "; ".join(map(_axis, (ax.xaxis, ax.yaxis)))
     yield " | ".join(filter(None, [about, *words])).replace("\n", " ")
     for kind, marks in (("lines", ax.lines), ("areas", ax.collections), ("patches", ax.patches)):
         places = [_places(ax, mark) for mark in marks]
         if places:
             points = np.concatenate(places)
-            at, colour = _numbers(_moments(points)), np.nanmean(np.concatenate([_colours(mark) for mark in marks]), 0)
-            styles = {str(found) for mark in ax.lines for found in (mark.get_linestyle(), mark.get_marker())}
+            moments = _numbers(_moments(points))
+            colour = np.nanmean(np.concatenate([_colours(mark) for mark in marks]), 0)
+            styles = {str(style) for mark in ax.lines for style in (mark.get_linestyle(), mark.get_marker())}
             looks = [_numbers(colour, 2), *sorted(styles)] if kind == "lines" else [_numbers(colour, 2)]
-            yield f"{len(places)}_{kind} of {len(points)}_points at {at}, colour {' '.join(looks)}"
+            yield f"{len(places)}_{kind} of {len(points)}_points at {moments}, colour {' '.join(looks)}"
     for image in (*ax.images, *ax.collections):
         if image.get_array() is not None:
             shades = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan).reshape(-1, 1)
@@ -41,9 +42,12 @@ def _panel(ax):
 
 def _word(ax, text):
     """A word beside what it stands at."""
-    at = ax.transData.transform(text.xy) if hasattr(text, "xy") else text.get_transform().transform(text.get_position())
-    elsewhere = getattr(text, "xycoords", "data") != "data"
-    return f"{text.get_text()} at {_numbers(text.xy if elsewhere else ax.transAxes.inverted().transform(at))}"
+    if hasattr(text, "xy"):
+        position = ax.transData.transform(text.xy)
+    else:
+        position = text.get_transform().transform(text.get_position())
+    is_relative = getattr(text, "xycoords", "data") != "data"
+    return f"{text.get_text()} at {_numbers(text.xy if is_relative else ax.transAxes.inverted().transform(position))}"
 
 
 def _places(ax, mark):
@@ -58,8 +62,8 @@ def _places(ax, mark):
 
 def _colours(mark):
     """The colours ``(n, 4)`` of a mark: of faces and edges, or of a line."""
-    found = [mark.get_color()] if hasattr(mark, "get_color") else [mark.get_facecolor(), mark.get_edgecolor()]
-    return np.concatenate([to_rgba_array(colour) for colour in found])
+    colours = [mark.get_color()] if hasattr(mark, "get_color") else [mark.get_facecolor(), mark.get_edgecolor()]
+    return np.concatenate([to_rgba_array(colour) for colour in colours])
 
 
 def _moments(points):
@@ -72,8 +76,8 @@ def _moments(points):
 def _axis(axis):
     """An axis: its label, scale, limits, and ticks where a chapter sets them."""
     limits, scale = axis.get_view_interval(), axis.get_scale()
-    least = SMALL * max(map(abs, limits)) if scale == "linear" else 0
-    ends = " to ".join(f"{limit if abs(limit) > least else 0:.3g}" for limit in limits)
+    smallest = SMALL * max(map(abs, limits)) if scale == "linear" else 0
+    ends = " to ".join(f"{limit if abs(limit) > smallest else 0:.3g}" for limit in limits)
     is_set = isinstance(axis.get_major_locator(), FixedLocator)
     ticks = [tick.get_text() for tick in axis.get_ticklabels()] if is_set else []
     return f"{axis.get_label_text()} ({scale} {ends}{''.join(f' _{tick}' for tick in ticks if tick)})"

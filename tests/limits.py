@@ -20,8 +20,8 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 def modules() -> dict[str, ast.Module]:
     """The modules of the library by name."""
     paths = {".".join(path.relative_to(LIB).with_suffix("").parts): path for path in sorted(LIB.rglob("*.py"))}
-    own = {name.removesuffix(".__init__"): path for name, path in paths.items()}
-    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in own.items()}
+    by_name = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in by_name.items()}
 
 
 def declared() -> list[str]:
@@ -54,19 +54,23 @@ def _definitions(name: str, node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 def _defaults(node: ast.AST) -> dict[str, str]:
     """What arguments, or the fields of a record, are where nothing is given; none of those that are ``None``."""
     if isinstance(node, ast.ClassDef):
-        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and one.value is not None]
-        found = {one.target.id: one.value for one in fields}
+        fields = [
+            argument for argument in node.body if isinstance(argument, ast.AnnAssign) and argument.value is not None
+        ]
+        defaults = {argument.target.id: argument.value for argument in fields}
     else:
         args = node.args
         places = [*args.posonlyargs, *args.args]
-        found = dict(zip([one.arg for one in places[len(places) - len(args.defaults) :]], args.defaults))
-        found |= {one.arg: value for one, value in zip(args.kwonlyargs, args.kw_defaults) if value is not None}
-    return {name: _text(value) for name, value in found.items() if _text(value) != "None"}
+        defaults = dict(zip([argument.arg for argument in places[len(places) - len(args.defaults) :]], args.defaults))
+        defaults |= {
+            argument.arg: value for argument, value in zip(args.kwonlyargs, args.kw_defaults) if value is not None
+        }
+    return {name: _text(value) for name, value in defaults.items() if _text(value) != "None"}
 
 
 def _calls(node: ast.AST) -> Iterator[str]:
     """The checks of ranges, and the options of a command line, in a function itself."""
-    for call in _own(node):
+    for call in _own_parts(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             if call.func.attr in CHECKS or call.func.attr == "add_argument":
                 yield _text(call).removeprefix("validate.")
@@ -74,8 +78,8 @@ def _calls(node: ast.AST) -> Iterator[str]:
 
 def _bounds(node: ast.AST) -> Iterator[str]:
     """The comparisons with a number that stands in a function itself, as with a residual that counts as none."""
-    for part in _own(node):
-        if isinstance(part, ast.Compare) and any(_is_bound(one) for one in ast.walk(part)):
+    for part in _own_parts(node):
+        if isinstance(part, ast.Compare) and any(map(_is_bound, ast.walk(part))):
             yield _text(part)
 
 
@@ -85,35 +89,35 @@ def _is_bound(node: ast.AST) -> bool:
 
 def records() -> dict[str, bool]:
     """The dataclasses of the library, and whether they are frozen."""
-    found = {}
+    frozen = {}
     for name, module in modules().items():
         for place, node in _definitions(name, module):
             for made in map(_text, node.decorator_list):
                 if made.partition("(")[0] == "dataclass":
-                    found[place] = "frozen=True" in made
-    return found
+                    frozen[place] = "frozen=True" in made
+    return frozen
 
 
 def ranges(package: str) -> Iterator[tuple[str, str, list[str], str]]:
     """Each check of an argument by its name in a package: of which function, which check, its ends, which argument."""
     for name, module in modules().items():
         for place, node in _definitions(name, module) if name.startswith(f"{package}.") else ():
-            for call in _own(node):
+            for call in _own_parts(node):
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in CHECKS:
-                    for one in (own for own in call.keywords if own.arg):
-                        yield place, call.func.attr, list(map(_text, call.args)), one.arg
+                    for keyword in (keyword for keyword in call.keywords if keyword.arg):
+                        yield place, call.func.attr, list(map(_text, call.args)), keyword.arg
 
 
-def _own(node: ast.AST) -> Iterator[ast.AST]:
+def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a function without those of the functions that it defines."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, (ast.FunctionDef, ast.ClassDef)):
             yield child
-            yield from _own(child)
+            yield from _own_parts(child)
 
 
 def _has_number(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Constant) and isinstance(one.value, (int, float)) for one in ast.walk(node))
+    return any(isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) for part in ast.walk(node))
 
 
 def _text(node: ast.AST) -> str:
@@ -124,5 +128,7 @@ class _Plain(ast.NodeTransformer):
     """Strings with values in them become plain ones: versions of Python write their quotes otherwise."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
-        parts = [one.value if isinstance(one, ast.Constant) else f"{{{ast.unparse(one.value)}}}" for one in node.values]
+        parts = [
+            part.value if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}" for part in node.values
+        ]
         return ast.Constant("".join(parts))

@@ -47,49 +47,49 @@ class _Pretence(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is torch.device:
             return func(*args, **kwargs)
-        there = any(isinstance(one, Pretended) for one in _tensors([args, kwargs]))
-        if there and func in PLACES:
+        has_pretended = any(isinstance(tensor, Pretended) for tensor in _tensors([args, kwargs]))
+        if has_pretended and func in PLACES:
             return PLACES[func]
-        masked = func is Tensor.__getitem__ and any(one.dtype == torch.bool for one in _tensors(args[1:]))
-        self.waits += there and (func in WAITS or masked)
-        if there and func in ARRAYS:
+        masked = func is Tensor.__getitem__ and any(tensor.dtype == torch.bool for tensor in _tensors(args[1:]))
+        self.waits += has_pretended and (func in WAITS or masked)
+        if has_pretended and func in ARRAYS:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first")
-        if there and func is not Tensor.copy_:
+        if has_pretended and func is not Tensor.copy_:
             _check(func, args, kwargs)
-        place, args, kwargs = _placed(func, args, kwargs, GPU if there and func not in READS else CPU)
-        return _each(_there if place.type == "cuda" else _here, func(*args, **kwargs))
+        place, args, kwargs = _placed(func, args, kwargs, GPU if has_pretended and func not in READS else CPU)
+        return _each(_on_gpu if place.type == "cuda" else _on_cpu, func(*args, **kwargs))
 
 
-def _tensors(found: Any) -> Iterator[Tensor]:
+def _tensors(arguments: Any) -> Iterator[Tensor]:
     """The tensors among arguments."""
-    if isinstance(found, Tensor):
-        yield found
-    elif isinstance(found, (tuple, list)):
-        for one in found:
-            yield from _tensors(one)
-    elif isinstance(found, dict):
-        yield from _tensors(list(found.values()))
+    if isinstance(arguments, Tensor):
+        yield arguments
+    elif isinstance(arguments, (tuple, list)):
+        for argument in arguments:
+            yield from _tensors(argument)
+    elif isinstance(arguments, dict):
+        yield from _tensors(list(arguments.values()))
 
 
-def _each(change: Callable[[Tensor], Tensor], found: Any) -> Any:
+def _each(change: Callable[[Tensor], Tensor], result: Any) -> Any:
     """A result with each of its tensors changed."""
-    if isinstance(found, Tensor):
-        return change(found)
-    if isinstance(found, (tuple, list)) and not isinstance(found, torch.Size):
-        return type(found)([_each(change, one) for one in found])
-    return found
+    if isinstance(result, Tensor):
+        return change(result)
+    if isinstance(result, (tuple, list)) and not isinstance(result, torch.Size):
+        return type(result)([_each(change, entry) for entry in result])
+    return result
 
 
 def _check(func: Any, args: Any, kwargs: Any) -> None:
     """Raises where arrays of both devices are among the arguments."""
     asked = [args[0], kwargs] if func in INDEXED and isinstance(args[0], Pretended) else [args, kwargs]
     tensors = list(_tensors(asked))
-    here = [one for one in tensors if not isinstance(one, Pretended)]
-    if func is Tensor.to and len(here) < len(tensors):  # the second tensor only says where to
+    on_cpu = [tensor for tensor in tensors if not isinstance(tensor, Pretended)]
+    if func is Tensor.to and len(on_cpu) < len(tensors):  # the second tensor only says where to
         return
     if func is Tensor.__setitem__ and isinstance(args[0], Pretended):
-        here = [one for one in here if not any(one is index for index in _tensors(args[1]))]
-    if any(one.ndim or func in JOINS for one in here):
+        on_cpu = [tensor for tensor in on_cpu if not any(tensor is index for index in _tensors(args[1]))]
+    if any(tensor.ndim or func in JOINS for tensor in on_cpu):
         name = getattr(func, "__name__", str(func))
         raise MixedDevices(f"expected all tensors on one device, {name} got cuda:0 and cpu")
 
@@ -102,17 +102,20 @@ def _placed(func: Any, args: Any, kwargs: Any, place: torch.device) -> tuple[tor
     for device in named:
         if isinstance(device, (str, torch.device)):
             place = torch.device(device)
-    moved = [CPU if isinstance(one, (str, torch.device)) and str(one).startswith("cuda") else one for one in args]
+    moved = [
+        CPU if isinstance(argument, (str, torch.device)) and str(argument).startswith("cuda") else argument
+        for argument in args
+    ]
     if isinstance(kwargs.get("device"), (str, torch.device)):
         kwargs = kwargs | {"device": CPU}
     return place, moved, kwargs
 
 
-def _there(value: Tensor) -> Tensor:
+def _on_gpu(value: Tensor) -> Tensor:
     return value if isinstance(value, Pretended) else value.as_subclass(Pretended)
 
 
-def _here(value: Tensor) -> Tensor:
+def _on_cpu(value: Tensor) -> Tensor:
     return value.as_subclass(Tensor) if isinstance(value, Pretended) else value
 
 

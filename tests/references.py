@@ -69,8 +69,8 @@ def executed(number: str) -> dict[str, nbformat.NotebookNode]:
 
 def described(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """What the cells of an executed chapter show, one Markdown cell for each cell that shows something."""
-    shown = [list(filter(None, map(_line, cell.get("outputs", [])))) for cell in notebook.cells]
-    cells = [nbformat.v4.new_markdown_cell("\n".join(_joined(lines))) for lines in shown if lines]
+    lines_of_cells = [list(filter(None, map(_line, cell.get("outputs", [])))) for cell in notebook.cells]
+    cells = [nbformat.v4.new_markdown_cell("\n".join(_joined(lines))) for lines in lines_of_cells if lines]
     for cell in cells:
         del cell["id"]  # of chance
     return nbformat.v4.new_notebook(cells=cells, nbformat_minor=4)
@@ -83,8 +83,8 @@ def _line(output: nbformat.NotebookNode) -> str:
     about, page = output.get("metadata", {}).get("regimes"), output.get("data", {}).get("text/html", "")
     if about:
         moves = " (a slider)" if page else ""
-        shown = _drawn(output.data.get("image/svg+xml", ""))
-        return f"{about['name']}{moves}: {without_numbers(about['caption'])}{shown}"
+        marks = _drawn(output.data.get("image/svg+xml", ""))
+        return f"{about['name']}{moves}: {without_numbers(about['caption'])}{marks}"
     if page.startswith('<div class="verdict'):
         return f"claim {', '.join(_CLAIM.findall(page))}"
     if page.startswith("<table"):
@@ -114,15 +114,15 @@ def _marks(svg: str) -> list[tuple[str, ElementTree.Element]]:
 
 def numbers(notebook: nbformat.NotebookNode) -> list[str]:
     """What is measured in the sentences of an executed chapter; the size of figures, and where lines and areas lie."""
-    found = []
+    lines = []
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         data, about = output.get("data", {}), output.get("metadata", {}).get("regimes", {})
         if about and "image/svg+xml" in data:
-            found.append(" ".join([f"{about['name']}:", *_places(data["image/svg+xml"])]))
-            found += [f"{about['name']}, film: {shade}" for shade in _shades(data.get("text/html", ""))]
+            lines.append(" ".join([f"{about['name']}:", *_places(data["image/svg+xml"])]))
+            lines += [f"{about['name']}, film: {shade}" for shade in _shades(data.get("text/html", ""))]
         elif glued := output.get("metadata", {}).get("scrapbook"):
-            found.append(f"{glued['name']}: {data[GLUED + 'text/plain']}")
-    return found
+            lines.append(f"{glued['name']}: {data[GLUED + 'text/plain']}")
+    return lines
 
 
 def _places(svg: str) -> list[str]:
@@ -139,11 +139,11 @@ def _places(svg: str) -> list[str]:
             points += [(part.get("x"), part.get("y")) for part in mark.iter() if part.get("y") and part.get("x")]
             if points and (kind != "patch" or _is_shape(mark, len(points))):
                 means[kind == "patch"].append(np.array(points, dtype=float).mean(0) / size)
-    found = [f"{length:.0f}" for length in size] + ["pt"]
-    for own in filter(len, means.values()):
-        weights = np.linspace(0, 2, len(own))[:, None]
-        found += [f"{x:.3f}" for x in (*np.mean(own, 0), *np.mean(weights * own, 0))]
-    return [*found, _styles(svg)]
+    words = [f"{length:.0f}" for length in size] + ["pt"]
+    for places in filter(len, means.values()):
+        weights = np.linspace(0, 2, len(places))[:, None]
+        words += [f"{x:.3f}" for x in (*np.mean(places, 0), *np.mean(weights * places, 0))]
+    return [*words, _styles(svg)]
 
 
 def _is_shape(mark: ElementTree.Element, points: int) -> bool:
@@ -156,20 +156,20 @@ def _styles(svg: str) -> str:
 
     It is compared to the letter.
     """
-    found = set()
+    styles = set()
     for kind, mark in _marks(svg):
         text = " ".join(part.get("style", "") for part in mark.iter())
         if kind in ("line2d", "patch") or "Collection" in kind:
-            found |= {*re.findall(r"(?:width|dasharray|opacity): ([\d.,]+)", text)}
+            styles |= {*re.findall(r"(?:width|dasharray|opacity): ([\d.,]+)", text)}
         if kind in ("line2d", "patch"):
-            found |= {*re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", text)} - {"ffffff", "000000", "262626"}
-    return "_".join(["drawn", *sorted(found)])
+            styles |= {*re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", text)} - {"ffffff", "000000", "262626"}
+    return "_".join(["drawn", *sorted(styles)])
 
 
 def _shades(page: str) -> list[str]:
     """Of the pictures of a film, which have no marks: how much ink the first, the middle one and the last have."""
-    films = [base64.b64decode(one) for one in _FRAME.findall(page)]
-    inks = [255 - np.asarray(Image.open(io.BytesIO(one)).convert("L"), dtype=float) for one in films]
+    films = [base64.b64decode(frame) for frame in _FRAME.findall(page)]
+    inks = [255 - np.asarray(Image.open(io.BytesIO(frame)).convert("L"), dtype=float) for frame in films]
     return [" ".join(f"{inks[i].mean():.2f}" for i in (0, len(inks) // 2, -1))] if inks else []
 
 
@@ -179,13 +179,13 @@ def _words(page: str) -> str:
 
 def _joined(lines: list[str]) -> list[str]:
     """Claims that follow each other in one line."""
-    found: list[str] = []
+    joined: list[str] = []
     for line in lines:
-        if found and line.startswith("claim ") and found[-1].startswith("claim "):
-            found[-1] += f", {line.removeprefix('claim ')}"
+        if joined and line.startswith("claim ") and joined[-1].startswith("claim "):
+            joined[-1] += f", {line.removeprefix('claim ')}"
         else:
-            found.append(line)
-    return found
+            joined.append(line)
+    return joined
 
 
 def measured() -> pd.DataFrame:
@@ -197,27 +197,29 @@ def measured() -> pd.DataFrame:
 
 def declared() -> list[str]:
     """What each study declares of its numbers, and the range of each field of the records that studies take."""
-    found = []
+    lines = []
     for number in registry.modules():
         for name, item in registry.of(number).items():
-            about = {one.name: getattr(item, one.name) for one in fields(item) if one.default is not MISSING}
-            about |= {one.name: getattr(item, one.name) for one in fields(item) if one.default_factory is not MISSING}
-            said = [f"{key} = {sorted(value.items()) if isinstance(value, dict) else value}" for key, value in
-                    about.items() if value and key not in ("module", "known")]  # fmt: skip
-            found.append(f"{name}: version {item.version}" + "".join(f"; {one}" for one in said))
+            with_default = [field.name for field in fields(item) if field.default is not MISSING]
+            with_factory = [field.name for field in fields(item) if field.default_factory is not MISSING]
+            about = {key: getattr(item, key) for key in [*with_default, *with_factory]}
+            given = {key: value for key, value in about.items() if value and key not in ("module", "known")}
+            entries = [f"; {key} = {sorted(value.items()) if isinstance(value, dict) else value}"
+                       for key, value in given.items()]  # fmt: skip
+            lines.append(f"{name}: version {item.version}" + "".join(entries))
     files = [paths.papers() / "tasks.py", *paths.papers().glob("*/studies/*.py")]
     for name, file in sorted((file.stem, file) for file in files):
         module = ".".join(file.relative_to(paths.papers().parents[1]).with_suffix("").parts)
         for made in vars(importlib.import_module(module)).values():
             if isinstance(made, type) and issubclass(made, Setting) and made.__module__.endswith(f".{name}"):
-                axes = {axis: own for axis, own in made.axes().items() if axis in made.__annotations__}
-                found += [f"{name}.{made.__name__}.{axis}: {_range(own)}" for axis, own in axes.items()]
-    return found + _asked()
+                axes = {axis: axis_kind for axis, axis_kind in made.axes().items() if axis in made.__annotations__}
+                lines += [f"{name}.{made.__name__}.{axis}: {_range(axis_kind)}" for axis, axis_kind in axes.items()]
+    return lines + _asked()
 
 
 def _asked() -> list[str]:
     """The bytes that the cells of each study of the smoke book say they take: the most, and the sum."""
-    found = []
+    lines = []
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("REGIMES_DATA", raising=False)  # images that are installed
         for number in parameters.chapters():
@@ -226,16 +228,17 @@ def _asked() -> list[str]:
                 tasks._of_one_label.cache_clear()  # draws that are known ask for nothing
                 with validate.memory_asked() as asked:
                     item.grid(values)
-                found += [f"{name}: asks for {max(asked)} bytes at most, {sum(asked)} for all"] if any(asked) else []
-    return found
+                lines += [f"{name}: asks for {max(asked)} bytes at most, {sum(asked)} for all"] if any(asked) else []
+    return lines
 
 
 def limits_now() -> list[str]:
     """The parameters of chapters, with their ranges and values, and what the library's text declares beside them."""
-    chapters = {number: parameters.declared(number).items() for number in parameters.chapters()}
-    own = [f"{number}.{name}: {_range(Axis(one.kind))}; {one.value!r}" for number, known in chapters.items()
-           for name, one in known]  # fmt: skip
-    return own + limits.declared()
+    ranges = []
+    for number in parameters.chapters():
+        for name, parameter in parameters.declared(number).items():
+            ranges.append(f"{number}.{name}: {_range(Axis(parameter.kind))}; {parameter.value!r}")
+    return ranges + limits.declared()
 
 
 def _range(axis: Axis) -> str:
@@ -263,13 +266,13 @@ def main(which: str = "") -> int:
         for stem, notebook in notebooks.items():
             nbformat.write(described(notebook), FOLDER / f"{stem}.ipynb")
             print(f"wrote tests/references/{stem}.ipynb")
-        found = [line for notebook in notebooks.values() for line in numbers(notebook)]
-        (FOLDER / f"{number}.smoke.txt").write_text("\n".join([stamp()["device"], *found, ""]), encoding="utf-8")
+        lines = [line for notebook in notebooks.values() for line in numbers(notebook)]
+        (FOLDER / f"{number}.smoke.txt").write_text("\n".join([stamp()["device"], *lines, ""]), encoding="utf-8")
     for number in parameters.chapters():
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             stored_ledger.records(number, Path(folder), patch)
-            said = stored_ledger.OfStored.said
-        (FOLDER / f"{number}.said.txt").write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+            sentences = stored_ledger.OfStored.said
+        (FOLDER / f"{number}.said.txt").write_text("".join(f"{line}\n" for line in sentences), encoding="utf-8")
         print(f"wrote tests/references/{number}.said.txt")
     measured().to_csv(LEDGER, float_format="%.6g")
     print("wrote tests/references/ledger.csv")

@@ -103,15 +103,15 @@ def records(number, folder, monkeypatch):
         (schedule, "fill", compute), (ledger, "write", lambda *records: None),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
-    found = {}
+    by_claim = {}
     for page in parameters.page_sources(number):
         chapter = _executed(page)
-        found |= chapter.records
+        by_claim |= chapter.records
     for claim in claims.claims_of(number):  # of figures that need other rows, too
-        if claim.id not in found:
+        if claim.id not in by_claim:
             chapter._judge(claim)
-    found |= chapter.records
-    WRITE(folder / f"{number}.ledger.json", found.values())  # once, and not after every claim
+    by_claim |= chapter.records
+    WRITE(folder / f"{number}.ledger.json", by_claim.values())  # once, and not after every claim
     return {record["id"]: record for record in ledger.read(folder / f"{number}.ledger.json")}
 
 
@@ -145,13 +145,13 @@ def unlike(now, was, share=0.0):
     """The lines that differ: in a word, or in a number by more than a unit of its last digit and a ``share`` of it."""
     if len(now) != len(was):
         return sorted({*now} ^ {*was})
-    return [f"{one}  <-  {other}" for one, other in zip(now, was) if not _alike(one, other, share)]
+    return [f"{line}  <-  {stored_line}" for line, stored_line in zip(now, was) if not _agree(line, stored_line, share)]
 
 
-def _alike(one, other, share):
-    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+def _agree(line, stored_line, share):
+    if NUMBER.sub("#", line) != NUMBER.sub("#", stored_line):
         return False
-    pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
+    pairs = zip(NUMBER.findall(line), NUMBER.findall(stored_line))
     return all(abs(float(a) - float(b)) <= 1.01 * max(_unit(a), _unit(b)) + share * abs(float(b)) for a, b in pairs)
 
 
@@ -167,12 +167,14 @@ WHERE = {"device", "revision", "versions", "seconds"}
 
 def differences(number):
     """The fields of each record of a chapter that are not those of ``results/ledger.json``, and how many records."""
-    kept = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    stored = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        found = json.loads(json.dumps(records(number, Path(folder), patch)))
-    fields = {name: (kept[name].keys() & record.keys()) - WHERE for name, record in found.items()}
-    unlike = {name: sorted(f for f in own if found[name][f] != kept[name][f]) for name, own in fields.items()}
-    return {name: own for name, own in unlike.items() if own}, len(found)
+        computed = json.loads(json.dumps(records(number, Path(folder), patch)))
+    fields = {name: (stored[name].keys() & record.keys()) - WHERE for name, record in computed.items()}
+    differing = {
+        name: sorted(f for f in names if computed[name][f] != stored[name][f]) for name, names in fields.items()
+    }
+    return {name: names for name, names in differing.items() if names}, len(computed)
 
 
 def main(numbers):

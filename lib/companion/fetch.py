@@ -39,12 +39,11 @@ def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
 
 def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | None:
     """One file from the first home that has it, or the reason why the last one failed."""
-    reason, place = None, folder / wanted["folder"]
+    reason, place, checksum = None, folder / wanted["folder"], wanted["files"][file]
     unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted["unpack"] else None
     for home in wanted["homes"]:
         ask = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS)
         try:
-            checksum = wanted["files"][file]
             pooch.retrieve(f"{home}/{file}", checksum, fname=file, path=place, processor=unpack, downloader=ask)
             return None
         except OSError:  # and all of requests' errors

@@ -268,7 +268,7 @@ def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monk
     assert lines[0] == "--sample 100% --seed 3" and len(lines) == 4 and lines[1].endswith("all as stored")
     assert lines[2:] == ["0 not as stored", "0 not decided"]
     with monkeypatch.context() as patch:
-        patch.setattr(command, "is_here", lambda setting: False)
+        patch.setattr(command.registry, "is_here", lambda setting: False)
         assert run("verify", "--jobs", "1") == 0
     assert capsys.readouterr().out.splitlines()[2:] == ["0 not as stored", f"1 not decided: {STUDY}"]
     assert run("verify", STUDY, "--jobs", "1") == 0

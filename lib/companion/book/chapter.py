@@ -186,8 +186,8 @@ class Chapter:
         """Shows rows as an HTML table with its caption; their provenance unfolds below."""
         rows = _without_provenance(rows)
         lines = [[_cell(value, digits) for value in line] for line in rows.itertuples(index=False)]
-        shown = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
-        display(HTML(shown), metadata={"table": name})
+        html = views.show("rows", name, caption, map(str, rows.columns), lines, self._origin(tables))
+        display(HTML(html), metadata={"table": name})
         self._judge_figure(name)
 
     def glue(self, name: str, value: Any) -> None:
@@ -200,26 +200,26 @@ class Chapter:
         """The fold below a figure or a table: its note, all fixed settings, where they ran; empty if nothing ran."""
         if not tables:
             return ""
-        found = provenance(*tables)
-        lines = [f"{name} = {_values(values)}" for name, values in found.axes()[1].items()]
-        where = f"{len(found.cells)} cells, {found.seconds:.0f} s, {found.device}, revision {found.revision}"
-        studies = ", ".join(setting["study"] for setting in found.settings)
+        origin = provenance(*tables)
+        lines = [f"{name} = {_values(values)}" for name, values in origin.axes()[1].items()]
+        where = f"{len(origin.cells)} cells, {origin.seconds:.0f} s, {origin.device}, revision {origin.revision}"
+        studies = ", ".join(setting["study"] for setting in origin.settings)
         return f"{self.note(*tables)} {'; '.join(filter(None, [studies, *lines, where]))}"
 
     def note(self, *tables: pd.DataFrame) -> str:
         """The provenance of rows: data, settings that vary over them, number of seeds, profile; empty for none."""
         if not tables:
             return ""  # a sketch or a formula: no run, no sizes
-        found = provenance(*tables)
-        varying, _, seeds = found.axes()
-        data = [f"Data: {words}." for words in _once(found.data)]
+        origin = provenance(*tables)
+        varying, _, seeds = origin.axes()
+        data = [f"Data: {words}." for words in _once(origin.data)]
         varying.pop("words", None)  # what the data are called: said already
-        several = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-        shown = [_typeset(name, _values(values)) for name, values in varying.items()]
-        shown.append(f"{several} seed" + "s" * (seeds != [1]))
-        kept = ", with rows kept in results/" if self._stored & set(found.cells) else ""
-        kept = f", with {ledger.ABSENT}" if self._absent & set(found.cells) else kept
-        return " ".join([*data, f"Here {'; '.join(shown)}.", f"Profile: {self.profile}{kept}."])
+        count = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+        parts = [_typeset(name, _values(values)) for name, values in varying.items()]
+        parts.append(f"{count} seed" + "s" * (seeds != [1]))
+        suffix = ", with rows kept in results/" if self._stored & set(origin.cells) else ""
+        suffix = f", with {ledger.ABSENT}" if self._absent & set(origin.cells) else suffix
+        return " ".join([*data, f"Here {'; '.join(parts)}.", f"Profile: {self.profile}{suffix}."])
 
     def _say(self, text: str) -> None:
         """Shows a sentence of Markdown; ``views.typeset`` gives its numbers their form."""
@@ -257,8 +257,8 @@ class Chapter:
         if tables:
             source = provenance(*tables)
         else:
-            now = stamp()
-            source = Provenance((), (), (THEORY,), 0.0, now["device"], now["revision"], now["versions"])
+            made = stamp()
+            source = Provenance((), (), (THEORY,), 0.0, made["device"], made["revision"], made["versions"])
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, source.settings))
@@ -315,8 +315,9 @@ def _values(values: Sequence[Any]) -> str:
     return ", ".join(map(_number, values))
 
 
-def _cell(it: Any, digits: int) -> str:
-    return "—" if it is None or it != it else f"{it:.{digits}g}" if isinstance(it, float) else str(it)
+def _cell(value: Any, digits: int) -> str:
+    words = f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    return "—" if value is None or value != value else words
 
 
 def _number(value: Any) -> str:

@@ -103,9 +103,9 @@ def plain_numbers(ax: Axes, axis: str = "y") -> None:
 def data_points(ax: Axes, points: np.ndarray, labels: Sequence[float], **style: object) -> None:
     """Points ``(n, 2)`` of the labels +1 (circles) and -1 (triangles), each kind named for a legend."""
     for sign, name, marker in LABELS:
-        shown = np.asarray(points)[np.asarray(labels) == sign].T
-        look = {"color": COLOURS[name], "markersize": 4, "alpha": 0.6, "markeredgewidth": 0} | style
-        ax.plot(*shown, marker, label=f"$y={sign:+d}$", **look)
+        selected = np.asarray(points)[np.asarray(labels) == sign].T
+        marks = {"color": COLOURS[name], "markersize": 4, "alpha": 0.6, "markeredgewidth": 0} | style
+        ax.plot(*selected, marker, label=f"$y={sign:+d}$", **marks)
 
 
 def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label changes") -> None:
@@ -139,14 +139,14 @@ def over_seeds(
     ax: Axes, rows: pd.DataFrame, x: str, y: str, *, per: str = "seed", factor: float = 1, **style: object
 ) -> None:
     """A column of rows against another: ``realisations`` of ``factor`` times ``y``, one for each value of ``per``."""
-    wide = factor * rows.pivot(index=per, columns=x, values=y)
-    realisations(ax, wide.columns, wide, **style)
+    by_realisation = factor * rows.pivot(index=per, columns=x, values=y)
+    realisations(ax, by_realisation.columns, by_realisation, **style)
 
 
 def with_scatter(ax: Axes, rows: pd.DataFrame, x: str, y: str, **style: object) -> None:
     """Means of a column of rows against another, with bars of one standard deviation."""
-    found = rows.groupby(x)[y].agg(["mean", "std"])
-    ax.errorbar(found.index, found["mean"], found["std"], **{"marker": "o", "markersize": 4} | style)
+    moments = rows.groupby(x)[y].agg(["mean", "std"])
+    ax.errorbar(moments.index, moments["mean"], moments["std"], **{"marker": "o", "markersize": 4} | style)
 
 
 def along_training(ax: Axes, rows: pd.DataFrame, value: str, **style: object) -> None:
@@ -157,11 +157,11 @@ def along_training(ax: Axes, rows: pd.DataFrame, value: str, **style: object) ->
     ax.set_xlabel("fitted points")
 
 
-def intervals(ax: Axes, found: Mapping[float, Estimate], **style: object) -> None:
+def intervals(ax: Axes, estimates: Mapping[float, Estimate], **style: object) -> None:
     """Estimates against what they are of, such as a size: points with their intervals."""
-    values = [one.value for one in found.values()]
-    ends = [[one.value - one.low for one in found.values()], [one.high - one.value for one in found.values()]]
-    ax.errorbar([*found], values, ends, **{"fmt": "o-", "capsize": 2} | style)
+    values = [it.value for it in estimates.values()]
+    bars = [[it.value - it.low for it in estimates.values()], [it.high - it.value for it in estimates.values()]]
+    ax.errorbar([*estimates], values, bars, **{"fmt": "o-", "capsize": 2} | style)
 
 
 def means_by_size(
@@ -173,22 +173,22 @@ def means_by_size(
     """
     sizes = sorted(rows["d"].unique())
     for d in sizes if x == "d" else sizes[-2:]:
-        found = rows[rows["d"] == d].groupby(x)[y].agg(["mean", "sem"])
-        look = {"fmt": "o", "markersize": 5, "elinewidth": 1} | style
-        look |= {"label": label} if d == sizes[-1] else {"markerfacecolor": "white"}
-        ax.errorbar(found.index, found["mean"], 2 * found["sem"], **look)
+        moments = rows[rows["d"] == d].groupby(x)[y].agg(["mean", "sem"])
+        marks = {"fmt": "o", "markersize": 5, "elinewidth": 1} | style
+        marks |= {"label": label} if d == sizes[-1] else {"markerfacecolor": "white"}
+        ax.errorbar(moments.index, moments["mean"], 2 * moments["sem"], **marks)
 
 
 def by_rank(ax: Axes, values: np.ndarray, **style: object) -> None:
     """Means over realisations ``(E, r)`` against the rank 1 … r, with 95 % intervals where there are several."""
     values = np.atleast_2d(np.asarray(values, dtype=float))
-    rank, found = np.arange(1, values.shape[1] + 1), [mean(column) for column in values.T]
-    (line,) = ax.plot(rank, [one.value for one in found], **{"marker": "o", "markersize": 4} | style)
+    rank, means = np.arange(1, values.shape[1] + 1), [mean(column) for column in values.T]
+    (line,) = ax.plot(rank, [estimate.value for estimate in means], **{"marker": "o", "markersize": 4} | style)
     if len(values) > 1:
-        low, high = [max(one.low, 0) for one in found], [one.high for one in found]
+        low, high = [max(estimate.low, 0) for estimate in means], [estimate.high for estimate in means]
         ax.fill_between(rank, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
     ax.set_xticks(rank)
-    top = max(one.high if len(values) > 1 else one.value for one in found)
+    top = max(estimate.high if len(values) > 1 else estimate.value for estimate in means)
     ax.set(xlabel="rank $r$", ylim=(0, max(1.05 * top, ax.get_ylim()[1] if len(ax.lines) > 1 else 0)))
 
 
@@ -210,20 +210,20 @@ def phase_map(ax: Axes, rows: pd.DataFrame, jammed: pd.DataFrame) -> None:
         jammed: width at jamming, one row per training set, one column per scale.
     """
     rows = rows[np.isfinite(rows.kernel_change) & (rows.kernel_change > 0)]
-    wide = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()
-    scales, widths = wide.index.to_numpy(float), wide.columns.levels[1].to_numpy(float)
+    table = rows.groupby(["scale", "h"])[["ensemble_error", "kernel_change"]].mean().unstack()
+    scales, widths = table.index.to_numpy(float), table.columns.levels[1].to_numpy(float)
     x, y = np.meshgrid(np.log2(widths), np.log10(scales))
-    error = 100 * wide["ensemble_error"].to_numpy()
+    error = 100 * table["ensemble_error"].to_numpy()
     plt.colorbar(ax.contourf(x, y, error, levels=14, cmap="viridis_r"), ax=ax, label="ensemble error (%)")
-    change = np.log10(wide["kernel_change"].to_numpy())
+    change = np.log10(table["kernel_change"].to_numpy())
     lines = ax.contour(x, y, change, levels=[-2, -1, 0, 1, 2], colors="white", linewidths=[0.8, 0.8, 2, 0.8, 0.8])
     ax.clabel(lines, fmt=lambda level: f"$10^{{{level:.0f}}}$", fontsize="small")
     best = error <= error.min() + 0.5
     ax.plot(x[best], y[best], "o", markerfacecolor="none", markeredgecolor="white", markersize=9, clip_on=False)
-    found = np.log2(jammed.dropna(axis=1))
-    heights = np.log10(found.columns.to_numpy(float))
-    ax.fill_betweenx(heights, found.min(), found.max(), color="black", alpha=0.6, linewidth=0)
-    ax.plot(np.log2((2**found).mean()), heights, "k-")
+    jamming_widths = np.log2(jammed.dropna(axis=1))
+    heights = np.log10(jamming_widths.columns.to_numpy(float))
+    ax.fill_betweenx(heights, jamming_widths.min(), jamming_widths.max(), color="black", alpha=0.6, linewidth=0)
+    ax.plot(np.log2((2**jamming_widths).mean()), heights, "k-")
     ax.set_xticks(np.log2(widths), with_room(ax, widths))
     ax.set(xlabel="width $h$", ylabel=r"$\log_{10}\tilde\alpha$")
 

@@ -68,10 +68,10 @@ def regions(ax: Axes, interfaces: Sequence[float]) -> None:
     """The label of each region between planes, as a tint and a sign: +1 before the first."""
     reach = 3.0
     edges = [-reach, *interfaces, reach]
-    for i, (left, right) in enumerate(zip(edges, edges[1:])):
+    for i, (low, high) in enumerate(zip(edges, edges[1:])):
         sign, name, _ = plots.LABELS[i % 2]
-        ax.axvspan(left, right, color=plots.COLOURS[name], alpha=0.2, linewidth=0)
-        ax.text((left + right) / 2, 0.9 * reach, f"${sign:+d}$", ha="center", va="top", weight="bold", fontsize=16)
+        ax.axvspan(low, high, color=plots.COLOURS[name], alpha=0.2, linewidth=0)
+        ax.text((low + high) / 2, 0.9 * reach, f"${sign:+d}$", ha="center", va="top", weight="bold", fontsize=16)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.grid(False)
 
@@ -97,8 +97,8 @@ def chain(links: Sequence[tuple[str, str]]) -> Figure:
     ax.set(xlim=(0, 1), ylim=(-len(links) + 0.6, 0.4))
     ax.axis("off")
     box = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": plots.COLOURS["amplification"], "lw": 1.5}
-    for i, (what, leads) in enumerate(links):
-        ax.text(0.34, -i, what, ha="center", va="center", bbox=box)
+    for i, (words, leads) in enumerate(links):
+        ax.text(0.34, -i, words, ha="center", va="center", bbox=box)
         if leads:
             ax.annotate("", (0.34, -i - 0.75), (0.34, -i - 0.25), arrowprops=ARROW)
             ax.text(0.39, -i - 0.5, leads, va="center", fontsize=12, style="italic")
@@ -112,9 +112,9 @@ def staircase(rho: float, layers: int) -> np.ndarray:
     """
     corners = [(rho, rho)]
     for _ in range(layers):
-        here = corners[-1][0]
-        there = float(rate.correlation_map(torch.tensor(here, dtype=torch.float64)))
-        corners += [(here, there), (there, there)]
+        before = corners[-1][0]
+        after = float(rate.correlation_map(torch.tensor(before, dtype=torch.float64)))
+        corners += [(before, after), (after, after)]
     return np.array(corners)
 
 
@@ -156,9 +156,9 @@ def spike() -> Figure:
     axes[0].annotate("", (s.r, 0), (0, 0), arrowprops=ARROW)
     axes[0].annotate("spike $r\\,v$", (s.r / 2, 0.06), ha="center")
     axes[0].set(xlabel="weights along $v$", ylabel="across", xlim=(-1.2, s.r + 1.2), ylim=(-0.6, 0.65), aspect="equal")
-    known = {"alpha": 2.0, "beta": 1.0, "r": s.r, "c": s.c}
+    parameters = {"alpha": 2.0, "beta": 1.0, "r": s.r, "c": s.c}
     x = np.geomspace(1e-3, 10, 200)
-    bulk, top = x * spectrum.density("tanh", x, **known), spectrum.outlier("tanh", p=d, **known)
+    bulk, top = x * spectrum.density("tanh", x, **parameters), spectrum.outlier("tanh", p=d, **parameters)
     axes[1].fill_between(x, bulk, color=plots.COLOURS["lazy"], alpha=0.5, linewidth=0)
     axes[1].plot([top, top], [0, 0.5 * bulk.max()], color=plots.COLOURS["feature"], linewidth=3)
     axes[1].annotate("spike", (top, 0.55 * bulk.max()), ha="right", color=plots.COLOURS["feature"])
@@ -169,12 +169,12 @@ def spike() -> Figure:
     return fig
 
 
-def landscape(w: np.ndarray, least: float, most: float) -> np.ndarray:
-    """The quadratic hinge of two points on one weight, ``½ max(0, least - w)² + ½ max(0, w - most)²``.
+def landscape(w: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """The quadratic hinge of two points on one weight, ``½ max(0, lower - w)² + ½ max(0, w - upper)²``.
 
-    Where ``least <= most`` both hold between; else nowhere.
+    Where ``lower <= upper`` both hold between; else nowhere.
     """
-    return np.square(np.maximum(least - w, 0)) / 2 + np.square(np.maximum(w - most, 0)) / 2
+    return np.square(np.maximum(lower - w, 0)) / 2 + np.square(np.maximum(w - upper, 0)) / 2
 
 
 @_large
@@ -196,8 +196,8 @@ def jamming() -> Figure:
     axes["phases"].text(0.52, 0.5, "jamming", rotation=27, ha="left", va="top")
     axes["phases"].set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], xlabel="parameters $N$", ylabel="points $P$")
     w = np.linspace(-2, 2, 201)
-    for (name, colour), apart in zip(colours.items(), (-0.7, 0.7)):
-        axes[name].plot(w, landscape(w, -apart, apart), color=colour, linewidth=3)
+    for (name, colour), gap in zip(colours.items(), (-0.7, 0.7)):
+        axes[name].plot(w, landscape(w, -gap, gap), color=colour, linewidth=3)
         axes[name].set(ylim=(-0.1, 1.6), xticks=[], yticks=[0], xlabel="weights", title=name)
     axes["not fitted"].set_ylabel("loss")
     return fig

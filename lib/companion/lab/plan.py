@@ -49,8 +49,8 @@ SHOWN = 10  # studies whose largest cells are predicted from smaller ones
 def parts_of_studies() -> dict[str, str]:
     """The parts of the dearest studies, by name, as ``costs.toml`` has them: ``1e-7 p h d + 1e-8 test p``."""
     costs = tomllib.loads(Path(__file__).with_name("costs.toml").read_text(encoding="utf-8"))
-    named = costs["parts"]
-    return {study: " + ".join(named.get(part, part) for part in parts) for study, parts in costs["studies"].items()}
+    spelled_out = {study: [costs["parts"].get(it, it) for it in parts] for study, parts in costs["studies"].items()}
+    return {study: " + ".join(parts) for study, parts in spelled_out.items()}
 
 
 @dataclass(frozen=True)
@@ -331,10 +331,9 @@ def plan(
         limit = largest * (1.01 if name in law.nearly_constant else FAR)
         if any(_size(settings[key].get(name)) > limit for key in remaining):
             guessed.add(name)
-    in_store = len(all_cells) - remaining.total()
-    return Plan(
-        study, len(all_cells), in_store, hours, longest, memory, tuple(sorted(guessed)), left_out(measured, parts)
-    )
+    count, missing = len(all_cells), remaining.total()
+    predicted = left_out(measured, parts)
+    return Plan(study, count, count - missing, hours, longest, memory, tuple(sorted(guessed)), predicted)
 
 
 def in_words(hours: float) -> str:

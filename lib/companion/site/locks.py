@@ -17,21 +17,21 @@ from companion.lab.cli import one_line_errors
 
 
 @contextlib.contextmanager
-def alone(file: Path, what: str) -> Iterator[None]:
+def alone(file: Path, work: str) -> Iterator[None]:
     """Holds the lock ``file``; if another process has it, says so in one line and waits.
 
     Args:
         file: the lock; its folder is made.
-        what: the other process's work, such as ``the book is being built``.
+        work: the other process's work, such as ``the book is being built``.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file)
     try:
-        held = lock.acquire(timeout=0)
+        acquired = lock.acquire(timeout=0)
     except Timeout:
-        print(f"{what} by another process; waiting until it has ended", file=sys.stderr, flush=True)
-        held = lock.acquire()
-    with held:
+        print(f"{work} by another process; waiting until it has ended", file=sys.stderr, flush=True)
+        acquired = lock.acquire()
+    with acquired:
         yield
 
 
@@ -47,8 +47,8 @@ def run_command(command: list[str]) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the command's exit code."""
-    file, what, *command = sys.argv[1:] if argv is None else argv
-    with one_line_errors(), alone(Path(os.path.abspath(file)), what):
+    file, work, *command = sys.argv[1:] if argv is None else argv
+    with one_line_errors(), alone(Path(os.path.abspath(file)), work):
         return run_command(command)
 
 
