@@ -393,7 +393,7 @@ def _ratio(children, revision, p, until, seeds, repeats):
 
 
 def ensemble(count, h, p, *, d=5, share=1.0):
-    """The same realisations, one a batch and all in one batch, on the CPU."""
+    """The same realisations, one per batch and all in one batch, on the CPU."""
     net = one_hidden.one_hidden(d, h, seeds=range(count)).to(dtype=torch.float32)
     task = tasks.stripe(p, d, seed=list(range(count)))
     (one, alone), (all_, together) = (ours(net, task, satisfied(share), together=size) for size in (1, count))

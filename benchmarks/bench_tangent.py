@@ -64,7 +64,7 @@ def report(name, model, plain, x):
     fast, slow = seconds(lambda: ntk(model, x)), seconds(lambda: rows.gram(rows))
     print(
         f"{name}, p={p}, {x.dtype}: layers {fast:.3f} CPU s, {fast / floor:.1f} times one (p,k)(k,p) product of half "
-        f"the {held} numbers a point; per-sample gradients {slow:.3f} CPU s, speed-up {slow / fast:.1f}"
+        f"the {held} numbers per point; per-sample gradients {slow:.3f} CPU s, speed-up {slow / fast:.1f}"
     )
 
 

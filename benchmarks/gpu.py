@@ -1,7 +1,7 @@
 """Every solver, kernel and study on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
 
-A table of one row a case, kept in ``results/gpu/`` under the card's name: the largest relative difference from the CPU
-and that allowed, seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile,
+A table of one row per case, kept in ``results/gpu/`` under the card's name: the largest relative difference from the
+CPU and that allowed, seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile,
 compared column by column to the tolerance that the study states; the cheapest on the CPU first. Then the time of a
 step of the flow at p = h = 10⁴ as a fraction of what the memory's bandwidth allows, for ensembles that fit, and one
 network of that size to zero loss. What a card cannot compute is said in its row, and the others go on.

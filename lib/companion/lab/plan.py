@@ -4,9 +4,9 @@ The dearest studies have parts whose cost is known, such as a flow (``p h d``) a
 costs their sum (``costs.toml``), times a factor that stored cells give. Sizes of different parts do not multiply.
 
 Any other study's cost is fitted as an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}`
-seconds a cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The fit
-is by least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do not
-tell. How far a law can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
+seconds per cell with exponents :math:`0 \le k_i \le 4`, and a factor for each value of a setting that is no size. The
+fit is by least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`, with exponents of 1 where stored cells do
+not tell. How far a law can be trusted is measured on the largest cells, predicted by the law of the smaller ones.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ def parts_of_studies() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Law:
-    """Seconds a cell of a study: the sum of its parts, times what measured cells took of it.
+    """Seconds per cell of a study: the sum of its parts, times what measured cells took of it.
 
     Attributes:
         parts: of each the seconds of a unit, and the power of each size.

@@ -39,7 +39,7 @@ class Chunk(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Rows of one call of a study; device and its class, revision, versions, digest of the code, seconds a cell."""
+    """Rows of one call of a study; device and its class, revision, versions, digest of the code, seconds per cell."""
 
     rows: Rows
     provenance: dict[str, Any]
