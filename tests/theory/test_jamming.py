@@ -206,27 +206,27 @@ def test_transitions_of_a_table():
 def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height(monkeypatch):
     monkeypatch.setattr(jamming, "FACTOR", 2.0)
     table = curves(straight=lambda h, _: 5 - 3 * np.log(h), peak=lambda h, s: 5 - 3 * np.log(h) + 2.0 * (h == 12))
-    one = table[table["scale"] == 1]
+    single = table[table["scale"] == 1]
     at = pd.Series({0: 12.0, 1: 12.0})
-    np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
-    np.testing.assert_allclose(jamming.bump(one, "peak", at), 2.0, atol=1e-12)
-    np.testing.assert_allclose(jamming.rise(one, "straight", at), -3 * np.log(2), atol=1e-12)
-    np.testing.assert_allclose(jamming.rise(one, "peak", at), 2 - 3 * np.log(2), atol=1e-12)
+    np.testing.assert_allclose(jamming.bump(single, "straight", at), 0, atol=1e-12)
+    np.testing.assert_allclose(jamming.bump(single, "peak", at), 2.0, atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(single, "straight", at), -3 * np.log(2), atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(single, "peak", at), 2 - 3 * np.log(2), atol=1e-12)
     with pytest.raises(InputError, match="widths must hold 3, where straight is asked for: add some below 4"):
-        jamming.at_width(one, "straight", pd.Series({0: 3.0}))
+        jamming.at_width(single, "straight", pd.Series({0: 3.0}))
 
 
 def test_what_averaging_and_width_gain_is_known_for_a_noise_that_falls_as_one_over_the_parameters():
     """Single networks err by a floor and a noise ``1/N``, an ensemble of five by a fifth of the noise."""
-    one = curves(error=lambda h, _: 0.1 + 1 / h**2, ensemble_error=lambda h, _: 0.1 + 0.2 / h**2).query("scale == 1")
+    single = curves(error=lambda h, _: 0.1 + 1 / h**2, ensemble_error=lambda h, _: 0.1 + 0.2 / h**2).query("scale == 1")
     at = pd.Series({0: 8.0, 1: 12.0})
-    np.testing.assert_allclose(jamming.gain_of_averaging(one, at), 80 / at**2)
-    falls = jamming.gain_of_width(one, at)
+    np.testing.assert_allclose(jamming.gain_of_averaging(single, at), 80 / at**2)
+    falls = jamming.gain_of_width(single, at)
     np.testing.assert_allclose(falls, np.outer(100 / at**2 - 100 / 48**2, [0.2, 1]))
-    exact = one.assign(error=np.log(one.parameters))  # linear in the logarithm: interpolation is exact
+    exact = single.assign(error=np.log(single.parameters))  # linear in the logarithm: interpolation is exact
     single_errors = jamming.against_one(exact, at, 5) + 100 * jamming.at_width(exact, "ensemble_error", at)
     np.testing.assert_allclose(single_errors, 100 * np.log(5 * at**2))
-    np.testing.assert_allclose(jamming.against_one(one, at, 100), 100 / 48**2 - 20 / at**2)  # no more than the widest
+    np.testing.assert_allclose(jamming.against_one(single, at, 100), 100 / 48**2 - 20 / at**2)  # no more than the widest
 
 
 def test_slopes_and_divergences_are_those_of_power_laws():
@@ -238,11 +238,11 @@ def test_slopes_and_divergences_are_those_of_power_laws():
     def diverging(h, h_star):
         return 3 * abs(h * h - h_star * h_star) ** -1.2 if h > h_star else 1.0
 
-    one = curves(power=power, diverging=diverging).query("scale == 1")
+    single = curves(power=power, diverging=diverging).query("scale == 1")
     sizes = pd.Series(n_star)
-    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 4 * sizes), -0.3)
-    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 1e9 * sizes), -0.3)  # the largest three
-    np.testing.assert_allclose(jamming.divergence(one, "diverging", sizes), -1.2)
+    np.testing.assert_allclose(jamming.slopes_beyond(single, "power", 4 * sizes), -0.3)
+    np.testing.assert_allclose(jamming.slopes_beyond(single, "power", 1e9 * sizes), -0.3)  # the largest three
+    np.testing.assert_allclose(jamming.divergence(single, "diverging", sizes), -1.2)
 
 
 def test_curves_of_different_levels_share_an_exponent():
@@ -293,10 +293,10 @@ def test_local_exponents_are_those_of_each_part_of_a_bent_curve():
 
 
 def test_sizes_beyond_a_number_are_kept():
-    one = curves(power=lambda h, _: 7.0 / h).query("scale == 1")
-    sizes = sorted(one.parameters.unique())
-    assert list(jamming.beyond(one, "power", sizes[1]).columns) == sizes[1:]
-    assert list(jamming.beyond(one, "power", 1e9).columns) == sizes[-3:]
+    single = curves(power=lambda h, _: 7.0 / h).query("scale == 1")
+    sizes = sorted(single.parameters.unique())
+    assert list(jamming.beyond(single, "power", sizes[1]).columns) == sizes[1:]
+    assert list(jamming.beyond(single, "power", 1e9).columns) == sizes[-3:]
 
 
 def test_the_gap_leaves_out_zeros():
