@@ -16,7 +16,7 @@ import secrets
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,8 +45,13 @@ class Cell:
 
     study: str
     version: int
-    setting: dict[str, Any] = field(hash=False)
+    setting: dict[str, Any]
     seed: int
+
+    def __hash__(self) -> int:
+        """Of all but lists: the cells of one seed differ in little else, and thousands of them are in one set."""
+        plain = ((name, value) for name, value in self.setting.items() if isinstance(value, int | float | str))
+        return hash((self.study, self.version, self.seed, frozenset(plain)))
 
     def key(self, *, seed: bool = True) -> str:
         """Digest of what identifies the cell (without the seed: of its setting)."""

@@ -177,12 +177,13 @@ def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
     Returns:
         Values of :func:`transition`; NaN if the sizes hold none.
     """
+    table = table.sort_values(["seed", "scale", column])
+    sizes, fitted = table[column].to_numpy(), table["fitted"].to_numpy(float)
     found = {}
-    for (seed, scale), group in table.groupby(["seed", "scale"]):
-        group = group.sort_values(column)
-        share = _monotone(group.fitted.to_numpy(float))
+    for key, rows in table.groupby(["seed", "scale"]).indices.items():
+        share = _monotone(fitted[rows])
         holds = share[0] < 0.5 < share[-1]
-        found[seed, scale] = transition(group[column], group.fitted) if holds else math.nan
+        found[key] = transition(sizes[rows], fitted[rows]) if holds else math.nan
     return pd.Series(found).unstack()
 
 
