@@ -39,19 +39,19 @@ lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kerne
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import planes
 from companion.papers.compression.claims.curved import errors_by_factor
+from companion.papers.compression.studies import hard_margin, selection, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
-from companion.papers.compression.studies import selection, sensitivity, support
 from companion.papers.compression.theory import learning_curves as theory
 
 chapter = Chapter("01", globals())
 # %%
 scan, scales = claims.largest_scan(chapter.rows(studies.scale_scan, "main"))
-finite = [chapter.rows(studies.finite_curve, "stripe"), chapter.rows(studies.finite_curve, "scan")]
+finite = [chapter.rows(studies.finite_width_lazy, "stripe"), chapter.rows(studies.finite_width_lazy, "scan")]
 kernels = claims.kernels_of_scan(scan, *finite)
 fig, axes = plots.panels(3, columns=3, width=3.5, height=3.5)
 plots.over_seeds(axes[0], scan, "alpha", "error", color=plots.COLOURS["feature"], label="network")
@@ -73,7 +73,7 @@ for ax, words in zip(axes, (r"test error $\varepsilon$", "time $t^*$", "amplific
 plots.plain_numbers(axes[2])
 axes[0].legend(loc="center left", fontsize="small")
 axes[2].legend(loc="lower left")
-fig.suptitle(f"Where do the two regimes meet? {papers.beside(scan.p.max(), 'A.scan-points')}", fontsize="medium")
+fig.suptitle(f"Where do the two regimes meet? {stated.both_sizes(scan.p.max(), 'A.scan-points')}", fontsize="medium")
 alt = "Near scale one the error rises to that of the frozen kernel, the time begins to fall, the amplification ends at one."
 chapter.figure(fig, "fig-a-fig12", scan, kernels, alt=alt)
 # %% [markdown] tags=["caption"]
@@ -160,8 +160,7 @@ chapter.figure(fig, "fig-a-left", rows, *filter(len, ends), alt=alt)
 # %% [markdown]
 # ## Width hardly matters to feature learning
 # Most neurons move to a few stable fixed points. The data decide where these lie, and a few neurons at each suffice. One would
-# therefore expect the width to change nothing, unlike for frozen kernels, whose curves differ with the width
-# ({numref}`fig-a-lazy`).
+# therefore expect the width to change nothing, unlike for frozen kernels, whose curves differ with the width ({numref}`fig-a-lazy`).
 #
 # At paper A's own width, $10^4$, we trained the same problems to the end, on the training sets of our narrow networks
 # ({numref}`fig-a-wide`). The exponent of the network then changes by {claim}`A.Fig3-wide-exponent-d5` ($d=5$) and
@@ -195,8 +194,7 @@ alt = "Learning curves of two widths in three panels, on top of each other."
 chapter.figure(fig, "fig-a-wide", wide, narrow, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Next to nothing.** Test error at the end of training, and of the kernel frozen at $t^*$ that learns fresh points, on the
-# same training sets: medians and quartiles. Solid: paper A's width, at which the network's error over that of 500 neurons is
-# {glue:text}`wide-error`.
+# same training sets: medians and quartiles. Solid: paper A's width, at which the network's error over that of 500 neurons is {glue:text}`wide-error`.
 # %% [markdown]
 # ## The end of training is known to a few per cent
 # Our runs to the end are in float64, at the finer of the two tolerances below. Larger sets than those below are not tested.
@@ -215,11 +213,11 @@ chapter.figure(fig, "fig-a-wide", wide, narrow, alt=alt)
 # Along the first axis a ReLU network is piecewise linear with known zeros. Its test error is therefore exact in $x_1$ and
 # sampled over such lines only (`regimes.measures.errors.line_error`). The error of kernels is counted on test points.
 # %%
-doubles = chapter.rows(sensitivity.ends, "tolerances")
-singles = chapter.rows(sensitivity.ends, "float32")
-elsewhere = chapter.rows(sensitivity.ends, "processors")
-elsewhere_singles = chapter.rows(sensitivity.ends, "processors_float32")
-(fine,) = chapter.design(sensitivity.ends, "processors")["tolerance"]
+doubles = chapter.rows(sensitivity.numerics, "tolerances")
+singles = chapter.rows(sensitivity.numerics, "float32")
+elsewhere = chapter.rows(sensitivity.numerics, "processors")
+elsewhere_singles = chapter.rows(sensitivity.numerics, "processors_float32")
+(fine,) = chapter.design(sensitivity.numerics, "processors")["tolerance"]
 finest = doubles[doubles.tolerance == doubles.tolerance.min()]
 usual = doubles[doubles.tolerance == fine]
 singles = singles[singles.tolerance == fine]
@@ -314,21 +312,23 @@ alt = "Scatter of test errors on rotated data against those on data as drawn, mo
 chapter.figure(fig, "fig-a-appa", turned, alt=alt)
 # %% [markdown] tags=["caption"]
 # **No: most runs stay on the diagonal, and the few others fall on either side.** Test errors of feature learning on data as
-# drawn and on the same data rotated, with the same initial weights; one point a seed.
+# drawn and on the same data rotated, with the same initial weights; one point per seed.
 # %% [markdown]
 # ## Did every run reach its end?
 # A network or kernel that has not fitted its training set has another error. The table counts all runs of the chapter by how
 # they ended.
 # %%
 nets = chapter.rows(studies.networks)
+infinite = [chapter.rows(studies.infinite_width_lazy), chapter.rows(studies.infinite_width_lazy_large_p)]
+compressed = [chapter.rows(studies.compressed_by_network), chapter.rows(studies.compressed_by_factor)]
 runs = {
-    "initial kernel, infinite width": pd.concat([chapter.rows(studies.wide_curve), chapter.rows(studies.far_curve)]),
-    "initial kernel, finite width": chapter.rows(studies.finite_curve),
-    "compressed data": pd.concat([chapter.rows(studies.compressed), chapter.rows(studies.imposed)]),
+    "initial kernel, infinite width": pd.concat(infinite),
+    "initial kernel, finite width": chapter.rows(studies.finite_width_lazy),
+    "compressed data": pd.concat(compressed),
     "support vector machine": chapter.rows(studies.support_vectors),
     "networks": claims.curve_of(nets, "feature", 1.0),
     "kernels after training": claims.curve_of(nets, "final"),
-    "kernel at $t^*$, and compressed data": chapter.rows(support.star_kernel),
+    "kernel at $t^*$, and compressed data": chapter.rows(hard_margin.star_kernel),
     "scan of the output scale": chapter.rows(studies.scale_scan, "main"),
     "rotations": chapter.rows(studies.rotation, "main"),
 }

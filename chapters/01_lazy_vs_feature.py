@@ -40,8 +40,7 @@
 # Paper A {cite}`paccolat2021` answers for labels that do not depend on most directions of the input. Training shrinks the
 # weights along uninformative directions relative to the others. This is a {term}`compression`, by a factor of about
 # $\sqrt p$ for $p$ training points. "Assuming that the main effect of feature learning is this compression" (Sec. 3.1), the
-# paper derives the exponent of the {term}`learning curve`. Paper B {cite}`geiger2021` repeats the argument with another
-# exponent.
+# paper derives the exponent of the {term}`learning curve`. Paper B {cite}`geiger2021` repeats the argument with another exponent.
 #
 # We test the assumption on the {term}`stripe`, where the label changes at planes across the first direction, and on the
 # {term}`cylinder`, where it changes at a circle in the first two. Most of our networks have 500 neurons; paper A has $10^4$.
@@ -83,7 +82,7 @@ from companion.book import plots
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import planes
-from companion.papers.compression.studies import knob, selection, support
+from companion.papers.compression.studies import hard_margin, output_scale, selection
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.theory.planes import placing_constant
 
@@ -94,14 +93,14 @@ chapter = Chapter("01", globals())
 # small one its weights must grow far before the points are fitted, and those along the uninformative direction stay behind.
 # At a large one, in contrast, a small step is enough, so that the network stays near its tangent at the start.
 # %%
-rows = chapter.rows(knob.predictors, "main").sort_values("alpha")
+rows = chapter.rows(output_scale.predictors, "main").sort_values("alpha")
 fig, axes = plots.panels(2, width=3.2, height=3.3)
 
 
 def draw(i):
     """What the network has learnt at the scale number ``i``, and its weights."""
     row = rows.iloc[i]
-    side = np.linspace(-knob.REACH, knob.REACH, knob.SIDE)
+    side = np.linspace(-output_scale.REACH, output_scale.REACH, output_scale.SIDE)
     signs = np.sign(row.F).reshape(len(side), -1).T
     colours = [plots.COLOURS["minus"], plots.COLOURS["plus"]]
     axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=colours, alpha=0.25)
@@ -112,7 +111,7 @@ def draw(i):
     axes[0].set(xlabel="$x_1$", ylabel="$x_2$", title=f"error on {100 * row.wrong:.0f} % of the square")
     axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$", title=rf"$\Lambda={row.amplification:.2g}$")
     for ax in axes:
-        ax.set(xlim=(-knob.REACH, knob.REACH), ylim=(-knob.REACH, knob.REACH), aspect="equal")
+        ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
 
 
 labels = [f"α = {alpha:g}" for alpha in rows.alpha]
@@ -162,9 +161,10 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α", al
 # at $t^*$, trained on $p$ fresh points. **Guess first:** will compressed data serve the initial kernel as well as training serves the one at $t^*$?
 # %% tags=["key"]
 networks = chapter.rows(studies.networks, "stripe").query("curve == 'feature'")
-initial = pd.concat([chapter.rows(studies.wide_curve, "stripe"), chapter.rows(studies.far_curve, "stripe")])
-initial = initial.drop_duplicates(["d", "p", "seed"])
-kernels = chapter.rows(support.star_kernel, "stripe").query("learner == 'flow'")
+initial = chapter.rows(studies.infinite_width_lazy, "stripe")
+larger_sets = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
+initial = pd.concat([initial, larger_sets]).drop_duplicates(["d", "p", "seed"])
+kernels = chapter.rows(hard_margin.star_kernel, "stripe").query("learner == 'flow'")
 learners = {
     "initial kernel": (initial, "infinite", "-"),
     "on compressed data": (claims.curve_of(kernels, "compressed"), "compressed", "--"),
@@ -212,7 +212,7 @@ chapter.figure(fig, "fig-a-learners", networks, kernels, initial, alt=alt)
 # however the points are divided, and $\beta=1$. {numref}`fig-a-star-kernel` compares with the initial kernel on compressed
 # data, which has no such planes, and for which theory has $\beta=(2d-1)/(3d-2)<1$, see {eq}`eq:A:beta`.
 # %%
-rows = chapter.rows(support.star_kernel, "stripe").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
+rows = chapter.rows(hard_margin.star_kernel, "stripe").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
 learners = {
     "star": ("final", "the network's kernel at $t^*$, plain data"),
     "compressed": ("infinite", "initial kernel, $h=\\infty$, compressed data"),
@@ -257,7 +257,7 @@ chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
 # {claim}`A.Fig3-each-label` of that at the paper's $t^*$, and {claim}`A.Fig3-each-label-constant` times $d/p$.
 # %%
 names = ("own", "stripe", "unequal", "unequal_each_label")
-rows = [chapter.rows(support.star_kernel, name) for name in names]
+rows = [chapter.rows(hard_margin.star_kernel, name) for name in names]
 own, fresh, *unequal = (claims.learnt_by(one, "star").eval("scaled = error * p / d") for one in rows)
 fig, (left, right) = plots.panels(2, height=3.6)
 for d, line in zip(curve_d, ("-", ":")):
@@ -283,7 +283,7 @@ chapter.figure(fig, "fig-a-own-points", *filter(len, (own, fresh, *unequal)), al
 # %% [markdown] tags=["caption"]
 # **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on the
 # network's own points or on as many fresh ones (planes as above, medians and quartiles). Right: planes at -0.3 and 0.5,
-# $d=5$, 512 points, frozen when a tenth of all points or of each label is fitted; a dot a seed.
+# $d=5$, 512 points, frozen when a tenth of all points or of each label is fitted; one dot per seed.
 # %% [markdown]
 # (unfitted-points)=
 # ## While points are left, the network's error is $\sqrt{nd/\pi}/p$

@@ -81,20 +81,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import learning_curves as claims
+from companion.papers.compression.studies import hard_margin, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
-from companion.papers.compression.studies import sensitivity, support
 from companion.papers.compression.theory import learning_curves as theory
 
 chapter = Chapter("01", globals())
 # %%
-flow = pd.concat([chapter.rows(studies.imposed, "stripe"), chapter.rows(studies.imposed, "cylinder")])
-machine = pd.concat(
-    [chapter.rows(studies.support_vectors, "stripe"), chapter.rows(studies.support_vectors, "cylinder")]
-)
-rows = pd.concat([machine.assign(learner="machine"), flow.assign(learner="flow")]).fillna({"d_parallel": 1})
+flow = [chapter.rows(studies.compressed_by_factor, "stripe"), chapter.rows(studies.compressed_by_factor, "cylinder")]
+machine = [chapter.rows(studies.support_vectors, "stripe"), chapter.rows(studies.support_vectors, "cylinder")]
+by_learner = [pd.concat(machine).assign(learner="machine"), pd.concat(flow).assign(learner="flow")]
+rows = pd.concat(by_learner).fillna({"d_parallel": 1})
 tasks = rows.groupby(["shape", "d", "d_parallel"], sort=False)
 counts = sorted(rows.p.unique())
 colours = dict(zip(counts, plots.from_feature_to_lazy(len(counts))))
@@ -129,9 +128,9 @@ chapter.figure(fig, "fig-a-gain", rows, alt=alt)
 # but because of its width. At paper A's width, $10^4$, the exponent changes by {claim}`A.Fig3-beta-lazy-width-d5` and
 # {claim}`A.Fig3-beta-lazy-width-d10` up to 1024 points, too little to reach theory.
 # %%
-frozen = chapter.rows(studies.finite_curve, "stripe")
-infinite = chapter.rows(studies.wide_curve, "stripe")
-far = chapter.rows(studies.far_curve, "stripe")
+frozen = chapter.rows(studies.finite_width_lazy, "stripe")
+infinite = chapter.rows(studies.infinite_width_lazy, "stripe")
+far = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
 widths = sorted(frozen.h.unique())
 blues = plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len(widths)))
 shades = dict(zip(widths, blues))
@@ -165,7 +164,7 @@ chapter.figure(fig, "fig-a-lazy", infinite, far, frozen, alt=alt)
 # {numref}`fig-a-layer` measures each. At 8192 points $\xi$ is {claim}`A.Fig3-layer-cusp-d5` in $d=5$ and
 # {claim}`A.Fig3-layer-cusp-d10` in $d=10$.
 # %%
-layers = chapter.rows(support.layer, "stripe")
+layers = chapter.rows(hard_margin.support_layer, "stripe")
 layers = layers.assign(filled=layers.vectors / (layers.p * layers.width), per_width=layers.error / layers.width)
 shown = {
     "filled": r"vectors over $p\Delta$",
@@ -195,7 +194,7 @@ chapter.figure(fig, "fig-a-layer", layers, alt=alt)
 # puts the measured $\xi$ into the argument (exercise 1). In $d=5$ this accounts for about half of the excess of the machine's
 # exponent. In $d=10$ it accounts for little: there the error is not yet proportional to the width of the layer.
 # %%
-layers = chapter.rows(support.layer, "stripe")
+layers = chapter.rows(hard_margin.support_layer, "stripe")
 found = []
 for d, rows in layers.groupby("d"):
     last = claims.on_largest_sets(rows)
@@ -220,17 +219,18 @@ chapter.table(pd.DataFrame(found), "tab-a-layer", caption, layers, digits=2)
 # the network's kernel, frozen at the end of training and trained from scratch on an independent set of the same size.
 # %%
 networks = chapter.rows(studies.networks, "stripe")
-larger = chapter.rows(sensitivity.ends, "larger")
-small = chapter.rows(studies.compressed, "stripe")
-wide = [chapter.rows(studies.wide_curve, "stripe"), chapter.rows(studies.wide_curve, "stripe_networks")]
-far = chapter.rows(studies.far_curve, "stripe")
+larger = chapter.rows(sensitivity.numerics, "larger")
+small = chapter.rows(studies.compressed_by_network, "stripe")
+initial = [chapter.rows(studies.infinite_width_lazy, "stripe")]
+initial.append(chapter.rows(studies.infinite_width_lazy, "stripe_networks"))
+initial.append(chapter.rows(studies.infinite_width_lazy_large_p, "stripe"))
 fig, axes = plots.panels(len(curve_d), width=4.6, height=4.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     trained = networks[networks.d == d]
     text, code = (claims.curve_of(small[small.d == d], name) for name in ("compressed", "compressed_code"))
     end = claims.stripe_networks(trained, larger[larger.d == d], 1.0, fit_from)
     curves = {
-        "initial kernel, $h=\\infty$": (claims.same_sets(end, *wide, far), "infinite", "-"),
+        "initial kernel, $h=\\infty$": (claims.same_sets(end, *initial), "infinite", "-"),
         r"data compressed by $\Lambda^*$": (text, "compressed", "--"),
         r"data compressed by $\Lambda^*/\sqrt{d_\perp}$": (code, "compressed", ":"),
         "kernel after training": (claims.curve_of(trained, "final", 1.0), "final", "-"),
@@ -244,10 +244,10 @@ for ax, d in zip(axes, curve_d):
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, end.p.unique())
 axes[0].set_ylabel(r"test error $\varepsilon$")
-fig.suptitle(f"Which curve has the network's error? {papers.beside(curve_h, 'A.width')}", fontsize="medium")
+fig.suptitle(f"Which curve has the network's error? {stated.both_sizes(curve_h, 'A.width')}", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "From above: the initial kernel, the kernel after training, the network, the initial kernel on compressed data."
-chapter.figure(fig, "fig-a-fig3", networks, larger, small, *wide, far, alt=alt)
+chapter.figure(fig, "fig-a-fig3", networks, larger, small, *initial, alt=alt)
 # %% [markdown] tags=["caption"]
 # **None with the text's factor: data compressed by $\Lambda^*$ give a smaller error, the kernel after training a larger
 # one.** Test error against training size, as in paper A, Fig. 3 (width $10^4$, up to $10^4$ points): medians and quartiles
@@ -275,9 +275,9 @@ chapter.figure(fig, "fig-a-fig3", networks, larger, small, *wide, far, alt=alt)
 # %%
 networks = chapter.rows(studies.networks, "stripe")
 wide = chapter.rows(studies.networks, "wide")
-small = chapter.rows(studies.compressed, "stripe")
+small = chapter.rows(studies.compressed_by_network, "stripe")
 small = small[(small.p >= fit_from) & small.seed.isin(networks.seed)]
-own = chapter.rows(studies.frozen_compressed, "stripe")
+own = chapter.rows(studies.compressed_with_initial_kernel, "stripe")
 own = own[own.learner == "finite"]
 ends = {1.0: ("compressed", "end"), stop: ("feature", f"{stop:.0%} fitted")}
 learners = {
@@ -311,9 +311,9 @@ chapter.figure(fig, "fig-b-fig10", networks, wide, small, own, alt=alt)
 # A finite width raises the error, more so on compressed data (the next table), and at one width more so on more points: at
 # width $10^4$ this loss is {claim}`A.Fig3-own-learner-width` times as large on 8192 points as on 1024.
 # %%
-infinite = chapter.rows(studies.wide_curve, "stripe")
-frozen = chapter.rows(studies.finite_curve, "stripe")
-widths = chapter.rows(studies.features, "widths")
+infinite = chapter.rows(studies.infinite_width_lazy, "stripe")
+frozen = chapter.rows(studies.finite_width_lazy, "stripe")
+widths = chapter.rows(studies.star_kernel_by_width, "widths")
 frozen = frozen[frozen.p.isin(widths.p)]
 finite = pd.concat(
     [claims.curve_of(widths, "compressed_finite").assign(data="compressed"), frozen.assign(data="plain")]
@@ -323,7 +323,8 @@ for (data, d, h), rows in finite.groupby(["data", "d", "h"]):
     same = claims.curve_of(widths[widths.h == h], "compressed") if data == "compressed" else infinite
     ratios = theory.error_ratios(rows, same[same.d == d])
     found += [{"data": data, "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
-by_learner = pd.concat([chapter.rows(studies.frozen_compressed, design) for design in ("narrow", "stripe")])
+designs = ["narrow", "stripe"]
+by_learner = pd.concat(chapter.rows(studies.compressed_with_initial_kernel, design) for design in designs)
 by_learner = claims.curve_of(by_learner, "compressed")
 for (d, h), rows in by_learner.groupby(["d", "h"]):
     ratios = theory.error_ratios(rows[rows.learner == "finite"], rows[rows.learner == "infinite"])
@@ -338,11 +339,12 @@ chapter.table(pd.DataFrame(found), "tab-a-width", caption, finite, infinite, by_
 # amplification panel.
 # %%
 tube = chapter.rows(studies.networks, "cylinder")
-small = chapter.rows(studies.compressed, "cylinder")
-star = claims.learnt_by(chapter.rows(support.star_kernel, "cylinder"), "star")
-wide = [chapter.rows(studies.wide_curve, "cylinder"), chapter.rows(studies.wide_curve, "cylinder_networks")]
+small = chapter.rows(studies.compressed_by_network, "cylinder")
+star = claims.learnt_by(chapter.rows(hard_margin.star_kernel, "cylinder"), "star")
+infinite = chapter.rows(studies.infinite_width_lazy, "cylinder")
+infinite_of_networks = chapter.rows(studies.infinite_width_lazy, "cylinder_networks")
 network = claims.curve_of(tube, "feature", 1.0)
-initial = claims.same_sets(network, *wide)
+initial = claims.same_sets(network, infinite, infinite_of_networks)
 curves = {
     "initial kernel, $h=\\infty$": (initial, "infinite", "-"),
     r"data compressed by $\Lambda^*$": (claims.curve_of(small, "compressed"), "compressed", "--"),
@@ -360,7 +362,8 @@ plots.slope_guide(ax, ends, 2.2 * start, -theory.lazy_exponent(3), "$-3/7$", abo
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$", title="Who learns the cylinder fastest?")
 plots.curve_axes(ax, sorted(network.p.unique()))
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
-chapter.figure(fig, "fig-a-fig8", tube, small, star, *wide, alt="Five learning curves of the cylinder, close together.")
+alt = "Five learning curves of the cylinder, close together."
+chapter.figure(fig, "fig-a-fig8", tube, small, star, infinite, infinite_of_networks, alt=alt)
 # %% [markdown] tags=["caption"]
 # **The kernel on compressed data, then the network; the kernel at $t^*$ is the worst.** Test error of the cylinder, as in the
 # error panel of paper A, Fig. 8: medians and quartiles. Dashed: theory's slopes, lazy above and feature learning below the
@@ -370,15 +373,15 @@ chapter.figure(fig, "fig-a-fig8", tube, small, star, *wide, alt="Five learning c
 # asymptote is not evidence for it.
 # %%
 networks = chapter.rows(studies.networks, "stripe")
-larger = chapter.rows(sensitivity.ends, "larger")
-far = chapter.rows(studies.far_curve, "stripe")
+larger = chapter.rows(sensitivity.numerics, "larger")
+far = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
 tube = claims.curve_of(chapter.rows(studies.networks, "cylinder"), "feature", 1.0)
 curves = {}
 for d in curve_d:
     network = claims.stripe_networks(networks[networks.d == d], larger[larger.d == d], 1.0, fit_from)
     curves[f"stripe, $d={d}$, lazy"] = (far[far.d == d], theory.lazy_exponent(d))
     curves[f"stripe, $d={d}$, network"] = (network, theory.feature_exponent(d, 1))
-curves["cylinder, lazy"] = (chapter.rows(studies.wide_curve, "cylinder"), theory.lazy_exponent(3))
+curves["cylinder, lazy"] = (chapter.rows(studies.infinite_width_lazy, "cylinder"), theory.lazy_exponent(3))
 curves["cylinder, network"] = (tube, theory.feature_exponent(3, 2))
 last, exponents = {}, []
 for name, (curve, predicted) in curves.items():

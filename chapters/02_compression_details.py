@@ -42,7 +42,7 @@ from companion.papers.compression.theory import Stripe
 
 chapter = Chapter("02", globals())
 # %%
-rows = chapter.rows(studies.frames, "cylinder").query("seed == 0")
+rows = chapter.rows(studies.weight_snapshots, "cylinder").query("seed == 0")
 moments = {"start": rows.iloc[0], "end": rows.iloc[-1]}
 fig, flat = plots.panels(4, columns=2, width=3.2, height=3.2)
 for ax, title in zip(flat, moments):
@@ -117,7 +117,7 @@ chapter.figure(fig, "fig-a-4-error", neurons, alt=alt)
 # predicted one.
 # %%
 rows = []
-for d in (2, *chapter.design(studies.growth, "stripe")["d"]):
+for d in (2, *chapter.design(studies.amplification_scaling, "stripe")["d"]):
     for point in Stripe(interfaces, d).attractors():
         place = {"$d$": d, r"sign of $\lambda$": point.sign, "$z^*$": point.z}
         rates = {r"$\tau^*/\tau$": 1 / point.rate, r"rate of $\omega_\perp$": point.rate_perp, "$c$": point.constant}
@@ -135,7 +135,8 @@ chapter.table(
 # We fit exponents from 1024 points on (`growth_from`), a choice made after a look at how the curves bend. Over all sizes they are
 # larger. The exponents of $\Lambda^*$ itself, noise included, are less certain and agree within their intervals.
 # %%
-growth = pd.concat([claims.without_noise(chapter.rows(studies.growth, shape)) for shape in ("stripe", "cylinder")])
+growth = [chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")]
+growth = pd.concat(claims.without_noise(rows) for rows in growth)
 ranges = {"all sizes": growth_p[0], f"from {growth_from}": growth_from, f"from {growth_p[-3]}": growth_p[-3]}
 columns = {}
 for quantity, column in {r"$\Lambda^*\vert N\vert$": "still", r"$\Lambda^*$": "star"}.items():
@@ -153,7 +154,9 @@ chapter.table(
 # until 98 % of the points are fitted stops rising at the larger sizes, so the exponent of $\Lambda_{\max}$ falls towards
 # $\frac12$. On the cylinder the factor falls slightly.
 # %%
-maxima = pd.concat([chapter.rows(studies.growth, f"{shape}_maximum") for shape in ("stripe", "cylinder")])
+maxima = pd.concat(
+    [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
+)
 factor = maxima.assign(factor=maxima.largest / maxima.star).groupby(["shape", "d", "p"]).factor.apply(ratio)
 chapter.table(
     factor.unstack("p").rename(columns=lambda p: f"$p={p}$").reset_index(names=["task", "$d$"]),
@@ -169,7 +172,7 @@ chapter.table(
 # {claim}`A.Fig8-sphere`.
 # %%
 labels = {"planes": "three planes, $d=5$", "sphere": "three informative directions, $d=4$"}
-tasks = {name: claims.without_noise(chapter.rows(studies.growth, name)) for name in labels}
+tasks = {name: claims.without_noise(chapter.rows(studies.amplification_scaling, name)) for name in labels}
 fig, ax = plt.subplots(figsize=(5.6, 3.8))
 for name, rows in tasks.items():
     smallest = rows.still[rows.p == rows.p.min()].mean()
@@ -246,7 +249,7 @@ chapter.figure(fig, "fig-a-lambda", rests, alt=alt)
 # %%
 times = chapter.rows(studies.characteristic_time, "main")
 logs, scaled = claims.scaled_times(times)
-growth = pd.concat([chapter.rows(studies.growth, shape) for shape in ("stripe", "cylinder")])
+growth = pd.concat([chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")])
 growth = growth.assign(constant=growth.star / growth.predicted)
 grey = plots.COLOURS["theory"]
 fig, (left, right) = plots.panels(2, width=3.8, height=3.2)

@@ -74,7 +74,7 @@ stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # size
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots, sketches
+from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import balance as unequal
 from companion.papers.compression.studies import compression as studies
@@ -83,7 +83,7 @@ from companion.papers.compression.theory.stripe import imbalance_limit
 
 chapter = Chapter("02", globals())
 # %%
-paths = chapter.rows(studies.paths, "main")
+paths = chapter.rows(studies.neuron_paths, "main")
 ends = []
 for moment in (0, -1):
     feet = np.array([z[moment] for z in paths["z"]])
@@ -127,8 +127,8 @@ chapter.figure(
 # ({numref}`fig-a-sensitivity`) shows that the result is then reproducible. The cylinder has two informative directions
 # and behaves in the same way ({numref}`fig-a-7`).
 # %%
-feature = chapter.rows(studies.frames, "feature").query("seed == 0")
-lazy = chapter.rows(studies.frames, "lazy").query("seed == 0")
+feature = chapter.rows(studies.weight_snapshots, "feature").query("seed == 0")
+lazy = chapter.rows(studies.weight_snapshots, "lazy").query("seed == 0")
 moments = [feature.iloc[0], feature[feature.star].iloc[0], feature.iloc[-1], lazy.iloc[-1]]
 still, flat = plots.panels(4, width=3.4, height=3.3, sharex=True, sharey=True)
 for ax, row, title in zip(flat, moments, ["start", "$t^*$", "end", "lazy, end"]):
@@ -189,7 +189,7 @@ chapter.slider(fig, draw, times, "fig-a-2", feature, lazy, knob="training time",
 # %%
 stripe = Stripe(interfaces, 2)
 places = [point.z for point in stripe.attractors()]
-paths = chapter.rows(studies.paths, "main")
+paths = chapter.rows(studies.neuron_paths, "main")
 colours = {1: plots.PALETTE[0], -1: plots.PALETTE[1]}
 zeta = np.linspace(-3, 3, 601)
 fig, (left, right) = plots.panels(2, width=4.0, height=3.4)
@@ -252,8 +252,10 @@ chapter.figure(fig, "fig-a-4", paths, alt=alt)
 # amplification, which the network reaches later, follow the same law?). The
 # {ref}`details <compression-exponents>` give the exponents over other ranges.
 # %% tags=["key"]
-growth = pd.concat([chapter.rows(studies.growth, shape) for shape in ("stripe", "cylinder")])
-maxima = pd.concat([chapter.rows(studies.growth, f"{shape}_maximum") for shape in ("stripe", "cylinder")])
+growth = pd.concat([chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")])
+maxima = pd.concat(
+    [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
+)
 tasks = growth.groupby(["shape", "d"], sort=False)
 green = plots.COLOURS["amplification"]
 hollow = {"color": green, "linestyle": ":", "markerfacecolor": "none"}
@@ -265,13 +267,13 @@ for ax, ((shape, d), rows) in zip(flat, tasks):
     plots.over_seeds(ax, largest, "p", "largest", label=r"$\Lambda_{\max}$, to 98 % fitted", **hollow)
     theory = rows.groupby("p").predicted.median()
     ax.plot(theory, "--", color=plots.COLOURS["theory"], label=r"theory of $\Lambda^*$")
-    stated = papers.stated("A.amplification")
-    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, stated, "paper A: 1/2")
+    exponent = stated.value("A.amplification")
+    plots.slope_guide(ax, (growth_p[0], growth_p[-1]), rows.star.median() / 8, exponent, "paper A: 1/2")
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, growth_p)
 flat[0].set_ylabel(r"amplification $\Lambda$")
 legend = fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-legend.set_title(rf"$\Lambda^*$: {papers.beside(growth_h, 'A.width')}", {"size": "small"})
+legend.set_title(rf"$\Lambda^*$: {stated.both_sizes(growth_h, 'A.width')}", {"size": "small"})
 alt = "Amplification against training points for three tasks, at the characteristic time and at its maximum: both rise."
 chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # %% [markdown] tags=["caption"]
@@ -301,8 +303,10 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # For the planes of this page, the mean label times $\sqrt d$: {glue:text}`balance`. The cure is a $t^*$ of each label
 # ([chapter 1](#own-points)).
 # %%
-balance = unequal.unbalanced(chapter.rows(studies.growth, "balance"))
-chapter.glue("balance", unequal.balance_in_words(interfaces, chapter.design(studies.growth, "stripe")["d"]))
+balance = unequal.unbalanced(chapter.rows(studies.amplification_scaling, "balance"))
+chapter.glue(
+    "balance", unequal.balance_in_words(interfaces, chapter.design(studies.amplification_scaling, "stripe")["d"])
+)
 fig, axes = plots.panels(2, width=4.0, height=3.4, sharey=True)
 for (d, rows), colour in zip(balance.groupby("d"), plots.PALETTE):
     for ax, column in zip(axes, ("imbalance", "scaled")):

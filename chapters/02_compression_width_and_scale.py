@@ -45,10 +45,10 @@ chapter = Chapter("02", globals())
 # of narrow networks therefore holds there. The eight that we trained at that width have the exponents {claim}`A.Fig6-wide-d5` in $d=5$,
 # {claim}`A.Fig6-wide-d10` in $d=10$ and {claim}`A.Fig8-wide` for the cylinder, too few to decide alone.
 # %%
-wide = chapter.rows(studies.growth, "wide")
-narrow = chapter.rows(studies.growth, "stripe_again")
-ring = chapter.rows(studies.growth, "wide_cylinder")
-narrow_ring = chapter.rows(studies.growth, "cylinder_again")
+wide = chapter.rows(studies.amplification_scaling, "wide")
+narrow = chapter.rows(studies.amplification_scaling, "stripe_again")
+ring = chapter.rows(studies.amplification_scaling, "wide_cylinder")
+narrow_ring = chapter.rows(studies.amplification_scaling, "cylinder_again")
 fig, axes = plots.panels(2)
 for (d, rows), colour in zip(pd.concat([wide, ring]).groupby("d"), plots.PALETTE):
     plots.over_seeds(
@@ -110,7 +110,7 @@ chapter.figure(
 rests = chapter.rows(fitting.plateaus, "main")
 fastest = claims.time_of_the_plateau(rests, interfaces)
 rate, kappa = claims.growth_rates(rests, interfaces)
-scales = chapter.rows(studies.growth, "scales").assign(part=lambda rows: rows.star / rows.predicted)
+scales = chapter.rows(studies.amplification_scaling, "scales").assign(part=lambda rows: rows.star / rows.predicted)
 halves = claims.half_scales(scales, 1.0)
 sizes = sorted(set(halves.p))
 largest = halves.half[halves.p == sizes[0]].median()
@@ -149,7 +149,7 @@ chapter.figure(fig, "fig-a-late", rests, scales, alt=alt)
 # and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
 # Chapter 1 ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of training.
 # %%
-courses = chapter.rows(studies.courses, "main")
+courses = chapter.rows(studies.amplification_along_training, "main")
 fig, flat = plots.panels(courses.d.nunique(), width=4.0, height=3.2, sharey=True)
 fig.suptitle("How does the compression change during training?", fontsize="medium")
 for ax, (d, networks) in zip(flat, courses.groupby("d")):
@@ -172,7 +172,7 @@ chapter.figure(fig, "fig-a-6", courses, alt=alt)
 # 1 % of the points remain below the margin, as paper A may have done for its figure. Chapter 1 follows the networks to the end
 # of training. There $\Lambda$ has fallen and, in $d=5$, the error is higher again.
 # %%
-rows = chapter.rows(studies.fit, "main")
+rows = chapter.rows(studies.late_training, "main")
 network = rows.iloc[0]
 fig, (left, right) = plots.panels(2, width=4.0, height=3.4)
 fig.suptitle("What does the fit change after $t^*$?", fontsize="medium")
@@ -247,7 +247,7 @@ chapter.figure(fig, "fig-a-clusters", clusters, alt=alt)
 # The tangent kernel on the training points has the eigenvalues $\lambda$. Its effective rank $(\sum\lambda)^2/\sum\lambda^2$ counts
 # the directions in which the outputs move easily. Aligned weights leave fewer of them ({numref}`fig-a-rank`).
 # %%
-ranks = chapter.rows(studies.growth, "ranks")
+ranks = chapter.rows(studies.amplification_scaling, "ranks")
 fig, (ax,) = plots.panels(1)
 for (d, rows), colour in zip(ranks.groupby("d"), plots.PALETTE):
     plots.over_seeds(

@@ -72,12 +72,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from companion.book import papers, plots, sketches
+from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.compression.theory.learning_curves import beta, beta_difference
 from companion.papers.kernel_pca.claims import kernel_pca as claims
-from companion.papers.kernel_pca.studies import far_images
 from companion.papers.kernel_pca.studies import kernel_pca as studies
+from companion.papers.kernel_pca.studies import large_p
 from regimes.measures import information
 
 chapter = Chapter("04", globals())
@@ -116,7 +116,7 @@ chapter.figure(
 # by {claim}`A.Fig10-trend-stripe` of its mean on the stripe and {claim}`A.Fig10-trend-mnist` on images.
 # %% tags=["key"]
 stripes = chapter.rows(studies.stripes, "main").query("kernel != 'network'")
-images = chapter.rows(studies.curves, "main").query("kernel != 'network' and p == p.max()")
+images = chapter.rows(studies.image_curves, "main").query("kernel != 'network' and p == p.max()")
 kernels = {
     "kernel, start": ("full", "start", "lazy"),
     "kernel, end": ("full", "end", "final"),
@@ -172,7 +172,7 @@ chapter.figure(fig, "fig-a-10", stripes, images, alt=alt)
 # of the stripe's points. A {ref}`table <kernel-components-planes>` of the details has all shares.
 # %%
 stripes = chapter.rows(studies.stripes, "main").query("kernel != 'network'")
-images = chapter.rows(studies.curves, "main").query("kernel != 'network' and p == p.max()")
+images = chapter.rows(studies.image_curves, "main").query("kernel != 'network' and p == p.max()")
 kernels = {"kernel, start": ("full", "start"), "kernel, end": ("full", "end"), "last layer, end": ("last", "end")}
 fig, axes = plots.panels(6, columns=3, width=2.7, height=2.8)
 for row, (task, rows) in enumerate({"stripe": stripes, "images": images}.items()):
@@ -198,8 +198,8 @@ chapter.figure(
 # On the way the plane turns while the points are fitted ({numref}`fig-4-planes`).
 # %%
 films = {
-    "stripe": chapter.rows(studies.courses, "stripe").query("seed == 0").sort_values("frame"),
-    "images": chapter.rows(studies.courses, "images").query("seed == 0").sort_values("frame"),
+    "stripe": chapter.rows(studies.kernel_along_training, "stripe").query("seed == 0").sort_values("frame"),
+    "images": chapter.rows(studies.kernel_along_training, "images").query("seed == 0").sort_values("frame"),
 }
 count = max(len(rows) for rows in films.values())
 fig, axes = plots.panels(2, width=2.9, height=3.0)
@@ -235,8 +235,8 @@ chapter.slider(
 # and even once again slightly better for the largest $p$". From 25 to 400 images the kernel is ahead, whereas the
 # kernel of the last layer stays behind the network, as the paper says.
 # %%
-curves = chapter.rows(studies.curves, "main")
-beyond = chapter.rows(far_images.far)
+curves = chapter.rows(studies.image_curves, "main")
+beyond = chapter.rows(large_p.image_errors)
 styles = {
     "network": ("network", "end", "feature", "-"),
     "kernel, start": ("full", "start", "lazy", "--"),
@@ -255,7 +255,7 @@ for label, (kernel, moment, name, line) in styles.items():
     ax.plot(single.p, single.error, "D", color=colour, markersize=4, markerfacecolor=inside)
 medians = claims.kernel_at(curves, "network", "end").groupby("p").error.median()
 for name, height, is_above in (("A.images-feature", 0.85, False), ("A.images-lazy", 2.0, True)):
-    exponent = papers.stated(name)
+    exponent = stated.value(name)
     ends = (image_p[0], image_p[-1])
     plots.slope_guide(ax, ends, height * medians.iloc[0], -exponent, f"A: $-{exponent}$", above=is_above)
 ax.set(xlabel="training images $p$", ylabel=r"test error $\varepsilon$", title="Which learns images best?")
@@ -274,7 +274,7 @@ chapter.figure(fig, "fig-a-9", curves, beyond, alt=alt)
 # therefore test both at one larger size: the logarithm of the network's error over the kernel's is
 # {claim}`A.Fig9-better-far` there.
 # %%
-curves = chapter.rows(studies.curves, "main")
+curves = chapter.rows(studies.image_curves, "main")
 exponents = []
 for sizes in (image_p, image_p[len(image_p) // 2 :]):
     network = claims.kernel_at(curves[curves.p.isin(sizes)], "network", "end")
@@ -307,7 +307,10 @@ chapter.table(
 # drive the weights (chapter 1, {numref}`fig-a-stop`). We expect that images have no such place, although that is open: no
 # run here moves the last images.
 # %%
-courses = {"stripe": chapter.rows(studies.courses, "stripe"), "images": chapter.rows(studies.courses, "images")}
+courses = {
+    "stripe": chapter.rows(studies.kernel_along_training, "stripe"),
+    "images": chapter.rows(studies.kernel_along_training, "images"),
+}
 fig, axes = plots.panels(4, height=2.7, sharex="col")
 for (task, rows), top, bottom in zip(courses.items(), axes[:2], axes[2:]):
     fitted = rows.groupby("frame").satisfied.mean()

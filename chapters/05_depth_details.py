@@ -235,7 +235,7 @@ chapter.figure(
 # {cite}`terjek2025spectrum` the ratio $b^2/(a^2+b^2)$ of a layer $as+b|s|$ sets the rate, and the absolute value does better than ReLU.
 # {cite}`xiao2020` have a table of limits on the critical line, which we could not read; it may contain the limit 1/3.
 # %%
-rows = chapter.rows(studies.other_layers, "main")
+rows = chapter.rows(studies.layer_kernels, "main")
 fig, axes = plots.panels(2, width=4.4, height=4.2)
 for layer, paths in rows[rows.rho == 0.5].groupby("layer", sort=False):
     limit = paths.limit.iloc[0]

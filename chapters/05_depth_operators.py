@@ -42,7 +42,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import claims, papers, plots
+from companion.book import claims, plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.depth.claims.depth_kernel import LIMITS
 from companion.papers.depth.studies import depth as studies
@@ -196,8 +196,8 @@ tenfold = rows.assign(residual=10 * rows.residual)
 scores = tenfold.groupby(["classes", "depth"], sort=False)[["accuracy", "f1", "mse", "residual"]]
 table = scores.agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}")
 table = table.reset_index().astype(object)
-stated = [papers.stated(name) for name in ("C.depth", "C.accuracy", "C.f1")]
-table.loc[len(table)] = ["paper C", *stated, "", ""]
+printed = [stated.value(name) for name in ("C.depth", "C.accuracy", "C.f1")]
+table.loc[len(table)] = ["paper C", *printed, "", ""]
 chapter.table(
     table.rename(columns={"f1": "F1", "mse": "mean squared error", "residual": "ten times the residual's norm"}),
     "tab-c-tab2",
@@ -363,7 +363,7 @@ chapter.table(
     "tab-c-checked",
     "Single statements of the paper and of ours, and where they are from. What we find is below.",
     chapter.rows(studies.biases, "main"),
-    chapter.rows(studies.colinear, "main"),
+    chapter.rows(studies.colinear_points, "main"),
 )
 # %% [markdown]
 # ## Errata and open points

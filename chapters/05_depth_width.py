@@ -45,7 +45,7 @@ text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (pap
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.estimates import slopes
 from companion.papers.depth.claims.depth_training import width_exponents
@@ -183,10 +183,10 @@ chapter.figure(
 # same at every width. Theory then has the exponents 0 and $-\frac12$, up to logarithms.
 # %%
 rows = chapter.rows(studies.text_training)
-widths = np.array(papers.stated("C.widths"))
+widths = np.array(stated.value("C.widths"))
 paper = {"optimiser": "paper C"}
 for measure, name in (("norm", "C.norms"), ("largest", "C.largest"), ("ratio", "C.ratios")):
-    paper[measure] = slopes(widths, np.array([papers.stated(name)]))[0].round(3)
+    paper[measure] = slopes(widths, np.array([stated.value(name)]))[0].round(3)
 table = pd.concat([width_exponents(rows).astype(object), pd.DataFrame([paper])])
 lazy = rows.query("optimiser == 'gd' and parametrisation == 'ntk' and step == 20 and width == width.max()")
 moved = lazy.groupby("targets").norm.mean()

@@ -77,7 +77,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from companion.book import papers, plots
+from companion.book import plots, stated
 from companion.book.chapter import Chapter
 from companion.papers.alignment.claims import alignment
 from companion.papers.alignment.studies import alignment as studies
@@ -91,7 +91,7 @@ chapter = Chapter("06", globals())
 # gradients (upper two rows), in contrast, look like noise at the start, and their correlation grows while the task is learnt. **Guess first:** which
 # pair is more alike at the end? The network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
 # %% tags=["key"]
-frames = chapter.rows(studies.frames, "main").sort_values("step")
+frames = chapter.rows(studies.first_layer_snapshots, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}
 matrices |= {"moved": "what training\nhas added", "centred": "gradients\nthrough it"}
 columns = 1 + len(frames)
@@ -136,7 +136,7 @@ chapter.figure(fig, "fig-d-picture", frames, alt=alt)
 # biases learn the task, with small initial weights in the first layer. The EGOP is the expected gradient outer product of the task
 # ([details](#egop-of-the-task)): the first image of {numref}`fig-d-picture`.
 # %%
-trained = chapter.rows(studies.features, "main")
+trained = chapter.rows(studies.learned_features, "main")
 means = trained.groupby("layer")[["uc", "random", "egop_agop", "spread"]].mean().reset_index()
 means.columns = ["layer", "NFM, AGOP", "NFM, $W^\\top QW$", "EGOP, AGOP", "spread of $K$'s eigenvalues"]
 chapter.table(
@@ -171,7 +171,7 @@ chapter.table(
 # direction, the projector of App. C. The paper states neither where $k$ starts, nor its scales, nor whether the loss has a factor ½ at its
 # rate of 0.05. Ours has it, because without it more networks become unstable.
 # %%
-rows = pd.concat([chapter.rows(studies.paths, "isotropic"), chapter.rows(studies.paths, "decaying")])
+rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
 looks = sorted({0, studies.EARLY, 20, 40, 60, 80, 120, 160, 240, 400, 600, rows.step.max()} & {*rows.step})
 rows = rows[rows.step.isin(looks)]
 highest = rows.groupby(["spectrum", "scale", "step"]).test_loss.median().max()
@@ -193,7 +193,7 @@ def draw(frame):
     axes[0].legend(loc="lower left", fontsize="small")
 
 
-chapter.glue("share-unstable", f"{alignment.share_unstable(chapter.rows(studies.paths, 'first_steps')):.0%}")
+chapter.glue("share-unstable", f"{alignment.share_unstable(chapter.rows(studies.correlations, 'first_steps')):.0%}")
 labels = [f"step {step}" for step in looks]
 chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=len(looks) - 1)
 # %% [markdown] tags=["caption"]
@@ -224,7 +224,7 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Networks of scale 1 leave the law by
 # {claim}`D.Fig2-law` at paper D's rate, where descent changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it.
 # %%
-rows = chapter.rows(studies.paths, "frozen").query("layer == 1 and step > 0")
+rows = chapter.rows(studies.correlations, "frozen").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
 law = {"color": plots.COLOURS["theory"], "linestyle": "--", "marker": "", "label": "frozen kernel"}
 for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
@@ -240,7 +240,7 @@ chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
 # training at the chapter's scales (solid), and its value with the kernel of the start, {eq}`eq:D:lazy` (dashed). Medians and quartiles
 # over networks, on isotropic data.
 # %%
-laws = pd.concat([chapter.rows(studies.lazy_ends, "tasks"), chapter.rows(studies.lazy_ends, "digits")])
+laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(studies.lazy_predictions, "digits")])
 means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
 means.columns = ["start"] + [f"{left:g} of the loss" for left in means.columns[1:]]
 chapter.table(
@@ -353,7 +353,7 @@ for ax in axes[:-1:2]:
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 ends = [rows.predicted.min(), rows.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
-axes[-1].set(xlabel="predicted", ylabel="observed", title=papers.beside(int(rows.n.iloc[0]), "D.reversal"))
+axes[-1].set(xlabel="predicted", ylabel="observed", title=stated.both_sizes(int(rows.n.iloc[0]), "D.reversal"))
 axes[-1].legend(fontsize="small")
 fig.suptitle("Do random matrices predict single networks?", fontsize="medium")
 alt = "Observed alignment as dots against the floor, on the predicted line and below a dotted line that exceeds one."

@@ -58,7 +58,7 @@ chapter = Chapter("06", globals())
 # Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. At the end its share is
 # {claim}`D.Sec23-contained` in the first layer from scale 0.01, and {claim}`D.Sec23-contained-large` from scale 1.
 # %%
-rows = pd.concat([chapter.rows(studies.paths, "isotropic"), chapter.rows(studies.paths, "decaying")])
+rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
 ends = rows[rows.step == rows.step.max()].rename(columns={"uc": "UC-NFA", "c": "C-NFA"})
 ends["spectrum"] = ends.spectrum.str.replace(r"(1/.*)", r"$\1$", regex=True)
 ends = ends.melt(["seed", "spectrum", "layer", "scale"], ["UC-NFA", "C-NFA"], "ansatz")
@@ -79,7 +79,7 @@ chapter.table(
 # {claim}`D.Fig2-random-centred`. In the second layer it ends above. We measured the same networks with $K$'s eigenvectors drawn at
 # random, for the weights and for what training has added.
 # %%
-rows = chapter.rows(studies.features, "largest_scale")
+rows = chapter.rows(studies.learned_features, "largest_scale")
 means = rows.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()
 means.columns = ["scale", "layer", "UC-NFA", "with a random matrix", "C-NFA", "with a random matrix "]
 chapter.table(
@@ -103,7 +103,7 @@ chapter.table(
 # {claim}`D.Fig8-test-loss`, and that of 0.1 by {claim}`D.Fig8-test-loss-small` than that of 0.001. Training is not over there, because
 # directions of little variance are learnt slowly: a loss of 0.03 is reached later, and last from small scales (table).
 # %%
-rows = alignment.at_equal_loss(chapter.rows(studies.paths, "longer"))
+rows = alignment.at_equal_loss(chapter.rows(studies.correlations, "longer"))
 means = rows.groupby("scale")[["step", "test_loss", "c", "uc"]].mean().iloc[::-1].reset_index()
 means.columns = ["scale", "step", "test loss", "C-NFA", "UC-NFA"]
 chapter.table(
@@ -125,7 +125,7 @@ chapter.table(
 # On isotropic data it falls from scales up to 0.1: the smallest fall there is a change of {claim}`D.Fig5-small-scale`. Paper D finds a
 # fall, and states no scales. From scale 1 it rises in the first layer, by {claim}`D.Fig5-isotropic`.
 # %%
-rows = pd.concat([chapter.rows(studies.paths, "isotropic"), chapter.rows(studies.paths, "decaying")])
+rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
 rows = rows[rows.step > 0]
 views = [("isotropic", "double", "double-centred ratio"), ("isotropic", "ptk", "PTK-centred")]
 views += [("1/(1+k^2)", "ptk", "PTK-centred, $1/(1+k^2)$")]
@@ -340,7 +340,7 @@ chapter.figure(fig, "fig-d-6", rows, alt=alt)
 # paper D shows one. Ours are stored results on 400 images of 40 people {cite:p}`samaria1994`, split by person, because on a random split
 # the same person may be in both parts.
 # %%
-rows = chapter.rows(studies.glasses)
+rows = chapter.rows(studies.saliency_maps)
 draws = rows.single.explode().astype(float)
 correlations = {"AGOP": rows.agop.mean(), "random, mean": draws.mean(), "least": draws.min(), "largest": draws.max()}
 errors = {"test error": rows.error.mean(), "always the commoner label": rows.chance.mean()}
@@ -360,8 +360,8 @@ chapter.table(
 # {claim}`D.Descent-decayed-weights` at the end. Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA is lower.
 # %%
 designs = ("isotropic", "adam", "adam_decay", "weight_decay")
-rows = pd.concat([chapter.rows(studies.paths, design) for design in designs])
-decayed_scale = chapter.rows(studies.paths, "weight_decay")["scale"].iloc[0]
+rows = pd.concat([chapter.rows(studies.correlations, design) for design in designs])
+decayed_scale = chapter.rows(studies.correlations, "weight_decay")["scale"].iloc[0]
 rows = rows[(rows["scale"] == decayed_scale) & (rows.seed < seeds) & (rows.step > 0)]
 names = {"gd": "descent", "adam": "Adam"}
 colours = dict(zip(rows.groupby(["method", "penalty"], sort=False).groups, plots.PALETTE))

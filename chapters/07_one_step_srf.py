@@ -269,7 +269,7 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # With the split at one step and penalty for all sizes, as in paper E, the network's error over the better kernel's is
 # {claim}`E.Fig2-kernel-ahead` on $4d$ samples and {claim}`E.Fig2-kernel-beaten` on $20d$.
 # %%
-learners = chapter.rows(studies.kernels, "main")
+learners = chapter.rows(studies.network_kernels, "main")
 shared, most = (chapter.rows(studies.reuse, design) for design in ("shared", "most"))
 kernels = stepped_networks.at_best_penalty(learners).query("learner != 'network'").rename(columns={"learner": "name"})
 networks, last = (rows.rename(columns={"samples": "name"}) for rows in (shared, most))  # of their own sizes each
@@ -354,7 +354,7 @@ chapter.figure(fig, "fig-e-map", scan, alt=alt)
 #
 # We have no corrected theory of several steps: what separates the points from their curves is what it would have to explain.
 # %%
-networks = chapter.rows(studies.several, "best")
+networks = chapter.rows(studies.multiple_steps, "best")
 largest = spiked_features.largest_size(networks)
 setting = largest.iloc[0]
 sizes = np.geomspace(2, 50, 40)

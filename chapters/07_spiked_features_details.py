@@ -248,8 +248,8 @@ chapter.figure(fig, "fig-e-5", networks, alt=alt)
 # {numref}`fig-e-3` shows the functions that reach the bounds, and networks at a large and a small penalty. {numref}`fig-e-7` shows
 # the functions that belong to each step size.
 # %%
-pools = {bound: chapter.rows(studies.pool, bound) for bound in ("upper", "lower")}
-(strength,) = chapter.design(studies.pool, "upper")["step"]
+pools = {bound: chapter.rows(studies.learned_function_bounds, bound) for bound in ("upper", "lower")}
+(strength,) = chapter.design(studies.learned_function_bounds, "upper")["step"]
 t = np.linspace(-3, 3, 301)
 fig, axes = plots.panels(2, width=4.8, height=3.6)
 for ax, target in zip(axes, pools["upper"]["target"].unique()):

@@ -119,7 +119,7 @@ chapter.figure(fig, "fig-e-net", networks, alt=alt)
 # parameters by {claim}`E.Net-steps-theory` of it, at the further of two targets. As far as we know this recursion is new. Compare
 # {cite}`dandi2024` for what a few steps can learn, and {cite}`moniri2026` for a second step on samples that are used again.
 # %%
-networks = chapter.rows(studies.several, "main")
+networks = chapter.rows(studies.multiple_steps, "main")
 counts = sorted(networks["count"].unique())
 courses = stepped_networks.courses_of_steps(networks)
 columns = {"r": "strength $r$", "gamma": r"alignment $\gamma$", "test_error": "test error"}
@@ -211,8 +211,8 @@ chapter.figure(fig, "fig-e-steps", networks, alt=alt)
 # from about $n=d$ on. The same rule predicts the opposite at the cubic target, and simulations agree: two values win at all three
 # widths, the more the wider the network.
 # %%
-letters = chapter.rows(studies.vocabulary, "letters")
-uniform = chapter.rows(studies.vocabulary, "uniform")
+letters = chapter.rows(studies.readout_vocabulary, "letters")
+uniform = chapter.rows(studies.readout_vocabulary, "uniform")
 alphas = np.geomspace(letters["alpha"].min(), letters["alpha"].max(), 9)
 largest = letters["d"].max()
 fig, ax = plt.subplots()
@@ -240,10 +240,10 @@ chapter.figure(
 # over that with one; target sine, strength 2. Lines: theory, in the limit (dotted) and with the finite-width rule. Points: simulation at
 # the larger size, two standard errors.
 # %%
-varied = chapter.rows(studies.thresholds, "varied").assign(kind="varied")
-uniform = chapter.rows(studies.thresholds, "uniform").assign(kind="uniform")
+varied = chapter.rows(studies.third_degree_share, "varied").assign(kind="varied")
+uniform = chapter.rows(studies.third_degree_share, "uniform").assign(kind="uniform")
 both = pd.concat([varied, uniform])
-best = {name: chapter.rows(studies.thresholds, name) for name in ("two", "one", "best_gauss", "best_single")}
+best = {name: chapter.rows(studies.third_degree_share, name) for name in ("two", "one", "best_gauss", "best_single")}
 labels = {"srf": "spiked features", "network": "networks"}
 fig, ax = plt.subplots()
 for colour, (model, rows) in zip(plots.PALETTE[2:], both.groupby("model", sort=False)):
@@ -310,7 +310,7 @@ chapter.figure(fig, "fig-e-two-values", both, *best.values(), alt=alt)
 # The power law holds for weak spikes and sets in late ({numref}`fig-e-threshold`). At widths that one can simulate the threshold is
 # higher and falls faster, as the rule predicts.
 # %%
-features = chapter.rows(studies.thresholds, "features")
+features = chapter.rows(studies.third_degree_share, "features")
 sizes, measured = spiked_features.measured_strengths(features)
 row = features.iloc[0]
 strengths, widths = np.geomspace(0.2, 1.2, 16), np.geomspace(100, 1e10, 9)
@@ -344,7 +344,7 @@ chapter.figure(fig, "fig-e-threshold", features, alt=alt)
 # *Networks.* With two values and $s=5/6$ networks learn {claim}`E.Scale-networks` of the third degree's coefficient
 # ({numref}`fig-e-scale`). Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
 # %%
-two, one = chapter.rows(studies.thresholds, "networks"), chapter.rows(studies.thresholds, "alike")
+two, one = chapter.rows(studies.third_degree_share, "networks"), chapter.rows(studies.third_degree_share, "alike")
 powers = {0.5: "1/2", 0.8333: "5/6"}
 curves = {f"two values, $s={powers.get(power, power)}$": rows for power, rows in two.groupby("exponent")}
 curves |= {f"one value, $s={powers.get(power, power)}$": rows for power, rows in one.groupby("exponent")}

@@ -28,7 +28,8 @@ def normal(*shape, seed=0):
 
 
 P = 12  # points
-X, Y = normal(P, 4), torch.tensor([1.0, -1.0]).repeat(P // 2).double()
+X = normal(P, 4)
+Y = torch.tensor([1.0, -1.0]).repeat(P // 2).double()
 GRAM = X @ X.T + 5 * torch.eye(P).double()
 NET = regimes.one_hidden(4, 10, seeds=[0])
 DEEP = regimes.fully_connected([4, 8, 1], seeds=[0], sigma="tanh")
@@ -39,8 +40,8 @@ DELTA = normal(P, 5, seed=1)
 def last(states, count=3):
     """The predictor after a few states."""
     for _, state in zip(range(count), states):
-        found = state.F
-    return found
+        values = state.F
+    return values
 
 
 def led(t):
@@ -153,8 +154,8 @@ def takes(name, call, good, kinds):
         if kind == "a parameter" and name.startswith("infinite_ntk"):
             continue  # refused with a remedy, because it would seem to carry a gradient
         try:
-            found = torch.as_tensor(call(make(good.clone())))
-            torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+            computed = torch.as_tensor(call(make(good.clone())))
+            torch.testing.assert_close(computed, expected, rtol=1e-9, atol=1e-9)
         except Exception as error:
             error.add_note(kind)
             raise
@@ -191,10 +192,10 @@ def test_what_holds_no_numbers_is_refused_in_one_line(name, call, good):
 
 
 @for_each({name: (call, good, whole) for name, (call, good, whole) in CALLS.items()})
-def test_whole_numbers_are_labels_and_nothing_else(call, good, whole):
-    if whole is None:
+def test_whole_numbers_are_labels_and_nothing_else(call, good, as_labels):
+    if as_labels is None:
         return
-    if whole:
+    if as_labels:
         call((2 * (good > 0) - 1).numpy())
         call(2 * (good > 0).int() - 1)
     else:

@@ -74,13 +74,16 @@ Y = t(1.0, -1, 1, -1, 1, -1)
 HOLED = X.clone()
 HOLED[0, 0] = NAN
 NETS = one_hidden.one_hidden(4, 20, seeds=[0, 1])
-TASK, TEST = tasks.stripe(8, 4, seed=[0, 1]), tasks.stripe(5, 4, seed=[2, 3])
+TASK = tasks.stripe(8, 4, seed=[0, 1])
+TEST = tasks.stripe(5, 4, seed=[2, 3])
 STRIPE = Stripe((-0.3, 1.2), 4)
 POINT = STRIPE.attractors()[0]
 NEURONS = neuron.Neurons(normal(5, 4).numpy(), normal(5, seed=1).numpy(), normal(5, seed=2).numpy())
 DEEP, PAIR = (fully_connected([4, 8, outputs], seeds=[0, 1]) for outputs in (1, 2))
 ONE = network.one_step("tanh", "sin", d=6, p=5, n0=8, step=1.0, seeds=[0, 1])
-X0, Y0, THETA = ONE.batch[0][0].numpy(), ONE.batch[1][0].numpy(), ONE.theta[0].numpy()
+X0 = ONE.batch[0][0].numpy()
+Y0 = ONE.batch[1][0].numpy()
+THETA = ONE.theta[0].numpy()
 CHANNEL = conditional_map.channel(FUNCTIONS["tanh"], FUNCTIONS["sin"], r=1.0, c=1.0, gamma=1.0)
 RATIOS = {"alpha": 2.0, "beta": 1.0, "lam": 0.1}
 SETTING = RATIOS | {"r": 1.0}
@@ -341,9 +344,9 @@ BAD = {
         (lambda: harmonics.linear_information(1), "d must be"),
         (lambda: harmonics.little_shown(0), "neighbours must be"),
         (lambda: norm.least_norms(NAN * GRAM, Y, [0.5]), "gram must hold finite"),
-        (lambda: norm.least_norms(GRAM, Y, [0.99]), "left must be"),
+        (lambda: norm.least_norms(GRAM, Y, [0.99]), "distance must be"),
         (lambda: norm.hinge_norms(NAN * GRAM, Y, [0.5]), "gram must hold finite"),
-        (lambda: norm.hinge_norms(GRAM, Y, [0.999]), "left must be"),
+        (lambda: norm.hinge_norms(GRAM, Y, [0.999]), "loss must be"),
         (lambda: two_kinds.kinds(HOLED, X), "vectors must hold finite"),
         (lambda: two_kinds.kinds(X, X[:, :1]), "dimension of x must be"),
         (lambda: learning_curves.compress(HOLED, 1, t(1.0)), "x must hold finite"),
@@ -441,7 +444,8 @@ def test_bad_input_gets_one_line(room):
 
 def pair(size_x, size_z, **options):
     """The kernel of two directions at 60° with norms of any size."""
-    x, z = size_x * t([1.0, 0.0]), size_z * t([0.5, math.sqrt(0.75)])
+    x = size_x * t([1.0, 0.0])
+    z = size_z * t([0.5, math.sqrt(0.75)])
     return float(infinite_ntk(x, z, **options))
 
 
@@ -490,14 +494,14 @@ def test_legal_extremes_have_their_values(call, value):
 
 def test_a_jumping_target_sees_the_whole_spike():
     """At perfect alignment the nodes follow the spike: four times as many give the same error."""
-    found = float(solved(target="sign", r=300.0).test_error)
+    error = float(solved(target="sign", r=300.0).test_error)
     fine = conditional_map.PANEL
     try:
         conditional_map.PANEL = fine / 4
         dense = float(solved(target="sign", r=300.0).test_error)
     finally:
         conditional_map.PANEL = fine
-    assert found == pytest.approx(dense, rel=1e-9)
+    assert error == pytest.approx(dense, rel=1e-9)
 
 
 def test_the_row_means_are_divided_by_the_gap():
@@ -523,5 +527,5 @@ def test_a_weak_outlier_is_found_where_simulation_has_it():
     x = network.draw(range(4), "train", 400, 200, d=200)
     phi = network.feature_map(FUNCTIONS["tanh"], made, x)
     top = torch.linalg.eigvalsh(phi.mT @ phi)[:, -1]
-    found = eigenvalues.outlier("tanh", alpha=2.0, beta=1.0, r=0.2, p=200)
-    assert found == pytest.approx(float(top.mean()), abs=4 * float(top.std()) / 2)
+    outlier = eigenvalues.outlier("tanh", alpha=2.0, beta=1.0, r=0.2, p=200)
+    assert outlier == pytest.approx(float(top.mean()), abs=4 * float(top.std()) / 2)

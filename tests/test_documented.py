@@ -36,8 +36,8 @@ STUDY = "run depth.normalised_kernel --profile smoke --budget 20s"
 CHEAPER = {
     "run depth.normalised_kernel --profile paper --budget 9m": STUDY,
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
-    "verify NAME --sample 5%": "verify spiked.images --sample 1%",
-    "verify NAME": "verify spiked.images --sample 1%",
+    "verify NAME --sample 5%": "verify spiked.white_images --sample 1%",
+    "verify NAME": "verify spiked.white_images --sample 1%",
     "tar -czf": "mkdir -p build/cells && tar -czf",
     "run NAME": "run depth.normalised_kernel",
     "cp -r build/cells/void/*/NAME": "mkdir -p build/cells/void/old/NAME && cp -r build/cells/void/*/NAME",

@@ -30,9 +30,9 @@ def test_a_node_at_the_jump_is_refused():
 
 @pytest.mark.parametrize("mean, std", [(0.0, 1.0), (0.7, 0.4), (-2.1, 3.0), (5.0, 0.5)])
 def test_moments_against_adaptive_quadrature(mean, std):
-    found = [m.item() for m in gaussian.moments(np.tanh, np.array([mean]), std)]
+    moments = [m.item() for m in gaussian.moments(np.tanh, np.array([mean]), std)]
     weights = (lambda z, y: y, lambda z, y: z * y, lambda z, y: y**2)
-    for value, weight in zip(found, weights):
+    for value, weight in zip(moments, weights):
 
         def integrand(z, weight=weight):
             return weight(z, np.tanh(mean + std * z)) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
@@ -52,9 +52,9 @@ def test_moments_of_a_sign_in_closed_form(std):
 
 def test_moments_do_not_depend_on_how_they_are_chunked(monkeypatch):
     mean = np.linspace(-3, 3, 50)
-    whole = gaussian.moments(np.sin, mean, 0.7)
+    unchunked = gaussian.moments(np.sin, mean, 0.7)
     monkeypatch.setattr(gaussian, "_CHUNK", 500)
-    for a, b in zip(whole, gaussian.moments(np.sin, mean, 0.7)):
+    for a, b in zip(unchunked, gaussian.moments(np.sin, mean, 0.7)):
         np.testing.assert_allclose(a, b, rtol=1e-13)
 
 

@@ -31,12 +31,14 @@ COMPARED = {
          "01.networks.stripe.tolerance": 0.005},
         {"t_star": 1e-5, "amplification_star": 1e-5},
     ),
-    lazy_feature.finite_curve: ("01", {"01.finite_curve.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6}),
-    compression.growth: (
+    lazy_feature.finite_width_lazy: (
+        "01", {"01.finite_width_lazy.stripe.p": 32, "lazy_h": [20], "test": 100}, {"error": 1e-6},
+    ),
+    compression.amplification_scaling: (
         "02", {"growth_p": [16, 32, 48]}, {"t_star": 1e-5, "star": 1e-5, "start": 1e-6, "predicted": 1e-6},
     ),
-    kernel_pca.courses: (
-        "04", {"stripe_p": 20, "stripe_h": 20, "04.courses.stripe.frames": 3},
+    kernel_pca.kernel_along_training: (
+        "04", {"stripe_p": 20, "stripe_h": 20, "04.kernel_along_training.stripe.frames": 3},
         {"error": 1e-6, "alignment": 1e-5, "norm": 1e-5},
     ),
 }  # fmt: skip

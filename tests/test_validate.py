@@ -98,8 +98,9 @@ FAILS = {
 @for_each({name: (given,) for name, given in FITS.items()})
 def test_arrays_that_fit_pass(given):
     validate.arrays(**given)
-    for (_, array), found in zip(given.values(), validate.tensors(**given), strict=True):
-        assert isinstance(found, torch.Tensor) and found.numpy().dtype == array.dtype and (found.numpy() == array).all()
+    for (_, array), tensor in zip(given.values(), validate.tensors(**given), strict=True):
+        assert isinstance(tensor, torch.Tensor) and tensor.numpy().dtype == array.dtype
+        assert (tensor.numpy() == array).all()
 
 
 @for_each(FAILS)
@@ -114,9 +115,9 @@ def test_arrays_of_numpy_may_have_two_precisions():
 
 def test_a_tensor_made_of_an_array_is_a_copy():
     array = np.zeros(3)
-    (found,) = validate.tensors(x=("n", array))
+    (tensor,) = validate.tensors(x=("n", array))
     array += 1
-    assert found.tolist() == [0, 0, 0]
+    assert tensor.tolist() == [0, 0, 0]
 
 
 def test_a_refused_shape_leaves_no_size_behind():

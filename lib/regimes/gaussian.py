@@ -13,7 +13,7 @@ from regimes import validate
 from regimes.validate import InputError
 
 REACH = 9.0  # the rules end at ±REACH: the mass beyond is 2e-19
-WIDEST = 1e4  # deviation up to which a function smooth on the scale of 1 is resolved: 64 nodes a unit
+WIDEST = 1e4  # deviation up to which a function smooth on the scale of 1 is resolved: 64 nodes per unit
 _DENSITY = 1 / np.sqrt(2 * np.pi)
 _CHUNK = 2_000_000  # elements of one temporary: 16 MB stays near the cache
 

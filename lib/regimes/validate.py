@@ -42,7 +42,7 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} too long to print"
 
 
-def _each(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> None:
+def _need(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> None:
     for name, value in values.items():
         if not fits(value):
             raise InputError(f"{name} must {wanted}, got {shown(value)}")
@@ -50,42 +50,42 @@ def _each(values: dict[str, Any], fits: Callable[[Any], bool], wanted: str) -> N
 
 def number(**values: Any) -> None:
     """Each keyword's value must be a finite number, of any sign."""
-    _each(values, is_number, "be a finite number")
+    _need(values, is_number, "be a finite number")
 
 
 def at_least(low: float, /, **values: Any) -> None:
     """Each keyword's value must be a finite number ``>= low``."""
-    _each(values, lambda value: is_number(value) and value >= low, f"be a number of at least {low:g}")
+    _need(values, lambda value: is_number(value) and value >= low, f"be a number of at least {low:g}")
 
 
 def positive(**values: Any) -> None:
     """Each keyword's value must be a finite number ``> 0``."""
-    _each(values, lambda value: is_number(value) and value > 0, "be a number above 0")
+    _need(values, lambda value: is_number(value) and value > 0, "be a number above 0")
 
 
 def between(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must be a number from ``low`` to ``high``, both allowed."""
-    _each(values, lambda value: is_number(value) and low <= value <= high, f"be a number from {low:g} to {high:g}")
+    _need(values, lambda value: is_number(value) and low <= value <= high, f"be a number from {low:g} to {high:g}")
 
 
 def within(low: float, high: float, /, **values: Any) -> None:
     """Each keyword's value must lie strictly between ``low`` and ``high``."""
-    _each(values, lambda value: is_number(value) and low < value < high, f"lie strictly between {low:g} and {high:g}")
+    _need(values, lambda value: is_number(value) and low < value < high, f"lie strictly between {low:g} and {high:g}")
 
 
 def integer(low: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number ``>= low`` (``True`` is not a number)."""
-    _each(values, lambda value: is_whole(value) and value >= low, f"be a whole number of at least {low}")
+    _need(values, lambda value: is_whole(value) and value >= low, f"be a whole number of at least {low}")
 
 
 def whole(low: int, high: int, /, **values: Any) -> None:
     """Each keyword's value must be a whole number from ``low`` to ``high``, both allowed."""
-    _each(values, lambda value: is_whole(value) and low <= value <= high, f"be a whole number from {low} to {high:.6g}")
+    _need(values, lambda value: is_whole(value) and low <= value <= high, f"be a whole number from {low} to {high:.6g}")
 
 
 def length(low: int, high: int, /, **values: Sequence[Any]) -> None:
     """Each keyword's value must hold from ``low`` to ``high`` values."""
-    _each(values, lambda value: len(value) >= low, f"hold at least {low} value{'s' * (low != 1)}")
+    _need(values, lambda value: len(value) >= low, f"hold at least {low} value{'s' * (low != 1)}")
     for name, value in values.items():
         if len(value) > high:
             raise InputError(f"{name} must hold at most {high} values, got {len(value)}")
@@ -97,7 +97,7 @@ def distinct(**values: Sequence[Any]) -> None:
     def fits(value: Sequence[Any]) -> bool:
         return all(item not in value[:place] for place, item in enumerate(value))
 
-    _each(values, fits, "hold no value twice")
+    _need(values, fits, "hold no value twice")
 
 
 def increasing(**values: Sequence[float]) -> None:
@@ -109,7 +109,7 @@ def increasing(**values: Sequence[float]) -> None:
             return False
         return all(before < after for before, after in zip(numbers, numbers[1:]))
 
-    _each(values, fits, "be a strictly increasing list of numbers")
+    _need(values, fits, "be a strictly increasing list of numbers")
 
 
 def one_of(allowed: Collection[Any], /, **values: Any) -> None:
@@ -126,8 +126,8 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
         return
     free = free_memory(device)
     if needed > free:
-        given, there = needed / 2**30, free / 2**30
-        raise InputError(f"{what} would take {needed} bytes ({given:.1f} GiB), but {there:.1f} GiB are free")
+        needed_gib, free_gib = needed / 2**30, free / 2**30
+        raise InputError(f"{what} would take {needed} bytes ({needed_gib:.1f} GiB), but {free_gib:.1f} GiB are free")
 
 
 @contextlib.contextmanager
@@ -146,8 +146,8 @@ def free_memory(device: Any = "cpu") -> int:
     if str(device).startswith("cuda"):
         import torch
 
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, to use again
-        return int(torch.cuda.mem_get_info(device)[0]) + kept
+        reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, to use again
+        return int(torch.cuda.mem_get_info(device)[0]) + reserved
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
     if meminfo.exists():
@@ -199,9 +199,9 @@ def tensors(**given: tuple[str, Any]) -> "tuple[Tensor, ...]":
     This is the library's rule for what a reader hands in: a torch tensor is taken as it is, a NumPy array is copied
     into one of its precision on the CPU, anything else is refused.
     """
-    found = {name: (shape, tensor(name, value)) for name, (shape, value) in given.items()}
-    arrays(**found)
-    return tuple(value for _, value in found.values())
+    converted = {name: (shape, tensor(name, value)) for name, (shape, value) in given.items()}
+    arrays(**converted)
+    return tuple(value for _, value in converted.values())
 
 
 def tensor(name: str, value: Any) -> "Tensor":
@@ -211,8 +211,8 @@ def tensor(name: str, value: Any) -> "Tensor":
 
     if isinstance(value, torch.Tensor):
         _needs_numbers(name, value)
-        own = value.is_inference() and not torch.is_inference_mode_enabled()
-        return value.clone() if own else value  # no gradient passes a tensor made in inference mode
+        refused = value.is_inference() and not torch.is_inference_mode_enabled()
+        return value.clone() if refused else value  # no gradient passes a tensor made in inference mode
     if type(value) is not np.ndarray:  # a masked array or a table would lose what it has beside its numbers
         raise InputError(f"{name} must be a torch tensor or a NumPy array of real numbers, got {_kind(value)}")
     if value.dtype.kind not in "fiub" or value.dtype.itemsize > 8:
@@ -223,12 +223,12 @@ def tensor(name: str, value: Any) -> "Tensor":
 
 def points(name: str, value: Any) -> "Tensor":
     """A model's inputs: as :func:`tensor`, not empty, and finite; whole numbers, such as tokens, stay whole."""
-    found = tensor(name, value)
-    if not found.numel() or not found.ndim:
-        raise InputError(f"{name} must hold at least one point, got the shape {tuple(found.shape)}")
-    if found.is_floating_point():
-        arrays(**{name: ("...", found)})
-    return found
+    array = tensor(name, value)
+    if not array.numel() or not array.ndim:
+        raise InputError(f"{name} must hold at least one point, got the shape {tuple(array.shape)}")
+    if array.is_floating_point():
+        arrays(**{name: ("...", array)})
+    return array
 
 
 def _needs_numbers(name: str, value: "Tensor") -> None:
@@ -273,8 +273,8 @@ def arrays(**given: tuple[str, Any]) -> None:
         if not kind.removeprefix("torch.").startswith("float"):
             raise InputError(f"{name} must be an array ({shape}) of floating-point numbers, got {kind or repr(value)}")
         if not _fits(shape.split(), tuple(value.shape), sizes):
-            known = [f"{axis} = {sizes[axis]}" for axis in sizes if axis in shape.split()]
-            given_sizes = f" with {', '.join(known)}" if known else ""
+            axis_sizes = [f"{axis} = {sizes[axis]}" for axis in sizes if axis in shape.split()]
+            given_sizes = f" with {', '.join(axis_sizes)}" if axis_sizes else ""
             is_all_numbers = shape.replace(" ", "").isdigit()
             wanted = shape.replace(" ", ", ") if is_all_numbers else shape
             raise InputError(f"{name} must have shape ({wanted}){given_sizes}, got {tuple(value.shape)}")
@@ -291,9 +291,9 @@ def _fits(axes: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> boo
     named = [axis for axis in axes if axis != "..."]
     if len(shape) < len(named):
         return False
-    found = shape[len(shape) - len(named) :]
+    trailing = shape[len(shape) - len(named) :]
     noted = dict(sizes)
-    for axis, size in zip(named, found):
+    for axis, size in zip(named, trailing):
         wanted = int(axis) if axis.isdigit() else noted.setdefault(axis, size)
         if size != wanted:
             return False

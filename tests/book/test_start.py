@@ -12,7 +12,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from companion import studies
-from companion.book import changes, figures, ledger, papers, views
+from companion.book import changes, figures, ledger, stated, views
 from companion.lab import parameters
 from companion.site import sources, start
 from regimes.validate import InputError
@@ -55,17 +55,17 @@ def test_what_papers_state_is_whole_and_drawn():
         assert re.search(rf'"{name}"|{name.split("-")[0]}-\{{name\}}|B\.\{{name\}}', code), f"{name} is not drawn"
     assert max(Counter(entry["id"] for entry in STATED).values()) == 1
     with pytest.raises(InputError, match="what papers state"):
-        papers.stated("A.nothing")
+        stated.value("A.nothing")
 
 
 def test_a_stated_number_is_drawn_where_it_lies():
     ax = plt.figure().add_subplot()
-    papers.mark(ax, "C.accuracy", 30)
-    papers.mark(ax, "B.fluctuation")
+    stated.mark(ax, "C.accuracy", 30)
+    stated.mark(ax, "B.fluctuation")
     star, line = ax.lines
     assert star.get_xydata().tolist() == [[30, 0.874]] and star.get_label() == "paper C, accuracy"
     assert set(line.get_ydata()) == {-0.25} and "paper B" in line.get_label()
-    assert papers.beside(250, "B.points") == "250 points (paper B: 5000)"
+    assert stated.both_sizes(250, "B.points") == "250 points (paper B: 5000)"
 
 
 def test_the_map_has_every_network_of_the_designs():

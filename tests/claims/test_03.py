@@ -57,7 +57,7 @@ def test_the_scale_of_the_lazy_line(log, said):
         for scale in (4.0, 12.0)
         for stop in (0.5, 1.0)
     ]
-    assert verdict("B.Fig4-crossover", beside=pd.DataFrame(rows)) == said
+    assert verdict("B.Fig4-crossover", cross_over=pd.DataFrame(rows)) == said
 
 
 @pytest.mark.parametrize(("power", "said"), [(-1, "reproduced"), (-0.5, "not reproduced")])
@@ -96,7 +96,7 @@ def ends(heights, scale):
 @pytest.mark.parametrize("name", ["cusp", "lazy"])
 @pytest.mark.parametrize(("height", "said"), [(1.2, "reproduced"), (0.0, "not reproduced")])
 def test_the_peak_at_rest(name, height, said):
-    assert verdict(f"B.Fig6-rest-{name}", fresh=ends((2.0, 2.0, height), 12.0)) == said
+    assert verdict(f"B.Fig6-rest-{name}", networks=ends((2.0, 2.0, height), 12.0)) == said
 
 
 def through_jamming(rest, stopped, column="error"):
@@ -128,7 +128,7 @@ def beside_smaller(rows, others):
 @pytest.mark.parametrize(("stopped", "said"), [(0.1, "reproduced"), (2.0, "not reproduced")])
 def test_the_peak_of_stopped_networks_is_read_at_their_own_jamming(stopped, said):
     rows = through_jamming(2.0, stopped)
-    assert verdict("B.Fig6-rest-stop", sizes=rows, whole=rows[:0]) == said
+    assert verdict("B.Fig6-rest-stop", sizes=rows, all_images=rows[:0]) == said
 
 
 @pytest.mark.parametrize(("height", "said"), [(0.1, "reproduced"), (1.5, "not reproduced")])
@@ -161,9 +161,9 @@ def lines_at_rest(power, of=0):
 )
 def test_the_lines_of_jamming_at_rest(power, lazy, less):
     none, smooth = lines_at_rest(1.0)[:0], lines_at_rest(0.8, 1)
-    assert verdict("B.Fig8A-rest-lazy", lazy=smooth, whole_lazy=none) == lazy
-    assert verdict("B.Fig8A-rest-lazy", lazy=lines_at_rest(1.0), whole_lazy=none) == "not reproduced"
-    tables = {"sizes": lines_at_rest(power), "whole": none, "lazy": smooth, "whole_lazy": none}
+    assert verdict("B.Fig8A-rest-lazy", lazy=smooth, all_images_lazy=none) == lazy
+    assert verdict("B.Fig8A-rest-lazy", lazy=lines_at_rest(1.0), all_images_lazy=none) == "not reproduced"
+    tables = {"sizes": lines_at_rest(power), "all_images": none, "lazy": smooth, "all_images_lazy": none}
     assert verdict("B.Fig8A-rest-features", **tables) == less
 
 
@@ -213,7 +213,7 @@ def test_the_parameters_at_jamming_on_digits_and_random_labels(power, said):
 def test_the_unsatisfied_points_at_jamming(ratio, said):
     """Of networks that can fit, whose loss goes with the square of the decay; narrower ones cannot, and have more."""
     tables = beside_smaller(held_at_minima(ratio), held_at_minima(1.6 - ratio))
-    assert verdict("B.Fig8B-jump", held=tables) == said
+    assert verdict("B.Fig8B-jump", minima=tables) == said
 
 
 def held_at_minima(ratio):

@@ -79,7 +79,7 @@ def plain(path):
 
 
 @pytest.mark.parametrize(
-    ("make", "name", "path", "said"),
+    ("make", "name", "path", "message"),
     [
         (dangling, "mnist", "mnist.npz", "mnist.npz is a link that leads nowhere"),
         (looped, "mnist", "mnist.npz", "mnist.npz is a link that leads nowhere"),
@@ -100,9 +100,9 @@ def plain(path):
         (dangling, "faces", "faces.npz", "faces.npz is a link that leads nowhere"),
     ],
 )
-def test_what_is_there_and_cannot_be_read_is_named(folder, make, name, path, said):
+def test_what_is_there_and_cannot_be_read_is_named(folder, make, name, path, message):
     make(folder / path)
-    with pytest.raises(InputError, match=said) as raised:
+    with pytest.raises(InputError, match=message) as raised:
         datasets.load(name)
     assert "\n" not in str(raised.value)
 

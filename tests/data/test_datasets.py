@@ -41,19 +41,20 @@ def test_mnist_from_the_package():
 def test_splits_are_disjoint_stratified_and_seeded():
     pool = datasets.load("digits")
     pool = datasets.replace(pool, x=torch.arange(len(pool.y), dtype=torch.float64)[:, None])  # a point is its number
-    one, two = datasets.split(pool, [200, 300], seed=3)
-    assert len(set(one.x.flatten().tolist()) | set(two.x.flatten().tolist())) == 500
+    first, second = datasets.split(pool, [200, 300], seed=3)
+    assert len(set(first.x.flatten().tolist()) | set(second.x.flatten().tolist())) == 500
     expected = pool.y.bincount() / len(pool.y)
-    for part in (one, two):
+    for part in (first, second):
         assert ((part.y.bincount() - len(part.y) * expected).abs() <= 2).all()
         assert torch.equal(part.y, pool.y[part.x.flatten().long()])
-    again, other = datasets.split(pool, [200], seed=3)[0], datasets.split(pool, [200], seed=4)[0]
-    assert torch.equal(one.x, again.x)
-    shared = set(one.x.flatten().tolist()) & set(other.x.flatten().tolist())
+    repeated = datasets.split(pool, [200], seed=3)[0]
+    other = datasets.split(pool, [200], seed=4)[0]
+    assert torch.equal(first.x, repeated.x)
+    shared = set(first.x.flatten().tolist()) & set(other.x.flatten().tolist())
     assert len(shared) < 60  # 22 expected of 200 among 1797
     few = {tuple(sorted(datasets.split(pool, [3], seed=s)[0].y.tolist())) for s in range(5)}
     assert len(few) > 1  # a subset smaller than the number of classes favours none of them
-    assert "200 points of scikit-learn" in one.source
+    assert "200 points of scikit-learn" in first.source
 
 
 def test_preprocessing_follows_its_definition():
@@ -135,7 +136,8 @@ def test_archives_of_the_folder(folder, monkeypatch):
     task = datasets.load("mnist")
     np.testing.assert_allclose(task.x[6:].numpy(), images["x_test"].reshape(3, 16) / 255)
     np.testing.assert_array_equal(task.classes.numpy(), np.concatenate([labels["y_train"], labels["y_test"]]))
-    glasses, subject = np.array([0, 1, 1, 0], np.uint8), np.array([1, 1, 2, 2], np.uint8)
+    glasses = np.array([0, 1, 1, 0], np.uint8)
+    subject = np.array([1, 1, 2, 2], np.uint8)
     archive(folder, monkeypatch, "faces.npz", x=images["x_train"][:4], glasses=glasses, subject=subject)
     faces = datasets.load("faces")
     assert faces.y.tolist() == [-1, 1, 1, -1] and faces.classes.tolist() == [1, 1, 2, 2]
@@ -166,7 +168,7 @@ def test_corpus_holds_letters_and_single_spaces():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             lambda: datasets.load("minst"),
@@ -185,8 +187,8 @@ def test_corpus_holds_letters_and_single_spaces():
         ),
     ],
 )
-def test_bad_input(call, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_input(call, message):
+    with pytest.raises(InputError, match=message):
         call()
 
 

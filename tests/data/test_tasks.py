@@ -81,8 +81,8 @@ def test_a_rotated_task_keeps_its_labels_and_its_label_function():
     torch.testing.assert_close(turned.x[1, 7], turn @ task.x[1, 7])
     assert torch.equal(turned.y, task.y) and torch.equal(turned.label(turned.x), task.y)
     assert not torch.equal(task.label(turned.x), task.y) and turned.d_parallel is None
-    own = torch.stack([turn, turn.mT])
-    torch.testing.assert_close(tasks.rotated(task, own).x[1, 7], turn.mT @ task.x[1, 7])
+    turns = torch.stack([turn, turn.mT])
+    torch.testing.assert_close(tasks.rotated(task, turns).x[1, 7], turn.mT @ task.x[1, 7])
 
 
 @pytest.mark.parametrize(

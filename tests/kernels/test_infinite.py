@@ -25,13 +25,14 @@ def reference(rho, depths, digits=40):
     """The recursion of the paper in multiple precision: {depth: (kernel, 1 - correlation)}."""
     mp.mp.dps = digits
     phi = mp.acos(mp.mpf(rho))
-    s, found = mp.cos(phi), {}
+    s, kernels = mp.cos(phi), {}
     for depth in range(1, max(depths) + 1):
         if depth in depths:
-            found[depth] = float(s / depth), float(2 * mp.sin(phi / 2) ** 2)
+            kernels[depth] = float(s / depth), float(2 * mp.sin(phi / 2) ** 2)
         h = (mp.sin(phi) + (mp.pi - phi) * mp.cos(phi)) / mp.pi
-        s, phi = (1 - phi / mp.pi) * s + h, 2 * mp.asin(mp.sqrt((1 - h) / 2))
-    return found
+        s = (1 - phi / mp.pi) * s + h
+        phi = 2 * mp.asin(mp.sqrt((1 - h) / 2))
+    return kernels
 
 
 @pytest.mark.parametrize("rho", [-1, -0.9, -0.3, 0.0, 0.5, 0.9, 0.99, 0.9999, 1 - 2.0**-40])
@@ -39,8 +40,8 @@ def test_recursion_and_jump_equal_forty_digits(rho):
     depths = [1, 3, 30, 149, 150, 151, 152, 400, 1000]
     phi = torch.tensor([float(mp.acos(mp.mpf(rho)))], dtype=torch.float64)
     for depth, (kernel, gap) in reference(rho, depths).items():
-        found, e = (float(v) for v in relu_recursion.kernel_of_angle(phi, depth))
-        assert abs(found - kernel) <= ROUND_OFF * abs(kernel) + 1e-16  # at depth 1 and angle π/2 the kernel is 0
+        computed, e = (float(v) for v in relu_recursion.kernel_of_angle(phi, depth))
+        assert abs(computed - kernel) <= ROUND_OFF * abs(kernel) + 1e-16  # at depth 1 and angle π/2 the kernel is 0
         assert abs(e - gap) <= ROUND_OFF * gap
 
 
@@ -95,8 +96,8 @@ def test_interpolant_equals_the_recursion_at_every_angle(depth):
         [torch.linspace(0, math.pi, 5001, dtype=torch.float64), torch.logspace(-12, 0, 500, dtype=torch.float64)]
     )
     exact = relu_recursion.kernel_of_angle(phi, depth)[0]
-    found = infinite._clenshaw(phi.clone(), *infinite._interpolant(depth))
-    assert float((found - exact).abs().max()) < CLENSHAW
+    interpolated = infinite._clenshaw(phi.clone(), *infinite._interpolant(depth))
+    assert float((interpolated - exact).abs().max()) < CLENSHAW
 
 
 @pytest.mark.parametrize("n", [1, 7, 255, 256, 257, 300])
@@ -114,8 +115,8 @@ def test_kernel_knows_directions_only_and_no_rotation():
     base = infinite_ntk(x, z, depth=7)
     scaled = infinite_ntk(3 * x, 0.1 * z, depth=7)
     assert torch.allclose(base, scaled, rtol=0, atol=ROUND_OFF)
-    for far, near in ((1e250, 1e-250), (1e-300, 1e300)):  # whose squares leave the range of float64
-        assert torch.allclose(base, infinite_ntk(far * x, near * z, depth=7), rtol=0, atol=ROUND_OFF)
+    for large, small in ((1e250, 1e-250), (1e-300, 1e300)):  # whose squares leave the range of float64
+        assert torch.allclose(base, infinite_ntk(large * x, small * z, depth=7), rtol=0, atol=ROUND_OFF)
     mixed = x * torch.tensor([1e300, 1.0, 1e-300] * 3, dtype=torch.float64)[:, None]
     assert torch.allclose(infinite_ntk(mixed, depth=7), infinite_ntk(x, depth=7), rtol=0, atol=ROUND_OFF)
     assert torch.allclose(base, infinite_ntk(x @ rotation, z @ rotation, depth=7), rtol=0, atol=ROUND_OFF)
@@ -177,7 +178,7 @@ def test_result_is_all_that_is_large(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"depth": 0}, "depth must be a whole number from 1 to 1e+15, got 0"),
         ({"depth": 2.5}, "depth must be a whole number"),
@@ -186,6 +187,6 @@ def test_result_is_all_that_is_large(monkeypatch):
         ({"depth": 2, "z": torch.zeros(3, 3).double()}, "z holds a zero or non-finite point"),
     ],
 )
-def test_bad_input_is_one_line(arguments, said):
-    with pytest.raises(InputError, match=re.escape(said)):
+def test_bad_input_is_one_line(arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
         infinite_ntk(points(4, 3), **arguments)

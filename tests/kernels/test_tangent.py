@@ -56,7 +56,9 @@ class Module(torch.nn.Module):
 @pytest.mark.parametrize("dtype", ROUND_OFF)
 @pytest.mark.parametrize("names", [None, {"beta"}, {"omega"}, {"b"}, {"omega", "beta"}])
 def test_closed_form_is_the_product_of_jacobians(names, dtype):
-    net, x, z = weights(dtype=dtype), draw(11, 3, dtype=dtype), draw(7, 3, seed=5, dtype=dtype)
+    net = weights(dtype=dtype)
+    x = draw(11, 3, dtype=dtype)
+    z = draw(7, 3, seed=5, dtype=dtype)
     expected = jacobian_kernel(net, x, z, names or NAMES)
     torch.testing.assert_close(ntk(net, x, z, params=names)[0], expected, rtol=0, atol=ROUND_OFF[dtype])
 
@@ -65,9 +67,9 @@ def test_closed_form_is_the_product_of_jacobians(names, dtype):
 @pytest.mark.parametrize("memory", [1, 2**14, 2**28])
 def test_any_module_in_blocks_gives_the_closed_form(names, memory):
     net, x, z = weights(), draw(11, 3), draw(7, 3, seed=5)
-    for other in (None, z):
-        got = ntk(module(Module(net)), x, other, params=names, memory=memory)
-        torch.testing.assert_close(got, ntk(net, x, other, params=names), rtol=0, atol=1e-12)
+    for columns in (None, z):
+        got = ntk(module(Module(net)), x, columns, params=names, memory=memory)
+        torch.testing.assert_close(got, ntk(net, x, columns, params=names), rtol=0, atol=1e-12)
 
 
 def test_a_convolutional_module():
@@ -77,29 +79,32 @@ def test_a_convolutional_module():
     rows = [
         torch.cat([g.flatten() for g in torch.autograd.grad(net(point[None]).sum(), net.parameters())]) for point in x
     ]
-    gram, vectors = torch.stack(rows) @ torch.stack(rows).T, x.flatten(1)
+    gram = torch.stack(rows) @ torch.stack(rows).T
+    vectors = x.flatten(1)
     torch.testing.assert_close(ntk(module(net, shape=(1, 6, 6)), vectors)[0], gram, rtol=1e-12, atol=1e-12)
 
 
 @for_each(PAIRS)
 def test_the_kernel_of_any_model_is_the_product_of_its_jacobians(model, x):
     z = draw(2, 4, 3, seed=9)
-    J, other = model.tangents(x).jacobian(), model.tangents(z).jacobian()
+    J = model.tangents(x).jacobian()
+    J_z = model.tangents(z).jacobian()
     for memory in (1, 2**28):  # one point of one realisation at a time; all at once
         torch.testing.assert_close(ntk(model, x, memory=memory), J @ J.mT, rtol=1e-11, atol=1e-12)
-        torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ other.mT, rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(ntk(model, x, z, memory=memory), J @ J_z.mT, rtol=1e-11, atol=1e-12)
 
 
 @for_each(MODELS)
 def test_terms_of_the_parameters_add_up_to_the_kernel(model):
     x = POINTS["own"]
-    terms = sum(ntk(model, x, params={one}) for one in model.names)
+    terms = sum(ntk(model, x, params={name}) for name in model.names)
     torch.testing.assert_close(terms, ntk(model, x), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_last_layers_kernel_is_that_of_its_inputs(bias):
-    net, x = fully_connected([3, 6, 5, 1], seeds=[1, 2], gain=1.3, bias=bias), draw(8, 3)
+    net = fully_connected([3, 6, 5, 1], seeds=[1, 2], gain=1.3, bias=bias)
+    x = draw(8, 3)
     hidden = net.hidden(x)[-1]
     torch.testing.assert_close(ntk(net, x, params={"W3"}), 1.3**2 / 5 * hidden @ hidden.mT)
 
@@ -112,12 +117,12 @@ MEMORIES = [1, 2**12, 2**15, 2**18]
 @pytest.mark.parametrize("make", [weights, lambda n: fully_connected([3, 40, 20, 1], seeds=range(n), bias=True)])
 def test_blocks_equal_one_go(make, points, memory, monkeypatch):
     net, x, z = make(3), draw(*points), draw(9, 3, seed=5)
-    whole = ntk(net, x), ntk(net, x, z)
+    kernels = ntk(net, x), ntk(net, x, z)
     monkeypatch.setattr("regimes.kernels.tangent.TILE", {"cpu": 7})
     gram = ntk(net, x, memory=memory)
     assert torch.equal(gram, gram.mT)
-    torch.testing.assert_close(gram, whole[0], rtol=1e-12, atol=1e-13)
-    torch.testing.assert_close(ntk(net, x, z, memory=memory), whole[1], rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(gram, kernels[0], rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(ntk(net, x, z, memory=memory), kernels[1], rtol=1e-12, atol=1e-13)
 
 
 def test_the_gram_matrix_is_symmetric_to_the_last_bit_and_positive():
@@ -143,7 +148,8 @@ def quadrature_kernel(x, z):
     a, b, c = (float(u @ v) / d + 1 for u, v in ((x, x), (z, z), (x, z)))
     slope, spread = c / a, math.sqrt(max(b - c * c / a, 0))
     u, w = np.polynomial.legendre.leggauss(400)
-    u, w = 6.5 * math.sqrt(a) * (u + 1), 6.5 * math.sqrt(a) * w  # u > 0 alone contributes
+    u = 6.5 * math.sqrt(a) * (u + 1)  # u > 0 alone contributes
+    w = 6.5 * math.sqrt(a) * w
     density = w * np.exp(-u * u / (2 * a)) / math.sqrt(2 * math.pi * a)
     t = slope * u / spread  # v given u is normal around slope u
     relu_mean = spread * (t * ndtr(t) + np.exp(-t * t / 2) / math.sqrt(2 * math.pi))
@@ -161,11 +167,11 @@ def test_the_wide_limit_is_the_gaussian_integral(d):
 
 def test_finite_width_goes_to_the_limit_as_one_over_root_h():
     """The scatter of 400 networks is known to about 6 %, their mean to a 20th of it."""
-    x, wide = draw(8, 3), wide_one_hidden_ntk(draw(8, 3))
+    x, limit = draw(8, 3), wide_one_hidden_ntk(draw(8, 3))
     scaled = {h: h * ntk(weights(400, h=h), x) for h in (25, 2500)}
-    error = {h: (theta - wide).square().mean(0).sqrt() for h, theta in scaled.items()}
+    error = {h: (theta - limit).square().mean(0).sqrt() for h, theta in scaled.items()}
     assert float((error[25] / error[2500]).mean()) == pytest.approx(10, rel=0.2)
-    assert float(((scaled[2500].mean(0) - wide).abs() / error[2500]).max()) < 4 / 20
+    assert float(((scaled[2500].mean(0) - limit).abs() / error[2500]).max()) < 4 / 20
 
 
 @pytest.mark.parametrize(("depth", "bias"), [(1, False), (2, False), (3, False), (2, True), (3, True)])
@@ -178,9 +184,9 @@ def test_wide_networks_of_any_depth_have_the_infinite_kernel(depth, bias):
     root = infinite._diagonal((x * x).mean(-1), depth, float(bias)).sqrt()
     limit = infinite_ntk(x, depth=depth, bias=float(bias)) * root[:, None] * root - float(bias)
     for width in (25, 400):
-        found = ntk(fully_connected([6, *[width] * (depth - 1), 1], seeds=range(100), gain=1.0, bias=bias), x)
-        scatter[width] = found.std(0)
-    assert bool(((found.mean(0) - limit).abs() <= 4 * scatter[400] / 10 + 1e-12).all())
+        kernel = ntk(fully_connected([6, *[width] * (depth - 1), 1], seeds=range(100), gain=1.0, bias=bias), x)
+        scatter[width] = kernel.std(0)
+    assert bool(((kernel.mean(0) - limit).abs() <= 4 * scatter[400] / 10 + 1e-12).all())
     if depth > 1:
         assert float((scatter[25] / scatter[400]).mean()) == pytest.approx(4, rel=0.25)
 
@@ -231,11 +237,11 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_what_is_in_use_beside_the_result_stays_within_the_memory(name, memory):
     net, x, z = KINDS[name], draw(120, 3), draw(50, 3, seed=5)
-    for other in (None, z):
+    for columns in (None, z):
         with Live() as watched:
-            found = ntk(net, x, other, memory=memory)
-        beside = watched.most - found.untyped_storage().nbytes()
-        assert 0 < beside <= memory
+            kernel = ntk(net, x, columns, memory=memory)
+        temporaries = watched.most - kernel.untyped_storage().nbytes()
+        assert 0 < temporaries <= memory
 
 
 def test_nothing_is_recorded_for_a_gradient():

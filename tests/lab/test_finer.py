@@ -15,7 +15,7 @@ from regimes.validate import InputError
 
 BIAS, SCATTER = 3.0, 0.5
 # of several tolerances; of lists alone
-DRAWN = {"sensitivity.ends", "compression.paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms"}
+DRAWN = {"sensitivity.numerics", "compression.neuron_paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms"}
 
 
 @study(version=1, grid=lambda p: product(n=[1, 2], tolerance=0.1, seeds=range(40)), chunk=40)
@@ -87,6 +87,6 @@ def test_the_command_writes_what_it_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
     monkeypatch.setattr(finer, "needs_commit", lambda what: None)
     monkeypatch.setattr(finer, "measure", lambda name, settings, jobs: {"study": name, "columns": [{"share": 0.25}]})
-    assert finer.main(["knob.predictors"]) == 0
-    assert json.loads((tmp_path / "finer.json").read_text())[0]["study"] == "knob.predictors"
+    assert finer.main(["output_scale.predictors"]) == 0
+    assert json.loads((tmp_path / "finer.json").read_text())[0]["study"] == "output_scale.predictors"
     assert "0.25 of the statistical error" in capsys.readouterr().out

@@ -22,24 +22,30 @@ from regimes.validate import InputError
 KEPT = registry.stored_sizes()
 # computed again in every run of the tests: seconds in all; the others every week
 CHEAP = {
-    "spiked.agreement", "lazy_feature.finite_curve", "compression.growth",
+    "spiked.agreement", "lazy_feature.finite_width_lazy", "compression.amplification_scaling",
 }  # fmt: skip
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
-TOO_FEW = {"compression.fit", "far_images.far"}  # stored cells to tell their statistical columns' factor from chance
+TOO_FEW = {
+    "compression.late_training",
+    "large_p.image_errors",
+}  # stored cells to tell their statistical columns' factor from chance
 DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor", "NVIDIA H200"}  # that computed stored cells
 # the parameter that names data sets of which a study takes the first that is on this machine
-FIRST_OF = {"jamming.ensembles": "03.ensembles.second_data.data", "alignment.glasses": "06.glasses.main.data"}
+FIRST_OF = {
+    "jamming.ensembles": "03.ensembles.second_data.data",
+    "alignment.saliency_maps": "06.saliency_maps.main.data",
+}
 
 
 # designs that only data of other machines fill: a laptop asks for no realisation of them
 NOWHERE = 101  # test points of designs that this machine has no images for
-WHOLE = {"03.cusp.whole": 7, "03.cusp.fresh_whole": 4}  # of all images of MNIST: how many sizes
+WHOLE = {"03.peak_at_jamming.whole": 7, "03.peak_at_jamming.fresh_whole": 4}  # of all images of MNIST: how many sizes
 ELSEWHERE = {
-    "isotropic.images": {"04.images.mnist.seeds": 0, "04.images.cifar10.seeds": 0},
-    "rest.cusp": {f"{name}.test": NOWHERE for name in WHOLE}
+    "isotropic.kernels_on_images": {"04.kernels_on_images.mnist.seeds": 0, "04.kernels_on_images.cifar10.seeds": 0},
+    "rest.peak_at_jamming": {f"{name}.test": NOWHERE for name in WHOLE}
     | {f"{name}.p": count * [250] for name, count in WHOLE.items()}
-    | {"03.cusp.whole_lazy.p": 6 * [250]},
+    | {"03.peak_at_jamming.whole_lazy.p": 6 * [250]},
 }
 
 

@@ -249,10 +249,12 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
     from companion.lab import workers
 
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
-    assert run("store-results", "depth.colinear") == 2
-    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.colinear": {}})
-    assert run("store-results", "--jobs", "1") == 2 and not (book / f"depth.colinear{SUFFIX}").exists()
-    assert "depth.colinear is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
+    assert run("store-results", "depth.colinear_points") == 2
+    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.colinear_points": {}})
+    assert run("store-results", "--jobs", "1") == 2 and not (book / f"depth.colinear_points{SUFFIX}").exists()
+    assert (
+        "depth.colinear_points is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
+    )
 
 
 def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monkeypatch):

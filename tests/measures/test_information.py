@@ -28,7 +28,8 @@ def two_gaussians(shift, share):
     """``I(x; y)`` of ``x = y shift + z`` where ``y`` is 1 with probability ``share``, by quadrature."""
 
     def lost(x):
-        plus, minus = share * norm.pdf(x - shift), (1 - share) * norm.pdf(x + shift)
+        plus = share * norm.pdf(x - shift)
+        minus = (1 - share) * norm.pdf(x + shift)
         total = plus + minus
         return total * bits([plus / total, minus / total]) if total else 0.0
 
@@ -38,7 +39,8 @@ def two_gaussians(shift, share):
 def rounded_gaussians(shift, share, width):
     """The same where ``x`` is rounded down to multiples of ``width``, by sums."""
     edges = np.arange(-40, 41) * width
-    plus, minus = share * np.diff(norm.cdf(edges - shift)), (1 - share) * np.diff(norm.cdf(edges + shift))
+    plus = share * np.diff(norm.cdf(edges - shift))
+    minus = (1 - share) * np.diff(norm.cdf(edges + shift))
     cells = bits(plus) + bits(minus)
     return bits([share, 1 - share]) + bits(plus + minus) - cells
 
@@ -47,7 +49,8 @@ def rectified_gaussians(shift, share):
     """The same for ``max(x, 0)``, which has an atom and a density."""
 
     def lost(x):
-        plus, minus = share * norm.pdf(x - shift), (1 - share) * norm.pdf(x + shift)
+        plus = share * norm.pdf(x - shift)
+        minus = (1 - share) * norm.pdf(x + shift)
         total = plus + minus
         return total * bits([plus / total, minus / total]) if total else 0.0
 
@@ -139,8 +142,8 @@ EXACT = {
 @for_each(EXACT)
 def test_estimate_against_exact_values(draw, exact):
     """The mean of ten draws, within four of its standard errors and a hundredth of a bit."""
-    found = [mutual_information(*draw(np.random.default_rng(seed))) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(exact, abs=0.01 + 4 * np.std(found) / 3)
+    estimates = [mutual_information(*draw(np.random.default_rng(seed))) for seed in range(10)]
+    assert np.mean(estimates) == pytest.approx(exact, abs=0.01 + 4 * np.std(estimates) / 3)
 
 
 def test_estimate_is_between_zero_and_the_entropy_of_the_labels():
@@ -157,12 +160,13 @@ def test_estimate_is_between_zero_and_the_entropy_of_the_labels():
 def test_mixed_estimate_by_its_definition():
     """By a loop over points, with more than one coordinate and three labels; the scale of ``x`` has no effect."""
     rng, n, k = np.random.default_rng(0), 60, 3
-    x, y = rng.standard_normal((n, 2)), np.arange(n) % 3 % 2 * 2 + np.arange(n) % 2
+    x = rng.standard_normal((n, 2))
+    y = np.arange(n) % 3 % 2 * 2 + np.arange(n) % 2
     total = 0.0
     for i in range(n):
-        apart = [max(abs(x[i, 0] - x[j, 0]), abs(x[i, 1] - x[j, 1])) for j in range(n)]
-        radius = sorted(apart[j] for j in range(n) if y[j] == y[i] and j != i)[k - 1]
-        m = sum(apart[j] <= radius for j in range(n) if j != i)
+        distances = [max(abs(x[i, 0] - x[j, 0]), abs(x[i, 1] - x[j, 1])) for j in range(n)]
+        radius = sorted(distances[j] for j in range(n) if y[j] == y[i] and j != i)[k - 1]
+        m = sum(distances[j] <= radius for j in range(n) if j != i)
         total += digamma(n) + digamma(k) - digamma(sum(y == y[i])) - digamma(m)
     expected = total / n / math.log(2)
     assert expected > 0.005
@@ -177,7 +181,8 @@ def test_labels_of_any_kind_and_few_points():
         assert mutual_information(x, y) == pytest.approx(bits([3 / 8, 5 / 8]), abs=0.15)
 
 
-X, Y = normal(24), torch.tensor([1.0, -1.0]).repeat(12).double()
+X = normal(24)
+Y = torch.tensor([1.0, -1.0]).repeat(12).double()
 REFUSED = {
     "fewer labels": (lambda: mutual_information(X, Y[:3]), r"y must hold one label a point, .24,., got .3,."),
     "a column": (lambda: mutual_information(X, Y[:, None]), r"y must hold one label a point, .24,., got .24, 1."),
@@ -218,16 +223,17 @@ def exact_information(plus, minus, ends):
 def test_estimate_against_closed_form(shift, exact):
     """Smooth densities: within the bias of a Beta variable, which shrinks as more is told."""
     y = torch.tensor([1.0, -1.0]).repeat(4000).double()
-    found = information.paper_a_information(shift * y + normal(8000), y)
-    assert found == pytest.approx(exact, abs=information.null_bias() * (1 - exact) + 0.02)
+    estimate = information.paper_a_information(shift * y + normal(8000), y)
+    assert estimate == pytest.approx(exact, abs=information.null_bias() * (1 - exact) + 0.02)
     assert abs(exact - exact_information(norm(shift).pdf, norm(-shift).pdf, [-9, 0, 9])) < 1e-8
 
 
 def test_estimate_of_noise_is_the_null_bias_and_permuted_labels_are_noise():
-    x, y = normal(40, 1000), torch.tensor([1.0, -1.0]).repeat(500).double()
+    x = normal(40, 1000)
+    y = torch.tensor([1.0, -1.0]).repeat(500).double()
     for itself in (False, True):
-        found = np.mean([information.paper_a_information(one, y, counts_itself=itself) for one in x])
-        assert found == pytest.approx(information.null_bias(counts_itself=itself), abs=4e-3)
+        mean = np.mean([information.paper_a_information(sample, y, counts_itself=itself) for sample in x])
+        assert mean == pytest.approx(information.null_bias(counts_itself=itself), abs=4e-3)
     assert information.null_bias() == pytest.approx(1 - sum(1 / m for m in range(6, 11)) / math.log(2))
     assert information.null_bias(500) < 1e-3
     telling = x[0] + 3 * y
@@ -238,19 +244,20 @@ def test_estimate_of_noise_is_the_null_bias_and_permuted_labels_are_noise():
 
 def test_estimate_by_its_definition():
     """Distances and the formula once more, by a loop over all pairs; its scale is of no effect."""
-    x, y = normal(60, 2), torch.tensor([1.0, -1.0]).repeat(30).double()
+    x = normal(60, 2)
+    y = torch.tensor([1.0, -1.0]).repeat(30).double()
     for itself in (False, True):
         total = 0.0
         for i in range(60):
             r = {}
             for side in (1.0, -1.0):
-                others = [float((x[i] - x[j]).norm()) for j in range(60) if y[j] == side and (j != i or itself)]
-                r[side] = sorted(others)[2]
+                distances = [float((x[i] - x[j]).norm()) for j in range(60) if y[j] == side and (j != i or itself)]
+                r[side] = sorted(distances)[2]
             q = 1 / (1 + (r[1.0] / r[-1.0]) ** 2)
             total += 1 + q * math.log2(q) + (1 - q) * math.log2(1 - q)
         for scale in (1.0, 1e-7):
-            found = information.paper_a_information(scale * x, y, neighbours=3, counts_itself=itself)
-            assert found == pytest.approx(total / 60)
+            estimate = information.paper_a_information(scale * x, y, neighbours=3, counts_itself=itself)
+            assert estimate == pytest.approx(total / 60)
 
 
 def test_equal_points_tell_nothing_and_do_no_harm():
@@ -262,8 +269,8 @@ def test_equal_points_tell_nothing_and_do_no_harm():
 def test_a_sharp_label_lacks_what_is_derived():
     n = 4000
     s = torch.from_numpy(np.random.default_rng(0).random(n)) * torch.tensor([1.0, -1.0]).repeat(n // 2)
-    found = 1 - information.paper_a_information(s, s.sign())
-    assert found == pytest.approx(information.sharp_loss(n), rel=0.05)
+    deficit = 1 - information.paper_a_information(s, s.sign())
+    assert deficit == pytest.approx(information.sharp_loss(n), rel=0.05)
 
 
 def test_information_along_a_direction_of_the_stripe():

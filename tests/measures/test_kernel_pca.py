@@ -46,7 +46,8 @@ def test_lanczos_finds_what_lapack_finds(gram, monkeypatch):
 def test_products_with_the_jacobian_find_the_kernels_components(shared):
     net = one_hidden(5, 40, seeds=[0, 1])
     x = tasks.stripe(150, 5, seed=3 if shared else [3, 4]).x.double()
-    ours, theirs = spectrum.tangent_components(net, x, 6), spectrum.components(ntk(net, x), 6)
+    ours = spectrum.tangent_components(net, x, 6)
+    theirs = spectrum.components(ntk(net, x), 6)
     torch.testing.assert_close(ours.values, theirs.values, rtol=1e-9, atol=0)
     torch.testing.assert_close(ours.vectors, theirs.vectors, rtol=0, atol=1e-6)
 
@@ -54,18 +55,18 @@ def test_products_with_the_jacobian_find_the_kernels_components(shared):
 @pytest.mark.parametrize("centred", [False, True])
 def test_components_make_up_the_kernel(gram, centred):
     small = spectrum.centre(gram[:, :60, :60]) if centred else gram[:, :60, :60]
-    found = spectrum.components(small, 60)
-    assert bool((found.values[..., 1:] <= found.values[..., :-1] + 1e-15).all())
-    whole = (found.vectors * found.values[..., None, :]) @ found.vectors.mT
-    torch.testing.assert_close(whole, small)
-    torch.testing.assert_close(found.vectors.mT @ found.vectors / 60, torch.eye(60).double().expand(2, 60, 60))
-    largest = found.vectors.gather(-2, found.vectors.abs().argmax(-2, keepdim=True))
+    first = spectrum.components(small, 60)
+    assert bool((first.values[..., 1:] <= first.values[..., :-1] + 1e-15).all())
+    kernel = (first.vectors * first.values[..., None, :]) @ first.vectors.mT
+    torch.testing.assert_close(kernel, small)
+    torch.testing.assert_close(first.vectors.mT @ first.vectors / 60, torch.eye(60).double().expand(2, 60, 60))
+    largest = first.vectors.gather(-2, first.vectors.abs().argmax(-2, keepdim=True))
     assert bool((largest > 0).all())
 
 
 def test_many_components_of_one_eigenvalue_are_found_too():
-    found = spectrum.components(torch.eye(500).double()[None], 10)
-    torch.testing.assert_close(found.values * 500, torch.ones(1, 10).double())
+    components = spectrum.components(torch.eye(500).double()[None], 10)
+    torch.testing.assert_close(components.values * 500, torch.ones(1, 10).double())
 
 
 def test_centring_is_that_of_the_features():
@@ -75,7 +76,8 @@ def test_centring_is_that_of_the_features():
 
 
 def test_projections_sum_to_the_mean_square_and_give_norm_and_alignment(gram):
-    small, y = gram[:, :60, :60], tasks.stripe(60, 5, seed=3).y.double()
+    small = gram[:, :60, :60]
+    y = tasks.stripe(60, 5, seed=3).y.double()
     values, vectors = spectrum.components(small, 60)
     squares = spectrum.projections(vectors, y.expand(2, 60))
     torch.testing.assert_close(squares.sum(-1), torch.ones(2).double())
@@ -99,8 +101,8 @@ def test_limits_of_dimension_and_alignment():
 @pytest.mark.parametrize("d", [1, 3])
 def test_dimension_by_distances_is_that_of_the_points(d):
     points = torch.from_numpy(np.random.default_rng(0).random((1600, d))) @ normal(d, 20, seed=1)
-    found = spectrum.distance_dimension(points @ points.T, [100, 200, 400, 800, 1600])
-    assert float(found) == pytest.approx(d, rel=0.15)
+    dimension = spectrum.distance_dimension(points @ points.T, [100, 200, 400, 800, 1600])
+    assert float(dimension) == pytest.approx(d, rel=0.15)
 
 
 def test_dimension_by_distances_takes_every_group_of_points():
@@ -110,7 +112,7 @@ def test_dimension_by_distances_takes_every_group_of_points():
         nearest = []
         for start in range(0, 50 - m + 1, m):
             group = points[start : start + m]
-            nearest += [sorted((group - one).norm(dim=1).tolist())[1] for one in group]
+            nearest += [sorted((group - point).norm(dim=1).tolist())[1] for point in group]
         means.append(np.mean(nearest))
     slope = np.polyfit(np.log([10, 20, 50]), np.log(means), 1)[0]
     assert float(spectrum.distance_dimension(points @ points.T, [10, 20, 50])) == pytest.approx(-1 / slope)
@@ -122,8 +124,8 @@ def test_last_layer_kernel_is_the_gram_matrix_of_the_features():
     x = task.x
     features = math.sqrt(2) * torch.relu(torch.einsum("ehd,pd->eph", net.omega, x) / 2 + net.b[:, None]) / 30
     torch.testing.assert_close(ntk(net, x, params=("beta",)), features @ features.mT)
-    found = kernel_pca(net, x, task.y, params=("beta",), count=3)
-    torch.testing.assert_close(found.values, torch.linalg.svdvals(features)[:, :3].square() / 40)
+    diagnosis = kernel_pca(net, x, task.y, params=("beta",), count=3)
+    torch.testing.assert_close(diagnosis.values, torch.linalg.svdvals(features)[:, :3].square() / 40)
 
 
 def test_last_layer_kernel_of_the_convolutional_network():
@@ -133,13 +135,14 @@ def test_last_layer_kernel_of_the_convolutional_network():
     base = net(x)
     unit = torch.eye(40).double()[:, None, None]
     heads = [net.with_parameters([*net.weights, unit[i], 0 * net.bias]) for i in range(40)]
-    features = torch.stack([*(one(x)[0] for one in heads), torch.ones(12).double()], -1)
+    features = torch.stack([*(head(x)[0] for head in heads), torch.ones(12).double()], -1)
     torch.testing.assert_close(ntk(net, x, params=("w", "b"))[0], features @ features.T)
     assert base.shape == (1, 12)
 
 
 def test_two_parts_are_the_kernel_of_a_network_without_uninformative_weights():
-    net, x = one_hidden(6, 50, seeds=[0, 1]), tasks.stripe(40, 6, seed=1).x
+    net = one_hidden(6, 50, seeds=[0, 1])
+    x = tasks.stripe(40, 6, seed=1).x
     lost = Network(net.omega.clone(), net.b, net.beta)
     lost.omega[..., 2:] = 0
     first, second = two_kinds.two_parts(net, x, 2)
@@ -152,19 +155,21 @@ def test_two_parts_are_the_kernel_of_a_network_without_uninformative_weights():
 
 def test_kinds_of_components():
     x = normal(1000, 4)
-    one, two = torch.tanh(x[:, 0]), torch.cos(x[:, 0]) * (x[:, 1] - 2 * x[:, 3])
+    in_plane = torch.tanh(x[:, 0])
+    mixed = torch.cos(x[:, 0]) * (x[:, 1] - 2 * x[:, 3])
     noise, harmonic = normal(1000, seed=1), x[:, 1] * x[:, 2]
-    found = two_kinds.kinds(torch.stack([one, two, noise, harmonic], 1), x)
-    assert found[0, 0] > 0.99 and found[1, 1] > 0.99
-    assert float(found[0, 1]) < 0.1 and float(found[1, 0]) < 0.1
-    assert float(found[2:].max()) < 0.1
+    kinds = two_kinds.kinds(torch.stack([in_plane, mixed, noise, harmonic], 1), x)
+    assert kinds[0, 0] > 0.99 and kinds[1, 1] > 0.99
+    assert float(kinds[0, 1]) < 0.1 and float(kinds[1, 0]) < 0.1
+    assert float(kinds[2:].max()) < 0.1
 
 
 def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
-    net, x = one_hidden(4, 200, seeds=[0]), normal(1500, 4, seed=2)
+    net = one_hidden(4, 200, seeds=[0])
+    x = normal(1500, 4, seed=2)
     net.omega[..., 1:] = 0
-    found = diagnose(ntk(net, x), torch.tensor([1.0, -1.0]).repeat(750), count=6)
-    assert float(two_kinds.kinds(found.vectors[0], x).amax(-1).min()) > 0.98
+    diagnosis = diagnose(ntk(net, x), torch.tensor([1.0, -1.0]).repeat(750), count=6)
+    assert float(two_kinds.kinds(diagnosis.vectors[0], x).amax(-1).min()) > 0.98
 
 
 def test_least_norms():
@@ -173,13 +178,13 @@ def test_least_norms():
     root = normal(40, 60)
     gram = root @ root.T / 60
     lefts = (0.5, 0.1)
-    alike, larger, norms = (least_norms(one, y, lefts) for one in (torch.eye(40).double(), 3 * gram, gram))
+    of_unit, larger, norms = (least_norms(kernel, y, lefts) for kernel in (torch.eye(40).double(), 3 * gram, gram))
     assert larger == pytest.approx(norms) and least_norms(gram, y, lefts[1:]) == norms[1:]
-    for left, equal, found in zip(lefts, alike, norms, strict=True):
-        assert equal == pytest.approx(40 * (1 - left**0.5) ** 2)
+    for share, equal, bound in zip(lefts, of_unit, norms, strict=True):
+        assert equal == pytest.approx(40 * (1 - share**0.5) ** 2)
         for seed in range(20):  # any other function at that distance
-            f = y + (40 * left) ** 0.5 * torch.nn.functional.normalize(normal(40, seed=seed), dim=0)
-            assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
+            f = y + (40 * share) ** 0.5 * torch.nn.functional.normalize(normal(40, seed=seed), dim=0)
+            assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > bound
 
 
 def test_hinge_norms():
@@ -188,14 +193,14 @@ def test_hinge_norms():
     root = normal(40, 60)
     gram = root @ root.T / 60
     lefts = (0.5, 0.1, 0.02)
-    alike, larger, norms = (hinge_norms(one, y, lefts) for one in (torch.eye(40).double(), 3 * gram, gram))
-    assert larger == pytest.approx(norms) and [hinge_norms(gram, y, [left])[0] for left in lefts] == norms
-    for left, equal, found in zip(lefts, alike, norms, strict=True):
-        assert equal == pytest.approx(40 * (1 - left) ** 2, rel=1e-4)
+    of_unit, larger, norms = (hinge_norms(kernel, y, lefts) for kernel in (torch.eye(40).double(), 3 * gram, gram))
+    assert larger == pytest.approx(norms) and [hinge_norms(gram, y, [share])[0] for share in lefts] == norms
+    for share, equal, bound in zip(lefts, of_unit, norms, strict=True):
+        assert equal == pytest.approx(40 * (1 - share) ** 2, rel=1e-4)
         for seed in range(20):  # any other function with that loss
             losses = np.random.default_rng(seed).exponential(size=40)
-            f = y * (1 - left * torch.from_numpy(losses / losses.mean()))
-            assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > found
+            f = y * (1 - share * torch.from_numpy(losses / losses.mean()))
+            assert float(f @ torch.linalg.solve(gram, f) * gram.diagonal().mean()) > bound
     assert hinge_norms(torch.ones(40, 40).double(), y, [0.5]) == [np.inf]  # the constant: its loss is 1
 
 
@@ -210,23 +215,28 @@ def test_best_line_of_two_halves(pattern):
 
 
 def test_a_frozen_last_layer_is_a_linear_model_of_its_features():
-    train, test = tasks.stripe(20, 5, seed=[0]), tasks.stripe(50, 5, seed=[2])
+    train = tasks.stripe(20, 5, seed=[0])
+    test = tasks.stripe(50, 5, seed=[2])
     net = one_hidden(5, 60, seeds=[0])
-    found = frozen(net, train, test, params=("beta",))
+    learnt = frozen(net, train, test, params=("beta",))
     cross = ntk(net, test.x, train.x, params=("beta",))
-    rank = torch.linalg.lstsq(cross[0].T @ cross[0], cross[0].T @ found.f[0]).solution
-    torch.testing.assert_close(cross[0] @ rank, found.f[0], rtol=1e-4, atol=1e-4)
+    rank = torch.linalg.lstsq(cross[0].T @ cross[0], cross[0].T @ learnt.f[0]).solution
+    torch.testing.assert_close(cross[0] @ rank, learnt.f[0], rtol=1e-4, atol=1e-4)
 
 
 def test_a_frozen_kernel_is_that_of_float64_whatever_the_networks_precision():
     """Rounding to float32 would give the last layer of five neurons as many features as there are points."""
-    train, test = tasks.stripe(40, 5, seed=[0]).to(dtype=torch.float32), tasks.stripe(50, 5, seed=[2])
-    net, test = one_hidden(5, 5, seeds=[0]).to(dtype=torch.float32), test.to(dtype=torch.float32)
+    train = tasks.stripe(40, 5, seed=[0]).to(dtype=torch.float32)
+    test = tasks.stripe(50, 5, seed=[2])
+    net = one_hidden(5, 5, seeds=[0]).to(dtype=torch.float32)
+    test = test.to(dtype=torch.float32)
     ours = frozen(net, train, test, params=("beta",), ridge=1e-6)
-    wide, x, z = net.to(dtype=torch.float64), train.x.double(), test.x.double()
-    fit = kernel_flow.fit(ntk(wide, x, params=("beta",)), train.y.double(), ridge=1e-6)
+    double = net.to(dtype=torch.float64)
+    x = train.x.double()
+    z = test.x.double()
+    fit = kernel_flow.fit(ntk(double, x, params=("beta",)), train.y.double(), ridge=1e-6)
     assert ours.f.dtype == torch.float64 and ours.ended == ("zero loss",)
-    torch.testing.assert_close(ours.f, fit.model(ntk(wide, z, x, params=("beta",))), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(ours.f, fit.model(ntk(double, z, x, params=("beta",))), rtol=1e-6, atol=1e-6)
     assert frozen(net, train, test, params=("beta",)).ended[0].startswith("jammed")  # five features fit no forty points
 
 
@@ -238,19 +248,20 @@ def test_a_torch_module_is_what_its_twin_is():
     task = tasks.stripe(60, 3, seed=0)
     ours = regimes.kernel_pca(net, task.x, task.y, count=4)
     slopes = [torch.autograd.grad(net(point)[0], tuple(net.parameters())) for point in task.x]
-    rows = torch.stack([torch.cat([g.flatten() for g in one]) for one in slopes])
+    rows = torch.stack([torch.cat([g.flatten() for g in gradients]) for gradients in slopes])
     theirs = diagnose((rows @ rows.T)[None], task.y, count=4)
     for name in ("values", "information", "projections", "dimension", "alignment", "norm", "separable"):
         torch.testing.assert_close(getattr(ours, name), getattr(theirs, name), rtol=1e-6, atol=1e-9)
 
 
 def test_images_come_as_maps_or_vectors():
-    x, y = normal(24, 1, 8, 8), torch.tensor([1.0, -1.0]).repeat(12).double()
+    x = normal(24, 1, 8, 8)
+    y = torch.tensor([1.0, -1.0]).repeat(12).double()
     net = convolutional(2, seeds=[0, 1], shape=(1, 8, 8))
-    one, two = (kernel_pca(net, points, y, count=3) for points in (x, x.flatten(1)))
-    torch.testing.assert_close(one.projections, two.projections)
-    own = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 1)).double()
-    assert kernel_pca(own, x, y, count=3).vectors.shape == (1, 24, 3)
+    of_maps, of_vectors = (kernel_pca(net, points, y, count=3) for points in (x, x.flatten(1)))
+    torch.testing.assert_close(of_maps.projections, of_vectors.projections)
+    images = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 1)).double()
+    assert kernel_pca(images, x, y, count=3).vectors.shape == (1, 24, 3)
 
 
 def feature_net(dtype=torch.float64):
@@ -262,13 +273,14 @@ def feature_net(dtype=torch.float64):
 @for_each({"float64": torch.float64, "float32": torch.float32})
 def test_components_beyond_the_rank_are_no_numbers(dtype):
     """A kernel of four features has four components, whatever number is asked for."""
-    net, task = feature_net(dtype), tasks.stripe(100, 6, seed=0).to(dtype=dtype)
+    net = feature_net(dtype)
+    task = tasks.stripe(100, 6, seed=0).to(dtype=dtype)
     ten, four = (kernel_pca(net, task.x, task.y, params=["2.weight"], count=count) for count in (10, 4))
     assert bool((ten.values[0, :4] > 0).all()) and ten.values[0, 4:].tolist() == [0.0] * 6
     for name in ("information", "projections"):
-        found = getattr(ten, name)[0]
-        assert bool(found[4:].isnan().all())
-        torch.testing.assert_close(found[:4], getattr(four, name)[0])
+        values = getattr(ten, name)[0]
+        assert bool(values[4:].isnan().all())
+        torch.testing.assert_close(values[:4], getattr(four, name)[0])
     assert bool(ten.vectors[0, :, 4:].isnan().all()) and not bool(four.vectors.isnan().any())
     torch.testing.assert_close(ten.norm, four.norm)
     size = ntk(regimes.module(net, params=["2.weight"]), task.x).double().diagonal(dim1=-1, dim2=-2).mean(-1)
@@ -292,14 +304,14 @@ def test_a_centred_kernel_lacks_what_the_constant_had():
     features = normal(60, 2)
     features = (features - features.mean(0)) @ torch.diag(torch.tensor([1.0, 1e-2]).double())
     gram = features @ features.T + 1e6
-    found = diagnose(gram[None], Y[:2].repeat(30), count=5, centred=True)
-    assert (found.values[0] > 0).tolist() == [True, True, False, False, False]
+    diagnosis = diagnose(gram[None], Y[:2].repeat(30), count=5, centred=True)
+    assert (diagnosis.values[0] > 0).tolist() == [True, True, False, False, False]
 
 
 def test_products_find_no_component_beyond_the_rank():
     model = regimes.module(feature_net(), params=["2.weight"])
-    found = spectrum.tangent_components(model, tasks.stripe(100, 6, seed=0).x, 10)
-    assert (found.values[0] > 0).tolist() == [True] * 4 + [False] * 6
+    components = spectrum.tangent_components(model, tasks.stripe(100, 6, seed=0).x, 10)
+    assert (components.values[0] > 0).tolist() == [True] * 4 + [False] * 6
 
 
 def test_a_single_component_has_no_plane():
@@ -312,15 +324,17 @@ def test_a_single_component_has_no_plane():
 def test_one_class_against_the_rest():
     """Labels of a tenth of the points: noise tells nothing of them, and what tells all is at their entropy."""
     y = torch.where(torch.arange(500) % 10 == 0, 1.0, -1.0).double()
-    noise, bound = normal(500, 5), information.label_entropy(y.numpy())
+    noise = normal(500, 5)
+    bound = information.label_entropy(y.numpy())
     features = torch.cat([3 * (y * (1 + 0.1 * normal(500, seed=1).abs()))[:, None], noise], 1)
-    found = diagnose((features @ features.T)[None], y, count=4).information[0]
+    informations = diagnose((features @ features.T)[None], y, count=4).information[0]
     assert bound == pytest.approx(0.469, abs=1e-3)
-    assert float(found[0]) == pytest.approx(bound, abs=0.01) and float(found[1:].max()) < 0.05
-    assert float(found.max()) <= bound
+    assert float(informations[0]) == pytest.approx(bound, abs=0.01) and float(informations[1:].max()) < 0.05
+    assert float(informations.max()) <= bound
 
 
-X, Y = normal(24, 3), torch.tensor([1.0, -1.0]).repeat(12).double()
+X = normal(24, 3)
+Y = torch.tensor([1.0, -1.0]).repeat(12).double()
 SKEW = torch.tensor([[1.0, 0.5, 0.1], [0.4, 1.0, 0.2], [0.1, 0.2, 1.0]], dtype=torch.float64)
 ONE_OF_NINE = torch.tensor([-1.0, *[1.0] * 8]).double()
 INDEFINITE = torch.diag(torch.tensor([1.0, -0.5, *[0.0] * 22]).double())[None]
@@ -329,7 +343,7 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: kernel_pca(CONVOLUTION, normal(24, 1, 9, 9), Y), "the module cannot take"),
         (lambda: kernel_pca(convolutional(2, seeds=[0]), normal(24, 1, 8, 8), Y), "x must be inputs"),
@@ -371,8 +385,8 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: frozen(one_hidden(3, 5, seeds=[0]), Task(X[:, :2], Y, ""), Task(X, Y, "")), "train.x must be inputs"),
     ],
 )
-def test_bad_input_gets_one_line(call, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_bad_input_gets_one_line(call, message):
+    with pytest.raises(InputError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
 
@@ -381,8 +395,8 @@ def test_bad_input_gets_one_line(call, said):
 def test_what_is_rounding_does_not_grow_with_the_points(n):
     """Thirty roundings of the mean diagonal, in the precision of the kernel, for each of a batch."""
     diagonal = torch.stack([torch.linspace(1, 3, n), torch.linspace(4, 8, n)])
-    found = spectrum.round_off(torch.diag_embed(diagonal))
-    torch.testing.assert_close(found, 30 * 2**-23 * torch.tensor([2.0, 6.0]))
+    floors = spectrum.round_off(torch.diag_embed(diagonal))
+    torch.testing.assert_close(floors, 30 * 2**-23 * torch.tensor([2.0, 6.0]))
     torch.testing.assert_close(
         spectrum.round_off(torch.diag_embed(diagonal.double())),
         30 * 2**-52 * torch.tensor([2.0, 6.0], dtype=torch.float64),

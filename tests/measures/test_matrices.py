@@ -37,20 +37,21 @@ def by_autograd(model, x, e):
         before = multiplier * hidden @ weight[e].T
         outside.append(before)
         hidden = model.sigma(before) if layer < model.depth - 1 else before
-    every = torch.autograd.grad(hidden.sum(), [*inside, *outside])
-    return every[: len(inside)], every[len(inside) :]
+    gradients = torch.autograd.grad(hidden.sum(), [*inside, *outside])
+    return gradients[: len(inside)], gradients[len(inside) :]
 
 
 @pytest.mark.parametrize("sigma", ["relu", "tanh", "quadratic"])
 @pytest.mark.parametrize("parametrisation", ["standard", "ntk", "mean-field"])
 def test_agop_and_ptk_are_those_of_autograd(sigma, parametrisation):
     """Paper D, Prop. 2: the mean outer product of the gradients by a layer's inputs is W'KW/n."""
-    model, x = network(sigma, parametrisation=parametrisation), points()
-    found = matrices.sites(model, x)
-    assert len(found) == 2  # the readout has a single output
+    model = network(sigma, parametrisation=parametrisation)
+    x = points()
+    sites = matrices.sites(model, x)
+    assert len(sites) == 2  # the readout has a single output
     for e in range(2):
         by_input, by_activation = by_autograd(model, x, e)
-        for site, g, delta in zip(found, by_input, by_activation):
+        for site, g, delta in zip(sites, by_input, by_activation):
             agop = torch.einsum("ni,nj->ij", g, g) / len(x)
             torch.testing.assert_close(matrices.agop(site.weights, site.delta)[e], agop, rtol=1e-12, atol=1e-15)
             kernel, covariance = delta @ delta.T, delta.T @ delta
@@ -74,15 +75,15 @@ def over(moved, middle):
 
 def test_measure_is_the_definitions(two):
     for start, now in two:
-        found = matrices.measure(now, start)
-        W, V, delta, begun = now.weights, start.weights, now.delta, start.delta
-        K, changed = (torch.stack([m.T @ m for m in d]) for d in (delta, delta - begun))
+        measured = matrices.measure(now, start)
+        W, V, delta, delta_0 = now.weights, start.weights, now.delta, start.delta
+        K, changed = (torch.stack([m.T @ m for m in d]) for d in (delta, delta - delta_0))
         moved = W - V
         expected = {"uc": rho(W.mT @ W, sandwich(W, K)), "c": rho(moved.mT @ moved, sandwich(moved, K))}
         expected["ptk"] = rho(V.mT @ V, sandwich(V, changed))
         expected["double"] = over(moved, changed) / over(moved, K)
         for name, value in expected.items():
-            torch.testing.assert_close(found[name], value, rtol=1e-10, atol=1e-12)
+            torch.testing.assert_close(measured[name], value, rtol=1e-10, atol=1e-12)
         torch.testing.assert_close(matrices.uc_nfa(W, delta), expected["uc"])
         torch.testing.assert_close(matrices.uc_nfa(moved, delta), expected["c"])
 
@@ -92,11 +93,11 @@ def test_early_changes_do_not_drown_in_single_precision():
     x, start = points(40), network(widths=(6, 30, 30, 1))
     shift = network(seeds=(7, 8), widths=(6, 30, 30, 1))
     moved = start.with_parameters([w + 1e-5 * v for w, v in zip(start.parameters(), shift.parameters())])
-    found = []
+    correlations = []
     for dtype in (torch.float64, torch.float32):
         pairs = zip(*(matrices.sites(model.to(dtype=dtype), x.to(dtype)) for model in (moved, start)))
-        found.append([matrices.measure(now, then)["c"].double() for now, then in pairs])
-    for exact, single in zip(*found):
+        correlations.append([matrices.measure(now, initial)["c"].double() for now, initial in pairs])
+    for exact, single in zip(*correlations):
         torch.testing.assert_close(single, exact, rtol=0, atol=1e-3)
 
 
@@ -111,7 +112,8 @@ def test_correlations_know_no_scale(two, size):
 
 def test_correlation_is_that_of_a_rotation_of_both(two):
     (start, now), _ = two
-    inputs, units = tasks.rotation(6, seed=0), tasks.rotation(9, seed=1)
+    inputs = tasks.rotation(6, seed=0)
+    units = tasks.rotation(9, seed=1)
     turned = [matrices.Site(units @ s.weights @ inputs, s.inputs @ inputs, s.delta @ units.T) for s in (start, now)]
     for name, value in matrices.measure(now, start).items():
         torch.testing.assert_close(matrices.measure(turned[1], turned[0])[name], value, rtol=1e-9, atol=0)
@@ -123,7 +125,8 @@ def test_a_kernel_that_is_the_identity_makes_the_ansatz_exact():
 
 
 def test_a_layer_with_one_unit_agrees_whatever_it_learns():
-    weights, delta = tasks.gaussian_points(1, 7, seed=0), tasks.gaussian_points(20, 1, seed=1)
+    weights = tasks.gaussian_points(1, 7, seed=0)
+    delta = tasks.gaussian_points(20, 1, seed=1)
     assert float(matrices.uc_nfa(weights, delta)) == pytest.approx(1, abs=1e-12)
 
 
@@ -133,15 +136,16 @@ def test_random_matrices_keep_the_spectrum_and_nothing_else():
     values = torch.linalg.eigvalsh
     torch.testing.assert_close(values(Q), values(K), rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(Q, Q.mT)
-    many = matrices.same_spectrum(K[:1].expand(4000, 8, 8), seeds=range(4000))
+    matrices_drawn = matrices.same_spectrum(K[:1].expand(4000, 8, 8), seeds=range(4000))
     mean = K[0].trace() / 8 * torch.eye(8, dtype=torch.float64)  # uniform eigenvectors: no direction is preferred
-    error = many.std(0) / 4000**0.5
-    assert float(((many.mean(0) - mean) / error).abs().max()) < 4.5
+    error = matrices_drawn.std(0) / 4000**0.5
+    assert float(((matrices_drawn.mean(0) - mean) / error).abs().max()) < 4.5
     torch.testing.assert_close(Q[1:], matrices.same_spectrum(K[1:], seeds=[5]))
 
 
 def test_velocity_is_the_descent_of_half_the_mean_square():
-    model, x = network(seeds=(2,), parametrisation="standard"), points()
+    model = network(seeds=(2,), parametrisation="standard")
+    x = points()
     y = tasks.gaussian_points(12, 1, seed=9)[:, 0]
     leaves = [w.clone().requires_grad_() for w in model.weights]
     loss = (model.with_parameters(leaves)(x) - y).square().mean() / 2
@@ -153,30 +157,32 @@ def test_velocity_is_the_descent_of_half_the_mean_square():
 
 def test_the_centred_correlation_starts_where_the_velocity_says():
     """Paper D, Prop. 3: as the step goes to 0 the C-NFA is that of the velocity, and differs from it by its order."""
-    model, x = network(seeds=(2,), parametrisation="standard"), points()
+    model = network(seeds=(2,), parametrisation="standard")
+    x = points()
     y = tasks.gaussian_points(12, 1, seed=9)[:, 0]
     start = matrices.sites(model, x)[0]
     moving = matrices.velocity(start.inputs, start.delta, y - model(x))
     limit = matrices.uc_nfa(moving, start.delta)
-    far = []
+    differences = []
     for step in (1e-3, 1e-4, 1e-5):
         stepped = model.with_parameters([model.weights[0] + step * moving, *model.weights[1:]])
         now = matrices.sites(stepped, x)[0]
-        far.append(abs(float(matrices.uc_nfa(now.weights - start.weights, now.delta) - limit)))
-    assert far[0] < 1e-2 and far[1] < 0.2 * far[0] and far[2] < 0.2 * far[1]
+        differences.append(abs(float(matrices.uc_nfa(now.weights - start.weights, now.delta) - limit)))
+    assert differences[0] < 1e-2 and differences[1] < 0.2 * differences[0] and differences[2] < 0.2 * differences[1]
 
 
 def test_a_module_is_the_network_that_it_is():
-    model, x = network("relu", parametrisation="standard"), points()
+    model = network("relu", parametrisation="standard")
+    x = points()
 
     def build():
         parts = [part for n, m in ((6, 9), (9, 8)) for part in (nn.Linear(n, m, bias=False), nn.ReLU())]
         return nn.Sequential(*parts, nn.Linear(8, 1, bias=False)).double()
 
     same = module(build, seeds=[0, 1]).with_parameters(model.parameters())
-    for one, other in zip(matrices.sites(model, x), matrices.sites(same, x), strict=True):
+    for site, twin in zip(matrices.sites(model, x), matrices.sites(same, x), strict=True):
         for name in ("weights", "inputs", "delta"):
-            torch.testing.assert_close(getattr(one, name), getattr(other, name))
+            torch.testing.assert_close(getattr(site, name), getattr(twin, name))
 
 
 def test_a_module_on_tokens_counts_positions_as_points():
@@ -216,7 +222,7 @@ def test_pearson_is_that_of_numpy():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda x: matrices.sites(network(widths=(6, 1)), x), "no linear layer with pre-activations"),
         (
@@ -238,7 +244,7 @@ def test_pearson_is_that_of_numpy():
         (lambda x: tasks.chain_monomial(10, 6, r=7), "r must be a whole number from 2 to 6"),
     ],
 )
-def test_bad_input_is_named_in_one_line(call, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_bad_input_is_named_in_one_line(call, message):
+    with pytest.raises(InputError, match=message) as error:
         call(points())
     assert "\n" not in str(error.value)

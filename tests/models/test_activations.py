@@ -40,10 +40,10 @@ def test_a_normalised_activation_has_unit_second_moment(name):
 
 
 def test_known_factors():
-    one = torch.ones((), dtype=torch.float64)
+    unit = torch.ones((), dtype=torch.float64)
     for name, second in {"relu": 1 / 2, "quadratic": 3.0, "linear": 1.0, "erf": 2 / math.pi * math.asin(2 / 3)}.items():
         sigma = activation(name, normalised=True)
-        assert float(sigma(one) / activation(name)(one)) == pytest.approx(second**-0.5, rel=1e-13)
+        assert float(sigma(unit) / activation(name)(unit)) == pytest.approx(second**-0.5, rel=1e-13)
 
 
 def test_a_steep_swish_tends_to_the_relu_as_one_over_its_steepness():

@@ -51,13 +51,13 @@ class Plain(torch.nn.Module):
         self.last = torch.nn.Linear(20 * h, 1).double()
 
     def forward(self, x):
-        kept = []
+        inputs = []
         for layer, (*_, active, residual) in zip(self.layers, TABLE):
-            kept.append(x)
+            inputs.append(x)
             fan_in = layer.weight[0].numel()
             x = layer(x) / math.sqrt(fan_in)
             x = self.constant * x / (1 + torch.exp(-x)) if active else x
-            x = (x + kept[-3]) / math.sqrt(2) if residual else x
+            x = (x + inputs[-3]) / math.sqrt(2) if residual else x
         pooled = x.mean((2, 3))
         weight, bias = self.last.weight, self.last.bias
         return (pooled @ weight.T / weight.shape[1] + bias).squeeze(1)
@@ -143,22 +143,23 @@ def test_gradients_of_the_outputs_are_the_plain_modules(case, by_points):
     leaves = [weight.clone().requires_grad_(True) for weight in model.parameters()]
     ours = torch.autograd.grad((model.with_parameters(leaves)(x)[0] * v).sum(), [*leaves, *[x] * by_points])
     theirs = torch.autograd.grad((module(x) * v).sum(), [*module.parameters(), *[x] * by_points])
-    for one, two in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one.flatten(), two.flatten(), rtol=1e-9, atol=1e-12)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a.flatten(), b.flatten(), rtol=1e-9, atol=1e-12)
 
 
 def test_tangents_are_autograds(case):
     model, x, module = case
-    rows, found = jacobian(module, x), model.tangents(x)
-    torch.testing.assert_close(found.jacobian()[0], rows, rtol=1e-10, atol=1e-13)
-    torch.testing.assert_close(found.gram()[0], rows @ rows.T, rtol=1e-11, atol=1e-13)
-    torch.testing.assert_close(found.gram(model.tangents(x[2:]))[0], rows @ rows[2:].T, rtol=1e-11, atol=1e-13)
+    rows, tangents = jacobian(module, x), model.tangents(x)
+    torch.testing.assert_close(tangents.jacobian()[0], rows, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(tangents.gram()[0], rows @ rows.T, rtol=1e-11, atol=1e-13)
+    torch.testing.assert_close(tangents.gram(model.tangents(x[2:]))[0], rows @ rows[2:].T, rtol=1e-11, atol=1e-13)
     v = images(5, seed=1)
-    pulled = torch.cat([w.flatten() for w in found.vjp(v[None])])
+    pulled = torch.cat([w.flatten() for w in tangents.vjp(v[None])])
     torch.testing.assert_close(pulled, v @ rows, rtol=1e-10, atol=1e-12)
-    assert [w.shape for w in found.vjp(v[None])] == [w.shape for w in model.parameters()]
+    assert [w.shape for w in tangents.vjp(v[None])] == [w.shape for w in model.parameters()]
     w = [torch.from_numpy(np.random.default_rng(2).standard_normal(w.shape)) for w in model.parameters()]
-    torch.testing.assert_close(found.jvp(w)[0], rows @ torch.cat([one.flatten() for one in w]), rtol=1e-10, atol=1e-12)
+    flat = torch.cat([tensor.flatten() for tensor in w])
+    torch.testing.assert_close(tangents.jvp(w)[0], rows @ flat, rtol=1e-10, atol=1e-12)
 
 
 def test_the_tangent_kernel_is_symmetric_to_the_last_bit():
@@ -168,40 +169,41 @@ def test_the_tangent_kernel_is_symmetric_to_the_last_bit():
 
 @pytest.mark.parametrize("points", [1, 5, 7])
 def test_blocks_of_points_and_of_columns_change_nothing(monkeypatch, points):
-    model, x = trained(convolutional(2, seeds=[0, 1], shape=(2, 9, 6))), images(11, 2, 9, 6)
-    other, v = images(4, 2, 9, 6, seed=1), images(2, 11, seed=2)
-    whole = [
+    model = trained(convolutional(2, seeds=[0, 1], shape=(2, 9, 6)))
+    x = images(11, 2, 9, 6)
+    other = images(4, 2, 9, 6, seed=1)
+    v = images(2, 11, seed=2)
+    expected = [
         model(x),
         model.tangents(x).gram(),
         model.tangents(x).gram(model.tangents(other)),
         model.tangents(x).jacobian(),
     ]
-    whole += [model.tangents(x).jvp(model.parameters()), *model.tangents(x).vjp(v)]
+    expected += [model.tangents(x).jvp(model.parameters()), *model.tangents(x).vjp(v)]
     monkeypatch.setitem(cnn.POINTS, "cpu", 2 * points)
     monkeypatch.setattr(windows, "ENTRIES", 400)
     monkeypatch.setattr(windows, "CACHED", 30)
-    found = model.tangents(x)
-    parts = [model(x), found.gram(), found.gram(model.tangents(other)), found.jacobian(), found.jvp(model.parameters())]
-    for one, two in zip(parts + found.vjp(v), whole, strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-12)
+    tangents = model.tangents(x)
+    parts = [model(x), tangents.gram(), tangents.gram(model.tangents(other)), tangents.jacobian()]
+    parts += [tangents.jvp(model.parameters()), *tangents.vjp(v)]
+    for a, b in zip(parts, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-12)
 
 
 def test_pairs_of_positions_and_gradients_give_one_kernel():
     rng, chosen = np.random.default_rng(0), set()
+
+    def drawn(p, positions, bias):
+        h, delta = (torch.from_numpy(rng.standard_normal((2, p, positions, n))) for n in (9, 12))
+        return windows.Convolution(h, delta, 0.4, bias, names=("W", "b"))
+
     for positions, bias in itertools.product((1, 3, 20), (False, True)):
-        one, two = (
-            windows.Convolution(
-                *(torch.from_numpy(rng.standard_normal((2, p, positions, n))) for n in (9, 12)),
-                0.4,
-                bias,
-                names=("W", "b"),
-            )
-            for p in (5, 3)
-        )
-        rows, others = one.jacobian(), two.jacobian()
-        torch.testing.assert_close(one.pairs(two), rows @ others.mT, rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(one.gram(two), rows @ others.mT, rtol=1e-12, atol=1e-12)
-        chosen.add(one.by_pairs)
+        mine = drawn(5, positions, bias)
+        theirs = drawn(3, positions, bias)
+        rows, columns = mine.jacobian(), theirs.jacobian()
+        torch.testing.assert_close(mine.pairs(theirs), rows @ columns.mT, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(mine.gram(theirs), rows @ columns.mT, rtol=1e-12, atol=1e-12)
+        chosen.add(mine.by_pairs)
     assert chosen == {True, False}
 
 
@@ -218,9 +220,10 @@ def test_grouped_tangents_are_autograds():
     part = windows.Convolution(h[None], weights.flatten(2).mT[None], 1.0, True, groups=2, names=("W", "b"))
     torch.testing.assert_close(part.jacobian()[0], rows)
     torch.testing.assert_close(part.gram(part)[0], rows @ rows.T)
-    v, w = images(1, 5, seed=2), [images(*tensor.shape, seed=3)[None] for tensor in (conv.weight.flatten(1), conv.bias)]
+    v = images(1, 5, seed=2)
+    w = [images(*tensor.shape, seed=3)[None] for tensor in (conv.weight.flatten(1), conv.bias)]
     torch.testing.assert_close(torch.cat([g.flatten() for g in part.vjp(v)]), v[0] @ rows)
-    torch.testing.assert_close(part.jvp(w)[0], rows @ torch.cat([one.flatten() for one in w]))
+    torch.testing.assert_close(part.jvp(w)[0], rows @ torch.cat([tensor.flatten() for tensor in w]))
 
 
 @pytest.mark.parametrize(
@@ -228,7 +231,8 @@ def test_grouped_tangents_are_autograds():
 )
 def test_a_window_is_torchs_depthwise_convolution(kernel, stride, height, width):
     window = windows.Window(kernel, stride, height, width)
-    w, h = images(4, kernel**2), images(4, 3, height * width, seed=1).requires_grad_()
+    w = images(4, kernel**2)
+    h = images(4, 3, height * width, seed=1).requires_grad_()
     w.requires_grad_()
     maps = h.unflatten(2, (height, width)).transpose(0, 1)
     expected = conv2d(maps, w.unflatten(1, (1, kernel, kernel)).squeeze(2).reshape(4, 1, kernel, kernel), None, stride,
@@ -241,16 +245,17 @@ def test_a_window_is_torchs_depthwise_convolution(kernel, stride, height, width)
     torch.testing.assert_close(window.back(w, delta), by_h)
     torch.testing.assert_close(window.correlate(delta, h), by_w)
     torch.testing.assert_close(window.correlations(delta, h).sum(1), by_w)
-    for one in range(3):
-        alone = window.correlate(delta[:, one : one + 1], h[:, one : one + 1])
-        torch.testing.assert_close(window.correlations(delta, h)[:, one], alone)
-        torch.testing.assert_close(window.correlations(delta.float(), h.detach().float())[:, one].double(), alone,
+    for index in range(3):
+        alone = window.correlate(delta[:, index : index + 1], h[:, index : index + 1])
+        torch.testing.assert_close(window.correlations(delta, h)[:, index], alone)
+        torch.testing.assert_close(window.correlations(delta.float(), h.detach().float())[:, index].double(), alone,
                                    rtol=1e-5, atol=1e-5)  # fmt: skip
-        torch.testing.assert_close(window.correlations(delta, h.detach())[:, one], alone)
+        torch.testing.assert_close(window.correlations(delta, h.detach())[:, index], alone)
 
 
 def test_the_last_parts_kernel_is_that_of_the_averages():
-    model, x = trained(convolutional(2, seeds=[0])), images(6, 1, 28, 28)
+    model = trained(convolutional(2, seeds=[0]))
+    x = images(6, 1, 28, 28)
     pooled, module = [], plain(model)
     module.layers[-1].register_forward_hook(lambda _, __, out: pooled.append(out / math.sqrt(6)))
     module(x)
@@ -259,20 +264,21 @@ def test_the_last_parts_kernel_is_that_of_the_averages():
     last = Tangents(tangents.parts[-1:])
     torch.testing.assert_close(last.gram()[0], a @ a.T / 40**2 + 1)
     torch.testing.assert_close(last.jvp(model.parameters()[-2:]), model(x))
-    for kept, expected in (({"w"}, a @ a.T / 40**2), ({"b"}, torch.ones(6, 6, dtype=torch.float64))):
-        part = tangents.parts[-1].only(kept)
+    for names, expected in (({"w"}, a @ a.T / 40**2), ({"b"}, torch.ones(6, 6, dtype=torch.float64))):
+        part = tangents.parts[-1].only(names)
         torch.testing.assert_close(part.gram(part)[0], expected)
-        assert part.names == tuple(kept) and len(part.vjp(model(x))) == 1
+        assert part.names == tuple(names) and len(part.vjp(model(x))) == 1
 
 
 def test_images_may_come_as_vectors_and_parameters_have_names():
-    model, x = convolutional(2, seeds=[0, 1], shape=(2, 5, 6)), images(2, 4, 2, 5, 6)
+    model = convolutional(2, seeds=[0, 1], shape=(2, 5, 6))
+    x = images(2, 4, 2, 5, 6)
     for points in (x, x[0]):
         assert torch.equal(model(points.flatten(-3)), model(points))
     assert len(model.names) == len(set(model.names)) == len(model.parameters())
     assert [name for part in model.tangents(x).parts for name in part.names] == list(model.names)
-    held = [part.parts[0] if isinstance(part, windows.Blocks) else part for part in model[:1].tangents(x[0, :1]).parts]
-    assert sum(part.h.numel() + part.delta.numel() for part in held) == model.tangent_size
+    parts = [part.parts[0] if isinstance(part, windows.Blocks) else part for part in model[:1].tangents(x[0, :1]).parts]
+    assert sum(part.h.numel() + part.delta.numel() for part in parts) == model.tangent_size
 
 
 def test_realisations_are_separate_networks():
@@ -280,8 +286,8 @@ def test_realisations_are_separate_networks():
     x = images(2, 4, 1, 9, 9)
     for e, seed in enumerate((5, 3)):
         alone = convolutional(2, seeds=[seed], shape=(1, 9, 9))
-        for one, two in zip(alone.parameters(), model[e : e + 1].parameters(), strict=True):
-            assert torch.equal(one, two)
+        for a, b in zip(alone.parameters(), model[e : e + 1].parameters(), strict=True):
+            assert torch.equal(a, b)
         torch.testing.assert_close(model(x)[e], alone(x[e])[0])
         torch.testing.assert_close(model(x[0])[e], alone(x[0])[0])
         torch.testing.assert_close(model.tangents(x).gram()[e], alone.tangents(x[e]).gram()[0])
@@ -289,17 +295,20 @@ def test_realisations_are_separate_networks():
 
 
 def test_float32_is_float64_rounded():
-    double, x = convolutional(3, seeds=[0, 1]), images(5, 1, 28, 28)
+    double = convolutional(3, seeds=[0, 1])
+    x = images(5, 1, 28, 28)
     single = double.to(dtype=torch.float32)
     scale = float(double(x).abs().max())
     torch.testing.assert_close(single(x.float()).double(), double(x), rtol=0, atol=2e-6 * scale)
-    gram, rounded = double.tangents(x).gram(), single.tangents(x.float()).gram()
+    gram = double.tangents(x).gram()
+    rounded = single.tangents(x.float()).gram()
     assert rounded.dtype == torch.float32
     torch.testing.assert_close(rounded.double(), gram, rtol=1e-5, atol=1e-5 * float(gram.abs().max()))
 
 
 def test_a_step_down_the_gradient_lowers_the_loss_as_its_length_says():
-    model, x = convolutional(2, seeds=[0, 1], shape=(1, 9, 9)), images(6, 1, 9, 9)
+    model = convolutional(2, seeds=[0, 1], shape=(1, 9, 9))
+    x = images(6, 1, 9, 9)
     residual = model(x) - images(6, seed=3).sign()
     gradient, step = model.tangents(x).vjp(residual), 1e-5
     moved = model.with_parameters([w - step * g for w, g in zip(model.parameters(), gradient)])

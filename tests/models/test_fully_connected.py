@@ -63,7 +63,8 @@ def test_parametrisations_are_one_function_at_the_start():
 def test_one_hidden_layer_at_mean_field_scale_is_the_network_of_paper_a():
     sigma = activation("relu", normalised=True)
     deep = fully_connected([4, 9, 1], seeds=[5, 6], sigma=sigma, parametrisation="mean-field", gain=1.0, bias=True)
-    net, x = Network(deep.weights[0], deep.biases[0], deep.weights[1][:, 0]), draw(2, 11, 4)
+    net = Network(deep.weights[0], deep.biases[0], deep.weights[1][:, 0])
+    x = draw(2, 11, 4)
     torch.testing.assert_close(deep(x), net(x), rtol=1e-13, atol=1e-15)
     torch.testing.assert_close(deep.tangents(x).jacobian(), net.tangents(x).jacobian(), rtol=1e-13, atol=1e-15)
 
@@ -85,5 +86,5 @@ def test_the_pullback_is_that_of_automatic_differentiation(sigma, bias):
     leaves = [tensor.clone().requires_grad_() for tensor in model.parameters()]
     outputs = model.with_parameters(leaves).outputs(x)
     torch.testing.assert_close(f, outputs.detach())
-    for found, expected in zip(pull(v), torch.autograd.grad((outputs * v).sum(), leaves), strict=True):
-        torch.testing.assert_close(found, expected)
+    for gradient, expected in zip(pull(v), torch.autograd.grad((outputs * v).sum(), leaves), strict=True):
+        torch.testing.assert_close(gradient, expected)

@@ -14,10 +14,10 @@ from tests.models.cases import MODELS, POINTS
 @for_each(MODELS)
 def test_what_is_taken_apart_is_joined_again(model):
     x = POINTS["own"]
-    again = join([model[:1], model[1:]])
-    assert type(again) is type(model) and again.names == model.names
-    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
-    assert torch.equal(again(x), model(x))
+    joined = join([model[:1], model[1:]])
+    assert type(joined) is type(model) and joined.names == model.names
+    assert all(torch.equal(a, b) for a, b in zip(joined.parameters(), model.parameters(), strict=True))
+    assert torch.equal(joined(x), model(x))
 
 
 @for_each(MODELS)
@@ -27,15 +27,13 @@ def test_the_order_is_that_of_the_models(model):
     torch.testing.assert_close(thrice(x), model(x)[[1, 0, 1, 0]], rtol=1e-13, atol=1e-13)
 
 
-DEEP, SHALLOW, ONE = (
-    fully_connected([3, 4, 4, 1], seeds=[0]),
-    fully_connected([3, 4, 1], seeds=[0]),
-    one_hidden(3, 4, seeds=0),
-)
+DEEP = fully_connected([3, 4, 4, 1], seeds=[0])
+SHALLOW = fully_connected([3, 4, 1], seeds=[0])
+ONE = one_hidden(3, 4, seeds=0)
 
 
 @pytest.mark.parametrize(
-    ("models", "said"),
+    ("models", "message"),
     [
         ([], "models must be one or more of one kind, got \\[\\]"),
         ([SHALLOW, ONE], r"of one kind, got \['FullyConnected', 'Network'\]"),
@@ -48,7 +46,7 @@ DEEP, SHALLOW, ONE = (
         ([ONE, one_hidden(3, 5, seeds=0)], "omega must agree"),
     ],
 )
-def test_what_does_not_agree_is_named(models, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_does_not_agree_is_named(models, message):
+    with pytest.raises(InputError, match=message) as error:
         join(models)
     assert "\n" not in str(error.value)

@@ -38,9 +38,9 @@ def test_soft_hinge_keeps_its_tail():
 
 def test_fitted_is_two_sided_only_for_the_square_loss():
     m = torch.tensor([0.98, 0.995, 1.0, 1.3])
-    said = {name: losses.named(name).fitted(m, 0.01).tolist() for name in losses.LOSSES}
-    assert said["hinge"] == said["soft_hinge"] == said["logistic"] == [False, False, True, True]
-    assert said["quadratic_hinge"] == [False, True, True, True] and said["square"] == [False, True, True, False]
+    fitted = {name: losses.named(name).fitted(m, 0.01).tolist() for name in losses.LOSSES}
+    assert fitted["hinge"] == fitted["soft_hinge"] == fitted["logistic"] == [False, False, True, True]
+    assert fitted["quadratic_hinge"] == [False, True, True, True] and fitted["square"] == [False, True, True, False]
 
 
 def test_unknown_losses_are_named():

@@ -64,8 +64,8 @@ def built(build, seed):
         return build()
 
 
-def jacobian(one, x):
-    rows = [torch.autograd.grad(one(point[None]).squeeze(), list(one.parameters())) for point in x]
+def jacobian(net, x):
+    rows = [torch.autograd.grad(net(point[None]).squeeze(), list(net.parameters())) for point in x]
     return torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
 
 
@@ -75,20 +75,22 @@ def flat(tensors):
 
 def test_outputs_and_tangents_are_those_of_each_module(case):
     build, shape, model = case
-    x, z, v = points(2, 6, *shape), points(4, *shape, seed=1), points(2, 6, seed=2)
-    found, shared = model.tangents(x), model.tangents(z)
+    x = points(2, 6, *shape)
+    z = points(4, *shape, seed=1)
+    v = points(2, 6, seed=2)
+    tangents, shared = model.tangents(x), model.tangents(z)
     w = [points(*tensor.shape, seed=3) for tensor in model.parameters()]
-    assert [tensor.shape for tensor in found.vjp(v)] == [tensor.shape for tensor in model.parameters()]
+    assert [tensor.shape for tensor in tangents.vjp(v)] == [tensor.shape for tensor in model.parameters()]
     for e, seed in enumerate((3, 4)):
-        one = built(build, seed)
-        rows, others = jacobian(one, x[e]), jacobian(one, z)
-        torch.testing.assert_close(model(x)[e], one(x[e]).detach().squeeze(1))
-        torch.testing.assert_close(model(z)[e], one(z).detach().squeeze(1))
-        torch.testing.assert_close(found.jacobian()[e], rows)
-        torch.testing.assert_close(found.gram()[e], rows @ rows.T)
-        torch.testing.assert_close(found.gram(shared)[e], rows @ others.T)
-        torch.testing.assert_close(flat(found.vjp(v))[e], v[e] @ rows)
-        torch.testing.assert_close(found.jvp(w)[e], rows @ flat(w)[e])
+        net = built(build, seed)
+        rows, columns = jacobian(net, x[e]), jacobian(net, z)
+        torch.testing.assert_close(model(x)[e], net(x[e]).detach().squeeze(1))
+        torch.testing.assert_close(model(z)[e], net(z).detach().squeeze(1))
+        torch.testing.assert_close(tangents.jacobian()[e], rows)
+        torch.testing.assert_close(tangents.gram()[e], rows @ rows.T)
+        torch.testing.assert_close(tangents.gram(shared)[e], rows @ columns.T)
+        torch.testing.assert_close(flat(tangents.vjp(v))[e], v[e] @ rows)
+        torch.testing.assert_close(tangents.jvp(w)[e], rows @ flat(w)[e])
 
 
 def test_the_layers_are_the_tangents_of_their_weights(case):
@@ -99,8 +101,8 @@ def test_the_layers_are_the_tangents_of_their_weights(case):
     pulled = dict(zip(model.names, everything.vjp(v)))
     for name, tensor in zip(names, Tangents(tuple(layers)).vjp(v), strict=True):
         torch.testing.assert_close(tensor, pulled[name].reshape(tensor.shape))
-    whole = model.only(names)  # all but the batch norm's
-    torch.testing.assert_close(Tangents(tuple(layers)).gram(), whole.tangents(x).gram())
+    trained = model.only(names)  # all but the batch norm's
+    torch.testing.assert_close(Tangents(tuple(layers)).gram(), trained.tangents(x).gram())
     for layer in layers:
         assert layer.h.shape[:3] == layer.delta.shape[:3] and layer.h.shape[:2] == (2, 6)
 
@@ -116,10 +118,10 @@ def test_probing_leaves_the_module_as_it_is(case):
 
 def test_fully_connected_networks_are_modules():
     closed = fc.fully_connected([4, 6, 1], seeds=[0], sigma="tanh", parametrisation="standard")
-    one = nn.Sequential(nn.Linear(4, 6, bias=False), nn.Tanh(), nn.Linear(6, 1, bias=False)).double()
-    for mine, theirs in zip(one.parameters(), closed.weights):
+    net = nn.Sequential(nn.Linear(4, 6, bias=False), nn.Tanh(), nn.Linear(6, 1, bias=False)).double()
+    for mine, theirs in zip(net.parameters(), closed.weights):
         mine.data = theirs[0].clone()
-    model, x = module(one), points(5, 4)
+    model, x = module(net), points(5, 4)
     torch.testing.assert_close(model(x), closed(x))
     torch.testing.assert_close(model.tangents(x).gram(), closed.tangents(x).gram())
     for layer, expected in zip(model.layers(x), closed.layers(x), strict=True):
@@ -132,7 +134,8 @@ def test_little_memory_changes_nothing(case):
     part, other = (model.tangents(points(p, *shape, seed=p)).parts[0] for p in (7, 5))
     for points_at_a_time in (1, 3):
         size = 8 * 2 * model.tangent_size * 8 * points_at_a_time
-        little, few = (Differentiated(model, one.x, size) for one in (part, other))
+        little = Differentiated(model, part.x, size)
+        few = Differentiated(model, other.x, size)
         torch.testing.assert_close(little.gram(few), part.gram(other))
         torch.testing.assert_close(little.gram(little), part.gram(part))
         assert torch.equal(little.gram(little), little.gram(little).mT)
@@ -140,34 +143,35 @@ def test_little_memory_changes_nothing(case):
 
 def test_a_seed_builds_the_same_module_alone_and_among_others():
     state = torch.random.get_rng_state()
-    alone, among = module(perceptron, seeds=[5]), module(perceptron, seeds=[3, 5])
+    alone = module(perceptron, seeds=[5])
+    among = module(perceptron, seeds=[3, 5])
     assert torch.equal(torch.random.get_rng_state(), state)
-    for one, two in zip(alone.parameters(), among[1:].parameters(), strict=True):
-        assert torch.equal(one, two)
+    for a, b in zip(alone.parameters(), among[1:].parameters(), strict=True):
+        assert torch.equal(a, b)
     assert torch.equal(alone(points(3, 4)), among[torch.tensor([1])](points(3, 4)))
 
 
 def test_the_readers_module_is_copied():
-    one = perceptron()
-    model, x = module(one), points(3, 4)
+    net = perceptron()
+    model, x = module(net), points(3, 4)
     before = model(x)
-    for parameter in one.parameters():
+    for parameter in net.parameters():
         parameter.data.zero_()
-    one[1] = nn.ReLU()
+    net[1] = nn.ReLU()
     assert torch.equal(model(x), before)
     changed = model.with_parameters([2 * w for w in model.parameters()])
     assert torch.equal(model(x), before) and not torch.equal(changed(x), before)
-    assert not any(bool(parameter.any()) for parameter in one.parameters())
+    assert not any(bool(parameter.any()) for parameter in net.parameters())
 
 
 def test_frozen_parameters_and_buffers_are_kept():
-    one = images()
-    one[0].weight.requires_grad_(False)
-    model = module(one, shape=(2, 9, 8))
+    net = images()
+    net[0].weight.requires_grad_(False)
+    model = module(net, shape=(2, 9, 8))
     assert "0.weight" not in model.names and "1.running_mean" in model.fixed_names
     x = points(3, 2, 9, 8)
-    torch.testing.assert_close(model(x)[0], one(x).detach().squeeze(1))
-    last = module(one, shape=(2, 9, 8), params=["7.weight"])
+    torch.testing.assert_close(model(x)[0], net(x).detach().squeeze(1))
+    last = module(net, shape=(2, 9, 8), params=["7.weight"])
     assert last.names == ("7.weight",)
     torch.testing.assert_close(last.tangents(x).gram(), model.only(["7.weight"]).tangents(x).gram())
     h = model.layers(x)[-1].h.squeeze(2)
@@ -175,10 +179,10 @@ def test_frozen_parameters_and_buffers_are_kept():
 
 
 def test_a_parameter_that_does_not_matter_has_zero_derivatives():
-    one = perceptron()
-    one.register_parameter("unused", nn.Parameter(torch.ones(3, dtype=torch.float64)))
-    model, x = module(one), points(3, 4)
-    without = module(one, params=[name for name in model.names if name != "unused"])
+    net = perceptron()
+    net.register_parameter("unused", nn.Parameter(torch.ones(3, dtype=torch.float64)))
+    model, x = module(net), points(3, 4)
+    without = module(net, params=[name for name in model.names if name != "unused"])
     v = torch.ones(1, 3, dtype=torch.float64)
     assert not dict(zip(model.names, model.tangents(x).vjp(v)))["unused"].any()
     torch.testing.assert_close(model.tangents(x).gram(), without.tangents(x).gram())
@@ -186,7 +190,8 @@ def test_a_parameter_that_does_not_matter_has_zero_derivatives():
 
 def test_float32_is_float64_rounded(case):
     _, shape, double = case
-    single, x = double.to(dtype=torch.float32), points(5, *shape)
+    single = double.to(dtype=torch.float32)
+    x = points(5, *shape)
     assert {tensor.dtype for tensor in single.parameters()} == {torch.float32}
     torch.testing.assert_close(single(x.float()), double(x).float(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(
@@ -196,7 +201,8 @@ def test_float32_is_float64_rounded(case):
 
 
 def test_points_may_come_as_vectors_where_their_shape_is_said():
-    model, x = module(images, seeds=[0, 1], shape=(2, 9, 8)), points(2, 3, 2, 9, 8)
+    model = module(images, seeds=[0, 1], shape=(2, 9, 8))
+    x = points(2, 3, 2, 9, 8)
     assert torch.equal(model(x.flatten(2)), model(x)) and torch.equal(model(x[0].flatten(1)), model(x[0]))
     assert torch.equal(model(x[:1]), model(x[0]))
 
@@ -206,11 +212,11 @@ def test_no_grad_outside_changes_nothing(case):
     x, v = points(5, *shape), points(2, 5, seed=1)
     with torch.no_grad():
         quiet = model.tangents(x)
-        found = [quiet.gram(), quiet.jvp(model.parameters()), *quiet.vjp(v), model.layers(x)[0].delta]
+        computed = [quiet.gram(), quiet.jvp(model.parameters()), *quiet.vjp(v), model.layers(x)[0].delta]
     loud = model.tangents(x)
     expected = [loud.gram(), loud.jvp(model.parameters()), *loud.vjp(v), model.layers(x)[0].delta]
-    for one, two in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, two)
+    for a, b in zip(computed, expected, strict=True):
+        torch.testing.assert_close(a, b)
 
 
 class Two(nn.Module):
@@ -223,9 +229,9 @@ class Two(nn.Module):
 
 
 def mixed():
-    one = perceptron()
-    one[0].float()
-    return one
+    net = perceptron()
+    net[0].float()
+    return net
 
 
 def varied():
@@ -305,8 +311,9 @@ def test_outputs_may_lack_or_have_an_axis_of_length_one():
 
 
 def test_layers_need_a_row_a_point_and_a_layer():
-    apart, together = (nn.Unflatten(1, (2, 2)), nn.Flatten(0, 1)), (nn.Unflatten(0, (-1, 2)), nn.Flatten())
-    rows = nn.Sequential(*apart, nn.Linear(2, 1), *together, nn.Linear(2, 1)).double()
+    split = (nn.Unflatten(1, (2, 2)), nn.Flatten(0, 1))
+    merged = (nn.Unflatten(0, (-1, 2)), nn.Flatten())
+    rows = nn.Sequential(*split, nn.Linear(2, 1), *merged, nn.Linear(2, 1)).double()
     with pytest.raises(InputError, match="layer 2 takes 6 rows for 3 points"):
         module(rows).layers(points(3, 4))
     scale = nn.PReLU(dtype=torch.float64)

@@ -28,8 +28,12 @@ class Decoder(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.tokens, self.places, self.head = nn.Embedding(11, 8), nn.Embedding(6, 8), nn.Linear(8, 11, bias=False)
-        self.norm, self.qkv, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.tokens = nn.Embedding(11, 8)
+        self.places = nn.Embedding(6, 8)
+        self.head = nn.Linear(8, 11, bias=False)
+        self.norm = nn.LayerNorm(8)
+        self.qkv = nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
         self.mlp = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8), nn.Dropout(0.1))
         self.head.weight = self.tokens.weight
         self.register_buffer("mask", torch.ones(6, 6).tril().bool(), persistent=False)
@@ -47,8 +51,11 @@ class Rotary(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.q, self.k = nn.Linear(6, 6, bias=False), nn.Linear(6, 6, bias=False)
-        self.gate, self.up, self.down = nn.Linear(6, 10), nn.Linear(6, 10), nn.Linear(10, 6)
+        self.q = nn.Linear(6, 6, bias=False)
+        self.k = nn.Linear(6, 6, bias=False)
+        self.gate = nn.Linear(6, 10)
+        self.up = nn.Linear(6, 10)
+        self.down = nn.Linear(10, 6)
         self.scale, self.out = nn.Parameter(torch.ones(6)), nn.Linear(6, 1)
         angles = torch.arange(4.0).double()[:, None] * torch.tensor([1.0, 0.1, 0.01]).double()
         self.register_buffer("turn", torch.polar(torch.ones_like(angles), angles))
@@ -74,12 +81,12 @@ class Experts(nn.Module):
 
     def forward(self, x):
         share, chosen = self.choice(x).softmax(-1).topk(2, -1)
-        found = x.new_zeros(len(x), 4)
+        mixture = x.new_zeros(len(x), 4)
         for i, expert in enumerate(self.experts):
             row, place = torch.where(chosen == i)
             if len(row):
-                found.index_add_(0, row, torch.tanh(expert(x[row])) * share[row, place, None])
-        return self.out(found)
+                mixture.index_add_(0, row, torch.tanh(expert(x[row])) * share[row, place, None])
+        return self.out(mixture)
 
 
 class Of(nn.Module):
@@ -118,24 +125,27 @@ def packed(s, t):
 
 
 def pruned():
-    one = mlp()
-    torch.nn.utils.prune.random_unstructured(one[0], "weight", 0.4)
-    return one
+    network = mlp()
+    torch.nn.utils.prune.random_unstructured(network[0], "weight", 0.4)
+    return network
 
 
 def frozen_part():
-    one = Of(lambda s, x: s.o(s.base(x) + x @ s.a @ s.b), base=nn.Linear(3, 4).requires_grad_(False), o=nn.Linear(4, 1))
-    one.a, one.b = nn.Parameter(torch.randn(3, 2)), nn.Parameter(torch.randn(2, 4))
-    return one
+    base = nn.Linear(3, 4).requires_grad_(False)
+    network = Of(lambda s, x: s.o(s.base(x) + x @ s.a @ s.b), base=base, o=nn.Linear(4, 1))
+    network.a = nn.Parameter(torch.randn(3, 2))
+    network.b = nn.Parameter(torch.randn(2, 4))
+    return network
 
 
 def in_numbers():
     """A temperature and a gate that are single numbers, lists and dictionaries of parameters."""
-    one = Of(lambda s, x: torch.tanh(x @ s.p[0] / s.t + s.p[1]) @ s.d["o"] + s.g * x.sum(1, keepdim=True))
-    one.t, one.g = nn.Parameter(torch.tensor(1.5)), nn.Parameter(torch.tensor(0.0))
-    one.p = nn.ParameterList([nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(4))])
-    one.d = nn.ParameterDict({"o": nn.Parameter(torch.randn(4, 1))})
-    return one
+    network = Of(lambda s, x: torch.tanh(x @ s.p[0] / s.t + s.p[1]) @ s.d["o"] + s.g * x.sum(1, keepdim=True))
+    network.t = nn.Parameter(torch.tensor(1.5))
+    network.g = nn.Parameter(torch.tensor(0.0))
+    network.p = nn.ParameterList([nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(4))])
+    network.d = nn.ParameterDict({"o": nn.Parameter(torch.randn(4, 1))})
+    return network
 
 
 def of_tokens(embedding):
@@ -156,8 +166,8 @@ def by_branch(s, x):
 def sorted_inside(s, x):
     """Points that are sorted, computed and put back, as sequences by their lengths."""
     order = x.norm(dim=1).argsort()
-    found = s.net(x[order])
-    return torch.empty_like(found).index_copy(0, order, found)
+    outputs = s.net(x[order])
+    return torch.empty_like(outputs).index_copy(0, order, outputs)
 
 
 SPARSE = [lambda n, k: nn.Embedding(n, k, sparse=True), lambda n, k: nn.EmbeddingBag(n, k, padding_idx=0)]
@@ -218,34 +228,37 @@ MODULES = {  # module, shape of a point, number of tokens
 def made(make, shape, tokens, count=5):
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        one = make().double().eval()
+        network = make().double().eval()
     if tokens:
         x = torch.randint(1, tokens, (2 * count, *shape), generator=torch.Generator().manual_seed(0))
     else:
         x = draw(2 * count, *shape)
         near = x.flatten(1).norm(dim=1)[:2].argsort()
         x[:2] = x[near]  # two first points in the order that a module may sort them into
-    return one, regimes.module(one, shape=shape if len(shape) > 1 else None), x[:count], x[count:]
+    return network, regimes.module(network, shape=shape if len(shape) > 1 else None), x[:count], x[count:]
 
 
-def rows(one, x, *, weights=None):
+def rows(network, x, *, weights=None):
     """The oracle: a forward and a backward pass for each point alone."""
-    weights, found = weights or [w for w in one.parameters() if w.requires_grad], []
+    weights = weights or [w for w in network.parameters() if w.requires_grad]
+    gradients = []
     for point in x:
-        slopes = torch.autograd.grad(one(point[None].clone()).reshape(()), weights, allow_unused=True)
+        slopes = torch.autograd.grad(network(point[None].clone()).reshape(()), weights, allow_unused=True)
         dense = [torch.zeros_like(w) if g is None else g.to_dense() for g, w in zip(slopes, weights)]
-        found.append(torch.cat([g.flatten() for g in dense]))
-    return torch.stack(found)
+        gradients.append(torch.cat([g.flatten() for g in dense]))
+    return torch.stack(gradients)
 
 
 @for_each(MODULES)
 def test_kernels_and_products_are_autograds(*case):
-    one, model, x, z = made(*case)
-    J, other, w = rows(one, x), rows(one, z), [draw(*t.shape, seed=3) for t in model.parameters()]
+    network, model, x, z = made(*case)
+    J = rows(network, x)
+    J_z = rows(network, z)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
     v = torch.arange(1.0, 6).double()
-    torch.testing.assert_close(model(x)[0], torch.cat([one(p[None].clone()).detach().reshape(1) for p in x]))
+    torch.testing.assert_close(model(x)[0], torch.cat([network(p[None].clone()).detach().reshape(1) for p in x]))
     torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
-    torch.testing.assert_close(regimes.ntk(model, x, z, memory=2**12)[0], J @ other.T)
+    torch.testing.assert_close(regimes.ntk(model, x, z, memory=2**12)[0], J @ J_z.T)
     torch.testing.assert_close(torch.cat([t.flatten() for t in model.tangents(x).vjp(v[None])]), v @ J)
     torch.testing.assert_close(model.tangents(x).jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
 
@@ -262,10 +275,11 @@ def test_each_seed_is_a_module_of_its_own_in_either_precision(make, shape, token
 
 @for_each(MODULES)
 def test_optimisers_and_the_flow_take_torchs_steps(*case):
-    one, model, x, _ = made(*case)
-    y, two = torch.tensor([1.0, -1, 1, -1, 1]).double(), one
+    network, model, x, _ = made(*case)
+    y = torch.tensor([1.0, -1, 1, -1, 1]).double()
+    two = network
     if "pruned" not in str(case[0]):
-        two = copy.deepcopy(one)  # a pruned module keeps what it computed, and is trained last
+        two = copy.deepcopy(network)  # a pruned module keeps what it computed, and is trained last
     end = [state for state, _ in zip(regimes.optimise(model, x, y, rate=0.05), range(4))][-1].model
     assert [s for s, _ in zip(regimes.optimise(model, x, y, method="momentum"), range(3))]
     assert [s for s, _ in zip(regimes.gauss_newton(model, x, y, alpha=1.0), range(3))]
@@ -276,19 +290,19 @@ def test_optimisers_and_the_flow_take_torchs_steps(*case):
         with torch.no_grad():
             for w, part in zip(weights, slope.split([w.numel() for w in weights])):
                 w -= 0.05 * part.view_as(w)
-    for w, own in zip(weights, end.parameters()):
-        torch.testing.assert_close(own[0], w.detach())
+    for w, trained in zip(weights, end.parameters()):
+        torch.testing.assert_close(trained[0], w.detach())
 
 
 @for_each({name: MODULES[name] for name in ("checkpoints", "a frozen part", "language model", "an unused layer")})
 def test_layers_have_the_derivatives_of_their_inputs(*case):
     """The sum of the gradients of a layer's weights is the product of its derivatives and inputs."""
-    one, model, x, _ = made(*case)
+    network, model, x, _ = made(*case)
     for site in sites(model, x):
-        layer = one.get_submodule(site.name)
+        layer = network.get_submodule(site.name)
         layer.weight.requires_grad_()
-        if sum(other is layer.weight for other in one.state_dict(keep_vars=True).values()) == 1:
-            expected = rows(one, x, weights=[layer.weight]).sum(0).view_as(layer.weight)
+        if sum(value is layer.weight for value in network.state_dict(keep_vars=True).values()) == 1:
+            expected = rows(network, x, weights=[layer.weight]).sum(0).view_as(layer.weight)
             torch.testing.assert_close(site.delta[0].mT @ site.inputs[0], expected)
 
 
@@ -356,29 +370,31 @@ def test_many_points_of_the_first_batch_are_taken_within_memory():
         counts.append(len(x))
         return s.o(torch.relu(s.c(x)).mean((2, 3)))
 
-    one = Of(noting, c=nn.Conv2d(1, 16, 3, padding=1), o=nn.Linear(16, 1)).double()
-    regimes.module(one, shape=(1, 32, 32)).points(draw(300, 1, 32, 32))
+    network = Of(noting, c=nn.Conv2d(1, 16, 3, padding=1), o=nn.Linear(16, 1)).double()
+    regimes.module(network, shape=(1, 32, 32)).points(draw(300, 1, 32, 32))
     assert 2 < max(counts) < 40
 
 
 def test_numbers_of_a_coarser_precision_are_named_as_such():
-    wide = nn.Sequential(nn.Linear(3, 256), nn.Tanh(), nn.Linear(256, 1))
-    model = regimes.module(lambda: Of(rounding, net=wide), seeds=[0])
+    wide_network = nn.Sequential(nn.Linear(3, 256), nn.Tanh(), nn.Linear(256, 1))
+    model = regimes.module(lambda: Of(rounding, net=wide_network), seeds=[0])
     refused(lambda: model(draw(5, 3).float()), "other derivatives at a point in a batch than without.*autocast")
 
 
 def test_embeddings_that_depend_on_the_batch_or_change_are_refused():
     for options, words in (({"max_norm": 0.5}, "max_norm"), ({"scale_grad_by_freq": True}, "scale_grad_by_freq")):
-        one = of_tokens(lambda n, k: nn.Embedding(n, k, **options))()  # noqa: B023
-        refused(lambda: regimes.module(one), f"the module's e .*{words}")  # noqa: B023
+        network = of_tokens(lambda n, k: nn.Embedding(n, k, **options))()  # noqa: B023
+        refused(lambda: regimes.module(network), f"the module's e .*{words}")  # noqa: B023
 
 
 def test_labels_of_whole_numbers_are_labels_everywhere():
-    model, x, y = regimes.module(mlp().double()), draw(6, 3), torch.tensor([1, -1, 1, -1, 1, -1])
+    model = regimes.module(mlp().double())
+    x = draw(6, 3)
+    y = torch.tensor([1, -1, 1, -1, 1, -1])
     expected = regimes.lazy(model, Task(x, y.double(), ""), Task(x, y.double(), ""))
     for given in (y, y.to(torch.int8), y.numpy()):
-        found = regimes.lazy(model, Task(x, given, ""), Task(x, given, ""))
-        assert torch.equal(found.f, expected.f) and torch.equal(found.error, expected.error)
+        learnt = regimes.lazy(model, Task(x, given, ""), Task(x, given, ""))
+        assert torch.equal(learnt.f, expected.f) and torch.equal(learnt.error, expected.error)
     refused(lambda: regimes.lazy(model, Task(x, (y + 1) // 2, ""), Task(x, y, "")), "labels must be -1 or \\+1")
     refused(
         lambda: regimes.optimise(model, x, y.view(1, 6, 1).double(), rate=0.1), "one label a point for a model of one"
@@ -393,38 +409,40 @@ def test_one_module_for_several_seeds_is_refused():
 
 def test_a_kernel_that_sees_one_label_says_so():
     """A single neuron, which is active at the points of one label, at none, or at all of them."""
-    x, y = torch.tensor([[1.0], [2.0], [-1.0], [-2.0]]).double(), torch.tensor([1.0, 1, -1, -1]).double()
-    one = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 1, bias=False)).double()
-    nn.init.constant_(one[0].weight, 1.0)
-    nn.init.constant_(one[2].weight, 1.0)
-    model, task = regimes.module(one), Task(x, y, "")
+    x = torch.tensor([[1.0], [2.0], [-1.0], [-2.0]]).double()
+    y = torch.tensor([1.0, 1, -1, -1]).double()
+    network = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 1, bias=False)).double()
+    nn.init.constant_(network[0].weight, 1.0)
+    nn.init.constant_(network[2].weight, 1.0)
+    model, task = regimes.module(network), Task(x, y, "")
     refused(lambda: regimes.lazy(model, task, task), "2 of 4 training points activate a neuron, .* both labels")
     refused(lambda: regimes.lazy(model, Task(-x[:2], y[::2].clone(), ""), task), "0 of 2 training points")
     assert regimes.lazy(model, task, task, ridge=0.1).error.shape == (1,)
-    found = regimes.lazy(
+    learnt = regimes.lazy(
         model, Task(x.abs() + 0 * x, y * 0 + torch.tensor([1.0, -1, 1, -1]).double(), ""), task, ridge=0.1
     )
-    assert found.f.isfinite().all()
+    assert learnt.f.isfinite().all()
 
 
-def of_weights(keep):
+def of_weights(stored):
     """A module that keeps something made of its first weights and uses it in place of these."""
-    one = Of(lambda s, x: s.b(torch.tanh(x @ s.kept[0].mT)), a=nn.Linear(3, 4), b=nn.Linear(4, 1)).double()
-    one.kept = [keep(one.a.weight)]
-    return one
+    network = Of(lambda s, x: s.b(torch.tanh(x @ s.kept[0].mT)), a=nn.Linear(3, 4), b=nn.Linear(4, 1)).double()
+    network.kept = [stored(network.a.weight)]
+    return network
 
 
 def test_weights_by_another_name_are_refused_if_they_are_used():
     """A view or a product that was made of weights has derivatives by them, which a value would not have."""
-    x, words = draw(5, 3), r"outside of its named_parameters: .*compute it in forward"
-    for keep in (lambda w: w.mT.mT, lambda w: 2 * w, lambda w: w[:]):
-        refused(lambda: regimes.ntk(regimes.module(of_weights(keep)), x), words)  # noqa: B023
+    x = draw(5, 3)
+    words = r"outside of its named_parameters: .*compute it in forward"
+    for stored in (lambda w: w.mT.mT, lambda w: 2 * w, lambda w: w[:]):
+        refused(lambda: regimes.ntk(regimes.module(of_weights(stored)), x), words)  # noqa: B023
     for train in (True, False):
-        one = of_weights(lambda w: w.requires_grad_(train))  # noqa: B023
-        refused(lambda: regimes.ntk(regimes.module(one), x), "one of its parameters under another name")  # noqa: B023
-    one = of_weights(lambda w: w.detach())
-    J = rows(one, x)
-    torch.testing.assert_close(regimes.ntk(regimes.module(one), x)[0], J @ J.T)
+        network = of_weights(lambda w: w.requires_grad_(train))  # noqa: B023
+        refused(lambda: regimes.ntk(regimes.module(network), x), "one of its parameters under another name")  # noqa: B023
+    network = of_weights(lambda w: w.detach())
+    J = rows(network, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(network), x)[0], J @ J.T)
     unused = Of(lambda s, x: s.net(x), net=mlp()).double()
     unused.kept = [2 * unused.net[0].weight, unused.net[0].weight]
     J = rows(unused, x)
@@ -434,10 +452,10 @@ def test_weights_by_another_name_are_refused_if_they_are_used():
 @pytest.mark.parametrize("first", [0, 3])
 def test_products_are_those_of_backward_passes_where_forward_ones_are_not_numbers(first):
     """The root of a rectified number: its backward derivative is cut to 0, its forward one is 0/0."""
-    one = Of(lambda s, x: s.o(torch.sqrt(s.l(x).relu())), l=nn.Linear(3, 1, bias=False), o=nn.Linear(1, 1)).double()
-    nn.init.ones_(one.l.weight)
+    network = Of(lambda s, x: s.o(torch.sqrt(s.l(x).relu())), l=nn.Linear(3, 1, bias=False), o=nn.Linear(1, 1)).double()
+    nn.init.ones_(network.l.weight)
     x = torch.cat([draw(3, 3).abs(), -draw(3, 3).abs()]).roll(first, 0)
-    model, J = regimes.module(one), rows(one, x)
+    model, J = regimes.module(network), rows(network, x)
     w = [draw(*t.shape, seed=3) for t in model.parameters()]
     torch.testing.assert_close(model.tangents(x).jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
     assert J.isfinite().all()

@@ -19,7 +19,8 @@ def test_output_is_the_papers_formula():
 
 
 def test_a_seed_gives_the_same_weights_alone_and_among_others():
-    alone, among = one_hidden.one_hidden(4, 7, seeds=5), one_hidden.one_hidden(4, 7, seeds=[3, 5, 9])
+    alone = one_hidden.one_hidden(4, 7, seeds=5)
+    among = one_hidden.one_hidden(4, 7, seeds=[3, 5, 9])
     assert torch.equal(alone.omega[0], among.omega[1]) and torch.equal(alone.beta[0], among.beta[1])
     assert not torch.equal(among.omega[0], among.omega[1])
 
@@ -54,5 +55,5 @@ def test_tangents_are_the_derivatives_by_hand():
     u = ω @ x / math.sqrt(3) + b
     gate = math.sqrt(2) / 4 * β * (u > 0)
     by_hand = [np.outer(gate, x / math.sqrt(3)).ravel(), gate, math.sqrt(2) / 4 * np.maximum(u, 0)]
-    found = net.tangents(torch.from_numpy(x[None])).jacobian()[0, 0]
-    np.testing.assert_allclose(found, np.concatenate(by_hand), rtol=1e-13, atol=1e-16)
+    row = net.tangents(torch.from_numpy(x[None])).jacobian()[0, 0]
+    np.testing.assert_allclose(row, np.concatenate(by_hand), rtol=1e-13, atol=1e-16)

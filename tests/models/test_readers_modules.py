@@ -42,15 +42,16 @@ def built(make, seed=0):
         return make().double()
 
 
-def rows(one, x):
+def rows(network, x):
     """The oracle: a backward pass a point, of a batch of two equal ones."""
-    found, weights = [], [weight for weight in one.parameters() if weight.requires_grad]
+    gradients = []
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
     for point in x:
-        one.zero_grad()
-        one(torch.stack([point, point])).reshape(2)[0].backward()
-        found.append(torch.cat([torch.zeros(w.numel()) if w.grad is None else w.grad.flatten() for w in weights]))
-    one.zero_grad()
-    return torch.stack(found)
+        network.zero_grad()
+        network(torch.stack([point, point])).reshape(2)[0].backward()
+        gradients.append(torch.cat([torch.zeros(w.numel()) if w.grad is None else w.grad.flatten() for w in weights]))
+    network.zero_grad()
+    return torch.stack(gradients)
 
 
 class Net(nn.Module):
@@ -213,20 +214,20 @@ WORK = {  # module, shape of a point
 
 
 def taken(make, shape, seed=0):
-    one = built(make, seed).eval()
-    return one, regimes.module(one, shape=shape if len(shape) > 1 else None)
+    network = built(make, seed).eval()
+    return network, regimes.module(network, shape=shape if len(shape) > 1 else None)
 
 
 @for_each(WORK)
 def test_a_kernel_is_that_of_single_backward_passes(make, shape):
-    one, model = taken(make, shape)
+    network, model = taken(make, shape)
     x, z = draw(5, *shape), draw(3, *shape, seed=1)
     with torch.random.fork_rng():
         before, state = x.clone(), torch.get_rng_state()
-        J, other = rows(one, x), rows(one, z)
-        torch.testing.assert_close(model(x)[0], one(x.clone()).detach().reshape(5))
+        J, J_z = rows(network, x), rows(network, z)
+        torch.testing.assert_close(model(x)[0], network(x.clone()).detach().reshape(5))
         torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
-        torch.testing.assert_close(regimes.ntk(model, x.flatten(1), z, memory=2**14)[0], J @ other.T)
+        torch.testing.assert_close(regimes.ntk(model, x.flatten(1), z, memory=2**14)[0], J @ J_z.T)
         torch.testing.assert_close(regimes.ntk(model, x[:1])[0], J[:1] @ J[:1].T)
         assert torch.equal(x, before)
         assert torch.equal(torch.get_rng_state(), state)
@@ -234,28 +235,32 @@ def test_a_kernel_is_that_of_single_backward_passes(make, shape):
 
 @for_each(WORK)
 def test_every_product_with_the_jacobian_is_right(make, shape):
-    one, model = taken(make, shape)
+    network, model = taken(make, shape)
     x, v = draw(4, *shape), draw(1, 4, seed=2)
-    w, J, tangents = [draw(*t.shape, seed=3) for t in model.parameters()], rows(one, x), model.tangents(x)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
+    J = rows(network, x)
+    tangents = model.tangents(x)
     torch.testing.assert_close(torch.cat([t.flatten() for t in tangents.vjp(v)]), v[0] @ J)
     torch.testing.assert_close(tangents.jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
     torch.testing.assert_close(tangents.jacobian()[0], J)
-    found = tangent_components(model, x.flatten(1), 2)
-    torch.testing.assert_close(found.values[0], torch.linalg.eigvalsh(J @ J.T / 4).flip(0)[:2])
+    components = tangent_components(model, x.flatten(1), 2)
+    torch.testing.assert_close(components.values[0], torch.linalg.eigvalsh(J @ J.T / 4).flip(0)[:2])
 
 
 @for_each({name: WORK[name] for name in ("lstm", "transformer", "asks for an item", "squeezed head", "checkpoint")})
 def test_learning_with_the_frozen_kernel_and_training_work(make, shape):
-    one, model = taken(make, shape)
-    x, z, y = draw(6, *shape), draw(4, *shape, seed=1), torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
+    network, model = taken(make, shape)
+    x = draw(6, *shape)
+    z = draw(4, *shape, seed=1)
+    y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
     train, test = Task(x, y, ""), Task(z, y[:4], "")
-    found = regimes.lazy(model, train, test, ridge=1e-2)
-    J, other = rows(one, x), rows(one, z)
+    learnt = regimes.lazy(model, train, test, ridge=1e-2)
+    J, J_z = rows(network, x), rows(network, z)
     c = kernel_flow.fit((J @ J.T)[None], y[None], ridge=1e-2).coefficients[0]
-    torch.testing.assert_close(found.f[0], other @ J.T @ c, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(learnt.f[0], J_z @ J.T @ c, rtol=1e-5, atol=1e-7)
     state = [now for now, _ in zip(gauss_newton(model, x, y, alpha=1.0), range(3))][-1]
     assert float(state.loss) < 1.0
-    J_then = rows(one, x)
+    J_then = rows(network, x)
     torch.testing.assert_close(J_then, J)  # the reader's module has not moved
 
 
@@ -313,9 +318,9 @@ def test_each_realisation_has_its_own_state(make):
     x, seeds = draw(4, 3), [3, 4, 5, 6]
     model = regimes.module(double, seeds=seeds)
     for e, seed in enumerate(seeds):
-        one = built(make, seed)
-        J = rows(one, x)
-        torch.testing.assert_close(model(x)[e], one(x).detach().reshape(4))
+        network = built(make, seed)
+        J = rows(network, x)
+        torch.testing.assert_close(model(x)[e], network(x).detach().reshape(4))
         for part in (model[e : e + 1], model[torch.tensor([e])], regimes.module(double, seeds=[seed])):
             torch.testing.assert_close(regimes.ntk(part, x)[0], J @ J.T)
     torch.testing.assert_close(join([model[2:], model[:2]])(x), model(x)[[2, 3, 0, 1]])
@@ -323,16 +328,17 @@ def test_each_realisation_has_its_own_state(make):
 
 def test_the_axes_of_points_are_never_guessed():
     flat = nn.Sequential(nn.Flatten(), nn.Linear(64, 1)).double()
-    model, x = regimes.module(flat, shape=(8, 8)), draw(1, 8, 8)
+    model = regimes.module(flat, shape=(8, 8))
+    x = draw(1, 8, 8)
     J = rows(flat, x)
     for given in (x, x.flatten(1), x[None], x.flatten(1)[None]):
         torch.testing.assert_close(regimes.ntk(model, given)[0], J @ J.T)
     two = regimes.module(lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 1)).double(), seeds=[0, 1], shape=(8, 8))
     x = draw(2, 8, 8)  # two points for both, not one for each
     assert regimes.ntk(two, x).shape == (2, 2, 2) and two(x).shape == (2, 2)
-    own = draw(2, 3, 8, 8)
-    torch.testing.assert_close(regimes.ntk(two, own)[1], regimes.ntk(two[1:], own[1])[0])
-    torch.testing.assert_close(regimes.ntk(two, own, own.flatten(2)[:, :2]), regimes.ntk(two, own)[..., :2])
+    points = draw(2, 3, 8, 8)
+    torch.testing.assert_close(regimes.ntk(two, points)[1], regimes.ntk(two[1:], points[1])[0])
+    torch.testing.assert_close(regimes.ntk(two, points, points.flatten(2)[:, :2]), regimes.ntk(two, points)[..., :2])
     task = Task(x, torch.tensor([1.0, -1]).double(), "")
     assert regimes.lazy(model, task, task).f.shape == (1, 2)
     for call in (model, functools.partial(regimes.ntk, model), lambda x: sites(model, x)):
@@ -342,9 +348,14 @@ def test_the_axes_of_points_are_never_guessed():
 
 
 def test_as_many_points_as_pixels_are_trained_on_as_points():
-    one = nn.Sequential(nn.Flatten(), nn.Linear(9, 4), nn.Tanh(), nn.Linear(4, 1)).double()
-    build, y = lambda: copy.deepcopy(one), torch.tensor([1.0, -1, 1]).double()
-    model, x = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3)), draw(3, 3, 3)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(9, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+
+    def build():
+        return copy.deepcopy(network)
+
+    y = torch.tensor([1.0, -1, 1]).double()
+    model = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3))
+    x = draw(3, 3, 3)
     flat = regimes.module(build, seeds=[0, 1, 2], shape=(3, 3))
     for train in (lambda m, x: regimes.optimise(m, x, y, rate=0.1), lambda m, x: gauss_newton(m, x, y, alpha=1.0)):
         ends = [
@@ -360,8 +371,8 @@ def test_a_solver_hands_models_back_in_the_callers_precision():
         path = regimes.run(regimes.gradient_flow(start, task, alpha=0.1))
         assert {t.dtype for model in (path.model, path.initial) for t in model.parameters()} == {dtype}
         assert torch.equal(path.initial.omega, start.omega.float().to(dtype))
-        there = path.at("t_star")[2]
-        assert regimes.ntk(path.model, task.x.to(dtype)).dtype == regimes.ntk(there, task.x.to(dtype)).dtype == dtype
+        at_event = path.at("t_star")[2]
+        assert regimes.ntk(path.model, task.x.to(dtype)).dtype == regimes.ntk(at_event, task.x.to(dtype)).dtype == dtype
 
 
 def tokens():
@@ -369,11 +380,12 @@ def tokens():
 
 
 def test_tokens_are_points():
-    one, x = built(tokens), torch.randint(7, (5, 3), generator=torch.Generator().manual_seed(0))
-    J = rows(one, x)
+    network = built(tokens)
+    x = torch.randint(7, (5, 3), generator=torch.Generator().manual_seed(0))
+    J = rows(network, x)
     for given in (x, x.int(), x.numpy()):
-        torch.testing.assert_close(regimes.ntk(regimes.module(one), given)[0], J @ J.T)
-    torch.testing.assert_close(sites(regimes.module(one), x)[0].inputs[0], one[:2](x).detach())
+        torch.testing.assert_close(regimes.ntk(regimes.module(network), given)[0], J @ J.T)
+    torch.testing.assert_close(sites(regimes.module(network), x)[0].inputs[0], network[:2](x).detach())
     refused(lambda: regimes.ntk(regimes.module(built(TWO["l"])), x), "the module (cannot take points|must give one)")
     refused(lambda: regimes.ntk(regimes.fully_connected([3, 1], seeds=[0]), x), "x must be inputs")
 
@@ -473,7 +485,8 @@ REFUSED = {  # module, shape, words
 
 @for_each(REFUSED)
 def test_what_would_be_a_wrong_number_is_refused(make, shape, words):
-    model, x = regimes.module(built(make), shape=shape if len(shape) > 1 else None), draw(6, *shape)
+    model = regimes.module(built(make), shape=shape if len(shape) > 1 else None)
+    x = draw(6, *shape)
     state = torch.get_rng_state()
     for call in (functools.partial(regimes.ntk, model), model, lambda x: model.tangents(x), lambda x: sites(model, x)):
         refused(functools.partial(call, x), words)
@@ -489,10 +502,8 @@ def dead():
 def centred():
     made = Quiet(lambda s, x: s.o(torch.tanh(s.l(x))) - s.start(x).detach())
     made.start = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-    pairs = {"0": made.l, "2": made.o}
-    made.start.load_state_dict(
-        {f"{i}.{kind}": getattr(one, kind) for i, one in pairs.items() for kind in ("weight", "bias")}
-    )
+    made.start[0].load_state_dict(made.l.state_dict())
+    made.start[2].load_state_dict(made.o.state_dict())
     return made
 
 
@@ -504,32 +515,34 @@ def zero_head():
 
 @for_each({make.__name__: make for make in (dead, centred, zero_head)})
 def test_derivatives_may_vanish_where_they_are(make):
-    one, x = built(make), draw(5, 3)
-    J = rows(one, x)
-    torch.testing.assert_close(regimes.ntk(regimes.module(one), x)[0], J @ J.T)
+    network, x = built(make), draw(5, 3)
+    J = rows(network, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(network), x)[0], J @ J.T)
 
 
 def test_black_pictures_without_a_bias_have_the_zero_kernel():
-    one = nn.Sequential(nn.Linear(3, 4, bias=False), nn.ReLU(), nn.Linear(4, 1, bias=False)).double()
-    assert not regimes.ntk(regimes.module(one), torch.zeros(3, 3).double()).any()
+    network = nn.Sequential(nn.Linear(3, 4, bias=False), nn.ReLU(), nn.Linear(4, 1, bias=False)).double()
+    assert not regimes.ntk(regimes.module(network), torch.zeros(3, 3).double()).any()
 
 
 def test_layers_have_names_frozen_and_computed_ones_too():
-    one = built(lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)))
-    whole, x = sites(regimes.module(one), draw(5, 6)), draw(5, 6)
-    one[0].requires_grad_(False)
-    found = sites(regimes.module(one), x)
-    assert [site.name for site in found] == ["0", "2"]
-    for mine, theirs in zip(found, whole):
+    network = built(lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)))
+    all_sites = sites(regimes.module(network), draw(5, 6))
+    x = draw(5, 6)
+    network[0].requires_grad_(False)
+    layers = sites(regimes.module(network), x)
+    assert [site.name for site in layers] == ["0", "2"]
+    for mine, theirs in zip(layers, all_sites):
         torch.testing.assert_close(mine.weights, theirs.weights)
         torch.testing.assert_close(mine.delta, theirs.delta)
-    first = torch.func.vmap(torch.func.grad(lambda point: one(point).squeeze()))(x)
-    torch.testing.assert_close(found[0].gradients[0], first)
+    first = torch.func.vmap(torch.func.grad(lambda point: network(point).squeeze()))(x)
+    torch.testing.assert_close(layers[0].gradients[0], first)
     for wrap in (nn.utils.parametrizations.weight_norm, nn.utils.weight_norm, nn.utils.parametrizations.orthogonal):
-        one = built(lambda: nn.Sequential(nn.Linear(6, 3), normed(wrap)()))  # noqa: B023
-        found, given = sites(regimes.module(one), x), one[0](x).detach().requires_grad_()
-        assert [site.name for site in found] == ["0", "1.0"]
-        torch.testing.assert_close(found[1].gradients[0], torch.autograd.grad(one[1](given).sum(), given)[0])
+        network = built(lambda: nn.Sequential(nn.Linear(6, 3), normed(wrap)()))  # noqa: B023
+        layers = sites(regimes.module(network), x)
+        given = network[0](x).detach().requires_grad_()
+        assert [site.name for site in layers] == ["0", "1.0"]
+        torch.testing.assert_close(layers[1].gradients[0], torch.autograd.grad(network[1](given).sum(), given)[0])
     assert [site.name for site in sites(regimes.fully_connected([6, 4, 3, 1], seeds=[0]), x)] == ["W1", "W2"]
     named = Net(lambda s, x: s.head(s.body(x)), body=nn.Sequential(nn.Linear(6, 4), nn.Tanh()), head=nn.Linear(4, 1))
     assert [site.name for site in sites(regimes.module(named.double()), x)] == ["body.0"]
@@ -541,33 +554,33 @@ def test_a_residual_that_changes_a_layers_input_leaves_the_site_alone():
         h += s.m(h).detach()
         return s.o(torch.tanh(h))
 
-    one = built(net(forward, m=linear(4, 4), **TWO))
-    one.m.requires_grad_(False)
+    network = built(net(forward, m=linear(4, 4), **TWO))
+    network.m.requires_grad_(False)
     x = draw(4, 3)
-    found = sites(regimes.module(one), x)
-    torch.testing.assert_close(found[1].inputs[0], one.l(x).detach())
+    layers = sites(regimes.module(network), x)
+    torch.testing.assert_close(layers[1].inputs[0], network.l(x).detach())
 
 
 def test_a_trained_module_that_keeps_its_features_is_copied():
-    one, x = built(net(keeps, **TWO)), draw(5, 3)
-    one(x).sum().backward()
-    before = len(one.seen)
-    model = regimes.module(one)
-    J = rows(regimes_free(one), x)
+    network, x = built(net(keeps, **TWO)), draw(5, 3)
+    network(x).sum().backward()
+    before = len(network.seen)
+    model = regimes.module(network)
+    J = rows(regimes_free(network), x)
     torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
-    assert len(one.seen) == before
+    assert len(network.seen) == before
     copy.deepcopy(model)
 
 
-def regimes_free(one):
+def regimes_free(network):
     """The same module without what it keeps."""
-    found = built(net(keeps, **TWO))
-    found.load_state_dict(one.state_dict())
-    return found
+    copied = built(net(keeps, **TWO))
+    copied.load_state_dict(network.state_dict())
+    return copied
 
 
 class Locked:
-    def __deepcopy__(self, known):
+    def __deepcopy__(self, memo):
         raise TypeError("cannot pickle a lock")
 
 
@@ -592,8 +605,8 @@ KINDS = {
 def test_modules_that_cannot_be_taken_get_one_line(make, words):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = make()
-    refused(lambda: regimes.module(one), words)
+        network = make()
+    refused(lambda: regimes.module(network), words)
 
 
 POINTS = {
@@ -625,11 +638,12 @@ def test_what_is_no_model_is_named():
 
 
 def test_inference_mode_is_left_or_named():
-    one, x = built(net(lambda s, x: s.o(torch.tanh(s.l(x))), **TWO)), draw(4, 3)
-    J = rows(one, x)
+    network = built(net(lambda s, x: s.o(torch.tanh(s.l(x))), **TWO))
+    x = draw(4, 3)
+    J = rows(network, x)
     with torch.inference_mode():
-        model, made = regimes.module(one), x.clone()
-        torch.testing.assert_close(model(made)[0], one(x).squeeze(1))
+        model, made = regimes.module(network), x.clone()
+        torch.testing.assert_close(model(made)[0], network(x).squeeze(1))
         refused(lambda: regimes.ntk(model, x), "torch.inference_mode")
     torch.testing.assert_close(regimes.ntk(model, made)[0], J @ J.T)
     torch.testing.assert_close(model.tangents(made).vjp(torch.ones(1, 4).double())[0][0].flatten(), J.sum(0)[:12])
@@ -648,13 +662,15 @@ def test_the_readers_own_traceback_is_kept():
     assert "the_readers_line" in "".join(traceback.format_exception(error.value))
 
 
-@pytest.mark.parametrize(("words", "said"), [((), ""), (("  ",), ""), (("too\n long",), ": too"), (("a  b",), ": a b")])
-def test_an_exception_without_words_is_named_alone(words, said):
+@pytest.mark.parametrize(
+    ("words", "message"), [((), ""), (("  ",), ""), (("too\n long",), ": too"), (("a  b",), ": a b")]
+)
+def test_an_exception_without_words_is_named_alone(words, message):
     def refuses(s, x):
         raise ZeroDivisionError(*words)
 
     model = regimes.module(built(net(refuses, **TWO)))
-    with pytest.raises(InputError, match=rf"of shape \(3,\) in float64: ZeroDivisionError{said}$"):
+    with pytest.raises(InputError, match=rf"of shape \(3,\) in float64: ZeroDivisionError{message}$"):
         regimes.ntk(model, draw(4, 3))
 
 
@@ -675,8 +691,8 @@ def test_warnings_of_torch_do_not_reach_a_reader():
 
 def counting(monkeypatch):
     made = []
-    whole = Realisation.rows
-    monkeypatch.setattr(Realisation, "rows", lambda self, x: made.append(len(x)) or whole(self, x))
+    original = Realisation.rows
+    monkeypatch.setattr(Realisation, "rows", lambda self, x: made.append(len(x)) or original(self, x))
     return made
 
 
@@ -684,9 +700,12 @@ def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memor
     made = counting(monkeypatch)
     # wide, so that the tile of a product, which is within the memory too, is less than one gradient
     model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 500), nn.PReLU(), nn.Linear(500, 1))))
-    x, z, each, counts = draw(32, 9), draw(12, 9, seed=1), model.tangent_size * 8, []
+    x = draw(32, 9)
+    z = draw(12, 9, seed=1)
+    point_bytes = model.tangent_size * 8
+    counts = []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
-    for memory in [each * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
+    for memory in [point_bytes * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
         made.clear()
         torch.testing.assert_close(regimes.ntk(model, x, memory=memory), expected[0])
         counts.append(sum(made))
@@ -726,11 +745,13 @@ DENSE = {  # modules, and whether layers' inputs and derivatives are all that a 
 @pytest.mark.parametrize("memory", [1, 2**28])
 def test_a_kernel_needs_no_gradients_where_linear_layers_hold_all_parameters(name, memory, monkeypatch):
     source, dense = DENSE[name]
-    model, x, z = regimes.module(lambda: source().double(), seeds=[0, 1]), draw(5, 3), draw(4, 3, seed=1)
-    J, other = (model.tangents(points).jacobian() for points in (x, z))
+    model = regimes.module(lambda: source().double(), seeds=[0, 1])
+    x = draw(5, 3)
+    z = draw(4, 3, seed=1)
+    J, J_z = (model.tangents(points).jacobian() for points in (x, z))
     made = counting(monkeypatch)
     torch.testing.assert_close(regimes.ntk(model, x, memory=memory), J @ J.mT)
-    torch.testing.assert_close(regimes.ntk(model, x, z, memory=memory), J @ other.mT)
+    torch.testing.assert_close(regimes.ntk(model, x, z, memory=memory), J @ J_z.mT)
     assert bool(made) != dense
 
 
@@ -766,7 +787,8 @@ class Scaled(nn.Module):
 
     def __init__(self, asks):
         super().__init__()
-        self.asks, self.layers = asks, nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
+        self.asks = asks
+        self.layers = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 1))
 
     def forward(self, x):
         largest = x.abs().max()
@@ -794,10 +816,11 @@ def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):
     """A network of few parameters on large pictures: its points are differentiated a few at a time."""
     made = counting(monkeypatch)
     layers = nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 1)
-    model, x = regimes.module(built(lambda: nn.Sequential(*layers)), shape=(1, 16, 16)), draw(40, 256)
+    model = regimes.module(built(lambda: nn.Sequential(*layers)), shape=(1, 16, 16))
+    x = draw(40, 256)
     kernel = regimes.ntk(model, x)
     made.clear()
     torch.testing.assert_close(regimes.ntk(model, x, memory=2**20), kernel)
-    kept = 8 * 8 * 256  # bytes of the activations of a point
-    assert max(made) * 2 * kept <= 2**20 and sum(made) == 40
-    assert kept <= 8 * model.tangent_size <= 3 * kept
+    activation_bytes = 8 * 8 * 256  # bytes of the activations of a point
+    assert max(made) * 2 * activation_bytes <= 2**20 and sum(made) == 40
+    assert activation_bytes <= 8 * model.tangent_size <= 3 * activation_bytes

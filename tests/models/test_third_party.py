@@ -51,11 +51,11 @@ NETWORKS = {
 def rows(net, x):
     """The gradients of the outputs at the points, one backward pass each, ``(n, P)``."""
     weights = [weight for weight in net.parameters() if weight.requires_grad]
-    found = []
+    gradients = []
     for point in x:
         slopes = torch.autograd.grad(net(point[None]).squeeze(), weights, materialize_grads=True)
-        found.append(torch.cat([slope.flatten() for slope in slopes]))
-    return torch.stack(found)
+        gradients.append(torch.cat([slope.flatten() for slope in slopes]))
+    return torch.stack(gradients)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -66,5 +66,5 @@ def test_a_network_of_others_has_the_kernel_of_its_gradients(name):
     x = torch.randint(30, (3, 8)) if tokens else torch.randn(3, *PICTURES, dtype=torch.float64)
     jacobian = rows(net, x)
     expected = jacobian @ jacobian.T
-    found = regimes.ntk(regimes.module(net, shape=x.shape[1:]), x)[0]
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9 * float(expected.abs().max()))
+    kernel = regimes.ntk(regimes.module(net, shape=x.shape[1:]), x)[0]
+    torch.testing.assert_close(kernel, expected, rtol=1e-9, atol=1e-9 * float(expected.abs().max()))

@@ -21,7 +21,7 @@ PATHS = BASE | {"every": 10}
 
 
 def rows_of(**changed):
-    return pd.DataFrame(studies.paths(PATHS | changed, [0, 1, 2]))
+    return pd.DataFrame(studies.correlations(PATHS | changed, [0, 1, 2]))
 
 
 def batch_of(seeds, **changed):
@@ -30,7 +30,7 @@ def batch_of(seeds, **changed):
 
 def test_a_path_does_not_depend_on_its_batch():
     together = rows_of()
-    alone = pd.DataFrame(studies.paths(PATHS | {"scales": [0.01]}, [1]))
+    alone = pd.DataFrame(studies.correlations(PATHS | {"scales": [0.01]}, [1]))
     same = together[(together.seed == 1) & (together["scale"] == 0.01)].reset_index(drop=True)
     assert sorted(set(together.step)) == [0, 5, 10, 20] and len(together) == 4 * 2 * 2 * 3
     for name in ("uc", "c", "double", "ptk", "train_loss", "test_loss"):
@@ -83,7 +83,7 @@ def test_the_shrunk_centre_is_what_decay_alone_leaves():
 
 def test_features_are_read_from_the_trained_network():
     setting = BASE | {"draws": 4, "scales": [0.01]}
-    rows = studies.features(setting, [0, 1])
+    rows = studies.learned_features(setting, [0, 1])
     assert [(row["seed"], row["layer"]) for row in rows] == [(0, 1), (1, 1), (0, 2), (1, 2)]
     first = rows[0]
     nfm, agop = (torch.tensor(first[name]).reshape(8, 8) for name in ("nfm", "agop"))
@@ -98,7 +98,7 @@ def test_features_are_read_from_the_trained_network():
 
 
 def test_features_are_read_from_what_training_has_added():
-    rows = pd.DataFrame(studies.features(BASE | {"draws": 40}, [0, 1, 2])).set_index(["seed", "scale", "layer"])
+    rows = pd.DataFrame(studies.learned_features(BASE | {"draws": 40}, [0, 1, 2])).set_index(["seed", "scale", "layer"])
     along = rows_of()
     end = along[along.step == 20].set_index(["seed", "scale", "layer"])
     np.testing.assert_allclose(rows.c.sort_index(), end.c.sort_index(), rtol=2e-3)
@@ -107,7 +107,7 @@ def test_features_are_read_from_what_training_has_added():
 
 def test_frames_keep_what_training_has_added():
     setting = BASE | {"frames": [1, 10], "steps": 10, "scales": [0.3]}
-    one, ten = studies.frames(setting, [0])
+    one, ten = studies.first_layer_snapshots(setting, [0])
     assert (one["step"], ten["step"]) == (1, 10)
     for row in (one, ten):
         moved, centred = (torch.tensor(row[name]).reshape(8, 8) for name in ("moved", "centred"))
@@ -137,7 +137,7 @@ def test_the_lazy_start_is_the_limit_of_the_flow():
 
 def test_pictures_are_learnt_and_split():
     setting = {"data": "digits", "words": "", "count": 120, "share": 0.75, "k": 16, "scale": 0.02, "rate": 1e-2}
-    rows = studies.glasses(setting | {"steps": 60, "draws": 3}, [0, 1])
+    rows = studies.saliency_maps(setting | {"steps": 60, "draws": 3}, [0, 1])
     assert [row["seed"] for row in rows] == [0, 1] and rows[0]["height"] == 8
     assert len(rows[0]["shown_nfm"]) == 64 and "shown_nfm" not in rows[1]
     for row in rows:
@@ -247,17 +247,32 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
     [
         ({"rank": 33}, r"rank = \$rank.*\): rank must be at most d = 32, got 33"),
         ({"rank": 1}, "rank must be a whole number from 2"),
-        ({"06.paths.second_layer.scales": [0.5]}, r"06\.paths\.second_layer\.scales must be one of 1.0, 0.1"),
-        ({"scales": [1.0, 0.5, 0.01]}, r"06\.paths\.second_layer\.scales must be one of 1.0, 0.5, 0.01; got 0.1"),
-        ({"06.paths.adam.scales": [0.1, 0.5]}, r"06\.paths\.adam\.scales must be one of 1.0, 0.1"),
-        ({"06.paths.decaying.spectrum": "1/k"}, r"06\.paths\.decaying\.spectrum must be one of isotropic, 1/"),
-        ({"06.paths.weight_decay.penalty": -1.0}, r"06\.paths\.weight_decay\.penalty must be a number from 0 to 100"),
+        (
+            {"06.correlations.second_layer.scales": [0.5]},
+            r"06\.correlations\.second_layer\.scales must be one of 1.0, 0.1",
+        ),
+        (
+            {"scales": [1.0, 0.5, 0.01]},
+            r"06\.correlations\.second_layer\.scales must be one of 1.0, 0.5, 0.01; got 0.1",
+        ),
+        ({"06.correlations.adam.scales": [0.1, 0.5]}, r"06\.correlations\.adam\.scales must be one of 1.0, 0.1"),
+        (
+            {"06.correlations.decaying.spectrum": "1/k"},
+            r"06\.correlations\.decaying\.spectrum must be one of isotropic, 1/",
+        ),
+        (
+            {"06.correlations.weight_decay.penalty": -1.0},
+            r"06\.correlations\.weight_decay\.penalty must be a number from 0 to 100",
+        ),
         ({"k": 1_000_000}, "k must be"),
         ({"k": 10_000, "n": 100_000}, r"n = \$n.*n = 100000 and test = 1000 with k = 10000 would take"),
-        ({"06.frames.main.frames": [1, 20]}, r"06\.frames\.main .*: frames must end at steps = 800, got 20"),
+        (
+            {"06.first_layer_snapshots.main.frames": [1, 20]},
+            r"06\.first_layer_snapshots\.main .*: frames must end at steps = 800, got 20",
+        ),
         ({"06.stripes.main.interfaces": [3.9]}, r"06\.stripes\.main .*: p must give both labels in every draw"),
         (
-            {"06": {"glasses": {"main": {"data": ["digits"], "count": 20, "share": 0.99}}}},
+            {"06": {"saliency_maps": {"main": {"data": ["digits"], "count": 20, "share": 0.99}}}},
             "count = 20 images with share = 0.99 cannot be had",
         ),
     ],
@@ -269,17 +284,17 @@ def test_parameters_that_make_no_sense_are_named(changed, said):
 
 def test_a_rate_that_is_too_large_is_said():
     with pytest.raises(InputError, match="rate must be small enough"):
-        studies.paths(PATHS | {"rate": 100.0}, [0])
+        studies.correlations(PATHS | {"rate": 100.0}, [0])
 
 
 def test_no_column_of_a_row_is_a_setting():
     """A row's own column would take the place of the setting in captions."""
     face = {"data": "digits", "words": "", "count": 60, "share": 0.7, "k": 8, "scale": 0.1, "rate": 1e-2, "steps": 3}
-    runs = [(studies.paths, PATHS), (studies.frames, BASE | {"frames": [1, 20]})]
+    runs = [(studies.correlations, PATHS), (studies.first_layer_snapshots, BASE | {"frames": [1, 20]})]
     runs += [
-        (studies.features, BASE | {"draws": 2}),
+        (studies.learned_features, BASE | {"draws": 2}),
         (studies.stripes, STRIPE | {"alpha": 1.0}),
-        (studies.glasses, face | {"draws": 2}),
+        (studies.saliency_maps, face | {"draws": 2}),
     ]
     for study, given in runs:
         assert not {name for row in study(given, [0]) for name in row} & set(given), study.name

@@ -50,7 +50,7 @@ def test_the_command_runs_and_void_cells_come_back_by_a_copy(commands, tmp_path)
 
 
 def test_the_command_takes_the_designs_of_a_study():
-    number, item = studies.find("compression.growth")
+    number, item = studies.find("compression.amplification_scaling")
     values = parameters.resolve(number, "smoke")
 
     def asked(*designs):

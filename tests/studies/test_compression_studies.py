@@ -31,28 +31,32 @@ def test_the_informative_share_of_arrows():
 
 def test_growth_does_not_depend_on_company_and_orders_its_columns():
     setting = STRIPE | {"d": 4, "p": 80, "h": 60, "until": "end"}
-    both, (alone,) = studies.growth(setting, [0, 1]), studies.growth(setting, [1])
+    both, (alone,) = studies.amplification_scaling(setting, [0, 1]), studies.amplification_scaling(setting, [1])
     assert both[1] == alone and both[0]["star"] != alone["star"]
     for row in both:
         assert row["ended"] == "fitted" and row["star_code"] >= row["star"]  # one informative direction: Jensen
         assert row["largest"] >= row["star"] * 0.98 and row["start"] == pytest.approx(1, abs=0.35)
-    (path,) = studies.courses(setting, [1])
+    (path,) = studies.amplification_along_training(setting, [1])
     assert path["time"] == sorted(path["time"]) and path["t_star"] == alone["t_star"]
     assert alone["start"] == pytest.approx(path["size"][0]) and alone["largest"] >= max(path["size"])
-    short = studies.growth(setting | {"until": "star"}, [1])[0]
+    short = studies.amplification_scaling(setting | {"until": "star"}, [1])[0]
     assert short["t_star"] == pytest.approx(alone["t_star"], rel=1e-3)
     assert short["star"] == pytest.approx(alone["star"], rel=1e-2)
-    lasts = [studies.courses(setting | {"until": stop}, [1])[0]["time"][-1] for stop in ("star", 0.9)]
+    lasts = [
+        studies.amplification_along_training(setting | {"until": stop}, [1])[0]["time"][-1] for stop in ("star", 0.9)
+    ]
     lasts.append(path["time"][-1])
     assert lasts == sorted(set(lasts))
 
 
 def test_the_amplification_is_near_the_one_predicted_from_the_same_points():
-    rows = studies.growth(STRIPE | {"d": 5, "p": 2048, "h": 200, "until": "star"}, [0, 1, 2, 3, 4])
+    rows = studies.amplification_scaling(STRIPE | {"d": 5, "p": 2048, "h": 200, "until": "star"}, [0, 1, 2, 3, 4])
     assert np.median([row["star"] / row["predicted"] for row in rows]) == pytest.approx(1, abs=0.25)
-    tubes = studies.growth(STRIPE | CYLINDER | {"p": 4096, "h": 100, "until": "star"}, [0, 1, 2])
+    tubes = studies.amplification_scaling(STRIPE | CYLINDER | {"p": 4096, "h": 100, "until": "star"}, [0, 1, 2])
     assert np.mean([np.log(row["star"] / row["predicted"]) for row in tubes]) == pytest.approx(0.15, abs=0.25)
-    bare = studies.growth(STRIPE | CYLINDER | {"radius": 0.3, "p": 100, "h": 60, "until": "star"}, [0])[0]
+    bare = studies.amplification_scaling(STRIPE | CYLINDER | {"radius": 0.3, "p": 100, "h": 60, "until": "star"}, [0])[
+        0
+    ]
     assert bare["predicted"] is None and bare["star"] > 0
 
 
@@ -81,7 +85,7 @@ def test_neurons_follow_the_equations_the_closer_the_more_points():
 
 def test_a_smaller_scale_leaves_neurons_more_time_and_some_lose_all_points():
     setting = STRIPE | {"p": 3000, "h": 80, "tolerance": 0.01, "until": "star"}
-    rows = [studies.arrivals(setting | {"alpha": alpha}, [0, 1, 2]) for alpha in (1e-60, 1e-6)]
+    rows = [studies.attractor_shares(setting | {"alpha": alpha}, [0, 1, 2]) for alpha in (1e-60, 1e-6)]
     for late, early in zip(*rows, strict=True):
         assert late["t_star"] > 5 * early["t_star"] and late["near"] >= early["near"]
         assert late["near_seeing"] == pytest.approx(late["near"] / (1 - late["blind"])) and 0 <= late["blind"] < 0.2
@@ -89,7 +93,7 @@ def test_a_smaller_scale_leaves_neurons_more_time_and_some_lose_all_points():
 
 
 def test_paths_start_together_and_hold_the_neurons_of_the_network():
-    rows = studies.paths(STRIPE | {"p": 400, "h": 80, "tolerance": 0.01, "until": "star"}, [0])
+    rows = studies.neuron_paths(STRIPE | {"p": 400, "h": 80, "tolerance": 0.01, "until": "star"}, [0])
     assert len(rows) == studies.SHOWN and len({row["neuron"] for row in rows}) == len(rows)
     for row in rows[:10]:
         weights, said, z = (np.array(row[name]) for name in ("weights", "predicted", "z"))
@@ -102,7 +106,7 @@ def test_paths_start_together_and_hold_the_neurons_of_the_network():
 
 
 def test_the_fit_lowers_loss_and_error_and_its_profile_has_the_labels_signs():
-    (row,) = studies.fit(STRIPE | {"p": 600, "h": 100, "until": 0.99, "test": 4000}, [0])
+    (row,) = studies.late_training(STRIPE | {"p": 600, "h": 100, "until": 0.99, "test": 4000}, [0])
     assert row["error_star"] > row["error_end"] == row["error"][-1] and row["error_end"] < 0.03
     assert len(row["t"]) == len(row["loss"]) == len(row["error"]) and row["loss"][-1] < 0.05 < row["loss"][0]
     assert row["profile_t"] == sorted(row["profile_t"]) and row["profile_t"][-1] == row["t"][-1]
@@ -113,7 +117,7 @@ def test_the_fit_lowers_loss_and_error_and_its_profile_has_the_labels_signs():
 
 def test_frames_of_feature_lazy_and_cylinder():
     setting = STRIPE | {"p": 120, "h": 100, "frames": 8, "until": "end"}
-    feature, lazy = studies.frames(setting, [0]), studies.frames(setting | {"alpha": 1e4}, [0])
+    feature, lazy = studies.weight_snapshots(setting, [0]), studies.weight_snapshots(setting | {"alpha": 1e4}, [0])
     for rows in (feature, lazy):
         assert sum(row["star"] for row in rows) == 1 and rows[0]["t"] == 0 and 8 <= len(rows) <= 9
         assert max(row["deviation"] for row in rows) < 1e-9 and rows[0]["inflation"] == pytest.approx(1)
@@ -121,13 +125,16 @@ def test_frames_of_feature_lazy_and_cylinder():
     assert feature[0]["share"] == pytest.approx(lazy[0]["share"], rel=1e-6)  # one is in single precision
     assert feature[-1]["share"] > 0.9
     assert lazy[-1]["share"] == pytest.approx(lazy[0]["share"], abs=0.01)
-    tube = studies.frames(setting | CYLINDER, [0])
+    tube = studies.weight_snapshots(setting | CYLINDER, [0])
     assert tube[-1]["share"] > 0.9 > tube[0]["share"] and np.array(tube[0]["arrows"]).shape == (studies.SHOWN, 3)
 
 
 def test_a_setting_holds_what_its_task_has_and_trains_until_t_star_if_nothing_else_is_said():
-    p = parameters.resolve("02", "smoke", {"02.growth.stripe_maximum.until": 0.5})
-    found = {name: studies.growth.grid.settings(p, name)[0] for name in ("stripe", "cylinder", "cylinder_maximum")}
+    p = parameters.resolve("02", "smoke", {"02.amplification_scaling.stripe_maximum.until": 0.5})
+    found = {
+        name: studies.amplification_scaling.grid.settings(p, name)[0]
+        for name in ("stripe", "cylinder", "cylinder_maximum")
+    }
     assert [found[name]["until"] for name in found] == ["star", "star", 0.5]
     assert found["stripe"].keys() - found["cylinder"].keys() == {"interfaces"}
     assert found["cylinder"].keys() - found["stripe"].keys() == {"d_parallel", "radius"}
@@ -156,27 +163,51 @@ BAD = [
     ({"growth_p": [64, 128]}, "growth_p must hold at least 3 values"),
     ({"growth_from": 64}, r"growth_p must hold at least 2 sizes from growth_from on: \[16, 32, 64\]"),
     ({"stop": 1.01}, "stop must be a number above 0 and at most 1, got 1.01"),
-    ({"cylinder_radius": 0.3}, r"02.growth.cylinder \(radius = \$cylinder_radius\): radius must leave a ring"),
-    ({"02.growth.planes.interfaces": [0.5, 0.5]}, "02.growth.planes.interfaces must be a strictly increasing"),
-    ({"02.growth.planes.interfaces": [4.0]}, "02.growth.planes.*: p must give both labels in every draw"),
-    ({"02.growth.planes.p": [64, 128]}, "02.growth.planes.p must hold at least 3 values"),
     (
-        {"02.growth.cylinder.d_parallel": 3},
+        {"cylinder_radius": 0.3},
+        r"02.amplification_scaling.cylinder \(radius = \$cylinder_radius\): radius must leave a ring",
+    ),
+    (
+        {"02.amplification_scaling.planes.interfaces": [0.5, 0.5]},
+        "02.amplification_scaling.planes.interfaces must be a strictly increasing",
+    ),
+    (
+        {"02.amplification_scaling.planes.interfaces": [4.0]},
+        "02.amplification_scaling.planes.*: p must give both labels in every draw",
+    ),
+    ({"02.amplification_scaling.planes.p": [64, 128]}, "02.amplification_scaling.planes.p must hold at least 3 values"),
+    (
+        {"02.amplification_scaling.cylinder.d_parallel": 3},
         "d_parallel must be below d = 3, to leave an uninformative direction, got 3",
     ),
-    ({"02.growth.stripe.shape": "cylinder"}, "a cylinder needs d_parallel and radius"),
-    ({"02.growth.sphere.radius": 9.0}, "02.growth.sphere.*: radius must leave a ring of fixed points"),
-    ({"02.courses.main.p": [64, 32]}, "02.courses.main.p must be a strictly increasing"),
-    ({"02.fit.main.until": 0.0}, "until must be a number above 0 and at most 1, or one of star, end, got 0"),
-    ({"02.arrivals.main.alpha": [1e-300, 1e-20]}, r"02.arrivals.main.alpha\[0\] must be a number from 1e-140 to 0.01"),
-    ({"02.arrivals.main.alpha": [1e-18, 1e-6, "$alpha"]}, "02.arrivals.main.alpha must be a strictly increasing"),
+    ({"02.amplification_scaling.stripe.shape": "cylinder"}, "a cylinder needs d_parallel and radius"),
+    (
+        {"02.amplification_scaling.sphere.radius": 9.0},
+        "02.amplification_scaling.sphere.*: radius must leave a ring of fixed points",
+    ),
+    (
+        {"02.amplification_along_training.main.p": [64, 32]},
+        "02.amplification_along_training.main.p must be a strictly increasing",
+    ),
+    ({"02.late_training.main.until": 0.0}, "until must be a number above 0 and at most 1, or one of star, end, got 0"),
+    (
+        {"02.attractor_shares.main.alpha": [1e-300, 1e-20]},
+        r"02.attractor_shares.main.alpha\[0\] must be a number from 1e-140 to 0.01",
+    ),
+    (
+        {"02.attractor_shares.main.alpha": [1e-18, 1e-6, "$alpha"]},
+        "02.attractor_shares.main.alpha must be a strictly increasing",
+    ),
     ({"02.neurons.main.h": 5}, "02.neurons.main.h must be a whole number from 10"),
-    ({"02.frames.feature.p": 10**5, "02.frames.feature.h": 10**5}, "p = 100000 with h = 100000 would take"),
+    (
+        {"02.weight_snapshots.feature.p": 10**5, "02.weight_snapshots.feature.h": 10**5},
+        "p = 100000 with h = 100000 would take",
+    ),
     ({"02.characteristic_time.main.alpha": [1e-6, 1e-9, 1e-12]}, "main.alpha must be a strictly increasing"),
     ({"02.perpendicular.main.interfaces": [[0.5], [0.5]]}, "02.perpendicular.main: two of its settings are the same"),
     *(
         ({f"02.{design}.interfaces": given}, "interfaces must leave an attractor for neurons, got none")
-        for design, given in (("growth.planes", [-0.05, 0.05]), ("perpendicular.main", [[-0.05, 0.05]]))
+        for design, given in (("amplification_scaling.planes", [-0.05, 0.05]), ("perpendicular.main", [[-0.05, 0.05]]))
     ),
     ({"02.noise.main.p": 10**5, "02.noise.main.sets": 10**6}, "sets = 1000000 with p = 100000 would take"),
 ]
@@ -191,7 +222,7 @@ def test_bad_parameters_get_one_line(change, words):
 
 @pytest.mark.parametrize("missing", ["d_parallel", "radius"])
 def test_a_cylinder_needs_both_of_its_own_numbers(missing):
-    whole = studies.Growth(**STRIPE | CYLINDER, p=100, h=10)
+    whole = studies.AmplificationSizes(**STRIPE | CYLINDER, p=100, h=10)
     assert whole.completed([0]) == replace(whole, interfaces=None, until="star")
     with pytest.raises(InputError, match="a cylinder needs d_parallel and radius"):
         replace(whole, **{missing: None}).completed([0])
@@ -201,9 +232,12 @@ def test_an_observable_is_asked_for_by_a_design_and_changes_no_other_cell():
     """The rank of the kernel from derivatives by hand; a setting that asks for none has the key it always had."""
     setting = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 30, "alpha": 1e-6}
     setting |= {"tolerance": 0.05, "until": "star"}
-    (plain,), (more,) = studies.growth(setting, [1]), studies.growth(setting | {"observe": ["effective_rank"]}, [1])
+    (plain,), (more,) = (
+        studies.amplification_scaling(setting, [1]),
+        studies.amplification_scaling(setting | {"observe": ["effective_rank"]}, [1]),
+    )
     assert more.items() >= plain.items() and {*more} - {*plain} == {"effective_rank", "effective_rank_start"}
-    s = studies.Growth.of(setting)
+    s = studies.AmplificationSizes.of(setting)
     assert s.entries() == setting
     task, network = studies._drawn(s, 1)
     x, net = task.x[0].double(), network.to(dtype=torch.float64)

@@ -151,7 +151,7 @@ def test_the_closest_pair_and_its_law():
 
 
 def test_operators_at_infinite_time():
-    rows = studies.operators_apart(SPHERE | {"n": 10, "depths": [30, 3000]}, [1])
+    rows = studies.operator_distances(SPHERE | {"n": 10, "depths": [30, 3000]}, [1])
     x, y = points(50, 6, 1), np.random.default_rng(draw_seeds("labels", [1])[0]).choice([-1.0, 1.0], 10)
     for row in rows:
         op = gram(x[10:], row["depth"], x[:10]) @ np.linalg.inv(gram(x[:10], row["depth"]))
@@ -358,7 +358,7 @@ def test_layers_of_other_kinds():
     for name, slope in (("leaky ReLU, slope 0.2", 0.2), ("absolute value", -1.0)):
         cases[name] = (functools.partial(leaky, slope=slope), 1.0)
     for name, (step, share) in cases.items():
-        rows = studies.other_layers({"layer": name, "depth_max": 20}, [0])
+        rows = studies.layer_kernels({"layer": name, "depth_max": 20}, [0])
         rho = theta = np.array([0.0, 0.5, 0.9])
         known = {1: rho}
         for depth in range(2, 21):
@@ -382,7 +382,7 @@ def test_kernels_with_biases_and_colinear_points():
         np.fill_diagonal(theta, 1)
         assert row["smallest"] == pytest.approx(np.linalg.eigvalsh(theta)[0], abs=2e-8)
     normal = np.random.default_rng(draw_seeds("train", [1])[0]).standard_normal((4, 3))
-    (row,) = studies.colinear({"n": 4, "n0": 3, "depth": 3}, [1])
+    (row,) = studies.colinear_points({"n": 4, "n0": 3, "depth": 3}, [1])
     both = np.vstack([normal, 2 * normal])
     unit = both / np.linalg.norm(both, axis=1, keepdims=True)
     assert row["plain"] == pytest.approx(np.linalg.eigvalsh(gram(unit, 3))[0], abs=1e-12)

@@ -14,7 +14,7 @@ STUDIES = {name: (number, item) for number in studies.modules() for name, item i
 # than the smoke profile, which is for more than devices
 SMALLER = {
     "01": {"tolerance": 0.2, "01.networks.stripe.lines": 20, "01.networks.stripe.alpha": [1.0]},
-    "02": {"02.arrivals.main.h": 12},
+    "02": {"02.attractor_shares.main.h": 12},
     "03": {"steps": 10},
     "04": {"image_p": [20, 21, 22], "image_h": 2},
 }
@@ -22,18 +22,19 @@ SMALLER = {
 
 ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]
 # in every run of the tests: chapter 1, which mixed devices once, and one of each other kind of training
-OFTEN = {"lazy_feature.networks", "jamming.ensembles", "depth.text_training", "alignment.features"}
+OFTEN = {"lazy_feature.networks", "jamming.ensembles", "depth.text_training", "alignment.learned_features"}
 TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
 
 # closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
 STAY = {
-    "lazy_feature": "wide_curve far_curve finite_curve imposed support_vectors", "sensitivity": "ends",
-    "support": "layer",
-    "compression": "perpendicular noise", "jamming": "starts", "kernel_pca": "estimators",
-    "isotropic": "initial images", "separability": "separable", "voting": "votes",
+    "lazy_feature": "infinite_width_lazy infinite_width_lazy_large_p finite_width_lazy compressed_by_factor "
+    "support_vectors",
+    "sensitivity": "numerics", "hard_margin": "support_layer",
+    "compression": "perpendicular noise", "jamming": "initialisation", "kernel_pca": "estimators",
+    "isotropic": "initial_components kernels_on_images", "separability": "random_labels", "voting": "votes",
     "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
-    "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operators_apart deep_prediction "
-    "other_layers biases colinear recipe size_over_depth near_duplicates layer_prediction "
+    "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operator_distances deep_prediction "
+    "layer_kernels biases colinear_points recipe size_over_depth near_duplicates layer_prediction "
     "finite_last_layer label_noise",
     "depth_scales": "finite_networks ensembles sphere_laws residual_ridges sphere_curves",
     "initial_alignment": "outer_products expectations traces averages reversal decays",

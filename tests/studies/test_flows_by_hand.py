@@ -100,15 +100,15 @@ def test_lazy_curves_by_small_steps():
     for seed in (0, 1):
         (x, y), (z, labels) = (drawn(STRIPE, kind, seed) for kind in ("train", "test"))
         error = frozen(wide, x, y, z, labels)
-        for study in (lazy_feature.wide_curve, lazy_feature.far_curve):
+        for study in (lazy_feature.infinite_width_lazy, lazy_feature.infinite_width_lazy_large_p):
             assert study(STRIPE, [seed])[0]["error"] == pytest.approx(error, abs=0.004)
         weights = network(NET, seed)
         kernel = lambda a, b, w=weights: tangents(w, a) @ tangents(w, b).T  # noqa: E731
-        row = lazy_feature.finite_curve(WIDE, [seed])[0]
+        row = lazy_feature.finite_width_lazy(WIDE, [seed])[0]
         if row["ended"] == "zero loss":
             assert row["error"] == pytest.approx(frozen(kernel, x, y, z, labels), abs=0.004)
         small = [points / [1, 5, 5] for points in (x, z)]
-        row = lazy_feature.imposed(STRIPE | {"factor": 5.0}, [seed])[0]
+        row = lazy_feature.compressed_by_factor(STRIPE | {"factor": 5.0}, [seed])[0]
         assert row["error"] == pytest.approx(frozen(wide, small[0], y, small[1], labels), abs=0.004)
 
 
@@ -160,13 +160,13 @@ def test_networks_by_small_steps():
         kernel = lambda a, b: tangents(then, a) @ tangents(then, b).T  # noqa: E731
         assert final["error"] == pytest.approx(frozen(kernel, fresh, signs, *drawn(NET, "test", 3)), abs=0.015)
 
-    found = {row["curve"]: row for row in lazy_feature.compressed(NET, [3])}
+    found = {row["curve"]: row for row in lazy_feature.compressed_by_network(NET, [3])}
     points, truth = drawn(NET, "test", 3)
     for curve, factor in (("compressed", 1), ("compressed_code", math.sqrt(2))):
         scale = np.array([1, *[amplification(then[0]) / factor] * 2])
         assert found[curve]["error"] == pytest.approx(frozen(wide, x / scale, y, points / scale, truth), abs=0.006)
         assert found[curve]["star"] == pytest.approx(amplification(then[0]), rel=0.01)
-    (row,) = (row for row in lazy_feature.features(NET, [3]) if row["curve"] == "compressed")
+    (row,) = (row for row in lazy_feature.star_kernel_by_width(NET, [3]) if row["curve"] == "compressed")
     scale = np.array([1, *[amplification(then[0])] * 2])
     assert row["error"] == pytest.approx(frozen(wide, fresh / scale, signs, points / scale, truth), abs=0.006)
 
@@ -204,7 +204,10 @@ def hyperplane(weights):
 def test_growth_of_the_amplification():
     _, _, t, margins, weights = saved(PLANE, 1, fitted)
     sizes = [amplification(w[0]) for w in weights]
-    (row,), (path,) = (run(PLANE | {"until": "end"}, [1]) for run in (compression.growth, compression.courses))
+    (row,), (path,) = (
+        run(PLANE | {"until": "end"}, [1])
+        for run in (compression.amplification_scaling, compression.amplification_along_training)
+    )
     shown = [round(i * (len(t) - 1) / (compression.SHOWN - 1)) for i in range(compression.SHOWN)]
     assert path["time"] == pytest.approx([t[i] for i in shown], rel=1e-4) and path["t_star"] == row["t_star"]
     assert path["size"] == pytest.approx([sizes[i] for i in shown], rel=1e-4)
@@ -221,8 +224,8 @@ def test_growth_of_the_amplification():
 def test_neurons_against_the_equations_of_motion():
     setting, attractors = PLANE | {"until": "star"}, Stripe(INTERFACES, 2).attractors()
     x, _, t, margins, weights = saved(setting, 1, t_star)
-    (row,), paths = compression.neurons(setting, [1]), compression.paths(setting, [1])
-    (there,) = compression.arrivals(setting, [1])
+    (row,), paths = compression.neurons(setting, [1]), compression.neuron_paths(setting, [1])
+    (there,) = compression.attractor_shares(setting, [1])
     seen = (x @ weights[0][0].T / math.sqrt(2) + weights[0][1]).max(0) > 0
     sees = (x @ weights[-1][0].T / math.sqrt(2) + weights[-1][1]).max(0) > 0
     assert len(paths) == seen.sum() == round(row["sees_data"] * 40) and row["t_star"] == pytest.approx(t[-1], rel=1e-4)
@@ -256,7 +259,7 @@ def test_the_fit_after_t_star():
     setting = PLANE | {"until": 0.9, "alpha": 1e-3, "test": 2000}
     _, _, t, margins, weights = saved(setting, 1, satisfied(0.9))
     z, labels = drawn(setting, "test", 1)
-    (row,) = compression.fit(setting, [1])
+    (row,) = compression.late_training(setting, [1])
     loss, first = [np.maximum(1 - m, 0).mean() for m in margins], next(i for i, m in enumerate(margins) if star(m))
     error = [np.mean((output(w, z) - output(weights[0], z)) * labels <= 0) for w in weights]
     assert row["t"] == pytest.approx(t, rel=1e-4) and row["loss"] == pytest.approx(loss, abs=1e-4)
@@ -276,7 +279,7 @@ def test_the_fit_after_t_star():
 def test_frames_of_the_weights():
     setting = PLANE | {"until": "end", "frames": 4}
     _, _, t, margins, weights = saved(setting, 1, fitted)
-    rows = compression.frames(setting, [1])
+    rows = compression.weight_snapshots(setting, [1])
     for row in rows:
         i = int(np.argmin(abs(np.array(t) - row["t"])))
         omega, _, beta = weights[i]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.papers.kernel_pca.studies import far_images, isotropic, kernel_pca
+from companion.papers.kernel_pca.studies import isotropic, kernel_pca, large_p
 from companion.papers.kernel_pca.theory import harmonics
 from regimes.data import datasets
 from regimes.measures import information
@@ -36,7 +36,7 @@ def test_the_part_of_little_information_that_is_shown(k):
 
 
 def test_components_of_the_untrained_kernel_tell_what_linear_functions_do():
-    rows = isotropic.initial({"d": 10, "n": 1000}, list(range(8)))
+    rows = isotropic.initial_components({"d": 10, "n": 1000}, list(range(8)))
     excess = np.mean([row["information"] for row in rows]) - information.null_bias()
     assert excess / rows[0]["exact"] == pytest.approx(harmonics.little_shown(), abs=0.2)
 
@@ -44,7 +44,7 @@ def test_components_of_the_untrained_kernel_tell_what_linear_functions_do():
 def test_images_are_learnt_by_each_kernel():
     """The regression's error by hand; more images have nearer neighbours and errors that are smaller."""
     setting = {"data": "digits", "words": isotropic.identity("digits"), "p": 60, "test": 200}
-    rows = isotropic.images(setting, [0])
+    rows = isotropic.kernels_on_images(setting, [0])
     assert [row["kernel"] for row in rows] == [*isotropic.KERNELS]
     pool = datasets.centred(datasets.load("digits", labels="parity"))
     train, test = datasets.split(pool, [60, 200], seed=draw_seeds("train", [0])[0])
@@ -53,7 +53,7 @@ def test_images_are_learnt_by_each_kernel():
     assert rows[0]["square"] == pytest.approx(float((f - test.y).square().mean()), rel=1e-6)
     apart = torch.cdist(train.x, train.x).fill_diagonal_(torch.inf).amin(1).mean() / 128**0.5
     assert rows[0]["nearest"] == pytest.approx(float(apart), rel=1e-6)
-    more = isotropic.images(setting | {"p": 600}, [0])
+    more = isotropic.kernels_on_images(setting | {"p": 600}, [0])
     for few, many in zip(rows, more):
         assert many["nearest"] < few["nearest"] and many["error"] < few["error"] < 0.5
         assert many["square"] < few["square"] < 1
@@ -61,16 +61,16 @@ def test_images_are_learnt_by_each_kernel():
 
 def test_data_need_not_be_here_where_nothing_is_computed():
     asked = {"data": "cifar10", "p": 128, "test": 4000, "seeds": []}
-    assert isotropic.images.grid.complete(asked)["words"] == ""
+    assert isotropic.kernels_on_images.grid.complete(asked)["words"] == ""
     with pytest.raises(InputError, match="test \\+ p must be at most 1797"):
-        isotropic.images.grid.complete(asked | {"data": "digits", "seeds": [0]})
+        isotropic.kernels_on_images.grid.complete(asked | {"data": "digits", "seeds": [0]})
 
 
 def test_a_larger_size_has_the_errors_of_the_learning_curves():
     images = {"data": "digits", "h": 2, "p": 24, "n": 60, "test": 60, "alpha": 10.0, "softness": 3.0,
               "max_turn": 0.3, "max_move": 0.5, "descent": "settle"}  # fmt: skip
-    one = far_images.FarImages(**images).completed([0]).entries()
-    rows, whole = far_images.far(one, [0]), kernel_pca.curves(one | {"stops": [0.5]}, [0])
+    one = large_p.LargeTrainingSets(**images).completed([0]).entries()
+    rows, whole = large_p.image_errors(one, [0]), kernel_pca.image_curves(one | {"stops": [0.5]}, [0])
     assert {row["moment"] for row in rows} == {"start", "end"}
     errors = [row["error"] for row in whole if row["moment"] != "0.5"]
     assert [row["error"] for row in rows] == errors and all("information" not in row for row in rows)

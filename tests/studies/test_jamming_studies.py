@@ -62,8 +62,8 @@ def test_many_parameters_fit_and_few_do_not(setting):
 
 def test_random_labels_need_more_parameters_than_digits(setting):
     common = without(setting, "stops", "decay") | {"p": 60, "scale": 1.0, "layers": 2, "steps": 150}
-    digits = studies.thresholds(common, [0])
-    random = studies.thresholds(common | {"data": "random"}, [0])
+    digits = studies.fitting_width(common, [0])
+    random = studies.fitting_width(common | {"data": "random"}, [0])
     for rows in (digits, random):
         shares = [row["fitted"] for row in rows]
         assert min(shares) < 0.5 <= max(shares)
@@ -74,7 +74,7 @@ def test_random_labels_need_more_parameters_than_digits(setting):
 def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
     found = {}
     for h in (8, 64):
-        rows = studies.starts({"d": 4, "p": 10, "layers": 2, "h": h}, list(range(12)))
+        rows = studies.initialisation({"d": 4, "p": 10, "layers": 2, "h": h}, list(range(12)))
         kernel = np.array([row["kernel"] for row in rows])
         found[h] = np.sqrt(kernel.var(0, ddof=1).mean() / (kernel.mean(0) ** 2).mean())
         assert ("negative" in rows[0]) == (h <= 12)
@@ -114,7 +114,7 @@ def test_decay_keeps_predictors_small(setting):
 
 
 def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
-    rows = studies.efforts(without(setting, "stops", "decay") | {"h": 6}, [0, 1])
+    rows = studies.steps_to_fit(without(setting, "stops", "decay") | {"h": 6}, [0, 1])
     for row in studies.ensembles(setting | {"h": 6}, [0, 1])[::2]:
         own = [r for r in rows if r["seed"] == row["seed"]]
         assert np.mean([r["needed"] <= 80 for r in own]) == row["fitted"]
@@ -123,7 +123,7 @@ def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
 
 def test_an_effort_is_of_the_network_itself_not_of_its_batch(setting):
     own = without(setting, "stops", "decay") | {"h": 12, "steps": 300}
-    rows, own = studies.efforts(own, [0]), studies.Networks.of(own)
+    rows, own = studies.steps_to_fit(own, [0]), studies.Networks.of(own)
     model = studies.swish_networks(own, 12, [0])
     x, y = studies.repeated([studies.draw_sets(own, 0).train], 3)
     alone = [len([*studies.flow_states(own, model[e], x[e], y[e])]) - 1 for e in (slice(e, e + 1) for e in range(3))]

@@ -17,7 +17,7 @@ MANY = STRIPE | {"many": 240, "stops": [0.5]}
 
 
 def test_networks_at_the_largest_size_alone_have_panels():
-    settings = studies.curves.grid(parameters.resolve("04", "smoke"))
+    settings = studies.image_curves.grid(parameters.resolve("04", "smoke"))
     by_data = {}
     for setting in settings:
         by_data.setdefault((setting["data"], setting["h"]), {}).setdefault(setting["panels"], set()).add(setting["p"])
@@ -84,19 +84,19 @@ def test_norms_fall_where_much_of_the_loss_is_left_and_the_span_shrinks():
 
 def test_curves_judge_the_last_layer_of_the_same_network(images):
     images = images | {"descent": "settle", "stops": [0.5]}
-    rows = studies.curves(images | {"panels": True}, [0])
+    rows = studies.image_curves(images | {"panels": True}, [0])
     full, last = (next(r for r in rows if (r["kernel"], r["moment"]) == (k, "end")) for k in ("full", "last"))
     assert last["dimension"] < full["dimension"] + 1 and full["ended"] == "zero loss"
-    bare = studies.curves(images | {"panels": False}, [0])
+    bare = studies.image_curves(images | {"panels": False}, [0])
     assert [row["error"] for row in bare] == [row["error"] for row in rows] and "information" not in bare[0]
 
 
 def test_courses_begin_and_end_where_the_training_does(images):
-    rows = studies.courses(images | {"shape": "images", "descent": "settle", "frames": 3}, [0])
+    rows = studies.kernel_along_training(images | {"shape": "images", "descent": "settle", "frames": 3}, [0])
     assert [row["frame"] for row in rows] == list(range(len(rows)))
     assert rows[0]["t"] == 0 and rows[0]["satisfied"] == 0 and rows[-1]["satisfied"] == 1
     assert rows[0]["network"] == 1.0  # F = 0 everywhere: ties are errors
-    rows = studies.courses(STRIPE | {"frames": 3}, [0])
+    rows = studies.kernel_along_training(STRIPE | {"frames": 3}, [0])
     assert rows[0]["t"] == 0 and rows[-1]["satisfied"] == 1 and rows[-1]["alignment"] > rows[0]["alignment"]
 
 
@@ -112,7 +112,7 @@ def test_both_descents_train_the_same_networks(images):
 
 
 def test_scans_are_of_one_training_set(images):
-    lazy, feature = (studies.scans(images | {"alpha": alpha, "members": 2}, [0])[0] for alpha in (1e4, 1.0))
+    lazy, feature = (studies.image_ensembles(images | {"alpha": alpha, "members": 2}, [0])[0] for alpha in (1e4, 1.0))
     assert lazy["change"] < 0.05 < 1 < feature["change"] and lazy["fitted"] == feature["fitted"] == 1
 
 
@@ -140,10 +140,13 @@ def test_estimators_on_a_line_see_one_dimension_only():
         ({"04.stripes.main.many": 60}, r"stripes.main .*many must be at least 104 for the splines of d = 3"),
         ({"04.stripes.main.p": 10**5}, "p = 100000 would take"),
         ({"image_p": [20, 40, 5000]}, r"test \+ n \+ 2 p must be at most 1797, the images of digits here, got 10160"),
-        ({"04.curves.main.p": [20, 21, 23]}, r"curves.main .*p must be one of 20, 22, 24; got 21"),
-        ({"04.courses.images.p": 5000}, r"courses.images .*2 p must be at most 1797"),
-        ({"04.courses.stripe.shape": "images"}, r"courses.stripe .*shape = images takes the axes data, alpha"),
-        ({"04.scans.main.alpha": [1.0, 2.0]}, "04.scans.main.alpha must hold at least 3 values"),
+        ({"04.image_curves.main.p": [20, 21, 23]}, r"image_curves.main .*p must be one of 20, 22, 24; got 21"),
+        ({"04.kernel_along_training.images.p": 5000}, r"kernel_along_training.images .*2 p must be at most 1797"),
+        (
+            {"04.kernel_along_training.stripe.shape": "images"},
+            r"kernel_along_training.stripe .*shape = images takes the axes data, alpha",
+        ),
+        ({"04.image_ensembles.main.alpha": [1.0, 2.0]}, "04.image_ensembles.main.alpha must hold at least 3 values"),
         (
             {"neighbours": 50},
             r"neighbours = \$neighbours.*neighbours must be at most 20, a quarter of n = 100 less five",

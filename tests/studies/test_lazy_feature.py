@@ -46,7 +46,7 @@ def test_a_realisation_does_not_depend_on_its_company():
 def test_at_large_alpha_the_network_is_its_frozen_kernel():
     rows = studies.networks(NET | SHARES | {"alpha": 1e6, "lines": 2000}, [0, 1, 2])
     assert {row["ended"] for row in rows} == {"zero loss"} and len(rows) == 3 * 5
-    frozen = studies.finite_curve(STRIPE | {"h": 80, "test": 20_000}, [0, 1, 2])
+    frozen = studies.finite_width_lazy(STRIPE | {"h": 80, "test": 20_000}, [0, 1, 2])
     for row, kernel in zip(of(rows, curve="feature", share=1.0), frozen, strict=True):
         assert row["error"] == pytest.approx(kernel["error"], abs=0.01)  # lines against points
         assert row["amplification"] == pytest.approx(row["amplification_star"], rel=1e-3)
@@ -54,8 +54,8 @@ def test_at_large_alpha_the_network_is_its_frozen_kernel():
 
 def test_small_alpha_compresses_and_compression_helps_the_initial_kernel():
     setting, seeds = NET | {"alpha": 1e-6, "p": 80}, [0, 1, 2]
-    rows, small = studies.networks(setting | SHARES, seeds), studies.compressed(setting, seeds)
-    lazy = np.mean([row["error"] for row in studies.wide_curve(STRIPE | {"p": 80}, seeds)])
+    rows, small = studies.networks(setting | SHARES, seeds), studies.compressed_by_network(setting, seeds)
+    lazy = np.mean([row["error"] for row in studies.infinite_width_lazy(STRIPE | {"p": 80}, seeds)])
     feature = of(rows, curve="feature", share=1.0)
     for better in (feature, of(small, curve="compressed"), of(small, curve="compressed_code")):
         assert len(better) == 3 and np.mean([row["error"] for row in better]) < 0.8 * lazy
@@ -68,29 +68,31 @@ def test_small_alpha_compresses_and_compression_helps_the_initial_kernel():
 
 
 def test_features_are_the_kernel_of_the_networks_at_t_star_and_without_learning_the_initial_one():
-    rows = studies.features(NET | {"alpha": 1e-6}, [0, 1])
+    rows = studies.star_kernel_by_width(NET | {"alpha": 1e-6}, [0, 1])
     assert [row["curve"] for row in rows] == ["features"] * 2 + ["compressed_finite"] * 2 + ["compressed"] * 2
     frozen = of(studies.networks(NET | SHARES | {"alpha": 1e-6}, [0, 1]), curve="final", share=0.1)
     assert [row["error"] for row in frozen] == [row["error"] for row in of(rows, curve="features")]
-    rows = studies.features(NET | {"alpha": 1e6}, [0, 1])
+    rows = studies.star_kernel_by_width(NET | {"alpha": 1e6}, [0, 1])
     for after, before in zip(of(rows, curve="features"), of(rows, curve="compressed_finite"), strict=True):
         assert after["error"] == pytest.approx(before["error"], abs=0.02)  # Λ* is that of few weights, nearly 1
 
 
 def test_an_imposed_factor_of_one_leaves_the_data_and_larger_ones_help():
-    plain = studies.wide_curve(STRIPE | {"p": 100}, [0, 1])
-    rows = [studies.imposed(STRIPE | {"p": 100, "factor": factor}, [0, 1]) for factor in (1.0, 4.0)]
+    plain = studies.infinite_width_lazy(STRIPE | {"p": 100}, [0, 1])
+    rows = [studies.compressed_by_factor(STRIPE | {"p": 100, "factor": factor}, [0, 1]) for factor in (1.0, 4.0)]
     assert [row["error"] for row in rows[0]] == [row["error"] for row in plain]
     assert all(small["error"] < 0.9 * row["error"] for small, row in zip(rows[1], plain, strict=True))
 
 
 def test_lines_have_the_labels_edges():
     of_task = {"alpha": 1.0, "dtype": "float64", "processor": "this one", "h": 10, "p": 40, "tolerance": 0.1}
-    ends = [sensitivity.Ends(**{k: v for k, v in STRIPE.items() if k != "test"} | of_task, lines=n) for n in (15, 13)]
+    ends = [
+        sensitivity.Numerics(**{k: v for k, v in STRIPE.items() if k != "test"} | of_task, lines=n) for n in (15, 13)
+    ]
     across, edges = studies.lines(ends[0], [0, 1])
     assert across.shape == (2, 15, 2) and edges.shape == (2, 15, 2) and edges[0, 0].tolist() == STRIPE["interfaces"]
     assert torch.equal(studies.lines(ends[1], [1])[0][0], across[1, :13])
-    across, edges = studies.lines(sensitivity.Ends(**TUBE.entries() | of_task, lines=50), [0])
+    across, edges = studies.lines(sensitivity.Numerics(**TUBE.entries() | of_task, lines=50), [0])
     task = tasks.draw_task(TUBE, "test", 10, [0])
     for side in (0, 1):
         inside = edges[0, :, side] != 0
@@ -115,10 +117,12 @@ def test_rotations_of_data_and_weights_together_change_nothing():
 
 def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too():
     values = parameters.resolve("01", "smoke")
-    wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.wide_curve.grid(values) for seed in s["seeds"]}
+    wide = {(s["shape"], s["d"], s["p"], seed) for s in studies.infinite_width_lazy.grid(values) for seed in s["seeds"]}
     trained = [s for shape in studies.OWN for s in studies.networks.grid.settings(values, shape)]
     nets = {(s["shape"], s["d"], s["p"], seed) for s in trained for seed in s["seeds"]}
-    small = {(s["shape"], s["d"], s["p"], seed) for s in studies.compressed.grid(values) for seed in s["seeds"]}
+    small = {
+        (s["shape"], s["d"], s["p"], seed) for s in studies.compressed_by_network.grid(values) for seed in s["seeds"]
+    }
     assert small <= nets <= wide
 
 
@@ -130,8 +134,8 @@ def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
 
 
 def test_wide_and_finite_curves_share_their_data():
-    wide = studies.wide_curve(STRIPE, [0, 1])
-    finite = studies.finite_curve(STRIPE | {"h": 20_000}, [0, 1])
+    wide = studies.infinite_width_lazy(STRIPE, [0, 1])
+    finite = studies.finite_width_lazy(STRIPE | {"h": 20_000}, [0, 1])
     assert [row["error"] for row in finite] == pytest.approx([row["error"] for row in wide], abs=0.02)
 
 
@@ -140,8 +144,16 @@ def test_wide_and_finite_curves_share_their_data():
     [
         ("interfaces", [1.0, -1.0], "interfaces must be a strictly increasing"),
         ("interfaces", [3.8, 3.9], r"interfaces = \$interfaces.*: p must give both labels .* or other interfaces"),
-        ("01.imposed.cylinder.d_parallel", 3, "01.imposed.cylinder.*: d_parallel must be below d = 3"),
-        ("01.wide_curve.cylinder.radius", 0.0, "01.wide_curve.cylinder.radius must be a number above 0 and at most 20"),
+        (
+            "01.compressed_by_factor.cylinder.d_parallel",
+            3,
+            "01.compressed_by_factor.cylinder.*: d_parallel must be below d = 3",
+        ),
+        (
+            "01.infinite_width_lazy.cylinder.radius",
+            0.0,
+            "01.infinite_width_lazy.cylinder.radius must be a number above 0 and at most 20",
+        ),
         ("01.networks.cylinder.radius", 9.0, "take more points or other radius"),
         ("01.networks.stripe.shape", "cylinder", "01.networks.stripe.*: a cylinder needs d_parallel and radius"),
         (
@@ -150,15 +162,19 @@ def test_wide_and_finite_curves_share_their_data():
             "01.rotation.main.*: p must give both labels in every draw: 2 points of the stripe in d = 3",
         ),
         (
-            "01.far_curve.stripe.p",
+            "01.infinite_width_lazy_large_p.stripe.p",
             [2, 200, 400],
-            "01.far_curve.stripe.*: p must give both labels in every draw: 2 points",
+            "01.infinite_width_lazy_large_p.stripe.*: p must give both labels in every draw: 2 points",
         ),
-        ("01.far_curve.stripe.p", [200, 400], "01.far_curve.stripe.p must hold at least 3"),
+        (
+            "01.infinite_width_lazy_large_p.stripe.p",
+            [200, 400],
+            "01.infinite_width_lazy_large_p.stripe.p must hold at least 3",
+        ),
         ("curve_p", [100, 200], "curve_p must hold at least 3"),
         ("wide_p", [400, 200, 100], "wide_p must be a strictly increasing"),
         ("curve_p", [1, 200, 300, 400], "curve_p"),
-        ("fit_from", 10**5, "01.finite_curve.stripe.p must hold at least 3 sizes from fit_from on"),
+        ("fit_from", 10**5, "01.finite_width_lazy.stripe.p must hold at least 3 sizes from fit_from on"),
         ("01.networks.cylinder.p", [100, 200], "01.networks.cylinder.p must hold at least 3 sizes from fit_from on"),
         ("01.scale_scan.main.alpha", [1e-4, 1.0, 1e4], "01.scale_scan.main.alpha must hold at least 6"),
         ("curve_alpha", -1.0, "curve_alpha must be"),
@@ -175,9 +191,21 @@ def test_wide_and_finite_curves_share_their_data():
         ("01.networks.stripe.shares", [0.0, 1.0], r"shares\[0\] must be a number above 0 and at most 1, got 0.0"),
         ("01.networks.stripe.frozen", [1.0], r"01.networks.stripe.frozen must hold \[0.9\], got \[1.0\]"),
         ("stop", 1.0, "stop must be a number strictly between 0 and 1"),
-        ("01.imposed.stripe.factor", [2.0, 4.0, 8.0], "01.imposed.stripe.factor must be 3 or more and begin with 1"),
-        ("01.imposed.stripe.factor", [1.0, 4.0], "01.imposed.stripe.factor must be 3 or more and begin with 1"),
-        ("01.ends.tolerances.processor", "another", "01.ends.tolerances.processor must be one of this one, no vector"),
+        (
+            "01.compressed_by_factor.stripe.factor",
+            [2.0, 4.0, 8.0],
+            "01.compressed_by_factor.stripe.factor must be 3 or more and begin with 1",
+        ),
+        (
+            "01.compressed_by_factor.stripe.factor",
+            [1.0, 4.0],
+            "01.compressed_by_factor.stripe.factor must be 3 or more and begin with 1",
+        ),
+        (
+            "01.numerics.tolerances.processor",
+            "another",
+            "01.numerics.tolerances.processor must be one of this one, no vector",
+        ),
     ],
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):

@@ -10,20 +10,31 @@ from tests.references import ROOT
 
 # parameters at three sizes, the smallest first: arrays of tens of MB, which go back to the system when they are dropped
 CASES = {
-    "lazy_feature.finite_curve": [
-        {"01.finite_curve.stripe.p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
+    "lazy_feature.finite_width_lazy": [
+        {"01.finite_width_lazy.stripe.p": [16, 32, n], "lazy_h": [20]} for n in (1500, 2000, 2500)
     ],
-    "lazy_feature.far_curve": [{"01.far_curve.stripe.p": [16, 32, n]} for n in (1500, 2000, 2500)],
-    "compression.arrivals": [{"02.arrivals.main.p": 2000, "02.arrivals.main.h": h} for h in (3000, 4000, 5000)],
+    "lazy_feature.infinite_width_lazy_large_p": [
+        {"01.infinite_width_lazy_large_p.stripe.p": [16, 32, n]} for n in (1500, 2000, 2500)
+    ],
+    "compression.attractor_shares": [
+        {"02.attractor_shares.main.p": 2000, "02.attractor_shares.main.h": h} for h in (3000, 4000, 5000)
+    ],
     "spiked.gaussian_map": [{"07.gaussian_map.main.d": d, "07.gaussian_map.main.seeds": 8} for d in (200, 300, 400)],
     "spiked.learning_curves": [{"fig2_d": [40, d], "fig2_seeds": [8, 8]} for d in (200, 250, 300)],
-    "spiked.kernels": [{"07.kernels.main.d": d} for d in (100, 150, 200)],
-    "alignment.features": [{"06": {"features": {"main": {"n": n, "k": 512, "steps": 10}}}} for n in (1500, 2000, 3000)],
+    "spiked.network_kernels": [{"07.network_kernels.main.d": d} for d in (100, 150, 200)],
+    "alignment.learned_features": [
+        {"06": {"learned_features": {"main": {"n": n, "k": 512, "steps": 10}}}} for n in (1500, 2000, 3000)
+    ],
     "jamming.ensembles": [
         {"map_p": p, "map_h": [2, 4, 48], "steps": 10, "03.ensembles.map.members": 4} for p in (800, 1200, 1600)
     ],
-    "kernel_pca.scans": [
-        {"image_h": 4, "04.scans.main.p": p, "04.scans.main.max_turn": 0.5, "04.scans.main.max_move": 1.0}
+    "kernel_pca.image_ensembles": [
+        {
+            "image_h": 4,
+            "04.image_ensembles.main.p": p,
+            "04.image_ensembles.main.max_turn": 0.5,
+            "04.image_ensembles.main.max_move": 1.0,
+        }
         for p in (200, 300, 400)
     ],
     "depth.smallest_eigenvalue": [

@@ -121,11 +121,11 @@ def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch, capsys, re
     monkeypatch.setenv("REGIMES_DATA", "")
     images, found = shape("mnist"), plan.of_chapter("03", "paper")
     own = {one.study.name: one for one in found[0]}
-    cusp, starts = own["rest.cusp"], own["jamming.starts"]
+    cusp, starts = own["rest.peak_at_jamming"], own["jamming.initialisation"]
     assert not found[1] and "must be at most 5000, the images of mnist" in cusp.to_fetch and cusp.hours > 1
     assert not starts.to_fetch and shape("mnist") == images
     said = plan.cost_table({"03": found}).splitlines()
-    assert [line for line in said if "`rest.cusp` \\* | 114 |" in line] and any(
+    assert [line for line in said if "`rest.peak_at_jamming` \\* | 114 |" in line] and any(
         line.endswith("first.") for line in said
     )
     monkeypatch.setattr(plan, "of_chapter", lambda number, profile, *given: {("03", "paper"): found}[number, profile])
@@ -259,17 +259,17 @@ def test_the_command_lists_every_study_of_a_chapter(capsys, read_once):
 def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch, read_once):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
     found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
-    kept, fresh = found["depth.text_training"], found["depth.colinear"]
+    kept, fresh = found["depth.text_training"], found["depth.colinear_points"]
     assert 0 < kept.stored < kept.cells  # but for the sample that is computed again
     paper = {one.study.name: one for one in plan.of_chapter("05", "paper")[0]}
-    assert fresh.stored == 0 and paper["depth.colinear"].stored == 0
+    assert fresh.stored == 0 and paper["depth.colinear_points"].stored == 0
     assert 0 < paper["depth.smallest_eigenvalue"].stored < paper["depth.smallest_eigenvalue"].cells  # in results/
     setting = fresh.study.grid(parameters.resolve("05"))[0]
     own = {k: v for k, v in setting.items() if k != "seeds"}
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "seconds": 1.0, "digest": ""}
     cell = Cell(fresh.study.name, fresh.study.version, own, setting["seeds"][0])
     Store.default().save((cell, [{"seed": cell.seed}], made))
-    assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear"] == 1
+    assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear_points"] == 1
 
 
 def test_an_unknown_chapter_is_one_line(capsys):

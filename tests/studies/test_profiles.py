@@ -55,11 +55,11 @@ def test_what_is_kept_fits(asked):
     for name, sizes in KEPT.items():
         number, item = studies.find(name)
         here = {}
-        sizes = {entry: value for entry, value in sizes.items() if entry != "06.glasses.main.data"}
+        sizes = {entry: value for entry, value in sizes.items() if entry != "06.saliency_maps.main.data"}
         if name == "jamming.ensembles":  # another data set may be here
             here = {"03.ensembles.second_data.data": ["digits"]}
-        if name == "isotropic.images":
-            here = {"04.images.cifar10.data": "mnist"}
+        if name == "isotropic.kernels_on_images":
+            here = {"04.kernels_on_images.cifar10.data": "mnist"}
         assert studies.grids(number, resolve(number, "laptop", sizes, here), item)[item], name
 
 

@@ -28,7 +28,7 @@ def setting():
 @pytest.fixture(scope="module")
 def by_hand(setting):
     """The training set and the test set; networks at the start, after the flow, after 20 and 400 rounds."""
-    sets = jamming.draw_sets(rest.Cusp.of(setting), 1)
+    sets = jamming.draw_sets(rest.PeakAtJamming.of(setting), 1)
     sigma = activation("swish", steepness=10.0, normalised=True)
     kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
     start = fully_connected([4, 2, 2, 1], seeds=draw_seeds("weights", [3, 4, 5], size=2), **kind)
@@ -41,7 +41,7 @@ def by_hand(setting):
 
 def test_ensembles_on_their_way(setting, by_hand):
     sets, start, ends = by_hand
-    rows = rest.cusp(setting, [1])
+    rows = rest.peak_at_jamming(setting, [1])
     assert [row["newton_steps"] for row in rows] == [0, 20, 400]
     for row, done in zip(rows, ends, strict=True):
         F = 10.0 * (done.model(sets.test.x) - start(sets.test.x))
@@ -65,13 +65,13 @@ def test_a_network_that_ends_in_the_last_round_of_a_stage_has_ended(setting, by_
     last = int(done.t[0])
     assert done.ended[0].kind != "given up" and 1 < last < 400
     for rounds in ([last], [last, 400]):
-        assert rest._to_rest(rest.Cusp.of(setting), x, y, start, rounds)[last][1][0] == done.ended[0].kind
-    assert rest._to_rest(rest.Cusp.of(setting), x, y, start, [last - 1, 400])[last - 1][1][0] == "given up"
+        assert rest._to_rest(rest.PeakAtJamming.of(setting), x, y, start, rounds)[last][1][0] == done.ended[0].kind
+    assert rest._to_rest(rest.PeakAtJamming.of(setting), x, y, start, [last - 1, 400])[last - 1][1][0] == "given up"
 
 
 def test_a_falling_decay_holds_networks_at_a_minimum(setting, by_hand):
     x, y = by_hand[0].train.x, by_hand[0].train.y
-    rows = rest.at_jamming(setting | {"h": 4, "rounds": 1000, "decays": [0.01, 0.1]}, [1])
+    rows = rest.minima_at_jamming(setting | {"h": 4, "rounds": 1000, "decays": [0.01, 0.1]}, [1])
     assert [row["decay"] for row in rows] == 3 * [0.1] + 3 * [0.01]
     sigma = activation("swish", steepness=10.0, normalised=True)
     kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
@@ -167,8 +167,8 @@ def test_motion_of_pre_activations_by_hand(setting):
 
 def test_stored_minima_keep_the_bound_of_paper_b_and_networks_at_jamming_lie_far_below_it():
     """A stable end needs as many unsatisfied points as negative curvatures, so that ``N C_0 / P`` is 1 at most."""
-    rows = Results(rest.at_jamming).rows
+    rows = Results(rest.minima_at_jamming).rows
     minima = rows[rows.ended == "jammed"]
     assert len(minima) > 500 and (minima.negative <= minima.unsatisfied).all()
-    held = theory.held_at_jamming(rows)
-    assert len(held) > 40 and 0.05 < (held.negative / held.p).mean() < 0.15
+    jammed = theory.networks_at_jamming(rows)
+    assert len(jammed) > 40 and 0.05 < (jammed.negative / jammed.p).mean() < 0.15

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from companion.papers.compression.studies import sensitivity
-from companion.papers.compression.studies.sensitivity import PROCESSORS, ends
+from companion.papers.compression.studies.sensitivity import PROCESSORS, numerics
 
 SETTING = {
     "shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 5, "p": 32, "h": 40, "alpha": 1e-6, "lines": 40,
@@ -20,8 +20,8 @@ def other_processor():
 
 
 def test_another_processor_ends_where_this_one_does():
-    here = ends(SETTING | {"tolerance": 0.01}, [0])
-    there = ends(SETTING | {"tolerance": 0.01, "processor": other_processor()}, [0])
+    here = numerics(SETTING | {"tolerance": 0.01}, [0])
+    there = numerics(SETTING | {"tolerance": 0.01, "processor": other_processor()}, [0])
     assert len(here) == len(there) == len(sensitivity.SHARES)
     assert here != there  # it did round otherwise
     for one, other in zip(here, there, strict=True):
@@ -32,7 +32,7 @@ def test_another_processor_ends_where_this_one_does():
 
 
 def test_the_end_converges_with_the_tolerance():
-    by = {tolerance: ends(SETTING | {"tolerance": tolerance}, [0, 1])[4::5] for tolerance in (0.05, 0.005, 0.002)}
+    by = {tolerance: numerics(SETTING | {"tolerance": tolerance}, [0, 1])[4::5] for tolerance in (0.05, 0.005, 0.002)}
     change = {t: max(abs(a["amplification"] / b["amplification"] - 1) for a, b in zip(by[t], by[0.002], strict=True))
               for t in (0.05, 0.005)}  # fmt: skip
     assert change[0.005] < 0.02 and change[0.005] < change[0.05] / 2
@@ -41,5 +41,5 @@ def test_the_end_converges_with_the_tolerance():
 def test_a_processor_that_cannot_be_imitated_is_one_line(monkeypatch):
     monkeypatch.setitem(PROCESSORS, "oldest linear algebra", {"PYTHONHOME": "/nowhere"})
     with pytest.raises(sensitivity.InputError, match="PYTHONHOME") as error:
-        ends(SETTING | {"tolerance": 0.05, "processor": "oldest linear algebra"}, [0])
+        numerics(SETTING | {"tolerance": 0.05, "processor": "oldest linear algebra"}, [0])
     assert "\n" not in str(error.value)

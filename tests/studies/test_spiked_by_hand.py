@@ -97,7 +97,7 @@ NETWORKS = {
     "learning_curves": (STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
     "widths": (STEP | {"model": "network", "beta": 2.0, "alphas": [2.0], "rule": "p"}, {"beta": 2.0}),
     "scaling": (STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0}, {}),
-    "kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "beta": 1.0}, {}),
+    "network_kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "beta": 1.0}, {}),
 }
 
 
@@ -108,10 +108,10 @@ def test_errors_of_the_network_after_a_step(name):
     assert len(rows) == 2 * len(setting.get("alphas", [4.0]))
     for row in rows:
         _, w, theta = trained({"alpha0": 2.0} | setting, row["seed"], **size)
-        alpha = 4.0 if name == "kernels" else row["alpha"]
+        alpha = 4.0 if name == "network_kernels" else row["alpha"]
         a, train_error, test_error = learnt(setting, row["seed"], w, theta, alpha)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
-        if name != "kernels":
+        if name != "network_kernels":
             assert row["train_error"] == pytest.approx(train_error, rel=1e-9)
             assert row["m"] == pytest.approx(a.sum() / len(a) ** 0.5) and row["q2"] == pytest.approx(a @ a / len(a))
 
@@ -120,7 +120,7 @@ SRF = {
     "agreement": (STEP | {"alpha": 2.0, "beta": 1.0, "case": 7}, {}),
     "spikes": (FEATURES | {"model": "srf", "panel": "r", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
     "norms": (STEP | {"model": "srf", "beta": 1.0, "alphas": [2.0], "rows": "gauss"}, {"rows": "gauss"}),
-    "vocabulary": (
+    "readout_vocabulary": (
         COMMON | {"r": 1.2, "c": 1.3, "alphas": [2.0], "rows": "orthogonal", "values": [-1.0, 2.0]},
         {"rows": "orthogonal", "u": np.repeat([-1.0, 2.0], 5), "c": 1 + np.repeat([1.0, 4.0], 5)[:, None] * 0.3},
     ),
@@ -148,7 +148,7 @@ def test_what_readout_values_learn_of_the_third_degree(model):
     """At the smallest size's strength; the third degree by Gauss's rule in place of the trapezoid."""
     setting = COMMON | {"model": model, "values": [0.5, 2.0], "exponent": 0.5, "r": 1.2, "alpha0": 2.0, "alpha": 3.0}
     u = np.repeat([0.5, 2.0], 5)
-    for row in studies.thresholds(setting, [0, 3]):
+    for row in studies.third_degree_share(setting, [0, 3]):
         seed = row["seed"]
         _, w, theta = spiked(setting | {"c": 1.0, "gamma": 1.0}, seed, u=u)
         if model == "network":
@@ -218,9 +218,9 @@ def test_ridge_on_the_true_and_on_the_conditional_gaussian_features():
         assert row[name] == pytest.approx(np.mean((fresh @ a - np.sin(points @ theta)) ** 2), rel=1e-6), name
 
 
-@pytest.mark.parametrize("name", ["profiles", "pool"])
+@pytest.mark.parametrize("name", ["profiles", "learned_function_bounds"])
 def test_the_mean_output_given_the_target_direction(name):
-    setting = STEP | {"alpha": 3.0} | ({"bound": "upper", "beta": 2.0} if name == "pool" else {})
+    setting = STEP | {"alpha": 3.0} | ({"bound": "upper", "beta": 2.0} if name == "learned_function_bounds" else {})
     rows = getattr(studies, name)(setting, [1])
     _, w, theta = trained(setting, 1, beta=setting.get("beta", 1.0))
     a, _, _ = learnt(setting, 1, w, theta, 3.0)
@@ -280,7 +280,7 @@ def test_the_bias_that_the_training_objective_chooses():
 
 def test_spikes_singular_values_and_errors_after_several_steps():
     setting = STEP | {"alpha": 2.0, "count": 2}
-    (row,) = studies.several(setting, [5])
+    (row,) = studies.multiple_steps(setting, [5])
     w0, w, theta = trained(setting, 5, count=2)
     _, sizes, directions = np.linalg.svd(w - w0)
     mean = w.mean(0)
@@ -301,7 +301,7 @@ def test_the_spike_of_several_steps_is_the_mean_of_the_rows():
 
 def test_regression_with_the_networks_kernels_by_quadrature():
     setting = COMMON | {"d": 40, "step": 3.0, "alphas": [0.2], "share": 0.5, "lams": [0.5], "beta": 1.0}
-    rows = {row["learner"]: row for row in studies.kernels(setting, [3])}
+    rows = {row["learner"]: row for row in studies.network_kernels(setting, [3])}
     theta, x = unit(normal("direction", 3, 40, 40)), normal("train", 3, 40, 8, 40)
     points = strata(setting, 3, theta)
     z, weight = np.polynomial.hermite_e.hermegauss(16)

@@ -22,7 +22,7 @@ from regimes.validate import InputError
         ({"net_seeds": [4]}, r"07.departure.size \(d = \$net_d, seeds = \$net_seeds\): d and seeds are zipped"),
         ({"07.widths.main.beta": [0.5, 0.0]}, r"07.widths.main.beta\[1\] must be a number from 0.01"),
         ({"07.reuse.shared.share": 1.0}, r"07.reuse.shared.share must be a number from 0.01 to 0.99"),
-        ({"07.images.main.n0": 2001}, "07.images.main.n0 must be a whole number from 1 to 2000"),
+        ({"07.white_images.main.n0": 2001}, "07.white_images.main.n0 must be a whole number from 1 to 2000"),
         (
             {"07.agreement.main.d": [40, 80, 120]},
             "07.agreement.main: d and seeds are zipped and must hold as many values",
@@ -36,23 +36,38 @@ from regimes.validate import InputError
             {"07.departure.map.d": 10**4, "07.departure.map.alpha0": [100.0]},
             "07.departure.map .*: d = 10000 with alpha0 = 100 with alpha = 1",
         ),
-        ({"07.pool.upper.step": 0.0}, "07.pool.upper.step must be a number from 1e-06"),
+        (
+            {"07.learned_function_bounds.upper.step": 0.0},
+            "07.learned_function_bounds.upper.step must be a number from 1e-06",
+        ),
         ({"07.spikes.alignments.gamma": [0.5, 1.2]}, r"07.spikes.alignments.gamma\[1\] must be a number from -1 to 1"),
         ({"07.losses.noisy.noise": -1.0}, "07.losses.noisy.noise must be a number from 0"),
         ({"07.losses.square.activation": "relu"}, "07.losses.square.activation must be one of tanh"),
         ({"07.losses.biased.bias": []}, "07.losses.biased.bias must hold at least 1 value"),
-        ({"07.several.main.step": [4.0]}, "07.several.main .*: target and alpha0 and step are zipped"),
-        ({"07.several.main.alpha0": [0.05, 8.0]}, "alpha0 times d = 40 must give each of count = 3 steps a sample"),
+        ({"07.multiple_steps.main.step": [4.0]}, "07.multiple_steps.main .*: target and alpha0 and step are zipped"),
         (
-            {"07.kernels.main.share": 0.99},
+            {"07.multiple_steps.main.alpha0": [0.05, 8.0]},
+            "alpha0 times d = 40 must give each of count = 3 steps a sample",
+        ),
+        (
+            {"07.network_kernels.main.share": 0.99},
             "share must leave each batch one of the 40 samples, alphas times d, got 0.99",
         ),
-        ({"07.kernels.main.d": 1000, "07.kernels.main.alphas": [100.0]}, "d = 1000 with alphas = 100 would take"),
-        ({"07.vocabulary.letters.c": -1.0}, "07.vocabulary.letters.c must be a number from 0.01"),
-        ({"07.vocabulary.letters.c": 0.5}, r"1 \+ u²\(c - 1\) for u = 2 of values, c = 0.5 must be .* above 0, got -1"),
-        ({"07.vocabulary.letters.d": [2, 80]}, "values must be at most d = 2, one neuron each, got 3"),
-        ({"07.thresholds.features.values": [0.5, 2.0] * 30}, "07.thresholds.features.values"),
-        ({"07.thresholds.networks.exponent": 1.5}, "07.thresholds.networks.exponent must be a number from 0 to 1"),
+        (
+            {"07.network_kernels.main.d": 1000, "07.network_kernels.main.alphas": [100.0]},
+            "d = 1000 with alphas = 100 would take",
+        ),
+        ({"07.readout_vocabulary.letters.c": -1.0}, "07.readout_vocabulary.letters.c must be a number from 0.01"),
+        (
+            {"07.readout_vocabulary.letters.c": 0.5},
+            r"1 \+ u²\(c - 1\) for u = 2 of values, c = 0.5 must be .* above 0, got -1",
+        ),
+        ({"07.readout_vocabulary.letters.d": [2, 80]}, "values must be at most d = 2, one neuron each, got 3"),
+        ({"07.third_degree_share.features.values": [0.5, 2.0] * 30}, "07.third_degree_share.features.values"),
+        (
+            {"07.third_degree_share.networks.exponent": 1.5},
+            "07.third_degree_share.networks.exponent must be a number from 0 to 1",
+        ),
         ({"07.parameters.main.alpha0": 0.0}, "07.parameters.main.alpha0 must be a number from 0.01"),
         ({"07.parameters.main.alpha0": 0.01}, "07.parameters.main .*: alpha0 must give at least one sample"),
     ],
@@ -68,10 +83,10 @@ def test_a_grid_asks_for_the_memory_of_as_many_seeds_as_a_call_gets():
     assert len(asked) > 10 and all(item.chunk == item.record.chunk for item in asked)
 
 
-STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.reuse, spiked.images]
+STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.reuse, spiked.white_images]
 
 
-@pytest.mark.parametrize("one", [*STUDIES, spiked.several, spiked.kernels])
+@pytest.mark.parametrize("one", [*STUDIES, spiked.multiple_steps, spiked.network_kernels])
 def test_a_seed_does_not_depend_on_its_chunk(one):
     values = parameters.resolve("07", "smoke")
     setting = {name: value for name, value in one.grid(values)[0].items() if name != "seeds"}

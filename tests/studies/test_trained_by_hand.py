@@ -84,7 +84,7 @@ def test_correlations_along_training_by_autograd(change):
     begun, net = drawn(2, setting), drawn(2, setting)
     method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
     descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
-    for row in alignment.paths(setting | {"every": 6}, [2]):
+    for row in alignment.correlations(setting | {"every": 6}, [2]):
         layer = row["layer"] - 1
         start, delta_start = begun.read(x, layer)
         if row["step"] == 0:
@@ -120,7 +120,7 @@ def test_inputs_have_the_covariance_that_their_spectrum_names():
 def test_features_and_frames_by_autograd():
     x, y = map(torch.from_numpy, chain("train", 0, 30))
     net, begun = descend(drawn(0), x, y, 6, 0.1), drawn(0)
-    first, second = alignment.features(NET | {"draws": 2}, [0])
+    first, second = alignment.learned_features(NET | {"draws": 2}, [0])
     for row in (first, second):
         weights, delta = net.read(x, row["layer"] - 1)
         values = np.linalg.eigvalsh(outer(delta))
@@ -131,7 +131,7 @@ def test_features_and_frames_by_autograd():
     egop = np.pad(ring @ ring / 4, (0, 2))
     for name, matrix in (("egop_nfm", outer(weights)), ("egop_agop", outer(delta @ weights))):
         assert first[name] == pytest.approx(cosine(egop, matrix), rel=1e-6)
-    _, row = alignment.frames(NET | {"frames": [3, 6]}, [0])
+    _, row = alignment.first_layer_snapshots(NET | {"frames": [3, 6]}, [0])
     moved = weights - begun.read(x, 0)[0]
     shown = {"nfm": weights, "agop": delta @ weights / 30**0.5, "moved": moved, "centred": delta @ moved / 30**0.5}
     for name, rows in shown.items():  # up to the number of points in the gradients' mean
@@ -171,7 +171,7 @@ def test_pictures_by_a_plain_loop():
     net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])
     x, y = train.x.double(), train.y.double()
     descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
-    (row,) = alignment.glasses(setting, [0])
+    (row,) = alignment.saliency_maps(setting, [0])
     weights, delta = net.read(x, 0)
     nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
     assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)
@@ -256,7 +256,7 @@ def test_ensembles_are_read_as_stated(ensemble):
         changes.append(np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0]))
     assert row["kernel_change"] == pytest.approx(np.exp(np.mean(np.log(changes))), rel=1e-2)
     alone = {name: value for name, value in ensemble.items() if name not in ("stops", "decay")}
-    found = jamming.efforts(alone, [1])
+    found = jamming.steps_to_fit(alone, [1])
     assert [r["needed"] < math.inf for r in found] == [why == "fitted" for why in done.ended]
     assert [r["time"] for r in found if r["time"] < math.inf] == pytest.approx(
         [float(t) for t, why in zip(done.t, done.ended) if why == "fitted"], rel=1e-3
@@ -264,7 +264,7 @@ def test_ensembles_are_read_as_stated(ensemble):
 
 
 def test_networks_before_training():
-    (row,) = jamming.starts({"d": 3, "p": 10, "layers": 2, "h": 5}, [2])
+    (row,) = jamming.initialisation({"d": 3, "p": 10, "layers": 2, "h": 5}, [2])
     x = torch.from_numpy(np.random.default_rng(draw_seeds("test", [0])[0]).standard_normal((10, 3)))
     sigma = activation("relu", normalised=True)
     model = fully_connected(
@@ -277,8 +277,8 @@ def test_networks_before_training():
 def test_widths_from_which_networks_fit(ensemble):
     setting = {name: value for name, value in ensemble.items() if name not in ("h", "stops", "decay")}
     setting |= {"scale": 1.0, "p": 24}
-    rows = jamming.thresholds(setting, [0])
-    train = jamming.draw_sets(jamming.Threshold.of(setting), 0).train
+    rows = jamming.fitting_width(setting, [0])
+    train = jamming.draw_sets(jamming.FittingWidth.of(setting), 0).train
     for row in rows:
         h = row["h"]
         sigma = activation("swish", steepness=10.0, normalised=True)
@@ -348,7 +348,7 @@ def test_networks_on_images_are_read_as_stated():
     sets, models = kernel_pca.draw_images(s, [1]), kernel_pca.convolutional_networks(s, [1], members=2)
     x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
     done = run(kernel_pca.descend(s, models, tasks.Task(x, y, ""), "settle"))
-    (row,) = kernel_pca.scans(setting | {"members": 2}, [1])
+    (row,) = kernel_pca.image_ensembles(setting | {"members": 2}, [1])
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
     assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)

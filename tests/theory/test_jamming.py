@@ -366,10 +366,10 @@ def test_networks_at_jamming_are_those_whose_loss_vanishes_with_the_decay():
     ]
     table = pd.DataFrame(rows)
     assert table[jamming.can_fit(table)].groupby("h").member.unique().map(list).to_dict() == {3: [0], 4: [0, 1]}
-    found = jamming.held_at_jamming(table)
+    found = jamming.networks_at_jamming(table)
     assert found[["h", "member", "decay"]].to_numpy().tolist() == [
         [3, 0, 1e-3]
     ]  # half of the networks fit, and one is there
     moving = table.assign(ended=lambda t: np.where((t.h == 3) & (t.decay == 1e-3), "given up", "jammed"))
-    assert jamming.held_at_jamming(moving).empty
-    assert jamming.held_at_jamming(table, share=0.75).h.tolist() == [4, 4]
+    assert jamming.networks_at_jamming(moving).empty
+    assert jamming.networks_at_jamming(table, share=0.75).h.tolist() == [4, 4]

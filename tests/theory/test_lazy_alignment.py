@@ -99,12 +99,12 @@ def test_lazy_ends_are_read_from_the_start_to_what_is_left():
     """Early the law is that of the velocity; later less is left at a later time."""
     setting = {"n": 40, "k": 64, "left": [0.5, 0.1]}
     for task in studies.LAZY_TASKS:
-        rows = studies.lazy_ends(setting | {"task": task} | ({} if task == "digits" else {"d": 6}), [0])
+        rows = studies.lazy_predictions(setting | {"task": task} | ({} if task == "digits" else {"d": 6}), [0])
         assert [row["remains"] for row in rows if row["layer"] == 1] == [1.0, 0.5, 0.1]
         times = [row["time"] for row in rows if row["layer"] == 2]
         assert times == sorted(times) and all(0 < row["c"] <= 1 for row in rows), task
     with pytest.raises(InputError, match="d must be given"):
-        studies.LazyEnds(**setting, task="digits", d=6).completed([0])
+        studies.LazyPredictions(**setting, task="digits", d=6).completed([0])
 
 
 def test_the_centred_term_is_all_of_the_numerator_where_the_weights_began_at_zero():

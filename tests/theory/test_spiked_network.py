@@ -135,7 +135,7 @@ def test_steps_that_grow_with_the_width_against_simulation(power):
 def test_the_learned_share_of_the_third_degree_against_simulation(r):
     kind = dict(alpha=4.0, lam=0.1, values=[0.5, 2.0])
     setting = dict(model="srf", activation="tanh", target="He1+He3", alpha0=16.0, exponent=1.0, r=r, d=200, **kind)
-    shares = np.array([row["share"] for row in studies.thresholds(setting, list(range(12)))])
+    shares = np.array([row["share"] for row in studies.third_degree_share(setting, list(range(12)))])
     two, one = (
         readout_values.learned_share("tanh", "He1+He3", 3, r=r, width=200, beta=1.0, **kind | {"values": values})
         for values in ([0.5, 2.0], [1.0])

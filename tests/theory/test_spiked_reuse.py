@@ -110,7 +110,7 @@ def test_the_learners_of_a_seed_have_the_same_data():
                 other[name] for name in ("linear", "conjugate", "tangent")
             ]
             assert one["test_error"] != other["test_error"]
-    found = studies.kernels(
+    found = studies.network_kernels(
         dict(activation="tanh", target="sign", lam=1.0, step=2.0, alphas=[3.0], lams=[0.2], share=0.8, beta=1.0, d=60),
         [5, 6],
     )

@@ -28,7 +28,8 @@ CASES = {
 
 def batch_of(task, h, alpha, tolerance, seeds=(5,)):
     net = one_hidden.one_hidden(task.x.shape[-1], h, seeds=list(seeds))
-    x, y = task.x.to(net.omega).expand(len(seeds), -1, -1), task.y.to(net.omega).expand(len(seeds), -1)
+    x = task.x.to(net.omega).expand(len(seeds), -1, -1)
+    y = task.y.to(net.omega).expand(len(seeds), -1)
     return start(net, x, y, alpha=alpha, tolerance=tolerance)
 
 
@@ -68,7 +69,8 @@ def test_each_step_is_the_reference(case, large_band, monkeypatch):
             torch.testing.assert_close(ours.dt, batch.dt, rtol=1e-4, atol=0)
         if bool(moved) == bool(expected):
             assert max(differences(ours, batch).values()) < 1e-7  # the box problem is solved to a tolerance
-        early, late = early + all_count, late + (not all_count and bool(moved) == bool(expected))
+        early = early + all_count
+        late = late + (not all_count and bool(moved) == bool(expected))
     assert early > 20
     assert late > 20
     assert share(batch) > 0.7
@@ -135,22 +137,24 @@ def test_a_point_that_is_pulled_back_below_the_corner_is_seen():
     problem = replace(exact.problem, y=y, base=exact.problem.base * y / exact.problem.y)
     m = problem.own_margins(exact.now.u, exact.now.beta)
     push = problem.own_push(exact.now.u, (m < 1).double())
-    now, past = replace(exact.now, m=m, q=(m < 1).double(), push=push), replace(exact.past, mean=push, before=push)
+    now = replace(exact.now, m=m, q=(m < 1).double(), push=push)
+    past = replace(exact.past, mean=push, before=push)
     batch = replace(exact, problem=problem, now=now, past=past)
     lowest, left_out = float(m[0, first]), 0
     for _ in range(400):
         batch, _ = compiled.attempt(batch)
-        there = batch.problem.own_margins(batch.now.u, batch.now.beta)[0, first]
-        left_out += bool(there != batch.now.m[0, first])
-        assert bool(there >= 1) == bool(batch.now.m[0, first] >= 1)
-        lowest = min(lowest, float(there))
+        margin = batch.problem.own_margins(batch.now.u, batch.now.beta)[0, first]
+        left_out += bool(margin != batch.now.m[0, first])
+        assert bool(margin >= 1) == bool(batch.now.m[0, first] >= 1)
+        lowest = min(lowest, float(margin))
     assert lowest < batch.problem.corner + 0.1
     assert left_out > 0
 
 
 def test_t_star_is_that_of_the_reference_and_the_end_agrees_to_the_tolerance(monkeypatch):
     task, h, alpha, tolerance = CASES["stripe"]
-    net, test = one_hidden.one_hidden(5, h, seeds=range(2)), tasks.stripe(2000, 5, seed=99)
+    net = one_hidden.one_hidden(5, h, seeds=range(2))
+    test = tasks.stripe(2000, 5, seed=99)
     ends = []
     for suits in (compiled.suits, lambda batch: False):
         monkeypatch.setattr(compiled, "suits", suits)
@@ -163,7 +167,8 @@ def test_t_star_is_that_of_the_reference_and_the_end_agrees_to_the_tolerance(mon
 
 
 def states_of(seed, count=250, **options):
-    net, task = one_hidden.one_hidden(5, 40, seeds=[seed]), tasks.stripe(100, 5, seed=seed)
+    net = one_hidden.one_hidden(5, 40, seeds=[seed])
+    task = tasks.stripe(100, 5, seed=seed)
     return itertools.islice(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, **options), count)
 
 
@@ -180,9 +185,9 @@ def test_flows_that_take_turns_or_run_in_threads_are_those_alone():
 
 
 def test_states_that_are_kept_have_exact_margins():
-    kept = list(states_of(0))
-    assert sum(float(state.batch.screen.stale) for state in kept[1:]) > 1000
-    for state in kept[::10]:
+    states = list(states_of(0))
+    assert sum(float(state.batch.screen.stale) for state in states[1:]) > 1000
+    for state in states[::10]:
         x = state.batch.problem.xt[0, :, :-1] * 5**0.5
         F = 1e-4 * (state.model(x) - state.initial(x))
         torch.testing.assert_close(state.margins, state.y * F, rtol=1e-9, atol=1e-9)
@@ -192,13 +197,14 @@ def test_states_that_are_kept_have_exact_margins():
 
 
 def test_a_batch_takes_the_steps_of_its_realisations_alone():
-    net, task = one_hidden.one_hidden(5, 40, seeds=range(3)), tasks.stripe(60, 5, seed=[0, 1, 2])
-    one, all_ = (run(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, together=size)) for size in (1, 3))
-    assert one.ended == all_.ended
-    assert torch.equal(one.t, all_.t)
-    assert torch.equal(one.model.omega, all_.model.omega)
-    assert torch.equal(one.F, all_.F)
-    assert one.events["t_star"].keys() == all_.events["t_star"].keys()
+    net = one_hidden.one_hidden(5, 40, seeds=range(3))
+    task = tasks.stripe(60, 5, seed=[0, 1, 2])
+    alone, together = (run(gradient_flow(net, task, alpha=1e-4, tolerance=5e-3, together=size)) for size in (1, 3))
+    assert alone.ended == together.ended
+    assert torch.equal(alone.t, together.t)
+    assert torch.equal(alone.model.omega, together.model.omega)
+    assert torch.equal(alone.F, together.F)
+    assert alone.events["t_star"].keys() == together.events["t_star"].keys()
 
 
 @pytest.mark.parametrize("rule", [t_star, fitted])
@@ -211,8 +217,8 @@ def test_a_rule_sees_what_it_would_with_exact_margins(rule):
 def test_a_routine_says_that_memory_is_short():
     """A billion points, of which no number is read: a process of its own has no memory for a copy of them."""
     done = subprocess.run([sys.executable, "-c", SHORT], capture_output=True, text=True)
-    said = "pair_outputs 0\npair_margins 0\npair_field 0\n"
-    assert (done.returncode, done.stdout) == (0, said), done.stderr
+    printed = "pair_outputs 0\npair_margins 0\npair_field 0\n"
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 
 SHORT = """
@@ -267,8 +273,10 @@ def test_a_large_system_is_left_to_the_reference_and_its_error(monkeypatch):
 
 
 def test_float32_is_left_to_the_reference():
-    net, task = one_hidden.one_hidden(5, 20, seeds=[1]).to(dtype=torch.float32), tasks.stripe(20, 5, seed=0)
-    x, y = task.x.to(net.omega)[None], task.y.to(net.omega)[None]
+    net = one_hidden.one_hidden(5, 20, seeds=[1]).to(dtype=torch.float32)
+    task = tasks.stripe(20, 5, seed=0)
+    x = task.x.to(net.omega)[None]
+    y = task.y.to(net.omega)[None]
     assert not compiled.suits(start(net, x, y, alpha=1.0, tolerance=1e-2))
 
 

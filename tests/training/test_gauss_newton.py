@@ -70,8 +70,8 @@ def test_the_path_is_that_of_a_stiff_solver_to_second_order(loss, sigma):
     for tolerance in (1e-3, 1e-5):
         states = gauss_newton(model, x, y, alpha=alpha, loss=loss, tolerance=tolerance)
         done = run(states, until=after(time), events={f"t={time:g}": after(time)})
-        there = flat(done.at(f"t={time:g}")[2])[0].numpy()
-        errors.append(np.linalg.norm(there - truth) / moved)
+        weights = flat(done.at(f"t={time:g}")[2])[0].numpy()
+        errors.append(np.linalg.norm(weights - truth) / moved)
     # the last step is crossed on a straight line, which is what the looser one errs by
     assert errors[1] < 2e-4 and errors[1] < 0.3 * errors[0] + 1e-6, errors
 
@@ -84,20 +84,22 @@ def test_a_linear_model_follows_its_closed_form(decay):
     options = {"alpha": alpha, "loss": "square", "tolerance": 1e-5, "decay": decay}
     done = run(gauss_newton(model, x, y, **options), until=after(time), events={f"t={time:g}": after(time)})
     A = alpha / 5 * model.tangents(x).gram()[0]
-    whole = A + decay * torch.eye(5, dtype=A.dtype)
-    expected = y - torch.linalg.matrix_exp(-time * whole) @ y
-    expected = torch.linalg.solve(whole, A @ expected)
+    damped = A + decay * torch.eye(5, dtype=A.dtype)
+    expected = y - torch.linalg.matrix_exp(-time * damped) @ y
+    expected = torch.linalg.solve(damped, A @ expected)
     torch.testing.assert_close(done.at("t=40")[3][0], expected, atol=1e-3, rtol=0)
 
 
 def test_decay_ends_where_the_gradients_of_loss_and_penalty_cancel():
     x, y = problem(20)
-    model, alpha, decay = net(3, 6, 6, 1, sigma=SWISH, seeds=range(3)), 2.0, 0.02
+    model = net(3, 6, 6, 1, sigma=SWISH, seeds=range(3))
+    alpha = 2.0
+    decay = 0.02
     done = run(gauss_newton(model, x, y, alpha=alpha, loss="quadratic_hinge", rule="settle", decay=decay, steps=500))
     weights = [w.clone().requires_grad_() for w in done.model.parameters()]
     gaps = (1 - alpha * y * (done.model.with_parameters(weights)(x) - model(x))).clamp(min=0)
-    away = sum((w - w0).square().sum() for w, w0 in zip(weights, model.parameters(), strict=True))
-    total = gaps.square().mean(-1).sum() / 2 + alpha * decay / 2 * away
+    distance = sum((w - w0).square().sum() for w, w0 in zip(weights, model.parameters(), strict=True))
+    total = gaps.square().mean(-1).sum() / 2 + alpha * decay / 2 * distance
     slopes = torch.autograd.grad(total, weights)
     pull = sum((alpha * decay * (w - w0)).square().sum() for w, w0 in zip(weights, model.parameters(), strict=True))
     assert {done.ended[e].kind for e in range(3)} == {Ended.JAMMED}
@@ -121,7 +123,7 @@ def test_on_a_gpu_as_many_networks_step_together_as_half_of_its_memory_holds(mon
     """However much of it is free: rounding depends on which networks are computed together."""
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: (1, 10_000))
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
-    assert [solver.together(each, gpu) for each in (1, 1000, 1001, 10**9)] == [5000, 5, 4, 1]
+    assert [solver.together(size, gpu) for size in (1, 1000, 1001, 10**9)] == [5000, 5, 4, 1]
     assert solver.together(1000, cpu) == devices.HELD // 1000
 
 
@@ -130,19 +132,20 @@ def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
     x, y = problem(p=16)
     model = net(3, 8, 8, 1, seeds=range(5))
     if own:
-        x, y = torch.stack([(1 + i / 10) * x for i in range(5)]), y.expand(5, -1)
-    whole = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
+        x = torch.stack([(1 + i / 10) * x for i in range(5)])
+        y = y.expand(5, -1)
+    together = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
     parameters = sum(weight[0].numel() for weight in model.parameters())
     monkeypatch.setattr(devices, "HELD", 2 * solver.step_bytes(16, parameters, model.tangent_size))
-    begun, held = [], 0
+    started, largest = [], 0
     for state in gauss_newton(model, x, y, alpha=1.0, rule="settle"):
-        begun += [row for row in state.rows if not float(state.t.max())]
-        held = max(held, len(state.rows))
-    assert begun == [0, 1, 2, 3, 4] and held == 2
+        started += [row for row in state.rows if not float(state.t.max())]
+        largest = max(largest, len(state.rows))
+    assert started == [0, 1, 2, 3, 4] and largest == 2
     turns = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
-    assert turns.ended == whole.ended and turns.events["half"].keys() == whole.events["half"].keys()
-    assert torch.allclose(turns.F, whole.F, rtol=1e-6) and torch.allclose(turns.t, whole.t, rtol=1e-6)
-    assert torch.allclose(flat(turns.model), flat(whole.model), rtol=1e-6)
+    assert turns.ended == together.ended and turns.events["half"].keys() == together.events["half"].keys()
+    assert torch.allclose(turns.F, together.F, rtol=1e-6) and torch.allclose(turns.t, together.t, rtol=1e-6)
+    assert torch.allclose(flat(turns.model), flat(together.model), rtol=1e-6)
 
 
 @pytest.mark.parametrize("block", [5, 512])
@@ -153,7 +156,8 @@ def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution(m
 
     x, _ = problem(12)
     model = net(3, 4, 4, 1, seeds=range(3))
-    tangents, root = model.tangents(x), torch.rand(3, 12, dtype=torch.float64) * 3
+    tangents = model.tangents(x)
+    root = torch.rand(3, 12, dtype=torch.float64) * 3
     g = tangents.vjp(torch.randn(3, 12, dtype=torch.float64))
     size = sum(part[0].numel() for part in g)
     for a, b in zip(module._dual(tangents, root)(g), module._primal(tangents, root, size)(g), strict=True):
@@ -163,16 +167,17 @@ def test_the_system_of_the_points_and_that_of_the_parameters_have_one_solution(m
 def test_points_in_another_order_change_nothing():
     x, y = problem(20)
     order = torch.randperm(20, generator=torch.Generator().manual_seed(0))
-    one, two = (
+    given, permuted = (
         run(gauss_newton(net(3, 5, 1), a, b, alpha=1.0), until=after(10.0)) for a, b in ((x, y), (x[order], y[order]))
     )
-    torch.testing.assert_close(one.F[0, order], two.F[0], atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(given.F[0, order], permuted.F[0], atol=1e-9, rtol=1e-9)
 
 
 def test_single_precision_gives_the_same_path():
     x, y = problem()
     model = net(3, 6, 1)
-    late, low = {"t=15": after(15.0)}, model.to(dtype=torch.float32)
+    late = {"t=15": after(15.0)}
+    low = model.to(dtype=torch.float32)
     double = run(gauss_newton(model, x, y, alpha=1.0), until=after(20.0), events=late)
     single = run(gauss_newton(low, x.float(), y, alpha=1.0), until=after(20.0), events=late)
     torch.testing.assert_close(single.at("t=15")[3].double(), double.at("t=15")[3], atol=2e-3, rtol=0)
@@ -189,17 +194,19 @@ def test_it_ends_where_fine_explicit_steps_end(h, fits):
     )
     # points that cannot be fitted are left early; the margin is only crept towards
     explicit = run(itertools.islice(fine, 8000 if fits else 3000), until=after(3e4))
-    left = [unsatisfied(done.F * y).double() for done in (implicit, explicit)]
+    unfitted = [unsatisfied(done.F * y).double() for done in (implicit, explicit)]
     assert all((why.kind == Ended.FITTED) == fits for why in implicit.ended)
     if fits:
-        assert float(left[1].max()) <= 3  # explicit steps creep towards the margin
+        assert float(unfitted[1].max()) <= 3  # explicit steps creep towards the margin
     else:
-        assert (left[0] > 0).all() and abs(float(left[0].mean() - left[1].mean())) < 0.35 * float(left[1].mean())
+        ours, theirs = (float(count.mean()) for count in unfitted)
+        assert (unfitted[0] > 0).all() and abs(ours - theirs) < 0.35 * theirs
 
 
 def test_a_kernel_that_cannot_fit_is_jammed():
     """One weight and two points that want it on either side."""
-    x, y = torch.tensor([[1.0], [2.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)
+    x = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+    y = torch.tensor([1.0, -1.0], dtype=torch.float64)
     done = run(gauss_newton(net(1, 1), x, y, alpha=1.0, rule="settle"))
     assert done.ended[0].kind == Ended.JAMMED and "points below the margin" in done.ended[0]
 
@@ -209,16 +216,16 @@ def test_the_slack_of_a_met_margin_is_its_own():
     x, y = problem(6)
     for slack in (1e-2, 1e-5):
         done = run(gauss_newton(net(3, 30, 1), x, y, alpha=1.0, rule="settle", slack=slack))
-        least = float((done.F * y).min())
-        assert done.ended[0].kind == Ended.FITTED and 1 - slack <= least
+        smallest = float((done.F * y).min())
+        assert done.ended[0].kind == Ended.FITTED and 1 - slack <= smallest
 
 
 def test_the_gradient_flow_of_another_model_goes_this_way():
     x, y = problem()
     model = net(3, 6, 1)
-    one = run(gradient_flow(model, Task(x, y, ""), alpha=1.0, loss="soft_hinge"), until=after(5.0))
-    two = run(gauss_newton(model, x, y, alpha=1.0, loss="soft_hinge", tolerance=1e-2), until=after(5.0))
-    assert torch.equal(one.F, two.F)
+    flow = run(gradient_flow(model, Task(x, y, ""), alpha=1.0, loss="soft_hinge"), until=after(5.0))
+    steps = run(gauss_newton(model, x, y, alpha=1.0, loss="soft_hinge", tolerance=1e-2), until=after(5.0))
+    assert torch.equal(flow.F, steps.F)
     with pytest.raises(InputError, match="take soft_hinge"):
         gradient_flow(model, Task(x, y, ""), alpha=1.0)
 
@@ -231,8 +238,8 @@ def test_a_torch_module_and_a_convolutional_network_learn_too(rule):
     inner = nn.Sequential(nn.Linear(5, 12, bias=False), nn.Tanh(), nn.Linear(12, 1, bias=False)).double()
     weights = tuple(parameter.detach()[None] for parameter in inner.parameters())
     same = FullyConnected(weights, (1.0, 1.0), activation("tanh"))
-    one, two = (run(gauss_newton(m, x, y, **options), until=after(20.0)) for m in (module(inner), same))
-    torch.testing.assert_close(one.F, two.F, atol=1e-8, rtol=1e-8)
+    first, second = (run(gauss_newton(m, x, y, **options), until=after(20.0)) for m in (module(inner), same))
+    torch.testing.assert_close(first.F, second.F, atol=1e-8, rtol=1e-8)
     images = torch.from_numpy(np.random.default_rng(0).standard_normal((6, 64)))
     done = run(
         gauss_newton(convolutional(2, seeds=[0], shape=(1, 8, 8)), images, y[:6], **options), until=satisfied(0.5)
@@ -244,7 +251,7 @@ X, Y = problem(4)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"loss": "hinge"}, "loss must be smooth for implicit steps, got hinge: take soft_hinge"),
         ({"loss": "cubic"}, "loss must be one of"),
@@ -260,7 +267,7 @@ X, Y = problem(4)
         ({"model": net(3, 2)}, "with one output is needed here"),
     ],
 )
-def test_bad_input_is_one_line(options, said):
+def test_bad_input_is_one_line(options, message):
     given = {"model": net(3, 4, 1), "x": X, "y": Y, "alpha": 1.0} | options
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         gauss_newton(given.pop("model"), given.pop("x"), given.pop("y"), **given)

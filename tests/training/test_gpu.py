@@ -51,12 +51,12 @@ def broken(device):
 def test_what_fails_or_does_not_fit_is_said_in_its_row_and_the_others_go_on(monkeypatch, capsys):
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 2**21)
     cases = table.cases(30, 40)
-    one = dict([*cases.items()][:1])
-    for ends, own in ((0, one), (1, {"broken": (broken, 1e-9)} | one)):
-        monkeypatch.setattr(table, "cases", lambda p, h, own=own: own)
+    first_case = dict([*cases.items()][:1])
+    for ends, tried in ((0, first_case), (1, {"broken": (broken, 1e-9)} | first_case)):
+        monkeypatch.setattr(table, "cases", lambda p, h, tried=tried: tried)
         assert table.main(["--device", "cpu", "--small"]) == ends
         lines = capsys.readouterr().out.splitlines()
-        said = [line for line in lines if " would take " in line]
-        assert [line.split(",")[1] for line in said] == [" 4 together", " 16 together", " 64 together"]
-        assert len(lines) == 15 - len(cases) + len(own)
+        refusals = [line for line in lines if " would take " in line]
+        assert [line.split(",")[1] for line in refusals] == [" 4 together", " 16 together", " 64 together"]
+        assert len(lines) == 15 - len(cases) + len(tried)
     assert lines[0].startswith("case broken") and lines[0].endswith("said RuntimeError: CUDA error: launch failed")

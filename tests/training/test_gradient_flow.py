@@ -23,7 +23,8 @@ def problem(p=12, d=3, h=20, seeds=(0,), seed=1):
 
 
 def batch_of(net, task, *, alpha, tolerance=1e-2):
-    x, y = task.x.expand(len(net.omega), *task.x.shape), task.y.expand(len(net.omega), -1)
+    x = task.x.expand(len(net.omega), *task.x.shape)
+    y = task.y.expand(len(net.omega), -1)
     return batches.start(net, x, y, alpha=alpha, tolerance=tolerance)
 
 
@@ -77,7 +78,8 @@ def test_gram_of_a_step_is_the_autograd_kernel():
 
 def after_equal_steps(count, last):
     """Weights after ``count`` equal steps to time ``last``, none refused."""
-    net, task = one_hidden.one_hidden(3, 40, seeds=0), tasks.stripe(20_000, 3, seed=1)
+    net = one_hidden.one_hidden(3, 40, seeds=0)
+    task = tasks.stripe(20_000, 3, seed=1)
     batch = batch_of(net, task, tolerance=0.99, alpha=1e-9)
     for _ in range(count):
         batch, moved = step.advance(replace(batch, dt=torch.full_like(batch.dt, last / count)))
@@ -125,7 +127,8 @@ def at(*times):
 
 
 def our_path(net, task, *, times, tolerance, **kwargs):
-    states, events = gradient_flow(net, task, tolerance=tolerance, dtype=torch.float64, **kwargs), at(*times)
+    states = gradient_flow(net, task, tolerance=tolerance, dtype=torch.float64, **kwargs)
+    events = at(*times)
     done = run(states, until=after(times[-1]), events=events)
     return torch.cat([done.at(f"t={time:g}")[3] for time in times]) * task.y
 
@@ -156,7 +159,8 @@ def test_path_of_a_smooth_loss_is_scipys(loss, alpha, last):
 def tiny_steps(net, task, *, alpha, last, steps):
     """Margins at time ``last`` by explicit Euler with ``steps`` equal steps on the hinge loss, in plain numpy."""
     x = augmented(net, task)
-    u, beta = torch.cat([net.omega, net.b[..., None]], -1)[0].numpy().copy(), net.beta[0].numpy().copy()
+    u = torch.cat([net.omega, net.b[..., None]], -1)[0].numpy().copy()
+    beta = net.beta[0].numpy().copy()
     y, h, dt = task.y.numpy(), net.h, last / steps
 
     def output():
@@ -166,7 +170,8 @@ def tiny_steps(net, task, *, alpha, last, steps):
     for _ in range(steps):
         pre = u @ x.T
         active = y * (alpha * y * (math.sqrt(2) / h * beta @ np.maximum(pre, 0) - base) < 1) * math.sqrt(2) / h / len(y)
-        u, beta = u + dt * beta[:, None] * (((pre > 0) * active) @ x), beta + dt * np.maximum(pre, 0) @ active
+        u = u + dt * beta[:, None] * (((pre > 0) * active) @ x)
+        beta = beta + dt * np.maximum(pre, 0) @ active
     return alpha * y * (output() - base)
 
 
@@ -188,14 +193,15 @@ def test_hinge_path_is_that_of_tiny_fixed_steps(alpha, last):
 )  # fmt: skip
 def test_every_loss_alone_and_together(loss, alpha, last):
     """Two realisations, one at a time and in one batch, against the oracle of each."""
-    net, task = one_hidden.one_hidden(3, 20, seeds=[0, 1]), tasks.stripe(12, 3, seed=1)
+    net = one_hidden.one_hidden(3, 20, seeds=[0, 1])
+    task = tasks.stripe(12, 3, seed=1)
     ones = [net[e : e + 1] for e in range(2)]
     if loss == "hinge":
         oracle = torch.stack(
-            [torch.from_numpy(tiny_steps(one, task, alpha=alpha, last=last, steps=6000)) for one in ones]
+            [torch.from_numpy(tiny_steps(network, task, alpha=alpha, last=last, steps=6000)) for network in ones]
         )
     else:
-        oracle = torch.cat([stiff_path(one, task, alpha=alpha, loss=loss, times=[last]) for one in ones])
+        oracle = torch.cat([stiff_path(network, task, alpha=alpha, loss=loss, times=[last]) for network in ones])
     assert oracle.abs().max() > 0.4
     for size in (1, 2):
         states = gradient_flow(net, task, alpha=alpha, loss=loss, tolerance=1e-3, dtype=torch.float64, together=size)
@@ -207,9 +213,12 @@ def test_many_points_that_cross_the_corner_meet_the_same_equations_by_smaller_sy
     """Alone and together, on tensors, against tiny steps; a band of more than four points is large here."""
     monkeypatch.setattr(compiled, "suits", lambda batch: False)
     alpha, last = 1e-3, 600.0
-    net, task = one_hidden.one_hidden(3, 20, seeds=[0, 1]), tasks.stripe(24, 3, seed=1)
+    net = one_hidden.one_hidden(3, 20, seeds=[0, 1])
+    task = tasks.stripe(24, 3, seed=1)
     ones = [tiny_steps(net[e : e + 1], task, alpha=alpha, last=last, steps=6000) for e in (0, 1)]
-    oracle, system, sizes = torch.from_numpy(np.stack(ones)), implicit._system, []
+    oracle = torch.from_numpy(np.stack(ones))
+    system = implicit._system
+    sizes = []
     monkeypatch.setattr(implicit, "_system", lambda *a: sizes.append(a[2].index.shape[-1]) or system(*a))
     work = {}
     for large in (10**6, 4):
@@ -226,7 +235,8 @@ def test_many_points_that_cross_the_corner_meet_the_same_equations_by_smaller_sy
 def test_points_of_a_large_band_that_cross_go_to_the_bounds_of_their_sides(monkeypatch):
     """Two realisations: six points have crossed in the first, two more lie near; one has in the second."""
     monkeypatch.setattr(implicit, "LARGE_BAND", 4)
-    low, high = torch.full((2, 9), 0.25), torch.full((2, 9), 0.75)
+    low = torch.full((2, 9), 0.25)
+    high = torch.full((2, 9), 0.75)
     corners = implicit._Corner(low, high, corner=1.0, tolerance=0.01)
     above = torch.tensor([0.5, 0.4, 0.3, -0.3, -0.4, -0.5, 0.001, -0.001, 0.9])
     q = torch.tensor([0.75, 0.75, 0.75, 0.25, 0.25, 0.25, 0.25, 0.75, 0.5])
@@ -252,7 +262,8 @@ def test_points_of_a_large_band_that_cross_go_to_the_bounds_of_their_sides(monke
 
 def test_a_multiplier_that_the_last_step_left_behind_does_not_stop_the_flow():
     """A point that crossed the corner, by much more than a step may err, while few are satisfied; alone and not."""
-    net, task = one_hidden.one_hidden(3, 40, seeds=[0, 1]), tasks.stripe(64, 3, seed=[0, 1])
+    net = one_hidden.one_hidden(3, 40, seeds=[0, 1])
+    task = tasks.stripe(64, 3, seed=[0, 1])
     states = gradient_flow(net, task, alpha=1e-2, tolerance=5e-3, dtype=torch.float64, together=2)
     batch = next(state.batch for state in states if (state.margins > 1.15).any(-1).all())
     now, first = batch.now, batch.now.m.argmax(-1)
@@ -337,8 +348,8 @@ def test_float64_where_float32_would_not_do():
 def test_points_and_labels_have_an_axis_of_realisations_or_are_shared(points, labels):
     net, task = problem(p=8, seeds=(0, 1))
     given = replace(task, x=task.x.expand(*points, *task.x.shape), y=task.y.expand(*labels, -1))
-    found, plain = (run(gradient_flow(net, one, alpha=0.3), until=after(0.1)).model for one in (given, task))
-    torch.testing.assert_close(found.omega, plain.omega, rtol=0, atol=0)
+    shaped, plain = (run(gradient_flow(net, data, alpha=0.3), until=after(0.1)).model for data in (given, task))
+    torch.testing.assert_close(shaped.omega, plain.omega, rtol=0, atol=0)
     for wrong in (replace(task, x=task.x.expand(3, *task.x.shape)), replace(task, y=task.y.expand(3, -1))):
         with pytest.raises(validate.InputError, match=r"^the task('s labels must be|  *holds 3 realisations)"):
             gradient_flow(net, wrong, alpha=0.3)

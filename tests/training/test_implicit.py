@@ -85,7 +85,8 @@ def test_box_problem_converges_where_every_candidate_is_refused(monkeypatch, sys
 def padded(problems):
     """Matrices and vectors of several sizes as rows of one batch, with zeros behind the shorter ones."""
     n = max(len(b) for _, b in problems)
-    h, b = torch.zeros(len(problems), n, n, dtype=torch.float64), torch.zeros(len(problems), n, dtype=torch.float64)
+    h = torch.zeros(len(problems), n, n, dtype=torch.float64)
+    b = torch.zeros(len(problems), n, dtype=torch.float64)
     for row, (matrix, vector) in enumerate(problems):
         h[row, : len(vector), : len(vector)] = torch.from_numpy(matrix)
         b[row, : len(vector)] = torch.from_numpy(vector)
@@ -111,8 +112,9 @@ def solve_alone(matrix, right):
 
 
 def solve_together(matrix, right):
-    both, free = torch.from_numpy(np.stack([np.eye(2), matrix])), torch.ones(2, 2, dtype=torch.bool)
-    return implicit._solves(both, free, torch.from_numpy(np.stack([right, right])))[1].numpy()
+    matrices = torch.from_numpy(np.stack([np.eye(2), matrix]))
+    free = torch.ones(2, 2, dtype=torch.bool)
+    return implicit._solves(matrices, free, torch.from_numpy(np.stack([right, right])))[1].numpy()
 
 
 @pytest.mark.parametrize("solve", [solve_alone, solve_together])
@@ -150,10 +152,10 @@ def test_box_problems_together_are_those_alone(monkeypatch, refuse):
     assert ((q >= 0) & (q <= 1)).all()
     assert (violations(q, times(h, q) - b) <= 1e-9).all()
     for (matrix, vector), row in zip(problems, q.numpy()):
-        part, one = row[: len(vector)], solved(matrix, vector)
+        part, alone = row[: len(vector)], solved(matrix, vector)
         assert violation(part, matrix @ part - vector) <= 1e-9
         scale = 1 + np.abs(matrix).sum(1).max()
-        np.testing.assert_allclose(matrix @ part, matrix @ one, atol=1e-9 * scale)
+        np.testing.assert_allclose(matrix @ part, matrix @ alone, atol=1e-9 * scale)
 
 
 def test_box_problems_together_agree_with_least_squares_in_the_box():

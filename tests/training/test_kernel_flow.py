@@ -21,7 +21,8 @@ UNIQUE = 1e-5  # relative: rounding of the kernel, 1e-16 p, over the ridge, and 
 
 def problem(p, d=3, seed=0):
     """A Gram matrix and labels of the stripe; seeds without both classes are skipped."""
-    task = next(t for k in range(99) if (t := tasks.stripe(p, d, seed=1000 * seed + k)).y.unique().numel() == 2)
+    drawn = (tasks.stripe(p, d, seed=1000 * seed + k) for k in range(99))
+    task = next(task for task in drawn if task.y.unique().numel() == 2)
     return wide_one_hidden_ntk(task.x), task.y, task
 
 
@@ -31,41 +32,42 @@ def signed(gram, y, alpha=1.0):
 
 def margins_at(states, times):
     """Margins of the hinge path at given times, linear between events."""
-    t, m = np.array([float(s.t) for s in states]), np.stack([s.margins[0].numpy() for s in states])
+    t = np.array([float(s.t) for s in states])
+    m = np.stack([s.margins[0].numpy() for s in states])
     return np.stack([np.interp(times, t, column) for column in m.T], axis=1)
 
 
-def tiny_steps(Q, until, every, dt):
-    """Explicit Euler of the hinge flow at a fixed step, margins at multiples of ``every`` steps."""
-    m, kept = np.zeros(len(Q)), []
+def tiny_steps(Q, until, interval, dt):
+    """Explicit Euler of the hinge flow at a fixed step, margins at multiples of ``interval`` steps."""
+    m, margins = np.zeros(len(Q)), []
     for k in range(until):
-        if k % every == 0:
-            kept.append(m.copy())
+        if k % interval == 0:
+            margins.append(m.copy())
         m = m + dt * (Q @ (m < 1))
-    return np.array(kept)
+    return np.array(margins)
 
 
 def test_the_inverse_of_the_held_points_is_that_of_their_block():
     """Points come and go; in between, and after it was spoiled, the inverse and the responses are a solver's."""
     random = np.random.default_rng(0)
     features = random.standard_normal((40, 60))
-    Q, known = features @ features.T / 60, []
+    Q, members = features @ features.T / 60, []
     held = hinge._Held(Q)
     for _ in range(120):
-        if len(known) < 2 or (len(known) < 30 and random.random() < 0.6):
-            j = int(random.choice([i for i in range(40) if i not in known]))
+        if len(members) < 2 or (len(members) < 30 and random.random() < 0.6):
+            j = int(random.choice([i for i in range(40) if i not in members]))
             response, change = held.response(j)
-            assert np.allclose(response, -np.linalg.solve(Q[np.ix_(known, known)], Q[known, j]))
-            assert np.allclose(change, Q[j] + response @ Q[known])
+            assert np.allclose(response, -np.linalg.solve(Q[np.ix_(members, members)], Q[members, j]))
+            assert np.allclose(change, Q[j] + response @ Q[members])
             held.add(j, response, change[j])
-            known.append(j)
+            members.append(j)
         else:
-            k = int(random.integers(len(known)))
+            k = int(random.integers(len(members)))
             held.drop(k)
-            known[k] = known[-1]
-            known.pop()
-        assert held.points.tolist() == known and np.array_equal(held.rows, Q[known])
-        assert np.allclose(held.inverse, np.linalg.inv(Q[np.ix_(known, known)]))
+            members[k] = members[-1]
+            members.pop()
+        assert held.points.tolist() == members and np.array_equal(held.rows, Q[members])
+        assert np.allclose(held.inverse, np.linalg.inv(Q[np.ix_(members, members)]))
 
 
 def test_a_path_that_is_computed_anew_has_the_inverse_of_its_block():
@@ -73,7 +75,8 @@ def test_a_path_that_is_computed_anew_has_the_inverse_of_its_block():
     path = hinge.HingePath(signed(gram, y))
     while path.held.count < 8:
         path.step()
-    before, exact = path.q.copy(), np.linalg.inv(path.Q[np.ix_(path.held.points, path.held.points)])
+    before = path.q.copy()
+    exact = np.linalg.inv(path.Q[np.ix_(path.held.points, path.held.points)])
     path.held.inverse[:] *= 1 + 1e-4
     path._refresh()
     assert np.allclose(path.held.inverse, exact, rtol=1e-8) and np.allclose(path.q, before, rtol=1e-8)
@@ -87,8 +90,8 @@ def test_the_hinge_path_is_the_limit_of_tiny_steps(p, seed):
     error = []
     for steps in (4000, 16_000):
         dt = span / steps
-        found = tiny_steps(signed(gram, y), steps, steps // 40, dt)
-        error.append(abs(margins_at(states, np.arange(len(found)) * dt * (steps // 40)) - found).max())
+        margins = tiny_steps(signed(gram, y), steps, steps // 40, dt)
+        error.append(abs(margins_at(states, np.arange(len(margins)) * dt * (steps // 40)) - margins).max())
     assert error[1] < 0.02 and error[0] / error[1] > 2.5  # first order: a factor 4 for each 4 times smaller step
 
 
@@ -98,15 +101,16 @@ def test_the_forces_are_a_subgradient_all_along(p):
     gram, y, _ = problem(p)
     states = list(kernel_flow.kernel_flow(gram, y))
     Q = signed(gram, y)
-    for before, later in zip(states, states[1:]):
-        dt = float(later.t - before.t)
+    for before, following in zip(states, states[1:]):
+        dt = float(following.t - before.t)
         if dt < 1e-6:
             continue
-        q = (len(y) * y * (later.coefficients - before.coefficients))[0].numpy() / dt
-        m, slack = (before.margins[0].numpy() + later.margins[0].numpy()) / 2, 1e-7
+        q = (len(y) * y * (following.coefficients - before.coefficients))[0].numpy() / dt
+        m = (before.margins[0].numpy() + following.margins[0].numpy()) / 2
+        slack = 1e-7
         assert q.min() > -slack and q.max() < 1 + slack
         assert abs(q[m < 1 - 1e-6] - 1).max(initial=0) < slack and abs(q[m > 1 + 1e-6]).max(initial=0) < slack
-        np.testing.assert_allclose(Q @ q * dt, (later.margins - before.margins)[0], atol=1e-7)
+        np.testing.assert_allclose(Q @ q * dt, (following.margins - before.margins)[0], atol=1e-7)
 
 
 def test_the_end_has_zero_loss_and_margins_that_belong_to_the_coefficients():
@@ -124,7 +128,8 @@ def test_equal_points_stay_equal():
     """A singular kernel: points twice, and others a hair apart."""
     x = tasks.gaussian_points(12, 3, seed=5)
     x = torch.cat([x, x[:6], x[6:] * (1 + 1e-9)])
-    gram, y = wide_one_hidden_ntk(x), torch.tensor([1.0, -1.0]).repeat(12)
+    gram = wide_one_hidden_ntk(x)
+    y = torch.tensor([1.0, -1.0]).repeat(12)
     end = kernel_flow.fit(gram, y)
     assert end.ended == {0: "fitted"}
     torch.testing.assert_close(end.margins[:, 12:18], end.margins[:, :6], rtol=1e-9, atol=1e-9)
@@ -161,12 +166,14 @@ def test_random_small_problems_all_end():
     """100 problems, sizes and dimensions at random, some with equal points of equal labels."""
     rng = np.random.default_rng(0)
     for trial in range(100):
-        p, d = int(rng.integers(2, 80)), int(rng.integers(1, 20))
+        p = int(rng.integers(2, 80))
+        d = int(rng.integers(1, 20))
         x = torch.from_numpy(rng.standard_normal((p, d)))
         y = torch.from_numpy(rng.choice([-1.0, 1.0], p))
         y[:2] = torch.tensor([-1.0, 1.0])
         if trial % 3 == 0:
-            x, y = torch.cat([x, x[: p // 2]]), torch.cat([y, y[: p // 2]])
+            x = torch.cat([x, x[: p // 2]])
+            y = torch.cat([y, y[: p // 2]])
         alpha = float(10 ** rng.uniform(-16, 8))
         end = kernel_flow.fit(wide_one_hidden_ntk(x), y, alpha=alpha)
         assert end.ended == {0: "fitted"} and float(end.margins.min()) >= 1, (trial, p, d, end.ended)
@@ -191,15 +198,16 @@ def test_what_a_singular_kernel_cannot_fit_is_named():
     y = torch.tensor([1.0, -1, -1, 1, 1])
     end, loss = kernel_flow.fit(x @ x.T, y), LOSSES["hinge"]
     assert end.ended[0].startswith("jammed with") and "cannot fit" in end.ended[0]
-    least = minimize_scalar(lambda w: float(loss.value(w * x[:, 0] * y).mean()), (-3, 3), tol=1e-12).fun
-    assert float(loss.value(end.margins).mean()) == pytest.approx(least, abs=1e-6)
+    minimum = minimize_scalar(lambda w: float(loss.value(w * x[:, 0] * y).mean()), (-3, 3), tol=1e-12).fun
+    assert float(loss.value(end.margins).mean()) == pytest.approx(minimum, abs=1e-6)
 
 
 def faint(p=160, features=60, seed=0):
     """A Gram matrix of fewer features than points, eigenvalues down to 1e-12 of it; labels; the test kernel."""
     rng = np.random.default_rng(seed)
     size = 10.0 ** -np.linspace(0, 6, features)
-    train, test = rng.standard_normal((p, features)) * size, rng.standard_normal((300, features)) * size
+    train = rng.standard_normal((p, features)) * size
+    test = rng.standard_normal((300, features)) * size
     y = np.where(rng.permutation(p) % 2, 1.0, -1.0)
     train[:, 0] += 0.5 * y
     return [torch.from_numpy(a) for a in (train @ train.T, y, test @ train.T)]
@@ -222,11 +230,11 @@ def test_a_ridge_is_a_multiple_of_the_unit_matrix_that_predictions_do_not_see():
     gram, y, _ = problem(40)
     grams = torch.stack([gram, 5 * gram])
     end = kernel_flow.fit(grams, y.expand(2, -1), ridge=0.1)
-    for k, own in enumerate(grams):
-        more = own + 0.1 * own.diagonal().mean() * torch.eye(40, dtype=torch.float64)
-        alone = kernel_flow.fit(more, y)
+    for k, kernel in enumerate(grams):
+        ridged = kernel + 0.1 * kernel.diagonal().mean() * torch.eye(40, dtype=torch.float64)
+        alone = kernel_flow.fit(ridged, y)
         torch.testing.assert_close(end.margins[k], alone.margins[0], rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(y * alone.model(more)[0], end.margins[k], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(y * alone.model(ridged)[0], end.margins[k], rtol=1e-9, atol=1e-9)
         assert float((y * end.model(grams)[k] - end.margins[k]).abs().max()) > 1e-2
 
 
@@ -251,16 +259,17 @@ def test_the_end_with_a_ridge_is_unique_where_a_kernel_has_few_features(features
     order = torch.from_numpy(rng.permutation(len(y)))
     turned = kernel_flow.fit(gram[order][:, order], y[order], ridge=ridge)
     noise = torch.from_numpy(rng.standard_normal(gram.shape))
-    other = kernel_flow.fit(gram + 1e-15 * (noise + noise.T) * gram.diagonal().max(), y, ridge=ridge)
+    perturbed = kernel_flow.fit(gram + 1e-15 * (noise + noise.T) * gram.diagonal().max(), y, ridge=ridge)
     f = end.model(cross)
-    for again, columns in ((turned, cross[:, order]), (other, cross)):
-        assert again.ended == {0: "fitted"}
-        assert float((again.model(columns) - f).abs().max()) < UNIQUE * float(f.abs().max())
+    for fit, columns in ((turned, cross[:, order]), (perturbed, cross)):
+        assert fit.ended == {0: "fitted"}
+        assert float((fit.model(columns) - f).abs().max()) < UNIQUE * float(f.abs().max())
 
 
 def test_a_realisation_that_cannot_be_fitted_leaves_the_others_alone():
     x = torch.tensor([[-2.0], [-1], [1], [2.5]], dtype=torch.float64)
-    grams, y = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)]), torch.tensor([[1.0, -1, -1, 1]] * 2)
+    grams = torch.stack([x @ x.T, torch.eye(4, dtype=torch.float64)])
+    y = torch.tensor([[1.0, -1, -1, 1]] * 2)
     end = kernel_flow.fit(grams, y)
     assert end.ended[0].startswith("jammed") and end.ended[1] == "fitted"
 
@@ -279,10 +288,10 @@ def test_moments_between_the_events_of_several_kernels():
     grams = torch.stack([a * torch.eye(8, dtype=torch.float64) for a in (1.0, 2.0)])
     y = torch.tensor([1.0, -1] * 4, dtype=torch.float64)
     done = run(kernel_flow.kernel_flow(grams, y.expand(2, 8)), events={"t=3": after(3.0)})
-    rows, times, there, F = done.at("t=3")
+    rows, times, models, F = done.at("t=3")
     assert rows == [0, 1] and times.tolist() == pytest.approx([3, 3], rel=1e-5)
     torch.testing.assert_close(F, y * torch.tensor([[3 / 8], [6 / 8]]).double(), rtol=1e-5, atol=1e-9)
-    torch.testing.assert_close(there.coefficients, (y * 3 / 8).expand(2, 8), rtol=1e-5, atol=1e-9)
+    torch.testing.assert_close(models.coefficients, (y * 3 / 8).expand(2, 8), rtol=1e-5, atol=1e-9)
     assert done.t.tolist() == pytest.approx([8, 4])
 
 

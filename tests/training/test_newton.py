@@ -37,12 +37,12 @@ def cost(model, start, x, y, alpha):
         f = model.with_parameters([part.view(shape) for part, shape in zip(parts, shapes)])(x)
         return (1 - y * alpha * (f - f0)).clamp(min=0).square().mean() / 2
 
-    def both(w):
+    def value_and_slope(w):
         w = torch.tensor(w, requires_grad=True)
-        found = value(w)
-        return found.item(), torch.autograd.grad(found, w)[0].numpy()
+        total = value(w)
+        return total.item(), torch.autograd.grad(total, w)[0].numpy()
 
-    return value, both
+    return value, value_and_slope
 
 
 def weights(model):
@@ -63,12 +63,12 @@ def penalised(model, start, x, y, alpha, decay):
     value, _ = cost(model, start, x, y, alpha)
     initial = weights(start)
 
-    def both(w):
+    def value_and_slope(w):
         w = torch.tensor(w, requires_grad=True)
-        found = value(w) + alpha * decay / 2 * (w - initial).square().sum()
-        return found.item(), torch.autograd.grad(found, w)[0].numpy()
+        total = value(w) + alpha * decay / 2 * (w - initial).square().sum()
+        return total.item(), torch.autograd.grad(total, w)[0].numpy()
 
-    return both
+    return value_and_slope
 
 
 @pytest.mark.parametrize("widths", [(4, 1), (4, 3, 3, 1)], ids=["linear", "deep"])
@@ -76,8 +76,9 @@ def test_under_a_decay_it_ends_where_scipy_does(widths):
     x, y = problem(60)
     start = nets(*widths)
     done = run(newton(start, x, y, alpha=2.0, decay=0.01))
-    both, w = penalised(start, start, x, y, 2.0, 0.01), weights(done.model).numpy()
-    best = minimize(both, w, jac=True, method="BFGS", tol=1e-10)
+    value_and_slope = penalised(start, start, x, y, 2.0, 0.01)
+    w = weights(done.model).numpy()
+    best = minimize(value_and_slope, w, jac=True, method="BFGS", tol=1e-10)
     assert done.ended[0].kind == Ended.JAMMED and np.abs(w - weights(start).numpy()).max() > 0.1
     np.testing.assert_allclose(w, best.x, rtol=1e-3, atol=1e-4)
 
@@ -90,10 +91,10 @@ def test_as_the_decay_vanishes_support_vectors_hold_a_linear_network():
         done = run(newton(start, x, y, alpha=2.0, decay=decay), until=after(3000))
         assert done.ended[0].kind == Ended.JAMMED
     gaps = (1 - y * 2.0 * (done.model(x) - start(x)))[0].clamp(min=0)
-    own = SVC(kernel="linear", C=1e9).fit(
+    machine = SVC(kernel="linear", C=1e9).fit(
         torch.cat([x, -x]).numpy(), torch.cat([y, -y]).numpy()
     )  # so without an offset
-    assert set(gaps.nonzero().flatten().tolist()) == {int(i) % len(x) for i in own.support_}
+    assert set(gaps.nonzero().flatten().tolist()) == {int(i) % len(x) for i in machine.support_}
     assert 1 < int((gaps > 0).sum()) <= 8  # paper B, Eq. 12
 
 
@@ -105,10 +106,10 @@ def test_at_capacity_as_many_points_hold_a_perceptron_as_it_has_weights(load):
     x, y = (torch.stack(part) for part in zip(*sets, strict=True))
     start = nets(d, 1, seeds=range(count))
     done = run(newton(start, x, y, alpha=2.0, decay=1e-6), until=after(3000))
-    held = (y * 2.0 * (done.model(x) - start(x)) < 1).sum(-1) / d
+    unfitted = (y * 2.0 * (done.model(x) - start(x)) < 1).sum(-1) / d
     margin = brentq(lambda k: load * ((1 + k**2) * norm.cdf(k) + k * norm.pdf(k)) - 1, -1, 9)
-    few = held.std() / count**0.5
-    assert float(held.mean()) == pytest.approx(load * norm.cdf(margin), abs=4 * float(few)) and few < 0.02
+    few = unfitted.std() / count**0.5
+    assert float(unfitted.mean()) == pytest.approx(load * norm.cdf(margin), abs=4 * float(few)) and few < 0.02
 
 
 def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
@@ -118,12 +119,13 @@ def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
     jammed = [e for e, why in enumerate(done.ended) if why.kind == Ended.JAMMED]
     assert len(jammed) >= 3
     for e in jammed[:3]:
-        value, both = cost(start[e : e + 1], start[e : e + 1], x, y, 1.0)
+        value, value_and_slope = cost(start[e : e + 1], start[e : e + 1], x, y, 1.0)
         w = weights(done.model[e : e + 1])
         values = torch.linalg.eigvalsh(torch.autograd.functional.hessian(value, w))
         assert float(values[0]) > -1e-6 * float(values[-1])
-        after = minimize(both, w.numpy(), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "maxcor": 40})
-        assert after.fun > (1 - 1e-4) * float(value(w)) > 0
+        options = {"maxiter": 2000, "maxcor": 40}
+        lowest = minimize(value_and_slope, w.numpy(), jac=True, method="L-BFGS-B", options=options)
+        assert lowest.fun > (1 - 1e-4) * float(value(w)) > 0
 
 
 def test_it_goes_on_from_the_flow_and_fits_what_that_left():
@@ -131,8 +133,8 @@ def test_it_goes_on_from_the_flow_and_fits_what_that_left():
     start = nets(4, 6, 6, 1, seeds=range(6))
     flow = run(gauss_newton(start, x, y, alpha=1.0, rule="settle", steps=30))
     done = run(newton(flow.model, x, y, alpha=1.0, initial=start, steps=800))
-    left = [e for e, why in enumerate(flow.ended) if why.kind == Ended.STEPS]
-    fits = [e for e in left if done.ended[e].kind == Ended.FITTED]
+    unfinished = [e for e, why in enumerate(flow.ended) if why.kind == Ended.STEPS]
+    fits = [e for e in unfinished if done.ended[e].kind == Ended.FITTED]
     assert fits
     F = done.model(x) - start(x)
     torch.testing.assert_close(done.F, F, rtol=1e-12, atol=1e-12)
@@ -166,7 +168,7 @@ def test_given_up_is_said():
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     [
         ({"loss": "hinge"}, "loss must be smooth for implicit steps, got hinge"),
         ({"alpha": 0.0}, "alpha"),
@@ -178,8 +180,8 @@ def test_given_up_is_said():
     ],
     ids=str,
 )
-def test_bad_input_is_one_line(change, said):
+def test_bad_input_is_one_line(change, message):
     x, y = problem(8)
     asked = {"x": x, "y": y, "alpha": 1.0} | change
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         next(newton(nets(4, 3, 1), **asked))

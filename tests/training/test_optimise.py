@@ -16,7 +16,8 @@ from regimes.validate import InputError
 
 def task(n=5, d=3, k=None):
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((n, d)), rng.standard_normal((1, n, k) if k else n)
+    x = rng.standard_normal((n, d))
+    y = rng.standard_normal((1, n, k) if k else n)
     return torch.from_numpy(x), torch.from_numpy(y)
 
 
@@ -91,11 +92,11 @@ def test_a_run_alone_is_the_run_inside_an_ensemble(method):
 
 def test_one_rate_a_realisation_and_points_of_ones_own():
     x, y = task()
-    both = torch.stack([x, 2 * x])
-    states = optimise(net(3, 8, 1, seeds=[0, 0]), both, y, rate=torch.tensor([0.1, 0.2], dtype=torch.float64))
+    points = torch.stack([x, 2 * x])
+    states = optimise(net(3, 8, 1, seeds=[0, 0]), points, y, rate=torch.tensor([0.1, 0.2], dtype=torch.float64))
     state = last(states, 5)
     for k, rate in enumerate((0.1, 0.2)):
-        alone = last(optimise(net(3, 8, 1), both[k], y, rate=rate), 5)
+        alone = last(optimise(net(3, 8, 1), points[k], y, rate=rate), 5)
         torch.testing.assert_close(state.F[k], alone.F[0], atol=1e-12, rtol=0)
 
 
@@ -112,7 +113,8 @@ def test_the_model_handed_in_stays_and_states_keep_their_own():
 def test_momentum_follows_its_differential_equation(tau):
     """``W' = v``, ``τ v' = -v - ∂L/∂W``; for ``τ = 0`` the gradient flow."""
     x, y = labels()
-    model, time = net(3, 6, 1, sigma="tanh", parametrisation="mean-field", gain=1.0), 10.0
+    model = net(3, 6, 1, sigma="tanh", parametrisation="mean-field", gain=1.0)
+    time = 10.0
     shapes = [weight.shape for weight in model.parameters()]
     size = flat(model).shape[1]
 
@@ -138,8 +140,9 @@ def test_momentum_follows_its_differential_equation(tau):
         done = run(
             optimise(model, x, y, max_turn=turn, **options), until=after(time), save=lambda s: (float(s.t), s.model)
         )
-        near = [(t, flat(m)[0].numpy()) for t, m in done.saved[0]]
-        path = np.array([np.interp(time, [t for t, _ in near], [w[i] for _, w in near]) for i in range(size)])
+        times = [t for t, _ in done.saved[0]]
+        weights = np.array([flat(saved)[0].numpy() for _, saved in done.saved[0]])
+        path = np.array([np.interp(time, times, weights[:, i]) for i in range(size)])
         errors.append(np.abs(path - truth).max() / np.abs(truth - start[:size]).max())
     assert errors[1] < 0.01 and errors[1] < 0.3 * errors[0]
 
@@ -163,7 +166,8 @@ def test_steps_are_halved_where_they_are_refused_and_grow_where_they_are_gentle(
         times.append(time)
     model = net(1, 1, gain=1.0)
     model = model.with_parameters([torch.full_like(model.parameters()[0], 0.4)])
-    point, label = torch.tensor([[x]], dtype=torch.float64), torch.tensor([y], dtype=torch.float64)
+    point = torch.tensor([[x]], dtype=torch.float64)
+    label = torch.tensor([y], dtype=torch.float64)
     options = {"method": "momentum", "max_turn": most_turn, "max_move": most_move}
     states = list(itertools.islice(optimise(model, point, label, **options), 60))
     np.testing.assert_allclose([float(state.t) for state in states], times, rtol=1e-9)
@@ -193,7 +197,7 @@ def test_a_rate_that_is_too_large_says_so():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"method": "sgd", "rate": 0.1}, "method must be one of gd, adam, momentum"),
         ({}, "rate must be a number above 0, got None"),
@@ -211,9 +215,9 @@ def test_a_rate_that_is_too_large_says_so():
         ({"rate": 0.1, "decay": -1.0}, "decay must be"),
     ],
 )
-def test_bad_input_is_one_line(options, said):
+def test_bad_input_is_one_line(options, message):
     x, y = task()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         optimise(net(3, 4, 1), x, y, **options)
 
 

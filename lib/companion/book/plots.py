@@ -117,7 +117,8 @@ def boundaries(ax: Axes, positions: Sequence[float], *, label: str = "label chan
 def weights(ax: Axes, row: pd.Series, *, axes: tuple[int, int] = (0, 1), reach: float = 3.2) -> None:
     """The arrows ``βω`` of a network's neurons over its training points, in the plane of two input axes.
 
-    The longest ends within the plot. ``row`` is one of ``studies.compression.frames``. Source: paper A, Fig. 2 and 7.
+    The longest ends within the plot. ``row`` is one of ``studies.compression.weight_snapshots``.
+    Source: paper A, Fig. 2 and 7.
     """
     points, arrows = np.array(row["points"]), np.array(row["arrows"])
     data_points(ax, points[:, axes], row["labels"], markersize=3)

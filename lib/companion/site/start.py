@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from companion import paths
 from companion import studies as registry
-from companion.book import ledger, papers, plots, screen, views
+from companion.book import ledger, plots, screen, stated, views
 from companion.lab import parameters
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
@@ -36,7 +36,7 @@ def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str,
     picture = shown(place_map(found, records), "places", "Marks over width and output scale, on both sides of a line.")
     widest = max((h for own in found.values() for h, _ in own), default=0)
     absent = [int(number) for number in titles if number not in found]
-    theirs = papers.stated("A.width")
+    theirs = stated.value("A.width")
     return views.markdown("places", shown=picture, absent=absent, profile=profile, widest=widest, theirs=theirs)
 
 
@@ -87,7 +87,7 @@ def place_map(found: Mapping[str, set[tuple[int, float]]], records: Sequence[Map
             words = f"to $10^{{{math.log10(scale.min()):.0f}}}$"
             ax.annotate(words, (h[scale.argmin()], LOW / 30), ha="center", va="top", fontsize="small")
     grey = {"color": plots.COLOURS["paper"], "linewidth": 6, "alpha": 0.6}
-    ax.plot([papers.stated("A.width")] * 2, papers.stated("A.scales"), **grey, label="paper A")
+    ax.plot([stated.value("A.width")] * 2, stated.value("A.scales"), **grey, label="paper A")
     ax.set(xscale="log", yscale="log", ylim=(LOW / 1e3, 30 * FROZEN), xlabel="width $h$")
     powers = range(-20, 9, 4)
     ax.set_yticks([*(10.0**k for k in powers), FROZEN], [*(f"$10^{{{k}}}$" for k in powers), "frozen kernel"])

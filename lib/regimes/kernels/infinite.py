@@ -81,18 +81,26 @@ def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
 
 def _angular(x: Tensor, z: Tensor, depth: int) -> Tile:
     """Tiles without biases: the interpolant in the angle."""
-    x, z = (points / points.norm(dim=-1, keepdim=True) for points in (_scaled(x)[0], _scaled(z)[0]))
-    return lambda rows, columns: _clenshaw(_angles(x[rows], z[columns]), *_interpolant(depth))
+    x, z = _scaled(x)[0], _scaled(z)[0]
+    x = x / x.norm(dim=-1, keepdim=True)
+    z = z / z.norm(dim=-1, keepdim=True)
+
+    def tile(rows: slice, columns: slice) -> Tensor:
+        return _clenshaw(_angles(x[rows], z[columns]), *_interpolant(depth))
+
+    return tile
 
 
 def _biased(x: Tensor, z: Tensor, depth: int, bias: float) -> Tile:
     """Tiles with biases, the unit: the layer recursion, free of cancellation for nearby inputs of any norm."""
-    (x, a), (z, b) = (_split(points, bias) for points in (x, z))
-    roots = [_diagonal(square, depth, 1.0).sqrt() for square in (a, b)]
+    x, a = _split(x, bias)
+    z, b = _split(z, bias)
+    root_x = _diagonal(a, depth, 1.0).sqrt()
+    root_z = _diagonal(b, depth, 1.0).sqrt()
 
     def tile(rows: slice, columns: slice) -> Tensor:
         e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
-        return _layers(e, a[rows], b[columns].mT, depth) / (roots[0][rows] * roots[1][columns].mT)
+        return _layers(e, a[rows], b[columns].mT, depth) / (root_x[rows] * root_z[columns].mT)
 
     return tile
 
@@ -117,7 +125,8 @@ def _layers(e: Tensor, a: Tensor, b: Tensor, depth: int) -> Tensor:
 
 def _add_bias(e: Tensor, a: Tensor, b: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
     """``1 - rho`` and the variances after ``Σ -> weight Σ + 1``."""
-    inner, spread = weight * (a * b).sqrt(), weight * (a.sqrt() - b.sqrt()) ** 2
+    inner = weight * (a * b).sqrt()
+    spread = weight * (a.sqrt() - b.sqrt()) ** 2
     a, b = weight * a + 1, weight * b + 1
     total = (a * b).sqrt()
     return (inner * e + spread / (total + inner + 1)) / total, a, b
@@ -133,16 +142,18 @@ def _interpolant(depth: int) -> tuple[tuple[float, ...], float, float]:
     phi = torch.from_numpy(np.expm1((node + 1) / 2 * span) / stretch).clamp(0, math.pi)
     c = scipy.fft.dct(relu_recursion.kernel_of_angle(phi, depth)[0].numpy()) / NODES
     c[0] /= 2
-    kept = int(np.nonzero(abs(c) > ROUND_OFF * abs(c).max())[0].max()) + 1
-    return tuple(c[:kept].tolist()), stretch, span
+    terms = int(np.nonzero(abs(c) > ROUND_OFF * abs(c).max())[0].max()) + 1
+    return tuple(c[:terms].tolist()), stretch, span
 
 
 def _clenshaw(phi: Tensor, coefficients: tuple[float, ...], stretch: float, span: float) -> Tensor:
     """The interpolant at ``phi``, whose memory is overwritten; Clenshaw's recurrence with three buffers."""
     twice = phi.mul_(stretch).add_(1).log_().mul_(4 / span).sub_(2)  # 2 (2t/span - 1)
-    new, old = torch.zeros_like(twice), torch.zeros_like(twice)
+    new = torch.zeros_like(twice)
+    old = torch.zeros_like(twice)
     for c in reversed(coefficients[1:]):
-        new, old = torch.sub(c, old, out=old).addcmul_(new, twice), new
+        following = torch.sub(c, old, out=old).addcmul_(new, twice)
+        new, old = following, new
     return torch.sub(coefficients[0], old, out=old).addcmul_(new, twice, value=0.5)
 
 
@@ -159,8 +170,11 @@ def _angles(x: Tensor, z: Tensor) -> Tensor:
 
 def _tiles(n: int, m: int, device: str, mirrored: bool) -> list[tuple[slice, slice]]:
     side = TILE.get(device, 1024)
-    starts = [(i, j) for i in range(0, n, side) for j in range(0, m, side) if not mirrored or j >= i]
-    return [(slice(i, min(i + side, n)), slice(j, min(j + side, m))) for i, j in starts]
+    pairs = []
+    for i in range(0, n, side):
+        for j in range(i if mirrored else 0, m, side):
+            pairs.append((slice(i, min(i + side, n)), slice(j, min(j + side, m))))
+    return pairs
 
 
 def _scaled(points: Tensor) -> tuple[Tensor, Tensor | float]:
@@ -169,13 +183,15 @@ def _scaled(points: Tensor) -> tuple[Tensor, Tensor | float]:
     if bool(((largest <= FAR) & (largest >= 1 / FAR)).all()):
         return points, 1.0
     scale = torch.ones_like(largest)
-    scale[largest > FAR], scale[largest < 1 / FAR] = 1 / SHIFT, SHIFT
+    scale[largest > FAR] = 1 / SHIFT
+    scale[largest < 1 / FAR] = SHIFT
     return points * scale, scale
 
 
 def _needs_points(x: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The points as tensors, checked: float64, of one dimension, none of them zero."""
-    x, z = validate.tensor("x", x), None if z is None else validate.tensor("z", z)
+    x = validate.tensor("x", x)
+    z = None if z is None else validate.tensor("z", z)
     for name, points in (("x", x), ("z", x if z is None else z)):
         if points.requires_grad:
             raise InputError(f"{name} asks for a gradient, which this kernel does not carry: pass {name}.detach()")

@@ -74,7 +74,9 @@ def jump(phi: Tensor, s: Tensor, layers: int) -> tuple[Tensor, Tensor]:
         growth = (layers + series.log * ratio.log() + _horner(series.a, phi) - _horner(series.a, late)) / (3 * math.pi)
         late = phi / (1 + growth * phi)
     v = growth * phi
-    shrink, h, h_late = (1 + v) ** -3, _horner(series.h, phi), _horner(series.h, late)
+    shrink = (1 + v) ** -3
+    h = _horner(series.h, phi)
+    h_late = _horner(series.h, late)
     carried = shrink * h_late / h  # H(phi')/H(phi)
     bend = sum(c * phi ** (k - 1) * ((1 + v) ** -k - 1) for k, c in enumerate(series.h) if k)  # (h(phi') - h(phi))/phi
     pole = series.pole * shrink * (growth * (4 + v * (6 + v * (4 + v))) - bend / h)
@@ -94,11 +96,12 @@ def local_series() -> Series:
     """The coefficients, from the power series of ``f`` and three triangular systems; a millisecond, once."""
     size = TERMS + 6
     q, cosine = _layer_map(size)  # f(phi)/phi and cos f(phi)
-    one, log_q = np.eye(size)[0], _log(q)
-    damping = one - np.eye(size)[1] / math.pi  # 1 - phi/π
+    unit = np.eye(size)[0]
+    log_q = _log(q)
+    damping = unit - np.eye(size)[1] / math.pi  # 1 - phi/π
 
-    a_columns = [log_q] + [_times_power(_power(q, k) - one, k) for k in range(1, TERMS)]
-    target = -3 * math.pi * np.append(_power(q, -1)[1:], 0) + one
+    a_columns = [log_q] + [_times_power(_power(q, k) - unit, k) for k in range(1, TERMS)]
+    target = -3 * math.pi * np.append(_power(q, -1)[1:], 0) + unit
     log, *a = _triangular(a_columns, target, first=1)
 
     h_columns = [_times_power(_power(q, 3 + k) - damping, k) for k in range(TERMS)]
@@ -114,13 +117,17 @@ def local_series() -> Series:
 
 def _layer_map(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Power series of ``f(phi)/phi`` and ``cos f(phi)``."""
-    u, cosine = np.zeros(size), np.zeros(size)  # 1 - cos f = (phi²/2) u
+    u = np.zeros(size)  # 1 - cos f = (phi²/2) u
     for j in range(size // 2):  # 1 - cos phi, then (sin phi - phi cos phi)/π
         u[2 * j] = 2 * (-1) ** j / math.factorial(2 * j + 2)
         if 2 * j + 1 < size:
             u[2 * j + 1] = -2 * (-1) ** j * (2 * j + 2) / math.factorial(2 * j + 3) / math.pi
-    cosine[0], cosine[2:] = 1, -u[:-2] / 2
-    square, asin, q = _times_power(u, 2) / 4, 1.0, np.zeros(size)  # f = 2 asin(y), y² = phi² u/4
+    cosine = np.zeros(size)
+    cosine[0] = 1
+    cosine[2:] = -u[:-2] / 2
+    square = _times_power(u, 2) / 4  # f = 2 asin(y), y² = phi² u/4
+    asin = 1.0
+    q = np.zeros(size)
     for j in range(size // 2):
         q += asin * _whole_power(square, j)
         asin *= (2 * j + 1) ** 2 / ((2 * j + 2) * (2 * j + 3))

@@ -81,15 +81,21 @@ def along_depth(phi: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:
     needs_angles(phi)
     depths = [needs_depth(depth) for depth in depths]
     validate.increasing(depths=depths)
-    e, s, layers = 2 * torch.sin(phi / 2) ** 2, torch.cos(phi), 1
+    e = 2 * torch.sin(phi / 2) ** 2
+    s = torch.cos(phi)
+    layers = 1
     kernels, gaps = [], []
     for depth in depths:
         while layers < min(depth, WARM_UP):
             phi, e, s = layer(phi, e, s)
             layers += 1
-        late, there = (phi, s) if depth <= WARM_UP else relu_asymptotics.jump(phi, s, depth - WARM_UP)
-        kernels.append(there / depth)
-        gaps.append(e if depth <= WARM_UP else 2 * torch.sin(late / 2) ** 2)
+        if depth <= WARM_UP:
+            kernels.append(s / depth)
+            gaps.append(e)
+        else:
+            phi_late, s_late = relu_asymptotics.jump(phi, s, depth - WARM_UP)
+            kernels.append(s_late / depth)
+            gaps.append(2 * torch.sin(phi_late / 2) ** 2)
     return torch.stack(kernels), torch.stack(gaps)
 
 
@@ -107,9 +113,10 @@ def offset(phi: Tensor) -> Tensor:
     Source: derived here, from the Abel function of the layer map.
     """
     needs_angles(phi)
-    twice, (*rest, first) = phi * (4 / math.pi) - 2, reversed(_smooth_offset())
+    first, *higher = _smooth_offset()
+    twice = phi * (4 / math.pi) - 2
     new, old = torch.zeros_like(phi), torch.zeros_like(phi)
-    for c in rest:  # Clenshaw's recurrence
+    for c in reversed(higher):  # Clenshaw's recurrence
         new, old = new * twice - old + c, new
     return first + new * twice / 2 - old + 3 * math.pi / phi + 1.5 * phi.clamp_min(relu_asymptotics.SMALLEST).log()
 

@@ -63,17 +63,18 @@ def ntk(
     validate.integer(1, memory=memory)
     x = checked(model, x)
     z = None if z is None else checked(model, z, "z")
-    params, first = chosen(params, model.names), model.parameters()[0]
+    params = chosen(params, model.names)
+    first = model.parameters()[0]
     shape = (len(first), x.shape[1], (x if z is None else z).shape[1])
     validate.memory(math.prod(shape) * first.element_size(), f"a kernel of shape {shape}", first.device)
     out = torch.empty(shape, dtype=first.dtype, device=first.device)
     if not isinstance(model, ModuleModel):
         return _tiled(out, model, params, x, z, model.tangent_size, memory)
     model = model.only(params)
-    held = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
-    if held:
+    dense_size = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
+    if dense_size:
         with contextlib.suppress(ReorderedError):  # of other points than those of the first look
-            return _tiled(out, model, params, x, z, max(model.tangent_size, 2 * held), memory)
+            return _tiled(out, model, params, x, z, max(model.tangent_size, 2 * dense_size), memory)
     del out
     mine = Differentiated(model, x, memory)
     return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
@@ -83,11 +84,11 @@ def _tiled(
     out: Tensor, model: Model, params: Collection[str], x: Tensor, z: Tensor | None, size: int, memory: int
 ) -> Tensor:
     """``out``, with the kernel written into it tile by tile; ``size`` counts the numbers in a point's tangents."""
-    together, side, kept = _plan(size, out, memory)
+    together, side, stored = _plan(size, out, memory)
     for start in range(0, len(out), together):
         e = slice(start, start + together)
         tangents = functools.partial(_tangents, model[e], params)
-        _fill(out[e], tangents, _of(x, e), None if z is None else _of(z, e), side, kept)
+        _fill(out[e], tangents, _of(x, e), None if z is None else _of(z, e), side, stored)
     return out
 
 
@@ -101,10 +102,10 @@ def _of(x: Tensor, e: slice) -> Tensor:
 
 
 def _plan(size: int, out: Tensor, memory: int) -> tuple[int, int, int]:
-    """The number of realisations at a time, the side of a tile, and the number of row tiles kept while columns pass.
+    """The number of realisations at a time, the side of a tile, and the number of row tiles stored while columns pass.
 
     ``size`` is the count of numbers in the tangents of one point.
-    Half of the memory is for kept tiles, the rest for making one more and for the products.
+    Half of the memory is for stored tiles, the rest for making one more and for the products.
     """
     side = min(TILE.get(out.device.type, 1024), max(out.shape[-2:]))
 
@@ -118,19 +119,21 @@ def _plan(size: int, out: Tensor, memory: int) -> tuple[int, int, int]:
 
 
 def _fill(
-    out: Tensor, tangents: Callable[[Tensor], Tangents], x: Tensor, z: Tensor | None, side: int, kept: int
+    out: Tensor, tangents: Callable[[Tensor], Tangents], x: Tensor, z: Tensor | None, side: int, stored: int
 ) -> None:
-    """Writes the kernel into ``out``; each tile of rows is kept until all columns have passed."""
+    """Writes the kernel into ``out``; ``stored`` tiles of rows are held at a time until all columns have passed."""
     mirrored = z is None
-    rows, columns = x.split(side, 1), (x if z is None else z).split(side, 1)
-    held: dict[int, Tangents] = {}
-    for first in range(0, len(rows), kept):
-        held.clear()  # before the next ones take their memory
-        held.update((i, tangents(rows[i])) for i in range(first, min(first + kept, len(rows))))
+    rows = x.split(side, 1)
+    columns = (x if z is None else z).split(side, 1)
+    tangents_of_rows: dict[int, Tangents] = {}
+    for first in range(0, len(rows), stored):
+        tangents_of_rows.clear()  # before the next ones take their memory
+        tangents_of_rows.update((i, tangents(rows[i])) for i in range(first, min(first + stored, len(rows))))
         for j in range(first if mirrored else 0, len(columns)):
-            theirs = held[j] if mirrored and j in held else tangents(columns[j])
-            for i in (i for i in held if i <= j or not mirrored):
-                tiles.write(out, i * side, j * side, held[i].gram(theirs), mirrored)
+            theirs = tangents_of_rows[j] if mirrored and j in tangents_of_rows else tangents(columns[j])
+            for i in tangents_of_rows:
+                if i <= j or not mirrored:
+                    tiles.write(out, i * side, j * side, tangents_of_rows[i].gram(theirs), mirrored)
 
 
 def wide_one_hidden_ntk(x: Tensor, z: Tensor | None = None) -> Tensor:

@@ -64,14 +64,17 @@ def _on_lines(omega: Tensor, b: Tensor, beta: Tensor, across: Tensor, edges: Ten
     turns = torch.cat([(beta * slope.abs()).expand_as(offset), torch.zeros_like(edges)], 1).gather(1, order)
     jumps = torch.cat([beta * slope.sign() * offset, torch.zeros_like(edges)], 1).gather(1, order)
     passed = torch.cat([torch.zeros_like(offset), torch.ones_like(edges)], 1).gather(1, order)
-    on = beta * (slope < 0)  # active far to the left
-    linear = torch.cat([(on * slope).sum().expand(len(cuts), 1), turns], 1).cumsum(1)
-    constant = torch.cat([(on * offset).sum(1, keepdim=True), jumps], 1).cumsum(1)
-    y = 1 - 2 * torch.remainder(torch.cat([torch.zeros_like(cuts[:, :1]), passed], 1).cumsum(1), 2)
-    ends = torch.cat([torch.full_like(cuts[:, :1], -torch.inf), cuts, torch.full_like(cuts[:, :1], torch.inf)], 1)
+    active = beta * (slope < 0)  # far to the left
+    linear = torch.cat([(active * slope).sum().expand(len(cuts), 1), turns], 1).cumsum(1)
+    constant = torch.cat([(active * offset).sum(1, keepdim=True), jumps], 1).cumsum(1)
+    changes = torch.cat([torch.zeros_like(cuts[:, :1]), passed], 1).cumsum(1)  # of the label, up to each piece
+    y = 1 - 2 * torch.remainder(changes, 2)
+    infinite = torch.full_like(cuts[:, :1], torch.inf)
+    ends = torch.cat([-infinite, cuts, infinite], 1)
     left, right = ends[:, :-1], ends[:, 1:]
     flat = linear == 0
     zero = torch.where(flat, right, -constant / torch.where(flat, 1.0, linear)).clamp(left, right)
     below, at, above = (torch.special.ndtr(x) for x in (left, zero, right))
-    before = torch.where(flat, constant, -linear) * y <= 0  # the predictor is wrong before its zero
-    return (before * (at - below) + (linear * y <= 0) * (above - at)).sum(1)
+    wrong_before = torch.where(flat, constant, -linear) * y <= 0  # the zero of the predictor
+    wrong_after = linear * y <= 0
+    return (wrong_before * (at - below) + wrong_after * (above - at)).sum(1)

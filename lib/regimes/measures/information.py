@@ -62,7 +62,8 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
     points, labels = _points_and_labels(x, y)
     validate.integer(1, neighbours=neighbours)
     needs_repeated(labels)
-    n, total = len(points), 0.0
+    n = len(points)
+    total = 0.0
     _, value, shares = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     value = value.reshape(n)
     for label in np.unique(labels):
@@ -80,16 +81,19 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
 
 def _in_balls(points: np.ndarray, chosen: np.ndarray, alone: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """How many others, chosen ones and of all, lie around each chosen point that is ``alone``, up to its ``k``-th."""
-    own = points[chosen]
-    centres, everyone, alike = own[alone], cKDTree(points), cKDTree(own)
-    radius = alike.query(centres, [k + 1], p=np.inf)[0][:, 0]  # the nearest of all is the point itself
-    same, within = (tree.query_ball_point(centres, radius, np.inf, return_length=True) for tree in (alike, everyone))
+    same_label = points[chosen]
+    centres = same_label[alone]
+    label_tree = cKDTree(same_label)
+    radius = label_tree.query(centres, [k + 1], p=np.inf)[0][:, 0]  # the nearest of all is the point itself
+    same = label_tree.query_ball_point(centres, radius, np.inf, return_length=True)
+    within = cKDTree(points).query_ball_point(centres, radius, np.inf, return_length=True)
     return same - 1, within - 1
 
 
 def label_entropy(labels: np.ndarray) -> float:
     """The entropy of labels ``(n,)``, in bits, by their frequencies."""
-    return float(special.entr(np.unique(labels, return_counts=True)[1] / len(labels)).sum() / math.log(2))
+    _, counts = np.unique(labels, return_counts=True)
+    return float(special.entr(counts / len(labels)).sum() / math.log(2))
 
 
 def needs_repeated(labels: np.ndarray) -> None:
@@ -103,12 +107,15 @@ def needs_repeated(labels: np.ndarray) -> None:
 
 def _points_and_labels(x: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Points ``(n, d)`` in float64, zeros without a sign, and one label for each ``(n,)``."""
-    x, y = validate.points("x", x), validate.tensor("y", y)
+    x = validate.points("x", x)
+    y = validate.tensor("y", y)
     if x.ndim not in (1, 2):
         raise InputError(f"x must be values (n,) or points (n, d), got {tuple(x.shape)}")
     if y.shape != x.shape[:1]:
         raise InputError(f"y must hold one label a point, ({len(x)},), got {tuple(y.shape)}")
-    points, labels = (values.detach().cpu().numpy() for values in (x.reshape(len(x), -1).double() + 0.0, y))
+    unsigned = x.reshape(len(x), -1).double() + 0.0  # -0 + 0 is 0
+    points = unsigned.detach().cpu().numpy()
+    labels = y.detach().cpu().numpy()
     if not np.isfinite(labels).all():
         raise InputError("y must hold labels, got NaN or infinity among them")
     return points, labels
@@ -141,20 +148,23 @@ def paper_a_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS, c
     if rarer < RAREST * len(label):
         shares = f"got {rarer} of {len(label)} points for one: mutual_information takes any"
         raise InputError(f"y must hold two labels of about equal frequency, {shares}")
-    plus, minus = (_radius(points, label == side, neighbours, counts_itself) for side in (True, False))
+    plus = _radius(points, label, neighbours, counts_itself)
+    minus = _radius(points, ~label, neighbours, counts_itself)
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = points.shape[1] * (np.log(minus) - np.log(plus))
-    return float(1 - entropy(special.expit(np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf))).mean())
+    odds = np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf)
+    return float(1 - entropy(special.expit(odds)).mean())
 
 
 def _radius(points: np.ndarray, chosen: np.ndarray, k: int, counts_itself: bool) -> np.ndarray:
     """Distances ``(n,)`` of all points to the ``k``-th nearest among the chosen ones."""
-    tree, own = cKDTree(points[chosen]), chosen & (not counts_itself)
-    found = np.empty(len(points))
-    found[~own] = tree.query(points[~own], [k])[0][:, 0]
-    if own.any():
-        found[own] = tree.query(points[own], [k + 1])[0][:, 0]  # the nearest of all is the point itself
-    return found
+    tree = cKDTree(points[chosen])
+    members = chosen & (not counts_itself)
+    radius = np.empty(len(points))
+    radius[~members] = tree.query(points[~members], [k])[0][:, 0]
+    if members.any():
+        radius[members] = tree.query(points[members], [k + 1])[0][:, 0]  # the nearest of all is the point itself
+    return radius
 
 
 def entropy(q: np.ndarray) -> np.ndarray:
@@ -168,12 +178,13 @@ def informations(vectors: Tensor, y: Tensor, estimate: Estimate = mutual_informa
     A component that is not a number has no information, NaN.
     """
     n, r = vectors.shape[-2:]
-    flat, labels = vectors.reshape(-1, n, r), y.expand(vectors.shape[:-1]).reshape(-1, n)
+    flat = vectors.reshape(-1, n, r)
+    labels = y.expand(vectors.shape[:-1]).reshape(-1, n)
     exists = ~flat.isnan().any(1)
-    found = torch.full(exists.shape, math.nan, dtype=torch.float64)
+    estimates = torch.full(exists.shape, math.nan, dtype=torch.float64)
     for e, i in exists.nonzero().tolist():
-        found[e, i] = estimate(flat[e, :, i], labels[e])
-    return found.reshape(*vectors.shape[:-2], r)
+        estimates[e, i] = estimate(flat[e, :, i], labels[e])
+    return estimates.reshape(*vectors.shape[:-2], r)
 
 
 def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> float:
@@ -186,8 +197,8 @@ def null_bias(neighbours: int = NEIGHBOURS, *, counts_itself: bool = False) -> f
     """
     validate.integer(1 + counts_itself, neighbours=neighbours)
     a, b = neighbours, neighbours - counts_itself
-    harmonic = [special.digamma(m + 1) for m in (a + b, a, b)]
-    return float(1 - (harmonic[0] - (a * harmonic[1] + b * harmonic[2]) / (a + b)) / math.log(2))
+    H_sum, H_a, H_b = (special.digamma(m + 1) for m in (a + b, a, b))
+    return float(1 - (H_sum - (a * H_a + b * H_b) / (a + b)) / math.log(2))
 
 
 def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
@@ -202,8 +213,8 @@ def sharp_loss(n: int, neighbours: int = NEIGHBOURS) -> float:
     validate.whole(1, n // 2, neighbours=neighbours)
     s = (np.arange(200_000) + 0.5) / 200_000
     unit = neighbours / n
-    own = np.maximum(unit, 2 * unit - np.minimum(s, 1 - s))
-    return float(entropy(own / (own + s + 2 * unit)).mean())
+    same_label = np.maximum(unit, 2 * unit - np.minimum(s, 1 - s))
+    return float(entropy(same_label / (same_label + s + 2 * unit)).mean())
 
 
 def shifted_gaussians(shift: float) -> float:
@@ -225,7 +236,8 @@ def stripe_information(cosine: float, interfaces: Sequence[float] = STRIPE) -> f
     """
     validate.between(0, 1, cosine=cosine)
     validate.increasing(interfaces=interfaces)
-    sine, walls = math.sqrt(1 - cosine**2), np.array(interfaces)[:, None]
+    sine = math.sqrt(1 - cosine**2)
+    walls = np.array(interfaces)[:, None]
     blur = [sine / cosine] * len(interfaces) if cosine else []
     s, w = gaussian.rule([b / cosine for b in interfaces] if cosine else [], blur)
     below = special.ndtr((walls - cosine * s) / sine) if sine else (s < walls).astype(float)

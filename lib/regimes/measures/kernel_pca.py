@@ -83,9 +83,12 @@ def kernel_pca(
 
     Source: paper A, Sec. 5.2; information by :func:`regimes.measures.information.mutual_information`.
     """
-    x, y = validate.points("x", x), _labels(y)
+    x = validate.points("x", x)
+    y = _labels(y)
     if isinstance(model, torch.nn.Module):
-        model, params = module(model, shape=x.shape[1:] if x.ndim > 2 else None, params=params), None
+        shape = x.shape[1:] if x.ndim > 2 else None
+        model = module(model, shape=shape, params=params)
+        params = None  # all that the model trains
     x = checked(model, x)
     if y.shape[-1] != x.shape[1]:
         raise InputError(f"y must hold one label a point, {x.shape[1]}, got {tuple(y.shape)}")
@@ -106,29 +109,31 @@ def diagnose(
         centred: whether the features' mean is subtracted.
         estimate: of the information of a component ``(n,)`` and the labels ``(n,)``; the book's figures have paper A's.
     """
-    (gram,), y = validate.tensors(gram=("E n n", gram)), _labels(y)
+    (gram,) = validate.tensors(gram=("E n n", gram))
+    y = _labels(y)
     if y.shape not in (gram.shape[:2], gram.shape[1:2]):
         raise InputError(f"y must hold one label a point, {tuple(gram.shape[:2])}, got {tuple(y.shape)}")
-    least = spectrum.round_off(gram)
-    gram, y = gram.detach().double(), y.to(gram.device).double().expand(gram.shape[:2])
+    floor = spectrum.round_off(gram)
+    gram = gram.detach().double()
+    y = y.to(gram.device).double().expand(gram.shape[:2])
     gram = spectrum.centre(gram) if centred else gram
-    found = spectrum.components(gram, count, least=least)
+    components = spectrum.components(gram, count, least=floor)
     n = gram.shape[-1]
-    if bool((found.values < 0).any()):
-        raise InputError(f"gram must be positive semi-definite, got an eigenvalue {n * found.values.min():.3g}")
-    squares = spectrum.projections(found.vectors, y)
-    none = found.values == 0
-    vectors = found.vectors.masked_fill(none.unsqueeze(-2), math.nan)
+    if bool((components.values < 0).any()):
+        raise InputError(f"gram must be positive semi-definite, got an eigenvalue {n * components.values.min():.3g}")
+    squares = spectrum.projections(components.vectors, y)
+    none = components.values == 0
+    vectors = components.vectors.masked_fill(none.unsqueeze(-2), math.nan)
     size = gram.diagonal(dim1=-1, dim2=-2).mean(-1)
     planes = zip(vectors[..., :2], y, strict=True)
     return Diagnosis(
-        values=found.values,
+        values=components.values,
         vectors=vectors,
         information=informations(vectors, y, estimate),
         projections=squares.masked_fill(none, math.nan),
         dimension=spectrum.effective_dimension(gram),
         alignment=spectrum.alignment(gram, y),
-        norm=spectrum.rkhs_norm(found.values, squares) * size,
+        norm=spectrum.rkhs_norm(components.values, squares) * size,
         separable=torch.tensor([_separable(plane, label) for plane, label in planes]),
     )
 
@@ -148,7 +153,9 @@ def _labels(y: Tensor) -> Tensor:
 
 def _separable(plane: Tensor, y: Tensor) -> float:
     """:func:`separable`; NaN without two components."""
-    return math.nan if plane.shape[-1] < 2 or bool(plane.isnan().any()) else separable(plane, y)
+    if plane.shape[-1] < 2 or bool(plane.isnan().any()):
+        return math.nan
+    return separable(plane, y)
 
 
 def separable(points: Tensor, y: Tensor) -> float:
@@ -165,7 +172,10 @@ def separable(points: Tensor, y: Tensor) -> float:
     needs_both_labels(y)
     order = y.argsort(stable=True)
     halves = [(points[rows], y[rows].to(points)) for rows in (order[::2], order[1::2])]
-    right = [_on_side(*other, *_best_line(*one)) for one, other in (halves, halves[::-1])]
+    right = []
+    for (fit_points, fit_y), (test_points, test_y) in (halves, halves[::-1]):
+        normal, threshold = _best_line(fit_points, fit_y)
+        right.append(_on_side(test_points, test_y, normal, threshold))
     return float(torch.cat(right).double().mean())
 
 
@@ -178,8 +188,8 @@ def _best_line(points: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     before = torch.cat([torch.zeros_like(along[:1]), y[order].cumsum(0)])
     gaps = along.diff(dim=0) > EQUAL * along.abs().amax()
     open_ends = torch.ones_like(gaps[:1])
-    apart = torch.cat([open_ends, gaps, open_ends])
-    best = int((before[-1] - 2 * before).masked_fill(~apart, -math.inf).argmax())
+    parted = torch.cat([open_ends, gaps, open_ends])
+    best = int((before[-1] - 2 * before).masked_fill(~parted, -math.inf).argmax())
     row, column = divmod(best, along.shape[1])
     edges = along[[max(row - 1, 0), min(row, len(along) - 1)], column]
     return normals[:, column], edges.mean()

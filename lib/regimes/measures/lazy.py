@@ -53,9 +53,8 @@ def wide_lazy(train: Task, test: Task) -> Lazy:
     """
     _needs_tasks(train, test)
     fitted = kernel_flow.fit(wide_one_hidden_ntk(train.x), train.y)
-    f = torch.stack(
-        [wide_predictor(x, c, z) for x, c, z in zip(train.x, fitted.coefficients.to(train.x), test.x, strict=True)]
-    )
+    coefficients = fitted.coefficients.to(train.x)
+    f = torch.stack([wide_predictor(x, c, z) for x, c, z in zip(train.x, coefficients, test.x, strict=True)])
     return Lazy(wrong(f, test.y), tuple(in_words(fitted.ended[row]) for row in fitted.rows), f)
 
 
@@ -92,26 +91,31 @@ def lazy(
         memory: as of :func:`tangent_predictor`.
 
     Raises:
-        InputError: for points that do not fit the model, and labels that are not one a point.
+        InputError: for points that do not fit the model, and labels that are not one per point.
 
     Source: paper A, Eq. 4 at a fixed kernel, and Fig. 9.
     """
-    (x, y), (z, labels) = _as_taken(model, "train", train), _as_taken(model, "test", test)
+    x, y = _as_taken(model, "train", train)
+    z, labels = _as_taken(model, "test", test)
     grams = ntk(model, x, params=params)
-    fits = [_fit_seen(gram, own, ridge) for gram, own in zip(grams, y, strict=True)]
-    c = torch.stack([c for c, _ in fits])
+    fits = [_fit_seen(gram, train_labels, ridge) for gram, train_labels in zip(grams, y, strict=True)]
+    c = torch.stack([coefficients for coefficients, _ in fits])
     f = tangent_predictor(model, x, c, z, params=params, memory=memory)
     return Lazy(wrong(f, labels), tuple(why for _, why in fits), f)
 
 
 def _as_taken(model: Model, name: str, task: Task) -> tuple[Tensor, Tensor]:
     """Points ``(1, p, ...)`` or ``(S, p, ...)`` and labels ``(S, p)`` of a task, checked."""
-    x, first = checked(model, task.x, f"{name}.x"), model.parameters()[0]
-    y, count = validate.points(f"{name}.y", task.y), len(first)
+    x = checked(model, task.x, f"{name}.x")
+    y = validate.points(f"{name}.y", task.y)
+    first = model.parameters()[0]
+    count = len(first)
     if y.shape not in ((count, x.shape[1]), (x.shape[1],)):
         wanted = f"({count}, {x.shape[1]}) or ({x.shape[1]},)"
         raise InputError(f"{name}.y must hold one label a point, {wanted}, got {tuple(y.shape)}")
-    return x, (y if y.is_floating_point() else y.to(first.dtype)).expand(count, -1)
+    if not y.is_floating_point():
+        y = y.to(first.dtype)
+    return x, y.expand(count, -1)
 
 
 def _fit_seen(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, str]:
@@ -147,15 +151,18 @@ def tangent_predictor(
 
     Source: paper A, Eq. 1 and Sec. 2.4.
     """
-    x, z = checked(model, x), checked(model, z, "z")
+    x = checked(model, x)
+    z = checked(model, z, "z")
     count = len(model.parameters()[0])
     (c,) = validate.tensors(c=(f"{count} {x.shape[1]}", c))
-    names, weights = chosen(params, model.names), dict(zip(model.names, model.parameters()))
-    moved = [torch.zeros_like(weights[name]) for name in weights if name in names]
+    names = chosen(params, model.names)
+    weights = dict(zip(model.names, model.parameters()))
+    displacement = [torch.zeros_like(weight) for name, weight in weights.items() if name in names]
     for rows in blocks(model, x, memory):
-        for total, more in zip(moved, model.tangents(x[:, rows]).only(names).vjp(c[:, rows]), strict=True):
-            total += more
-    parts = [model.tangents(z[:, rows]).only(names).jvp(moved) for rows in blocks(model, z, memory)]
+        pulled = model.tangents(x[:, rows]).only(names).vjp(c[:, rows])
+        for total, part in zip(displacement, pulled, strict=True):
+            total += part
+    parts = [model.tangents(z[:, rows]).only(names).jvp(displacement) for rows in blocks(model, z, memory)]
     return torch.cat(parts, -1)
 
 

@@ -81,10 +81,10 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
     Source: paper D, Ansatz 1.
     """
     a, b = validate.tensors(a=("... p q", a), b=("... p q", b))
-    found = _cosine(a, b)
-    if not bool(torch.isfinite(found).all()):
+    rho = _cosine(a, b)
+    if not bool(torch.isfinite(rho).all()):
         raise InputError("the correlation of a zero matrix is undefined: weights or tangents vanish, or did not move")
-    return found
+    return rho
 
 
 def pearson(a: Tensor, b: Tensor) -> Tensor:
@@ -93,10 +93,12 @@ def pearson(a: Tensor, b: Tensor) -> Tensor:
     Source: paper D, App. I.
     """
     a, b = validate.tensors(a=("... d", a), b=("... d", b))
-    found = _cosine(*((v - v.mean(-1, keepdim=True)).unsqueeze(-1) for v in (a, b)))
-    if not bool(torch.isfinite(found).all()):
+    a = a - a.mean(-1, keepdim=True)
+    b = b - b.mean(-1, keepdim=True)
+    rho = _cosine(a.unsqueeze(-1), b.unsqueeze(-1))
+    if not bool(torch.isfinite(rho).all()):
         raise InputError("the Pearson correlation of a constant vector is undefined")
-    return found
+    return rho
 
 
 def uc_nfa(weights: Tensor, delta: Tensor) -> Tensor:
@@ -134,7 +136,7 @@ def same_spectrum(matrix: Tensor, *, seeds: Sequence[int]) -> Tensor:
 
     Args:
         matrix: symmetric.
-        seeds: of the eigenvectors, one a realisation.
+        seeds: of the eigenvectors, one per realisation.
 
     Source: paper D, Sec. 2.2 and Fig. 1.
     """
@@ -192,10 +194,10 @@ def sites(model: Model, x: Tensor) -> list[Site]:
     x = checked(model, x)
     parts = model.layers(x) if hasattr(model, "layers") else model.tangents(x).parts
     values = dict(zip(model.names, model.parameters(), strict=True))
-    found = [_site(part, values) for part in parts if _is_linear(part, values)]
-    if not found:
+    layers = [_site(part, values) for part in parts if _is_linear(part, values)]
+    if not layers:
         raise InputError("the network has no linear layer with pre-activations: no weights to compare with the AGOP")
-    return found
+    return layers
 
 
 def measure(now: Site, start: Site) -> dict[str, Tensor]:
@@ -211,12 +213,13 @@ def measure(now: Site, start: Site) -> dict[str, Tensor]:
     """
     if now.weights.shape != start.weights.shape or now.delta.shape != start.delta.shape:
         raise InputError("the two sites must be of one layer at the same points, before and after")
-    moved, changed = now.weights - start.weights, now.delta - start.delta
-    both = changed @ moved
-    centred = both + start.delta @ moved  # δ W̄
+    moved = now.weights - start.weights
+    changed = now.delta - start.delta
+    product = changed @ moved
+    centred = product + start.delta @ moved  # δ W̄
     at_start = changed @ start.weights
     feature = _shape(moved)
-    share = (_square(both) / _square(centred)) * _inner(feature, _shape(both))
+    share = (_square(product) / _square(centred)) * _inner(feature, _shape(product))
     return {
         "uc": _inner(_shape(now.weights), _shape(centred + at_start + start.gradients), cosine=True),
         "c": _inner(feature, _shape(centred), cosine=True),
@@ -236,7 +239,7 @@ def _weights(part: Any, values: dict[str, Tensor]) -> Tensor | None:
 
 
 def _site(part: Any, values: dict[str, Tensor]) -> Site:
-    inputs, delta = (t.flatten(1, -2) if t.ndim > 3 else t for t in (part.h, part.delta))
+    inputs, delta = (tensor.flatten(1, -2) if tensor.ndim > 3 else tensor for tensor in (part.h, part.delta))
     weights = cast(Tensor, _weights(part, values))
     name = getattr(part, "layer", part.names[0])
     return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta, name)
@@ -257,10 +260,12 @@ def _square(rows: Tensor) -> Tensor:
 
 def _inner(a: Tensor, b: Tensor, *, cosine: bool = False) -> Tensor:
     """``tr(Aᵀ B)``, or ``ρ(A, B)``."""
-    found = torch.linalg.vecdot(a.flatten(-2), b.flatten(-2))
-    return found / (_square(a) * _square(b)).sqrt() if cosine else found
+    trace = torch.linalg.vecdot(a.flatten(-2), b.flatten(-2))
+    return trace / (_square(a) * _square(b)).sqrt() if cosine else trace
 
 
 def _cosine(a: Tensor, b: Tensor) -> Tensor:
     """``ρ``, NaN for a zero matrix; matrices are scaled first, because small squares would underflow."""
-    return _inner(*(m / m.abs().amax((-2, -1), keepdim=True) for m in (a, b)), cosine=True)
+    a = a / a.abs().amax((-2, -1), keepdim=True)
+    b = b / b.abs().amax((-2, -1), keepdim=True)
+    return _inner(a, b, cosine=True)

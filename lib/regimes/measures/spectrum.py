@@ -52,8 +52,9 @@ def components(gram: Tensor, count: int, *, least: Tensor | None = None) -> Comp
     gram = needs_gram(gram)
     n = gram.shape[-1]
     validate.whole(1, n, count=count)
-    found = _lanczos if n >= max(LANCZOS, SHARE * count) and not gram.is_cuda else _lapack
-    return _scaled(*found(gram.detach(), count), round_off(gram) if least is None else least)
+    solver = _lanczos if n >= max(LANCZOS, SHARE * count) and not gram.is_cuda else _lapack
+    values, vectors = solver(gram.detach(), count)
+    return _scaled(values, vectors, round_off(gram) if least is None else least)
 
 
 def round_off(gram: Tensor) -> Tensor:
@@ -61,10 +62,11 @@ def round_off(gram: Tensor) -> Tensor:
     return ROUNDED * torch.finfo(gram.dtype).eps * gram.detach().diagonal(dim1=-1, dim2=-2).mean(-1)
 
 
-def _scaled(values: Tensor, vectors: Tensor, least: Tensor) -> Components:
-    n, largest = vectors.shape[-2], vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
+def _scaled(values: Tensor, vectors: Tensor, floor: Tensor) -> Components:
+    n = vectors.shape[-2]
+    largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
     values = values / n
-    exist = values.abs() > least.to(values).unsqueeze(-1)
+    exist = values.abs() > floor.to(values).unsqueeze(-1)
     return Components(torch.where(exist, values, 0.0), vectors * largest.sign() * n**0.5)
 
 
@@ -82,14 +84,15 @@ def tangent_components(model: Model, x: Tensor, count: int) -> Components:
     Source: paper A, Sec. 5.1.
     """
     x = checked(model, x)
-    first, n = model.parameters()[0], x.shape[1]
+    first = model.parameters()[0]
+    n = x.shape[1]
     validate.one_of((torch.float64,), **{"the model's dtype": first.dtype})
     validate.whole(1, n - 1, count=count)
-    found = []
+    pairs = []
     for e in range(len(first)):
         tangents = model[e : e + 1].tangents(x[[e if len(x) > 1 else 0]])
-        found.append(_by_products(tangents, first.new_empty(n), count))
-    values, vectors = (torch.stack(part) for part in zip(*found))
+        pairs.append(_by_products(tangents, first.new_empty(n), count))
+    values, vectors = (torch.stack(part) for part in zip(*pairs))
     return _scaled(values, vectors, ROUNDED * torch.finfo(first.dtype).eps * values[..., 0] / n)
 
 
@@ -98,12 +101,13 @@ def _by_products(tangents: Tangents, like: Tensor, count: int) -> tuple[Tensor, 
     n = len(like)
 
     def product(v: np.ndarray) -> np.ndarray:
-        return tangents.jvp(tangents.vjp(torch.from_numpy(v.reshape(1, n)).to(like)))[0].cpu().numpy()
+        pulled = tangents.vjp(torch.from_numpy(v.reshape(1, n)).to(like))
+        return tangents.jvp(pulled)[0].cpu().numpy()
 
     start = np.random.default_rng(0).standard_normal(n)
     values, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), count, which="LA", v0=start)
-    largest, own = (torch.from_numpy(np.flip(found, -1).copy()).to(like) for found in (values, vectors))
-    return largest, own
+    largest, directions = (torch.from_numpy(np.flip(part, -1).copy()).to(like) for part in (values, vectors))
+    return largest, directions
 
 
 def _lapack(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -115,10 +119,10 @@ def _lanczos(gram: Tensor, count: int) -> tuple[Tensor, Tensor]:
     n = gram.shape[-1]
     start = np.random.default_rng(0).standard_normal(n)  # a random one is orthogonal to no component
     try:
-        found = [eigsh(one, count, which="LA", v0=start) for one in gram.reshape(-1, n, n).cpu().numpy()]
+        pairs = [eigsh(matrix, count, which="LA", v0=start) for matrix in gram.reshape(-1, n, n).cpu().numpy()]
     except ArpackNoConvergence:  # many components of nearly one eigenvalue
         return _lapack(gram, count)
-    values, vectors = (torch.from_numpy(np.stack(part)).to(gram).flip(-1) for part in zip(*found))
+    values, vectors = (torch.from_numpy(np.stack(part)).to(gram).flip(-1) for part in zip(*pairs))
     return values.reshape(*gram.shape[:-2], count), vectors.reshape(*gram.shape[:-1], count)
 
 
@@ -166,7 +170,8 @@ def rkhs_norm(values: Tensor, squares: Tensor) -> Tensor:
 
     Source: paper A, Sec. 5.1.
     """
-    values, squares = validate.tensor("values", values), validate.tensor("squares", squares)
+    values = validate.tensor("values", values)
+    squares = validate.tensor("squares", squares)
     if values.shape == squares.shape:
         squares = squares.masked_fill(values == 0, 0.0)
     values, squares = validate.tensors(values=("... r", values), squares=("... r", squares))
@@ -211,15 +216,15 @@ def distance_dimension(gram: Tensor, sizes: list[int]) -> Tensor:
     for size in sizes:
         validate.whole(2, gram.shape[-1], size=size)
     square = gram.diagonal(dim1=-1, dim2=-2)
-    apart = (square.unsqueeze(-1) + square.unsqueeze(-2) - 2 * gram).clamp(min=0).sqrt()
-    apart.diagonal(dim1=-1, dim2=-2).fill_(torch.inf)
-    nearest = torch.stack([_nearest(apart, m) for m in sizes], -1).log()
+    distance = (square.unsqueeze(-1) + square.unsqueeze(-2) - 2 * gram).clamp(min=0).sqrt()
+    distance.diagonal(dim1=-1, dim2=-2).fill_(torch.inf)
+    nearest = torch.stack([_nearest(distance, m) for m in sizes], -1).log()
     x = torch.tensor(sizes, dtype=gram.dtype).log().to(gram)
     x = x - x.mean()
     return -x.square().sum() / (nearest * x).sum(-1)
 
 
-def _nearest(apart: Tensor, m: int) -> Tensor:
+def _nearest(distance: Tensor, m: int) -> Tensor:
     """The mean distance to the nearest within disjoint groups of ``m`` points, ``(...)``."""
-    starts = range(0, apart.shape[-1] - m + 1, m)
-    return torch.cat([apart[..., i : i + m, i : i + m].amin(-1) for i in starts], -1).mean(-1)
+    starts = range(0, distance.shape[-1] - m + 1, m)
+    return torch.cat([distance[..., i : i + m, i : i + m].amin(-1) for i in starts], -1).mean(-1)

@@ -73,7 +73,7 @@ class Realisations:
 
 
 class Each(tuple):
-    """What is not a tensor, one entry a realisation."""
+    """What is not a tensor, one entry per realisation."""
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)
@@ -87,8 +87,10 @@ def join(models: Sequence[AnyModel]) -> AnyModel:
     if not models or len({type(model) for model in models}) > 1:
         raise InputError(f"models must be one or more of one kind, got {[type(model).__name__ for model in models]}")
     first: Any = models[0]
-    parts = {field.name: [getattr(model, field.name) for model in models] for field in fields(first)}
-    return replace(first, **{name: _joined(name, values) for name, values in parts.items()})
+    joined = {}
+    for field in fields(first):
+        joined[field.name] = _joined(field.name, [getattr(model, field.name) for model in models])
+    return replace(first, **joined)
 
 
 def _joined(name: str, values: list[Any]) -> Any:
@@ -113,7 +115,8 @@ def _kind(value: Any) -> Any:
 
 def matching(parameters: Sequence[Tensor], like: Sequence[Tensor]) -> list[Tensor]:
     """``parameters``, checked to be one for each of ``like``, of its shape."""
-    shapes, wanted = ([tuple(tensor.shape) for tensor in tensors] for tensors in (parameters, like))
+    shapes = [tuple(tensor.shape) for tensor in parameters]
+    wanted = [tuple(tensor.shape) for tensor in like]
     if shapes != wanted:
         raise InputError(f"parameters must be tensors of shapes {wanted}, got {shapes}")
     return list(parameters)
@@ -143,12 +146,15 @@ def inputs(
         InputError: for anything else.
     """
     x = validate.tensor(name, x)
-    count, axes, given = len(first), len(shape), tuple(x.shape)
+    count = len(first)
+    axes = len(shape)
+    given = tuple(x.shape)
     whole = whole and x.dtype in (torch.int32, torch.int64)
     if given[-axes:] != shape and axes > 1 and x.ndim in (2, 3) and given[-1] == math.prod(shape):
         x = x.unflatten(-1, shape)
     if x.ndim - axes not in (1, 2) or x.shape[-axes:] != shape or (x.dtype != first.dtype and not whole):
-        sizes, dense = ", ".join(map(str, shape)), math.prod(shape)
+        sizes = ", ".join(map(str, shape))
+        dense = math.prod(shape)
         vectors = f" or (p, {dense})" if axes > 1 else ""
         if axes == 1 and len(given) > 2 and dense == math.prod(given[1:]):
             hint = f"; {name}.flatten(1) makes vectors"
@@ -177,6 +183,6 @@ def checked(model: Model, x: Tensor, name: str = "x") -> Tensor:
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:
     """Slices of the points ``x (., p, ...)`` whose tangents take at most ``memory`` bytes, or of one point."""
     first = model.parameters()[0]
-    each = WORK * len(first) * model.tangent_size * first.element_size()
-    size = max(1, memory // each)
+    point_bytes = WORK * len(first) * model.tangent_size * first.element_size()
+    size = max(1, memory // point_bytes)
     return (slice(start, start + size) for start in range(0, x.shape[1], size))

@@ -80,10 +80,10 @@ def activation(name: str | Activation, *, steepness: float = 1.0, normalised: bo
 
 @functools.cache  # the same activation is the same object
 def _named(name: str, steepness: float, normalised: bool) -> Activation:
-    found = ACTIVATIONS[name] if steepness == 1.0 else _swish(steepness)
+    sigma = ACTIVATIONS[name] if steepness == 1.0 else _swish(steepness)
     if normalised and steepness != 1.0:
-        return _swish(steepness, _unit(found))
-    return _normalised(found) if normalised else found
+        return _swish(steepness, _unit(sigma))
+    return _normalised(sigma) if normalised else sigma
 
 
 def _unit(sigma: Activation) -> float:

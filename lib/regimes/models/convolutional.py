@@ -81,12 +81,12 @@ class Stage:
 
 def _stages(h: int, shape: tuple[int, int, int]) -> tuple[Stage, ...]:
     """The sixteen convolutions for inputs of a shape ``(channels, height, width)``."""
-    found: list[Stage] = []
+    stages: list[Stage] = []
     channels, *size = shape
 
     def add(out: int, kernel: int = 1, stride: int = 1, **kinds: bool) -> None:
-        into, height, width = (found[-1].out, *found[-1].window.size) if found else (channels, *size)
-        found.append(Stage(Window(kernel, stride, height, width), into, out, **kinds))
+        into, (height, width) = (stages[-1].out, stages[-1].window.size) if stages else (channels, size)
+        stages.append(Stage(Window(kernel, stride, height, width), into, out, **kinds))
 
     add(4 * h, kernel=5, stride=2)
     add(4 * h, kernel=5, depthwise=True)
@@ -96,7 +96,7 @@ def _stages(h: int, shape: tuple[int, int, int]) -> tuple[Stage, ...]:
         add(3 * into, kernel=5, stride=stride, depthwise=True)
         add(out, active=False, residual=stride == 1)  # those of stride 1 have equal channels
     add(20 * h)
-    return tuple(found)
+    return tuple(stages)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ class Convolutional(Realisations):
 
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The inputs of all convolutions and of the average, and the ``z``, each ``(E, channels, p, positions)``."""
-        hidden, before = [self._patches(x)], []
+        hidden = [self._patches(x)]
+        before = []
         for stage, weight in zip(self.stages, self.weights):
             z = stage.forward(weight, hidden[-1])
             out = self.sigma(z) if stage.active else z
@@ -199,7 +200,9 @@ class Convolutional(Realisations):
     def _layers(self, x: Tensor) -> tuple[Tensor, list[Part]]:
         """The averages over the head's positions, and the tangents of each convolution."""
         hidden, before = self._forward(x)
-        head, parts, skipped = hidden.pop(), [], {}
+        head = hidden.pop()
+        parts = []
+        skipped = {}  # the derivatives by what a residual convolution adds, by the place of its input
         gradient = (self.readout.mT / (self.readout.shape[-1] * head.shape[-1])).unsqueeze(-1).expand_as(head)
         for i, (stage, weight) in reversed(list(enumerate(zip(self.stages, self.weights)))):
             if stage.residual:
@@ -253,7 +256,7 @@ def convolutional(
     sigma: str | Activation | None = None,
     device: str | torch.device = "cpu",
 ) -> Convolutional:
-    """Networks with standard normal weights and no bias at the start, one realisation a seed.
+    """Networks with standard normal weights and no bias at the start, one realisation per seed.
 
     A seed gives the same weights alone or among others, on every device and (up to rounding) in every precision.
 

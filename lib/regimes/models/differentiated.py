@@ -45,50 +45,55 @@ class Differentiated:
         return replace(self, model=self.model.only(names))
 
     @functools.cached_property
-    def _each(self) -> list[tuple[Realisation, Tensor]]:
+    def _networks(self) -> list[tuple[Realisation, Tensor]]:
         """Every network with its points ``(p, ...)``."""
         needs_autograd()
         return self.model.each(self.x.detach())
 
     @functools.cached_property
     def _graphs(self) -> list[Graph]:
-        return [one.graph(x) for one, x in self._each]
+        return [network.graph(x) for network, x in self._networks]
 
     def outputs(self) -> Tensor:
         """The outputs ``(E, p)``."""
         return torch.stack([outputs.detach() for _, outputs in self._graphs])
 
     def vjp(self, v: Tensor) -> list[Tensor]:
-        """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
-        found = [one.pull(graph, own) for (one, _), graph, own in zip(self._each, self._graphs, v, strict=True)]
-        return [torch.stack(gradients) for gradients in zip(*found)]
+        """``Jᵀ v`` for ``v (E, p)``, one tensor per parameter."""
+        pulled = []
+        for (network, _), graph, weights in zip(self._networks, self._graphs, v, strict=True):
+            pulled.append(network.pull(graph, weights))
+        return [torch.stack(gradients) for gradients in zip(*pulled)]
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
-        """``J w`` for one tensor a parameter: ``(E, p)``."""
-        found = []
-        for e, (one, x) in enumerate(self._each):
-            own = [tensor[e] for tensor in w]
-            pushed = one.push(x, own)
-            found.append(self._by_rows(e, own) if pushed is None else pushed)
-        return torch.stack(found)
+        """``J w`` for one tensor per parameter: ``(E, p)``."""
+        products = []
+        for e, (network, x) in enumerate(self._networks):
+            weights = [tensor[e] for tensor in w]
+            pushed = network.push(x, weights)
+            products.append(self._by_rows(e, weights) if pushed is None else pushed)
+        return torch.stack(products)
 
     def _by_rows(self, e: int, w: Sequence[Tensor]) -> Tensor:
         """``J w (p,)`` from the gradients of single points, which are kept if they fit."""
         flat = torch.cat([tensor.flatten() for tensor in w])
-        rows = _Rows(*self._each[e])
-        if len(rows) * rows.bytes * len(self._each) <= self.memory:
-            return self._kept[e] @ flat
+        rows = _Rows(*self._networks[e])
+        if len(rows) * rows.bytes * len(self._networks) <= self.memory:
+            return self._stored_jacobian[e] @ flat
         parts = rows.split(slice(0, len(rows)), self.memory // 2)
         return torch.cat([torch.cat(rows.filled(some, self.memory // 2), 1) @ flat for some in parts])
 
     @functools.cached_property
-    def _kept(self) -> Tensor:
+    def _stored_jacobian(self) -> Tensor:
         return self.jacobian()
 
     def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
-        every = [_Rows(one, x) for one, x in self._each]
-        return torch.stack([torch.cat(rows.filled(slice(0, len(rows)), self.memory // 4), 1) for rows in every])
+        jacobians = []
+        for network, x in self._networks:
+            rows = _Rows(network, x)
+            jacobians.append(torch.cat(rows.filled(slice(0, len(rows)), self.memory // 4), 1))
+        return torch.stack(jacobians)
 
     def gram(self, other: "Differentiated") -> Tensor:
         """The tangent kernel ``J J'ᵀ (E, n, m)``; exactly symmetric for a model with itself.
@@ -96,9 +101,10 @@ class Differentiated:
         As many gradients of one side's points are kept as ``memory`` holds, while those of the other side pass. Where
         all of one side fit, each point's gradient is made once.
         """
-        mirrored, first = other is self, self.model.tensors[0]
+        mirrored = other is self
+        first = self.model.tensors[0]
         out = first.new_empty(len(first), self.x.shape[1], other.x.shape[1])
-        for kernel, mine, theirs in zip(out, self._each, other._each, strict=True):
+        for kernel, mine, theirs in zip(out, self._networks, other._networks, strict=True):
             if mirrored:
                 _symmetric(kernel, _Rows(*mine), self.memory)
             elif kernel.shape[0] <= kernel.shape[1]:
@@ -112,7 +118,7 @@ class Differentiated:
 class _Rows:
     """The gradients of one network at points ``x (p, ...)``, made on demand."""
 
-    one: Realisation
+    network: Realisation
     x: Tensor
 
     def __len__(self) -> int:
@@ -121,12 +127,12 @@ class _Rows:
     @property
     def bytes(self) -> int:
         """Of the gradient of one point."""
-        return sum(tensor.numel() * tensor.element_size() for tensor in self.one.tensors)
+        return sum(tensor.numel() * tensor.element_size() for tensor in self.network.tensors)
 
     @property
     def making(self) -> int:
         """Bytes in use while the gradient of one point is made, itself included."""
-        return 2 * self.bytes + WORK * self.one.skeleton.activations * self.one.tensors[0].element_size()
+        return 2 * self.bytes + WORK * self.network.skeleton.activations * self.network.tensors[0].element_size()
 
     def split(self, rows: slice, memory: int) -> list[slice]:
         """``rows`` in parts that are made together, within ``memory`` bytes or of one point."""
@@ -134,38 +140,39 @@ class _Rows:
         return [slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size)]
 
     def filled(self, rows: slice, memory: int) -> list[Tensor]:
-        """Some of them, one matrix ``(rows, ...)`` a parameter, made in parts of ``memory`` bytes."""
+        """Some of them, one matrix ``(rows, ...)`` per parameter, made in parts of ``memory`` bytes."""
         parts = self.split(rows, memory)
         if len(parts) == 1:
-            return [gradient.reshape(len(gradient), -1) for gradient in self.one.rows(self.x[rows])]
+            return [gradient.reshape(len(gradient), -1) for gradient in self.network.rows(self.x[rows])]
         count = rows.stop - rows.start
-        out = [tensor.new_empty(count, tensor.numel()) for tensor in self.one.tensors]
+        out = [tensor.new_empty(count, tensor.numel()) for tensor in self.network.tensors]
         for part in parts:
-            here = slice(part.start - rows.start, part.stop - rows.start)
-            for matrix, gradient in zip(out, self.one.rows(self.x[part])):
-                matrix[here] = gradient.reshape(matrix[here].shape)
+            place = slice(part.start - rows.start, part.stop - rows.start)
+            for matrix, gradient in zip(out, self.network.rows(self.x[part])):
+                matrix[place] = gradient.reshape(matrix[place].shape)
         return out
 
-    def kept(self, memory: int) -> tuple[int, int]:
+    def capacity(self, memory: int) -> tuple[int, int]:
         """The number of rows that are kept, and the bytes for making others: at least a sixteenth of all.
 
         Where not even half of the rows can be kept, a quarter: then products with those that pass take the time, less
         of it for more that pass together.
         """
-        itemsize = self.one.tensors[0].element_size()
-        tile, each = 4 * SIDE**2 * itemsize, self.bytes + SIDE * itemsize
+        itemsize = self.network.tensors[0].element_size()
+        tile_bytes = 4 * SIDE**2 * itemsize
+        row_bytes = self.bytes + SIDE * itemsize
 
         def rows(share: int) -> tuple[int, int]:
             making = max(memory // share, self.making)
-            count = min(len(self), max(1, (memory - making - tile) // each))
-            return count, max(making, min(memory // 2, memory - tile - count * each))
+            count = min(len(self), max(1, (memory - making - tile_bytes) // row_bytes))
+            return count, max(making, min(memory // 2, memory - tile_bytes - count * row_bytes))
 
         return rows(16) if 2 * rows(16)[0] >= len(self) else rows(4)
 
 
 def _groups(rows: _Rows, memory: int) -> Iterator[tuple[slice, list[Tensor], int]]:
     """The rows that are kept at a time, with themselves and the bytes left for making others."""
-    size, making = rows.kept(memory)
+    size, making = rows.capacity(memory)
     for start in range(0, len(rows), size):
         group = slice(start, min(start + size, len(rows)))
         yield group, rows.filled(group, making), making
@@ -173,35 +180,35 @@ def _groups(rows: _Rows, memory: int) -> Iterator[tuple[slice, list[Tensor], int
 
 def _product(out: Tensor, mine: _Rows, theirs: _Rows, memory: int) -> None:
     """Writes ``J J'ᵀ`` into ``out (n, m)``."""
-    for group, held, making in _groups(mine, memory):
+    for group, stored, making in _groups(mine, memory):
         for columns in theirs.split(slice(0, len(theirs)), making):
-            out[group, columns] = _inner(held, theirs.filled(columns, making))
-        del held  # before the next ones take their memory
+            out[group, columns] = _inner(stored, theirs.filled(columns, making))
+        del stored  # before the next ones take their memory
 
 
 def _symmetric(out: Tensor, rows: _Rows, memory: int) -> None:
     """Writes ``J Jᵀ`` into ``out (n, n)``, the upper triangle and its mirror image."""
-    for group, held, making in _groups(rows, memory):
-        _triangle(out[group, group], held)
+    for group, stored, making in _groups(rows, memory):
+        _triangle(out[group, group], stored)
         for columns in rows.split(slice(group.stop, len(rows)), making):
-            block = _inner(held, rows.filled(columns, making))
+            block = _inner(stored, rows.filled(columns, making))
             out[group, columns], out[columns, group] = block, block.mT
-        del held
+        del stored
 
 
-def _triangle(out: Tensor, held: list[Tensor]) -> None:
+def _triangle(out: Tensor, stored: list[Tensor]) -> None:
     """Writes ``J Jᵀ`` of rows that are all kept, in tiles of its upper triangle."""
     for start in range(0, len(out), SIDE):
-        here = slice(start, min(start + SIDE, len(out)))
-        block = _inner([matrix[: here.stop] for matrix in held], [matrix[here] for matrix in held])
+        columns = slice(start, min(start + SIDE, len(out)))
+        block = _inner([matrix[: columns.stop] for matrix in stored], [matrix[columns] for matrix in stored])
         corner = block[start:]
         corner.copy_(corner.triu() + corner.triu(1).mT)
-        out[: here.stop, here], out[here, : here.stop] = block, block.mT
+        out[: columns.stop, columns], out[columns, : columns.stop] = block, block.mT
 
 
 def _inner(mine: list[Tensor], theirs: list[Tensor]) -> Tensor:
     """``J J'ᵀ`` of the columns of all parameters."""
     out = mine[0] @ theirs[0].mT
-    for one, two in zip(mine[1:], theirs[1:]):
-        out.addmm_(one, two.mT)
+    for a, b in zip(mine[1:], theirs[1:]):
+        out.addmm_(a, b.mT)
     return out

@@ -77,7 +77,8 @@ class FullyConnected(Realisations):
     def _forward(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """``[h_0, …, h_{L-1}]`` and ``[z_1, …, z_{L-1}]``."""
         first = self.weights[0]
-        hidden, before = [self.points(x).expand(len(first), -1, -1)], []
+        hidden = [self.points(x).expand(len(first), -1, -1)]
+        before = []
         for layer, (weight, multiplier) in enumerate(zip(self.weights[:-1], self.multipliers)):
             z = (hidden[-1] @ weight.mT).mul_(multiplier)
             if self.biases:
@@ -116,21 +117,23 @@ class FullyConnected(Realisations):
         self._needs_one_output()
         hidden, before = self._forward(x)
         delta = torch.ones_like(hidden[-1][..., :1])
-        found = [Layer(hidden[-1], delta, self.multipliers[-1], names=self._names(self.depth))]
+        layers = [Layer(hidden[-1], delta, self.multipliers[-1], names=self._names(self.depth))]
         for layer in range(self.depth - 1, 0, -1):
             delta = (delta @ self.weights[layer]).mul_(self.multipliers[layer]).mul_(self.sigma.slope(before.pop()))
-            h, m = hidden[layer - 1], self.multipliers[layer - 1]
-            found.append(Layer(h, delta, m, bool(self.biases), names=self._names(layer)))
-        return found[::-1]
+            multiplier = self.multipliers[layer - 1]
+            names = self._names(layer)
+            layers.append(Layer(hidden[layer - 1], delta, multiplier, bool(self.biases), names=names))
+        return layers[::-1]
 
     def pullback(self, x: Tensor) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
-        """All outputs ``f (E, p, n_L)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor a parameter.
+        """All outputs ``f (E, p, n_L)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor per parameter.
 
         The multipliers go into the weights, and nothing is kept but layers' inputs and slopes: a step takes four fifths
         of the time of one by automatic differentiation.
         """
         scaled = [weight * multiplier for weight, multiplier in zip(self.weights, self.multipliers)]
-        hidden, slopes = [self.points(x).expand(len(scaled[0]), -1, -1)], []
+        hidden = [self.points(x).expand(len(scaled[0]), -1, -1)]
+        slopes = []
         for layer, weight in enumerate(scaled[:-1]):
             z = hidden[-1] @ weight.mT
             if self.biases:
@@ -139,13 +142,14 @@ class FullyConnected(Realisations):
             hidden.append(z.relu_() if self.sigma is RELU else self.sigma(z))
 
         def pull(v: Tensor) -> list[Tensor]:
-            found, delta = [(v.mT @ hidden[-1]).mul_(self.multipliers[-1])], v
+            gradients = [(v.mT @ hidden[-1]).mul_(self.multipliers[-1])]
+            delta = v
             for layer in range(self.depth - 2, -1, -1):
                 delta = (delta @ scaled[layer + 1]).mul_(slopes[layer])
                 if self.biases:
-                    found.append(delta.sum(-2))
-                found.append((delta.mT @ hidden[layer]).mul_(self.multipliers[layer]))
-            return found[::-1]
+                    gradients.append(delta.sum(-2))
+                gradients.append((delta.mT @ hidden[layer]).mul_(self.multipliers[layer]))
+            return gradients[::-1]
 
         return hidden[-1] @ scaled[-1].mT, pull
 
@@ -162,9 +166,9 @@ class FullyConnected(Realisations):
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> "FullyConnected":
         """The same network with other weights and biases, of the same shapes."""
-        found = matching(parameters, self.parameters())
+        tensors = matching(parameters, self.parameters())
         step = 2 if self.biases else 1
-        return replace(self, weights=tuple(found[::step]), biases=tuple(found[1::2] if self.biases else ()))
+        return replace(self, weights=tuple(tensors[::step]), biases=tuple(tensors[1::2] if self.biases else ()))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "FullyConnected":
         return replace(self, weights=tuple(map(change, self.weights)), biases=tuple(map(change, self.biases)))
@@ -213,8 +217,9 @@ def fully_connected(
         weights = [weight.mul_(scale) for weight, scale in zip(weights, multipliers)]
         multipliers = [1.0] * len(weights)
     place = devices.pick(device)
-    here, also = (tuple(tensor.to(place) for tensor in tensors) for tensors in (weights, biases))
-    return FullyConnected(here, tuple(multipliers), sigma, also)
+    placed_weights = tuple(weight.to(place) for weight in weights)
+    placed_biases = tuple(tensor.to(place) for tensor in biases)
+    return FullyConnected(placed_weights, tuple(multipliers), sigma, placed_biases)
 
 
 def _drawn(generators: list[np.random.Generator], shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

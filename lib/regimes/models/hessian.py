@@ -62,13 +62,13 @@ def _assembled(model: FullyConnected, x: Tensor, u: Tensor, v: Tensor) -> Tensor
     C: dict[tuple[int, int], Tensor] = {}
     for l in range(depth - 2, -1, -1):
         pulled = (delta[0] @ W[l + 1]) * m[l + 1]
-        own = torch.diag_embed(pulled * _curvature(model.sigma, before[l]))
-        C[l, l] = own if l == depth - 2 else own + G[l].mT @ C[l + 1, l + 1] @ G[l]
+        direct = torch.diag_embed(pulled * _curvature(model.sigma, before[l]))
+        C[l, l] = direct if l == depth - 2 else direct + G[l].mT @ C[l + 1, l + 1] @ G[l]
         for k in range(l + 1, depth - 1):
             C[l, k] = G[l].mT @ C[l + 1, k]
         delta.insert(0, pulled * slopes[l])
     sizes = [weight[0].numel() for weight in W]
-    found = u.new_zeros(len(u), sum(sizes), sum(sizes))
+    matrix = u.new_zeros(len(u), sum(sizes), sum(sizes))
     starts = [sum(sizes[:l]) for l in range(depth)]
     for l in range(depth):
         Z = torch.eye(W[l].shape[-2]).to(u)  # ∂z_{k-1}/∂z_l
@@ -79,28 +79,30 @@ def _assembled(model: FullyConnected, x: Tensor, u: Tensor, v: Tensor) -> Tensor
                 block = block + _answers(u.unsqueeze(-1) * hidden[l], delta[k], answer)
                 Z = G[k - 1] @ Z if k < depth - 1 else Z
             block = (block * (m[l] * m[k])).flatten(3).flatten(1, 2)
-            rows, columns = slice(starts[l], starts[l] + sizes[l]), slice(starts[k], starts[k] + sizes[k])
-            found[:, rows, columns] = block
+            rows = slice(starts[l], starts[l] + sizes[l])
+            columns = slice(starts[k], starts[k] + sizes[k])
+            matrix[:, rows, columns] = block
             if k > l:
-                found[:, columns, rows] = block.mT
-    return found
+                matrix[:, columns, rows] = block.mT
+    return matrix
 
 
-def _products(a: Tensor, b: Tensor, C: Tensor | None, u: Tensor, h: Tensor, other: Tensor) -> Tensor:
+def _products(a: Tensor, b: Tensor, C: Tensor | None, u: Tensor, h: Tensor, h_other: Tensor) -> Tensor:
     """``Σ (a_i b_k + u C_ik) h_j h'_n`` in the order ``(E, i, j, k, n)``."""
     left = a.unsqueeze(-1) * b.unsqueeze(-2)
     if C is not None:
         left = left + u[..., None, None] * C
-    right = h.unsqueeze(-1) * other.unsqueeze(-2)
-    found = left.flatten(2).mT @ right.flatten(2)
-    return found.unflatten(-1, right.shape[2:]).unflatten(1, left.shape[2:]).transpose(2, 3)
+    right = h.unsqueeze(-1) * h_other.unsqueeze(-2)
+    product = left.flatten(2).mT @ right.flatten(2)
+    return product.unflatten(-1, right.shape[2:]).unflatten(1, left.shape[2:]).transpose(2, 3)
 
 
 def _answers(h: Tensor, delta: Tensor, answer: Tensor) -> Tensor:
     """``Σ h_j δ_k (∂h'_n/∂z_i)`` in the order ``(E, i, j, k, n)``, for ``answer (E, p, n, i)``."""
     left = (h.unsqueeze(-1) * delta.unsqueeze(-2)).flatten(2).mT
-    found = (left @ answer.flatten(2)).unflatten(-1, answer.shape[2:]).unflatten(1, (h.shape[-1], delta.shape[-1]))
-    return found.permute(0, 4, 1, 2, 3)
+    product = left @ answer.flatten(2)
+    product = product.unflatten(-1, answer.shape[2:]).unflatten(1, (h.shape[-1], delta.shape[-1]))
+    return product.permute(0, 4, 1, 2, 3)
 
 
 def _curvature(sigma: Activation, z: Tensor) -> Tensor:

@@ -24,11 +24,11 @@ ALONE = 16  # of them are computed alone, too
 
 
 @torch.inference_mode(False)
-def look(one: Realisation, x: Tensor) -> None:
+def look(network: Realisation, x: Tensor) -> None:
     """Refuses, in one line, a module whose kernel would be a wrong number.
 
     Args:
-        one: a network; its skeleton notes how many numbers a forward pass keeps, and that it was looked at.
+        network: one; its skeleton notes how many numbers a forward pass keeps, and that it was looked at.
         x: points ``(p, ...)``.
 
     Raises:
@@ -36,27 +36,29 @@ def look(one: Realisation, x: Tensor) -> None:
             the same points, lets a point depend on the others of its batch, or has no derivatives by its parameters.
     """
     few = x[[0, -1]] if len(x) > 1 else x.clone()
-    fixed = {name: value.detach().clone() for name, value in one.fixed.items()}
-    copied = Realisation(one.skeleton, one.names, tuple(tensor.detach().clone() for tensor in one.tensors), fixed)
+    fixed = {name: value.detach().clone() for name, value in network.fixed.items()}
+    tensors = tuple(tensor.detach().clone() for tensor in network.tensors)
+    copied = Realisation(network.skeleton, network.names, tensors, fixed)
     with _same_chance(x.device) as drawn:
         with _Named():
             copied.graph(few)
         graph = _counted(copied, few)
-        _needs_rest(one, copied, drawn())
-        again = copied.graph(few)[1]
-        if not torch.allclose(graph[1], again, rtol=1e-6, atol=0.0, equal_nan=True):
+        _, outputs = graph
+        _needs_rest(network, copied, drawn())
+        _, repeated = copied.graph(few)
+        if not torch.allclose(outputs, repeated, rtol=1e-6, atol=0.0, equal_nan=True):
             raise InputError("the module gives two outputs for the same points: something in it changes at each call")
         _needs_own_leaves(graph, few)
-        if not graph[1].requires_grad:
+        if not outputs.requires_grad:
             hint = "forward runs under torch.no_grad, detaches or rounds"
-            raise InputError(f"the module's output has no derivative by {_some(one.names)}: {hint}")
-        v = torch.arange(1.0, len(few) + 1).to(graph[1])
+            raise InputError(f"the module's output has no derivative by {_some(network.names)}: {hint}")
+        v = torch.arange(1.0, len(few) + 1).to(outputs)
         pulled = copied.pull(graph, v)
-        scale = _needs_separate(copied, few, v, graph[1].detach(), pulled)
+        scale = _needs_separate(copied, few, v, outputs.detach(), pulled)
         _needs_separate_all(copied, x.detach(), scale)
         if not any(bool(gradient.any()) for gradient in pulled):
             _needs_slope(copied, few)
-    one.skeleton.looked = len(x) > 1  # a single point says nothing about batches
+    network.skeleton.looked = len(x) > 1  # a single point says nothing about batches
 
 
 class _Named(TorchFunctionMode):
@@ -65,18 +67,22 @@ class _Named(TorchFunctionMode):
     def __torch_function__(
         self, function: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if any(isinstance(one, Tensor) and one.is_meta for one in (*args, *(kwargs or {}).values())):
+        options = kwargs or {}
+        given = (*args, *options.values())
+        if any(isinstance(value, Tensor) and value.is_meta for value in given):
             raise InputError("the module uses one of its parameters under another name than in named_parameters()")
-        return function(*args, **(kwargs or {}))
+        return function(*args, **options)
 
 
 @contextlib.contextmanager
 def _same_chance(device: torch.device) -> Iterator[Callable[[], bool]]:
     """Restores the generators of random numbers; gives a function that says whether one of them has moved."""
-    own, numpy, python = _states(device), np.random.get_state(), random.getstate()  # noqa: NPY002
+    before = _states(device)
+    numpy = np.random.get_state()  # noqa: NPY002
+    python = random.getstate()
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         try:
-            yield lambda: _states(device) != own
+            yield lambda: _states(device) != before
         finally:
             np.random.set_state(numpy)  # noqa: NPY002
             random.setstate(python)
@@ -89,32 +95,32 @@ def _states(device: torch.device) -> bytes:
     return pickle.dumps((bits, np.random.get_state(), random.getstate()))  # noqa: NPY002
 
 
-def _counted(one: Realisation, few: Tensor) -> Graph:
+def _counted(network: Realisation, few: Tensor) -> Graph:
     """Leaves and outputs; notes the count of numbers that the backward pass needs of each point."""
-    own = {tensor.untyped_storage().data_ptr() for tensor in (*one.tensors, *one.fixed.values())}
-    kept: dict[int, int] = {}
+    registered = {tensor.untyped_storage().data_ptr() for tensor in (*network.tensors, *network.fixed.values())}
+    saved: dict[int, int] = {}
 
     def note(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes()
+        if storage.data_ptr() not in registered:
+            saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     try:
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            graph = one.graph(few)
+            graph = network.graph(few)
     except InputError:  # torch.func inside of the module takes no such hooks
-        kept.clear()
-        graph = one.graph(few)
-    one.skeleton.activations = sum(kept.values()) // (len(few) * one.tensors[0].element_size())
+        saved.clear()
+        graph = network.graph(few)
+    network.skeleton.activations = sum(saved.values()) // (len(few) * network.tensors[0].element_size())
     return graph
 
 
-def _needs_rest(one: Realisation, copied: Realisation, drawn: bool) -> None:
+def _needs_rest(network: Realisation, copied: Realisation, drawn: bool) -> None:
     """Checks that a forward pass drew nothing and left parameters and buffers as they were."""
     if drawn:
         raise InputError("the module draws random numbers in its forward: call .eval() first, or fix what it draws")
-    before = dict(zip(one.names, one.tensors)) | one.fixed
+    before = dict(zip(network.names, network.tensors)) | network.fixed
     after = dict(zip(copied.names, copied.tensors)) | copied.fixed
     for name, value in before.items():
         if not torch.equal(_filled(value), _filled(after[name])):
@@ -130,7 +136,10 @@ def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
 
     It may end at the points, too, where the module takes its own derivative by them, as a force of an energy.
     """
-    own, seen, waiting = {id(leaf) for leaf in graph[0]}, set(), [graph[1].grad_fn]
+    leaves, outputs = graph
+    registered = {id(leaf) for leaf in leaves}
+    seen = set()
+    waiting = [outputs.grad_fn]
     while waiting:
         node = waiting.pop()
         if node is None or node in seen:
@@ -138,7 +147,7 @@ def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
         seen.add(node)
         waiting.extend(after for after, _ in node.next_functions)
         leaf = getattr(node, "variable", None)
-        if leaf is not None and id(leaf) not in own and not _equal(leaf, few):
+        if leaf is not None and id(leaf) not in registered and not _equal(leaf, few):
             remedy = "register it (nn.Parameter, nn.ModuleList), compute it in forward or detach it"
             shape = tuple(leaf.shape)
             raise InputError(f"the module uses a tensor of shape {shape} outside of its named_parameters: {remedy}")
@@ -148,65 +157,67 @@ def _equal(a: Tensor, b: Tensor) -> bool:
     return (a.dtype, a.device) == (b.dtype, b.device) and torch.equal(_filled(a), _filled(b))
 
 
-def _needs_separate(one: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> float:
+def _needs_separate(network: Realisation, few: Tensor, v: Tensor, outputs: Tensor, pulled: list[Tensor]) -> float:
     """Checks that two points give alone what they give in their batch, outputs and derivatives; gives their scale.
 
     A module that takes no batch of one, as with a ``squeeze``, may give it for a point beside itself, if it gives the
     same in a batch of three.
     """
-    terms = [(tensor.double() * gradient.double()).norm() for tensor, gradient in zip(one.tensors, pulled)]
+    terms = [(tensor.double() * gradient.double()).norm() for tensor, gradient in zip(network.tensors, pulled)]
     scale = float(torch.stack(terms).norm())  # of the output's terms, where they cancel
     try:
-        alone, summed = _alone(one, few, v)
+        alone, summed = _alone(network, few, v)
         if same([outputs], [alone], scale) and same(pulled, summed):
             return scale
         wrong = _differing(outputs, alone, scale)
     except InputError as error:
         wrong = error
-    one.skeleton.pairs = True
+    network.skeleton.pairs = True
     with contextlib.suppress(InputError):
-        alone, summed = _alone(one, few, v)
-        three = one.outputs(one.tensors, torch.cat([few, few[:1]]))[: len(few)]
+        alone, summed = _alone(network, few, v)
+        three = network.outputs(network.tensors, torch.cat([few, few[:1]]))[: len(few)]
         if same([outputs], [alone], scale) and same([outputs], [three], scale) and same(pulled, summed):
             return scale
-    one.skeleton.pairs = False
+    network.skeleton.pairs = False
     raise wrong
 
 
-def _alone(one: Realisation, few: Tensor, v: Tensor) -> tuple[Tensor, list[Tensor]]:
+def _alone(network: Realisation, few: Tensor, v: Tensor) -> tuple[Tensor, list[Tensor]]:
     """The outputs of single points, and the sum of their gradients with weights ``v``."""
-    graphs = [one.graph(point.unsqueeze(0)) for point in few]
-    rows = [one.pull(graph, weight[None]) for graph, weight in zip(graphs, v)]
-    return torch.cat([outputs.detach() for _, outputs in graphs]), [torch.stack(g).sum(0) for g in zip(*rows)]
+    graphs = [network.graph(point.unsqueeze(0)) for point in few]
+    outputs = torch.cat([output.detach() for _, output in graphs])
+    rows = [network.pull(graph, weight[None]) for graph, weight in zip(graphs, v)]
+    summed = [torch.stack(gradients).sum(0) for gradients in zip(*rows)]
+    return outputs, summed
 
 
 @torch.no_grad()
-def _needs_separate_all(one: Realisation, x: Tensor, scale: float) -> None:
+def _needs_separate_all(network: Realisation, x: Tensor, scale: float) -> None:
     """Checks that many points give together what some of them give alone: they may take another branch than two do."""
-    each = max(1, WORK * one.skeleton.activations * one.tensors[0].element_size())
-    x = x[_spread(len(x), max(2, MEMORY // each))]
+    point_bytes = max(1, WORK * network.skeleton.activations * network.tensors[0].element_size())
+    x = x[_spread(len(x), max(2, MEMORY // point_bytes))]
     some = _spread(len(x), ALONE)
-    together = one.outputs(one.tensors, x)[some]
-    alone = torch.cat([one.outputs(one.tensors, x[row : row + 1]) for row in some.tolist()])
+    together = network.outputs(network.tensors, x)[some]
+    alone = torch.cat([network.outputs(network.tensors, x[row : row + 1]) for row in some.tolist()])
     if not same([together], [alone], scale):
         raise _differing(together, alone, scale)
 
 
-def _spread(count: int, most: int) -> Tensor:
-    """At most so many of ``count`` places, from the first to the last."""
-    return torch.linspace(0, count - 1, min(count, most)).long()
+def _spread(count: int, limit: int) -> Tensor:
+    """At most ``limit`` of ``count`` places, from the first to the last."""
+    return torch.linspace(0, count - 1, min(count, limit)).long()
 
 
 def _differing(outputs: Tensor, alone: Tensor, scale: float) -> InputError:
-    apart = (outputs - alone).abs().argmax()
-    words = f"gives {float(outputs[apart]):.6g} for a point in a batch, {float(alone[apart]):.6g}"
+    worst = (outputs - alone).abs().argmax()
+    words = f"gives {float(outputs[worst]):.6g} for a point in a batch, {float(alone[worst]):.6g}"
     if same([outputs], [alone], scale):
         words = "has other derivatives at a point in a batch than"
     hint = "is batch_first missing, a mean over the batch taken, or autocast on inside?"
     return InputError(f"the module {words} without the others: a point must not depend on the others ({hint})")
 
 
-def _needs_slope(one: Realisation, few: Tensor) -> None:
+def _needs_slope(network: Realisation, few: Tensor) -> None:
     """Checks that derivatives that are all zero, as of dead neurons, are not so at other parameters and points, too."""
     generator = torch.Generator().manual_seed(0)
 
@@ -214,16 +225,18 @@ def _needs_slope(one: Realisation, few: Tensor) -> None:
         return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like)
 
     for _ in range(3):
-        there = one.at([drawn(tensor) for tensor in one.tensors])
+        moved = network.at([drawn(tensor) for tensor in network.tensors])
         x = few + drawn(few) if few.is_floating_point() else few
         try:
-            graph = there.graph(x)
+            graph = moved.graph(x)
         except InputError:  # outside of its domain
             return
-        if any(bool(gradient.any()) for gradient in there.pull(graph, torch.ones_like(graph[1]))):
+        if any(bool(gradient.any()) for gradient in moved.pull(graph, torch.ones_like(graph[1]))):
             return
     hint = "is the output rounded, a sign or an argmax?"
-    raise InputError(f"the module's output has zero derivatives by {_some(one.names)} wherever it was tried: {hint}")
+    raise InputError(
+        f"the module's output has zero derivatives by {_some(network.names)} wherever it was tried: {hint}"
+    )
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -26,7 +26,7 @@ rules, for all functions that take a model:
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -83,15 +83,17 @@ class ModuleModel(Realisations):
     @property
     def tangent_size(self) -> int:
         """The count of numbers that a backward pass needs of one point; before the first call, of the gradient."""
-        return max(one.activations for one in self.skeletons) or sum(tensor[0].numel() for tensor in self.tensors)
+        activations = max(skeleton.activations for skeleton in self.skeletons)
+        return activations or sum(tensor[0].numel() for tensor in self.tensors)
 
     def each(self, x: Tensor) -> list[tuple[Realisation, Tensor]]:
         """Every network alone with its points ``(p, ...)``, out of ``x (1, p, ...)`` or ``(E, p, ...)``."""
         return [(self._alone(e), x[e if len(x) > 1 else 0]) for e in range(len(self.skeletons))]
 
     def _alone(self, e: int) -> Realisation:
-        tensors, fixed = ([_usable(tensor[e]) for tensor in kept] for kept in (self.tensors, self.fixed))
-        return Realisation(self.skeletons[e], self.names, tuple(tensors), dict(zip(self.fixed_names, fixed)))
+        tensors = tuple(_usable(tensor[e]) for tensor in self.tensors)
+        fixed = {name: _usable(tensor[e]) for name, tensor in zip(self.fixed_names, self.fixed)}
+        return Realisation(self.skeletons[e], self.names, tensors, fixed)
 
     def points(self, x: Tensor, name: str = "x") -> Tensor:
         """Points as the module takes them, see :func:`regimes.models.inputs`; at first, a look at the module.
@@ -106,19 +108,19 @@ class ModuleModel(Realisations):
         if not x.numel():
             raise InputError(f"{name} must hold at least one point, got shape {tuple(x.shape)}")
         if not all(skeleton.looked for skeleton in self.skeletons):
-            for one, own in self.each(x):
-                look(one, own.detach())
+            for network, points in self.each(x):
+                look(network, points.detach())
         return x
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``."""
         x = self.points(x)
-        return torch.stack([one.outputs(one.tensors, own) for one, own in self.each(x)])
+        return torch.stack([network.outputs(network.tensors, points) for network, points in self.each(x)])
 
     def pullback(self, x: Tensor) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
-        """Outputs ``f (E, p)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor a parameter."""
-        there = Differentiated(self, self.points(x))
-        return there.outputs(), there.vjp
+        """Outputs ``f (E, p)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor per parameter."""
+        tangents = Differentiated(self, self.points(x))
+        return tangents.outputs(), tangents.vjp
 
     def tangents(self, x: Tensor) -> Tangents:
         """The derivatives of the outputs with respect to the parameters."""
@@ -137,13 +139,13 @@ class ModuleModel(Realisations):
         """
         needs_autograd()
         x = self.points(x)
-        found = [_probe(one, own) for one, own in self.each(x)]
-        if not found[0]:
+        by_network = [_probe(network, points) for network, points in self.each(x)]
+        if not by_network[0]:
             raise InputError("the module has no Linear or Conv2d layers")
-        called = [[layer.layer for layer in same] for same in found]
+        called = [[layer.layer for layer in layers] for layers in by_network]
         if any(names != called[0] for names in called):
             raise InputError("the realisations must call the same layers in the same order")
-        return [replace(same[0], **_joined(same)) for same in zip(*found)]
+        return [replace(calls[0], **_joined(calls)) for calls in zip(*by_network)]
 
     def dense_size(self, x: Tensor) -> int:
         """The count of numbers in :meth:`dense` of one point; 0 where other operations depend on trained parameters.
@@ -152,12 +154,14 @@ class ModuleModel(Realisations):
         where a point has another output in a batch than alone: :meth:`dense` takes them together.
         """
         needs_autograd()
-        for one, own in self.each(x):
-            if self.names not in one.skeleton.dense:
-                one.skeleton.dense[self.names] = _dense_size(one, own[:2].detach())
+        for network, points in self.each(x):
+            if self.names not in network.skeleton.dense:
+                network.skeleton.dense[self.names] = _dense_size(network, points[:2].detach())
         sizes = {skeleton.dense[self.names] for skeleton in self.skeletons}
-        alike = sizes != {0} and len(sizes) == 1 and all(one.separates(own) for one, own in self.each(x))
-        return sizes.pop() if alike else 0
+        if sizes == {0} or len(sizes) != 1:
+            return 0
+        separate = all(network.separates(points) for network, points in self.each(x))
+        return sizes.pop() if separate else 0
 
     def dense(self, x: Tensor) -> Tangents:
         """The tangents from the inputs and ``δ`` of linear layers, of a module that has a :meth:`dense_size`."""
@@ -176,14 +180,16 @@ class ModuleModel(Realisations):
         """The same module with fewer trained parameters."""
         values = dict(zip((*self.names, *self.fixed_names), (*self.tensors, *self.fixed)))
         wanted = tuple(name for name in self.names if name in names)
-        rest = tuple(name for name in values if name not in wanted)
-        tensors, fixed = (tuple(values[name] for name in kept) for kept in (wanted, rest))
-        return replace(self, names=wanted, tensors=tensors, fixed_names=rest, fixed=fixed)
+        others = tuple(name for name in values if name not in wanted)
+        tensors = tuple(values[name] for name in wanted)
+        fixed = tuple(values[name] for name in others)
+        return replace(self, names=wanted, tensors=tensors, fixed_names=others, fixed=fixed)
 
     def __getitem__(self, rows: slice | Tensor) -> "ModuleModel":
         """The realisations ``rows``, a slice or an index tensor; the leading axis stays."""
-        which = torch.arange(len(self.skeletons))[rows.cpu() if isinstance(rows, Tensor) else rows].tolist()
-        return replace(super().__getitem__(rows), skeletons=Each(self.skeletons[e] for e in which))
+        places = rows.cpu() if isinstance(rows, Tensor) else rows
+        indices = torch.arange(len(self.skeletons))[places].tolist()
+        return replace(super().__getitem__(rows), skeletons=Each(self.skeletons[e] for e in indices))
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> "ModuleModel":
         return replace(self, tensors=tuple(map(change, self.tensors)), fixed=tuple(map(change, self.fixed)))
@@ -222,19 +228,24 @@ def module(
     if shape is not None:
         validate.length(1, 8, shape=shape)
         validate.integer(1, **{f"shape[{i}]": n for i, n in enumerate(shape)})
-    built = _built(source, seeds)
-    for one in built:
-        _needs_own_kind(one)
-        _needs_separate_points(one)
-    every = [dict([*one.named_parameters(), *one.named_buffers()]) for one in built]
-    kinds = [[(name, value.shape, value.dtype) for name, value in values.items()] for values in every]
+    networks = _built(source, seeds)
+    for network in networks:
+        _needs_own_kind(network)
+        _needs_separate_points(network)
+    by_network = [dict([*network.named_parameters(), *network.named_buffers()]) for network in networks]
+    kinds = [[(name, value.shape, value.dtype) for name, value in values.items()] for values in by_network]
     if any(kind != kinds[0] for kind in kinds):
         raise InputError("source must build modules with the same parameters for all seeds")
-    names = _trained(built[0], params)
-    fixed = tuple(name for name in every[0] if name not in names)
-    skeletons = Each(map(Skeleton.of, built))
-    tensors, others = ([torch.stack([v[name].detach() for v in every]) for name in kept] for kept in (names, fixed))
-    return ModuleModel(skeletons, names, tuple(tensors), fixed, tuple(others), tuple(shape) if shape else None)
+    names = _trained(networks[0], params)
+    fixed_names = tuple(name for name in by_network[0] if name not in names)
+    skeletons = Each(map(Skeleton.of, networks))
+
+    def stacked(name: str) -> Tensor:
+        return torch.stack([values[name].detach() for values in by_network])
+
+    tensors = tuple(map(stacked, names))
+    fixed = tuple(map(stacked, fixed_names))
+    return ModuleModel(skeletons, names, tensors, fixed_names, fixed, tuple(shape) if shape else None)
 
 
 def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | None) -> list[nn.Module]:
@@ -245,27 +256,27 @@ def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | N
     if seeds is None or not callable(source):
         raise InputError(f"source must be a torch module, or a function that builds one with seeds, got {source!r}")
     validate.seeds(seeds)
-    found = []
+    networks = []
     for seed in seeds:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found.append(source())
-    if not all(isinstance(one, nn.Module) for one in found):
-        raise InputError(f"source must build torch modules, got {validate.shown(found[0])}")
-    if len({*map(id, found)}) < len(found):
+            networks.append(source())
+    if not all(isinstance(network, nn.Module) for network in networks):
+        raise InputError(f"source must build torch modules, got {validate.shown(networks[0])}")
+    if len({*map(id, networks)}) < len(networks):
         raise InputError("source must build a new module for each seed, it gives the same one again")
-    return found
+    return networks
 
 
-def _needs_own_kind(one: nn.Module) -> None:
+def _needs_own_kind(network: nn.Module) -> None:
     """Checks that a module's parameters can be exchanged from outside, and have shapes."""
-    for name, part in one.named_modules():
+    for name, part in network.named_modules():
         where = f"the module's {_called(name)}" if name else "the module"
         if isinstance(part, torch.jit.ScriptModule):
             raise InputError(f"{where} is compiled by torch.jit, which fixes its parameters: give the module before")
         if isinstance(part, nn.DataParallel | nn.parallel.DistributedDataParallel):
             raise InputError(f"{where} is a {type(part).__name__}: give its .module")
-    for name, value in [*one.named_parameters(), *one.named_buffers()]:
+    for name, value in [*network.named_parameters(), *network.named_buffers()]:
         if is_lazy(value):
             raise InputError(f"the module's {name} has no shape yet: call the module once on a few points first")
 
@@ -275,9 +286,9 @@ def _called(name: str) -> str:
     return f"layer {name}" if name[:1].isdigit() else name
 
 
-def _needs_separate_points(one: nn.Module) -> None:
+def _needs_separate_points(network: nn.Module) -> None:
     """Checks that the output at a point depends neither on the other points nor on chance."""
-    for name, part in one.named_modules():
+    for name, part in network.named_modules():
         chance = part.p if isinstance(part, nn.modules.dropout._DropoutNd) else getattr(part, "dropout", 0)
         if part.training and isinstance(chance, float) and chance > 0:
             raise InputError(
@@ -295,8 +306,8 @@ def _needs_separate_points(one: nn.Module) -> None:
             )
 
 
-def _trained(one: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
-    values = dict(one.named_parameters())
+def _trained(network: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
+    values = dict(network.named_parameters())
     names = tuple(name for name, value in values.items() if params is not None or value.requires_grad)
     if not names:
         raise InputError("the module has no parameters to train")
@@ -308,9 +319,19 @@ def _trained(one: nn.Module, params: Collection[str] | None) -> tuple[str, ...]:
     return tuple(name for name in names if params is None or name in params)
 
 
-def _probe(one: Realisation, x: Tensor) -> list[Seen]:
+class _Call(NamedTuple):
+    """A call of a layer: its inputs ``h``, the zeros that were added to its output, and its weights."""
+
+    name: str
+    layer: Any
+    h: Tensor
+    zero: Tensor
+    weight: Tensor
+
+
+def _probe(network: Realisation, x: Tensor) -> list[Seen]:
     """The layers of one network: ``δ`` is the derivative with respect to zeros added to a layer's output."""
-    seen: list[tuple[str, Any, Tensor, Tensor, Tensor]] = []
+    calls: list[_Call] = []
     forward = True
 
     def hook(name: str) -> Callable:
@@ -321,24 +342,28 @@ def _probe(one: Realisation, x: Tensor) -> list[Seen]:
                 raise InputError(f"layer {name} runs under torch.no_grad or in a reentrant checkpoint: {remedy}")
             if forward:  # else it is computed again in the backward pass
                 # copies: the module may change its own inputs in place later
-                seen.append((name, layer, given[0].detach().clone(), zero, cast(Tensor, layer.weight).detach().clone()))
+                h = given[0].detach().clone()
+                weight = cast(Tensor, layer.weight).detach().clone()
+                calls.append(_Call(name, layer, h, zero, weight))
             return output + zero
 
         return note
 
     def job(module: nn.Module) -> Sequence[Tensor]:
+        nonlocal forward
         layers = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)]
         hooks = [layer.register_forward_hook(hook(name)) for name, layer in layers]
-        nonlocal forward
         try:
-            outputs, forward = one.called(module, x), False
-            zeros = [zero for _, _, _, zero, _ in seen]
-            if not seen:
+            outputs = network.called(module, x)
+            forward = False
+            zeros = [call.zero for call in calls]
+            if not zeros:
                 return ()
-            found = torch.autograd.grad(outputs.sum(), zeros, retain_graph=True, materialize_grads=True)
+            deltas = torch.autograd.grad(outputs.sum(), zeros, retain_graph=True, materialize_grads=True)
             v = torch.randn(len(x), generator=torch.Generator().manual_seed(0)).to(outputs)
-            _needs_order(v, found, torch.autograd.grad(outputs @ v, zeros, materialize_grads=True), seen)
-            return found
+            weighted = torch.autograd.grad(outputs @ v, zeros, materialize_grads=True)
+            _needs_order(v, deltas, weighted, [call.name for call in calls])
+            return deltas
         except (torch.OutOfMemoryError, InputError):
             raise
         except Exception as error:
@@ -348,14 +373,15 @@ def _probe(one: Realisation, x: Tensor) -> list[Seen]:
                 handle.remove()
 
     with torch.enable_grad():
-        deltas = one.run(one.tensors, job)
-    return [_layer(name, layer, h, delta, weight, len(x)) for (name, layer, h, _, weight), delta in zip(seen, deltas)]
+        deltas = network.run(network.tensors, job)
+    return [_layer(call, delta, len(x)) for call, delta in zip(calls, deltas)]
 
 
-def _needs_order(v: Tensor, found: Sequence[Tensor], weighted: Sequence[Tensor], seen: Sequence[tuple]) -> None:
+def _needs_order(v: Tensor, deltas: Sequence[Tensor], weighted: Sequence[Tensor], names: Sequence[str]) -> None:
     """Checks by the derivatives of ``Σ f`` and ``Σ v f`` that each layer takes the points in their order."""
-    for delta, other, (name, *_) in zip(found, weighted, seen):
-        if len(delta) == len(v) and not same([v.view(-1, *[1] * (delta.ndim - 1)) * delta], [other]):
+    for delta, weighted_delta, name in zip(deltas, weighted, names):
+        weights = v.view(-1, *[1] * (delta.ndim - 1))
+        if len(delta) == len(v) and not same([weights * delta], [weighted_delta]):
             raise ReorderedError(
                 f"layer {name} takes the points in another order or mixes them: each must keep one row"
             )
@@ -365,37 +391,42 @@ def _dense(seen: Seen) -> Layer:
     return Layer(seen.h[:, :, 0], seen.delta[:, :, 0], seen.multiplier, seen.bias, names=seen.names)
 
 
-def _dense_size(one: Realisation, few: Tensor) -> int:
+def _dense_size(network: Realisation, few: Tensor) -> int:
     """As ``dense_size``, for one network."""
     try:
-        seen = _probe(one, few)
+        seen = _probe(network, few)
     except torch.OutOfMemoryError:
         raise
     except Exception:  # rows that are not points, layers that are computed again in the backward pass: gradients work
         return 0
     called = [name for layer in seen for name in layer.names]
     vectors = all(layer.weight.ndim == 3 and layer.h.shape[2] == 1 for layer in seen)
-    if not (vectors and len(called) == len(set(called)) and set(one.names) <= set(called)):
+    if not (vectors and len(called) == len(set(called)) and set(network.names) <= set(called)):
         return 0
-    parts = [_dense(layer).only(one.names) for layer in seen if {*layer.names} & {*one.names}]
-    rows = dict(zip(one.names, one.backwards(few)))
+    trained = [layer for layer in seen if {*layer.names} & {*network.names}]
+    parts = [_dense(layer).only(network.names) for layer in trained]
+    rows = dict(zip(network.names, network.backwards(few)))
     expected = [torch.cat([rows[name].reshape(len(few), -1) for name in part.names], 1)[None] for part in parts]
     right = same([part.jacobian() for part in parts], expected)
     return sum(part.h.shape[-1] + part.delta.shape[-1] for part in parts) if right else 0
 
 
-def _layer(name: str, layer: nn.Linear | nn.Conv2d, h: Tensor, delta: Tensor, weight: Tensor, points: int) -> Seen:
-    """The tangents of a layer of one realisation, from its inputs and the derivatives with respect to its outputs."""
+def _layer(call: _Call, delta: Tensor, points: int) -> Seen:
+    """The tangents of a layer of one realisation, from a call and the derivatives ``δ`` with respect to its outputs."""
+    name, layer, h = call.name, call.layer, call.h
     if len(h) != points:
         raise InputError(f"layer {name} takes {len(h)} rows for {points} points: each point must keep one row")
     if isinstance(layer, nn.Conv2d):
-        h, delta = _patches(layer, h).mT, delta.flatten(2).mT
+        h = _patches(layer, h).mT
+        delta = delta.flatten(2).mT
     else:
         h, delta = (maps.flatten(1, -2) if maps.ndim > 2 else maps.unsqueeze(1) for maps in (h, delta))
     bias = layer.bias is not None
-    names = tuple(f"{name}.{kind}" if name else kind for kind in ("weight", "bias")[: 1 + bias])
-    groups, every = getattr(layer, "groups", 1), (h.unsqueeze(0), delta.unsqueeze(0))
-    return Seen(*every, 1.0, bias, groups, names=names, layer=name, weight=weight.unsqueeze(0))
+    kinds = ("weight", "bias") if bias else ("weight",)
+    names = tuple(f"{name}.{kind}" if name else kind for kind in kinds)
+    groups = getattr(layer, "groups", 1)
+    h, delta, weight = (tensor.unsqueeze(0) for tensor in (h, delta, call.weight))
+    return Seen(h, delta, 1.0, bias, groups, names=names, layer=name, weight=weight)
 
 
 def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:
@@ -409,5 +440,5 @@ def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:
     return unfold(pad(h, (*sides[1], *sides[0]), mode), layer.kernel_size, layer.dilation, stride=layer.stride)
 
 
-def _joined(same: Sequence[Seen]) -> dict[str, Tensor]:
-    return {kind: torch.cat([getattr(layer, kind) for layer in same]) for kind in ("h", "delta", "weight")}
+def _joined(calls: Sequence[Seen]) -> dict[str, Tensor]:
+    return {kind: torch.cat([getattr(layer, kind) for layer in calls]) for kind in ("h", "delta", "weight")}

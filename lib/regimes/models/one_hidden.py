@@ -97,7 +97,7 @@ class Network(Realisations):
 
 
 def one_hidden(d: int, h: int, *, seeds: int | Sequence[int], device: str | torch.device = "cpu") -> Network:
-    """Networks with standard normal weights, one realisation a seed.
+    """Networks with standard normal weights, one realisation per seed.
 
     A seed gives the same weights alone or among others, on every device and, up to rounding, in every precision.
 
@@ -110,10 +110,12 @@ def one_hidden(d: int, h: int, *, seeds: int | Sequence[int], device: str | torc
     Source: paper A, Sec. 2.2.
     """
     validate.integer(1, d=d, h=h)
-    several = [seeds] if isinstance(seeds, int) else seeds
-    validate.seeds(several)
-    validate.memory(16 * len(several) * h * (d + 2), f"{len(several)} networks of width {h}")
-    draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in several])
+    all_seeds = [seeds] if isinstance(seeds, int) else seeds
+    validate.seeds(all_seeds)
+    validate.memory(16 * len(all_seeds) * h * (d + 2), f"{len(all_seeds)} networks of width {h}")
+    draws = np.stack([np.random.default_rng(seed).standard_normal((h, d + 2)) for seed in all_seeds])
     weights = torch.from_numpy(draws).to(devices.pick(device))
-    omega, b, beta = weights[..., :d].contiguous(), weights[..., d].clone(), weights[..., d + 1].clone()
+    omega = weights[..., :d].contiguous()
+    b = weights[..., d].clone()
+    beta = weights[..., d + 1].clone()
     return Network(omega, b, beta)

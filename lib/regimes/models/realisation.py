@@ -70,17 +70,17 @@ class Skeleton:
         Raises:
             InputError: for an attribute that cannot be copied.
         """
-        known: dict[int, Any] = {}
+        copies: dict[int, Any] = {}
         for name, value in [*module.named_parameters(), *module.named_buffers()]:
-            known[id(value)] = _placeholder(name, value)
+            copies[id(value)] = _placeholder(name, value)
         for part in module.modules():
             for value in _tensors(vars(part)):
                 if value.grad_fn is not None:
-                    known.setdefault(id(value), value.detach().clone().requires_grad_())
+                    copies.setdefault(id(value), value.detach().clone().requires_grad_())
         try:
-            return cls(copy.deepcopy(module, known))
+            return cls(copy.deepcopy(module, copies))
         except Exception as error:
-            raise InputError(f"the module cannot be copied{_which(module, known)}: {short(error)}") from error
+            raise InputError(f"the module cannot be copied{_culprit(module, copies)}: {short(error)}") from error
 
     @functools.cached_property
     def _parts(self) -> list[nn.Module]:
@@ -117,14 +117,14 @@ def _tensors(values: Any) -> Iterator[Tensor]:
             yield from _tensors(value)
 
 
-def _which(module: nn.Module, known: dict[int, Any]) -> str:
+def _culprit(module: nn.Module, copies: dict[int, Any]) -> str:
     """The first attribute that is the reason why a module cannot be copied, for a message."""
     for name, part in module.named_modules():
         for key, value in vars(part).items():
             if key == "_modules":
                 continue
             try:
-                copy.deepcopy(value, dict(known))
+                copy.deepcopy(value, dict(copies))
             except Exception:
                 return f", its attribute {f'{name}.{key}' if name else key} is the reason"
     return ""
@@ -185,19 +185,19 @@ class Realisation:
         if len(x) == 1 and self.skeleton.pairs:
             return self.called(module, torch.cat([x, x]))[:1]
         try:
-            found = module(x.clone())  # it may change its points in place
+            outputs = module(x.clone())  # it may change its points in place
         except (torch.OutOfMemoryError, InputError):
             raise
         except Exception as error:
             kind = f"{tuple(x.shape[1:])} in {str(x.dtype).removeprefix('torch.')}"
             raise InputError(f"the module cannot take points of shape {kind}: {short(error)}") from error
-        if not isinstance(found, Tensor) or found.numel() != len(x) or found.shape[:1] not in ((len(x),), ()):
-            got = str(tuple(found.shape)) if isinstance(found, Tensor) else f"a {type(found).__name__}"
+        if not isinstance(outputs, Tensor) or outputs.numel() != len(x) or outputs.shape[:1] not in ((len(x),), ()):
+            got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
             raise InputError(f"the module must give one number a point, it gives {got} for {len(x)} points")
-        if not found.is_floating_point() or found.layout != torch.strided:
-            got = str(found.dtype if found.layout == torch.strided else found.layout)
+        if not outputs.is_floating_point() or outputs.layout != torch.strided:
+            got = str(outputs.dtype if outputs.layout == torch.strided else outputs.layout)
             raise InputError(f"the module must give dense real floating-point numbers, it gives {got}")
-        return found.reshape(len(x))
+        return outputs.reshape(len(x))
 
     def graph(self, x: Tensor) -> Graph:
         """Leaves and outputs ``(p,)`` for backward passes."""
@@ -217,7 +217,7 @@ class Realisation:
 
         try:
             with torch.enable_grad():
-                found = self.run(leaves, job)
+                gradients = self.run(leaves, job)
         except (torch.OutOfMemoryError, InputError):
             raise
         except Exception as error:
@@ -225,17 +225,18 @@ class Realisation:
         finally:  # a pass adds to what it finds
             for leaf in leaves:
                 leaf.grad = None
-        return found
+        return gradients
 
     def push(self, x: Tensor, w: Sequence[Tensor]) -> Tensor | None:
         """``J w (p,)`` by forward differentiation, or ``None`` where it cannot be had so."""
         if self.skeleton.forwards is None:
-            few, rows = x[:2], self.backwards(x[:2])
+            few = x[:2]
+            rows = self.backwards(few)
             expected = total((row * tensor).reshape(len(few), -1).sum(1) for row, tensor in zip(rows, w))
             self.skeleton.forwards = _agrees(lambda: [self._forwards(few, w)], [expected])
-        found = self._forwards(x, w) if self.skeleton.forwards else None
+        pushed = self._forwards(x, w) if self.skeleton.forwards else None
         # forward derivatives are NaN where a root is 0 by a cut, backward ones are not
-        return None if found is None or bool(found.isnan().any()) else found
+        return None if pushed is None or bool(pushed.isnan().any()) else pushed
 
     def _forwards(self, x: Tensor, w: Sequence[Tensor]) -> Tensor:
         with differentiable():
@@ -269,9 +270,9 @@ class Realisation:
 
     def backwards(self, x: Tensor) -> list[Tensor]:
         """:meth:`rows` by a forward and a backward pass for each point."""
-        one = x.new_ones(1, dtype=self.tensors[0].dtype)
-        found = [self.pull(self.graph(point.unsqueeze(0)), one) for point in x]
-        return [torch.stack(gradients) for gradients in zip(*found)]
+        unit = x.new_ones(1, dtype=self.tensors[0].dtype)
+        rows = [self.pull(self.graph(point.unsqueeze(0)), unit) for point in x]
+        return [torch.stack(gradients) for gradients in zip(*rows)]
 
     def at(self, tensors: Sequence[Tensor]) -> "Realisation":
         """The same network at other trained parameters."""
@@ -292,8 +293,13 @@ def same(found: Sequence[Tensor], expected: Sequence[Tensor], scale: float = 0.0
     """Whether tensors agree, all together, up to rounding: the root of the precision, of their norm or a ``scale``."""
     if any(not torch.equal(a.isnan(), b.isnan()) for a, b in zip(found, expected)):
         return False
-    found, expected = ([t.nan_to_num() for t in tensors] for tensors in (found, expected))
+    found = [tensor.nan_to_num() for tensor in found]
+    expected = [tensor.nan_to_num() for tensor in expected]
     eps = max(torch.finfo(tensor.dtype).eps for tensor in (*found, *expected))
-    norms = [float(torch.stack([t.double().norm() for t in tensors]).norm()) for tensors in (found, expected)]
-    apart = float(torch.stack([(a.double() - b.double()).norm() for a, b in zip(found, expected)]).norm())
-    return not apart > 3 * eps**0.5 * max(*norms, scale)
+    difference = _norm([a.double() - b.double() for a, b in zip(found, expected)])
+    return not difference > 3 * eps**0.5 * max(_norm(found), _norm(expected), scale)  # a difference of NaN agrees
+
+
+def _norm(tensors: Sequence[Tensor]) -> float:
+    """The norm of several tensors together, in float64."""
+    return float(torch.stack([tensor.double().norm() for tensor in tensors]).norm())

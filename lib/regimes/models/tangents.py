@@ -45,10 +45,10 @@ class Part(Protocol):
         """Its term of the tangent kernel with another of its kind, ``(E, n, m)``."""
 
     def vjp(self, v: Tensor) -> list[Tensor]:
-        """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
+        """``Jᵀ v`` for ``v (E, p)``, one tensor per parameter."""
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
-        """``J w`` for one tensor a parameter: ``(E, p)``."""
+        """``J w`` for one tensor per parameter: ``(E, p)``."""
 
     def jacobian(self) -> Tensor:
         """``J`` itself, ``(E, p, P)``."""
@@ -78,12 +78,10 @@ class Affine:
 
     def only(self, names: Collection[str]) -> Self:
         """The same layer with fewer parameters."""
-        return replace(
-            self,
-            multiplier=self.multiplier if self.names[0] in names else None,
-            bias=self.bias and self.names[-1] in names,
-            names=tuple(name for name in self.names if name in names),
-        )
+        multiplier = self.multiplier if self.names[0] in names else None
+        bias = self.bias and self.names[-1] in names
+        remaining = tuple(name for name in self.names if name in names)
+        return replace(self, multiplier=multiplier, bias=bias, names=remaining)
 
 
 class Layer(Affine):
@@ -98,12 +96,13 @@ class Layer(Affine):
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in)`` and ``Σ v δ (E, n_out)``."""
-        v, found = v.unsqueeze(-1), []
+        v = v.unsqueeze(-1)
+        gradients = []
         if self.multiplier is not None:
-            found.append((self.delta.mT @ (self.h * v)).mul_(self.multiplier))
+            gradients.append((self.delta.mT @ (self.h * v)).mul_(self.multiplier))
         if self.bias:
-            found.append((self.delta.mT @ v).squeeze(-1))
-        return found
+            gradients.append((self.delta.mT @ v).squeeze(-1))
+        return gradients
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w``: ``δ·(m W h + b)``, ``(E, p)``."""
@@ -116,13 +115,13 @@ class Layer(Affine):
 
     def jacobian(self) -> Tensor:
         """``J (E, p, n_out n_in + n_out)``, in the order of ``vjp``."""
-        found = []
+        columns = []
         if self.multiplier is not None:
             delta = self.delta * self.multiplier
-            found.append((delta.unsqueeze(-1) * self.h.unsqueeze(-2)).flatten(-2))
+            columns.append((delta.unsqueeze(-1) * self.h.unsqueeze(-2)).flatten(-2))
         if self.bias:
-            found.append(self.delta)
-        return torch.cat(found, -1)
+            columns.append(self.delta)
+        return torch.cat(columns, -1)
 
     def at(self, index: Tensor) -> "Layer":
         """At some of the points of each realisation, ``index (E, a)``."""
@@ -186,7 +185,7 @@ class Tangents:
 
     def gram(self, other: "Tangents | None" = None) -> Tensor:
         """The tangent kernel ``J J'ᵀ (E, n, m)``."""
-        return total(one.gram(two) for one, two in zip(self.parts, (other or self).parts, strict=True))
+        return total(mine.gram(theirs) for mine, theirs in zip(self.parts, (other or self).parts, strict=True))
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, shaped as the parameters."""
@@ -194,8 +193,8 @@ class Tangents:
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)`` for ``w`` shaped as the parameters."""
-        found = dict(zip(self.names, w, strict=True))
-        return total(part.jvp([found[name] for name in part.names]) for part in self.parts)
+        weights = dict(zip(self.names, w, strict=True))
+        return total(part.jvp([weights[name] for name in part.names]) for part in self.parts)
 
     def at(self, index: Tensor) -> "Tangents":
         """At some of the points of each realisation, ``index (E, a)``, if :meth:`divisible`."""

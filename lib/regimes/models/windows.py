@@ -46,13 +46,16 @@ class Window:
     def _bands(self) -> list[tuple[slice, slice, slice]]:
         """For every row of positions: it, the pixels that it sees, and the part of :meth:`_matrix` for these."""
         rows, columns = self.size
-        found = []
+        bands = []
         for row in range(rows):
             first = row * self.stride - self.kernel // 2
-            top, end = max(0, first), min(self.height, first + self.kernel)
-            here, there = slice(row * columns, (row + 1) * columns), slice(top * self.width, end * self.width)
-            found.append((here, there, slice((top - first) * self.width, (end - first) * self.width)))
-        return found
+            top = max(0, first)
+            end = min(self.height, first + self.kernel)
+            positions = slice(row * columns, (row + 1) * columns)
+            pixels = slice(top * self.width, end * self.width)
+            part = slice((top - first) * self.width, (end - first) * self.width)
+            bands.append((positions, pixels, part))
+        return bands
 
     def _matrix(self, w: Tensor) -> Tensor:
         """The windows ``w (n, k²)`` as matrices ``(n, pixels, positions)`` from ``k`` rows of pixels to one row."""
@@ -62,7 +65,7 @@ class Window:
     def apply(self, w: Tensor, h: Tensor) -> Tensor:
         """``(n, p, positions)`` for maps ``h (n, p, pixels)``, each under its window of ``w (n, k²)``."""
         matrix = self._matrix(w)
-        return torch.cat([product(h[..., there], matrix[:, part]) for _, there, part in self._bands()], -1)
+        return torch.cat([product(h[..., pixels], matrix[:, part]) for _, pixels, part in self._bands()], -1)
 
     def back(self, w: Tensor, delta: Tensor) -> Tensor:
         """The transpose of :meth:`apply`: ``(n, p, pixels)`` for ``delta (n, p, positions)``."""
@@ -70,16 +73,16 @@ class Window:
             return self.apply(w.flip(1), delta)
         matrix = self._matrix(w)
         out = delta.new_zeros(*delta.shape[:2], self.height * self.width)
-        for here, there, part in self._bands():
-            out[..., there] += product(delta[..., here], matrix[:, part].mT)
+        for positions, pixels, part in self._bands():
+            out[..., pixels] += product(delta[..., positions], matrix[:, part].mT)
         return out
 
     def correlate(self, delta: Tensor, h: Tensor) -> Tensor:
         """The derivative of ``Σ delta·apply(w, h)`` by the windows, ``(n, k²)``."""
         basis = _basis(self.kernel, self.stride, self.width, h.dtype, h.device)
         out = h.new_zeros(len(h), *basis.shape[1:])
-        for here, there, part in self._bands():
-            out[:, part] += product(h[..., there].mT, delta[..., here])
+        for positions, pixels, part in self._bands():
+            out[:, part] += product(h[..., pixels].mT, delta[..., positions])
         return out.flatten(1) @ basis.flatten(1).T
 
     def correlations(self, delta: Tensor, h: Tensor) -> Tensor:
@@ -87,22 +90,31 @@ class Window:
         if h.dtype == torch.float64 and _by_numpy(delta, h):  # oneDNN knows no float64
             size = max(1, CACHED // (h.shape[1] * h.shape[2]))
             return torch.cat([self._taps(a, b) for a, b in zip(delta.split(size), h.split(size))])
-        maps = h.reshape(1, -1, self.height, self.width), delta.reshape(-1, 1, *self.size)
-        found = conv2d(*maps, padding=self.kernel // 2, dilation=self.stride, groups=len(maps[1]))
-        return found[..., : self.kernel, : self.kernel].reshape(*h.shape[:2], -1)
+        images = h.reshape(1, -1, self.height, self.width)
+        kernels = delta.reshape(-1, 1, *self.size)
+        out = conv2d(images, kernels, padding=self.kernel // 2, dilation=self.stride, groups=len(kernels))
+        return out[..., : self.kernel, : self.kernel].reshape(*h.shape[:2], -1)
 
     def _taps(self, delta: Tensor, h: Tensor) -> Tensor:
         """With channels and points last, where sums over positions run along them."""
-        sizes = self.size, (self.height, self.width)
-        maps = [m.flatten(0, 1).mT.contiguous().unflatten(0, size).numpy() for m, size in zip((delta, h), sizes)]
-        rows, columns = ([self._met(n, tap) for tap in range(self.kernel)] for n in (self.height, self.width))
-        found = [np.einsum("ijn,ijn->n", maps[0][a, c], maps[1][b, d]) for a, b in rows for c, d in columns]
-        return torch.from_numpy(np.stack(found, -1)).unflatten(0, h.shape[:2])
 
-    def _met(self, pixels: int, tap: int) -> tuple[slice, slice]:
+        def channels_last(maps: Tensor, size: tuple[int, int]) -> np.ndarray:
+            return maps.flatten(0, 1).mT.contiguous().unflatten(0, size).numpy()
+
+        deltas = channels_last(delta, self.size)
+        inputs = channels_last(h, (self.height, self.width))
+        columns = [self._overlap(self.width, tap) for tap in range(self.kernel)]
+        sums = []
+        for row in range(self.kernel):
+            a, b = self._overlap(self.height, row)
+            sums += [np.einsum("ijn,ijn->n", deltas[a, c], inputs[b, d]) for c, d in columns]
+        return torch.from_numpy(np.stack(sums, -1)).unflatten(0, h.shape[:2])
+
+    def _overlap(self, pixels: int, tap: int) -> tuple[slice, slice]:
         """Along one axis, the positions whose window has a pixel under its ``tap``-th place, and those pixels."""
         shift = tap - self.kernel // 2
-        first, end = max(0, -(shift // self.stride)), (pixels - 1 - shift) // self.stride + 1
+        first = max(0, -(shift // self.stride))
+        end = (pixels - 1 - shift) // self.stride + 1
         end = max(first, min(end, -(-pixels // self.stride)))
         start = first * self.stride + shift
         return slice(first, end), slice(start, start + (end - first) * self.stride, self.stride)
@@ -144,7 +156,8 @@ class Convolution(_ByPieces, Affine):
     @property
     def by_pairs(self) -> bool:
         """Whether a kernel takes fewer products by pairs of positions than by the gradients of each point."""
-        positions, n_in, n_out = *self.h.shape[2:], self.delta.shape[-1]
+        positions, n_in = self.h.shape[2:]
+        n_out = self.delta.shape[-1]
         return self.groups == 1 and positions**2 * (n_in + n_out) < n_in * n_out
 
     @property
@@ -155,7 +168,8 @@ class Convolution(_ByPieces, Affine):
     @property
     def shape(self) -> tuple[int, int, int]:
         """Realisations, points, parameters of a piece."""
-        n_in, n_out = self.h.shape[-1] // self.groups, self.delta.shape[-1] // self.pieces
+        n_in = self.h.shape[-1] // self.groups
+        n_out = self.delta.shape[-1] // self.pieces
         kinds = n_in * (self.multiplier is not None) + self.bias
         return (*self.delta.shape[:2], n_out * kinds)
 
@@ -174,18 +188,21 @@ class Convolution(_ByPieces, Affine):
 
     def _products(self, delta: Tensor, h: Tensor, out: Tensor) -> None:
         """``m δ hᵀ`` of each point of one realisation."""
-        deltas, inputs = (maps.chunk(self.groups, -1) for maps in (delta, h))
+        deltas = delta.chunk(self.groups, -1)
+        inputs = h.chunk(self.groups, -1)
         sizes = self.groups, deltas[0].shape[-1], inputs[0].shape[-1]
         into = out[:, : math.prod(sizes)].unflatten(1, sizes).unbind(1)
-        for weights, one, two in zip(into, deltas, inputs):
-            torch.mul(product(one.mT, two), cast(float, self.multiplier), out=weights)
+        for gradient, delta_group, input_group in zip(into, deltas, inputs):
+            torch.mul(product(delta_group.mT, input_group), cast(float, self.multiplier), out=gradient)
 
     def pairs(self, other: "Convolution") -> Tensor:
         """:meth:`gram` by ``Σ (m² h_s·h'_t + 1) (δ_s·δ'_t)`` over pairs of positions; the 1 is the biases'."""
         count, _, positions, _ = self.h.shape
         size = max(1, math.isqrt(ENTRIES // count) // positions)
-        here, there = (list(zip(part.h.split(size, 1), part.delta.split(size, 1))) for part in (self, other))
-        rows = [torch.cat([self._tile(*mine, *theirs) for theirs in there], 2) for mine in here]
+        columns = list(zip(other.h.split(size, 1), other.delta.split(size, 1)))
+        rows = []
+        for h, delta in zip(self.h.split(size, 1), self.delta.split(size, 1)):
+            rows.append(torch.cat([self._tile(h, delta, *block) for block in columns], 2))
         return torch.cat(rows, 1)
 
     def _tile(self, h: Tensor, delta: Tensor, theirs: Tensor, deltas: Tensor) -> Tensor:
@@ -198,12 +215,13 @@ class Convolution(_ByPieces, Affine):
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v``: ``m Σ v δ hᵀ (E, n_out, n_in / groups)`` and ``Σ v δ (E, n_out)``, over points and positions."""
-        weighted, found = self._grouped(self.delta * v[..., None, None]), []
+        weighted = self._grouped(self.delta * v[..., None, None])
+        gradients = []
         if self.multiplier is not None:
-            found.append((weighted @ self._grouped(self.h).mT).flatten(1, 2) * self.multiplier)
+            gradients.append((weighted @ self._grouped(self.h).mT).flatten(1, 2) * self.multiplier)
         if self.bias:
-            found.append(weighted.sum(-1).flatten(1))
-        return found
+            gradients.append(weighted.sum(-1).flatten(1))
+        return gradients
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w``: ``δ·(m W h + b)``, ``(E, p)``."""
@@ -250,15 +268,16 @@ class Depthwise(_ByPieces):
 
     def gradients(self, pieces: slice, out: Tensor) -> None:
         """Some columns of ``J`` into ``out (E, p, columns)``."""
-        delta, h = self.delta[:, pieces], self.h[:, pieces]
-        found = self.window.correlations(delta.flatten(0, 1), h.flatten(0, 1)).unflatten(0, h.shape[:2])
-        torch.mul(found.transpose(1, 2), self.multiplier, out=out.unflatten(-1, (h.shape[1], -1)))
+        delta = self.delta[:, pieces]
+        h = self.h[:, pieces]
+        correlations = self.window.correlations(delta.flatten(0, 1), h.flatten(0, 1)).unflatten(0, h.shape[:2])
+        torch.mul(correlations.transpose(1, 2), self.multiplier, out=out.unflatten(-1, (h.shape[1], -1)))
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v (E, channels, k²)``."""
         weighted = (self.delta * v[:, None, :, None]).flatten(0, 1)
-        found = self.window.correlate(weighted, self.h.flatten(0, 1)) * self.multiplier
-        return [found.unflatten(0, self.h.shape[:2])]
+        gradient = self.window.correlate(weighted, self.h.flatten(0, 1)) * self.multiplier
+        return [gradient.unflatten(0, self.h.shape[:2])]
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w (E, p)``."""
@@ -290,12 +309,12 @@ class Blocks:
         """Its term of the tangent kernel, ``(E, n, m)``, in the way that takes fewer products."""
         if self.parts[0].by_pairs:
             return torch.cat([torch.cat([a.pairs(b) for b in other.parts], -1) for a in self.parts], -2)
-        found = self.parts[0].h.new_zeros(())
+        kernel = self.parts[0].h.new_zeros(())
         for pieces in self._pieces(other):
             mine = self._gradients(pieces)
             term = _inner(mine, mine if other is self else other._gradients(pieces))
-            found = found.add_(term) if found.ndim else term
-        return found
+            kernel = kernel.add_(term) if kernel.ndim else term
+        return kernel
 
     def _gradients(self, pieces: slice = slice(None)) -> Tensor:
         first = self.parts[0]
@@ -314,12 +333,12 @@ class Blocks:
         return (slice(start, start + step) for start in range(0, self.parts[0].pieces, step))
 
     def vjp(self, v: Tensor) -> list[Tensor]:
-        """``Jᵀ v`` for ``v (E, p)``, one tensor a parameter."""
-        found = [part.vjp(mine) for part, mine in zip(self.parts, v.split(self.points, 1))]
-        return [sum(tensors[1:], tensors[0]) for tensors in zip(*found)]
+        """``Jᵀ v`` for ``v (E, p)``, one tensor per parameter."""
+        gradients = [part.vjp(mine) for part, mine in zip(self.parts, v.split(self.points, 1))]
+        return [sum(tensors[1:], tensors[0]) for tensors in zip(*gradients)]
 
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
-        """``J w`` for one tensor a parameter: ``(E, p)``."""
+        """``J w`` for one tensor per parameter: ``(E, p)``."""
         return torch.cat([part.jvp(w) for part in self.parts], 1)
 
     def jacobian(self) -> Tensor:

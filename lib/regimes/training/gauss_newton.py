@@ -149,7 +149,8 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
         raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
     validate.between(1e-200, 1e200, alpha=alpha)
     validate.at_least(0, decay=decay)
-    x, y = checked(initial, x), validate.points("y", y).detach()
+    x = checked(initial, x)
+    y = validate.points("y", y).detach()
     needs_labels(y)
     with torch.no_grad():
         base = initial(x)
@@ -199,7 +200,8 @@ def gauss_newton(
     base = problem.base
     devices.reuse_memory()
     parameters = sum(tensor[0].numel() for tensor in model.parameters())
-    p, itemsize = base.shape[-1], base.element_size()
+    p = base.shape[-1]
+    itemsize = base.element_size()
     validate.memory(step_bytes(p, parameters, 0, itemsize), f"the linear system of a step for {p} points", base.device)
     size = together(step_bytes(p, parameters, model.tangent_size, itemsize), base.device)
     groups = [slice(i, min(i + size, len(base))) for i in range(0, len(base), size)]
@@ -240,19 +242,20 @@ def _states(
     problem: Problem, model: Model, first: int, rule: str, tolerance: float, slack: float, steps: int
 ) -> Iterator[ImplicitState]:
     """The states of some realisations, whose numbers begin with ``first``."""
-    count, y = len(problem.y), problem.y
-    zero, rows = torch.zeros(count, dtype=torch.float64, device=y.device), tuple(range(first, first + count))
-    begun = ImplicitState(rows, problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(y))
-    yield begun
-    batch = _Batch.at(begun, zero, zero, begun.cost)
+    y = problem.y
+    zero = torch.zeros(len(y), dtype=torch.float64, device=y.device)
+    rows = tuple(range(first, first + len(y)))
+    initial = ImplicitState(rows, problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(y))
+    yield initial
+    batch = _Batch.at(initial, zero, zero, initial.cost)
     batch = replace(batch, dt=_first(batch))
     step = _follow if rule == "follow" else _settle
     for _ in range(steps):
-        kept = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
-        if not kept:
+        running = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
+        if not running:
             return
-        if len(kept) < len(batch.state.rows):
-            batch = batch.part(kept)
+        if len(running) < len(batch.state.rows):
+            batch = batch.part(running)
         batch, moved = step(batch, tolerance)
         if any(moved.tolist()):
             _end(batch, moved)
@@ -265,7 +268,7 @@ def _states(
 class _Batch:
     """A state with what the next step needs: derivatives, gradient ``g`` and the step's length ``dt (e,)``.
 
-    ``since`` and ``then``: the time of the cost's last fall by a part ``STILL``, and the cost there ``(e,)``.
+    ``since`` and ``cost_since``: the time of the cost's last fall by a part ``STILL``, and the cost there ``(e,)``.
     """
 
     state: ImplicitState
@@ -273,17 +276,19 @@ class _Batch:
     gradient: list[Tensor]
     dt: Tensor
     since: Tensor
-    then: Tensor
+    cost_since: Tensor
 
     @classmethod
-    def at(cls, now: ImplicitState, dt: Tensor, since: Tensor, then: Tensor) -> "_Batch":
-        tangents, cost = now.model.tangents(now.problem.x), now.cost
-        fell = cost < (1 - STILL) * then
-        marks = torch.where(fell, now.t, since), torch.where(fell, cost, then)
-        return cls(now, tangents, _gradient(now, tangents), dt, *marks)
+    def at(cls, now: ImplicitState, dt: Tensor, since: Tensor, cost_since: Tensor) -> "_Batch":
+        tangents = now.model.tangents(now.problem.x)
+        cost = now.cost
+        fell = cost < (1 - STILL) * cost_since
+        since = torch.where(fell, now.t, since)
+        cost_since = torch.where(fell, cost, cost_since)
+        return cls(now, tangents, _gradient(now, tangents), dt, since, cost_since)
 
-    def part(self, which: list[int]) -> "_Batch":
-        return _Batch.at(self.state.part(which), self.dt[which], self.since[which], self.then[which])
+    def part(self, places: list[int]) -> "_Batch":
+        return _Batch.at(self.state.part(places), self.dt[places], self.since[places], self.cost_since[places])
 
     def active(self, index: Tensor) -> Tangents:
         """The tangents at some of the points of each realisation, ``index (e, a)``."""
@@ -297,26 +302,27 @@ def _gradient(now: ImplicitState, tangents: Tangents) -> list[Tensor]:
     gradient = tangents.vjp(now.problem.force(now.margins))
     if not now.problem.decay:
         return gradient
-    return [g - now.problem.decay * away for g, away in zip(gradient, now.departure(), strict=True)]
+    return [g - now.problem.decay * departure for g, departure in zip(gradient, now.departure(), strict=True)]
 
 
 def _first(batch: _Batch) -> Tensor:
     """A first step that moves no margin by more than a twentieth, nor the weights by more than a hundredth."""
-    begun = batch.state
-    speed = begun.problem.alpha * batch.tangents.jvp(batch.gradient).abs().amax(-1).double()
-    growth = norm(batch.gradient) / norm(begun.model.parameters()).clamp(min=1e-300)
+    now = batch.state
+    speed = now.problem.alpha * batch.tangents.jvp(batch.gradient).abs().amax(-1).double()
+    growth = norm(batch.gradient) / norm(now.model.parameters()).clamp(min=1e-300)
     return 1 / (20 * speed + 100 * growth).clamp(min=1e-300)
 
 
 def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     """An attempted implicit Euler step."""
-    now, problem = batch.state, batch.state.problem
+    now = batch.state
+    problem = now.problem
     solve = _solver(batch, batch.dt)
     move = [expand_like(batch.dt, k) * k for k in solve(batch.gradient)]
     linear = now.margins + problem.alpha * problem.y * batch.tangents.jvp(move)
     after = _landed(batch, move)
-    off = _that_matters(problem.loss, after.margins) - _that_matters(problem.loss, linear)
-    error = off.abs().amax(-1).double() / tolerance
+    bent = _that_matters(problem.loss, after.margins) - _that_matters(problem.loss, linear)
+    error = bent.abs().amax(-1).double() / tolerance
     rises = after.cost > (1 + ROUNDING) * now.cost
     error = torch.where(rises, error.clamp(min=4.0), error).nan_to_num(nan=1e6)
     return _judged(batch, after, error)
@@ -324,11 +330,12 @@ def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
 
 def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     """An attempted step of the W-method."""
-    now, problem = batch.state, batch.state.problem
+    now = batch.state
+    problem = now.problem
     solve = _solver(batch, GAMMA * batch.dt)
     first = solve(batch.gradient)
-    there = _landed(batch, [expand_like(batch.dt, k) * k for k in first])
-    gradient = _gradient(there, there.model.tangents(problem.x))
+    trial = _landed(batch, [expand_like(batch.dt, k) * k for k in first])
+    gradient = _gradient(trial, trial.model.tangents(problem.x))
     second = solve([g - 2 * k for g, k in zip(gradient, first, strict=True)])
     move = [expand_like(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
     wrong = [expand_like(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
@@ -344,9 +351,9 @@ def _that_matters(loss: Loss, m: Tensor) -> Tensor:
 def _landed(batch: _Batch, move: list[Tensor]) -> ImplicitState:
     """The state after a move of the weights."""
     now = batch.state
-    there = now.model.with_parameters([w + s for w, s in zip(now.model.parameters(), move, strict=True)])
-    margins = now.problem.margins(there(now.problem.x))
-    return replace(now, t=now.t + batch.dt, last=batch.dt, model=there, before=now.model, margins=margins)
+    model = now.model.with_parameters([w + s for w, s in zip(now.model.parameters(), move, strict=True)])
+    margins = now.problem.margins(model(now.problem.x))
+    return replace(now, t=now.t + batch.dt, last=batch.dt, model=model, before=now.model, margins=margins)
 
 
 def _judged(batch: _Batch, after: ImplicitState, error: Tensor) -> tuple[_Batch, Tensor]:
@@ -356,10 +363,10 @@ def _judged(batch: _Batch, after: ImplicitState, error: Tensor) -> tuple[_Batch,
     dt = batch.dt * torch.where(moved, factor, factor.clamp(max=0.7))
     taken = moved.tolist()
     if all(taken):
-        return _Batch.at(after, dt, batch.since, batch.then), moved
+        return _Batch.at(after, dt, batch.since, batch.cost_since), moved
     if not any(taken):
         return replace(batch, dt=dt), moved
-    return _Batch.at(_choose(moved, after, batch.state), dt, batch.since, batch.then), moved
+    return _Batch.at(_choose(moved, after, batch.state), dt, batch.since, batch.cost_since), moved
 
 
 def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitState:
@@ -368,27 +375,30 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
     def mixed(a: Model, b: Model) -> Model:
         return a.with_parameters(where_rows(moved, a.parameters(), b.parameters()))
 
-    names = ("t", "last", "margins")
-    t, last, margins = where_rows(moved, *([getattr(one, name) for name in names] for one in (new, old)))
-    model, before = mixed(new.model, old.model), mixed(new.before, old.before)
+    t, last, margins = where_rows(moved, [new.t, new.last, new.margins], [old.t, old.last, old.margins])
+    model = mixed(new.model, old.model)
+    before = mixed(new.before, old.before)
     return replace(new, t=t, last=last, margins=margins, model=model, before=before)
 
 
 def _end(batch: _Batch, moved: Tensor) -> None:
     """Ends the realisations that are fitted or at rest; the device is read once."""
     now = batch.state
-    left = (now.margins < 1 - now.slack).sum(-1)
+    below = (now.margins < 1 - now.slack).sum(-1)
     first = float(now.objective.value(torch.zeros((), dtype=torch.float64)))
     still = (now.t > AGE * batch.since) & (now.cost < BEGUN * first)
     if now.problem.decay:
         still |= norm(batch.gradient).square() * now.problem.alpha < 2 * now.problem.decay * REST * now.cost
-    marks = moved & (fitted(now) >= 0), ~torch.isfinite(now.margins).all(-1), moved & still & (left > 0)
-    for row, fits, lost, rests, count in zip(now.rows, *torch.stack([*marks, left]).tolist()):
+    is_fitted = moved & (fitted(now) >= 0)
+    is_lost = ~torch.isfinite(now.margins).all(-1)
+    is_jammed = moved & still & (below > 0)
+    columns = torch.stack([is_fitted, is_lost, is_jammed, below]).tolist()
+    for row, fits, lost, jams, count in zip(now.rows, *columns):
         if fits:
             now.ended.setdefault(row, Ending(Ended.FITTED))
         elif lost:
             now.ended.setdefault(row, Ending(Ended.OVERFLOW, ": the weights left the precision's range"))
-        elif rests:
+        elif jams:
             now.ended.setdefault(row, Ending(Ended.JAMMED, f" with {count} points below the margin"))
 
 
@@ -397,9 +407,9 @@ def _solver(batch: _Batch, dt: Tensor) -> Solve:
     decay = batch.state.problem.decay
     if not decay:
         return _undamped(batch, dt)
-    whole = 1 + dt * decay
-    solve = _undamped(batch, dt / whole)
-    return lambda g: [k / expand_like(whole, k) for k in solve(g)]
+    damping = 1 + dt * decay
+    solve = _undamped(batch, dt / damping)
+    return lambda g: [k / expand_like(damping, k) for k in solve(g)]
 
 
 def _undamped(batch: _Batch, dt: Tensor) -> Solve:
@@ -411,10 +421,12 @@ def _undamped(batch: _Batch, dt: Tensor) -> Solve:
     if not count:
         return lambda g: g
     if count == D.shape[-1]:
-        root, active = D.sqrt(), batch.tangents
+        root = D.sqrt()
+        active = batch.tangents
     else:
         top = D.topk(count, -1, sorted=False)
-        root, active = top.values.sqrt(), batch.active(top.indices)
+        root = top.values.sqrt()
+        active = batch.active(top.indices)
     return _dual(active, root) if count <= size else _primal(active, root, size)
 
 
@@ -437,8 +449,8 @@ def _primal(active: Tangents, root: Tensor, size: int) -> Solve:
 
     def solve(g: list[Tensor]) -> list[Tensor]:
         flat = torch.cat([tensor.reshape(len(tensor), -1) for tensor in g], 1).unsqueeze(-1)
-        found = torch.cholesky_solve(flat, factor).squeeze(-1).split([tensor[0].numel() for tensor in g], 1)
-        return [part.view_as(tensor) for part, tensor in zip(found, g, strict=True)]
+        solution = torch.cholesky_solve(flat, factor).squeeze(-1).split([tensor[0].numel() for tensor in g], 1)
+        return [part.view_as(tensor) for part, tensor in zip(solution, g, strict=True)]
 
     return solve
 
@@ -449,13 +461,15 @@ def _square(active: Tangents, root: Tensor, size: int) -> Tensor:
         rows = active.jacobian() * root[..., None]
         return rows.mT @ rows
     (rank_k,) = get_blas_funcs(("syrk",), dtype=root.numpy().dtype)
-    found, points = root.new_zeros(len(root), size, size), torch.arange(root.shape[-1]).expand_as(root)
-    for some in points.split(BLOCK if active.divisible else root.shape[-1], -1):
-        part = active.at(some) if active.divisible else active
-        rows = part.jacobian() * root.gather(-1, some)[..., None]
-        for each, result in zip(rows.numpy(), found.numpy()):
-            rank_k(1.0, each.T, c=result.T, beta=1.0, overwrite_c=True)  # its upper triangle by columns is ours by rows
-    return found
+    matrix = root.new_zeros(len(root), size, size)
+    points = torch.arange(root.shape[-1]).expand_as(root)
+    for index in points.split(BLOCK if active.divisible else root.shape[-1], -1):
+        part = active.at(index) if active.divisible else active
+        rows = part.jacobian() * root.gather(-1, index)[..., None]
+        for jacobian, result in zip(rows.numpy(), matrix.numpy()):
+            # its upper triangle by columns is ours by rows
+            rank_k(1.0, jacobian.T, c=result.T, beta=1.0, overwrite_c=True)
+    return matrix
 
 
 def _cholesky(matrix: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dposv
 from torch import Tensor
 
-ROUNDS = 200  # linear systems (and four more a variable) before the best feasible point is handed back
+ROUNDS = 200  # linear systems (and four more per variable) before the best feasible point is handed back
 PATIENCE, VARIABLES = 3, 100  # refused candidates, and one more per 100 variables, before the method that cannot cycle
 SWEEPS = 2  # passes over the coordinates in place of the first refused candidate, one more for each further one
 GUESSES = 6  # active sets guessed for a candidate
@@ -204,13 +204,14 @@ def _improved(
     if bool(good.all()):
         return trial, slope, ~good
     lower, steep = _descents(hessian, diagonal, q, gradient, torch.where(good, 0, DESCENTS * (1 + refused)))
-    keep = good.unsqueeze(-1)
-    return torch.where(keep, trial, lower), torch.where(keep, slope, steep), ~good
+    accepted = good.unsqueeze(-1)
+    return torch.where(accepted, trial, lower), torch.where(accepted, slope, steep), ~good
 
 
 def _candidates(hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor) -> Tensor:
     """The feasible points that a few rounds of active-set guessing lead to, starting from ``q``."""
-    guess, point = q - gradient / diagonal, q
+    guess = q - gradient / diagonal
+    point = q
     done = torch.zeros_like(q[:, :1], dtype=torch.bool)
     for _ in range(GUESSES):
         upper = guess >= 1.0

@@ -71,10 +71,8 @@ def newton(
     validate.integer(1, steps=steps)
     initial = model if initial is None else initial
     problem = problem_of(initial, x, y, alpha=alpha, loss=loss, decay=decay)
-    zero, rows = (
-        torch.zeros(len(problem.y), dtype=torch.float64, device=problem.base.device),
-        tuple(range(len(problem.y))),
-    )
+    zero = torch.zeros(len(problem.y), dtype=torch.float64, device=problem.base.device)
+    rows = tuple(range(len(problem.y)))
     with torch.no_grad():
         margins = problem.margins(model(x))
     models = model, model, initial
@@ -84,32 +82,34 @@ def newton(
 @torch.no_grad()
 def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
     yield now
-    now.finish(_met(now), Ending(Ended.FITTED))
+    now.finish(_finished(now), Ending(Ended.FITTED))
     g, A = _derivatives(now)
     mu = FIRST * _size(A)
     for _ in range(steps):
-        kept = [e for e, row in enumerate(now.rows) if row not in now.ended]
-        if not kept:
+        running = [e for e, row in enumerate(now.rows) if row not in now.ended]
+        if not running:
             return
-        if len(kept) < len(now.rows):
-            now, g, A, mu = now.part(kept), g[kept], A[kept], mu[kept]
+        if len(running) < len(now.rows):
+            now = now.part(running)
+            g, A, mu = g[running], A[running], mu[running]
         s, promised = _step(g, A, mu, now.problem.alpha)
-        there = _landed(now, s)
-        part = ((now.cost - there.cost) / promised).nan_to_num(nan=-1.0)
+        trial = _landed(now, s)
+        part = ((now.cost - trial.cost) / promised).nan_to_num(nan=-1.0)
         _end(now, g, A, promised)
-        mu = (mu * torch.where(part > GOOD, DOWN, torch.where(part < POOR, UP, 1.0))).clamp(min=1e-4 * FLAT * _size(A))
+        factor = torch.where(part > GOOD, DOWN, torch.where(part < POOR, UP, 1.0))
+        mu = (mu * factor).clamp(min=1e-4 * FLAT * _size(A))
         moved = part > TAKEN
-        now = _choose(moved, there, now)
+        now = _choose(moved, trial, now)
         if bool(moved.any()):
-            which = moved.nonzero().flatten()
+            index = moved.nonzero().flatten()
             g, A = g.clone(), A.clone()
-            g[which], A[which] = _derivatives(now.part(which.tolist()))
-            now.finish(moved & _met(now), Ending(Ended.FITTED))
+            g[index], A[index] = _derivatives(now.part(index.tolist()))
+            now.finish(moved & _finished(now), Ending(Ended.FITTED))
         yield now
     now.finish(torch.ones_like(now.t, dtype=torch.bool), Ending(Ended.STEPS, f" after {steps} steps"))
 
 
-def _met(now: ImplicitState) -> Tensor:
+def _finished(now: ImplicitState) -> Tensor:
     """Where all points are fitted and nothing pulls the weights any further."""
     return (fitted(now) >= 0) & (now.problem.decay == 0)
 
@@ -117,14 +117,17 @@ def _met(now: ImplicitState) -> Tensor:
 def _derivatives(now: ImplicitState) -> tuple[Tensor, Tensor]:
     """``g (e, P)`` and ``A (e, P, P)``, over the points below the margin."""
     problem = now.problem
-    force, stiffness = problem.force(now.margins), problem.stiffness(now.margins)
+    force = problem.force(now.margins)
+    stiffness = problem.stiffness(now.margins)
     count = max(1, int((force != 0).sum(-1).max()))
     index = force.abs().topk(count, -1, sorted=False).indices
-    x, force, stiffness = problem.points(index), force.gather(-1, index), stiffness.gather(-1, index)
+    x = problem.points(index)
+    force = force.gather(-1, index)
+    stiffness = stiffness.gather(-1, index)
     g = torch.cat([tensor.flatten(1) for tensor in now.model.tangents(x).vjp(force)], 1)
     A = hessian(cast(FullyConnected, now.model), x, -force, stiffness)
     if problem.decay:
-        g = g - problem.decay * torch.cat([away.flatten(1) for away in now.departure()], 1)
+        g = g - problem.decay * torch.cat([departure.flatten(1) for departure in now.departure()], 1)
         A.diagonal(dim1=-2, dim2=-1).add_(problem.decay)
     return g, A
 
@@ -146,9 +149,9 @@ def _landed(now: ImplicitState, s: Tensor) -> ImplicitState:
     """The state after a move of the weights."""
     weights = now.model.parameters()
     moves = s.split([w[0].numel() for w in weights], 1)
-    there = now.model.with_parameters([w + k.view_as(w) for w, k in zip(weights, moves, strict=True)])
-    margins = now.problem.margins(there(now.problem.x))
-    return replace(now, t=now.t + 1, model=there, before=now.model, margins=margins)
+    model = now.model.with_parameters([w + k.view_as(w) for w, k in zip(weights, moves, strict=True)])
+    margins = now.problem.margins(model(now.problem.x))
+    return replace(now, t=now.t + 1, model=model, before=now.model, margins=margins)
 
 
 def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitState:
@@ -163,9 +166,9 @@ def _end(now: ImplicitState, g: Tensor, A: Tensor, promised: Tensor) -> None:
     asked = (promised < REST * now.cost).nonzero().flatten()
     if not len(asked):
         return
-    _, whole = _step(g[asked], A[asked], FLAT * _size(A[asked]), now.problem.alpha)
-    for e in asked[whole < REST * now.cost[asked]].tolist():
-        which = torch.zeros_like(now.t, dtype=torch.bool)
-        which[e] = True
-        left = int((now.margins[e] < 1 - now.slack).sum())
-        now.finish(which, Ending(Ended.JAMMED, f" at a minimum with {left} points below the margin"))
+    _, whole_fall = _step(g[asked], A[asked], FLAT * _size(A[asked]), now.problem.alpha)
+    for e in asked[whole_fall < REST * now.cost[asked]].tolist():
+        mark = torch.zeros_like(now.t, dtype=torch.bool)
+        mark[e] = True
+        below = int((now.margins[e] < 1 - now.slack).sum())
+        now.finish(mark, Ending(Ended.JAMMED, f" at a minimum with {below} points below the margin"))

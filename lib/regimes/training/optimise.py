@@ -110,21 +110,22 @@ def optimise(
     rate = _needed_rate(method, rate, decay, tau)
     if method == "momentum":
         validate.positive(max_turn=max_turn, max_move=max_move)
-    x, y = checked(model, x), validate.points("y", y).detach()
+    x = checked(model, x)
+    y = validate.points("y", y).detach()
     if y.ndim > 2 and not hasattr(model, "outputs"):
         raise InputError(f"y must hold one label a point for a model of one output, got {tuple(y.shape)}")
     if not loss.two_sided and not bool(((y == 1) | (y == -1)).all()):
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
     with torch.no_grad():
-        begun = _outputs(model, x, y.ndim > 2)
-    y = state.labels_of(y, begun)
-    if isinstance(rate, Tensor) and len(rate) != len(begun):
-        raise InputError(f"rate must be one number, or one for each of {len(begun)} realisations, got {len(rate)}")
-    base = begun if centred else torch.zeros_like(begun)
+        outputs = _outputs(model, x, y.ndim > 2)
+    y = state.labels_of(y, outputs)
+    if isinstance(rate, Tensor) and len(rate) != len(outputs):
+        raise InputError(f"rate must be one number, or one for each of {len(outputs)} realisations, got {len(rate)}")
+    base = outputs if centred else torch.zeros_like(outputs)
     problem = _Problem(x, y, base, float(alpha), loss)
-    time = torch.zeros(len(begun), dtype=torch.float64, device=begun.device)
-    rows = tuple(range(len(begun)))
-    first = OptimiserState(rows, loss, float(slack), time, problem.y, alpha * (begun - base), model, model)
+    time = torch.zeros(len(outputs), dtype=torch.float64, device=outputs.device)
+    rows = tuple(range(len(outputs)))
+    first = OptimiserState(rows, loss, float(slack), time, problem.y, alpha * (outputs - base), model, model)
     if method == "momentum":
         return _relax(first, problem, tau, max_turn, max_move)
     return _descend(first, problem, cast(float | Tensor, rate), decay, adam=method == "adam")
@@ -141,10 +142,10 @@ def _needed_rate(method: str, rate: float | Tensor | None, decay: float, tau: fl
     if not getattr(rate, "ndim", 0):
         validate.positive(rate=rate)
         return float(cast(float, rate))
-    each = validate.tensor("rate", rate).detach()
-    if method != "gd" or each.ndim != 1 or not bool((each > 0).all()) or not bool(each.isfinite().all()):
-        raise InputError(f"one rate a realisation is for gd alone, and must be positive; got {each.tolist()}")
-    return each
+    rates = validate.tensor("rate", rate).detach()
+    if method != "gd" or rates.ndim != 1 or not bool((rates > 0).all()) or not bool(rates.isfinite().all()):
+        raise InputError(f"one rate a realisation is for gd alone, and must be positive; got {rates.tolist()}")
+    return rates
 
 
 def _outputs(model: Model, x: Tensor, several: bool) -> Tensor:
@@ -166,11 +167,12 @@ class _Problem:
         return replace(self, x=x, y=self.y[rows], base=self.base[rows])
 
     def gradient(self, model: Model) -> tuple[Tensor, list[Tensor]]:
-        """The predictor and ``-∂L/∂W``, one tensor a parameter."""
+        """The predictor and ``-∂L/∂W``, one tensor per parameter."""
         if hasattr(model, "pullback"):
             f, pull = cast(Any, model).pullback(self.x)
             F = self.alpha * (f.reshape(self.y.shape) - self.base)
-            return F, pull((self.loss.force(F, self.y) / self.y.shape[1]).reshape(f.shape))
+            force = self.loss.force(F, self.y) / self.y.shape[1]
+            return F, pull(force.reshape(f.shape))
         leaves = [weight.detach().requires_grad_(True) for weight in model.parameters()]
         F = self.alpha * (_outputs(model.with_parameters(leaves), self.x, self.y.ndim > 2) - self.base)
         force = self.loss.force(F.detach(), self.y) / (self.alpha * self.y.shape[1])
@@ -193,21 +195,24 @@ def _going(now: OptimiserState) -> list[int]:
 def _descend(
     now: OptimiserState, problem: _Problem, rate: float | Tensor, decay: float, *, adam: bool
 ) -> Iterator[OptimiserState]:
-    weights = now.model.parameters()
-    moments = [[torch.zeros_like(weight) for weight in weights] for _ in range(2 if adam else 0)]
+    moments: list[list[Tensor]] = []  # Adam's, of the first and of the second order
+    for _ in range(2 if adam else 0):
+        moments.append([torch.zeros_like(weight) for weight in now.model.parameters()])
     step = 0
     while True:
         F, down = problem.gradient(now.model)
         now = replace(now, predictor=F)
         _end(now)
         yield now
-        kept = _going(now)
-        if not kept:
+        running = _going(now)
+        if not running:
             return
-        if len(kept) < len(now.rows):
-            rows = torch.tensor(kept, device=now.t.device)
-            now, problem = now.part(kept), problem.part(rows)
-            down, moments = [g[rows] for g in down], [[m[rows] for m in part] for part in moments]
+        if len(running) < len(now.rows):
+            rows = torch.tensor(running, device=now.t.device)
+            now = now.part(running)
+            problem = problem.part(rows)
+            down = [g[rows] for g in down]
+            moments = [[moment[rows] for moment in order] for order in moments]
             rate = rate[rows] if isinstance(rate, Tensor) else rate
         step += 1
         weights = now.model.parameters()
@@ -228,13 +233,13 @@ def _stepped(weight: Tensor, move: Tensor, rate: float | Tensor, decay: float) -
 def _adam(down: list[Tensor], moments: list[list[Tensor]], step: int) -> list[Tensor]:
     """Adam's direction; updates the moments in place."""
     correction = math.sqrt(1 - SECOND**step)
-    found = []
+    moves = []
     for g, first, second in zip(down, *moments, strict=True):
         first.lerp_(g, 1 - FIRST)
         second.mul_(SECOND).addcmul_(g, g, value=1 - SECOND)
         spread = second.sqrt().div_(correction).add_(TINY)
-        found.append(torch.div(first, spread, out=spread).div_(1 - FIRST**step))
-    return found
+        moves.append(torch.div(first, spread, out=spread).div_(1 - FIRST**step))
+    return moves
 
 
 def _relax(
@@ -246,20 +251,24 @@ def _relax(
     dt = torch.ones_like(now.t)
     _end(now)
     yield now
-    while kept := _going(now):
-        if len(kept) < len(now.rows):
-            rows = torch.tensor(kept, device=now.t.device)
-            now, problem, dt, F = now.part(kept), problem.part(rows), dt[rows], F[rows]
-            down, velocity = [g[rows] for g in down], [v[rows] for v in velocity]
+    while running := _going(now):
+        if len(running) < len(now.rows):
+            rows = torch.tensor(running, device=now.t.device)
+            now = now.part(running)
+            problem = problem.part(rows)
+            dt, F = dt[rows], F[rows]
+            down = [g[rows] for g in down]
+            velocity = [v[rows] for v in velocity]
         trial_v = [_blend(v, g, dt, tau) for v, g in zip(velocity, down, strict=True)]
         new = [weight + expand_like(dt, v) * v for weight, v in zip(now.model.parameters(), trial_v, strict=True)]
         trial = now.model.with_parameters(new)
-        there, turned = problem.gradient(trial)
-        turn, move = _turn(down, turned), (there - F).flatten(1).abs().amax(-1).double()
+        trial_F, trial_down = problem.gradient(trial)
+        turn = _turn(down, trial_down)
+        move = (trial_F - F).flatten(1).abs().amax(-1).double()
         taken = (turn < max_turn) & (move < max_move)
         gentle = (turn < max_turn / 2) & (move < max_move / 2)
         chosen = now.model.with_parameters(where_rows(taken, new, now.model.parameters()))
-        F, *down = where_rows(taken, [there, *turned], [F, *down])
+        F, *down = where_rows(taken, [trial_F, *trial_down], [F, *down])
         velocity = where_rows(taken, trial_v, velocity)
         now = replace(now, t=now.t + torch.where(taken, dt, 0.0), predictor=F, model=chosen)
         dt = torch.where(taken, torch.where(gentle, 1.1 * dt, dt), dt / 2)

@@ -73,13 +73,14 @@ class Trajectory:
         rows = sorted(self.events[name])
         if not rows:
             return rows, torch.empty(0), None, torch.empty(0)
-        there = [self.events[name][row] for row in rows]
-        times = torch.tensor([moment.t for moment in there], dtype=torch.float64)
-        return rows, times, models.join([m.model for m in there]), torch.stack([m.F for m in there])
+        snapshots = [self.events[name][row] for row in rows]
+        times = torch.tensor([snapshot.t for snapshot in snapshots], dtype=torch.float64)
+        networks = models.join([snapshot.model for snapshot in snapshots])
+        return rows, times, networks, torch.stack([snapshot.F for snapshot in snapshots])
 
 
 Observer = Callable[[State], Mapping[str, Tensor]]
-"""What to measure on a state: name -> one number a realisation, ``(e,)``."""
+"""What to measure on a state: name -> one number per realisation, ``(e,)``."""
 
 
 @dataclass
@@ -101,10 +102,10 @@ class _Record:
     def detect_events(self, state: State) -> None:
         """Notes the events that happened in the step to a state."""
         for name, rule in self.events.items():
-            known = self.happened.setdefault(name, {})
+            snapshots = self.happened.setdefault(name, {})
             for e in (rule(state) >= 0).nonzero().flatten().tolist():
-                if state.rows[e] not in known:
-                    known[state.rows[e]] = snapshot(locate(_alone(state, e), rule))
+                if state.rows[e] not in snapshots:
+                    snapshots[state.rows[e]] = snapshot(locate(_alone(state, e), rule))
 
     def store_latest(self, state: State) -> None:
         """Stores the latest state per realisation; copies out finished ones, so that the batch can be freed."""
@@ -115,18 +116,18 @@ class _Record:
         """Observes and saves the realisations that have moved and whose time has come."""
         if self.observer is None and self.save is None:
             return
-        now = state.t.tolist()
-        moved = [e for e, row in enumerate(state.rows) if now[e] > self.seen.get(row, -1.0)]
-        self.seen.update((state.rows[e], now[e]) for e in moved)
-        due = [e for e in moved if now[e] >= self.due.get(state.rows[e], 0.0) or state.rows[e] in state.ended]
-        found = self.observer(state) if due and self.observer else {}
-        measured = {name: torch.as_tensor(column).double().tolist() for name, column in found.items()}
+        times = state.t.tolist()
+        moved = [e for e, row in enumerate(state.rows) if times[e] > self.seen.get(row, -1.0)]
+        self.seen.update((state.rows[e], times[e]) for e in moved)
+        due = [e for e in moved if times[e] >= self.due.get(state.rows[e], 0.0) or state.rows[e] in state.ended]
+        columns = self.observer(state) if due and self.observer else {}
+        measured = {name: torch.as_tensor(column).double().tolist() for name, column in columns.items()}
         for e in due:
             row = state.rows[e]
-            self.due[row] = now[e] * self.spacing
+            self.due[row] = times[e] * self.spacing
             if measured:
                 values = {name: column[e] for name, column in measured.items()}
-                self.observed.append({"realisation": row, "t": now[e]} | values)
+                self.observed.append({"realisation": row, "t": times[e], **values})
             if self.save is not None:
                 self.saved.setdefault(row, []).append(self.save(self._exact(row)))
 
@@ -170,7 +171,8 @@ def run(
         InputError: for a spacing below 1.
     """
     validate.at_least(1.0, spacing=spacing)
-    record = _Record({"t_star": t_star} | dict(events or {}), until, observe, save, spacing)
+    rules = {"t_star": t_star, **(events or {})}
+    record = _Record(rules, until, observe, save, spacing)
     for state in states:
         record.detect_events(state)
         state.finish(until(state) >= 0, Ending(Ended.UNTIL))
@@ -179,10 +181,14 @@ def run(
     if not record.latest:
         raise InputError("the flow has no states")
     ends = [record.single(row) for row in sorted(record.latest)]
+    cut_off = Ending(Ended.STEPS, ": its states were cut off")
     return Trajectory(
         model=models.join([end.returned(end.model) for end in ends]),
         initial=models.join([end.returned(end.initial) for end in ends]),
-        t=torch.cat([end.t for end in ends]), F=torch.cat([end.F for end in ends]),
-        ended=[end.ended.get(end.rows[0], Ending(Ended.STEPS, ": its states were cut off")) for end in ends],
-        events=record.happened, path=record.observed, saved=record.saved,
-    )  # fmt: skip
+        t=torch.cat([end.t for end in ends]),
+        F=torch.cat([end.F for end in ends]),
+        ended=[end.ended.get(end.rows[0], cut_off) for end in ends],
+        events=record.happened,
+        path=record.observed,
+        saved=record.saved,
+    )

@@ -76,8 +76,9 @@ class State(Observed):
     def part(self, which: list[int]) -> Self:
         """The state of some of its realisations, by position."""
         rows = torch.tensor(which, device=self.t.device)
-        own = {f.name: _part(getattr(self, f.name), rows) for f in fields(self) if f.name not in ("rows", "ended")}
-        return replace(self, rows=tuple(self.rows[e] for e in which), **own)
+        names = [field.name for field in fields(self) if field.name not in ("rows", "ended")]
+        values = {name: _part(getattr(self, name), rows) for name in names}
+        return replace(self, rows=tuple(self.rows[e] for e in which), **values)
 
     @property
     def given(self) -> torch.dtype:
@@ -122,15 +123,15 @@ class State(Observed):
 
     def finish(self, which: Tensor, why: Ending) -> None:
         """Ends the realisations marked in ``which (e,)``, with the reason."""
-        for row, ends in zip(self.rows, which.tolist()):
-            if ends:
+        for row, marked in zip(self.rows, which.tolist()):
+            if marked:
                 self.ended.setdefault(row, why)
 
 
 def _part(value: Any, rows: Tensor) -> Any:
     """Some realisations of a field of a state: tensors, models or tuples of them; other values stay."""
     if isinstance(value, tuple):
-        return tuple(_part(one, rows) for one in value)
+        return tuple(_part(item, rows) for item in value)
     if hasattr(value, "part"):
         return value.part(rows)
     return value[rows] if hasattr(value, "__getitem__") else value
@@ -190,10 +191,14 @@ def satisfied(fraction: float, *, margin: float = 1.0) -> Rule:
 
     def level(state: State) -> Tensor:
         m = state.margins_to(margin)
-        p = m.shape[-1]
-        return m.kthvalue(p + 1 - math.ceil(fraction * p - 1e-9), -1).values - margin
+        return m.kthvalue(_rank(m.shape[-1], fraction), -1).values - margin
 
     return level
+
+
+def _rank(count: int, fraction: float) -> int:
+    """The rank of the margin that must reach an event's, so that a ``fraction`` of ``count`` points does."""
+    return count + 1 - math.ceil(fraction * count - 1e-9)
 
 
 t_star = satisfied(0.1)
@@ -220,8 +225,8 @@ def satisfied_of_each_label(fraction: float) -> Rule:
 
 def _least_of_labels(margins: Tensor, y: Tensor, fraction: float) -> Tensor:
     """How far the margins ``(p,)`` of one realisation are past the event, by the label that is behind."""
-    own = [margins[y == label] for label in (1, -1)]
-    levels = [m.kthvalue(len(m) + 1 - math.ceil(fraction * len(m) - 1e-9)).values - 1 for m in own if len(m)]
+    by_label = [margins[y == label] for label in (1, -1)]
+    levels = [m.kthvalue(_rank(len(m), fraction)).values - 1 for m in by_label if len(m)]
     return torch.stack(levels).amin()
 
 
@@ -249,14 +254,14 @@ def level(rule: Rule, state: State, name: str = "the rule") -> Tensor:
     """``rule(state) (e,)``, float64.
 
     Raises:
-        InputError: for a rule that does not give one number a realisation.
+        InputError: for a rule that does not give one number per realisation.
     """
-    found = rule(state)
+    values = rule(state)
     count = len(state.t)
-    if not isinstance(found, Tensor) or found.shape != (count,) or found.is_complex():
-        got = tuple(found.shape) if isinstance(found, Tensor) else validate.shown(found)
+    if not isinstance(values, Tensor) or values.shape != (count,) or values.is_complex():
+        got = tuple(values.shape) if isinstance(values, Tensor) else validate.shown(values)
         raise InputError(f"{name} must give one number a realisation, a tensor ({count},), got {got}")
-    return found.double()
+    return values.double()
 
 
 def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 60) -> State:
@@ -265,8 +270,10 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
     A realisation that meets the rule at the start of the step gives its end. The method is the Illinois variant of the
     secant rule, with halvings if that takes long; each round is one forward pass.
     """
-    low, high = torch.zeros_like(state.t), torch.ones_like(state.t)
-    below, above = level(rule, state.inside(low)), level(rule, state)
+    low = torch.zeros_like(state.t)
+    high = torch.ones_like(state.t)
+    below = level(rule, state.inside(low))
+    above = level(rule, state)
     low = torch.where(below < 0, low, high)
     side = torch.zeros_like(low)
     for count in range(rounds):
@@ -274,15 +281,16 @@ def locate(state: State, rule: Rule, *, precision: float = 1e-6, rounds: int = 6
             break
         middle = (low * above - high * below) / (above - below).clamp(min=1e-300)
         # no nearer to an end than half the precision: where that end is the root, the next round closes the interval
-        apart = ((high - low) / 2).clamp(max=precision / 2)
-        middle = middle.clamp(low + apart, high - apart)
+        distance = ((high - low) / 2).clamp(max=precision / 2)
+        middle = middle.clamp(low + distance, high - distance)
         if count > SECANTS and count % 2:  # one that has not found it by now is helped
             middle = (low + high) / 2
-        now = level(rule, state.inside(middle))
-        past = now >= 0
+        value = level(rule, state.inside(middle))
+        past = value >= 0
         # halving the weight of an end that stays twice keeps the secant from creeping
-        below = torch.where(past, torch.where(side > 0, below / 2, below), now)
-        above = torch.where(past, now, torch.where(side < 0, above / 2, above))
-        low, high = torch.where(past, low, middle), torch.where(past, middle, high)
+        below = torch.where(past, torch.where(side > 0, below / 2, below), value)
+        above = torch.where(past, value, torch.where(side < 0, above / 2, above))
+        low = torch.where(past, low, middle)
+        high = torch.where(past, middle, high)
         side = torch.where(past, 1.0, -1.0)
     return state.inside(high)

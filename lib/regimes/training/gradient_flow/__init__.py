@@ -106,15 +106,18 @@ def gradient_flow(
     validate.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
     if together is not None:
         validate.integer(1, together=together)
-    place, count = devices.pick(network.omega.device if device is None else device), len(network.omega)
+    place = devices.pick(network.omega.device if device is None else device)
+    count = len(network.omega)
     given = network.omega.dtype
     network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
-    each = flow_memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
-    size = min(count, together or (at_once(each, place) if place.type == "cuda" else 1))
+    network_bytes = flow_memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
+    if together is None:
+        together = at_once(network_bytes, place) if place.type == "cuda" else 1
+    size = min(count, together)
     devices.reuse_memory()
-    validate.memory(size * each, "the arrays of a flow", x.device)
+    validate.memory(size * network_bytes, "the arrays of a flow", x.device)
     return _steps(network, x, y, size, given, {"alpha": float(alpha), "tolerance": float(tolerance)})
 
 
@@ -166,7 +169,7 @@ def _check_task(network: Network, task: Task) -> None:
     if not bool(torch.isfinite(x).all() and torch.isfinite(y).all()):
         raise InputError("the task holds NaN or infinite values")
     needs_both_labels(y)
-    draws = max(len(one) if one.ndim == axes else 1 for one, axes in ((x, 3), (y, 2)))
+    draws = max(len(x) if x.ndim == 3 else 1, len(y) if y.ndim == 2 else 1)
     for points, labels in zip(x.expand(draws, *x.shape[-2:]), y.expand(draws, y.shape[-1])):
         _check_fittable(points, labels)
 
@@ -175,10 +178,10 @@ def _check_fittable(points: Tensor, labels: Tensor) -> None:
     """Raises :class:`InputError` for two equal points with opposite labels."""
     _, group = torch.unique(points, dim=0, return_inverse=True)
     size = int(group.max()) + 1
-    both = torch.zeros(2, size, dtype=torch.bool, device=group.device)
-    both[0, group[labels > 0]] = True
-    both[1, group[labels < 0]] = True
-    clash = (both[0] & both[1]).nonzero().flatten()
+    has_label = torch.zeros(2, size, dtype=torch.bool, device=group.device)
+    has_label[0, group[labels > 0]] = True
+    has_label[1, group[labels < 0]] = True
+    clash = (has_label[0] & has_label[1]).nonzero().flatten()
     if len(clash):
         i, *others = (group == clash[0]).nonzero().flatten().tolist()
         j = next(k for k in others if labels[k] != labels[i])
@@ -206,18 +209,18 @@ def _one_turn(
     network: Network, x: Tensor, y: Tensor, rows: list[int], ended: dict[int, Ending], given: torch.dtype, options: dict
 ) -> Iterator[FlowState]:
     """The states of the realisations ``rows`` until each has ended."""
-    here = slice(rows[0], rows[-1] + 1)
-    batch = start(network[here], x[here], y[here], **options)
-    state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[here], given, ended=ended)
+    part = slice(rows[0], rows[-1] + 1)
+    batch = start(network[part], x[part], y[part], **options)
+    state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[part], given, ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
     ahead: list[tuple[Batch, Tensor]] = []
     yield state
     for _ in range(STEPS):
-        kept = [e for e, row in enumerate(state.rows) if row not in ended]
-        if not kept:
+        running = [e for e, row in enumerate(state.rows) if row not in ended]
+        if not running:
             return
-        if len(kept) < len(state.rows):
-            state = state.part(kept)
+        if len(running) < len(state.rows):
+            state = state.part(running)
         ahead = ahead or walk(state.batch)
         batch, moved = ahead.pop(0)
         state = replace(state, batch=batch)
@@ -230,9 +233,10 @@ def _one_turn(
 def _end(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> None:
     """Ends the realisations that are fitted or no longer move; the device is read once."""
     p = state.y.shape[-1]
-    found = torch.cat([state.t.unsqueeze(-1), state.batch.described()], -1).tolist()
-    for e, (row, (t, largest, count, finite, moves)) in enumerate(zip(state.rows, found)):
-        still, why = _stationary(state, marks, e, t, largest), None
+    described = torch.cat([state.t.unsqueeze(-1), state.batch.described()], -1).tolist()
+    for e, (row, (t, largest, count, finite, moves)) in enumerate(zip(state.rows, described)):
+        still = _stationary(state, marks, e, t, largest)
+        why = None
         if count == p:
             why = Ending(Ended.FITTED)
         elif not finite:
@@ -250,11 +254,12 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]], e: int
 
     This applies once margins are of order one; before, at small ``alpha``, they hardly move for a long time.
     """
-    since, then = marks.get(state.rows[e], (t, None))
-    if then is not None and (largest < 0.5 or t <= STILL * since):
+    since, earlier = marks.get(state.rows[e], (t, None))
+    if earlier is not None and (largest < 0.5 or t <= STILL * since):
         return False
     m = state.margins_to(1)[e]
     marks[state.rows[e]] = (t, m)
-    if then is None:
+    if earlier is None:
         return False
-    return bool(((m - then)[~(m >= 1)].abs() < 0.1 * state.batch.problem.tolerance).all())
+    change = (m - earlier)[~(m >= 1)].abs()
+    return bool((change < 0.1 * state.batch.problem.tolerance).all())

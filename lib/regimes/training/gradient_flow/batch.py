@@ -26,9 +26,11 @@ def rotate(u: Tensor, beta: Tensor, push: Tensor) -> tuple[Tensor, Tensor]:
     """The hyperbolic rotation of ``u (..., h, k)``, ``beta (..., h)`` by ``push = G dt (..., h, k)``."""
     angle = push.square().sum(-1, keepdim=True).sqrt()
     axis = push / angle.clamp(min=torch.finfo(push.dtype).tiny)
-    along, last = (u * axis).sum(-1, keepdim=True), beta.unsqueeze(-1)
+    along = (u * axis).sum(-1, keepdim=True)
+    last = beta.unsqueeze(-1)
     half = torch.sinh(angle / 2)
-    sinh, cosh_1 = torch.sinh(angle), 2 * half * half
+    sinh = torch.sinh(angle)
+    cosh_1 = 2 * half * half  # cosh - 1, without cancellation
     moved = u + axis * (along * cosh_1 + last * sinh)
     return moved, (last + last * cosh_1 + along * sinh).squeeze(-1)
 
@@ -62,8 +64,9 @@ def band_of(points: Tensor) -> Band:
         return Band(index.new_zeros(1), index, torch.ones_like(index, dtype=torch.bool))
     counts = points.sum(-1).tolist()
     rows = torch.tensor([e for e, count in enumerate(counts) if count], device=points.device)
-    points, most = points[rows], max(counts)
-    index = points.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)[:, :most]
+    points = points[rows]
+    width = max(counts)
+    index = points.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)[:, :width]
     return Band(rows, index, points.gather(-1, index))
 
 
@@ -220,8 +223,11 @@ class Batch:
         if self.signs is not None:
             return self.signs
         m = self.now.m
-        columns = m.amax(-1), (m >= 1).sum(-1), torch.isfinite(m).all(-1), self.now.push.flatten(1).any(-1)
-        return torch.stack([column.double() for column in columns], -1)
+        largest = m.amax(-1)
+        satisfied = (m >= 1).sum(-1)
+        finite = torch.isfinite(m).all(-1)
+        pushed = self.now.push.flatten(1).any(-1)
+        return torch.stack([column.double() for column in (largest, satisfied, finite, pushed)], -1)
 
     def part(self, rows: Tensor) -> "Batch":
         """The realisations ``rows`` (an index tensor), as a batch of their own."""
@@ -234,8 +240,10 @@ def each(change: Callable[..., Tensor], record: Any, *others: Any) -> Any:
         return change(record, *others)
     if not is_dataclass(record):
         return record
-    names = [field.name for field in fields(record)]
-    parts = {name: each(change, getattr(record, name), *(getattr(other, name) for other in others)) for name in names}
+    parts = {}
+    for field in fields(record):
+        values = [getattr(other, field.name) for other in others]
+        parts[field.name] = each(change, getattr(record, field.name), *values)
     return replace(cast(Any, record), **parts)
 
 
@@ -251,15 +259,19 @@ def choose(moved: Tensor, new: Batch, old: Batch) -> Batch:
 def start(network: Network, x: Tensor, y: Tensor, *, alpha: float, tolerance: float) -> Batch:
     """A batch at time 0, from networks and the points ``x (e, p, d)``, ``y (e, p)`` of each, in the networks' dtype."""
     xt = torch.cat([x * network.d**-0.5, torch.ones_like(x[..., :1])], -1)
-    u, beta = torch.cat([network.omega, network.b[..., None]], -1), network.beta
+    u = torch.cat([network.omega, network.b[..., None]], -1)
+    beta = network.beta
     xt = xt.mT.contiguous().mT  # the product with the weights is twice as fast for this layout
     y = y.to(u)
-    zero, time = torch.zeros_like(y), torch.zeros(len(u), dtype=torch.float64, device=u.device)
-    problem = FlowProblem(xt, y, zero, alpha, tolerance)
-    problem, q = replace(problem, base=pairs.margins(xt, y, zero, 1.0, u, beta)), torch.ones_like(y)
+    zero = torch.zeros_like(y)
+    base = pairs.margins(xt, y, zero, 1.0, u, beta)
+    problem = FlowProblem(xt, y, base, alpha, tolerance)
+    q = torch.ones_like(y)
     push = problem.own_push(u, q)
     now = Point(u, beta, zero, q, push)
-    return Batch(problem, now, Past(u, beta, push, push, time + math.inf), time, _first(problem, now))
+    time = torch.zeros(len(u), dtype=torch.float64, device=u.device)
+    past = Past(u, beta, push, push, time + math.inf)
+    return Batch(problem, now, past, time, _first(problem, now))
 
 
 def _first(problem: FlowProblem, now: Point) -> Tensor:

@@ -22,6 +22,7 @@ threads: they save no CPU time, and studies fill the cores with realisations.
 
 import ctypes
 import operator
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -46,22 +47,27 @@ _values = operator.attrgetter(*NUMBERS, *SIGNS)
 ARRAYS = ("u", "beta", "m", "q", "push", "before", "mean", "until")
 
 
+def _of_kind(kind: Any, names: Iterable[str]) -> list[tuple[str, Any]]:
+    """Fields of one kind, for a record in C."""
+    return [(name, kind) for name in names]
+
+
 class _Problem(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_int) for name in ("h", "k", "p")),
-        *((name, ctypes.c_double) for name in ("alpha", "tolerance", "corner", "gain")),
-        *((name, ctypes.c_void_p) for name in ("x", "y", "base")),
-        *((name, ctypes.c_double) for name in NAMES),
-        *((name, ctypes.c_int) for name in ("rounds", "large_band", "largest")),
-        *((name, ctypes.c_void_p) for name in ("dsyrk", "dposv")),
+        *_of_kind(ctypes.c_int, ("h", "k", "p")),
+        *_of_kind(ctypes.c_double, ("alpha", "tolerance", "corner", "gain")),
+        *_of_kind(ctypes.c_void_p, ("x", "y", "base")),
+        *_of_kind(ctypes.c_double, NAMES),
+        *_of_kind(ctypes.c_int, ("rounds", "large_band", "largest")),
+        *_of_kind(ctypes.c_void_p, ("dsyrk", "dposv")),
     ]
 
 
 class _Point(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ARRAYS),
-        *((name, ctypes.c_double) for name in ("past_dt", "dt", "drift", "largest")),
-        *((name, ctypes.c_int) for name in ("stale", "satisfied", "finite", "pushed")),
+        *_of_kind(ctypes.c_void_p, ARRAYS),
+        *_of_kind(ctypes.c_double, ("past_dt", "dt", "drift", "largest")),
+        *_of_kind(ctypes.c_int, ("stale", "satisfied", "finite", "pushed")),
     ]
 
 
@@ -69,7 +75,8 @@ def _routine(module: Any, name: str) -> int:
     """The address of a routine of scipy's BLAS or LAPACK."""
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
@@ -87,15 +94,16 @@ _latest: tuple[FlowProblem | None, list] = (None, [])  # that of the step before
 def _described(problem: FlowProblem, h: int) -> list[tuple[_Problem, list[Tensor]]]:
     """The problem of each realisation, with the arrays that it points to."""
     global _latest
-    known, records = _latest
-    if known is not problem:
-        arrays = zip(problem.xt.mT, problem.y, problem.base)
-        records = [_one(problem, h, [array.double().contiguous() for array in one]) for one in arrays]
+    described_problem, records = _latest
+    if described_problem is not problem:
+        records = []
+        for arrays in zip(problem.xt.mT, problem.y, problem.base):
+            records.append(_record(problem, h, [array.double().contiguous() for array in arrays]))
         _latest = (problem, records)
     return records
 
 
-def _one(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Problem, list[Tensor]]:
+def _record(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Problem, list[Tensor]]:
     p, k = problem.xt.shape[1:]
     x, y, base = (array.data_ptr() for array in arrays)
     record = _Problem(
@@ -112,8 +120,8 @@ def _one(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Problem, 
 
 def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     """As ``step.advance``; ``None`` if a step needs that one, for its errors or its memory."""
-    found = _walk(batch, 1)
-    return found[0] if found else None
+    steps = _walk(batch, 1)
+    return steps[0] if steps else None
 
 
 def several(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
@@ -123,34 +131,42 @@ def several(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
     and the caller may stop at t*.
     """
     early = len(batch.t) > 1 or float((batch.now.m >= 1).double().mean()) < constants.EARLY
-    bytes_ = 8 * (4 * batch.now.u.numel() + 4 * batch.now.m.numel())
-    return _walk(batch, 1 if early else max(1, min(STEPS, HELD // bytes_)))
+    if early:
+        return _walk(batch, 1)
+    step_bytes = 8 * (4 * batch.now.u.numel() + 4 * batch.now.m.numel())
+    return _walk(batch, max(1, min(STEPS, HELD // step_bytes)))
 
 
-def _walk(batch: Batch, most: int) -> list[tuple[Batch, Tensor]] | None:
-    found, screen = pairs.routines(), batch.screen or unscreened(batch.now.m)
-    assert found is not None
+def _walk(batch: Batch, limit: int) -> list[tuple[Batch, Tensor]] | None:
+    """As :func:`several`, for at most ``limit`` attempts."""
+    library = pairs.routines()
+    assert library is not None
     now, past = batch.now, batch.past
-    here = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
-    sizes = [tensor.numel() for tensor in here]
-    there = [torch.empty(sum(sizes), dtype=torch.float64) for _ in range(most)]
+    screen = batch.screen or unscreened(now.m)
+    tensors = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
+    sizes = [tensor.numel() for tensor in tensors]
+    rooms = [torch.empty(sum(sizes), dtype=torch.float64) for _ in range(limit)]
     starts = list(accumulate(sizes, initial=0))
     numbers = list(zip(past.dt.tolist(), batch.dt.tolist(), screen.drift.tolist()))
     lengths, counts, records = [], [], []
     for e, (problem, _) in enumerate(_described(batch.problem, now.u.shape[1])):
-        own = [8 * e * size // len(numbers) for size in sizes]
-        start = _Point(*(tensor.data_ptr() + at for tensor, at in zip(here, own)), *numbers[e])
-        places = [8 * first + at for first, at in zip(starts, own)]
-        ends = (_Point * most)(*(_Point(*[room.data_ptr() + at for at in places]) for room in there))
+        offsets = [8 * e * size // len(numbers) for size in sizes]
+        addresses = [tensor.data_ptr() + offset for tensor, offset in zip(tensors, offsets)]
+        start = _Point(*addresses, *numbers[e])
+        places = [8 * first + offset for first, offset in zip(starts, offsets)]
+        ends = (_Point * limit)()
+        for i, room in enumerate(rooms):
+            ends[i] = _Point(*[room.data_ptr() + place for place in places])
         length = ctypes.c_double()
-        counts.append(found.walk(ctypes.byref(problem), ctypes.byref(start), ends, most, ctypes.byref(length)))
+        counts.append(library.walk(ctypes.byref(problem), ctypes.byref(start), ends, limit, ctypes.byref(length)))
         if counts[-1] < 0:
             return None
         lengths.append(length.value)
         records.append(ends)
-    moved, after = torch.tensor(counts) > 0, [batch]
+    moved = torch.tensor(counts) > 0
+    after = [batch]
     for i in range(max(counts)):
-        arrays = [part.view(tensor.shape) for part, tensor in zip(there[i].split(sizes), here)]
+        arrays = [part.view(tensor.shape) for part, tensor in zip(rooms[i].split(sizes), tensors)]
         after.append(_reached(after[-1], arrays, [ends[i] for ends in records]))
     last = replace(after[-1], dt=torch.tensor(lengths, dtype=torch.float64))
     if 0 in counts:
@@ -162,8 +178,10 @@ def _walk(batch: Batch, most: int) -> list[tuple[Batch, Tensor]] | None:
 def _reached(batch: Batch, arrays: list[Tensor], records: list[_Point]) -> Batch:
     """The batch after a step from ``batch``, of what the step has written."""
     u, beta, m, q, push, before, mean, until = arrays
-    values = torch.tensor([_values(one) for one in records], dtype=torch.float64)
+    values = torch.tensor([_values(record) for record in records], dtype=torch.float64)
     past_dt, dt, drift, stale = values[:, : len(NUMBERS)].unbind(-1)
-    now, past = Point(u, beta, m, q, push), Past(batch.now.u, batch.now.beta, mean, before, past_dt)
-    screen, signs = Screen(until, drift, stale), values[:, len(NUMBERS) :]
+    now = Point(u, beta, m, q, push)
+    past = Past(batch.now.u, batch.now.beta, mean, before, past_dt)
+    screen = Screen(until, drift, stale)
+    signs = values[:, len(NUMBERS) :]
     return Batch(batch.problem, now, past, batch.t + past_dt, dt, screen, signs)

@@ -51,12 +51,12 @@ class End:
     corrected: bool = False
 
 
-def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tensor) -> End:
+def solve(batch: Batch, predicted: Tensor, mean: Tensor, wanted: Tensor, allowed: Tensor) -> End:
     """The end of a step at which the implicit equations hold, in each realisation whose error is finite.
 
     Args:
         batch: where the step begins.
-        far: predicted weights at its end ``(e, h, k)``; the step's gates are the mean of theirs and those at its start.
+        predicted: weights at its end ``(e, h, k)``; the step's gates are the mean of theirs and those at its start.
         mean: ``G (e, h, k)`` with these gates and the last step's multipliers.
         wanted: which realisations are worth solving ``(e,)``.
         allowed: allowed error of the margins ``(e,)``.
@@ -71,13 +71,14 @@ def solve(batch: Batch, far: Tensor, mean: Tensor, wanted: Tensor, allowed: Tens
         wrong = equations.violation(end.m, end.q)
         # a point that this step does not move may still have the multiplier of the last one, in which it crossed
         refused = _refused(torch.minimum(wrong, (end.m - batch.now.m).abs()), wanted, allowed)
-        end, wanted = replace(end, error=torch.where(refused, math.inf, end.error)), wanted & ~refused
+        end = replace(end, error=torch.where(refused, math.inf, end.error))
+        wanted = wanted & ~refused
         bad = wanted & (wrong.amax(-1) > KKT * problem.tolerance)
         if not bool(bad.any()):
             break
         if rounds == ROUNDS:
             return replace(end, error=torch.where(bad, FAR, end.error))
-        end = _corrected(batch, far, equations, end, wrong, bad)
+        end = _corrected(batch, predicted, equations, end, wrong, bad)
         error = (end.m - first).abs().amax(-1).double() / (2 * allowed)
         end = replace(end, error=torch.where(wanted, error, end.error))
         wanted = wanted & (error < FAR)
@@ -97,13 +98,15 @@ def _rotated(batch: Batch, mean: Tensor) -> tuple[Tensor, Tensor]:
     return rotate(batch.now.u, batch.now.beta, mean * batch.dt.to(mean.dtype)[:, None, None])
 
 
-def _corrected(batch: Batch, far: Tensor, equations: "_Corner", end: End, wrong: Tensor, bad: Tensor) -> End:
+def _corrected(batch: Batch, predicted: Tensor, equations: "_Corner", end: End, wrong: Tensor, bad: Tensor) -> End:
     """The end with better multipliers in the realisations marked in ``bad (e,)``."""
     q, mean = end.q.clone(), end.mean.clone()
     for band, new in equations.corrections(batch, end, wrong, bad):
         change = new - band.pick(end.q)
         q[band.rows[:, None], band.index] = new  # not added up: on a bound they stay exactly on it
-        mean[band.rows] += (batch.problem.share(band, batch.now.u, change) + batch.problem.share(band, far, change)) / 2
+        at_start = batch.problem.share(band, batch.now.u, change)
+        at_end = batch.problem.share(band, predicted, change)
+        mean[band.rows] += (at_start + at_end) / 2
     u, beta = _rotated(batch, mean)
     m = batch.problem.margins(end.gates, u, beta)
     return replace(end, u=u, beta=beta, m=m, q=q, mean=mean, corrected=True)
@@ -111,7 +114,9 @@ def _corrected(batch: Batch, far: Tensor, equations: "_Corner", end: End, wrong:
 
 def gram(batch: Batch, band: Band, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
     r"""``A (r, n, n)``, float64: the change of a band's margins over the step by its multipliers; 0 in padding."""
-    problem, x, open_ = batch.problem, band.pick(batch.problem.xt), band.columns(gates)
+    problem = batch.problem
+    x = band.pick(problem.xt)
+    open_ = band.columns(gates)
     hidden = (u[band.rows] @ x.mT) * open_
     opened = open_ * beta[band.rows].unsqueeze(-1)
     kernel = hidden.mT @ hidden + (x @ x.mT) * (opened.mT @ opened)
@@ -128,7 +133,8 @@ def system_bytes(size: int, points: int) -> int:
 def _system(batch: Batch, end: End, band: Band) -> tuple[Tensor, Tensor, Tensor]:
     """The Gram matrices of the band, definite to the precision of the flow, its margins and its multipliers."""
     size, points = band.index.shape
-    if (needed := system_bytes(size, points)) > LARGE:
+    needed = system_bytes(size, points)
+    if needed > LARGE:
         validate.memory(needed, f"the implicit equations of a step for {points} points", end.m.device)
     matrix = gram(batch, band, end.gates, end.u, end.beta)
     matrix.diagonal(dim1=-2, dim2=-1).mul_(1.0 + DEFINITE * torch.finfo(end.m.dtype).eps)
@@ -162,7 +168,8 @@ class _Corner:
         there without a linear system, and the next one solves for the exceptions.
         """
         between = (end.q > self.low) & (end.q < self.high)
-        needed, near = (wrong > 0) | between, (end.m - self.corner).abs() < BAND * self.tolerance
+        needed = (wrong > 0) | between
+        near = (end.m - self.corner).abs() < BAND * self.tolerance
         large = bad.unsqueeze(-1) & ((needed | near).sum(-1, keepdim=True) > LARGE_BAND)
         crossing = large & needed & ~between & (not end.corrected)
         if bool(crossing.any()):
@@ -174,7 +181,8 @@ class _Corner:
             return
         band = band_of((needed | (near & ~large)) & bad.unsqueeze(-1))
         matrix, m, old = _system(batch, end, band)
-        low, high = band.pick(self.low).double(), band.pick(self.high).double()
+        low = band.pick(self.low).double()
+        high = band.pick(self.high).double()
         width = (high - low) * band.inside
         right = width * (self.corner - m + times(matrix, old - low))
         scaled = width.unsqueeze(-1) * matrix * width.unsqueeze(-2)
@@ -186,9 +194,11 @@ class _Corner:
 
 def _corner(batch: Batch, m: Tensor) -> _Corner:
     """The hinge's equations over a step that would end at margins ``m`` with the last step's multipliers."""
-    problem, before = batch.problem, batch.now.m
-    below, path = problem.corner - before, m - before
+    problem = batch.problem
+    below = problem.corner - batch.now.m
+    path = m - batch.now.m
     crosses = (below * (problem.corner - m) < 0) & (below.abs() > APART * problem.tolerance)
     share = torch.where(crosses, below / path, 0.0)
-    low, high = torch.where(below > 0, share, 0.0), torch.where(below < 0, 1 - share, 1.0)
+    low = torch.where(below > 0, share, 0.0)
+    high = torch.where(below < 0, 1 - share, 1.0)
     return _Corner(low, high, problem.corner, problem.tolerance)

@@ -47,9 +47,10 @@ def routines() -> ctypes.CDLL | None:
 
 def _processor() -> str:
     """The compiler's target: the machine's name and its instruction sets."""
-    known = Path("/proc/cpuinfo")
-    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
-    return platform.platform() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    flags = [line for line in lines if line.startswith(("flags", "Features"))]
+    return platform.platform() + (flags[0] if flags else "")
 
 
 def _compile(compiler: str, path: Path) -> None:
@@ -77,10 +78,10 @@ def outputs(xt: Tensor, gates: Tensor, slopes: Tensor) -> Tensor:
     """
     if not compiles(xt.dtype, xt.device, xt.shape[-1]):
         return ((slopes.mT @ (gates @ xt.mT).gt_(0)) * xt.mT).sum(1)
-    found = torch.empty(xt.shape[:2], dtype=xt.dtype)
-    for f, *arrays in zip(found, xt.mT, gates, slopes):
+    out = torch.empty(xt.shape[:2], dtype=xt.dtype)
+    for f, *arrays in zip(out, xt.mT, gates, slopes):
         _call("pair_outputs", xt, gates, arrays, (f,))
-    return found
+    return out
 
 
 def margins(xt: Tensor, y: Tensor, base: Tensor, alpha: float, u: Tensor, beta: Tensor) -> Tensor:
@@ -96,10 +97,10 @@ def margins(xt: Tensor, y: Tensor, base: Tensor, alpha: float, u: Tensor, beta: 
     """
     if not compiles(xt.dtype, xt.device, xt.shape[-1]):
         return alpha * (y * outputs(xt, u, u * beta.unsqueeze(-1)) * (GAIN / u.shape[1]) - base)
-    found = torch.empty(xt.shape[:2], dtype=xt.dtype)
-    for m, *arrays in zip(found, xt.mT, u, beta, y, base):
+    out = torch.empty(xt.shape[:2], dtype=xt.dtype)
+    for m, *arrays in zip(out, xt.mT, u, beta, y, base):
         _call("pair_margins", xt, u, arrays, (ctypes.c_double(alpha), ctypes.c_double(GAIN), m))
-    return found
+    return out
 
 
 def field(xt: Tensor, c: Tensor, weights: Tensor, scale: float) -> Tensor:
@@ -113,18 +114,22 @@ def field(xt: Tensor, c: Tensor, weights: Tensor, scale: float) -> Tensor:
     """
     if not compiles(xt.dtype, xt.device, xt.shape[-1]):
         return (weights @ xt.mT).gt_(0) @ (xt * c.unsqueeze(-1) * scale)
-    found = torch.empty_like(weights, memory_format=torch.contiguous_format)
-    for G, *arrays in zip(found, xt.mT, c, weights):
+    out = torch.empty_like(weights, memory_format=torch.contiguous_format)
+    for G, *arrays in zip(out, xt.mT, c, weights):
         _call("pair_field", xt, weights, arrays, (ctypes.c_double(scale), G))
-    return found
+    return out
 
 
-def _call(name: str, xt: Tensor, weights: Tensor, arrays: list[Tensor], rest: tuple) -> None:
-    """Calls a routine with the sizes, the contiguous arrays of one realisation, and the rest."""
-    kept = [array.double().contiguous() for array in arrays]
-    given = [ctypes.c_void_p(value.data_ptr()) if isinstance(value, Tensor) else value for value in (*kept, *rest)]
+def _call(name: str, xt: Tensor, weights: Tensor, arrays: list[Tensor], others: tuple) -> None:
+    """Calls a routine with the sizes, the contiguous arrays of one realisation, and the other arguments."""
+    contiguous = [array.double().contiguous() for array in arrays]
+    arguments = [_pointer(value) if isinstance(value, Tensor) else value for value in (*contiguous, *others)]
     sizes = [ctypes.c_int(size) for size in (xt.shape[1], weights.shape[1], weights.shape[2])]
-    found = routines()
-    assert found is not None
-    if not getattr(found, name)(*sizes, *given):
+    library = routines()
+    assert library is not None
+    if not getattr(library, name)(*sizes, *arguments):
         raise MemoryError(f"no memory for {xt.shape[1]} points of {xt.shape[2]} inputs")
+
+
+def _pointer(array: Tensor) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.data_ptr())

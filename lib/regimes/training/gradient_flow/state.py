@@ -62,7 +62,9 @@ class FlowState(state.State):
 
     def inside(self, share: Tensor) -> "FlowState":
         """The state at ``share (e,)`` of the last step, 0 its start and 1 its end, on the integrator's path."""
-        batch, problem, past = self.batch, self.batch.problem, self.batch.past
-        u, beta = rotate(past.u, past.beta, past.mean * (share * past.dt).to(past.u.dtype)[:, None, None])
-        now = replace(batch.now, u=u, beta=beta, m=problem.own_margins(u, beta))
-        return replace(self, batch=replace(batch, now=now, t=batch.t - (1 - share) * past.dt, screen=None, signs=None))
+        batch, past = self.batch, self.batch.past
+        push = past.mean * (share * past.dt).to(past.u.dtype)[:, None, None]
+        u, beta = rotate(past.u, past.beta, push)
+        now = replace(batch.now, u=u, beta=beta, m=batch.problem.own_margins(u, beta))
+        t = batch.t - (1 - share) * past.dt
+        return replace(self, batch=replace(batch, now=now, t=t, screen=None, signs=None))

@@ -33,16 +33,14 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
 
     A realisation whose step was refused keeps its place, with a shorter ``dt``.
     """
-    if compiled.suits(batch) and (found := compiled.attempt(batch)) is not None:
-        return found
-    return _on_tensors(batch)
+    attempted = compiled.attempt(batch) if compiled.suits(batch) else None
+    return _on_tensors(batch) if attempted is None else attempted
 
 
 def walk(batch: Batch) -> list[tuple[Batch, Tensor]]:
     """One attempted step or several in a row: as :func:`advance`, in the order of the path."""
-    if compiled.suits(batch) and (found := compiled.several(batch)) is not None:
-        return found
-    return [_on_tensors(batch)]
+    attempted = compiled.several(batch) if compiled.suits(batch) else None
+    return [_on_tensors(batch)] if attempted is None else attempted
 
 
 def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
@@ -51,8 +49,8 @@ def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
         needed = 8 * GATES * batch.now.m.numel() * batch.now.u.shape[1]
         if needed > LARGE:
             validate.memory(needed, "the gates of a step")
-    far, mean, error = _predict(batch)
-    end = solve(batch, far, mean, error <= 1.0, _allowed(batch))
+    predicted, mean, error = _predict(batch)
+    end = solve(batch, predicted, mean, error <= 1.0, _allowed(batch))
     error = torch.maximum(error, end.error)
     moved = error <= 1.0
     # a step beyond the range of the numbers is refused like one beyond the tolerance
@@ -67,14 +65,15 @@ def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
 
 def _predict(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Weights at the end of the step, its mean ``G``, and the error of the weights from it, in tolerances ``(e,)``."""
-    now, past, dtype = batch.now, batch.past, batch.now.u.dtype
+    now, past = batch.now, batch.past
+    dtype = now.u.dtype
     ratio = (batch.dt / (2 * past.dt)).to(dtype)[:, None, None]
     guess = now.push + ratio * (now.push - past.before)
-    far = rotate(now.u, now.beta, guess * batch.dt.to(dtype)[:, None, None])[0]
-    mean = (now.push + batch.problem.push(far, now.q)) / 2
+    predicted = rotate(now.u, now.beta, guess * batch.dt.to(dtype)[:, None, None])[0]
+    mean = (now.push + batch.problem.push(predicted, now.q)) / 2
     weight = now.u.square().sum(-1) + now.beta.square()
     bent = (weight * (mean - guess).square().sum(-1)).sum(-1) / weight.sum(-1)
-    return far, mean, batch.dt * bent.double().sqrt() / batch.problem.tolerance
+    return predicted, mean, batch.dt * bent.double().sqrt() / batch.problem.tolerance
 
 
 def _allowed(batch: Batch) -> Tensor:
@@ -85,7 +84,8 @@ def _allowed(batch: Batch) -> Tensor:
 
 def _land(batch: Batch, end: End, factor: Tensor) -> Batch:
     """The batch at the end of an accepted step, with the gates, margins and field of the new weights."""
-    problem, gates, m = batch.problem, end.gates, end.m
+    problem = batch.problem
+    gates, m = end.gates, end.m
     if end.corrected:
         gates = problem.open_gates(end.u)
         m = problem.margins(gates, end.u, end.beta)

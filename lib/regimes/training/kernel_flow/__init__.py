@@ -119,8 +119,11 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
     validate.between(0, LARGEST_RIDGE, ridge=ridge)
     validate.between(1e-200, 1e200, alpha=alpha)
     gram, y = _checked(gram, y, ridge)
-    signed = [(k * (labels * alpha / len(labels))).mul_(labels[:, None]) for k, labels in zip(gram, y)]
-    return KernelStates([HingePath(np.ascontiguousarray(Q.cpu().numpy())) for Q in signed], y)
+    paths = []
+    for kernel, labels in zip(gram, y):
+        Q = (kernel * (labels * alpha / len(labels))).mul_(labels[:, None])
+        paths.append(HingePath(np.ascontiguousarray(Q.cpu().numpy())))
+    return KernelStates(paths, y)
 
 
 def fit(gram: Tensor, y: Tensor, **options: Any) -> KernelState:
@@ -156,32 +159,36 @@ class KernelStates(Iterator[KernelState]):
 
     def state(self) -> KernelState:
         """The current state of the paths."""
-        now = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
-        t = torch.tensor([path.t for path in self.paths], dtype=now.dtype, device=now.device)
-        found, coefficients = now[:, 0], now[:, 1] * self.y / self.y.shape[-1]
+        states = torch.stack([torch.as_tensor(path.state) for path in self.paths]).to(self.y)  # a copy
+        t = torch.tensor([path.t for path in self.paths], dtype=states.dtype, device=states.device)
+        margins = states[:, 0]
+        coefficients = states[:, 1] * self.y / self.y.shape[-1]
         last = self.last
-        before = (last.t, last.margins, last.coefficients) if last else (t, found, coefficients)
-        rows, steps = tuple(range(len(self.paths))), sum(path.events for path in self.paths)
-        moment = (t, found, self.y, coefficients, steps, before)
+        before = (last.t, last.margins, last.coefficients) if last else (t, margins, coefficients)
+        rows = tuple(range(len(self.paths)))
+        events = sum(path.events for path in self.paths)
+        moment = (t, margins, self.y, coefficients, events, before)
         return KernelState(rows, losses.named("hinge"), 0.0, *moment, ended=self.ended)
 
 
 def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """Gram matrices ``(E, p, p)`` with their ridge and labels ``(E, p)``, float64, without a gradient's graph."""
-    gram, y = validate.tensor("gram", gram).detach(), validate.tensor("y", y).detach()
+    gram = validate.tensor("gram", gram).detach()
+    y = validate.tensor("y", y).detach()
     p = y.shape[-1] if y.ndim else 0
     if gram.shape != (*y.shape, p) or p < 2 or y.ndim > 2:
         raise InputError(
             "gram must be (p, p) or (E, p, p) and y (p,) or (E, p) with p >= 2, "
             f"got {tuple(gram.shape)} and {tuple(y.shape)}"
         )
-    gram, y = gram.reshape(-1, p, p), y.double().to(gram.device).reshape(-1, p)
+    gram = gram.reshape(-1, p, p)
+    y = y.double().to(gram.device).reshape(-1, p)
     validate.arrays(gram=("E p p", gram))
     gram = gram.double()
     needs_both_labels(y)
     if ridge:
-        own = ridge * gram.diagonal(dim1=-2, dim2=-1).mean(-1)
-        gram = gram + own[:, None, None] * torch.eye(p).to(gram)
+        epsilon = ridge * gram.diagonal(dim1=-2, dim2=-1).mean(-1)
+        gram = gram + epsilon[:, None, None] * torch.eye(p).to(gram)
     for k, labels in zip(gram, y):
         _needs_fittable(k, labels)
     return gram, y
@@ -190,10 +197,12 @@ def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
 def _needs_fittable(gram: Tensor, y: Tensor) -> None:
     """Checks for a symmetric kernel with a positive diagonal, and for no equal points with opposite labels."""
     diagonal = gram.diagonal()
-    skew = max(float((rows - columns.T).abs().max()) for rows, columns in zip(gram.split(128), gram.split(128, 1)))
+    stripes = zip(gram.split(128), gram.split(128, 1))  # not the whole difference at once
+    skew = max(float((rows - columns.T).abs().max()) for rows, columns in stripes)
     if not bool((diagonal > 0).all()) or skew > 1e-5 * float(diagonal.max()):
         raise InputError("gram must be symmetric with a positive diagonal")
-    plus, minus = (y > 0).nonzero()[:, 0], (y < 0).nonzero()[:, 0]
+    plus = (y > 0).nonzero()[:, 0]
+    minus = (y < 0).nonzero()[:, 0]
     scale = diagonal[plus, None] + diagonal[minus]
     equal = scale - 2 * gram[plus][:, minus] <= EQUAL * scale
     if bool(equal.any()):

@@ -19,7 +19,7 @@ from regimes.training.state import Ended, Ending
 
 ROUND_OFF = 1e-13  # velocities below, relative to the sum of the forces' contributions, are zero in float64
 LOST = 1e-6  # round-off in the margins beyond which a path is not reported as fitted
-EVENTS = 50  # a point, after which a path is given up: kernels without an eigenvalue below zero take one to three
+EVENTS = 50  # per point, after which a path is given up: kernels without an eigenvalue below zero take one to three
 STILL = 1e-14  # velocities below, relative to the largest on the diagonal, leave a held point at rest
 REFINED = 3  # rounds, at most, in which a solution of the held points' equations is improved by its residual
 BROKEN = 1e-6  # part of a held point's velocity that the inverse fails to cancel, beyond which it is computed anew
@@ -39,9 +39,12 @@ class HingePath:
 
     def __init__(self, Q: np.ndarray) -> None:
         p = len(Q)
-        self.Q, self.t, self.events = Q, 0.0, 0
+        self.Q = Q
+        self.t = 0.0
+        self.events = 0
         self.ended: Ending | None = None
-        self.state, self.rate = np.zeros((2, p)), np.ones((2, p))
+        self.state = np.zeros((2, p))
+        self.rate = np.ones((2, p))
         self.m, self.a = self.state
         self.v, self.q = self.rate
         self.v[:] = Q @ self.q
@@ -53,8 +56,8 @@ class HingePath:
         """Goes to the next event; sets ``ended`` when all points are fitted, or when nothing moves any more."""
         j = self._advance()
         if j < 0:
-            left = int((self.side > 0).sum())
-            self.ended = Ending(Ended.JAMMED, f" with {left} points below the margin: the kernel cannot fit them")
+            below = int((self.side > 0).sum())
+            self.ended = Ending(Ended.JAMMED, f" with {below} points below the margin: the kernel cannot fit them")
             return
         self.events += 1
         self._resolve(j)
@@ -83,7 +86,8 @@ class HingePath:
 
     def _resolve(self, j: int) -> None:
         """Changes the force on ``j`` until it rests at the margin, or has the force of the side it moves to."""
-        held, sign = self.held, -self.side[j]
+        held = self.held
+        sign = -self.side[j]
         while True:
             response, change = held.response(j)
             rest = abs(self.v[j]) / change[j] if change[j] > DEPENDENT * self.Q[j, j] else np.inf
@@ -103,12 +107,14 @@ class HingePath:
             self.side[j] = 0
             held.add(j, response, change[j])
         else:
-            self.q[j], self.side[j] = max(sign, 0), sign
+            self.q[j] = max(sign, 0)
+            self.side[j] = sign
         self.v[held.points] = 0
 
     def _let_go(self, k: int, upward: bool) -> None:
         s = self.held.points[k]
-        self.q[s], self.side[s] = (0.0, -1.0) if upward else (1.0, 1.0)
+        self.q[s] = 0.0 if upward else 1.0
+        self.side[s] = -1.0 if upward else 1.0
         self.held.drop(k)
 
     def _refresh(self) -> None:
@@ -117,28 +123,32 @@ class HingePath:
         held.refresh()
         self.q[held.points] = 0
         self.q[held.points] = np.clip(held.solve(-held.rows @ self.q), 0, 1)
-        self.v[:], self.m[:] = self.Q @ self.q, self.Q @ self.a
-        self.v[held.points], self.m[held.points] = 0, 1
+        self.v[:] = self.Q @ self.q
+        self.m[:] = self.Q @ self.a
+        self.v[held.points] = 0
+        self.m[held.points] = 1
 
     def _finish(self) -> None:
         """Margins from the integrals; those that round-off left some 1e-11 below the margin are lifted onto it."""
         self.q[:] = 0
         self.m[:] = self.Q @ self.a
-        least = float(self.m.min())
-        if least < 1 - LOST:
-            known = f": margins known to {1 - least:.1e} only, the kernel is too ill-conditioned"
-            self.ended = Ending(Ended.ROUND_OFF, known)
-        self.state *= max(1, (1 + 4 * np.finfo(float).eps) / least)
+        lowest = float(self.m.min())
+        if lowest < 1 - LOST:
+            detail = f": margins known to {1 - lowest:.1e} only, the kernel is too ill-conditioned"
+            self.ended = Ending(Ended.ROUND_OFF, detail)
+        self.state *= max(1, (1 + 4 * np.finfo(float).eps) / lowest)
 
 
 class _Held:
     """The held points, their rows of ``Q`` and the inverse of ``Q`` among them, updated one point at a time."""
 
     def __init__(self, Q: np.ndarray) -> None:
-        self.Q, self.count = Q, 0
+        self.Q = Q
+        self.count = 0
         self.still = STILL * float(Q.diagonal().max())
         self._points = np.zeros(16, dtype=np.intp)
-        self._rows, self._inverse = np.empty((16, len(Q))), np.empty((16, 16))
+        self._rows = np.empty((16, len(Q)))
+        self._inverse = np.empty((16, 16))
 
     @property
     def points(self) -> np.ndarray:
@@ -163,33 +173,35 @@ class _Held:
         for _ in range(REFINED):  # the inverse is known to round-off times its condition
             if abs(change[self.points]).max() <= self.still:
                 break
-            more = -self.inverse @ change[self.points]
-            response += more
-            change += more @ self.rows
+            correction = -self.inverse @ change[self.points]
+            response += correction
+            change += correction @ self.rows
         return response, change
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """The forces on the held points that give them the velocities ``v``."""
-        found, block = self.inverse @ v, self.rows[:, self.points]
+        block = self.rows[:, self.points]
+        forces = self.inverse @ v
         for _ in range(REFINED):
-            found += self.inverse @ (v - block @ found)
-        return found
+            forces += self.inverse @ (v - block @ forces)
+        return forces
 
     def first_release(self, q: np.ndarray, rate: np.ndarray) -> tuple[int, float]:
         """Which held force reaches 0 or 1 first if all change at ``rate``, and after how long."""
         if not self.count:
             return -1, np.inf
         rate = rate + 1e-300  # a force that does not change is never released
-        left = ((rate > 0) - q[self.points]) / rate
-        k = int(left.argmin())
-        return k, max(float(left[k]), 0.0)
+        waits = ((rate > 0) - q[self.points]) / rate
+        k = int(waits.argmin())
+        return k, max(float(waits[k]), 0.0)
 
     def add(self, j: int, response: np.ndarray, schur: float) -> None:
         """Bordering: ``response`` and ``schur`` are those of :meth:`response` at ``j``."""
         n = self.count
         if n == len(self._points):
             self._grow()
-        self._points[n], self._rows[n] = j, self.Q[j]
+        self._points[n] = j
+        self._rows[n] = self.Q[j]
         self._inverse[:n, :n] += np.multiply.outer(response, response / schur)
         self._inverse[n, :n] = self._inverse[:n, n] = response / schur
         self._inverse[n, n] = 1 / schur
@@ -197,7 +209,8 @@ class _Held:
 
     def drop(self, k: int) -> None:
         """Downdating; the last point takes the place of the ``k``-th."""
-        inverse, last = self.inverse, self.count - 1
+        inverse = self.inverse
+        last = self.count - 1
         column = inverse[:, k].copy()
         inverse -= np.multiply.outer(column, column / column[k])
         inverse[k], inverse[:, k] = inverse[last], inverse[:, last]
@@ -211,6 +224,7 @@ class _Held:
     def _grow(self) -> None:
         n = self.count
         points, rows, inverse = self._points, self._rows, self._inverse
-        self._points, self._rows = np.zeros(2 * n, dtype=np.intp), np.empty((2 * n, rows.shape[1]))
+        self._points = np.zeros(2 * n, dtype=np.intp)
+        self._rows = np.empty((2 * n, rows.shape[1]))
         self._inverse = np.empty((2 * n, 2 * n))
         self._points[:n], self._rows[:n], self._inverse[:n, :n] = points, rows, inverse

@@ -10,7 +10,7 @@ from companion.estimates import Estimate, jackknife, least, mean, median, ratio
 from companion.papers.alignment.studies import alignment as studies
 
 CHAPTER = "06"
-BOTH_LAYERS = {"rows": studies.paths["throughout"], "layers": (1, 2)}
+BOTH_LAYERS = {"rows": studies.correlations["throughout"], "layers": (1, 2)}
 INDEPENDENT = 0.53  # correlation with a random matrix of $K$'s spectrum, as printed for Fig. 1
 SMALL = 0.01  # scale of the first layer at which outputs are near 0
 LOW_LOSS = 0.03  # training loss at which networks on the steepest spectrum are compared
@@ -112,7 +112,7 @@ def _largest(values):
     measure="Correlation of the two after training.",
     given={"column": "egop_agop"},
 )
-def correlation_when_trained(trained=studies.features["main"], *, column):
+def correlation_when_trained(trained=studies.learned_features["main"], *, column):
     """After training the neural feature matrix and the AGOP have correlation 0.93 (first layer)."""
     first = trained[trained.layer == 1]
     return mean(first[column]), first
@@ -126,7 +126,7 @@ def correlation_when_trained(trained=studies.features["main"], *, column):
     figure="tab-d-1",
     short="$K$ less a random matrix, layer 2",
 )
-def alignment_beyond_spectrum(trained=studies.features["main"]):
+def alignment_beyond_spectrum(trained=studies.learned_features["main"]):
     """The eigenvectors of $K$, not its spectrum alone, make the neural feature ansatz.
 
     Correlation with the trained $K$ less that with its eigenvectors drawn at random (second layer).
@@ -150,7 +150,7 @@ def share_unstable(paths):
     short="C-NFA at step 5, smallest",
     headline=True,
 )
-def early_centred_alignment(first_steps=studies.paths["first_steps"]):
+def early_centred_alignment(first_steps=studies.correlations["first_steps"]):
     """Early in training the C-NFA is high at every initialisation scale.
 
     Smallest correlation over scales and layers at step 5.
@@ -205,7 +205,7 @@ def early_centred_alignment(first_steps=studies.paths["first_steps"]):
     at={"scales": 1.0, "rate": 0.0125},
     statement="At a quarter of the rate the second layer's C-NFA remains high throughout training from scale 1.",
     measure="The same of the second layer alone.",
-    given={"rows": studies.paths["slow"], "layers": (2,), "scale": 1.0},
+    given={"rows": studies.correlations["slow"], "layers": (2,), "scale": 1.0},
 )
 def alignment_kept_throughout(rows, *, scale, layers):
     """From scale 1 the C-NFA remains high throughout training.
@@ -235,7 +235,7 @@ def alignment_kept_throughout(rows, *, scale, layers):
     figure="fig-d-4",
     short="double-centred ratio, largest less smallest scale",
 )
-def double_centred_in_scale(throughout=studies.paths["throughout"]):
+def double_centred_in_scale(throughout=studies.correlations["throughout"]):
     """Where the initialisation is large the double-centred term contributes less.
 
     Its ratio to the centred term at the end of training, largest scale less smallest, the larger of the two layers.
@@ -261,7 +261,7 @@ def double_centred_in_scale(throughout=studies.paths["throughout"]):
     rival=(0, "the initial weights make all of the numerator"),
     figure="tab-d-end",
 )
-def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
+def share_of_the_centred(throughout=studies.correlations["throughout"], *, scale):
     """The centred term is a good part of the numerator of the neural feature ansatz.
 
     Its share at the end of training, first layer: a quarter or more is a good part.
@@ -279,7 +279,7 @@ def share_of_the_centred(throughout=studies.paths["throughout"], *, scale):
     figure="fig-d-2",
     short="UC-NFA varies more than C-NFA, early",
 )
-def early_robustness(first_steps=studies.paths["first_steps"]):
+def early_robustness(first_steps=studies.correlations["first_steps"]):
     """The C-NFA is more robust to the scale than the UC-NFA.
 
     Range of the UC-NFA minus range of the C-NFA over scales, early (first layer).
@@ -300,7 +300,7 @@ def _improvement(end):
     rival=(0, "the scale does not matter"),
     figure="fig-d-2",
     short="test loss, largest less smallest scale",
-    given={"rows": studies.paths["isotropic"], "spectrum": "isotropic"},
+    given={"rows": studies.correlations["isotropic"], "spectrum": "isotropic"},
 )
 @claim(
     "D.Fig7-test-loss",
@@ -310,7 +310,7 @@ def _improvement(end):
     figure="fig-d-2",
     short="test loss, largest less smallest, $1/(1+k)$",
     statement="The test loss improves for smaller initialisation (spectrum $1/(1+k)$).",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)"},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k)"},
 )
 @claim(
     "D.Fig8-test-loss",
@@ -322,7 +322,7 @@ def _improvement(end):
     short="test loss, largest less smallest scale, $1/(1+k^2)$",
     measure="Largest scale minus smallest scale, after the paper's 800 steps.",
     statement="The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)"},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k^2)"},
 )
 def loss_in_scale(rows, *, spectrum):
     """The test loss improves for smaller initialisation.
@@ -343,7 +343,7 @@ def loss_in_scale(rows, *, spectrum):
     figure="fig-d-2",
     short="test loss, scale 0.1 less 0.001, $1/(1+k^2)$",
 )
-def loss_in_small_scales_steepest(small_scales=studies.paths["small_scales"]):
+def loss_in_small_scales_steepest(small_scales=studies.correlations["small_scales"]):
     """The test loss goes on improving below scale 0.1 (spectrum $1/(1+k^2)$).
 
     Scale 0.1 minus scale 0.001, after the paper's 800 steps.
@@ -361,7 +361,7 @@ def loss_in_small_scales_steepest(small_scales=studies.paths["small_scales"]):
     figure="fig-d-2",
     short="C-NFA at step 5 over step 0",
 )
-def early_over_start(first_steps=studies.paths["first_steps"]):
+def early_over_start(first_steps=studies.correlations["first_steps"]):
     r"""The C-NFA of the first steps is set at initialisation.
 
     Correlation at step 5 over that of $2\dot W^\top\dot W$ and $2\dot W^\top K\dot W$ at step 0 (first layer).
@@ -381,7 +381,7 @@ def early_over_start(first_steps=studies.paths["first_steps"]):
     figure="fig-d-2",
     short="labels in place of residuals",
 )
-def labels_for_residuals(first_steps=studies.paths["first_steps"]):
+def labels_for_residuals(first_steps=studies.correlations["first_steps"]):
     """Where the outputs are near 0 the labels may replace the residuals.
 
     The correlation of Eq. 4 with the labels over the one with the residuals (first layer, scale 0.01).
@@ -413,7 +413,7 @@ def labels_for_residuals(first_steps=studies.paths["first_steps"]):
     measure="Largest minus smallest correlation over scales of the first layer (second layer).",
     given={"layer": 2},
 )
-def range_of_uncentred(isotropic=studies.paths["isotropic"], *, layer):
+def range_of_uncentred(isotropic=studies.correlations["isotropic"], *, layer):
     """The final UC-NFA depends on the initialisation scale.
 
     Largest minus smallest correlation over scales (first layer).
@@ -431,7 +431,9 @@ def range_of_uncentred(isotropic=studies.paths["isotropic"], *, layer):
     figure="tab-d-end",
     short="UC-NFA over its own scale, layer 2",
 )
-def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=studies.paths["isotropic"]):
+def range_in_second_scale(
+    second_layer=studies.correlations["second_layer"], isotropic=studies.correlations["isotropic"]
+):
     """The second layer's UC-NFA is sensitive to its own scale.
 
     Largest minus smallest correlation over scales of the second layer.
@@ -445,11 +447,11 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
 @claim(
     {
         "D.Fig2-robust": {
-            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 1},
+            "given": {"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 1},
             "short": "UC-NFA varies more, isotropic, layer 1",
         },
         "D.Fig2-robust-layer-2": {
-            "given": {"rows": studies.paths["isotropic"], "spectrum": "isotropic", "layer": 2},
+            "given": {"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 2},
             "part_of": "D.Fig2-robust",
             "short": "UC-NFA varies more, isotropic, layer 2",
             "statement": (
@@ -476,7 +478,7 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
     statement="On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale "
     "than the UC-NFA.",
     measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k)", "layer": 1},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k)", "layer": 1},
 )
 @claim(
     "D.Fig8-robust",
@@ -491,7 +493,7 @@ def range_in_second_scale(second_layer=studies.paths["second_layer"], isotropic=
         "scale than the UC-NFA."
     ),
     measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
-    given={"rows": studies.paths["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
+    given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
 )
 def late_robustness(rows, *, spectrum, layer):
     """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
@@ -556,7 +558,7 @@ def late_robustness(rows, *, spectrum, layer):
     ),
     given={"spectrum": "1/(1+k^2)", "layer": 2},
 )
-def late_robustness_small(small_scales=studies.paths["small_scales"], *, spectrum, layer):
+def late_robustness_small(small_scales=studies.correlations["small_scales"], *, spectrum, layer):
     """On isotropic data the C-NFA of the first layer is more robust to scales up to 0.1 than the UC-NFA.
 
     Range of the UC-NFA minus range of the C-NFA over these scales at the end of training.
@@ -582,7 +584,7 @@ def _least_growth(rows):
     figure="tab-d-end",
     short="UC-NFA grows in training, scale 1",
 )
-def growth_of_uncentred(decaying=studies.paths["decaying"]):
+def growth_of_uncentred(decaying=studies.correlations["decaying"]):
     """On data with a decaying spectrum the UC-NFA becomes high through training, while being small at initialisation.
 
     Its value at the end minus that at the start, from scale 1, least over layers and both spectra.
@@ -600,7 +602,7 @@ def growth_of_uncentred(decaying=studies.paths["decaying"]):
     figure="tab-d-end",
     short="UC-NFA grows in training, small scales",
 )
-def growth_of_uncentred_small(small_scales=studies.paths["small_scales"]):
+def growth_of_uncentred_small(small_scales=studies.correlations["small_scales"]):
     """On data with a decaying spectrum the UC-NFA becomes high from scales up to 0.1, while being small at
     initialisation.
 
@@ -619,7 +621,7 @@ def growth_of_uncentred_small(small_scales=studies.paths["small_scales"]):
     figure="tab-d-random",
     short="C-NFA less a random matrix, least",
 )
-def late_alignment_beyond_random(largest_scale=studies.features["largest_scale"]):
+def late_alignment_beyond_random(largest_scale=studies.learned_features["largest_scale"]):
     """Where the C-NFA falls, it is still above its value with a random matrix of the same spectrum.
 
     C-NFA at the end of training from scale 1 minus that with $K$'s eigenvectors drawn at random, the least over the
@@ -637,7 +639,7 @@ def late_alignment_beyond_random(largest_scale=studies.features["largest_scale"]
     figure="fig-d-4",
     short="double-centred share at step 5, largest",
 )
-def early_double_centred(first_steps=studies.paths["first_steps"]):
+def early_double_centred(first_steps=studies.correlations["first_steps"]):
     """The double-centred term is not significant early in training.
 
     Largest ratio over scales and layers at step 5.
@@ -654,7 +656,7 @@ def early_double_centred(first_steps=studies.paths["first_steps"]):
     figure="fig-d-4",
     short="double-centred share at the end, largest",
 )
-def late_double_centred(isotropic=studies.paths["isotropic"]):
+def late_double_centred(isotropic=studies.correlations["isotropic"]):
     """The double-centred term becomes relevant over longer periods.
 
     Largest ratio at the end.
@@ -680,7 +682,7 @@ def _change_of_kernel_centred(rows):
     figure="fig-d-4",
     short="PTK-centred correlation falls, scale 1",
 )
-def fall_of_kernel_centred(isotropic=studies.paths["isotropic"]):
+def fall_of_kernel_centred(isotropic=studies.correlations["isotropic"]):
     """The PTK-centred correlation decreases through training on isotropic data from scale 1, too.
 
     Late minus early, largest over layers.
@@ -699,7 +701,7 @@ def fall_of_kernel_centred(isotropic=studies.paths["isotropic"]):
     short="PTK-centred correlation falls, small scales",
     given={"spectrum": "isotropic"},
 )
-def fall_of_kernel_centred_small(small_scales=studies.paths["small_scales"], *, spectrum):
+def fall_of_kernel_centred_small(small_scales=studies.correlations["small_scales"], *, spectrum):
     """The PTK-centred correlation decreases through training on isotropic data from scales up to 0.1.
 
     Late minus early, largest over these scales and layers.
@@ -717,7 +719,7 @@ def fall_of_kernel_centred_small(small_scales=studies.paths["small_scales"], *, 
     short="PTK-centred correlation falls, spectrum $1/(1+k^2)$",
     given={"spectrum": "1/(1+k^2)"},
 )
-def fall_of_kernel_centred_decaying(decaying=studies.paths["decaying"], *, spectrum):
+def fall_of_kernel_centred_decaying(decaying=studies.correlations["decaying"], *, spectrum):
     """The PTK-centred correlation decreases on data of spectrum $1/(1+k^2)$.
 
     Late minus early, largest over scales and layers.
@@ -739,7 +741,7 @@ def _rank_correlations(rows, ansatz):
     figure="tab-d-also",
     short="loss against alignment, $1/(1+k)$",
 )
-def loss_against_alignment(decaying=studies.paths["decaying"]):
+def loss_against_alignment(decaying=studies.correlations["decaying"]):
     """The test loss is smaller where the C-NFA and UC-NFA are higher (spectrum $1/(1+k)$).
 
     Rank correlation over the scales at the end of training, the larger of the two (first layer).
@@ -774,7 +776,7 @@ def at_equal_loss(paths):
     rival=(0, "the loss does not depend on the alignment"),
     figure="tab-d-steepest",
 )
-def loss_against_alignment_steepest(longer=studies.paths["longer"], *, ansatz):
+def loss_against_alignment_steepest(longer=studies.correlations["longer"], *, ansatz):
     """The test loss is smaller where the UC-NFA is higher (spectrum $1/(1+k^2)$).
 
     Rank correlation over the scales, each at the first measured step with a training loss of at most 0.03 (first
@@ -908,7 +910,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     measure="Mean over draws and networks (ORL faces for CelebA).",
     given={"column": "random"},
 )
-def diagonals_of_faces(faces=studies.glasses, *, column):
+def diagonals_of_faces(faces=studies.saliency_maps, *, column):
     """On faces with glasses the diagonals of neural feature matrix and AGOP have Pearson correlation 0.91.
 
     ORL faces for CelebA, so high is what can be asked.
@@ -926,7 +928,7 @@ def diagonals_of_faces(faces=studies.glasses, *, column):
     figure="tab-d-9",
     short="faces, $K$ less a random matrix",
 )
-def diagonals_beyond_random(faces=studies.glasses):
+def diagonals_beyond_random(faces=studies.saliency_maps):
     """A random matrix of $K$'s spectrum in place of $K$ disrupts the correspondence.
 
     Pearson correlation of the diagonals with the network's own $K$ minus that with random ones (ORL faces for CelebA,
@@ -944,7 +946,9 @@ def diagonals_beyond_random(faces=studies.glasses):
     figure="fig-d-descent",
     short="C-NFA lost to weight decay",
 )
-def alignment_lost_to_decay(weight_decay=studies.paths["weight_decay"], isotropic=studies.paths["isotropic"], *, seeds):
+def alignment_lost_to_decay(
+    weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"], *, seeds
+):
     """Weight decay breaks the ansatz centred at the initial weights.
 
     C-NFA at the end with the largest penalty minus that without (second layer, gradient descent).
@@ -966,7 +970,7 @@ def alignment_lost_to_decay(weight_decay=studies.paths["weight_decay"], isotropi
     figure="fig-d-descent",
     short="C-NFA with decay centred out, least",
 )
-def alignment_with_decay_centred_out(weight_decay=studies.paths["weight_decay"], *, seeds):
+def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"], *, seeds):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 
     C-NFA at the end, least over penalties (second layer, gradient descent).

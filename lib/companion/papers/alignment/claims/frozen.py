@@ -4,10 +4,10 @@ import numpy as np
 
 from companion.book.claims import claim
 from companion.estimates import mean
-from companion.papers.alignment.studies.alignment import lazy_ends, paths
+from companion.papers.alignment.studies.alignment import correlations, lazy_predictions
 
 CHAPTER = "06"
-SECOND = {"rows": paths["slow"], "layer": 2}
+SECOND = {"rows": correlations["slow"], "layer": 2}
 SLOWLY = {"rate": 0.0125}
 SOURCE = "paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it"
 
@@ -23,13 +23,13 @@ def alignment_courses(rows, scale, layer=1):
 @claim(
     "D.Fig2-law", SOURCE, kind="beyond", accept=(0, 0.06), rival=(0.15, "an alignment that stays what it is early"),
     figure="fig-d-frozen", short="C-NFA off its lazy law, scale 1", at={"scales": 1.0},
-    given={"rows": paths["frozen"]},
+    given={"rows": correlations["frozen"]},
 )  # fmt: skip
 @claim(
     "D.Fig2-law-slow", SOURCE, kind="beyond", accept=(0, 0.06), rival=(0.12, "the distance at the rate 0.05"),
     figure="fig-d-frozen", short="the same at a quarter of the rate", at={"scales": 1.0} | SLOWLY,
     statement="At a quarter of the rate the first layer's alignment follows the law of lazy training from scale 1.",
-    given={"rows": paths["slow"]},
+    given={"rows": correlations["slow"]},
 )  # fmt: skip
 def distance_from_the_law(rows):
     r"""At scale 1 the alignment follows the law of lazy training.
@@ -45,7 +45,7 @@ def distance_from_the_law(rows):
     "D.Fig2-law-end", SOURCE, kind="beyond", accept=(0.4, 0.65), rival=(0.8, "the alignment stays what it is early"),
     figure="fig-d-frozen", short="lazy law at the end, scale 1", at={"scales": 1.0},
 )  # fmt: skip
-def end_of_the_law(frozen=paths["frozen"]):
+def end_of_the_law(frozen=correlations["frozen"]):
     r"""Lazy training on the chain monomial loses a part of the early alignment.
 
     the law at the end of training, scale 1
@@ -57,7 +57,7 @@ def end_of_the_law(frozen=paths["frozen"]):
 @claim(
     "D.Fig2-regained", SOURCE, kind="beyond", accept=(0.05, 1), rival=(0, "the alignment only grows, or only falls"),
     figure="fig-d-frozen", short="end over least C-NFA, scale 0.1", at={"scales": 0.1}, headline=True,
-    given={"rows": paths["frozen"], "layer": 1},
+    given={"rows": correlations["frozen"], "layer": 1},
 )  # fmt: skip
 @claim(
     "D.Fig2-second-regained", SOURCE, kind="beyond", accept=(0, 0.05), rival=(0.16, "what the first layer regains"),
@@ -79,7 +79,7 @@ def regained_alignment(rows, *, layer):
 @claim(
     "D.Fig2-features", SOURCE, kind="beyond", accept=(0.2, 1), rival=(0, "lazy training: the kernel stays as it is"),
     figure="fig-d-frozen", short="end less the lazy law, scale 0.01", at={"scales": 0.01}, headline=True,
-    given={"rows": paths["frozen"], "layer": 1, "scale": 0.01},
+    given={"rows": correlations["frozen"], "layer": 1, "scale": 0.01},
 )  # fmt: skip
 @claim(
     "D.Fig2-second-features", SOURCE, kind="beyond", accept=(0.05, 1), rival=(0, "the second layer's kernel stays"),
@@ -115,7 +115,7 @@ def ends_of_laws(tasks):
     rival=(0, "lazy training loses the same on every task"), figure="tab-d-lazy",
     short="lazy end, stripe less chain monomial",
 )  # fmt: skip
-def lazy_end_in_task(tasks=lazy_ends["tasks"]):
+def lazy_end_in_task(tasks=lazy_predictions["tasks"]):
     r"""What lazy training leaves of the early alignment depends on the task: on the stripe more than on the chain
     monomial.
 

@@ -199,10 +199,10 @@ class Pictures(Setting):
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """What starts otherwise, or descends otherwise, does so at a scale that the isotropic networks have."""
-    (known,) = paths.grid.values(p, "isotropic")["scales"]
+    (known,) = correlations.grid.values(p, "isotropic")["scales"]
     for name in ("second_layer", "adam"):
-        for scale in paths.grid.values(p, name)["scales"][0]:
-            validate.one_of(known, **{f"06.paths.{name}.scales": scale})
+        for scale in correlations.grid.values(p, name)["scales"][0]:
+            validate.one_of(known, **{f"06.correlations.{name}.scales": scale})
 
 
 class Batch(NamedTuple):
@@ -265,7 +265,7 @@ def states(s: OnChain, data: Batch) -> Iterator[OptimiserState]:
     device="any",
     nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
 )
-def paths(s: ChainPaths, seeds: list[int]) -> Rows:
+def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
     """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
 
     ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
@@ -316,7 +316,7 @@ def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
 
 
 @record
-class LazyEnds(Setting):
+class LazyPredictions(Setting):
     """Networks of two hidden layers of width ``k`` on one of several tasks, as lazy training would align them.
 
     Attributes:
@@ -341,7 +341,7 @@ class LazyEnds(Setting):
 
 
 @study(version=1, rtol=1e-3, device="any", data="points drawn here, and scikit-learn's digits")
-def lazy_ends(s: LazyEnds, seeds: list[int]) -> Rows:
+def lazy_predictions(s: LazyPredictions, seeds: list[int]) -> Rows:
     """The C-NFA of lazy training on several tasks, without training; one row a seed, ``layer`` and share ``remains``.
 
     ``remains``: of the training loss, 1 at the start; ``c``: the law
@@ -364,7 +364,7 @@ def lazy_ends(s: LazyEnds, seeds: list[int]) -> Rows:
     return rows
 
 
-def _lazy_task(s: LazyEnds, seed: int) -> Task:
+def _lazy_task(s: LazyPredictions, seed: int) -> Task:
     """Points and labels of mean square 1."""
     point, basis = (draw_seeds(kind, [seed])[0] for kind in ("train", "rotation"))
     if s.task == "digits":
@@ -417,7 +417,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     data=DRAWN,
     nonfinite=("egop_agop", "egop_nfm"),  # of the first layer
 )
-def features(s: ChainDraws, seeds: list[int]) -> Rows:
+def learned_features(s: ChainDraws, seeds: list[int]) -> Rows:
     """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
 
     ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
@@ -460,7 +460,7 @@ def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) ->
 
 
 @study(version=1, rtol=1e-4, device="any", data=DRAWN)
-def frames(s: ChainFrames, seeds: list[int]) -> Rows:
+def first_layer_snapshots(s: ChainFrames, seeds: list[int]) -> Rows:
     """The first layer of one network on its way, matrices flattened, a row a ``step``.
 
     ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
@@ -571,7 +571,7 @@ def _look(name: str) -> object:
 
 
 @study(version=1, rtol=2e-2, device="any", nonfinite=["height"])
-def glasses(s: Pictures, seeds: list[int]) -> Rows:
+def saliency_maps(s: Pictures, seeds: list[int]) -> Rows:
     """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
 
     ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of

@@ -5,7 +5,7 @@ import pandas as pd
 
 from companion.book.claims import claim
 from companion.estimates import mean, ratio
-from companion.papers.compression.studies.compression import growth
+from companion.papers.compression.studies.compression import amplification_scaling
 from companion.papers.compression.theory import Stripe
 
 CHAPTER = "02"
@@ -77,7 +77,7 @@ def _first_below(curve: pd.Series) -> float:
     given={"d": 20, "theory": 0.350},
     part_of="A.Sec3-balance-d5",
 )
-def imbalance_at_the_fall(balance=growth["balance"], *, d, theory):
+def imbalance_at_the_fall(balance=amplification_scaling["balance"], *, d, theory):
     r"""Planes are selected until $t^*$ only if the labels balance to within about $0.4/\sqrt d$ (stripe, $d={d}$).
 
     mean label times $\sqrt d$ at which $\Lambda^*$ has half of its value for balanced labels, as the right plane moves
@@ -100,7 +100,7 @@ def imbalance_at_the_fall(balance=growth["balance"], *, d, theory):
     short=r"$\Lambda^*$ over theory, unequal labels",
     at={"d": [5, 20], "p": 4096},
 )
-def constant_of_unequal_labels(balance=growth["balance"]):
+def constant_of_unequal_labels(balance=amplification_scaling["balance"]):
     r"""Where the labels do not balance, $\Lambda^*$ is that of neurons that are active on all points.
 
     measured over predicted $\Lambda^*$ of the fastest fixed point, at $\langle y\rangle\sqrt d\ge0.5$, $d=5$ and 20,

@@ -37,7 +37,7 @@ def largest_sets(rows):
     figure="fig-a-2",
     short=r"growth of $\omega_\parallel$ over that of $\omega_\perp$",
 )
-def inflation(feature=studies.frames["feature"]):
+def inflation(feature=studies.weight_snapshots["feature"]):
     r"""During training the weights grow much more in the informative direction (stripe, feature learning).
 
     growth of the root mean square of $\omega_\parallel$ over that of $\omega_\perp$, from the start to $t^*$
@@ -54,7 +54,7 @@ def inflation(feature=studies.frames["feature"]):
     figure="fig-a-2",
     short="weight along the informative axis",
 )
-def aligned_share(feature=studies.frames["feature"]):
+def aligned_share(feature=studies.weight_snapshots["feature"]):
     r"""At the end of feature learning the weights have aligned with $e_1$.
 
     share of $\sum(\beta\omega)^2$ along $e_1$
@@ -70,7 +70,7 @@ def aligned_share(feature=studies.frames["feature"]):
     figure="fig-a-7",
     short="weight in the informative plane",
 )
-def share_in_the_plane(cylinder=studies.frames["cylinder"]):
+def share_in_the_plane(cylinder=studies.weight_snapshots["cylinder"]):
     r"""At the end of training the cylinder's weights lie in the informative plane.
 
     share of $\sum(\beta\omega)^2$ in the plane
@@ -108,7 +108,7 @@ def error_of_the_equations(neurons=studies.neurons["main"]):
     at={"d": 2, "p": 10000},
     looks=3,
 )
-def arrived_share(arrivals=studies.arrivals["main"]):
+def arrived_share(arrivals=studies.attractor_shares["main"]):
     r"""All neurons converge to one of the fixed points, given time (the paper exempts those that are late at
     $t^*$).
 
@@ -176,7 +176,7 @@ def plateau_exponent(rows):
     rival=(0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone"),
     figure="fig-a-6-p",
 )
-def stripe_exponent(again=studies.growth["stripe_again"], *, growth_from, d):
+def stripe_exponent(again=studies.amplification_scaling["stripe_again"], *, growth_from, d):
     """The amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
 
     exponent in $p$ from 1024 points on, with the noise $|N|$ of each training set divided out, on training sets
@@ -197,7 +197,7 @@ def stripe_exponent(again=studies.growth["stripe_again"], *, growth_from, d):
     at={"d": 3, "p": 1024},
     headline=True,
 )
-def cylinder_exponent(again=studies.growth["cylinder_again"], *, growth_from):
+def cylinder_exponent(again=studies.amplification_scaling["cylinder_again"], *, growth_from):
     """The amplification factor at $t^*$ grows as the square root of $p$ (cylinder, $d=3$).
 
     exponent in $p$ from 1024 points on, with the noise $|N|$ of each training set divided out, on training sets
@@ -217,7 +217,7 @@ def cylinder_exponent(again=studies.growth["cylinder_again"], *, growth_from):
     short=r"exponent of $\Lambda^*$, three planes",
     at={"d": 5, "p": [1024, 16384]},
 )
-def planes_exponent(planes=studies.growth["planes"]):
+def planes_exponent(planes=studies.amplification_scaling["planes"]):
     r"""The compression "is expected to occur generically in linear invariant models" (three planes, at -1.5, -0.5
     and 0.5).
 
@@ -238,7 +238,7 @@ def planes_exponent(planes=studies.growth["planes"]):
     looks=3,
     part_of="A.Fig8-planes",
 )
-def sphere_exponent(sphere=studies.growth["sphere"]):
+def sphere_exponent(sphere=studies.amplification_scaling["sphere"]):
     r"""The compression "is expected to occur generically in linear invariant models" (three informative
     directions).
 
@@ -251,7 +251,7 @@ def mean_course(rows, times):
     """``Λ`` at given times, averaged over networks; one whose training has ended keeps its last value.
 
     Args:
-        rows: of ``studies.compression.courses``.
+        rows: of ``studies.compression.amplification_along_training``.
         times: increasing, in units of ``τ``; ``(k,)``.
     """
     return np.mean([np.interp(times, run["time"], run["size"]) for _, run in rows.iterrows()], axis=0)
@@ -278,7 +278,7 @@ def mean_course(rows, times):
     figure="fig-a-6-p",
     looks=2,
 )
-def largest_stripe_exponent(maximum=studies.growth["stripe_maximum"], *, growth_from, d):
+def largest_stripe_exponent(maximum=studies.amplification_scaling["stripe_maximum"], *, growth_from, d):
     """The largest amplification factor over time grows as the square root of $p$ (stripe, $d={d}$).
 
     exponent in $p$, until 98 % of the points are fitted, tolerance 0.005 in float64, from 1024 to 16384 points
@@ -298,7 +298,7 @@ def largest_stripe_exponent(maximum=studies.growth["stripe_maximum"], *, growth_
     at={"d": 3, "p": [1024, 16384]},
     looks=2,
 )
-def largest_cylinder_exponent(maximum=studies.growth["cylinder_maximum"], *, growth_from):
+def largest_cylinder_exponent(maximum=studies.amplification_scaling["cylinder_maximum"], *, growth_from):
     """The largest amplification factor over time grows as the square root of $p$ (cylinder, $d=3$).
 
     exponent in $p$, until 98 % of the points are fitted, tolerance 0.005 in float64, from 1024 to 16384 points
@@ -325,7 +325,9 @@ def over_theory(rows):
     headline=True,
     looks=2,
 )
-def stripe_constant(stripe=studies.growth["stripe"], again=studies.growth["stripe_again"], *, growth_p):
+def stripe_constant(
+    stripe=studies.amplification_scaling["stripe"], again=studies.amplification_scaling["stripe_again"], *, growth_p
+):
     r"""The constant in $\lambda^*=c\sqrt p$ is the one that follows from Eq. 8 with the root of $D_\perp$, its
     first term kept (App. C.3).
 
@@ -347,7 +349,12 @@ def stripe_constant(stripe=studies.growth["stripe"], again=studies.growth["strip
     at={"d": 3, "p": 4096},
     looks=2,
 )
-def ring_constant(cylinder=studies.growth["cylinder"], again=studies.growth["cylinder_again"], *, growth_p):
+def ring_constant(
+    cylinder=studies.amplification_scaling["cylinder"],
+    again=studies.amplification_scaling["cylinder_again"],
+    *,
+    growth_p,
+):
     r"""The cylinder's $\Lambda^*$ is that of one ring of fixed points, $z^*=0$, $c\sqrt{p/(2\langle N^2\rangle)}$
     with $c=0.530$.
 
@@ -593,7 +600,7 @@ def half_scales(scales, power):
     at={"d": 5},
     headline=True,
 )
-def required_scale(scales=studies.growth["scales"], rests=fitting.plateaus["main"], *, interfaces):
+def required_scale(scales=studies.amplification_scaling["scales"], rests=fitting.plateaus["main"], *, interfaces):
     r"""To reach its plateau by $t^*$ the amplification needs $\tau_\perp<t^*$: "Hence the larger the training set
     size, the smaller $\alpha$ needs to be" (stripe, $d=5$).
 
@@ -615,7 +622,7 @@ def required_scale(scales=studies.growth["scales"], rests=fitting.plateaus["main
     short=r"exponent of $1/\Lambda^2-1/\Lambda^{*2}$ in $\alpha$",
     at={"alpha": [0.0001, 0.1], "d": 5, "p": 65536},
 )
-def idle_exponent(scales=studies.growth["scales"]):
+def idle_exponent(scales=studies.amplification_scaling["scales"]):
     r"""Neurons that have not grown bound the amplification by the scale alone,
     $1/\Lambda^2=1/\Lambda^{*2}+B\,\alpha$ (stripe, $d=5$).
 
@@ -641,7 +648,7 @@ def idle_exponent(scales=studies.growth["scales"]):
     at={"d": 5, "p": [4096, 65536]},
     part_of="A.Fig6-idle",
 )
-def required_scale_of_all(scales=studies.growth["scales"]):
+def required_scale_of_all(scales=studies.amplification_scaling["scales"]):
     r"""The scale at which $\Lambda^*$ is half of its plateau falls as $1/p$ (stripe, $d=5$).
 
     exponent from 4096 to 65536 points, noise divided out, on training sets other than those on which the law was

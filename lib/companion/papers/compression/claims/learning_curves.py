@@ -7,8 +7,8 @@ import pandas as pd
 
 from companion.book.claims import claim
 from companion.estimates import exponent, mean, ratio
+from companion.papers.compression.studies import hard_margin, selection, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
-from companion.papers.compression.studies import selection, sensitivity, support
 from companion.papers.compression.studies.lazy_feature import EARLY
 from companion.papers.compression.theory.learning_curves import beta, beta_difference, by_size, drift, error_ratio, gain
 
@@ -43,7 +43,7 @@ def stripe_networks(nets, larger, share, fit_from):
 
     Args:
         nets: rows of ``networks``.
-        larger: rows of ``sensitivity.ends``, of the largest size, of which a seed counts once.
+        larger: rows of ``sensitivity.numerics``, of the largest size, of which a seed counts once.
         share: the fitted fraction.
         fit_from: the smallest size.
     """
@@ -109,7 +109,7 @@ def law_of_planes(rows):
     figure="fig-a-star-kernel",
     looks=4,
 )
-def star_constant(fresh=support.star_kernel["stripe"], *, d):
+def star_constant(fresh=hard_margin.star_kernel["stripe"], *, d):
     r"""The kernel frozen at $t^*$ places two planes, so that its error is $d/p$ (stripe, $d={d}$).
 
     geometric mean of $\varepsilon\,p/d$ on fresh sets of 2048 to 8192 points
@@ -145,7 +145,7 @@ def star_constant(fresh=support.star_kernel["stripe"], *, d):
     part_of="A.Fig3-star-kernel-d5",
     given={"d": 10},
 )
-def star_exponent(fresh=support.star_kernel["stripe"], *, d):
+def star_exponent(fresh=hard_margin.star_kernel["stripe"], *, d):
     """The kernel frozen at $t^*$ offers finitely many directions, so that its error falls as $1/p$ (stripe,
     $d={d}$).
 
@@ -165,7 +165,7 @@ def star_exponent(fresh=support.star_kernel["stripe"], *, d):
     short="exponent of the kernel at $t^*$, cylinder",
     at={"p": [512, 4096]},
 )
-def ring_star_exponent(fresh=support.star_kernel["cylinder"]):
+def ring_star_exponent(fresh=hard_margin.star_kernel["cylinder"]):
     """The fixed points of the cylinder form a ring, which offers more directions than any finite number, so that
     the error of the kernel frozen at $t^*$ falls more slowly than $1/p$.
 
@@ -202,7 +202,7 @@ def ring_star_exponent(fresh=support.star_kernel["cylinder"]):
     part_of="A.Fig3-star-vectors-d5",
     given={"d": 10},
 )
-def star_vectors(fresh=support.star_kernel["stripe"], *, d):
+def star_vectors(fresh=hard_margin.star_kernel["stripe"], *, d):
     """The boundary of the kernel frozen at $t^*$ has finitely many parameters, so that the number of its support
     vectors stays constant (stripe, $d={d}$).
 
@@ -233,7 +233,7 @@ def star_vectors(fresh=support.star_kernel["stripe"], *, d):
     figure="fig-a-star-kernel",
     looks=4,
 )
-def star_over_compressed(fresh=support.star_kernel["stripe"], *, d):
+def star_over_compressed(fresh=hard_margin.star_kernel["stripe"], *, d):
     r"""Feature learning is more than compression (stripe, $d={d}$).
 
     test error of the kernel frozen at $t^*$ over that of the infinitely wide initial kernel on data compressed by
@@ -274,7 +274,9 @@ def star_over_compressed(fresh=support.star_kernel["stripe"], *, d):
     given={"d": 10},
     statement="Lazy learning of the stripe in $d=10$ has exponent $d/(3d-2)=0.357$.",
 )
-def lazy_stripe_exponent(kernel=studies.wide_curve["stripe"], far=studies.far_curve["stripe"], *, fit_from, d):
+def lazy_stripe_exponent(
+    kernel=studies.infinite_width_lazy["stripe"], far=studies.infinite_width_lazy_large_p["stripe"], *, fit_from, d
+):
     """Lazy learning of the stripe in $d={d}$ has exponent $d/(3d-2)=0.385$.
 
     exponent of the test error of the infinitely wide network's kernel in $p$, 128 to 2048 points, and up to 8192
@@ -309,10 +311,10 @@ def lazy_stripe_exponent(kernel=studies.wide_curve["stripe"], far=studies.far_cu
     given={"d": 10},
 )
 def lazy_exponent_of_width(
-    frozen=studies.finite_curve["stripe"],
-    kernel=studies.wide_curve["stripe"],
-    of_networks=studies.wide_curve["stripe_networks"],
-    far=studies.far_curve["stripe"],
+    frozen=studies.finite_width_lazy["stripe"],
+    kernel=studies.infinite_width_lazy["stripe"],
+    of_networks=studies.infinite_width_lazy["stripe_networks"],
+    far=studies.infinite_width_lazy_large_p["stripe"],
     *,
     fit_from,
     d,
@@ -357,7 +359,7 @@ def lazy_exponent_of_width(
     given={"d": 10},
     statement="Feature learning of the stripe in $d=10$ has exponent $(2d-1)/(3d-2)=0.679$.",
 )
-def network_exponent(nets=studies.networks["stripe"], larger=sensitivity.ends["larger"], *, fit_from, d):
+def network_exponent(nets=studies.networks["stripe"], larger=sensitivity.numerics["larger"], *, fit_from, d):
     """Feature learning of the stripe in $d={d}$ has exponent $(2d-1)/(3d-2)=0.692$.
 
     exponent of the network's test error in $p$ at the end of training, 128 to 16384 points, width 500
@@ -395,7 +397,7 @@ def network_exponent(nets=studies.networks["stripe"], larger=sensitivity.ends["l
         "$(2d-1)/(3d-2)=0.679$."
     ),
 )
-def stopped_exponent(nets=studies.networks["stripe"], larger=sensitivity.ends["larger"], *, fit_from, stop, d):
+def stopped_exponent(nets=studies.networks["stripe"], larger=sensitivity.numerics["larger"], *, fit_from, stop, d):
     """Stopped when 98 % of the points are fitted, feature learning of the stripe in $d={d}$ has paper A's
     exponent $(2d-1)/(3d-2)=0.692$.
 
@@ -435,9 +437,9 @@ def stopped_exponent(nets=studies.networks["stripe"], larger=sensitivity.ends["l
 )
 def exponent_gained(
     nets=studies.networks["stripe"],
-    kernel=studies.wide_curve["stripe"],
-    of_networks=studies.wide_curve["stripe_networks"],
-    far=studies.far_curve["stripe"],
+    kernel=studies.infinite_width_lazy["stripe"],
+    of_networks=studies.infinite_width_lazy["stripe_networks"],
+    far=studies.infinite_width_lazy_large_p["stripe"],
     *,
     fit_from,
     d,
@@ -475,7 +477,7 @@ def exponent_gained(
     rival=(-0.5, "the number of vectors stays while the layer thins"),
     figure="fig-a-layer",
 )
-def layer_vectors(layers=support.layer["stripe"], *, d):
+def layer_vectors(layers=hard_margin.support_layer["stripe"], *, d):
     r"""The support vectors of lazy learning fill a layer of width $\Delta$ about the planes (stripe, $d={d}$).
 
     exponent in $p$ of the number of support vectors over $p\Delta$, 512 to 8192 points
@@ -506,7 +508,7 @@ def layer_vectors(layers=support.layer["stripe"], *, d):
     rival=(-0.385, "the layer does not thin"),
     figure="fig-a-layer",
 )
-def layer_error(layers=support.layer["stripe"], *, d):
+def layer_error(layers=hard_margin.support_layer["stripe"], *, d):
     r"""The error of lazy learning is the width $\Delta$ of the layer (stripe, $d={d}$).
 
     exponent in $p$ of $\varepsilon/\Delta$, 512 to 8192 points
@@ -538,7 +540,7 @@ def layer_error(layers=support.layer["stripe"], *, d):
     figure="fig-a-layer",
     looks=2,
 )
-def layer_cusp(layers=support.layer["stripe"], *, d):
+def layer_cusp(layers=hard_margin.support_layer["stripe"], *, d):
     r"""The cusp of the tangent kernel has the exponent $\xi=1$ at the distance between neighbouring support
     vectors, which decides $\beta$ (stripe, $d={d}$).
 
@@ -736,9 +738,9 @@ def final_kernel_over_network(nets=studies.networks["stripe"], *, fit_from, d):
 )
 def final_kernel_over_initial(
     nets=studies.networks["stripe"],
-    kernel=studies.wide_curve["stripe"],
-    of_networks=studies.wide_curve["stripe_networks"],
-    far=studies.far_curve["stripe"],
+    kernel=studies.infinite_width_lazy["stripe"],
+    of_networks=studies.infinite_width_lazy["stripe_networks"],
+    far=studies.infinite_width_lazy_large_p["stripe"],
     *,
     fit_from,
     d,
@@ -832,7 +834,9 @@ def final_kernel_over_initial(
         "in the text)"
     ),
 )
-def compressed_over_network(kernels=studies.compressed["stripe"], nets=studies.networks["stripe"], *, d, curve):
+def compressed_over_network(
+    kernels=studies.compressed_by_network["stripe"], nets=studies.networks["stripe"], *, d, curve
+):
     """Lazy learning of data compressed by the amplification factor has the error of feature learning (stripe,
     $d={d}$).
 
@@ -889,7 +893,9 @@ def compressed_over_network(kernels=studies.compressed["stripe"], nets=studies.n
         "the authors' public code, has the error of feature learning (stripe, $d={d}$)."
     ),
 )
-def own_learner_over_network(kernels=studies.frozen_compressed["stripe"], nets=studies.networks["wide"], *, d, curve):
+def own_learner_over_network(
+    kernels=studies.compressed_with_initial_kernel["stripe"], nets=studies.networks["wide"], *, d, curve
+):
     """At paper A's width, lazy learning of data compressed by the amplification factor has the error of feature
     learning (stripe, $d={d}$).
 
@@ -912,7 +918,7 @@ def own_learner_over_network(kernels=studies.frozen_compressed["stripe"], nets=s
     short="finite over infinite kernel, 8192 over 1024 points",
     at={"h": 10000, "p": [1024, 8192]},
 )
-def loss_of_a_finite_width(kernels=studies.frozen_compressed["stripe"]):
+def loss_of_a_finite_width(kernels=studies.compressed_with_initial_kernel["stripe"]):
     """What the kernel of a finite width loses on compressed data depends on the points a neuron: at one width it loses
     more on more points.
 
@@ -951,7 +957,7 @@ def loss_of_a_finite_width(kernels=studies.frozen_compressed["stripe"]):
     given={"d": 10},
 )
 def compressed_over_stopped(
-    kernels=studies.compressed["stripe"], nets=studies.networks["stripe"], *, fit_from, stop, d
+    kernels=studies.compressed_by_network["stripe"], nets=studies.networks["stripe"], *, fit_from, stop, d
 ):
     """Lazy learning of data compressed by the amplification factor has the error of the network stopped when 98 %
     of the points are fitted (stripe, $d={d}$).
@@ -1250,8 +1256,8 @@ def cylinder_points_left(boundary=selection.boundary["cylinder"]):
 )
 def lazy_cylinder_exponent(
     tube=studies.networks["cylinder"],
-    kernel=studies.wide_curve["cylinder"],
-    of_networks=studies.wide_curve["cylinder_networks"],
+    kernel=studies.infinite_width_lazy["cylinder"],
+    of_networks=studies.infinite_width_lazy["cylinder_networks"],
     *,
     fit_from,
 ):
@@ -1300,8 +1306,8 @@ def cylinder_network_exponent(tube=studies.networks["cylinder"], *, fit_from):
 )
 def cylinder_exponent_gained(
     tube=studies.networks["cylinder"],
-    kernel=studies.wide_curve["cylinder"],
-    of_networks=studies.wide_curve["cylinder_networks"],
+    kernel=studies.infinite_width_lazy["cylinder"],
+    of_networks=studies.infinite_width_lazy["cylinder_networks"],
     *,
     fit_from,
 ):
@@ -1327,7 +1333,7 @@ def cylinder_exponent_gained(
     statement=r'"The performance of the lazy regime should not depend on $d_\parallel$".',
 )
 def lazy_exponents_alike(
-    stripe=studies.wide_curve["stripe_alike"], cylinder=studies.wide_curve["cylinder"], *, fit_from
+    stripe=studies.infinite_width_lazy["stripe_alike"], cylinder=studies.infinite_width_lazy["cylinder"], *, fit_from
 ):
     """Stripe's minus cylinder's lazy exponent, $d=3$.
 
@@ -1368,7 +1374,9 @@ def error_over_kernel(rows, kernels):
     short=r"error over frozen kernel's, smallest $\alpha$",
 )
 def feature_error(
-    scans=studies.scale_scan["main"], frozen=studies.finite_curve["stripe"], of_scan=studies.finite_curve["scan"]
+    scans=studies.scale_scan["main"],
+    frozen=studies.finite_width_lazy["stripe"],
+    of_scan=studies.finite_width_lazy["scan"],
 ):
     r"""At small $\alpha$ the test error is below that of the frozen kernel.
 
@@ -1390,7 +1398,9 @@ def feature_error(
     looks=2,
 )
 def lazy_error(
-    scans=studies.scale_scan["main"], frozen=studies.finite_curve["stripe"], of_scan=studies.finite_curve["scan"]
+    scans=studies.scale_scan["main"],
+    frozen=studies.finite_width_lazy["stripe"],
+    of_scan=studies.finite_width_lazy["scan"],
 ):
     r"""At the largest $\alpha$ the network is its frozen kernel.
 

@@ -6,14 +6,14 @@ import pandas as pd
 from companion.book.claims import claim
 from companion.estimates import mean, ratio
 from companion.papers.compression.claims.learning_curves import curve_of, learnt_by
-from companion.papers.compression.studies import lazy_feature, selection, support
+from companion.papers.compression.studies import hard_margin, lazy_feature, selection
 
 CHAPTER = "01"
 RELAXED_FROM = 1024  # points from which the kernel at t* is compared with itself on fresh points
 SOURCE = "derived from paper A, Fig. 3 and Sec. 3"
 FEW = 0.1  # the fitted fraction at t*
 DURING = (0.11, 0.985)  # fitted fractions of the fitting regime
-OWN, EACH_LABEL = support.star_kernel["own"], support.star_kernel["unequal_each_label"]
+OWN, EACH_LABEL = hard_margin.star_kernel["own"], hard_margin.star_kernel["unequal_each_label"]
 
 
 def over_on_same_sets(first: pd.DataFrame, second: pd.DataFrame, columns=("d", "p")):
@@ -39,7 +39,7 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     at={"d": [5, 10], "p": 2048},
     looks=2,
     headline=True,
-    given={"first": OWN, "second": support.star_kernel["stripe"], "least": RELAXED_FROM},
+    given={"first": OWN, "second": hard_margin.star_kernel["stripe"], "least": RELAXED_FROM},
 )
 @claim(
     "A.Fig3-each-label",
@@ -54,7 +54,7 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     "planes.",
     measure="test error of the kernel frozen when a tenth of each label is fitted over that when a tenth of all points "
     "is (stripe, planes at -0.3 and 0.5, $d=5$, 512 points)",
-    given={"first": EACH_LABEL, "second": support.star_kernel["unequal"], "least": 0},
+    given={"first": EACH_LABEL, "second": hard_margin.star_kernel["unequal"], "least": 0},
 )
 def star_over_star(first, second, *, least):
     r"""The kernel frozen at $t^*$ learns as well from the points that chose it as from fresh ones.
@@ -128,7 +128,7 @@ def constant_at_star(rows, *, least):
     figure="fig-a-learners",
     looks=2,
 )
-def star_at_equal_points(fresh=support.star_kernel["stripe"], nets=lazy_feature.networks["stripe"], *, stop, d):
+def star_at_equal_points(fresh=hard_margin.star_kernel["stripe"], nets=lazy_feature.networks["stripe"], *, stop, d):
     r"""At equal totals of points the kernel frozen at $t^*$ has a smaller error than the network (stripe, $d={d}$).
 
     test error of the kernel that learns 4096 fresh points, after a network that learnt 4096, over that of a network
@@ -154,7 +154,9 @@ def star_at_equal_points(fresh=support.star_kernel["stripe"], nets=lazy_feature.
     at={"d": 3, "p": [512, 4096]},
     headline=True,
 )
-def ring_star_over_initial(fresh=support.star_kernel["cylinder"], initial=lazy_feature.wide_curve["cylinder_networks"]):
+def ring_star_over_initial(
+    fresh=hard_margin.star_kernel["cylinder"], initial=lazy_feature.infinite_width_lazy["cylinder_networks"]
+):
     r"""On the cylinder the kernel frozen at $t^*$ has a larger test error than the untrained one.
 
     its test error over that of the infinitely wide initial kernel, 512 to 4096 points, one a seed; the ratio was seen

@@ -32,7 +32,7 @@ NO_NOISE = (0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone")
     rival=NO_NOISE,
     figure="fig-a-width",
 )
-def wide_stripe_exponent(wide=studies.growth["wide"], *, growth_from, d):
+def wide_stripe_exponent(wide=studies.amplification_scaling["wide"], *, growth_from, d):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
 
     exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
@@ -51,7 +51,7 @@ def wide_stripe_exponent(wide=studies.growth["wide"], *, growth_from, d):
     short=r"exponent of $\Lambda^*$, width $10^4$, cylinder",
     at={"d": 3, "p": 1024, "h": 10000},
 )
-def wide_cylinder_exponent(wide=studies.growth["wide_cylinder"], *, growth_from):
+def wide_cylinder_exponent(wide=studies.amplification_scaling["wide_cylinder"], *, growth_from):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (cylinder, $d=3$).
 
     exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
@@ -64,7 +64,7 @@ def width_ratios(wide, narrow):
     r"""The ratio of :math:`\Lambda^*` of wide networks to that of narrow ones on the same training sets.
 
     Args:
-        wide: rows of one width, as of :func:`~companion.papers.compression.studies.compression.growth`.
+        wide: rows of one width, as of :func:`~companion.papers.compression.studies.compression.amplification_scaling`.
         narrow: rows of another.
 
     Returns:
@@ -85,7 +85,9 @@ def width_ratios(wide, narrow):
     short=r"$\Lambda^*$, width $10^4$ over width 100",
     at={"d": 5, "p": 1024, "h": [100, 10000]},
 )
-def width_ratio(wide=studies.growth["wide"], narrow=studies.growth["stripe_again"], *, growth_from):
+def width_ratio(
+    wide=studies.amplification_scaling["wide"], narrow=studies.amplification_scaling["stripe_again"], *, growth_from
+):
     r"""The width does not set the amplification factor: networks of width $10^4$ have that of width 100.
 
     $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, from 1024

@@ -171,7 +171,7 @@ def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
     given={"limit": 1 / 3},
     short="limit 1/3, smooth layers",
 )
-def limit_of_layers(layers=studies.other_layers["main"], *, limit):
+def limit_of_layers(layers=studies.layer_kernels["main"], *, limit):
     """Critical layers have the limit of their class."""
     deepest = layers[(layers.limit == limit) & (layers.depth == layers.depth.max())]
     return Estimate.span(deepest.kernel), deepest
@@ -632,7 +632,7 @@ def spread_with_biases(biases=studies.biases["main"]):
     profiles=PROFILES,
     short="embedded colinear points, smallest eigenvalue",
 )
-def smallest_eigenvalue_of_embedded_points(colinear=studies.colinear["main"]):
+def smallest_eigenvalue_of_embedded_points(colinear=studies.colinear_points["main"]):
     """The inverse stereographic embedding makes the kernel of collinear points invertible.
 
     Its smallest eigenvalue, smallest mean over depths.

@@ -437,7 +437,7 @@ def effect_of_label_noise_stopped(noise=studies.label_noise["stopped"]):
     profiles=PROFILES,
     short="operators of two inputs differ",
 )
-def least_difference_of_operators(operators=studies.operators_apart["main"]):
+def least_difference_of_operators(operators=studies.operator_distances["main"]):
     """Operators of two inputs differ by at least the order $1/L$.
 
     $L$-fold difference of the closest of 20 pairs, smallest mean over $n$ and $L$.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from companion.book import papers
+from companion.book import stated
 from companion.book.claims import claim
 from companion.estimates import Estimate, exponent, mean, ratio, slopes
 from companion.lab.parameters import PROFILES
@@ -84,7 +84,7 @@ def largest_change_of_the_table():
 
     Exponent of the table's own largest changes, 0.0955 and 0.1375, in its two widths, 10000 and 30000.
     """
-    widths, largest = (np.array(papers.stated(name), dtype=float) for name in ("C.widths", "C.largest"))
+    widths, largest = (np.array(stated.value(name), dtype=float) for name in ("C.widths", "C.largest"))
     return Estimate.exact(exponent(widths, largest[None, :]).value, 1e-3)
 
 

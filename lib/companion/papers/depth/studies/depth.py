@@ -548,7 +548,7 @@ def projectors(s: MatrixAlongDepth, seeds: list[int]) -> Rows:
 
 
 @study(version=3)
-def operators_apart(s: CloudOperators, seeds: list[int]) -> Rows:
+def operator_distances(s: CloudOperators, seeds: list[int]) -> Rows:
     """Operators at infinite time for 40 fresh points, two by two, and against that of the limit, ``1/(n + 3)``.
 
     ``apart``: mean of ``L |op(x) - op(x')|``; ``least`` of them; ``law``: ``apart`` over that of the closed law.
@@ -710,7 +710,7 @@ def label_noise(s: NoisyLabels, seeds: list[int]) -> Rows:
 
 
 @study(version=1, data=EXACT)
-def other_layers(s: OtherLayer, seeds: list[int]) -> Rows:
+def layer_kernels(s: OtherLayer, seeds: list[int]) -> Rows:
     """The normalised kernel of other layers against depth, four depths a decade, at correlations 0, 0.5 and 0.9.
 
     ``limit`` and ``log``: the predicted limit and coefficient of ``ln L/L`` (NaN where a branch's share is ``1/L``).
@@ -781,7 +781,7 @@ def biases(s: WithBias, seeds: list[int]) -> Rows:
 
 
 @study(version=2, data="Gaussian points x and 2x", columns={"plain": (1e-6, 1e-12)})  # zero but for round-off
-def colinear(s: Colinear, seeds: list[int]) -> Rows:
+def colinear_points(s: Colinear, seeds: list[int]) -> Rows:
     """Smallest eigenvalue for points ``x`` and ``2x``, ``plain`` and ``embedded``. Source: paper C, App. B."""
     rows = []
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):

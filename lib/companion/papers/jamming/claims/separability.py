@@ -14,12 +14,12 @@ STOPPED = (1.11, "networks stopped after 200 steps: 133 parameters for 240 point
 
 
 def _over_half(rows, points, share):
-    """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out a seed at a time."""
-    sets = [own for _, own in rows.groupby("seed")]
+    """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out one seed at a time."""
+    sets = [of_seed for _, of_seed in rows.groupby("seed")]
 
-    def of_sets(chosen):
-        used = pd.concat([sets[int(place)] for place in chosen])
-        return 1 / effective_parameters(used[points], used[share], used.parameters)
+    def of_sets(indices):
+        chosen = pd.concat([sets[int(index)] for index in indices])
+        return 1 / effective_parameters(chosen[points], chosen[share], chosen.parameters)
 
     return jackknife(np.arange(len(sets)), of_sets)
 
@@ -35,9 +35,9 @@ def _over_half(rows, points, share):
     headline=True,
 )
 def parameters_at_cover(
-    points=separability.separable["points"],
-    shallow=separability.separable["shallow"],
-    deep=separability.separable["deep"],
+    points=separability.random_labels["points"],
+    shallow=separability.random_labels["shallow"],
+    deep=separability.random_labels["deep"],
 ):
     r"""A lazy network fits random labels where its tangent features separate them: from $N^*=P/2$ parameters on.
 
@@ -58,7 +58,7 @@ def parameters_at_cover(
     figure="fig-b-cover",
     short=r"the same on images: $2N^*/P$",
 )
-def parameters_at_cover_on_images(images=separability.separable["images"]):
+def parameters_at_cover_on_images(images=separability.random_labels["images"]):
     r"""It does not depend on where the points lie: random labels on images are separable from the same $N^*=P/2$ on.
 
     $2N^*/P$ by the likeliest $N^*$ of Cover's formula; principal components of images with random labels, two hidden
@@ -83,7 +83,7 @@ def trained_over_half(lazy, steps):
     short=r"trained lazy networks, 3200 steps: $2N^*/P$",
     at={"steps": 3200},
 )
-def trained_longest(lazy=jamming.thresholds["lazy"]):
+def trained_longest(lazy=jamming.fitting_width["lazy"]):
     r"""Trained long enough, lazy networks jam where the theorem says.
 
     $2N^*/P$ by the likeliest $N^*$ of Cover's formula after the largest number of steps; random labels, two hidden
@@ -102,7 +102,7 @@ def trained_longest(lazy=jamming.thresholds["lazy"]):
     short=r"trained lazy networks, 200 steps: $2N^*/P$",
     at={"steps": 200},
 )
-def trained_shortly(lazy=jamming.thresholds["lazy"]):
+def trained_shortly(lazy=jamming.fitting_width["lazy"]):
     r"""After 200 steps, the budget of the map, lazy networks seem to need more parameters than the theorem says.
 
     $2N^*/P$ by the likeliest $N^*$ of Cover's formula; random labels, two hidden layers, the largest output scale, 240

@@ -64,15 +64,15 @@ class Voters(Setting):
 
 @study(version=1, rtol=1e-3, seeds="count from 0 to 1000", nonfinite=("predicted",), device="cpu")
 def votes(s: Voters, seeds: list[int]) -> Rows:
-    r"""Networks at the end of lazy training, and four ways to ask an ensemble of them; one row a training set.
+    r"""Networks at the end of lazy training, and four ways to ask an ensemble of them; one row per training set.
 
     Each network is linear in its tangent features at the start, with the least weights of the least hinge loss
-    (``margins.least_hinge``); points and networks are those of ``rest.cusp``. ``parameters`` N; ``fitted``: share of
-    the members that fit; ``norms``: root mean squares of the predictors on the test points; ``weights``: norms of the
-    weights' motion; ``holding``: of each member the points with a gap, over N. Test errors: ``error`` of the members,
-    ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms, ``vote_error``
-    of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of the weights that
-    theory gives for Gaussian features of a member's spectrum (geometric mean over members).
+    (``margins.least_hinge``); points and networks are those of ``rest.peak_at_jamming``. ``parameters`` N; ``fitted``:
+    share of the members that fit; ``norms``: root mean squares of the predictors on the test points; ``weights``: norms
+    of the weights' motion; ``holding``: of each member the points with a gap, over N. Test errors: ``error`` of the
+    members, ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms,
+    ``vote_error`` of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of
+    the weights that theory gives for Gaussian features of a member's spectrum (geometric mean over members).
 
     Source: paper B, Sec. 2 and Fig. 6, in the limit of a large output scale.
     """
@@ -88,22 +88,24 @@ def _voted(s: Voters, seed: int) -> dict[str, object]:
     if s.labels == "random":
         drawn = np.random.default_rng(draw_seeds("labels", [seed])[0]).standard_normal(s.p)
         labels = torch.from_numpy(np.sign(drawn))
-    outputs, moved, gaps, predicted = [], [], [], []
+    outputs, norms, gaps, predicted = [], [], [], []
     for k in range(s.members):
-        network = networks[k : k + 1]
-        features, tested = (network.tangents(x.double()).jacobian()[0].numpy() for x in (train.x, test.x))
-        weights, own = least_hinge(features, labels.numpy())
-        outputs.append(torch.from_numpy(tested @ weights))
-        moved.append(float(np.linalg.norm(weights)))
-        gaps.append(own)
+        tangents = networks[k : k + 1].tangents
+        features = tangents(train.x.double()).jacobian()[0].numpy()
+        test_features = tangents(test.x.double()).jacobian()[0].numpy()
+        weights, member_gaps = least_hinge(features, labels.numpy())
+        outputs.append(torch.from_numpy(test_features @ weights))
+        norms.append(float(np.linalg.norm(weights)))
+        gaps.append(member_gaps)
         if s.labels == "random":
-            spectrum = np.linalg.svd(np.concatenate([features, tested]), compute_uv=False) ** 2 / (s.p + s.test)
-            predicted.append(norm_of_random_labels(s.p, spectrum))
-    return {
+            singular = np.linalg.svd(np.concatenate([features, test_features]), compute_uv=False)
+            predicted.append(norm_of_random_labels(s.p, singular**2 / (s.p + s.test)))
+    row = {
         "source": train.source,
         "parameters": s.parameters,
-        "fitted": float(np.mean([own.max() < SLACK for own in gaps])),
-        "weights": moved,
-        "holding": [float((own > 0).sum()) / s.parameters for own in gaps],
+        "fitted": float(np.mean([member_gaps.max() < SLACK for member_gaps in gaps])),
+        "weights": norms,
+        "holding": [float((member_gaps > 0).sum()) / s.parameters for member_gaps in gaps],
         "predicted": float(np.exp(np.log(predicted).mean())) if predicted else None,
-    } | poll(torch.stack(outputs), test.y.double())
+    }
+    return row | poll(torch.stack(outputs), test.y.double())

@@ -7,7 +7,7 @@ import numpy as np
 from companion.book.claims import claim
 from companion.estimates import jackknife, mean, ratio, slopes
 from companion.papers.compression.theory.learning_curves import beta, beta_difference, by_size, drift
-from companion.papers.kernel_pca.studies import far_images, isotropic
+from companion.papers.kernel_pca.studies import isotropic, large_p
 from companion.papers.kernel_pca.studies import kernel_pca as studies
 from regimes.measures import information
 
@@ -16,7 +16,7 @@ ENDED = ("zero loss", "fitted")  # of a frozen kernel, of a network
 COMPONENTS = 10  # the first, which the papers look at
 START, END = ("full", "start"), ("full", "end")  # the kernel of all parameters before and after training
 NETWORK = ("network", "end")
-WIDE = {"stripes": studies.stripes["wide"], "task": "stripe"}  # at paper A's own width
+PAPER_WIDTH = {"stripes": studies.stripes["wide"], "task": "stripe"}  # at the width of paper A
 
 
 # Rows
@@ -39,8 +39,8 @@ def largest_information(rows, kernel, moment):
 
 def first_share(rows, column):
     """``(seeds,)``: the first component's share of ten after training."""
-    found = by_component(kernel_at(rows, *END), column)
-    return found[:, 0] / found.sum(1)
+    shares = by_component(kernel_at(rows, *END), column)
+    return shares[:, 0] / shares.sum(1)
 
 
 def first_stop(rows):
@@ -111,13 +111,13 @@ def _of_task(task, stripes, curves, image_p):
 @claim(
     {
         "A.Fig10-gain-wide": {
-            "given": WIDE | {"kernel": "full"},
+            "given": PAPER_WIDTH | {"kernel": "full"},
             "short": "gain of largest information, width $10^4$",
             "statement": "At paper A's width, too, learning greatly improves the mutual information (stripe).",
             "measure": "largest of ten components after training minus largest before, bits",
         },
         "A.Fig10-last-layer-wide": {
-            "given": WIDE | {"kernel": "last"},
+            "given": PAPER_WIDTH | {"kernel": "last"},
             "short": "gain in the last layer, width $10^4$",
             "statement": "At paper A's width learning greatly improves the last layer's information too.",
             "measure": "largest of ten components after training minus largest before, bits",
@@ -130,7 +130,7 @@ def _of_task(task, stripes, curves, image_p):
     at={"h": 10000},
     part_of="A.Fig10-gain-stripe",
 )
-def information_gained(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, kernel):
+def information_gained(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, kernel):
     """Learning greatly improves the mutual information (stripe).
 
     largest after training minus largest at initialisation, bits
@@ -201,9 +201,9 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.curves["m
     part_of="A.Fig10-projection-stripe",
     at={"h": 10000},
     statement="At paper A's width, too, most of the label's projection is on the first centred component (stripe).",
-    given=WIDE | {"column": "projections_centred"},
+    given=PAPER_WIDTH | {"column": "projections_centred"},
 )
-def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
+def share_of_the_first(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, column):
     """After training most of the label's projection is on the first component (stripe).
 
     the first component's share of the ten
@@ -235,14 +235,16 @@ def share_of_the_first(stripes=studies.stripes["main"], curves=studies.curves["m
     rival=(0, "the kernel does not change"),
     figure="fig-a-10",
 )
-def projection_gained(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def projection_gained(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """The label's projection on the first ten components gets large after learning (stripe).
 
     the part of the label that they hold, after minus before
     """
     rows = _of_task(task, stripes, curves, image_p)
-    before, after = kernel_at(rows, *START), kernel_at(rows, *END)
-    return mean(by_component(after, "projections").sum(1) - by_component(before, "projections").sum(1)), before, after
+    before = kernel_at(rows, *START)
+    after = kernel_at(rows, *END)
+    gained = by_component(after, "projections").sum(1) - by_component(before, "projections").sum(1)
+    return mean(gained), before, after
 
 
 @claim(
@@ -302,7 +304,7 @@ def information_of_the_second(stripes=studies.stripes["main"], *, column):
     given={"task": "mnist"},
     statement="At initialisation no component carries more than a small part of the label (MNIST, CNN).",
 )
-def information_before(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def information_before(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation no component carries more than a small part of the label (stripe).
 
     largest mutual information of the first ten components, bits
@@ -335,7 +337,7 @@ def information_before(stripes=studies.stripes["main"], curves=studies.curves["m
     given={"task": "mnist"},
     statement="At initialisation the mutual information is essentially independent of the rank (MNIST, CNN).",
 )
-def change_with_rank(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def change_with_rank(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation the mutual information is essentially independent of the rank (stripe).
 
     change over the first ten components by a fitted line, bits
@@ -364,7 +366,7 @@ def change_with_rank(stripes=studies.stripes["main"], curves=studies.curves["mai
     looks=2,
     figure="fig-a-10",
 )
-def trend_of_projection(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def trend_of_projection(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation the projection has no significant trend with rank in the first ten (stripe).
 
     change over the ten by a fitted line, over their mean
@@ -391,14 +393,14 @@ def trend_of_projection(stripes=studies.stripes["main"], curves=studies.curves["
     short="share on the second component, images",
     part_of="A.Fig10-projection-stripe",
 )
-def share_of_the_second(curves=studies.curves["main"], *, image_p):
+def share_of_the_second(curves=studies.image_curves["main"], *, image_p):
     """After training the second component has a sizable projection (MNIST, CNN).
 
     its share of the ten; an equal share is a tenth
     """
     rows = kernel_at(curves[curves.p == image_p[-1]], *END)
-    found = by_component(rows, "projections")
-    return mean(found[:, 1] / found.sum(1)), rows
+    projections = by_component(rows, "projections")
+    return mean(projections[:, 1] / projections.sum(1)), rows
 
 
 def excess_information(untrained):
@@ -418,15 +420,19 @@ def excess_information(untrained):
     short="exponent of the information in $d$",
     at={"d": 10},
 )
-def information_in_dimension(untrained=isotropic.initial["main"]):
+def information_in_dimension(untrained=isotropic.initial_components["main"]):
     r"""At initialisation the information of the components falls with the dimension $d$ at a fixed $d_\parallel$
     (stripe, infinite width).
 
     exponent in $d$ of the mean over the first $\min(d, 10)$, less the estimator's bias
     """
     excess = excess_information(untrained)
-    logs = np.log(excess.columns.to_numpy(dtype=float))
-    return jackknife(excess.to_numpy(), lambda rows: np.polyfit(logs, np.log(rows.mean(0).clip(1e-6)), 1)[0])
+    log_d = np.log(excess.columns.to_numpy(dtype=float))
+
+    def slope(sets):
+        return np.polyfit(log_d, np.log(sets.mean(0).clip(1e-6)), 1)[0]
+
+    return jackknife(excess.to_numpy(), slope)
 
 
 # Planes and dimensions
@@ -455,7 +461,7 @@ def information_in_dimension(untrained=isotropic.initial["main"]):
     given={"task": "mnist"},
     statement="At initialisation the first two components look like noise (MNIST, CNN).",
 )
-def line_before(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def line_before(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     """At initialisation the first two components look like noise (stripe).
 
     accuracy of the best line in their plane
@@ -486,7 +492,7 @@ def line_before(stripes=studies.stripes["main"], curves=studies.curves["main"], 
     given={"task": "mnist", "column": "separable"},
     statement="After learning the classes are separated, not completely (MNIST, CNN).",
 )
-def line_after(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task, column):
+def line_after(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, column):
     """After learning the classes are well separated clouds (stripe).
 
     accuracy of the best line in the plane of the first two components
@@ -556,7 +562,7 @@ def line_in_last_layer(stripes=studies.stripes["main"]):
     rival=(2, "a disc in the plane of two components"),
     figure="tab-a-11",
 )
-def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task):
     r"""In the last layer the data are nearly on a line (stripe).
 
     effective dimension of its centred kernel, $(\sum\lambda)^2/\sum\lambda^2$
@@ -575,7 +581,7 @@ def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.curv
     short="dimension by neighbours, images",
     looks=4,
 )
-def dimension_by_neighbours(curves=studies.curves["main"], *, image_p):
+def dimension_by_neighbours(curves=studies.image_curves["main"], *, image_p):
     """By distances between neighbours the trained CNN's last layer has dimension about 6, though it looks like a
     line in the plane of two components.
 
@@ -590,12 +596,13 @@ def dimension_by_neighbours(curves=studies.curves["main"], *, image_p):
 
 def log_error_ratio(rows, first, second):
     """Log of the first error over the second, over the seeds of which both ended, and their rows."""
-    one, other = (kernel_at(rows, *which).set_index("seed", drop=False) for which in (first, second))
-    ended = one.ended.isin(ENDED) & other.ended.isin(ENDED)
-    return np.log(one.error / other.error)[ended], one[ended], other[ended]
+    first = kernel_at(rows, *first).set_index("seed", drop=False)
+    second = kernel_at(rows, *second).set_index("seed", drop=False)
+    ended = first.ended.isin(ENDED) & second.ended.isin(ENDED)
+    return np.log(first.error / second.error)[ended], first[ended], second[ended]
 
 
-def _gap(rows, first, second):
+def _mean_log_ratio(rows, first, second):
     """The mean of ``log_error_ratio``, and its rows."""
     logs, *tables = log_error_ratio(rows, first, second)
     return mean(logs), *tables
@@ -661,12 +668,12 @@ def _gap(rows, first, second):
     statement="The kernel of the trained last layer has a smaller error than that of the last layer at initialisation.",
     measure="difference of log errors at the largest $p$",
 )
-def error_against(curves=studies.curves["main"], *, image_p, first, second):
+def error_against(curves=studies.image_curves["main"], *, image_p, first, second):
     """At the largest $p$ the network's error lies below that of its frozen initial kernel.
 
     difference of log errors, kernel minus network
     """
-    return _gap(curves[curves.p == image_p[-1]], first, second)
+    return _mean_log_ratio(curves[curves.p == image_p[-1]], first, second)
 
 
 @claim(
@@ -679,13 +686,13 @@ def error_against(curves=studies.curves["main"], *, image_p, first, second):
     short="log error, kernel end over half-way",
     looks=4,
 )
-def error_of_early_kernel(curves=studies.curves["main"], *, image_p):
+def error_of_early_kernel(curves=studies.image_curves["main"], *, image_p):
     """The CNN's kernel is better frozen when half of the training points are fitted than at the end.
 
     difference of log errors, end minus half, at the largest $p$
     """
     largest = curves[curves.p == image_p[-1]]
-    return _gap(largest, END, ("full", first_stop(largest)))
+    return _mean_log_ratio(largest, END, ("full", first_stop(largest)))
 
 
 @claim(
@@ -716,13 +723,13 @@ def error_of_early_kernel(curves=studies.curves["main"], *, image_p):
         "than the network."
     ),
 )
-def error_on_more_images(images=far_images.far["images"]):
+def error_on_more_images(images=large_p.image_errors["images"]):
     """The kernel of the CNN frozen at the end of training leads to essentially identical performance as the
     network itself (MNIST, at a size beyond those of the learning curves).
 
     log of the network's error over the kernel's
     """
-    return _gap(images[images.p == images.p.max()], NETWORK, END)
+    return _mean_log_ratio(images[images.p == images.p.max()], NETWORK, END)
 
 
 @claim(
@@ -749,12 +756,13 @@ def error_on_more_images(images=far_images.far["images"]):
     part_of="A.Fig9-gain",
     statement="The exponent of the network exceeds that of the frozen initial kernel by 0.2, to the digit given.",
 )
-def image_exponent_gained(curves=studies.curves["main"]):
+def image_exponent_gained(curves=studies.image_curves["main"]):
     """Feature learning of MNIST parity has the larger exponent.
 
     exponent of the network minus that of the frozen initial kernel
     """
-    network, lazy = kernel_at(curves, *NETWORK), kernel_at(curves, *START)
+    network = kernel_at(curves, *NETWORK)
+    lazy = kernel_at(curves, *START)
     return drift(beta_difference, network, lazy), network, lazy
 
 
@@ -784,7 +792,7 @@ def image_exponent_gained(curves=studies.curves["main"]):
     looks=4,
     given={"kernel": START},
 )
-def image_exponent(curves=studies.curves["main"], *, kernel):
+def image_exponent(curves=studies.image_curves["main"], *, kernel):
     """The frozen initial kernel of the CNN has exponent 0.3.
 
     exponent of the learning curve
@@ -802,14 +810,15 @@ def image_exponent(curves=studies.curves["main"], *, kernel):
     short="ensemble error, lazy minus feature, %",
     looks=2,
 )
-def error_of_scales(scan=studies.scans["main"]):
+def error_of_scales(scan=studies.image_ensembles["main"]):
     """For a CNN feature learning outperforms the lazy regime.
 
     ensemble error of lazy minus feature, per cent
     """
-    ends = scan.alpha.min(), scan.alpha.max()
+    smallest, largest = scan.alpha.min(), scan.alpha.max()
     errors = scan.pivot(index="seed", columns="alpha", values="ensemble_error")
-    return mean(100 * (errors[ends[1]] - errors[ends[0]])), *(scan[scan.alpha == end] for end in ends)
+    difference = mean(100 * (errors[largest] - errors[smallest]))
+    return difference, scan[scan.alpha == smallest], scan[scan.alpha == largest]
 
 
 # The course of training
@@ -817,9 +826,9 @@ def error_of_scales(scan=studies.scans["main"]):
 
 def alignment_ahead(course):
     """Log of the alignment over that at the end, ``(seeds, frames)``, NaN beyond the end of a training."""
-    path = course.pivot(index="seed", columns="frame", values="alignment").to_numpy()
-    ended_at = np.array([row[~np.isnan(row)][-1] for row in path])
-    return np.log(path / ended_at[:, None])
+    alignments = course.pivot(index="seed", columns="frame", values="alignment").to_numpy()
+    at_end = np.array([of_seed[~np.isnan(of_seed)][-1] for of_seed in alignments])
+    return np.log(alignments / at_end[:, None])
 
 
 @claim(
@@ -833,15 +842,19 @@ def alignment_ahead(course):
     looks=5,
     headline=True,
 )
-def alignment_peak(course=studies.courses["stripe"]):
+def alignment_peak(course=studies.kernel_along_training["stripe"]):
     """The kernel is aligned with the label most before the end of training (stripe).
 
     log of the alignment over that at the end, each half of the seeds at the state where the other half have the
     largest mean
     """
     before_end = alignment_ahead(course)[:, :-1]
-    chosen = [np.argmax(np.nan_to_num(before_end[1 - part :: 2], nan=-9.0).mean(0)) for part in (0, 1)]
-    return mean(np.concatenate([before_end[part::2, frame] for part, frame in enumerate(chosen)]))
+    peaks = []
+    for half in (0, 1):
+        other_half = np.nan_to_num(before_end[1 - half :: 2], nan=-9.0)
+        frame = np.argmax(other_half.mean(0))
+        peaks.append(before_end[half::2, frame])
+    return mean(np.concatenate(peaks))
 
 
 @claim(
@@ -855,16 +868,16 @@ def alignment_peak(course=studies.courses["stripe"]):
     at={"data": "mnist"},
     looks=5,
 )
-def alignment_halfway(curves=studies.curves["main"], *, image_p):
+def alignment_halfway(curves=studies.image_curves["main"], *, image_p):
     """The kernel is aligned with the label more when half of the training points are fitted than at the end
     (MNIST, CNN).
 
     log of its alignment half-way over that at the end, at the largest $p$
     """
     largest = curves[curves.p == image_p[-1]]
-    moments = first_stop(largest), "end"
-    halfway, ended = (kernel_at(largest, "full", moment).set_index("seed", drop=False) for moment in moments)
-    return mean(np.log(halfway.alignment / ended.alignment)), halfway, ended
+    halfway = kernel_at(largest, "full", first_stop(largest)).set_index("seed", drop=False)
+    at_end = kernel_at(largest, *END).set_index("seed", drop=False)
+    return mean(np.log(halfway.alignment / at_end.alignment)), halfway, at_end
 
 
 COURSES = {"stripe": 24, "mnist": 6}  # stored seeds whose course was looked at before the next claims were declared
@@ -892,7 +905,9 @@ COURSES = {"stripe": 24, "mnist": 6}  # stored seeds whose course was looked at 
     given={"task": "mnist"},
     statement="Late in training the first centred component goes on gaining projection of the label (MNIST, CNN).",
 )
-def late_projection_on_the_first(stripes=studies.stripes["main"], curves=studies.curves["main"], *, image_p, task):
+def late_projection_on_the_first(
+    stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task
+):
     """Late in training the first centred component loses projection of the label (stripe).
 
     log of the label's squared projection on it at the end over that when half of the points are fitted, geometric
@@ -902,19 +917,21 @@ def late_projection_on_the_first(stripes=studies.stripes["main"], curves=studies
     rows = rows[(rows.kernel == "full") & (rows.seed >= COURSES[task])]
     if rows.empty:
         return None
-    halfway, end = rows[rows.moment == first_stop(rows)], rows[rows.moment == "end"]
-    logs = [
-        np.log(part.set_index("seed").projections_centred.str[0].astype(float)).rename(name)
-        for name, part in {"halfway": halfway, "end": end}.items()
-    ]
-    change = (logs[1] - logs[0]).dropna()
+    halfway = rows[rows.moment == first_stop(rows)]
+    end = rows[rows.moment == "end"]
+    change = (_log_first_projection(end) - _log_first_projection(halfway)).dropna()
     return (mean(change), halfway, end) if len(change) > 1 else None
+
+
+def _log_first_projection(rows):
+    """Log of the projection on the first centred component, by seed."""
+    return np.log(rows.set_index("seed").projections_centred.str[0].astype(float))
 
 
 # Estimates of information
 
 
-def _most(rows):
+def _with_most_points(rows):
     """The rows with the most points."""
     return rows[rows.n == rows.n.max()]
 
@@ -938,9 +955,10 @@ def largest_bias(lines=studies.estimators["one_dimension"]):
 
     largest error, bits
     """
-    errors = _most(lines).assign(off=lambda rows: rows.estimate - rows.exact)
-    worst = errors[errors.case == errors.groupby("case").off.mean().abs().idxmax()]
-    return mean(worst.off * np.sign(worst.off.mean())), worst
+    largest = _with_most_points(lines)
+    table = largest.assign(bias=largest.estimate - largest.exact)
+    worst = table[table.case == table.groupby("case").bias.mean().abs().idxmax()]
+    return mean(worst.bias * np.sign(worst.bias.mean())), worst
 
 
 def _largest_dimension(rows, case):
@@ -971,12 +989,12 @@ def _largest_dimension(rows, case):
     statement="On a line in a larger space $q$ is biased towards its extrema.",
     measure="estimate with the space's dimension minus exact value, bits",
 )
-def bias_in_dimensions(wide=studies.estimators["more_dimensions"], *, case):
+def bias_in_dimensions(clouds=studies.estimators["more_dimensions"], *, case):
     """In large dimension the estimate of $q$ is biased towards 1/2.
 
     estimate minus exact value of the mutual information in $d=20$, bits
     """
-    rows = _largest_dimension(wide, case)
+    rows = _largest_dimension(clouds, case)
     return mean(rows.estimate - rows.exact), rows
 
 
@@ -985,7 +1003,8 @@ def bias_in_dimensions(wide=studies.estimators["more_dimensions"], *, case):
 
 def by_sector(rows):
     """Information of the first ten components, means weighted by their shares of either sector, ``(seeds, 2)``."""
-    weights, bits = by_component(rows, "kinds").clip(0), by_component(rows, "information")
+    weights = by_component(rows, "kinds").clip(0)
+    bits = by_component(rows, "information")
     return (weights * bits[..., None]).sum(1) / weights.sum(1)
 
 
@@ -1110,7 +1129,8 @@ def odd_over_untrained(stripes=studies.stripes["main"]):
     information of odd components after learning, weighted likewise, minus the mean of the first ten at
     initialisation, in bits
     """
-    start, end = (kernel_at(stripes, *which).sort_values("seed") for which in (START, END))
+    start = kernel_at(stripes, *START).sort_values("seed")
+    end = kernel_at(stripes, *END).sort_values("seed")
     return mean(by_sector(end)[:, 1] - by_component(start, "information").mean(1)), start, end
 
 
@@ -1119,7 +1139,9 @@ def odd_over_untrained(stripes=studies.stripes["main"]):
 
 def norm_change(rows):
     """``(seeds, parts)``: log of the least norms at the end over those at the start, by the part of the label left."""
-    start, end = (by_component(rows[rows.moment == moment].sort_values("seed"), "norms") for moment in ("start", "end"))
+    rows = rows.sort_values("seed")
+    start = by_component(rows[rows.moment == "start"], "norms")
+    end = by_component(rows[rows.moment == "end"], "norms")
     return np.log(end / start)
 
 
@@ -1168,13 +1190,13 @@ def norm_of_half(spectra=studies.stripe_spectra["main"]):
         r"$\Theta(x,x)$, at the end over that at initialisation"
     ),
 )
-def norm_of_loss(allowed=studies.stripe_norms["main"], *, part):
+def norm_of_loss(norms=studies.stripe_norms["main"], *, part):
     r"""Learning reduces the norm of a function with the network's own hinge loss (stripe).
 
     log of the least norm of a function with the hinge loss that the trained network has on new points, times the
     mean of $\Theta(x,x)$, at the end over that at initialisation
     """
-    return mean(norm_change(allowed)[:, part])
+    return mean(norm_change(norms)[:, part])
 
 
 # Isotropic kernels
@@ -1192,19 +1214,19 @@ def intrinsic_dimension(rows):
 
 def _of_kernel(rows, kernel, measure):
     """A measure of one kernel over all sizes and over the larger ones, and its rows."""
-    own = rows[rows.kernel == kernel]
-    return drift(measure, own), own
+    of_kernel = rows[rows.kernel == kernel]
+    return drift(measure, of_kernel), of_kernel
 
 
 @claim(
     {
         "B.Sec5-isotropic-mnist": {
-            "given": {"images": isotropic.images["mnist"], "kernel": "laplace"},
+            "given": {"images": isotropic.kernels_on_images["mnist"], "kernel": "laplace"},
             "short": "exponent on MNIST, Laplace",
             "headline": True,
         },
         "B.Sec5-isotropic-mnist-gaussian": {
-            "given": {"images": isotropic.images["mnist"], "kernel": "gaussian"},
+            "given": {"images": isotropic.kernels_on_images["mnist"], "kernel": "gaussian"},
             "short": "exponent on MNIST, Gauss",
             "part_of": "B.Sec5-isotropic-mnist",
             "statement": "With a Gaussian kernel, too, the learning curve of MNIST has the exponent 0.4 (parity).",
@@ -1223,7 +1245,7 @@ def _of_kernel(rows, kernel, measure):
 @claim(
     {
         "B.Sec5-isotropic-cifar10": {
-            "given": {"images": isotropic.images["cifar10"], "kernel": "laplace"},
+            "given": {"images": isotropic.kernels_on_images["cifar10"], "kernel": "laplace"},
             "short": "exponent on CIFAR-10, Laplace",
             "headline": True,
             "statement": "With a Laplace kernel the learning curve of CIFAR-10 has the exponent 0.1 "
@@ -1231,7 +1253,7 @@ def _of_kernel(rows, kernel, measure):
             "measure": "test error of the hard-margin classifier",
         },
         "B.Sec5-isotropic-cifar10-gaussian": {
-            "given": {"images": isotropic.images["cifar10"], "kernel": "gaussian"},
+            "given": {"images": isotropic.kernels_on_images["cifar10"], "kernel": "gaussian"},
             "short": "exponent on CIFAR-10, Gauss",
             "part_of": "B.Sec5-isotropic-cifar10",
             "statement": "With a Gaussian kernel, too, the learning curve of CIFAR-10 has the exponent 0.1.",
@@ -1270,7 +1292,7 @@ def exponent_of_images(images, *, kernel):
     at={"data": "mnist"},
     looks=2,
     part_of="B.Sec5-isotropic-mnist",
-    given={"images": isotropic.images["mnist"]},
+    given={"images": isotropic.kernels_on_images["mnist"]},
 )
 @claim(
     "B.Sec5-isotropic-cifar10-square",
@@ -1288,7 +1310,7 @@ def exponent_of_images(images, *, kernel):
     part_of="B.Sec5-isotropic-cifar10",
     statement="For regression, too, the learning curve of CIFAR-10 has the exponent 0.1 (Laplace kernel, no ridge).",
     measure="exponent of the mean square error",
-    given={"images": isotropic.images["cifar10"]},
+    given={"images": isotropic.kernels_on_images["cifar10"]},
 )
 def square_exponent_of_images(images):
     """For regression, too, the learning curve of MNIST has the exponent 0.4 (parity, Laplace kernel, no ridge).
@@ -1311,7 +1333,7 @@ def square_exponent_of_images(images):
     short="intrinsic dimension of MNIST",
     at={"data": "mnist"},
     looks=3,
-    given={"images": isotropic.images["mnist"]},
+    given={"images": isotropic.kernels_on_images["mnist"]},
 )
 @claim(
     "B.Sec5-dimension-cifar10",
@@ -1329,7 +1351,7 @@ def square_exponent_of_images(images):
     part_of="B.Sec5-dimension-mnist",
     statement="The intrinsic dimension of CIFAR-10 is about 30.",
     measure="by the distance to the nearest of $p$ images",
-    given={"images": isotropic.images["cifar10"]},
+    given={"images": isotropic.kernels_on_images["cifar10"]},
 )
 def dimension_of_images(images):
     r"""The intrinsic dimension of MNIST is about 14.

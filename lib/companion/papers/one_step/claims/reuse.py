@@ -288,7 +288,7 @@ def bound_of_networks(*, activation):
     at={"d": 400},
     headline=True,
 )
-def gain_of_two_values_at_their_best(two=studies.thresholds["two"], one=studies.thresholds["one"]):
+def gain_of_two_values_at_their_best(two=studies.third_degree_share["two"], one=studies.third_degree_share["one"]):
     """A readout of two values lets spiked features express more, each at its own best strength and penalty.
 
     Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, strength and penalty by the
@@ -310,7 +310,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     kind="beyond",
     short="Gaussian readout over one value",
     at={"d": 400},
-    given={"many": studies.thresholds["best_gauss"], "few": studies.thresholds["best_single"]},
+    given={"many": studies.third_degree_share["best_gauss"], "few": studies.third_degree_share["best_single"]},
 )
 @claim(
     "E.Fig6-gauss-two",
@@ -324,7 +324,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
     measure="Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same "
     "data, each at its best strength and penalty by the finite-width rule; target He1+He3",
-    given={"many": studies.thresholds["best_gauss"], "few": studies.thresholds["best_pair"]},
+    given={"many": studies.third_degree_share["best_gauss"], "few": studies.third_degree_share["best_pair"]},
 )
 @claim(
     "E.Fig6-gauss-sine",
@@ -338,7 +338,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     statement="At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.",
     measure="Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same "
     "data, each at its best strength and penalty by the finite-width rule",
-    given={"many": studies.thresholds["sine_gauss"], "few": studies.thresholds["sine_single"]},
+    given={"many": studies.third_degree_share["sine_gauss"], "few": studies.third_degree_share["sine_single"]},
 )
 def gain_of_gaussian_readouts(many, few):
     """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.

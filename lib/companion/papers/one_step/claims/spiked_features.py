@@ -270,7 +270,7 @@ def readout_values_curve(row, alphas, width):
     short="several readout values over the limit",
     looks=2,
 )
-def three_values_over_the_limit(features=studies.vocabulary["letters"]):
+def three_values_over_the_limit(features=studies.readout_vocabulary["letters"]):
     r"""For the readout values $-1$, $\frac12$, 2 the limit $p\to\infty$ is out of reach at the larger size.
 
     Simulation over the theory of the limit, mean over points.
@@ -329,7 +329,9 @@ def two_values_over_one(rows):
     at={"alpha0": 16},
     looks=2,
 )
-def gain_of_two_values(varied=studies.thresholds["varied"], uniform=studies.thresholds["uniform"], *, model):
+def gain_of_two_values(
+    varied=studies.third_degree_share["varied"], uniform=studies.third_degree_share["uniform"], *, model
+):
     """A readout of two values lets features and networks express more."""
     both = largest_size(pd.concat([varied.assign(kind="varied"), uniform.assign(kind="uniform")]))
     rows = both[both["model"] == model]
@@ -639,7 +641,7 @@ def measured_strengths(features):
     short="exponent in $p$ of that strength",
     at={"d": [100, 1600]},
 )
-def exponent_of_the_threshold(features=studies.thresholds["features"]):
+def exponent_of_the_threshold(features=studies.third_degree_share["features"]):
     r"""The strength at which a quarter of the third degree is learned falls with the width.
 
     Exponent in $p$ over all sizes; $-0.30$ by the rule from $p=100$ to 1600, on its way to $-\frac16$.
@@ -657,7 +659,7 @@ def exponent_of_the_threshold(features=studies.thresholds["features"]):
     kind="beyond",
     short="share of the third degree, networks",
 )
-def third_degree_of_networks(networks=studies.thresholds["networks"]):
+def third_degree_of_networks(networks=studies.third_degree_share["networks"]):
     """Networks with two readout values learn the third degree of the target when their step grows like $p^{5/6}$.
 
     Share of its coefficient that is learned, at the largest size.

@@ -190,7 +190,7 @@ def at_best_penalty(learners):
     short="own kernels learn the best linear ridge",
     at={"alphas": 20, "target": "sign"},
 )
-def kernels_over_linear(learners=studies.kernels["main"], *, split_target):
+def kernels_over_linear(learners=studies.network_kernels["main"], *, split_target):
     """With $20d$ samples the network's own kernels learn no more than the best linear ridge regression.
 
     Test error at the best penalty over the linear theory, target sign; distance from 1, the further of the conjugate
@@ -239,7 +239,7 @@ def kernels_over_linear(learners=studies.kernels["main"], *, split_target):
     short="network over better kernel, $4d$ samples",
     at={"target": "sign"},
 )
-def network_over_kernel(learners=studies.kernels["main"], *, samples):
+def network_over_kernel(learners=studies.network_kernels["main"], *, samples):
     """The network after a step has another test error than the better of its own kernels on the same samples."""
     n = min(learners.iloc[0]["alphas"], key=lambda alpha: abs(alpha - samples))
     best = largest_size(at_best_penalty(learners))
@@ -258,7 +258,7 @@ def network_over_kernel(learners=studies.kernels["main"], *, samples):
     figure="fig-e-3",
     short="function of the upper bound, large penalty",
 )
-def function_of_the_upper_bound(networks=studies.pool["upper"], *, activation):
+def function_of_the_upper_bound(networks=studies.learned_function_bounds["upper"], *, activation):
     r"""Wide networks with many samples and a large penalty learn the function that reaches the upper bound, a
     multiple of $\kappa_0$.
 
@@ -530,7 +530,7 @@ def recursion_of_steps(course, rows, counts, width):
     short="second singular value falls with $d$",
     looks=2,
 )
-def exponent_of_the_second_direction(networks=studies.several["main"]):
+def exponent_of_the_second_direction(networks=studies.multiple_steps["main"]):
     """The spike of four steps stays of rank one.
 
     Exponent in $d$ of the second over the first singular value of $W-W_0$, mean of two targets.
@@ -561,7 +561,7 @@ def _over_errors(rows, before, after):
     at={"step": 8, "target": "sin"},
     looks=2,
 )
-def four_steps_over_one(networks=studies.several["main"]):
+def four_steps_over_one(networks=studies.multiple_steps["main"]):
     """At the sine target four steps have a smaller error than one long step of the same size and samples in all.
 
     Ratio of test errors at the largest size; target sin, $8d$ samples for all steps, step 8 in all.
@@ -580,7 +580,7 @@ def four_steps_over_one(networks=studies.several["main"]):
     short="network over theory after four steps",
     looks=3,
 )
-def four_steps_over_theory(networks=studies.several["main"]):
+def four_steps_over_theory(networks=studies.multiple_steps["main"]):
     """After four steps the network's error is that of spiked features with the recursion's parameters, to within a
     tenth.
 
@@ -630,7 +630,7 @@ def four_steps_over_theory(networks=studies.several["main"]):
     short="400 steps over eight, at their best",
     at={"count": 400, "target": "sin"},
 )
-def more_steps_at_their_best(networks=studies.several["best"], *, steps):
+def more_steps_at_their_best(networks=studies.multiple_steps["best"], *, steps):
     """On the same samples more steps lower the error, each number of them at its own best size."""
     counts = sorted(set(networks["count"]))
     few, many = (counts[-1] if n > counts[-1] else n for n in steps)
@@ -664,7 +664,7 @@ def more_steps_at_their_best(networks=studies.several["best"], *, steps):
     given={"target": "leading"},
     short="digits, label along the first component",
 )
-def digits_over_normal_inputs(errors=studies.images["main"], *, target):
+def digits_over_normal_inputs(errors=studies.white_images["main"], *, target):
     """Digits are learned as normal inputs, or are not.
 
     Distance of the ratio of test errors from 1.

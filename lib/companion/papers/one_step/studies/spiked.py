@@ -592,7 +592,7 @@ def _profile(s: Profile | PoolProfile, drawn: network.Weights, seeds: list[int])
 
 
 @_drawn(version=2)
-def vocabulary(s: Vocabulary, seeds: list[int]) -> Rows:
+def readout_vocabulary(s: Vocabulary, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     u = network.readout_values(s.d, s.values)
     kind = _named(s, "d r rows") | {"p": s.d, "c": 1 + u**2 * (s.c - 1), "gamma": 1.0, "u": u}
@@ -681,7 +681,7 @@ def departure(s: Departure, seeds: list[int]) -> Rows:
 
 
 @_few(version=1)
-def several(s: SeveralSteps, seeds: list[int]) -> Rows:
+def multiple_steps(s: SeveralSteps, seeds: list[int]) -> Rows:
     """Spike, singular values and test error after several steps with one step's samples and size in all, ``p = d``.
 
     ``r``, ``gamma``, ``c`` as in ``parameters``; the others as in ``several_steps.spectrum``.
@@ -695,7 +695,7 @@ def several(s: SeveralSteps, seeds: list[int]) -> Rows:
 
 
 @_drawn(version=1, chunk=2)
-def kernels(s: KernelBaseline, seeds: list[int]) -> Rows:
+def network_kernels(s: KernelBaseline, seeds: list[int]) -> Rows:
     """Test error of the network's kernels at several penalties, and of the network after a step, on as many samples.
 
     ``learner``: ``conjugate``, ``tangent`` or ``network``, which spends a ``share`` of the ``alpha d`` samples on its
@@ -756,7 +756,7 @@ def scaling(s: GrowingStep, seeds: list[int]) -> Rows:
 
 
 @_few(version=1)
-def thresholds(s: GrowingSpike, seeds: list[int]) -> Rows:
+def third_degree_share(s: GrowingSpike, seeds: list[int]) -> Rows:
     """Test error and learned share of the third degree, several readout values, at the strength ``r``; ``p = d``."""
     size = {"d": s.d, "p": s.d, "seeds": seeds, "device": "auto", "u": network.readout_values(s.d, s.values)}
     if s.model == "srf":
@@ -775,13 +775,13 @@ def thresholds(s: GrowingSpike, seeds: list[int]) -> Rows:
 
 
 @_few(version=1)
-def pool(s: PoolProfile, seeds: list[int]) -> Rows:
+def learned_function_bounds(s: PoolProfile, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
     return _profile(s, trained(s, seeds, alpha0=s.alpha0, beta=s.beta), seeds)
 
 
 @study(version=1, chunk=8, data="white principal components of digits", device="any")
-def images(s: OnDigits, seeds: list[int]) -> Rows:
+def white_images(s: OnDigits, seeds: list[int]) -> Rows:
     """Test error on white principal components of digits and on normal inputs, three kinds of labels."""
     task = datasets.load("mnist", labels="parity")
     x = datasets.principal_components(task, s.d).x[:POOL]

@@ -1,0 +1,93 @@
+"""What supports a boundary: the studies of chapter 1 against machines and kernels by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from companion.papers.compression.studies import hard_margin
+from companion.papers.compression.theory import learning_curves
+from regimes.data import tasks
+from regimes.kernels import wide_one_hidden_ntk
+
+STRIPE = {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.18549], "p": 60, "test": 400}
+
+
+def test_a_machine_meets_its_optimality_conditions():
+    """Margins of at least 1, 1 on the support vectors; coefficients of the labels' signs that add up to 0."""
+    task = tasks.stripe(50, 3, seed=4)
+    gram = wide_one_hidden_ntk(task.x.double())
+    c, offset = learning_curves.hard_margin(gram, task.y.double())
+    margins = task.y * (gram @ c + offset)
+    assert float(margins.min()) > 1 - 1e-4
+    torch.testing.assert_close(margins[c != 0], torch.ones(int((c != 0).sum()), dtype=torch.float64), atol=1e-4, rtol=0)
+    assert bool((task.y * c >= 0).all()) and abs(float(c.sum())) < 1e-6 * float(c.abs().sum())
+
+
+def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_out():
+    near, far = hard_margin.kernel_cusp(1.5, 1e-4, 4), hard_margin.kernel_cusp(1.5, 1.0, 4)
+    assert near == pytest.approx(1, abs=1e-3) and 1.1 < far < 2
+    assert math.isnan(hard_margin.kernel_cusp(1.0, 2.5, 4))  # no two points of norm 1 are so far apart
+
+
+def test_the_layer_by_hand():
+    (row,) = hard_margin.support_layer(STRIPE, [1])
+    (task,) = hard_margin.draw_tasks(hard_margin.SupportLayer(**STRIPE), [1], "train")
+    x, y = task.x[0], task.y[0].double()
+    c, _ = learning_curves.hard_margin(wide_one_hidden_ntk(x.double()), y)
+    held = [i for i in range(60) if c[i] != 0]
+    assert row["vectors"] == len(held)
+    nearest = [min(abs(float(x[i, 0]) - b) for b in STRIPE["interfaces"]) for i in held]
+    assert row["width"] == pytest.approx(np.mean(nearest))
+    plane = {i: int(np.argmin([abs(float(x[i, 0]) - b) for b in STRIPE["interfaces"]])) for i in held}
+    apart = [
+        [float((x[i, 1:] - x[j, 1:]).norm()) for j in held if j != i and (plane[i], y[i]) == (plane[j], y[j])]
+        for i in held
+    ]
+    assert row["spacing"] == pytest.approx(np.mean([min(others) for others in apart if others]))
+
+
+def at_star(shape, seed):
+    own = {"interfaces": [-0.3, 1.18549]} if shape == "stripe" else {"d_parallel": 2, "radius": 1.1774}
+    setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500}
+    return hard_margin.star_kernel(setting | own, [seed])
+
+
+@pytest.mark.parametrize(("shape", "seed"), [("stripe", 0), ("cylinder", 1)])
+def test_the_kernel_at_t_star_learns_fresh_points(shape, seed):
+    rows = at_star(shape, seed)
+    assert [(row["curve"], row["learner"]) for row in rows] == [
+        (curve, learner) for learner in ("flow", "machine") for curve in ("star", "compressed")
+    ]
+    assert all(0 < row["error"] < 0.35 and row["ended"] in ("zero loss", "separated") for row in rows)
+    assert [row["vectors"] is None for row in rows] == [True, True, False, False]
+
+
+def test_points_that_a_kernel_of_few_neurons_cannot_separate_are_said():
+    ended = {(row["curve"], row["learner"]): row["ended"] for row in at_star("cylinder", 0)}
+    assert ended["star", "machine"] == "not separated" and ended["compressed", "machine"] == "separated"
+
+
+UNEQUAL = {"shape": "stripe", "interfaces": [-0.3, 0.5], "d": 3, "p": 90, "h": 60}
+UNEQUAL |= {"alpha": 1e-6, "tolerance": 0.05, "test": 500}
+
+
+def test_a_setting_that_asks_for_none_has_the_key_it_always_had():
+    assert hard_margin.AtStar.of(UNEQUAL).entries() == UNEQUAL
+    assert hard_margin.AtStar.of(UNEQUAL | {"points": "own"}).entries() == UNEQUAL | {"points": "own"}
+
+
+def test_the_kernel_learns_its_own_points_again():
+    s = hard_margin.AtStar.of(UNEQUAL | {"interfaces": [-0.3, 1.18549], "points": "own"})
+    train, test = hard_margin.draw_tasks(s, [2], "train", "test")
+    trained = hard_margin.train_network(hard_margin.networks_of(s, [2]), train, s, until=hard_margin.t_star)
+    flow, machine = hard_margin.star_kernel(s.entries(), [2])
+    assert (flow["curve"], flow["learner"], machine["learner"]) == ("star", "flow", "machine")
+    assert flow["error"] == pytest.approx(float(hard_margin.lazy(trained.network, train, test).error))
+
+
+def test_with_a_t_star_of_each_label_the_kernel_separates_unequal_labels():
+    plain, each = (hard_margin.star_kernel(UNEQUAL | more, [0]) for more in ({}, {"star": "of each label"}))
+    assert plain[0]["error"] > 2 * each[0]["error"]
+    assert each[2]["ended"] == "separated"
