@@ -699,13 +699,13 @@ def counting(monkeypatch):
 def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memory(monkeypatch):
     made = counting(monkeypatch)
     # wide, so that the tile of a product, which is within the memory too, is less than one gradient
-    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 500), nn.PReLU(), nn.Linear(500, 1))))
+    model = regimes.module(built(lambda: nn.Sequential(nn.Linear(9, 2000), nn.PReLU(), nn.Linear(2000, 1))))
     x = draw(32, 9)
     z = draw(12, 9, seed=1)
     point_bytes = model.tangent_size * 8
     counts = []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
-    for memory in [point_bytes * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
+    for memory in [point_bytes * n for n in (8, 32, 36, 40, 64, 512)]:
         made.clear()
         torch.testing.assert_close(regimes.ntk(model, x, memory=memory), expected[0])
         counts.append(sum(made))

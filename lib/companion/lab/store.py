@@ -49,9 +49,7 @@ class Cell:
     seed: int
 
     def __hash__(self) -> int:
-        """Of all but lists: the cells of one seed differ in little else, and thousands of them are in one set."""
-        plain = ((name, value) for name, value in self.setting.items() if isinstance(value, int | float | str))
-        return hash((self.study, self.version, self.seed, frozenset(plain)))
+        return hash(self._key)  # thousands of cells in one set differ in their settings alone
 
     def key(self, *, seed: bool = True) -> str:
         """Digest of what identifies the cell (without the seed: of its setting)."""
@@ -114,8 +112,7 @@ def decode(text: str, name: str = "") -> Record:
     try:
         held = json.loads(text)
         cell = Cell(held["study"], held["version"], held["setting"], held["seed"])
-        rest = {part: value for part, value in held.items() if part != "checksum"}
-        if held["checksum"] != _checksum(rest):
+        if held.pop("checksum") != _checksum(held):
             raise Damaged("its checksum is not that of its content")
         if held["key"] != cell.key() or name not in ("", cell.name):
             raise Damaged("it is another cell's")
@@ -136,8 +133,7 @@ def _is_complete(record: Record) -> bool:
 
 
 def _checksum(record: dict[str, Any]) -> str:
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
 class Store:
