@@ -86,7 +86,7 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
     g, A = _derivatives(now)
     mu = FIRST * _size(A)
     for _ in range(steps):
-        running = [e for e, row in enumerate(now.rows) if row not in now.ended]
+        running = now.running
         if not running:
             return
         if len(running) < len(now.rows):
@@ -163,11 +163,11 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
 
 def _end(now: ImplicitState, g: Tensor, A: Tensor, promised: Tensor) -> None:
     """Ends the realisations at rest: those whose predicted fall is small, if the whole step confirms it."""
-    asked = (promised < REST * now.cost).nonzero().flatten()
-    if not len(asked):
+    candidates = (promised < REST * now.cost).nonzero().flatten()
+    if not len(candidates):
         return
-    _, whole_fall = _step(g[asked], A[asked], FLAT * _size(A[asked]), now.problem.alpha)
-    for e in asked[whole_fall < REST * now.cost[asked]].tolist():
+    _, whole_fall = _step(g[candidates], A[candidates], FLAT * _size(A[candidates]), now.problem.alpha)
+    for e in candidates[whole_fall < REST * now.cost[candidates]].tolist():
         mark = torch.zeros_like(now.t, dtype=torch.bool)
         mark[e] = True
         below = int((now.margins[e] < 1 - now.slack).sum())
