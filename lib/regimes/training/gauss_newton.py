@@ -340,7 +340,8 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     move = [expand_like(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
     wrong = [expand_like(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
     margins = problem.alpha * batch.tangents.jvp(wrong) / now.margins.abs().clamp(min=1.0)
-    error = margins.abs().amax(-1).double() + norm(wrong) / norm(now.model.parameters()).clamp(min=1e-300)
+    relative = norm(wrong) / norm(now.model.parameters()).clamp(min=1e-300)
+    error = margins.abs().amax(-1).double() + relative
     return _judged(batch, _landed(batch, move), (error / tolerance).nan_to_num(nan=1e6))
 
 

@@ -142,7 +142,8 @@ def _step(g: Tensor, A: Tensor, mu: Tensor, alpha: float) -> tuple[Tensor, Tenso
     factor, failed = torch.linalg.cholesky_ex(A + torch.diag_embed(mu.unsqueeze(-1).expand_as(g)))
     s = torch.cholesky_solve(g.unsqueeze(-1), factor).squeeze(-1)
     s = s.masked_fill((failed > 0).unsqueeze(-1), torch.nan)
-    return s, alpha / 2 * ((g * s).sum(-1) + mu * s.square().sum(-1))
+    promised = alpha / 2 * ((g * s).sum(-1) + mu * s.square().sum(-1))
+    return s, promised
 
 
 def _landed(now: ImplicitState, s: Tensor) -> ImplicitState:
