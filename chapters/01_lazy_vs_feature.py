@@ -82,7 +82,7 @@ from companion.book import plots
 from companion.book.chapter import Chapter
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import planes
-from companion.papers.compression.studies import hard_margin, knob, selection
+from companion.papers.compression.studies import hard_margin, output_scale, selection
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.theory.planes import placing_constant
 
@@ -93,14 +93,14 @@ chapter = Chapter("01", globals())
 # small one its weights must grow far before the points are fitted, and those along the uninformative direction stay behind.
 # At a large one, in contrast, a small step is enough, so that the network stays near its tangent at the start.
 # %%
-rows = chapter.rows(knob.predictors, "main").sort_values("alpha")
+rows = chapter.rows(output_scale.predictors, "main").sort_values("alpha")
 fig, axes = plots.panels(2, width=3.2, height=3.3)
 
 
 def draw(i):
     """What the network has learnt at the scale number ``i``, and its weights."""
     row = rows.iloc[i]
-    side = np.linspace(-knob.REACH, knob.REACH, knob.SIDE)
+    side = np.linspace(-output_scale.REACH, output_scale.REACH, output_scale.SIDE)
     signs = np.sign(row.F).reshape(len(side), -1).T
     colours = [plots.COLOURS["minus"], plots.COLOURS["plus"]]
     axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=colours, alpha=0.25)
@@ -111,7 +111,7 @@ def draw(i):
     axes[0].set(xlabel="$x_1$", ylabel="$x_2$", title=f"error on {100 * row.wrong:.0f} % of the square")
     axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$", title=rf"$\Lambda={row.amplification:.2g}$")
     for ax in axes:
-        ax.set(xlim=(-knob.REACH, knob.REACH), ylim=(-knob.REACH, knob.REACH), aspect="equal")
+        ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
 
 
 labels = [f"α = {alpha:g}" for alpha in rows.alpha]

@@ -39,20 +39,22 @@ def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor,
     Source: paper A, App. D.
     """
     validate.whole(1, network.d, d_parallel=d_parallel)
-    omega, inside = network.omega.clone(), x.clone()
+    omega = network.omega.clone()
     omega[..., d_parallel:] = 0
-    inside[..., d_parallel:] = 0
-    flat = Network(omega, network.b, network.beta)
+    projected = x.clone()
+    projected[..., d_parallel:] = 0
+    compressed = Network(omega, network.b, network.beta)
     # the derivatives by a bias are those by a weight without its input
-    return ntk(flat, inside), ntk(flat, inside, params=("b",)) / network.d
+    return ntk(compressed, projected), ntk(compressed, projected, params=("b",)) / network.d
 
 
 def relative_residual(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
     """``‖Θ - Θ_1 - Θ_2 x_⊥·z_⊥‖/‖Θ‖`` on points ``x``, Frobenius norms: ``(E,)``."""
     first, second = two_parts(network, x, d_parallel)
     across = x[..., d_parallel:]
-    whole = ntk(network, x)
-    return (whole - first - second * (across @ across.mT)).norm(dim=(-1, -2)) / whole.norm(dim=(-1, -2))
+    kernel = ntk(network, x)
+    residual = kernel - first - second * (across @ across.mT)
+    return residual.norm(dim=(-1, -2)) / kernel.norm(dim=(-1, -2))
 
 
 def kinds(vectors: Tensor, x: Tensor) -> Tensor:
@@ -79,7 +81,7 @@ def kinds(vectors: Tensor, x: Tensor) -> Tensor:
 
 
 def _splines(s: Tensor) -> Tensor:
-    """Cubic splines of equally many points a piece at ``s (n,)``: ``(n, pieces + 3)``."""
+    """Cubic splines of equally many points per piece at ``s (n,)``: ``(n, pieces + 3)``."""
     knots = np.quantile(s.numpy(), np.linspace(0, 1, PIECES + 1))
     padded = np.concatenate([[knots[0]] * 3, knots, [knots[-1]] * 3])
     return torch.from_numpy(BSpline.design_matrix(s.numpy(), padded, 3).toarray())
@@ -89,5 +91,5 @@ def _explained(basis: Tensor, values: Tensor) -> Tensor:
     """``1 - (Σ e²/(n - q))/(Σ v²/n)`` with the errors ``e`` of a linear fit with ``q`` unknowns, ``(r,)``."""
     n, unknowns = basis.shape
     q = torch.linalg.qr(basis)[0]
-    left = (values - q @ (q.mT @ values)).square().sum(0) / (n - unknowns)
-    return 1 - left / values.square().mean(0)
+    residual = (values - q @ (q.mT @ values)).square().sum(0) / (n - unknowns)
+    return 1 - residual / values.square().mean(0)
