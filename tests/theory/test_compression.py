@@ -368,9 +368,9 @@ def test_the_fitting_time_grows_by_half_the_growth_time():
     Source: paper A, Sec. 2.5, without the 2: it writes ``e^(t*/τ) α ~ 1``.
     """
     stripe, d = Stripe(tasks.STRIPE, 2), 2
-    times = np.linspace(5, 60, 400)
+    times = np.linspace(5, 60, 150)
     path = neuron.follow(stripe, neurons(300, d), times)
-    task = tasks.stripe(200, d, seed=0)
+    task = tasks.stripe(100, d, seed=0)
     u = path.omega @ task.x.numpy().T / math.sqrt(d) + path.b[..., None]
     f = math.sqrt(2) * (path.beta[..., None] * np.maximum(u, 0)).mean(1)
     level = np.log(np.quantile(f * task.y.numpy(), 0.9, axis=1))
