@@ -19,10 +19,10 @@ from companion.papers.depth.studies._clouds import (
     Corpus,
     Dimensions,
     clouds,
+    corpus_identity,
     images_on_sphere,
-    images_told_apart,
-    off_by,
     points_fit,
+    relative_distance,
 )
 from companion.papers.depth.theory import (
     deep_limit,
@@ -115,7 +115,7 @@ class ImageSplit(Setting):
         """With the words for its images, if these and the memory suffice, and the depths that are always measured."""
         n, test = self.n, self.test
         validate.memory(KERNELS * n * max(n, test), f"n = {n} with test = {test}")
-        words = images_told_apart(self.corpus, "n + test", n + test)
+        words = corpus_identity(self.corpus, "n + test", n + test)
         return replace(self, data=words, depths=sorted({*self.always, *self.depths}))
 
 
@@ -638,12 +638,12 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
                 "source": train.source,
                 "largest": largest,
                 "error": float((f - law).norm() / (law - law.mean(0)).norm()),
-                "closed": off_by(law, f),
+                "closed": relative_distance(law, f),
             }
             for order in deep_limit.ORDERS:
                 gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
                 ridge = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
-                row[order] = off_by(ridge, f)
+                row[order] = relative_distance(ridge, f)
                 if order == "first":
                     row["ridge_accuracy"] = regression.accuracy(ridge, test.y)
             row["accuracy"] = regression.accuracy(f, test.y)
@@ -679,12 +679,12 @@ def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
                 "early": regression.accuracy(f_early, test.y),
                 "stopped": regression.accuracy(f_recipe, test.y),
                 "accuracy": regression.accuracy(f, test.y),
-                "unstopped": off_by(f, f_early),
+                "unstopped": relative_distance(f, f_early),
                 "stop": math.nan,
             }
             if layers >= TABLE_2:
                 (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
-                row["stop"] = off_by(op @ y, f_early)
+                row["stop"] = relative_distance(op @ y, f_early)
             rows.append(row)
     return rows
 
@@ -823,7 +823,7 @@ def layer_prediction(s: LayerSplit, seeds: list[int]) -> Rows:
                 "source": train.source,
                 "depth": depth,
                 "k": 1 / layer.limit - 1,
-                "first": off_by(g, f),
+                "first": relative_distance(g, f),
                 "accuracy": regression.accuracy(f, test.y),
                 "ridge_accuracy": regression.accuracy(g, test.y),
             }

@@ -9,7 +9,7 @@ import torch
 
 from companion.lab.record import Count, Number, Positive, Setting, record
 from companion.lab.sweep import Rows, study
-from companion.papers.depth.studies._clouds import CloudOrImages, clouds, images_on_sphere, off_by
+from companion.papers.depth.studies._clouds import CloudOrImages, clouds, images_on_sphere, relative_distance
 from companion.papers.depth.theory import curves, deep_limit, finite, pairs, regression, residual
 from regimes import devices, validate
 from regimes.data import datasets
@@ -72,7 +72,7 @@ def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
         f = regression.kernel_flow_prediction(infinite[:n, :n], infinite[n:, :n], y[:n])
         g = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n])
         row = {
-            "distance": off_by(g, f),
+            "distance": relative_distance(g, f),
             "signal": float(infinite[i, j].std()),
             "noise": float((kernel - infinite)[i, j].std()),
             "accuracy": math.nan if labels is None else regression.accuracy(g, labels[n:]),
@@ -139,7 +139,9 @@ def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
         predictors = [predictor(finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)) for draw in members]
         single = predictor(finite.finite_kernel(x, depth=s.depth, width=s.draws * s.width, seed=single_draw))
         mean = torch.stack(predictors).mean(0)
-        rows.append(start | {"ensemble": off_by(mean, infinite), "single": off_by(single, infinite)})
+        rows.append(
+            start | {"ensemble": relative_distance(mean, infinite), "single": relative_distance(single, infinite)}
+        )
     return rows
 
 
@@ -198,9 +200,9 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
         end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
         h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
         row = {
-            "start": off_by(g, f),
-            "trained": off_by(h, f),
-            "moved": off_by(f + h - g, f),
+            "start": relative_distance(g, f),
+            "trained": relative_distance(h, f),
+            "moved": relative_distance(f + h - g, f),
             "kernel_change": float((ntk(end.model, z)[0] - kernel).norm() / kernel.norm()),
             "residual": float((end.F[0] - y[:n]).abs().max()),
             "error": float((h - y[n:]).square().mean()),
@@ -234,7 +236,7 @@ def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
         end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=MET), until=fitted)
         trained = (end.model(z[n:]) - net(z[n:]))[0]
         change = (ntk(end.model, z)[0] - kernel).norm() / kernel.norm()
-        rows.append(start | {"moved": off_by(trained, linear), "kernel_change": float(change)})
+        rows.append(start | {"moved": relative_distance(trained, linear), "kernel_change": float(change)})
     return rows
 
 
@@ -273,7 +275,7 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
         row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
         for order in deep_limit.ORDERS:
             gram, cross = deep_limit.ridge_kernels(*offsets, s.depth, order)
-            row[order] = off_by(cross @ torch.linalg.solve(gram, y[:n]), f)
+            row[order] = relative_distance(cross @ torch.linalg.solve(gram, y[:n]), f)
             if order == "first":
                 row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
         rows.append(start | row)

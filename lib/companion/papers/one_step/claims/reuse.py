@@ -224,7 +224,7 @@ def network_over_the_leak(rows=studies.reuse["shared"], *, samples):
     leak = float(samples == "same")
     theory = [error_with_the_leak(*setting, leak) for setting in settings]
     means = rows.assign(ratio=rows["test_error"] / theory).groupby(["d", "seed"], as_index=False)["ratio"].mean()
-    limits = measure.limits(means.assign(kind=samples), "ratio", ["kind"], blocks=measure.fewest(means, []))
+    limits = measure.limits(means.assign(kind=samples), "ratio", ["kind"], blocks=measure.block_count(means, []))
     return mean(limits.to_numpy().ravel()), rows
 
 
