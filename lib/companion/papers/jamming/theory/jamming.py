@@ -218,9 +218,9 @@ def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
 
     Zero for a curve that is straight in the logarithm of the width, however steep.
     """
-    left = at_width(table, value, widths * (1 / FACTOR))
-    right = at_width(table, value, widths * FACTOR)
-    return at_width(table, value, widths) - (left + right) / 2
+    narrower = at_width(table, value, widths * (1 / FACTOR))
+    wider = at_width(table, value, widths * FACTOR)
+    return at_width(table, value, widths) - (narrower + wider) / 2
 
 
 def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
@@ -385,8 +385,8 @@ def can_fit(table: pd.DataFrame) -> pd.Series:
     loss = table.pivot(index=NETWORK, columns="decay", values="quadratic_hinge")
     weakest, weak = sorted(loss)[:2]
     exponents = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak)
-    of_rows = (exponents > 1.5).reindex(pd.MultiIndex.from_frame(table[NETWORK]))
-    return pd.Series(of_rows.to_numpy(), table.index)
+    fits = (exponents > 1.5).reindex(pd.MultiIndex.from_frame(table[NETWORK]))
+    return pd.Series(fits.to_numpy(), table.index)
 
 
 def networks_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:

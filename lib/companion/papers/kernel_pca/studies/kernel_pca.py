@@ -364,9 +364,9 @@ def _plane(vectors: Tensor) -> list[list[float]]:
 def _numbered(seeds: Sequence[int], rows: list[Rows]) -> Rows:
     """The rows of all realisations with their seeds, without the points that only the first one shows."""
     numbered = []
-    for seed, of_seed in zip(seeds, rows, strict=True):
+    for seed, seed_rows in zip(seeds, rows, strict=True):
         left_out = () if seed == 0 else PICTURE_COLUMNS
-        for row in of_seed:
+        for row in seed_rows:
             columns = {name: value for name, value in row.items() if name not in left_out}
             numbered.append({"seed": seed} | columns)
     return numbered
@@ -393,11 +393,12 @@ def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]
     for moment, models in _moments(path, s.stops).items():
         for e, model in models.items():
             model = model.to(dtype=dtype)
-            of_seed = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
-            of_kernels = _observed(model, moment == "start", panels, of_seed, kind)
-            rows[e] += [{"moment": moment} | row for row in of_kernels]
+            seed_sets = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
+            kernel_rows = _observed(model, moment == "start", panels, seed_sets, kind)
+            rows[e] += [{"moment": moment} | row for row in kernel_rows]
             if moment != "start":
-                start, test = path.initial[e : e + 1].to(dtype=dtype), of_seed["test"]
+                start = path.initial[e : e + 1].to(dtype=dtype)
+                test = seed_sets["test"]
                 F = model(test.x) - start(test.x)
                 row = {"kernel": "network", "moment": moment, "error": float(wrong(F, test.y))}
                 rows[e].append(row | {"ended": str(path.ended[e].kind), "source": test.source})
@@ -431,9 +432,9 @@ def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
     path = _train_on_stripe(s, seeds, sets["train"])
     rows = _at_moments(path, s, sets)
     moments = _moments(path, s.stops)
-    for e, of_seed in enumerate(rows):
+    for e, seed_rows in enumerate(rows):
         x, y = many.x[e], many.y[e]
-        for row in of_seed:
+        for row in seed_rows:
             if row["kernel"] != "full":
                 continue
             network = moments[row["moment"]][e].to(dtype=torch.float64)
@@ -556,14 +557,15 @@ def kernel_along_training(s: Course, seeds: list[int]) -> Rows:
         sets = draw_points(s, [seed]) if s.shape == "stripe" else draw_images(s, [seed])
         path = _path(s, seed, sets["train"])
         indices = sorted(set(np.linspace(0, len(path) - 1, s.frames).round().astype(int).tolist()))
-        of_seed, vectors = [], None
+        seed_rows = []
+        vectors = None
         for frame, i in enumerate(indices):
             row, vectors = _frame(path[i], path[0].model, sets, vectors)
             row["frame"] = frame
             if s.shape == "stripe":
                 row["source"] = DRAWN
-            of_seed.append(row)
-        rows.append(of_seed)
+            seed_rows.append(row)
+        rows.append(seed_rows)
     return _numbered(seeds, rows)
 
 
