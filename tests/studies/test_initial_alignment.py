@@ -81,7 +81,7 @@ def test_the_covariance_term_goes_as_free_probability_says():
     assert row["eq20"] == pytest.approx(1, abs=0.05)
 
 
-SPIKE_FREE = {"n": 64, "reading": studies.FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
+SPIKE_FREE = {"n": 64, "reading": studies.SPIKE_FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
 
 
 def test_reversal_meets_each_data_set_with_the_networks_of_its_seed():

@@ -28,13 +28,14 @@ from regimes.validate import InputError
 
 CHAPTER = "07"
 TEST = 2000  # test points
-APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
-CHUNK, FEW = 8, 4  # seeds that one call gets, at most
+SEEDS_PER_CASE = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
+CHUNK = 8  # seeds that one call gets, at most
+SMALL_CHUNK = 4  # of dear studies
 POOL = 5000  # images, the number that an installed package ships
 _drawn = functools.partial(
     study, data="Gaussian inputs and targets of one direction, drawn here", device="any", chunk=CHUNK
 )
-_few = functools.partial(_drawn, chunk=FEW)
+_few = functools.partial(_drawn, chunk=SMALL_CHUNK)
 
 ODD = ("tanh", "erf", "erf(x/√2)", "sin")
 Odd = Literal[*ODD]
@@ -133,7 +134,7 @@ class Case(AfterStep):
 
     def realisations(self, seeds: Sequence[int]) -> list[int]:
         """No two cases share a seed."""
-        return [APART * self.case + seed for seed in seeds]
+        return [SEEDS_PER_CASE * self.case + seed for seed in seeds]
 
 
 @record
@@ -217,7 +218,7 @@ class PoolProfile(AfterStep):
 
     batches = ("alpha0",)
     smallest_batch = 8.0
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the step that makes a spike of the strength which the design gives in its place."""
@@ -256,7 +257,7 @@ class Spectrum(Drawn):
     alpha: Size
 
     batches = ("alpha",)
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
 
 @record
@@ -304,7 +305,7 @@ class Departure(AfterStep):
     d: Dimension
 
     batches = ("alpha0", "alpha")
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
 
 @record
@@ -316,7 +317,7 @@ class SeveralSteps(AfterStep):
     d: Dimension
 
     batches = ("alpha0", "alpha")
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Each step has a sample."""
@@ -427,7 +428,7 @@ class GrowingSpike(OneDirection):
     alpha: Size
     d: Dimension
 
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
     @property
     def batches(self) -> tuple[str, ...]:
