@@ -177,14 +177,9 @@ chapter.figure(
 # smaller one still, so that they jam later on few points and earlier on many.
 # %%
 random = chapter.rows(studies.fitting_width, "lazy")
-lines = {
-    "digits, lazy": parameters_at_rest(
-        *[chapter.rows(at_rest.peak_at_jamming, name) for name in ("lazy", "whole_lazy")]
-    ),
-    "digits, scale 12": parameters_at_rest(
-        *[chapter.rows(at_rest.peak_at_jamming, name) for name in ("sizes", "whole")]
-    ),
-}
+lazy = chapter.rows(at_rest.peak_at_jamming, "lazy"), chapter.rows(at_rest.peak_at_jamming, "whole_lazy")
+middle = chapter.rows(at_rest.peak_at_jamming, "sizes"), chapter.rows(at_rest.peak_at_jamming, "whole")
+lines = {"digits, lazy": parameters_at_rest(*lazy), "digits, scale 12": parameters_at_rest(*middle)}
 fig, ax = plt.subplots()
 for (label, rows), colour in zip(lines.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
     ax.plot(rows.p, rows.parameters, "o", color=colour, markersize=4, label=label)
@@ -200,13 +195,12 @@ ax.plot(counts, counts / 2, color=plots.COLOURS["theory"], label="theorem, $N^*=
 plots.curve_axes(ax, counts)
 ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend(fontsize="small")
-tables = [chapter.rows(at_rest.peak_at_jamming, name) for name in ("lazy", "whole_lazy", "sizes", "whole")]
 alt = "Parameters at jamming against points on logarithmic axes: random labels on the theorem's line, digits below it and less steep, "
 alt += "and least steep at output scale 12, where the line crosses that of lazy networks."
-chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
+chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Lazy networks and those that learn features jam on lines of two powers, which cross.** Parameters of which half of the networks fit, at
-# rest (digits) or after the most steps (squares), a point a training set; thin lines: power laws; black: Cover's theorem (paper B,
+# rest (digits) or after the most steps (squares), one point per training set; thin lines: power laws; black: Cover's theorem (paper B,
 # Fig. 8A).
 # %% [markdown]
 # ## Lazy networks jam isostatically
@@ -218,22 +212,24 @@ chapter.figure(fig, "fig-b-lines", random, *tables, alt=alt)
 # %%
 voters = chapter.rows(voting.votes, "large")
 rows = chapter.rows(at_rest.minima_at_jamming, "sizes")
-held = jamming.held_at_jamming(rows[rows.members == rows.members.max()])
+jammed = jamming.networks_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
-here = mean_width_at_jamming(voters)
-for h, own in voters.groupby("h"):
-    ratios = np.concatenate([*own.holding])
+h_star = mean_width_at_jamming(voters)
+for h, group in voters.groupby("h"):
+    ratios = np.concatenate([*group.holding])
     for side, colour in ((ratios[ratios <= 1], plots.COLOURS["lazy"]), (ratios[ratios > 1], "0.6")):
         if len(side):
             bars = np.abs(np.quantile(side, [0.1, 0.9]) - side.mean())[:, None]
-            axes[0].errorbar(h / here, side.mean(), bars, fmt="o", color=colour, markersize=4)
+            axes[0].errorbar(h / h_star, side.mean(), bars, fmt="o", color=colour, markersize=4)
 axes[0].set(xlabel="width over that at jamming", ylabel=r"points with a gap, $N_\Delta/N$", ylim=(0, 3))
-sizes, weights = np.concatenate([*voters.holding]), np.concatenate([*voters.weights])
-fits, ratio = sizes <= 1, held.unsatisfied / held.parameters
-axes[1].plot(weights[fits], sizes[fits], ".", color=plots.COLOURS["lazy"], markersize=3, alpha=0.5, label="lazy, fits")
-if len(held):
-    ends, label = ratio.quantile([0.1, 0.9]), "scale 12, held at jamming"
-    axes[1].axhspan(*ends, color=plots.COLOURS["feature"], alpha=0.3, linewidth=0, label=label)
+ratios = np.concatenate([*voters.holding])
+weights = np.concatenate([*voters.weights])
+fits = ratios <= 1
+axes[1].plot(weights[fits], ratios[fits], ".", color=plots.COLOURS["lazy"], markersize=3, alpha=0.5, label="lazy, fits")
+if len(jammed):
+    low, high = (jammed.unsatisfied / jammed.parameters).quantile([0.1, 0.9])
+    label = "scale 12, held at jamming"
+    axes[1].axhspan(low, high, color=plots.COLOURS["feature"], alpha=0.3, linewidth=0, label=label)
 axes[1].set(xscale="log", xlabel="norm of the weights' motion")
 for ax in axes:
     ax.axhline(1, color="0.4", linestyle="--", linewidth=1)
@@ -297,22 +293,21 @@ chapter.figure(
 voters = chapter.rows(voting.votes, "small")
 fig, axes = plots.panels(2)
 kinds = {"error": "single", "mean_error": "mean", "normalised_error": "mean, norms divided out", "vote_error": "vote"}
-here = mean_width_at_jamming(voters)
+h_star = mean_width_at_jamming(voters)
 for (column, label), colour in zip(kinds.items(), plots.PALETTE):
-    found = 100 * voters.groupby("h")[column].agg(["mean", "sem"])
-    axes[0].errorbar(
-        found.index / here, found["mean"], 2 * found["sem"], fmt="o-", color=colour, markersize=3, label=label
-    )
+    errors = 100 * voters.groupby("h")[column].agg(["mean", "sem"])
+    relative = errors.index / h_star
+    axes[0].errorbar(relative, errors["mean"], 2 * errors["sem"], fmt="o-", color=colour, markersize=3, label=label)
 axes[0].axvline(1, color="0.5", linestyle=":")
 axes[0].set(xlabel="width over that at jamming", ylabel="test error (%)")
 axes[0].legend(fontsize="small", loc="center right")
 for h, rows in voters.groupby("h"):
-    if h >= here:
+    if h >= h_star:
         over_median = [np.array(norms) / np.median(norms) for norms in rows.norms]
         norms = np.sort(np.concatenate(over_median))
         share = 1 - np.arange(len(norms)) / len(norms)
-        shade = min(int(4 * (h / here - 1)), 11)
-        axes[1].plot(norms, share, color=plots.shades(12)[shade], label=f"{h / here:.1f}")
+        shade = min(int(4 * (h / h_star - 1)), 11)
+        axes[1].plot(norms, share, color=plots.shades(12)[shade], label=f"{h / h_star:.1f}")
 plots.slope_guide(axes[1], (2, 20), 0.4, -1, "$-1$", above=True)
 axes[1].set(xscale="log", yscale="log", xlabel="norm over its median, $x$", ylabel="share of norms beyond $x$")
 axes[1].legend(title="width over jamming", fontsize="small")

@@ -238,11 +238,11 @@ chapter.figure(
 # does not close as networks grow (exponent {claim}`B.Fig8C-gap`), and the share of unstable directions of $H_p$ stays
 # ({claim}`B.Sec2-unstable`).
 # %%
-held = chapter.rows(at_rest.minima_at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
-held = held[held.members == held.members.max()]  # the stored ones, where they are there
-jammed = jamming.held_at_jamming(held)
+table = chapter.rows(at_rest.minima_at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
+table = table[table.members == table.members.max()]  # the stored ones, where they are there
+jammed = jamming.networks_at_jamming(table)
 fig, axes = plots.panels(4)
-for (decay, rows), colour in zip(held[held.ended == "jammed"].groupby("decay"), plots.PALETTE):
+for (decay, rows), colour in zip(table[table.ended == "jammed"].groupby("decay"), plots.PALETTE):
     axes[0].scatter(rows.quadratic_hinge, rows.ratio, s=10, color=colour, label=rf"$\lambda={plots.number(decay)}$")
     axes[3].scatter(rows.quadratic_hinge, rows.strength, s=10, color=colour)
 for (p, rows), colour in zip(jammed.groupby("p"), plots.PALETTE[3:]):
@@ -261,7 +261,7 @@ for ax in axes[:2]:
         ax.legend(fontsize="small")
 alt = "Unsatisfied points per parameter against the loss: where it vanishes they stay below one; the same at jamming against "
 alt += "parameters. Histograms of eigenvalues. The size of the second part of the Hessian, which falls with the loss."
-chapter.figure(fig, "fig-b-8bc", held, alt=alt)
+chapter.figure(fig, "fig-b-8bc", table, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter of networks at a minimum;
 # dashed: one, as for spheres. Left: against the loss, under three weight decays $\lambda$; right: at the weakest, where a quarter fit.
@@ -293,8 +293,8 @@ for ax, name in zip(axes, ("fluctuation", "excess")):
     ax.set(xscale="log", xlim=(1, None), ylim=(-1.5, 0.1), xlabel="$h/h^*$", title=name)
     plots.plain_numbers(ax, "x")
 axes[0].set_ylabel("local exponent in $N$")
-least = means.min()
-plots.slope_guide(axes[2], (least.fluctuation, 3 * least.fluctuation), least.excess / 2, 2, "2")
+smallest = means.min()
+plots.slope_guide(axes[2], (smallest.fluctuation, 3 * smallest.fluctuation), smallest.excess / 2, 2, "2")
 axes[2].set(xscale="log", yscale="log", xlabel="fluctuation", ylabel="excess error (%)")
 for axis in "xy":
     plots.plain_numbers(axes[2], axis)
@@ -314,8 +314,8 @@ chapter.figure(fig, "fig-b-local", slices, alt=alt)
 # the line of laziness from this motion: the NTK regime "must thus break down when $\Delta a\sim1$" (Sec. 4).
 # %%
 scales = chapter.rows(at_rest.preactivations, "scales")
-wide = chapter.rows(at_rest.preactivations, "wide")
-rows = pd.concat([scales, wide]).drop_duplicates("cell")
+wider = chapter.rows(at_rest.preactivations, "wide")
+rows = pd.concat([scales, wider]).drop_duplicates("cell")
 geometric_means = [np.exp(np.log(by_layer).mean()) for by_layer in rows.moved]
 rows = rows.assign(moved=geometric_means)
 fig, ax = plt.subplots()
@@ -343,15 +343,15 @@ chapter.figure(
 # The tangent kernel of a network of width $h$ fluctuates around that of the infinitely wide one. Its relative fluctuation at the start falls
 # as a power of $h$ with the exponent {claim}`B.Sec3-kernel`; paper B has $-\frac12$.
 # %%
-starts = chapter.rows(studies.initialisation, "widths").sort_values("seed")
+networks = chapter.rows(studies.initialisation, "widths").sort_values("seed")
 by_width = {}
-for h, rows in starts.groupby("h"):
+for h, rows in networks.groupby("h"):
     kernels = np.array(rows.kernel.tolist())
     by_width[h] = jamming.relative_fluctuation(kernels)
 fluctuations = pd.Series(by_width)
 fig, ax = plt.subplots()
 ax.loglog(fluctuations, "o-", color=plots.COLOURS["lazy"])
-widths = starts.h.min(), starts.h.max()
+widths = networks.h.min(), networks.h.max()
 plots.slope_guide(ax, widths, 1.3 * fluctuations.iloc[0], -0.5, "$-1/2$")
 ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
 plots.plain_numbers(ax)
@@ -360,7 +360,7 @@ chapter.glue("widest-kernel", fluctuations.iloc[-1])
 chapter.figure(
     fig,
     "fig-b-sec3",
-    starts,
+    networks,
     alt="Fluctuation of the kernel against width on logarithmic axes, falling along a dashed line of slope minus one half.",
 )
 # %% [markdown] tags=["caption"]

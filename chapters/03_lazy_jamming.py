@@ -65,9 +65,11 @@ axes[0].set(xlabel="points over parameters, $P/N$", ylabel="share of networks th
 axes[0].legend(fontsize="small")
 budgets = sorted(set(trained.steps))
 for p, rows in trained.groupby("p"):
-    found = [trained_over_half(rows, steps) for steps in budgets]
-    ends = [[one.value - one.low for one in found], [one.high - one.value for one in found]]
-    axes[1].errorbar(budgets, [one.value for one in found], ends, fmt="o-", capsize=3, label=f"$P={p}$")
+    estimates = [trained_over_half(rows, steps) for steps in budgets]
+    ratios = np.array([estimate.value for estimate in estimates])
+    below = ratios - [estimate.low for estimate in estimates]
+    above = [estimate.high for estimate in estimates] - ratios
+    axes[1].errorbar(budgets, ratios, [below, above], fmt="o-", capsize=3, label=f"$P={p}$")
 axes[1].axhline(1, color=plots.COLOURS["theory"], linewidth=1)
 axes[1].set(xscale="log", xlabel="steps", ylabel="$2N^*/P$ of trained networks")
 plots.plain_numbers(axes[1], "x")
@@ -77,11 +79,11 @@ chapter.figure(
     "fig-b-cover",
     programs,
     trained,
-    alt="Left, the share of networks that can fit falls from one to nothing around two points a parameter, along Cover's curve. "
+    alt="Left, the share of networks that can fit falls from one to nothing around two points per parameter, along Cover's curve. "
     "Right, parameters at jamming over half of the points, falling towards one with more steps.",
 )
 # %% [markdown] tags=["caption"]
-# **Lazy networks fit random labels up to two points a parameter.** Left: share whose tangent features a linear program can separate; line:
+# **Lazy networks fit random labels up to two points per parameter.** Left: share whose tangent features a linear program can separate; line:
 # Cover's theorem. Right: parameters at jamming of trained networks at the largest output scale over half of the points, against the
 # budget of steps; line: the theorem (paper B, Fig. 4).
 # %% [markdown]
@@ -119,13 +121,13 @@ axes[2].set_ylabel("change of the kernel")
 for ax in axes[:2]:
     plots.plain_numbers(ax)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Norm, fluctuation and change of the kernel against the parameters beyond jamming, a curve a scale: those of the "
+alt = "Norm, fluctuation and change of the kernel against the parameters beyond jamming, one curve per scale: those of the "
 alt += "largest scale rise to the left along a dashed line of slope minus one."
 chapter.glue("gardner-window", norm_exponent_of_random_labels(*jamming.WINDOW))
 chapter.figure(fig, "fig-b-8d", slices, alt=alt)
 # %% [markdown] tags=["caption"]
 # **At the largest scale all three grow alike towards jamming.** Norm of the predictor on test points, its fluctuation over initial
-# weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; a colour an output scale (paper B,
+# weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; one colour per output scale (paper B,
 # Fig. 8D, Sec. 2 and 4).
 # %% [markdown]
 # (heights-of-the-peak)=
@@ -146,9 +148,9 @@ heights = {
     "scale 12, ensemble": heights_of_peak(middle, last, "ensemble_error"),
 }
 fig, ax = plt.subplots()
-for i, (label, found) in enumerate(heights.items()):
-    bars = [found.height - found.low, found.high - found.height]
-    ax.errorbar(found.p * 1.03**i, found.height, bars, fmt="o", capsize=3, color=plots.PALETTE[i], label=label)
+for i, (label, peaks) in enumerate(heights.items()):
+    bars = [peaks.height - peaks.low, peaks.high - peaks.height]
+    ax.errorbar(peaks.p * 1.03**i, peaks.height, bars, fmt="o", capsize=3, color=plots.PALETTE[i], label=label)
 ax.axhline(0, color="0.4", linewidth=1)
 plots.curve_axes(ax, sorted(set(lazy.p)), errors=False)
 ax.set(xlabel="training points $P$", ylabel="height of the peak (%)")

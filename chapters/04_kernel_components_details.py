@@ -60,7 +60,7 @@ from regimes.measures import information
 chapter = Chapter("04", globals())
 # %%
 lines = chapter.rows(studies.estimators, "one_dimension")
-wide = chapter.rows(studies.estimators, "more_dimensions")
+clouds = chapter.rows(studies.estimators, "more_dimensions")
 dashed = {"color": plots.COLOURS["theory"], "linestyle": "--"}
 fig, axes = plots.panels(3, columns=3, height=3.8)
 for ax, estimate, title in zip(axes, ("estimate", "nearest"), ("paper A, text", "scikit-learn")):
@@ -72,21 +72,21 @@ points = np.sort(lines.n.unique())
 axes[0].axhline(information.null_bias(neighbours), **dashed)
 axes[0].plot(points, [-information.sharp_loss(n, neighbours) for n in points], **dashed, label="derived")
 axes[0].set_ylabel("estimate − exact (bits)")
-for case, rows in wide.assign(error=wide.estimate - wide.exact).groupby("case"):
+for case, rows in clouds.assign(error=clouds.estimate - clouds.exact).groupby("case"):
     plots.with_scatter(axes[2], rows, "d", "error", label=f"points: {case}")
 axes[2].set(xlabel="dimension $d$", title="paper A, more dimensions")
 axes[2].legend(fontsize="small", loc="center right")
 fig.suptitle("How large is the bias of the estimate?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
 alt = "Errors of two estimates of information: paper A's follow dashed lines, scikit-learn's are near zero."
-chapter.figure(fig, "fig-a-appe", lines, wide, alt=alt)
+chapter.figure(fig, "fig-a-appe", lines, clouds, alt=alt)
 # %% [markdown] tags=["caption"]
 # **In one dimension the paper's estimate is biased without information and at a sharp jump; scikit-learn's is not.** Errors of the estimates (left, middle), and of the paper's in more dimensions (right), for points that fill the
 # space or lie on a line. Bars: one standard deviation. Dashed: the two biases derived above.
 # %%
-most = chapter.rows(studies.estimators, "one_dimension").query("n == n.max()")
+largest = chapter.rows(studies.estimators, "one_dimension").query("n == n.max()")
 names = {"estimate": "paper A, text", "code": "paper A, code", "nearest": "scikit-learn"}
-long = most.rename(columns=names).melt(["case", "exact"], [*names.values()], "estimator", "information")
+long = largest.rename(columns=names).melt(["case", "exact"], [*names.values()], "estimator", "information")
 long["bias"] = long.information - long.exact
 spread = long.groupby(["estimator", "case", "exact"], sort=False).bias.agg(["mean", "std"]).reset_index()
 chapter.table(
@@ -94,7 +94,7 @@ chapter.table(
     "tab-a-appe",
     "Bias and standard deviation of three estimates at the most points, in bits. Null, near, apart: two Gaussians at a distance of 0, 1 and 3 "
     "deviations. Stripe, oblique: a coordinate along the stripe's axis, and at an angle to it. Sharp: the sign of a uniform variable.",
-    most,
+    largest,
     digits=2,
 )
 # %% [markdown]
@@ -123,7 +123,7 @@ theory = plots.COLOURS["theory"]
 fig, ax = plt.subplots(figsize=(6.0, 4.0))
 plots.intervals(ax, means, fmt="o", capsize=0, color=plots.COLOURS["lazy"], label="estimated")
 ax.plot(exact, ":", color=theory, label="linear functions, exact")
-ax.plot(harmonics.little_shown() * exact, "--", color=theory, label="what the estimate shows of it")
+ax.plot(harmonics.estimated_fraction() * exact, "--", color=theory, label="what the estimate shows of it")
 ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"$\hat I-\hat I_0$, bits", ylim=(1e-3, 1))
 ax.set_xticks(exact.index, exact.index)
 ax.set_title("How informative is an untrained component?")
@@ -259,16 +259,16 @@ chapter.figure(fig, "fig-a-appd", spectra, full, alt=alt)
 # attains this least norm.
 # %%
 spectra = chapter.rows(studies.stripe_spectra, "main")
-allowed = chapter.rows(studies.stripe_norms, "main")
+norms = chapter.rows(studies.stripe_norms, "main")
 parts = pd.DataFrame({"half of the label": spectra.norms.str[0], "a tenth of it": spectra.norms.str[1]})
 losses = pd.DataFrame(
-    {"loss 0.1": allowed.norms.str[1], "the network's": allowed.norms.str[3], "loss 0.02": allowed.norms.str[2]}
+    {"loss 0.1": norms.norms.str[1], "the network's": norms.norms.str[3], "loss 0.02": norms.norms.str[2]}
 )
-spans = pd.DataFrame({"directions": allowed.span.str[0], "label outside": allowed.span.str[1].round(12)})
+spans = pd.DataFrame({"directions": norms.span.str[0], "label outside": norms.span.str[1].round(12)})
 parts = parts.groupby(spectra.moment, sort=False).agg(lambda values: str(ratio(values)))
-losses = losses.groupby(allowed.moment, sort=False).agg(lambda values: str(ratio(values)))
-spans = spans.groupby(allowed.moment, sort=False).agg(lambda values: str(mean(values)))
-trained = allowed.query("moment == 'end'").own
+losses = losses.groupby(norms.moment, sort=False).agg(lambda values: str(ratio(values)))
+spans = spans.groupby(norms.moment, sort=False).agg(lambda values: str(mean(values)))
+trained = norms.query("moment == 'end'").own
 chapter.glue("network-hinge", float(trained.str[0].mean()))
 chapter.glue("network-square", float(trained.str[1].mean()))
 chapter.table(
@@ -278,7 +278,7 @@ chapter.table(
     "or a tenth by the square distance, or a mean hinge loss: 0.1, the trained network's, 0.02. Directions: eigenvalues above $10^{-6}$ of the trace; "
     "the part of the label outside of them.",
     spectra,
-    allowed,
+    norms,
 )
 # %% [markdown]
 # After learning few directions have eigenvalues that are not tiny, and a part of the label is outside of them. A
@@ -312,9 +312,9 @@ fig, axes = plots.panels(3, columns=3, height=4.0)
 for name, (words, line) in sets.items():
     for kernel, colour in zip(kernels, plots.PALETTE):
         rows = tables[name].query("kernel == @kernel")
-        look = {"color": colour, "linestyle": line, "markersize": 3}
-        plots.over_seeds(axes[0], rows, "p", "error", label=f"{words}, {kernels[kernel]}", **look)
-        plots.over_seeds(axes[1], rows, "p", "square", **look)
+        style = {"color": colour, "linestyle": line, "markersize": 3}
+        plots.over_seeds(axes[0], rows, "p", "error", label=f"{words}, {kernels[kernel]}", **style)
+        plots.over_seeds(axes[1], rows, "p", "square", **style)
     plots.over_seeds(axes[2], rows, "p", "nearest", color=plots.COLOURS["theory"], linestyle=line, markersize=3)
 for name in ("mnist", "cifar10"):
     errors = tables[name].query("kernel == 'gaussian'").groupby("p").error.max()

@@ -12,7 +12,7 @@
 # ## What we find
 # - **Depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different
 #   inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
-#   3/8. Since this term is the same for all pairs, what is left of the data is one number a pair, $c$, which enters at order $1/L$.
+#   3/8. Since this term is the same for all pairs, what is left of the data is one number per pair, $c$, which enters at order $1/L$.
 # - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and 20 to 60 layers the {term}`predictor` of
 #   an infinitely wide network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above $3\pi/L$,
 #   as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Since depth ends the
@@ -99,11 +99,11 @@ chapter = Chapter("05", globals())
 # The ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C,
 # Sec. 6.4, says this of it); a ridge of order $L$ says how. Compare {cite}`hayou2022`, too.
 # %% tags=["key"]
-images, fresh = datasets.split(datasets.to_sphere(datasets.load(corpus)), [tab2_n, min(tab2_test, 200)], seed=0)
-targets = torch.nn.functional.one_hot(images.y.long(), 10).double()
+train, test = datasets.split(datasets.to_sphere(datasets.load(corpus)), [tab2_n, min(tab2_test, 200)], seed=0)
+targets = torch.nn.functional.one_hot(train.y.long(), 10).double()
 depths = [10, 30, 100, 300, 1000, 3000, 10000]
-outputs = ridge.predictions(images.x, fresh.x, targets, depths)
-strength, shares = ridge.learnt_shares(images.x, depths)
+outputs = ridge.predictions(train.x, test.x, targets, depths)
+strength, shares = ridge.learnt_shares(train.x, depths)
 fig, (left, right) = plots.panels(2, width=3.45, height=3.6)
 
 
@@ -341,8 +341,8 @@ for (depth, rows), colour in zip(trained.groupby("depth"), plots.PALETTE[3:]):
     left.plot(means.start, "D", color=colour, fillstyle="none")
     left.plot(means.trained, "x", color=colour, label=f"$L = {depth}$, trained")
 for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
-    found = rows.groupby("width").accuracy.agg(["mean", "sem"])
-    line = right.errorbar(found.index, found["mean"], found["sem"], fmt=f"{marker}-", capsize=2, label=f"$L = {depth}$")
+    score = rows.groupby("width").accuracy.agg(["mean", "sem"])
+    line = right.errorbar(score.index, score["mean"], score["sem"], fmt=f"{marker}-", capsize=2, label=f"$L = {depth}$")
     right.axhline(rows.wide_accuracy.mean(), color=line[0].get_color(), linestyle="--", linewidth=1)
 left.set(xscale="log", yscale="log", xlabel=r"$m/L^3$", ylabel="distance from infinite width", title="What is wide?")
 left.legend(fontsize="small")

@@ -129,14 +129,14 @@ chapter.figure(
 # network has the larger error. New as far as we know; compare {cite}`bordelon2020,bietti2021`.
 # %%
 rows = chapter.rows(scales.sphere_curves, "main")
-at = np.geomspace(30, 40_000, 25).round().astype(int)
+points = np.geomspace(30, 40_000, 25).round().astype(int)
 fig, axes = plots.panels(2, width=4.3, height=3.8, sharey=True)
 for depth, colour in zip((5, 30, 150, 300, 600, 3000), plots.PALETTE):
-    law = [curves.ridgeless_error(int(n), depth, 3, 2.0) for n in at]
-    found = rows[rows.depth == depth].groupby("n").error.mean()
+    law = [curves.ridgeless_error(int(n), depth, 3, 2.0) for n in points]
+    measured = rows[rows.depth == depth].groupby("n").error.mean()
     for ax, unit in zip(axes, (1, depth)):
-        ax.plot(at / unit, law, color=colour, linewidth=1, label=f"$L = {depth}$")
-        ax.plot(found.index / unit, found, "o", color=colour, markersize=5)
+        ax.plot(points / unit, law, color=colour, linewidth=1, label=f"$L = {depth}$")
+        ax.plot(measured.index / unit, measured, "o", color=colour, markersize=5)
         ax.set(xscale="log", yscale="log")
 axes[0].set(xlabel="points $n$", ylabel="share of the variance left", title="Against the points")
 axes[1].set(xlabel="points over depth, $n/L$", xlim=(0.3, 1e3), title="Against points over depth")
@@ -328,10 +328,10 @@ chapter.figure(
 # %%
 rows = chapter.rows(studies.recipe, "main")
 prescribed = rows[rows.depth == 0]
-others = rows[rows.depth > 0].groupby("depth")
+along_depth = rows[rows.depth > 0].groupby("depth")
 fig, ax = plt.subplots()
 for time, words in (("accuracy", "t = ∞"), ("stopped", "t = ⌈1/λ⌉"), ("early", "t = 1")):
-    score = others[time].agg(["mean", "sem"])
+    score = along_depth[time].agg(["mean", "sem"])
     line = ax.errorbar(score.index, score["mean"], score["sem"], fmt="o-", markersize=4, capsize=2, label=words)
     star = {"markersize": 15, "markeredgecolor": "black", "zorder": 9}
     ax.plot(prescribed.layers.mean(), prescribed[time].mean(), "*", color=line[0].get_color(), **star)

@@ -109,9 +109,9 @@ chapter.figure(
 ensembles = chapter.rows(scales.ensembles, "sphere")
 fig, (ax,) = plots.panels(1, width=5.2, height=3.6)
 for (depth, rows), colour in zip(ensembles.groupby("depth"), plots.PALETTE):
-    found = rows.groupby("draws")[["ensemble", "single"]].mean()
-    ax.plot(found.ensemble, "o-", color=colour, label=f"$L = {depth}$, mean of $k$ networks of width $m$")
-    ax.plot(found.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
+    distance = rows.groupby("draws")[["ensemble", "single"]].mean()
+    ax.plot(distance.ensemble, "o-", color=colour, label=f"$L = {depth}$, mean of $k$ networks of width $m$")
+    ax.plot(distance.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
 plots.curve_axes(ax, sorted(ensembles.draws.unique()))
 ax.set(xlabel="$k$", ylabel="distance from infinite width", title="Do several narrow networks make a wide one?")
 fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
@@ -136,20 +136,20 @@ chapter.figure(
 # {cite}`hanin2020` on the mean of the first step.
 # %%
 motions = chapter.rows(scales.linearisations, "main")
-wide = chapter.rows(scales.trained_networks, "wide")
+wide_networks = chapter.rows(scales.trained_networks, "wide")
 curves = {
     "ReLU": motions[motions.activation == "relu"],
-    "ReLU, the first look": wide,
+    "ReLU, the first look": wide_networks,
     "swish, without a kink": motions[motions.activation == "swish"],
 }
 fig, axes = plots.panels(2, width=4.3, height=3.6)
 titles = {"moved": "How far does the predictor move?", "kernel_change": "How far does the kernel?"}
 for ax, (column, title) in zip(axes, titles.items()):
     for (label, rows), style in zip(curves.items(), ("o-", "o:", "^-")):
-        found = rows.groupby("width")[column].agg(["mean", "sem"])
-        ax.errorbar(found.index, found["mean"], found["sem"], fmt=style, capsize=2, label=label)
+        motion = rows.groupby("width")[column].agg(["mean", "sem"])
+        ax.errorbar(motion.index, motion["mean"], motion["sem"], fmt=style, capsize=2, label=label)
     ax.set(yscale="log", xlabel="width $m$", title=title)
-    plots.curve_axes(ax, sorted({*motions.width, *wide.width}))
+    plots.curve_axes(ax, sorted({*motions.width, *wide_networks.width}))
 ends = (motions.width.min(), motions.width.max())
 start = motions[motions.width == ends[0]].groupby("activation").moved.mean()
 plots.slope_guide(axes[0], ends, 1.3 * start.relu, -3 / 4, "$-3/4$", above=True)
@@ -161,7 +161,7 @@ chapter.figure(
     fig,
     "fig-c-kinks",
     motions,
-    wide,
+    wide_networks,
     alt="Left, the motion of ReLU networks falls with slope minus three quarters, that of smooth ones with slope minus one. Right, the "
     "kernels of both change with slope near minus one.",
 )

@@ -172,15 +172,15 @@ chapter.table(
 # rate of 0.05. Ours has it, because without it more networks become unstable.
 # %%
 rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
-looks = sorted({0, studies.EARLY, 20, 40, 60, 80, 120, 160, 240, 400, 600, rows.step.max()} & {*rows.step})
-rows = rows[rows.step.isin(looks)]
+measured_steps = sorted({0, studies.EARLY, 20, 40, 60, 80, 120, 160, 240, 400, 600, rows.step.max()} & {*rows.step})
+rows = rows[rows.step.isin(measured_steps)]
 highest = rows.groupby(["spectrum", "scale", "step"]).test_loss.median().max()
 fig, axes = plots.panels(9, columns=3, width=2.3, height=1.9, sharex=True)
 
 
 def draw(frame):
-    shown = rows[rows.step == looks[frame]]
-    for column, (spectrum, networks) in enumerate(shown.groupby("spectrum", sort=False)):
+    at_step = rows[rows.step == measured_steps[frame]]
+    for column, (spectrum, networks) in enumerate(at_step.groupby("spectrum", sort=False)):
         for ax, (layer, part) in zip(axes[column::3], networks.groupby("layer")):
             plots.over_seeds(ax, part, "scale", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
             plots.over_seeds(ax, part, "scale", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
@@ -194,8 +194,8 @@ def draw(frame):
 
 
 chapter.glue("share-unstable", f"{alignment.share_unstable(chapter.rows(studies.correlations, 'first_steps')):.0%}")
-labels = [f"step {step}" for step in looks]
-chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=len(looks) - 1)
+labels = [f"step {step}" for step in measured_steps]
+chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=len(labels) - 1)
 # %% [markdown] tags=["caption"]
 # **Early the C-NFA hardly depends on the scale; at the end it falls at large scales.** Ansatz of both layers, uncentred and centred, and
 # test loss, against the scale of the first layer's initial weights, on data of three spectra. Medians and quartiles over networks
@@ -233,7 +233,7 @@ for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
     ax.set(xscale="log", xlabel="step", title=f"$s_0={scale:g}$", ylim=(0.4, 1))
 axes[0].set_ylabel("C-NFA, layer 1")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-alt = "One panel a scale. The solid curve falls with the dashed one, then turns and rises above it, the further the smaller the scale."
+alt = "One panel per scale. The solid curve falls with the dashed one, then turns and rises above it, the further the smaller the scale."
 chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Lazy training loses a part of the alignment; features bring it back, the more the smaller the scale.** C-NFA of the first layer along
@@ -242,7 +242,7 @@ chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
 # %%
 laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(studies.lazy_predictions, "digits")])
 means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
-means.columns = ["start"] + [f"{left:g} of the loss" for left in means.columns[1:]]
+means.columns = ["start"] + [f"{share:g} of the loss" for share in means.columns[1:]]
 chapter.table(
     means.rename(lambda task: f"chain monomial, {task}" if task in studies.SPECTRA else task).reset_index(),
     "tab-d-lazy",
@@ -383,7 +383,7 @@ chapter.figure(fig, "fig-d-3", rows, alt=alt)
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 a row: its trace is $2r$ and its
+# By {eq}`eq:D:egop` the EGOP has 2 on the diagonal of its $r$ coordinates, and off it, for $r\ge5$, two entries 1 in each row: its trace is $2r$ and its
 # squared norm $6r$. The cosine with the identity is $2r/\sqrt{6rd}=\sqrt{2r/(3d)}$, 0.323 for $r=5$. For $r=4$ the two neighbours at distance two
 # are one point, the entry is 2, the eigenvalues are 4, 4, 0, 0, and the cosine is $8/\sqrt{32\cdot32}=\frac14$. D.Fig1-egop of the run compares the
 # AGOP of trained networks with it. The EGOP falls into two pairs of coordinates that do not depend on each other.

@@ -132,8 +132,8 @@ views += [("1/(1+k^2)", "ptk", "PTK-centred, $1/(1+k^2)$")]
 colours = plots.shades(rows["scale"].nunique())
 fig, axes = plots.panels(6, height=2.6, sharex=True, sharey=True)
 for row, (spectrum, column, label) in enumerate(views):
-    shown = rows[rows.spectrum == spectrum].dropna(subset=column)
-    for ax, (layer, networks) in zip(axes[2 * row :], shown.groupby("layer")):
+    on_spectrum = rows[rows.spectrum == spectrum].dropna(subset=column)
+    for ax, (layer, networks) in zip(axes[2 * row :], on_spectrum.groupby("layer")):
         for (scale, part), colour in zip(networks.groupby("scale", sort=False), colours):
             plots.over_seeds(ax, part, "step", column, color=colour, marker="", label=f"$s_0$ = {scale:g}")
         ax.set(xscale="log", ylim=(0, 1.02), title=f"layer {layer}", xlabel="step", ylabel=label)

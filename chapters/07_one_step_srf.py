@@ -270,9 +270,10 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # {claim}`E.Fig2-kernel-ahead` on $4d$ samples and {claim}`E.Fig2-kernel-beaten` on $20d$.
 # %%
 learners = chapter.rows(studies.network_kernels, "main")
-shared, most = (chapter.rows(studies.reuse, design) for design in ("shared", "most"))
+shared = chapter.rows(studies.reuse, "shared")
+many_samples = chapter.rows(studies.reuse, "most")
 kernels = stepped_networks.at_best_penalty(learners).query("learner != 'network'").rename(columns={"learner": "name"})
-networks, last = (rows.rename(columns={"samples": "name"}) for rows in (shared, most))  # of their own sizes each
+networks, last = (rows.rename(columns={"samples": "name"}) for rows in (shared, many_samples))  # of their own sizes
 labels = dict(conjugate="conjugate kernel", tangent="NTK", split="network, split", same="network, all samples twice")
 fig, ax = plt.subplots()
 alphas = np.geomspace(0.45, 22, 40)
@@ -283,9 +284,9 @@ for colour, (name, label) in zip((plots.PALETTE[0], plots.PALETTE[2], "0.5", plo
     shift = {"conjugate": 0.97, "tangent": 1.03}.get(name, 1.0)  # beside each other, not over each other
     for part in (kernels, networks, last):
         rows = part[part["name"] == name]
-        kind = {"color": colour} if part is last else {"color": colour, "label": label}
+        style = {"color": colour} if part is last else {"color": colour, "label": label}
         if len(rows):
-            plots.means_by_size(ax, rows.assign(alpha=rows["alpha"] * shift), "alpha", **kind)
+            plots.means_by_size(ax, rows.assign(alpha=rows["alpha"] * shift), "alpha", **style)
     if name in ("split", "same"):
         theory = reuse.theory_of_sharing(pd.concat([networks, last]).query("name == @name"))
         ax.plot(theory.index, theory, color=colour, linewidth=1)
@@ -295,7 +296,7 @@ ax.legend(fontsize="small")
 for place, alpha in {"few": 2.0, "many": 8.0}.items():
     chapter.glue(f"leak-price-{place}", reuse.price_of_the_leak(shared, alpha))
 alt = "Two kernels on a falling line that flattens; the network with split samples crosses it late, with samples used twice early."
-chapter.figure(fig, "fig-e-kernels", learners, shared, most, alt=alt)
+chapter.figure(fig, "fig-e-kernels", learners, shared, many_samples, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Used twice, the samples put the network below the kernels early; split, late.** Test error against all samples. Points: the
 # network's own kernels, and the network whose readout has the rest of the samples or all of them; the two larger sizes (hollow, filled),
@@ -318,17 +319,17 @@ chapter.figure(fig, "fig-e-kernels", learners, shared, most, alt=alt)
 # because the corrected theory is not yet accurate there.
 # %%
 scan = chapter.rows(studies.departure, "map")
-scan = scan.assign(apart=scan["network"] / scan["features"], known=scan["corrected"] / scan["srf"])
-cells = scan.groupby(["step", "alpha0"])[["apart", "known"]].mean()
+scan = scan.assign(measured=scan["network"] / scan["features"], theory=scan["corrected"] / scan["srf"])
+cells = scan.groupby(["step", "alpha0"])[["measured", "theory"]].mean()
 maps = {
-    "network\nover spiked features": cells["apart"],
-    "corrected\nover spiked features": cells["known"],
-    "network\nover corrected": cells["apart"] / cells["known"],
+    "network\nover spiked features": cells["measured"],
+    "corrected\nover spiked features": cells["theory"],
+    "network\nover corrected": cells["measured"] / cells["theory"],
 }
 fig, axes = plots.panels(3, columns=3, height=3.6, sharey=True)
 for ax, (title, ratio) in zip(axes, maps.items()):
-    look = {"annot": True, "annot_kws": {"fontsize": "small"}, "fmt": ".2f", "cmap": "vlag", "vmin": 0.8, "vmax": 1.2}
-    sns.heatmap(ratio.unstack().sort_index(ascending=False), ax=ax, cbar=False, **look)
+    style = {"annot": True, "annot_kws": {"fontsize": "small"}, "fmt": ".2f", "cmap": "vlag", "vmin": 0.8, "vmax": 1.2}
+    sns.heatmap(ratio.unstack().sort_index(ascending=False), ax=ax, cbar=False, **style)
     ax.set_title(title, fontsize="medium")
     ax.set(xlabel="", ylabel="")
 axes[0].set_ylabel(r"step size $\tilde\eta$")
@@ -336,7 +337,7 @@ axes[1].set_xlabel(r"samples for the step, $n_0/d$")
 fig.suptitle("Where does the network follow the model?", fontsize="medium")
 bar = fig.colorbar(axes[0].collections[0], ax=axes, ticks=[0.8, 1, 1.2], pad=0.02)
 bar.ax.set_yticklabels(["smaller", "equal", "larger"], fontsize="small")
-chapter.glue("map-uncertainty", scan.groupby(["step", "alpha0"])["apart"].sem().max())
+chapter.glue("map-uncertainty", scan.groupby(["step", "alpha0"])["measured"].sem().max())
 alt = "Maps of ratios: two alike, above one at the upper left and below it at the upper right; the third is near one."
 chapter.figure(fig, "fig-e-map", scan, alt=alt)
 # %% [markdown] tags=["caption"]

@@ -253,13 +253,13 @@ pools = {bound: chapter.rows(studies.learned_function_bounds, bound) for bound i
 t = np.linspace(-3, 3, 301)
 fig, axes = plots.panels(2, width=4.8, height=3.6)
 for ax, target in zip(axes, pools["upper"]["target"].unique()):
-    both = bounds.bounds(activation, target, r=strength)
-    order = np.argsort(both.k)
+    theory = bounds.bounds(activation, target, r=strength)
+    order = np.argsort(theory.k)
     ax.plot(t, function(target).array(t), color=plots.COLOURS["theory"], linewidth=1, label="target")
     for colour, line, (bound, rows) in zip(plots.PALETTE, ("-", "--"), pools.items()):
         plots.means_by_size(ax, rows[rows["target"] == target], "t", "output", color=colour)
-        reached = getattr(both, f"{bound}_function")[order]
-        ax.plot(both.k[order], reached, line, color=colour, label=f"{bound} bound, {getattr(both, bound):.3f}")
+        reached = getattr(theory, f"{bound}_function")[order]
+        ax.plot(theory.k[order], reached, line, color=colour, label=f"{bound} bound, {getattr(theory, bound):.3f}")
     ax.set(xlim=(-3, 3), ylim=(-3.2, 3.2), xlabel="projection $k$", title=f"target {target}, $r={strength:g}$")
     ax.legend(fontsize="small")
 axes[0].set_ylabel("output")
@@ -347,9 +347,9 @@ chapter.figure(fig, "fig-e-7", networks, alt=alt)
 # normal inputs have noise there, so that both tasks have the same linear part. For the sign along the first component, where the digits
 # are not normal, it is {claim}`E.Real-leading` away.
 # %%
-shown = [claim for claim in claims.claims_of("07") if claim.figure == "tab-e-checked"]
+checked = [claim for claim in claims.claims_of("07") if claim.figure == "tab-e-checked"]
 chapter.table(
-    pd.DataFrame([{"statement": claim.statement, "of": claim.source} for claim in shown]),
+    pd.DataFrame([{"statement": claim.statement, "of": claim.source} for claim in checked]),
     "tab-e-checked",
     "All statements hold. Their numbers are below.",
     *(chapter.rows(studies.losses, design) for design in ("logistic", "huber", "hinge", "biased")),

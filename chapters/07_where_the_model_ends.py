@@ -71,8 +71,8 @@ fig, axes = plots.panels(len(cases), columns=3, sharey=True)
 for ax, ((target, alpha0, step), rows) in zip(axes, cases):
     for colour, (name, label) in zip(plots.PALETTE, theories.items()):
         ratio = measure.controlled(rows, f"{name}_ratio", "control", ["d"])
-        found = ratio.groupby(rows["d"]).agg(["mean", "sem"])
-        ax.errorbar(found.index, found["mean"], 2 * found["sem"], fmt="o-", color=colour, capsize=2, label=label)
+        means = ratio.groupby(rows["d"]).agg(["mean", "sem"])
+        ax.errorbar(means.index, means["mean"], 2 * means["sem"], fmt="o-", color=colour, capsize=2, label=label)
     ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
     plots.curve_axes(ax, net_d, errors=False)
     ax.set(xlabel="$d$", title=rf"{target}" + "\n" + rf"$\alpha_0={alpha0:g}$, $\tilde\eta={step:g}$")
@@ -217,12 +217,13 @@ alphas = np.geomspace(letters["alpha"].min(), letters["alpha"].max(), 9)
 largest = letters["d"].max()
 fig, ax = plt.subplots()
 for colour, (name, kind) in zip(plots.PALETTE, {"independent": "sphere", "orthogonal": "orthogonal"}.items()):
-    several, single = letters[letters["rows"] == kind], uniform[uniform["rows"] == kind]
+    three_values = letters[letters["rows"] == kind]
+    one_value = uniform[uniform["rows"] == kind]
     for width, line, label in ((np.inf, ":", r"p=\infty"), (largest, "-", f"p={largest}")):
-        errors, _ = spiked_features.readout_values_curve(several.iloc[0], alphas, width)
-        unit, _ = spiked_features.readout_values_curve(single.iloc[0], alphas, width)
+        errors, _ = spiked_features.readout_values_curve(three_values.iloc[0], alphas, width)
+        unit, _ = spiked_features.readout_values_curve(one_value.iloc[0], alphas, width)
         ax.plot(alphas, errors / unit, line, color=colour, label=f"{name} rows, ${label}$")
-    ratio = spiked_features.ratio_of_errors(several, single)
+    ratio = spiked_features.ratio_of_errors(three_values, one_value)
     ax.errorbar(ratio.index, ratio["mean"], 2 * ratio["sem"], fmt="o", color=colour, markersize=5, elinewidth=1)
 ax.axhline(1, color="0.6", linewidth=1)
 ax.set(xlabel=r"$\alpha=n/d$", ylabel="test error, three values / one", title="Do three values learn more?")
@@ -242,29 +243,27 @@ chapter.figure(
 # %%
 varied = chapter.rows(studies.third_degree_share, "varied").assign(kind="varied")
 uniform = chapter.rows(studies.third_degree_share, "uniform").assign(kind="uniform")
-both = pd.concat([varied, uniform])
+untuned = pd.concat([varied, uniform])
 best = {name: chapter.rows(studies.third_degree_share, name) for name in ("two", "one", "best_gauss", "best_single")}
 labels = {"srf": "spiked features", "network": "networks"}
 fig, ax = plt.subplots()
-for colour, (model, rows) in zip(plots.PALETTE[2:], both.groupby("model", sort=False)):
-    ratios = [spiked_features.two_values_over_one(sized) for _, sized in rows.groupby("d")]
-    value = np.array([ratio.value for ratio in ratios])
-    bars = [value - [ratio.low for ratio in ratios], [ratio.high for ratio in ratios] - value]
-    ax.errorbar(sorted(rows["d"].unique()), value, bars, fmt="o-", color=colour, capsize=2, label=labels[model])
-for many, few, mark, words in (("two", "one", "s--", "two values"), ("best_gauss", "best_single", "D", "Gaussian")):
-    tuned = pd.concat([best[many].assign(kind="varied"), best[few].assign(kind="uniform")])
-    ratios = [spiked_features.two_values_over_one(sized) for _, sized in tuned.groupby("d")]
-    value = np.array([ratio.value for ratio in ratios])
-    bars = [value - [ratio.low for ratio in ratios], [ratio.high for ratio in ratios] - value]
-    place = np.array(sorted(tuned["d"].unique())) * 1.04  # beside the others
+for colour, (model, rows) in zip(plots.PALETTE[2:], untuned.groupby("model", sort=False)):
+    widths, ratio, bars = spiked_features.gain_by_width(rows)
+    ax.errorbar(widths, ratio, bars, fmt="o-", color=colour, capsize=2, label=labels[model])
+for several, single, mark, words in (
+    ("two", "one", "s--", "two values"),
+    ("best_gauss", "best_single", "D", "Gaussian"),
+):
+    tuned = pd.concat([best[several].assign(kind="varied"), best[single].assign(kind="uniform")])
+    widths, ratio, bars = spiked_features.gain_by_width(tuned)
     label = f"features at their best, {words}"
-    ax.errorbar(place, value, bars, fmt=mark, color="k", capsize=2, label=label)
+    ax.errorbar(1.04 * widths, ratio, bars, fmt=mark, color="k", capsize=2, label=label)  # beside the others
 ax.axhline(1, color="0.6", linewidth=1)
-plots.curve_axes(ax, sorted(both["d"].unique()), errors=False)
+plots.curve_axes(ax, sorted(untuned["d"].unique()), errors=False)
 ax.set(xlabel="width $p=d$", ylabel="test error, several / one value", ylim=(0, 1.1), title="Do two values learn more?")
 ax.legend()
 alt = "Ratios of test errors below one for spiked features and for networks, lower the wider these are."
-chapter.figure(fig, "fig-e-two-values", both, *best.values(), alt=alt)
+chapter.figure(fig, "fig-e-two-values", untuned, *best.values(), alt=alt)
 # %% [markdown] tags=["caption"]
 # **Two readout values learn more than one.** Test error with the values $\frac12$ and 2 over that with one value, on the same data;
 # cubic target, strength and penalty 1, or each at its best by the finite-width rule (squares; diamond: a Gaussian readout over one value),
@@ -313,7 +312,8 @@ chapter.figure(fig, "fig-e-two-values", both, *best.values(), alt=alt)
 features = chapter.rows(studies.third_degree_share, "features")
 sizes, measured = spiked_features.measured_strengths(features)
 row = features.iloc[0]
-strengths, widths = np.geomspace(0.2, 1.2, 16), np.geomspace(100, 1e10, 9)
+strengths = np.geomspace(0.2, 1.2, 16)
+widths = np.geomspace(100, 1e10, 9)
 fig, axes = plots.panels(2, width=5.0, height=4.0)
 for colour, (d, rows) in zip(plots.shades(5), features.groupby("d")):
     rule = [spiked_features.learned_third_degree(row, activation, r, d) for r in strengths]
@@ -344,11 +344,12 @@ chapter.figure(fig, "fig-e-threshold", features, alt=alt)
 # *Networks.* With two values and $s=5/6$ networks learn {claim}`E.Scale-networks` of the third degree's coefficient
 # ({numref}`fig-e-scale`). Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
 # %%
-two, one = chapter.rows(studies.third_degree_share, "networks"), chapter.rows(studies.third_degree_share, "alike")
+two_values = chapter.rows(studies.third_degree_share, "networks")
+one_value = chapter.rows(studies.third_degree_share, "alike")
 powers = {0.5: "1/2", 0.8333: "5/6"}
-curves = {f"two values, $s={powers.get(power, power)}$": rows for power, rows in two.groupby("exponent")}
-curves |= {f"one value, $s={powers.get(power, power)}$": rows for power, rows in one.groupby("exponent")}
-widths = np.geomspace(two["d"].min(), 1e7, 14)
+curves = {f"two values, $s={powers.get(power, power)}$": rows for power, rows in two_values.groupby("exponent")}
+curves |= {f"one value, $s={powers.get(power, power)}$": rows for power, rows in one_value.groupby("exponent")}
+widths = np.geomspace(two_values["d"].min(), 1e7, 14)
 fig, ax = plt.subplots()
 for colour, (label, rows) in zip(plots.PALETTE, curves.items()):
     rule = [spiked_features.error_of_growing_step(rows.iloc[0], p) for p in widths]
@@ -357,7 +358,7 @@ for colour, (label, rows) in zip(plots.PALETTE, curves.items()):
 ax.set(xscale="log", xlabel="width $p=d$", ylabel="test error", title="How fast must the step grow?")
 ax.legend(fontsize="small")
 alt = "Test error against width, one curve for each exponent. With two values it falls at five sixths; with one value it falls little."
-chapter.figure(fig, "fig-e-scale", two, one, alt=alt)
+chapter.figure(fig, "fig-e-scale", two_values, one_value, alt=alt)
 # %% [markdown] tags=["caption"]
 # **At $s=5/6$ the error falls far with the width for two readout values, and little for one.** Test error of networks whose step grows
 # as $p^s$, cubic target: finite-width rule (lines), networks (points).

@@ -177,7 +177,7 @@ def test_two_readout_values_over_one_at_their_best(ratio, said):
         errors = {200: 1.58 - value, 400: value}
         return table(lambda d, seed: {"test_error": errors[d]}, d=(200, 400), seed=SEEDS, scatter=scatter)
 
-    assert verdict("E.Fig6-best", two=rows(ratio, 2e-2), one=rows(1.0, 1e-2)) == said
+    assert verdict("E.Fig6-best", two_values=rows(ratio, 2e-2), one_value=rows(1.0, 1e-2)) == said
 
 
 def test_the_ratio_of_errors_at_the_largest_size():

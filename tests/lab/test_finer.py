@@ -87,6 +87,6 @@ def test_the_command_writes_what_it_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
     monkeypatch.setattr(finer, "needs_commit", lambda what: None)
     monkeypatch.setattr(finer, "measure", lambda name, settings, jobs: {"study": name, "columns": [{"share": 0.25}]})
-    assert finer.main(["knob.predictors"]) == 0
-    assert json.loads((tmp_path / "finer.json").read_text())[0]["study"] == "knob.predictors"
+    assert finer.main(["output_scale.predictors"]) == 0
+    assert json.loads((tmp_path / "finer.json").read_text())[0]["study"] == "output_scale.predictors"
     assert "0.25 of the statistical error" in capsys.readouterr().out

@@ -160,8 +160,8 @@ def test_pictures_of_persons_are_split_by_person_and_others_by_picture(data):
     pool = datasets.Task(x, torch.ones(20), "p", classes=torch.arange(20) // 2)
     values = {"data": data, "words": "", "count": 20, "share": 0.6, "k": 4, "scale": 1.0}
     setting = studies.Pictures(**values, rate=1e-2, steps=1, draws=1)
-    train, test = studies._parted(setting, pool, seed=1)
-    again, _ = studies._parted(setting, pool, seed=2)
+    train, test = studies._split(setting, pool, seed=1)
+    again, _ = studies._split(setting, pool, seed=2)
     assert len(train.y) == 12 and sorted(torch.cat([train.x, test.x])[:, 0].tolist()) == x[:, 0].tolist()
     assert set(again.x[:, 0].tolist()) != set(train.x[:, 0].tolist()), "each seed has its own"
     shared = set(train.classes.tolist()) & set(test.classes.tolist())
@@ -205,7 +205,7 @@ def test_a_readers_celeba_is_read(album):
     assert task.x.shape == (6, 16) and task.y.tolist() == [1, 1, 1, -1, -1, -1]
     grey = {round(255 * float(row[0]) / 40): (float(y), int(c)) for row, y, c in zip(task.x, task.y, task.classes)}
     assert grey == {0: (1, 0), 1: (1, 0), 2: (-1, 1), 3: (-1, 1), 4: (-1, 2), 5: (1, 2)}
-    assert studies.first_there(["celeba", "digits"], studies._look) == "celeba"
+    assert studies.first_there(["celeba", "digits"], studies._identity) == "celeba"
     pool, shape = studies.load_pictures("celeba", 4, str(album.parent))
     assert shape == (studies.CELEBA, studies.CELEBA) and len(pool.y) == 4
 
@@ -237,9 +237,9 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
     with pytest.raises(InputError, match=r"put its folder celeba/ in \$REGIMES_DATA"):
         celeba.celeba(4)
-    assert studies.first_there(["celeba", "digits"], studies._look) == "digits"
+    assert studies.first_there(["celeba", "digits"], studies._identity) == "digits"
     with pytest.raises(InputError, match="none of celeba is on this machine: data celeba ships with no package"):
-        studies.first_there(["celeba"], studies._look)
+        studies.first_there(["celeba"], studies._identity)
 
 
 @pytest.mark.parametrize(

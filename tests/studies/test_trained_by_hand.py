@@ -165,7 +165,7 @@ def test_pictures_by_a_plain_loop():
     setting = {"data": "digits", "words": "", "count": 60, "share": 0.75, "k": 8, "scale": 0.1, "rate": 1e-2}
     pool, _ = alignment.load_pictures("digits", 60, None)
     setting |= {"steps": 5, "draws": 2}
-    train, test = alignment._parted(alignment.Pictures.of(setting), pool, 0)
+    train, test = alignment._split(alignment.Pictures.of(setting), pool, 0)
     assert len(train.y) == 45 and len(test.y) == 15
     found = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
     net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])

@@ -88,11 +88,11 @@ def test_any_torch_module_has_the_law_and_follows_it_if_its_targets_are_small():
 def test_the_time_at_which_a_share_of_the_loss_is_left():
     """Of one eigenvalue it is a logarithm; a null direction keeps its share for ever."""
     flow = FrozenFlow.of(3 * 2.0 * torch.eye(3), torch.ones(3))
-    assert flow.time_left(0.01) == pytest.approx(np.log(100) / 4)
-    assert float(flow.left(flow.time_left(0.3))) == pytest.approx(0.3)
+    assert flow.time_of_share(0.01) == pytest.approx(np.log(100) / 4)
+    assert float(flow.remaining_share(flow.time_of_share(0.3))) == pytest.approx(0.3)
     null = FrozenFlow.of(torch.diag(torch.tensor([1.0, 1.0, 0.0])), torch.ones(3))
     with pytest.raises(InputError, match=r"no time at which a share of 0\.1"):
-        null.time_left(0.1)
+        null.time_of_share(0.1)
 
 
 def test_lazy_ends_are_read_from_the_start_to_what_is_left():

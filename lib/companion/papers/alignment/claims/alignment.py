@@ -17,20 +17,20 @@ LOW_LOSS = 0.03  # training loss at which networks on the steepest spectrum are 
 FACES = ("celeba", "faces")
 
 
-def _wide(rows, column, by="scale"):
+def _per_seed(rows, column, by="scale"):
     """One row per seed, one column per scale, or per scale and layer."""
     return rows.pivot(index="seed", columns=by, values=column)
 
 
 def _in_both_layers(rows, column):
     """One row per seed, one column per scale and layer."""
-    return _wide(rows, column, ["scale", "layer"])
+    return _per_seed(rows, column, ["scale", "layer"])
 
 
 def _at(rows, step, layer=None):
     """The rows of a step, of one layer or of both."""
-    found = rows[rows.step == step]
-    return found if layer is None else found[found.layer == layer]
+    at_step = rows[rows.step == step]
+    return at_step if layer is None else at_step[at_step.layer == layer]
 
 
 def _end(rows, layer=None):
@@ -50,15 +50,17 @@ def _range(values):
 
 def _robustness(rows):
     """How much further the UC-NFA spreads over scales than the C-NFA, of the rows of one step and layer."""
-    both = np.stack([_wide(rows, name).to_numpy() for name in ("uc", "c")], 1)
-    return jackknife(both, lambda values: _range(values[:, 0]) - _range(values[:, 1]))
+    uncentred_and_centred = np.stack([_per_seed(rows, name).to_numpy() for name in ("uc", "c")], 1)
+    return jackknife(uncentred_and_centred, lambda values: _range(values[:, 0]) - _range(values[:, 1]))
 
 
 def _extreme_median(values, choose):
     """The smallest (or largest) of the medians over networks, each with its interval."""
     medians = [median(column) for column in np.asarray(values, dtype=float).T]
-    ends = (choose(getattr(one, name) for one in medians) for name in ("value", "low", "high"))
-    return Estimate(*ends, len(values), "extreme of medians, order statistics")
+    value = choose(estimate.value for estimate in medians)
+    low = choose(estimate.low for estimate in medians)
+    high = choose(estimate.high for estimate in medians)
+    return Estimate(value, low, high, len(values), "extreme of medians, order statistics")
 
 
 def _largest(values):
@@ -215,15 +217,15 @@ def alignment_kept_throughout(rows, *, scale, layers):
     if it remains high.
     """
     rows = rows[(rows.scale == scale) & (rows.step >= studies.EARLY) & rows.layer.isin(layers)]
-    courses = [one.pivot(index="seed", columns="step", values="c").to_numpy() for _, one in rows.groupby("layer")]
-    if not courses:
+    paths = [layer.pivot(index="seed", columns="step", values="c").to_numpy() for _, layer in rows.groupby("layer")]
+    if not paths:
         return None
 
-    def kept(values):
+    def smallest_share(values):
         means = values.mean(0)  # (layers, steps)
         return ((means.min(1) - INDEPENDENT) / (means[:, 0] - INDEPENDENT)).min()
 
-    return jackknife(np.stack(courses, 1), kept), rows
+    return jackknife(np.stack(paths, 1), smallest_share), rows
 
 
 @claim(
@@ -241,8 +243,9 @@ def double_centred_in_scale(throughout=studies.correlations["throughout"]):
     Its ratio to the centred term at the end of training, largest scale less smallest, the larger of the two layers.
     """
     end = _end(throughout)
-    ratios = [_wide(one, "double") for _, one in end.groupby("layer")]
-    return _largest(np.stack([one[max(one)] - one[min(one)] for one in ratios], axis=1)), end
+    ratios = [_per_seed(layer, "double") for _, layer in end.groupby("layer")]
+    differences = [ratio[max(ratio)] - ratio[min(ratio)] for ratio in ratios]  # largest scale less smallest
+    return _largest(np.stack(differences, axis=1)), end
 
 
 @claim(
@@ -289,7 +292,7 @@ def early_robustness(first_steps=studies.correlations["first_steps"]):
 
 def _improvement(end):
     """Test loss at the largest scale less that at the smallest."""
-    losses = _wide(end, "test_loss")
+    losses = _per_seed(end, "test_loss")
     return mean(losses[max(losses)] - losses[min(losses)])
 
 
@@ -366,8 +369,9 @@ def early_over_start(first_steps=studies.correlations["first_steps"]):
 
     Correlation at step 5 over that of $2\dot W^\top\dot W$ and $2\dot W^\top K\dot W$ at step 0 (first layer).
     """
-    early, start = _at(first_steps, studies.EARLY, 1), _at(first_steps, 0, 1)
-    factor = _wide(early, "c") / _wide(start, "c")
+    early = _at(first_steps, studies.EARLY, 1)
+    start = _at(first_steps, 0, 1)
+    factor = _per_seed(early, "c") / _per_seed(start, "c")
     return ratio(np.exp(np.log(factor).mean(axis=1))), early, start
 
 
@@ -387,8 +391,9 @@ def labels_for_residuals(first_steps=studies.correlations["first_steps"]):
     The correlation of Eq. 4 with the labels over the one with the residuals (first layer, scale 0.01).
     """
     start = _at(first_steps, 0, 1)
-    near = start[start["scale"] == start["scale"].iloc[(start["scale"] - SMALL).abs().argmin()]]
-    return ratio(near.c_labels / near.c), near
+    nearest = (start["scale"] - SMALL).abs().argmin()
+    small = start[start["scale"] == start["scale"].iloc[nearest]]
+    return ratio(small.c_labels / small.c), small
 
 
 @claim(
@@ -419,7 +424,7 @@ def range_of_uncentred(isotropic=studies.correlations["isotropic"], *, layer):
     Largest minus smallest correlation over scales (first layer).
     """
     end = _end(isotropic, layer)
-    return jackknife(_wide(end, "uc"), _range), end
+    return jackknife(_per_seed(end, "uc"), _range), end
 
 
 @claim(
@@ -438,10 +443,10 @@ def range_in_second_scale(
 
     Largest minus smallest correlation over scales of the second layer.
     """
-    same = isotropic[isotropic["scale"].isin(second_layer["scale"]) & isotropic.seed.isin(second_layer.seed)]
-    rows = pd.concat([second_layer[second_layer.second != 1], same])
+    at_unit_scale = isotropic[isotropic["scale"].isin(second_layer["scale"]) & isotropic.seed.isin(second_layer.seed)]
+    rows = pd.concat([second_layer[second_layer.second != 1], at_unit_scale])
     end = _end(rows.assign(scale=rows.second), 2)
-    return jackknife(_wide(end, "uc"), _range), end
+    return jackknife(_per_seed(end, "uc"), _range), end
 
 
 @claim(
@@ -628,7 +633,7 @@ def late_alignment_beyond_random(largest_scale=studies.learned_features["largest
     two layers.
     """
     rows = largest_scale[largest_scale["scale"] == 1].assign(more=lambda table: table.c - table.c_random)
-    return least(_wide(rows, "more", "layer")), rows
+    return least(_per_seed(rows, "more", "layer")), rows
 
 
 @claim(
@@ -729,8 +734,9 @@ def fall_of_kernel_centred_decaying(decaying=studies.correlations["decaying"], *
 
 def _rank_correlations(rows, ansatz):
     """The rank correlation over scales of the test loss and an ansatz, one per network."""
-    loss, alignment = (_wide(rows, name).rank(axis=1).to_numpy() for name in ("test_loss", ansatz))
-    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(loss, alignment)])
+    loss_ranks = _per_seed(rows, "test_loss").rank(axis=1).to_numpy()
+    alignment_ranks = _per_seed(rows, ansatz).rank(axis=1).to_numpy()
+    return np.array([np.corrcoef(loss, alignment)[0, 1] for loss, alignment in zip(loss_ranks, alignment_ranks)])
 
 
 @claim(
@@ -747,7 +753,8 @@ def loss_against_alignment(decaying=studies.correlations["decaying"]):
     Rank correlation over the scales at the end of training, the larger of the two (first layer).
     """
     end = _end(decaying[decaying.spectrum == "1/(1+k)"], 1)
-    return _largest(np.stack([_rank_correlations(end, ansatz) for ansatz in ("uc", "c")], axis=1)), end
+    correlations = [_rank_correlations(end, ansatz) for ansatz in ("uc", "c")]
+    return _largest(np.stack(correlations, axis=1)), end
 
 
 def at_equal_loss(paths):
@@ -755,8 +762,8 @@ def at_equal_loss(paths):
 
     Where some network does not get there, the loss is the largest at the end of training.
     """
-    reached = max(LOW_LOSS, _end(paths, 1).train_loss.max())
-    fitted = paths[(paths.layer == 1) & (paths.train_loss <= reached)]
+    common_loss = max(LOW_LOSS, _end(paths, 1).train_loss.max())
+    fitted = paths[(paths.layer == 1) & (paths.train_loss <= common_loss)]
     return fitted.sort_values("step").groupby(["seed", "scale"]).head(1)
 
 
@@ -880,7 +887,7 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     """
     flow = _compressing(with_star(stripes))
     end = flow[flow.moment == "end"]
-    further = (_wide(end, "size_gradient", "alpha") / _wide(end, "size", "alpha")).dropna()
+    further = (_per_seed(end, "size_gradient", "alpha") / _per_seed(end, "size", "alpha")).dropna()
     return ratio(np.exp(np.log(further).mean(axis=1))), end
 
 
@@ -956,7 +963,7 @@ def alignment_lost_to_decay(
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
     strongest = end[end.penalty == end.penalty.max()]
     without = isotropic[isotropic["scale"].isin(strongest["scale"]) & isotropic.seed.isin(strongest.seed)]
-    loss = _wide(strongest, "c") - _wide(_end(without, 2), "c")
+    loss = _per_seed(strongest, "c") - _per_seed(_end(without, 2), "c")
     return mean(loss.iloc[:, 0]), strongest, _end(without, 2)
 
 
@@ -976,4 +983,4 @@ def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_d
     C-NFA at the end, least over penalties (second layer, gradient descent).
     """
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
-    return least(_wide(end, "c_shrunk", "penalty")), end
+    return least(_per_seed(end, "c_shrunk", "penalty")), end

@@ -15,9 +15,9 @@ SOURCE = "paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for
 def alignment_courses(rows, scale, layer=1):
     """``(seeds, steps)`` each: the C-NFA of a layer at a scale of the initial weights, and its law of lazy training."""
     rows = rows[(rows.layer == layer) & (rows.scale == scale) & (rows.step > 0)]
-    return rows.pivot(index="seed", columns="step", values="c"), rows.pivot(
-        index="seed", columns="step", values="frozen"
-    )
+    alignment = rows.pivot(index="seed", columns="step", values="c")
+    law = rows.pivot(index="seed", columns="step", values="frozen")
+    return alignment, law
 
 
 @claim(
@@ -72,8 +72,8 @@ def regained_alignment(rows, *, layer):
     measured step to that value
     """
     c, _ = alignment_courses(rows, 0.1, layer)
-    least = c.min(axis=1)
-    return mean(np.minimum(c.iloc[:, -1] - least, c.iloc[:, 0] - least))
+    minimum = c.min(axis=1)
+    return mean(np.minimum(c.iloc[:, -1] - minimum, c.iloc[:, 0] - minimum))
 
 
 @claim(

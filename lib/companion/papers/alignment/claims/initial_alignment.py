@@ -133,8 +133,12 @@ def error_of_means(judged=studies.reversal["judged"]):
     """
     large = _largest_networks(judged)
     pairs = [large.pivot(index="seed", columns="balance", values=name) for name in ("observed", "predicted")]
-    off = jackknife(np.stack(pairs, 1), lambda values: np.sqrt(np.square(np.subtract(*values.mean(0))).mean()))
-    return off, large
+
+    def error_of_mean(values):
+        observed, predicted = values.mean(0)
+        return np.sqrt(np.square(observed - predicted).mean())
+
+    return jackknife(np.stack(pairs, 1), error_of_mean), large
 
 
 @claim(
@@ -158,7 +162,8 @@ def alignment_of_pseudo_inverse(readings=studies.reversal["readings"], *, revers
 
 def _of_width(rows, sigma, width):
     """The rows of an activation at the smallest or the largest width."""
-    return rows[(rows.sigma == sigma) & (rows.k == (rows.k.min() if width == "smallest" else rows.k.max()))]
+    k = rows.k.min() if width == "smallest" else rows.k.max()
+    return rows[(rows.sigma == sigma) & (rows.k == k)]
 
 
 @claim(
@@ -192,8 +197,8 @@ def error_of_first_order(decays=studies.decays["main"], *, sigma):
 
     Root mean square difference over decay rates.
     """
-    wide = _of_width(decays, sigma, "largest")
-    return mean(agreement.root_mean_square(wide)), wide
+    widest = _of_width(decays, sigma, "largest")
+    return mean(agreement.root_mean_square(widest)), widest
 
 
 @claim(
@@ -210,8 +215,9 @@ def error_of_first_order_in_width(decays=studies.decays["main"]):
 
     Difference of the two root mean squares.
     """
-    narrow, wide = (agreement.root_mean_square(_of_width(decays, "quadratic", end)) for end in ("smallest", "largest"))
-    return mean(narrow - wide), decays[decays.sigma == "quadratic"]
+    narrowest = agreement.root_mean_square(_of_width(decays, "quadratic", "smallest"))
+    widest = agreement.root_mean_square(_of_width(decays, "quadratic", "largest"))
+    return mean(narrowest - widest), decays[decays.sigma == "quadratic"]
 
 
 @claim(
@@ -229,8 +235,8 @@ def slope_between_data_sets(decays=studies.decays["main"]):
 
     Slope of the observed on the predicted differences from their mean at width 1024.
     """
-    wide = decays[decays.k == decays.k.max()]
-    return agreement.slope(wide, ["sigma", "target", "decay"], within=True), wide
+    widest = decays[decays.k == decays.k.max()]
+    return agreement.slope(widest, ["sigma", "target", "decay"], within=True), widest
 
 
 @claim(
@@ -249,10 +255,10 @@ def alignment_against_projector(decays=studies.decays["main"]):
     Correlation over decay rates of $1-\rho(\mathbb E\mathcal K,(\mathbb E\mathcal K)^2)$ and the observed C-NFA at
     width 1024, the largest over activations and targets.
     """
-    wide = decays[decays.k == decays.k.max()]
-    table = wide.pivot(index=["sigma", "target", "seed"], columns="decay", values=["apart", "observed"]).T
-    found = table.loc["apart"].corrwith(table.loc["observed"]).unstack("seed").T
-    return -least(-found.to_numpy(float)), wide
+    widest = decays[decays.k == decays.k.max()]
+    table = widest.pivot(index=["sigma", "target", "seed"], columns="decay", values=["apart", "observed"]).T
+    correlations = table.loc["apart"].corrwith(table.loc["observed"]).unstack("seed").T
+    return -least(-correlations.to_numpy(float)), widest
 
 
 @claim(
@@ -285,10 +291,10 @@ def dip_in_decay(decays=studies.decays["main"], *, sigma, targets):
 
     Smaller of the two ends minus the minimum (observed, quadratic, width 1024).
     """
-    wide = _of_width(decays, sigma, "largest")
-    wide = wide[wide.target.isin(targets)]
-    curves = [rows.pivot(index="seed", columns="decay", values="observed") for _, rows in wide.groupby("target")]
-    return least(np.stack([agreement.dip(own) for own in curves], axis=1)), wide
+    widest = _of_width(decays, sigma, "largest")
+    widest = widest[widest.target.isin(targets)]
+    curves = [rows.pivot(index="seed", columns="decay", values="observed") for _, rows in widest.groupby("target")]
+    return least(np.stack([agreement.dip(curve) for curve in curves], axis=1)), widest
 
 
 @claim(
@@ -374,10 +380,10 @@ def covariance_in_width(widths=studies.averages["widths"]):
 
     Exponent in the width of its share in the left side, between 4 and 16 times the dimension.
     """
-    *_, narrow, wide = sorted(set(widths.k))
+    *_, second, largest = sorted(set(widths.k))
     shares = widths.pivot(index="seed", columns="k", values="covariance")
-    exponents = np.log(shares[wide] / shares[narrow]) / np.log(wide / narrow)
-    return mean(exponents.to_numpy()), widths[widths.k >= narrow]
+    exponents = np.log(shares[largest] / shares[second]) / np.log(largest / second)
+    return mean(exponents.to_numpy()), widths[widths.k >= second]
 
 
 @claim(

@@ -64,7 +64,7 @@ Points = Count[10, 100_000]
 Width = Count[2, 10_000]
 Size = Positive[10_000]  # of initial weights
 Rate = Positive[100]
-Draws = Count[1000]  # random matrices a network
+Draws = Count[1000]  # random matrices per network
 
 
 @record
@@ -79,7 +79,7 @@ class OnChain(Setting):
         second: size of the second layer's initial variance.
         method: of the descent.
         penalty: decay of the weights.
-        scales: sizes of the first layer's initial variance, one a network.
+        scales: sizes of the first layer's initial variance, one per network.
     """
 
     n: Points
@@ -183,26 +183,26 @@ class Pictures(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the first of its images that is here and the words for these, if they can be parted."""
-        name = first_there(self.data, _look)
+        name = first_there(self.data, _identity)
         count = self.count
         k = self.k
         try:
             pool, _ = load_pictures(name, count, os.environ.get("REGIMES_DATA"))
-            found = replace(self, data=name, words=pool.source)
-            _parted(found, pool, 0)
+            pictures = replace(self, data=name, words=pool.source)
+            _split(pictures, pool, 0)
         except InputError as error:
             raise InputError(f"count = {count} images with share = {self.share:g} cannot be had: {error}") from None
         n, d = pool.x.shape
         validate.memory(16 * (n * (d + 8 * k) + 8 * k * (d + k)), f"count = {count} with k = {k}")
-        return found
+        return pictures
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """What starts otherwise, or descends otherwise, does so at a scale that the isotropic networks have."""
-    (known,) = correlations.grid.values(p, "isotropic")["scales"]
+    (isotropic_scales,) = correlations.grid.values(p, "isotropic")["scales"]
     for name in ("second_layer", "adam"):
         for scale in correlations.grid.values(p, name)["scales"][0]:
-            validate.one_of(known, **{f"06.correlations.{name}.scales": scale})
+            validate.one_of(isotropic_scales, **{f"06.correlations.{name}.scales": scale})
 
 
 class Batch(NamedTuple):
@@ -224,32 +224,40 @@ def batch(s: OnChain, seeds: list[int], dtype: torch.dtype = torch.float32) -> B
     Source: paper D, Sec. 2.1 and App. H.
     """
     scales = s.scales
-    place, drawn = devices.pick(), draw_seeds("weights", seeds)
+    device = devices.pick()
+    drawn = draw_seeds("weights", seeds)
     widths = [s.d, s.k, s.k, 1]
-    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=place).to(dtype=dtype)
-    rows = torch.arange(len(seeds)).repeat(len(scales))
-    size = torch.tensor(scales, dtype=dtype, device=place).repeat_interleave(len(seeds)).sqrt()[:, None, None]
-    first, second, last = model[rows].weights
+    model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=device).to(dtype=dtype)
+    seed_index = torch.arange(len(seeds)).repeat(len(scales))  # of each network
+    size = torch.tensor(scales, dtype=dtype, device=device).repeat_interleave(len(seeds)).sqrt()[:, None, None]
+    first, second, last = model[seed_index].weights
     model = replace(model, weights=(first * size, second * s.second**0.5, last))
-    both = [_chain(s, kind, n, seeds) for kind, n in (("train", s.n), ("test", s.test))]
-    train, test = (replace(task, x=task.x[rows], y=task.y[rows]).to(dtype=dtype, device=place) for task in both)
-    return Batch(model, train, test, [seeds[i] for i in rows], [scale for scale in scales for _ in seeds])
+
+    def at_every_scale(task: Task) -> Task:
+        return replace(task, x=task.x[seed_index], y=task.y[seed_index]).to(dtype=dtype, device=device)
+
+    train = at_every_scale(_chain(s, "train", s.n, seeds))
+    test = at_every_scale(_chain(s, "test", s.test, seeds))
+    network_seeds = [seeds[i] for i in seed_index]
+    network_scales = [scale for scale in scales for _ in seeds]
+    return Batch(model, train, test, network_seeds, network_scales)
 
 
 def _chain(s: OnChain, kind: str, n: int, seeds: list[int]) -> Task:
     """Points ``x (S, n, d)``, each realisation's in its own eigenbasis."""
     form = {"r": s.rank, "decay": SPECTRA[s.spectrum]}
     drawn = zip(draw_seeds(kind, seeds), draw_seeds("rotation", seeds), strict=True)
-    each = [tasks.chain_monomial(n, s.d, **form, basis=basis, seed=seed) for seed, basis in drawn]
-    x, y = (torch.stack([getattr(task, name) for task in each]) for name in ("x", "y"))
-    return replace(each[0], x=x, y=y)
+    realisations = [tasks.chain_monomial(n, s.d, **form, basis=basis, seed=seed) for seed, basis in drawn]
+    x = torch.stack([task.x for task in realisations])
+    y = torch.stack([task.y for task in realisations])
+    return replace(realisations[0], x=x, y=y)
 
 
 def states(s: OnChain, data: Batch) -> Iterator[OptimiserState]:
     """The training of a batch, with half the mean square as the loss, from the start to step ``steps``."""
     devices.reuse_memory()
-    how = {"method": s.method, "rate": s.rate, "decay": s.penalty}
-    for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **how)):
+    descent = {"method": s.method, "rate": s.rate, "decay": s.penalty}
+    for step, state in enumerate(optimise(data.model, data.train.x, data.train.y, **descent)):
         if state.ended:
             raise InputError("rate must be small enough for every network's outputs to stay finite")
         yield state
@@ -266,7 +274,7 @@ def states(s: OnChain, data: Batch) -> Iterator[OptimiserState]:
     nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps
 )
 def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
-    """The correlations of both layers along training; one row a seed, ``scale``, ``layer`` and measured ``step``.
+    """The correlations of both layers along training; one row per seed, ``scale``, ``layer`` and measured ``step``.
 
     ``uc``, ``c``, ``double`` and ``ptk`` as :func:`regimes.measures.matrices.measure` gives them. At step 0,
     ``c`` is the limit, from the velocity of the weights, and ``c_labels`` the same with the labels for the residuals.
@@ -278,35 +286,36 @@ def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
     data = batch(s, seeds)
-    start, rows = sites(data.model, data.train.x), []
+    initial_sites = sites(data.model, data.train.x)
     observed = s.observe or ()
     frozen = _frozen(s, data) if "frozen" in observed else None
+    rows = []
     for step, state in enumerate(states(s, data)):
         if step % s.every == 0 or step in (EARLY, s.steps):
-            now = sites(state.model, data.train.x) if step else start
+            current_sites = sites(state.model, data.train.x) if step else initial_sites
             errors = _errors(state, data)
-            for layer, (site, begun) in enumerate(zip(now, start, strict=True), start=1):
-                found = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, begun)
+            for layer, (site, start) in enumerate(zip(current_sites, initial_sites, strict=True), start=1):
+                measured = _at_start(site, data.train.y, state.F) if step == 0 else _moved(s, step, site, start)
                 if frozen is not None:
-                    found["frozen"] = frozen.c_nfa(begun, s.rate * max(step, 1))
+                    measured["frozen"] = frozen.c_nfa(start, s.rate * max(step, 1))
                 if "contained" in observed:
-                    found["contained"] = contained(site, begun)
-                rows += _table(data, {"step": step, "layer": layer}, found | errors)
+                    measured["contained"] = contained(site, start)
+                rows += _table(data, {"step": step, "layer": layer}, measured | errors)
     return rows
 
 
-def contained(now: Site, start: Site) -> Tensor:
+def contained(site: Site, start: Site) -> Tensor:
     r"""The share of the centred term in the numerator of the uncentred ansatz, ``(E,)``; 0 at the start.
 
     :math:`\operatorname{tr}(\bar W^\top\bar W\,\bar W^\top K\bar W)/\operatorname{tr}(W^\top W\,W^\top KW)`.
 
     Source: paper D, Sec. 2.3.
     """
-    whole, centred = (
-        (matrices.nfm(weights) * matrices.nfm(now.delta @ weights)).sum((-2, -1))
-        for weights in (now.weights, now.weights - start.weights)
-    )
-    return centred / whole
+
+    def numerator(weights: Tensor) -> Tensor:
+        return (matrices.nfm(weights) * matrices.nfm(site.delta @ weights)).sum((-2, -1))
+
+    return numerator(site.weights - start.weights) / numerator(site.weights)
 
 
 def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
@@ -342,7 +351,7 @@ class LazyPredictions(Setting):
 
 @study(version=1, rtol=1e-3, device="any", data="points drawn here, and scikit-learn's digits")
 def lazy_predictions(s: LazyPredictions, seeds: list[int]) -> Rows:
-    """The C-NFA of lazy training on several tasks, without training; one row a seed, ``layer`` and share ``remains``.
+    """The C-NFA of lazy training on several tasks, without training; one row per seed, ``layer`` and share ``remains``.
 
     ``remains``: of the training loss, 1 at the start; ``c``: the law
     (:mod:`companion.papers.alignment.theory.lazy`) when so much is left; ``time``: then, in units of the inverse rate.
@@ -352,15 +361,16 @@ def lazy_predictions(s: LazyPredictions, seeds: list[int]) -> Rows:
     rows = []
     for seed in seeds:
         task = _lazy_task(s, seed).to(dtype=torch.float64, device=devices.pick())
-        widths, drawn = [task.x.shape[-1], s.k, s.k, 1], draw_seeds("weights", [seed])
+        widths = [task.x.shape[-1], s.k, s.k, 1]
+        drawn = draw_seeds("weights", [seed])
         model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device=devices.pick())
         model = model.to(dtype=torch.float64)
         flow = FrozenFlow.of(ntk(model, task.x), task.y - model(task.x))
-        for left in (1.0, *s.left):
-            time = flow.time_left(left)
+        for remaining in (1.0, *s.left):
+            time = flow.time_of_share(remaining)
             for layer, site in enumerate(sites(model, task.x), start=1):
                 c = float(flow.c_nfa(site, time))
-                rows.append({"seed": seed, "layer": layer, "remains": left, "time": time, "c": c})
+                rows.append({"seed": seed, "layer": layer, "remains": remaining, "time": time, "c": c})
     return rows
 
 
@@ -385,29 +395,31 @@ def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:
 
 def _at_start(site: Site, y: Tensor, outputs: Tensor) -> dict[str, Tensor]:
     """The UC-NFA, and the limit of the C-NFA, with the residuals and with the labels in their place."""
-    found = {"uc": matrices.measure(site, site)["uc"]}
+    measured = {"uc": matrices.measure(site, site)["uc"]}
     for name, residual in (("c", y - outputs), ("c_labels", y)):
-        moving = matrices.velocity(site.inputs, site.delta, residual)
-        found[name] = matrices.uc_nfa(moving, site.delta)
-    return found
+        velocity = matrices.velocity(site.inputs, site.delta, residual)
+        measured[name] = matrices.uc_nfa(velocity, site.delta)
+    return measured
 
 
 def _moved(s: ChainPaths, step: int, site: Site, start: Site) -> dict[str, Tensor]:
-    found = matrices.measure(site, start)
+    """The correlations of a layer that has moved from its ``start``."""
+    measured = matrices.measure(site, start)
     if s.penalty:
-        left = (1 - s.rate * s.penalty) ** step
-        shrunk = matrices.measure(site, replace(start, weights=left * start.weights))
-        found["c_shrunk"] = shrunk["c"]
-    return found
+        shrinkage = (1 - s.rate * s.penalty) ** step
+        shrunk_start = replace(start, weights=shrinkage * start.weights)
+        measured["c_shrunk"] = matrices.measure(site, shrunk_start)["c"]
+    return measured
 
 
 def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]) -> Rows:
-    """One row a network."""
+    """One row per network."""
     values = {name: column.tolist() for name, column in columns.items()}
-    return [
-        {"seed": seed, "scale": scale} | common | {name: column[e] for name, column in values.items()}
-        for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True))
-    ]
+    rows = []
+    for e, (seed, scale) in enumerate(zip(data.seeds, data.scales, strict=True)):
+        measured = {name: column[e] for name, column in values.items()}
+        rows.append({"seed": seed, "scale": scale, **common, **measured})
+    return rows
 
 
 @study(
@@ -418,7 +430,7 @@ def _table(data: Batch, common: Mapping[str, Any], columns: Mapping[str, Tensor]
     nonfinite=("egop_agop", "egop_nfm"),  # of the first layer
 )
 def learned_features(s: ChainDraws, seeds: list[int]) -> Rows:
-    """Trained networks and what they have learnt, read three ways; one row a seed and ``layer``.
+    """Trained networks and what they have learnt, read three ways; one row per seed and ``layer``.
 
     ``uc``: correlation of NFM and AGOP; ``random``: with a random matrix of K's spectrum in its place, mean over
     ``draws``; ``c`` and ``c_random``: the same of what training has added to the weights; ``spread``: standard
@@ -428,54 +440,68 @@ def learned_features(s: ChainDraws, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 1 and Sec. 2.2.
     """
-    data, rows = batch(s, seeds, torch.float64), []
-    begun = sites(data.model, data.train.x)
+    data = batch(s, seeds, torch.float64)
+    initial_sites = sites(data.model, data.train.x)
     *_, state = states(s, data)
+    trained_sites = sites(state.model, data.train.x)
     egop = chain_monomial_egop(s.rank, s.d).to(devices.pick())
-    for layer, (site, start) in enumerate(zip(sites(state.model, data.train.x), begun, strict=True), start=1):
-        feature, gradient = matrices.nfm(site.weights), matrices.agop(site.weights, site.delta)
-        K, moved = matrices.ptk_covariance(site.delta), site.weights - start.weights
-        random, centred = (_randomised(one, K, s.draws, data.seeds) for one in (site.weights, moved))
-        values, added = torch.linalg.eigvalsh(K.double()), matrices.nfm(moved)
-        found = _errors(state, data) | {"uc": matrices.correlation(feature, gradient)}
-        found["random"] = torch.stack([matrices.correlation(feature, one) for one in random]).mean(0)
-        found["c"] = matrices.uc_nfa(moved, site.delta)
-        found["c_random"] = torch.stack([matrices.correlation(added, one) for one in centred]).mean(0)
-        found["spread"] = values.std(-1, correction=0) / values.mean(-1)
+    rows = []
+    for layer, (site, start) in enumerate(zip(trained_sites, initial_sites, strict=True), start=1):
+        nfm = matrices.nfm(site.weights)
+        agop = matrices.agop(site.weights, site.delta)
+        K = matrices.ptk_covariance(site.delta)
+        moved = site.weights - start.weights
+        random_agops = _randomised(site.weights, K, s.draws, data.seeds)
+        eigenvalues = torch.linalg.eigvalsh(K.double())
+        measured = _errors(state, data)
+        measured["uc"] = matrices.correlation(nfm, agop)
+        measured["random"] = _mean_correlation(nfm, random_agops)
+        measured["c"] = matrices.uc_nfa(moved, site.delta)
+        measured["c_random"] = _mean_correlation(matrices.nfm(moved), _randomised(moved, K, s.draws, data.seeds))
+        measured["spread"] = eigenvalues.std(-1, correction=0) / eigenvalues.mean(-1)
         if layer == 1:
-            found["egop_agop"] = matrices.correlation(egop.expand_as(gradient), gradient)
-            found["egop_nfm"] = matrices.correlation(egop.expand_as(feature), feature)
-        rows += _table(data, {"layer": layer}, found)
+            measured["egop_agop"] = matrices.correlation(egop.expand_as(agop), agop)
+            measured["egop_nfm"] = matrices.correlation(egop.expand_as(nfm), nfm)
+        rows += _table(data, {"layer": layer}, measured)
         if layer == 1 and 0 in seeds:
-            shown = {"egop": egop, "nfm": feature[0], "agop": gradient[0], "random_agop": random[0][0]}
-            rows[seeds.index(0)] |= {name: matrix.flatten().tolist() for name, matrix in shown.items()}
+            pictures = {"egop": egop, "nfm": nfm[0], "agop": agop[0], "random_agop": random_agops[0][0]}
+            rows[seeds.index(0)] |= {name: matrix.flatten().tolist() for name, matrix in pictures.items()}
     return rows
 
 
 def _randomised(weights: Tensor, K: Tensor, draws: int, seeds: Sequence[int]) -> list[Tensor]:
     """``Wᵀ Q W`` for several random ``Q`` of K's spectrum, each ``(E, d, d)``."""
-    each = [[draws * seed + i for seed in seeds] for i in range(draws)]
-    turned = [matrices.same_spectrum(K.double(), seeds=draw_seeds("direction", row)) for row in each]
-    return [weights.mT @ Q.to(weights) @ weights for Q in turned]
+    products = []
+    for i in range(draws):
+        directions = draw_seeds("direction", [draws * seed + i for seed in seeds])
+        Q = matrices.same_spectrum(K.double(), seeds=directions)
+        products.append(weights.mT @ Q.to(weights) @ weights)
+    return products
+
+
+def _mean_correlation(matrix: Tensor, others: Sequence[Tensor]) -> Tensor:
+    """The correlation of a matrix with others, mean over these, ``(E,)``."""
+    return torch.stack([matrices.correlation(matrix, other) for other in others]).mean(0)
 
 
 @study(version=1, rtol=1e-4, device="any", data=DRAWN)
 def first_layer_snapshots(s: ChainFrames, seeds: list[int]) -> Rows:
-    """The first layer of one network on its way, matrices flattened, a row a ``step``.
+    """The first layer of one network along training, matrices flattened, one row per ``step``.
 
     ``nfm`` WᵀW and ``agop`` WᵀKW; ``moved`` W̄ᵀW̄ and ``centred`` W̄ᵀKW̄; ``egop`` of the task.
     """
-    data, rows = batch(s, seeds, torch.float64), []
+    data = batch(s, seeds, torch.float64)
     start = sites(data.model, data.train.x)[0]
+    rows = []
     for step, state in enumerate(states(s, data)):
         if step in s.frames:
             site = sites(state.model, data.train.x)[0]
             moved = site.weights - start.weights
             factors = {"nfm": site.weights, "agop": site.gradients, "moved": moved, "centred": site.delta @ moved}
-            shown = {name: matrices.nfm(factor)[0] for name, factor in factors.items()}
-            shown["egop"] = chain_monomial_egop(s.rank, s.d)
-            row = {name: matrix.flatten().tolist() for name, matrix in shown.items()}
-            rows.append({"seed": seeds[0], "step": step} | row)
+            pictures = {name: matrices.nfm(factor)[0] for name, factor in factors.items()}
+            pictures["egop"] = chain_monomial_egop(s.rank, s.d)
+            flat = {name: matrix.flatten().tolist() for name, matrix in pictures.items()}
+            rows.append({"seed": seeds[0], "step": step, **flat})
     return rows
 
 
@@ -488,7 +514,7 @@ def first_layer_snapshots(s: ChainFrames, seeds: list[int]) -> Rows:
     columns=dict.fromkeys("moment t satisfied uc c size size_gradient error ended".split(), STATISTICAL),
 )
 def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
-    """Paper A's network on the stripe: compression beside alignment along the flow; one row a seed and ``moment``.
+    """Paper A's network on the stripe: compression beside alignment along the flow; one row per seed and ``moment``.
 
     ``moment``: ``start`` (the limit), ``star`` (10 % of the margins met), ``late`` (98 %), ``end`` (all), and ``path``
     for the states between. ``size`` is the amplification Λ of the weights, ``size_gradient`` that of the gradients by
@@ -503,44 +529,47 @@ def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
         network = networks_of(s, [seed])
         flow = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance)
         events = {"late": satisfied(LATE), "end": fitted}
-        path = run(flow, observe=functools.partial(_beside, train), spacing=SPACING, events=events)
+        path = run(flow, observe=functools.partial(_along_flow, train), spacing=SPACING, events=events)
         F = s.alpha * (path.model.to(dtype=torch.float64)(test.x) - network(test.x))
-        about = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
-        between = [{k: v for k, v in row.items() if k != "realisation"} for row in path.path[1:-1]]
-        moments = [{"moment": "start", **_begun(network, train)}]
-        moments += [{"moment": "path", **row} for row in between]
+        of_network = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
+        moments = [{"moment": "start", **_limit_at_start(network, train)}]
+        for row in path.path[1:-1]:
+            moments.append({"moment": "path", **{name: value for name, value in row.items() if name != "realisation"}})
         for moment, event in MOMENTS.items():
             snapshot = path.events.get(event, {}).get(0)
             if snapshot is not None:
                 numbers = _numbers(_compared(snapshot.model.to(dtype=torch.float64), network, train))
                 moments.append({"moment": moment, "t": snapshot.t, "satisfied": snapshot.satisfied, **numbers})
-        rows += [about | row for row in moments]
+        rows += [of_network | moment for moment in moments]
     return rows
 
 
-def _beside(task: Task, state: Any) -> dict[str, Tensor]:
+def _along_flow(task: Task, state: Any) -> dict[str, Tensor]:
     """Amplification and ansatz of a state of the flow."""
-    now, start = (model.to(dtype=torch.float64) for model in (state.model, state.initial))
-    return _compared(now, start, replace(task, x=task.x[list(state.rows)])) | {"satisfied": state.satisfied}
+    model = state.model.to(dtype=torch.float64)
+    start = state.initial.to(dtype=torch.float64)
+    task = replace(task, x=task.x[list(state.rows)])
+    return _compared(model, start, task) | {"satisfied": state.satisfied}
 
 
 def _compared(model: Network, start: Network, task: Task) -> dict[str, Tensor]:
-    now = sites(model, task.x)[0]
-    found = matrices.measure(now, sites(start, task.x)[0])
-    return {"uc": found["uc"], "c": found["c"]} | _sizes(now, task.d_parallel)
+    """The ansatz of a network's first layer, uncentred and centred at its ``start``, and the amplifications."""
+    site = sites(model, task.x)[0]
+    measured = matrices.measure(site, sites(start, task.x)[0])
+    return {"uc": measured["uc"], "c": measured["c"]} | _sizes(site, task.d_parallel)
 
 
 def _sizes(site: Site, d_parallel: int) -> dict[str, Tensor]:
     """The amplification of the weights, and that of the gradients by the inputs."""
-    read = {"size": site.weights, "size_gradient": site.gradients}
-    return {name: amplification(rows, d_parallel) for name, rows in read.items()}
+    return {"size": amplification(site.weights, d_parallel), "size_gradient": amplification(site.gradients, d_parallel)}
 
 
-def _begun(network: Network, task: Task) -> dict[str, Any]:
+def _limit_at_start(network: Network, task: Task) -> dict[str, Any]:
+    """The same as training begins, the C-NFA by the velocity of the weights."""
     site = sites(network, task.x)[0]
-    moving = matrices.velocity(site.inputs, site.delta, task.y.to(site.inputs))
-    now = {"uc": matrices.uc_nfa(site.weights, site.delta), "c": matrices.uc_nfa(moving, site.delta)}
-    return {"t": 0.0, "satisfied": 0.0} | _numbers(now | _sizes(site, task.d_parallel))
+    velocity = matrices.velocity(site.inputs, site.delta, task.y.to(site.inputs))
+    ansatz = {"uc": matrices.uc_nfa(site.weights, site.delta), "c": matrices.uc_nfa(velocity, site.delta)}
+    return {"t": 0.0, "satisfied": 0.0} | _numbers(ansatz | _sizes(site, task.d_parallel))
 
 
 def _numbers(values: Mapping[str, Tensor]) -> dict[str, float]:
@@ -548,73 +577,86 @@ def _numbers(values: Mapping[str, Tensor]) -> dict[str, float]:
 
 
 @functools.lru_cache(maxsize=2)
-def load_pictures(name: str, most: int, folder: str | None) -> tuple[Task, tuple[int, int]]:
+def load_pictures(name: str, count: int, folder: str | None) -> tuple[Task, tuple[int, int]]:
     """The images of Fig. 9 or what stands for them, with height and width: faces with and without glasses, or digits.
 
     Args:
         name: ``celeba``, ``faces``, ``mnist`` or ``digits``.
-        most: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
+        count: how many at most; of the 400 faces those with glasses and as many without are taken in any case.
         folder: ``$REGIMES_DATA``; another one is another pool.
     """
     if name == "celeba":
-        return celeba.celeba(most, side=CELEBA), (CELEBA, CELEBA)
+        return celeba.celeba(count, side=CELEBA), (CELEBA, CELEBA)
     pool = datasets.load(name, labels="parity")
     if name == "faces":
         small = datasets.balanced(datasets.coarse(pool, FACE, SIDE), seed=0)
         return small, (FACE[0] // SIDE, FACE[1] // SIDE)
     side = round(pool.x.shape[-1] ** 0.5)
-    return datasets.split(pool, [min(most, len(pool.y))], seed=0)[0], (side, side)
+    return datasets.split(pool, [min(count, len(pool.y))], seed=0)[0], (side, side)
 
 
-def _look(name: str) -> object:
+def _identity(name: str) -> object:
+    """What tells images of this name from others of it; for CelebA, that its folder is there."""
     return celeba.needs_folder() if name == "celeba" else identity(name)
 
 
 @study(version=1, rtol=2e-2, device="any", nonfinite=["height"])
 def saliency_maps(s: Pictures, seeds: list[int]) -> Rows:
-    """Which pixels a network looks at, by its weights and by its gradients; one row a seed, a split and a network.
+    """Which pixels a network looks at, by its weights and by its gradients; one row per seed: a split and a network.
 
     ``agop``: Pearson correlation of the diagonals of NFM and AGOP (first layer), ``random``: with a random matrix of
     K's spectrum in its place, mean over ``draws``, each in ``single``; ``train_loss``: mean squared error; ``error`` on
-    people or images not seen, ``chance`` that of always saying the commoner label. Seed 0 has what is shown, as lists:
-    the diagonals, the mean image and the difference of the labels' mean images, ``height`` pixels high.
+    people or images not seen, ``chance`` that of always saying the commoner label. Seed 0 has the maps as lists: the
+    diagonals, the mean image and the difference of the labels' mean images, ``height`` pixels high.
 
     Source: paper D, Fig. 9 and App. H and I.
     """
     pool, shape = load_pictures(s.data, s.count, os.environ.get("REGIMES_DATA"))
     rows = []
     for seed in seeds:
-        train, test = (part.to(device=devices.pick()) for part in _parted(s, pool, seed))
-        x, y = train.x.float(), train.y.float()
+        train, test = (part.to(device=devices.pick()) for part in _split(s, pool, seed))
+        x = train.x.float()
+        y = train.y.float()
         path = optimise(_deep(s, x, seed), x, y, method="adam", rate=s.rate)
         state = next(itertools.islice(path, s.steps, None))
         site = sites(state.model, x)[0]
-        random = _randomised(site.weights, matrices.ptk_covariance(site.delta), s.draws, [seed])
-        maps = {"nfm": matrices.nfm(site.weights), "agop": matrices.agop(site.weights, site.delta)}
-        nfm, agop, *others = (m[0].diagonal() for m in (*maps.values(), *random))
-        row = {"seed": seed, "source": train.source, "train_loss": float((state.F - y).square().mean())}
-        row |= {"agop": float(matrices.pearson(nfm, agop))}
-        drawn = [float(matrices.pearson(nfm, other)) for other in others]
-        row |= {"random": sum(drawn) / len(drawn), "single": drawn}
+        nfm = matrices.nfm(site.weights)[0].diagonal()
+        agop = matrices.agop(site.weights, site.delta)[0].diagonal()
+        random_agops = _randomised(site.weights, matrices.ptk_covariance(site.delta), s.draws, [seed])
+        random_maps = [matrix[0].diagonal() for matrix in random_agops]
+        correlations_with_random = [float(matrices.pearson(nfm, random_map)) for random_map in random_maps]
         share = (test.y > 0).double().mean()
-        row |= {
+        row = {
+            "seed": seed,
+            "source": train.source,
+            "train_loss": float((state.F - y).square().mean()),
+            "agop": float(matrices.pearson(nfm, agop)),
+            "random": sum(correlations_with_random) / len(correlations_with_random),
+            "single": correlations_with_random,
             "error": float(wrong(state.model(test.x.float())[0], test.y)),
             "chance": float(torch.minimum(share, 1 - share)),
         }
         if seed == 0:
-            shown = {"shown_nfm": nfm, "shown_agop": agop, "shown_random": others[0]}
-            shown |= {"shown_mean": x.mean(0), "shown_contrast": x[y > 0].mean(0) - x[y < 0].mean(0)}
-            row |= {"height": shape[0]} | {name: value.tolist() for name, value in shown.items()}
+            maps = {
+                "shown_nfm": nfm,
+                "shown_agop": agop,
+                "shown_random": random_maps[0],
+                "shown_mean": x.mean(0),
+                "shown_contrast": x[y > 0].mean(0) - x[y < 0].mean(0),
+            }
+            row["height"] = shape[0]
+            row |= {name: pixels.tolist() for name, pixels in maps.items()}
         rows.append(row)
     return rows
 
 
-def _parted(s: Pictures, pool: Task, seed: int) -> tuple[Task, Task]:
+def _split(s: Pictures, pool: Task, seed: int) -> tuple[Task, Task]:
     """Training and test images; faces are split by person."""
     seed = draw_seeds("train", [seed])[0]
     if s.data in ("celeba", "faces"):
         return datasets.split_classes(pool, s.share, seed=seed)
-    return datasets.split(pool, [count := round(s.share * len(pool.y)), len(pool.y) - count], seed=seed)
+    count = round(s.share * len(pool.y))
+    return datasets.split(pool, [count, len(pool.y) - count], seed=seed)
 
 
 def _deep(s: Pictures, x: Tensor, seed: int) -> FullyConnected:
@@ -622,5 +664,5 @@ def _deep(s: Pictures, x: Tensor, seed: int) -> FullyConnected:
     drawn = draw_seeds("weights", [seed])
     model = fully_connected(widths, seeds=drawn, parametrisation="standard", gain=1.0, device="auto")
     model = model.to(dtype=torch.float32)
-    first, *rest = model.weights
-    return replace(model, weights=(first * s.scale**0.5, *rest))
+    first, second, last = model.weights
+    return replace(model, weights=(first * s.scale**0.5, second, last))

@@ -55,8 +55,9 @@ class FewPoints(Setting):
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds what is averaged."""
         n, d, k = self.n, self.d, self.k
-        each = 16 * (n * k + k * d + n * d + 2 * d * d)
-        validate.memory(_square(max(n, k)) + self.draws * each, f"n = {n} with d = {d}, k = {k}, draws = {self.draws}")
+        bytes_per_draw = 16 * (n * k + k * d + n * d + 2 * d * d)
+        needed = _square(max(n, k)) + self.draws * bytes_per_draw
+        validate.memory(needed, f"n = {n} with d = {d}, k = {k}, draws = {self.draws}")
         return self
 
 
@@ -91,9 +92,9 @@ class ReversingData(SquareData):
     def completed(self, seeds: Sequence[int]) -> Self:
         """Both parts of the data have points enough, and without spikes there is a floor to divide by."""
         n, balance, free = self.n, self.balance, self.reading == FREE
-        least, most = (2, n // 2) if free else (1, n)
-        if not least <= round(balance * n) <= most:
-            raise InputError(f"balance must give the first part {least} to {most} of n = {n} points, got {balance:g}")
+        low, high = (2, n // 2) if free else (1, n)
+        if not low <= round(balance * n) <= high:
+            raise InputError(f"balance must give the first part {low} to {high} of n = {n} points, got {balance:g}")
         if free and self.floor < LOWEST:
             raise InputError(f"floor must be at least {LOWEST:g} without spikes, got {self.floor:g}")
         return super().completed(seeds)
@@ -153,11 +154,13 @@ def outer_products(s: Ring, seeds: list[int]) -> Rows:
 
     ``far``: Frobenius norm of the difference over that of the closed form. Source: paper D, Eqs. 1 and 2.
     """
-    closed, rows = egop.chain_monomial_egop(s.rank, s.d), []
+    closed = egop.chain_monomial_egop(s.rank, s.d)
+    rows = []
     for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
         sampled = egop.sampled_egop(tasks.chain_monomial(s.points, s.d, r=s.rank, seed=drawn))
-        far = float((sampled - closed).norm() / closed.norm())
-        rows.append({"seed": seed, "found": int(torch.linalg.matrix_rank(sampled, rtol=1e-9)), "far": far})
+        rank = int(torch.linalg.matrix_rank(sampled, rtol=1e-9))
+        distance = float((sampled - closed).norm() / closed.norm())
+        rows.append({"seed": seed, "found": rank, "far": distance})
     return rows
 
 
@@ -172,35 +175,44 @@ def expectations(s: FewPoints, seeds: list[int]) -> Rows:
     Source: paper D, Prop. 10.
     """
     n, d, k = s.n, s.d, s.k
-    points, labels = draw_seeds("train", [0])[0], draw_seeds("labels", [0])[0]
-    x, y = tasks.gaussian_points(n, d, seed=points), tasks.gaussian_points(n, 1, seed=labels)[:, 0]
+    x = tasks.gaussian_points(n, d, seed=draw_seeds("train", [0])[0])
+    y = tasks.gaussian_points(n, 1, seed=draw_seeds("labels", [0])[0])[:, 0]
     printed = predictions.expected_agop(x, y, k, printing="printed")
-    formulas = {"nfm": free_probability.data_matrices(x, y)[0], "agop": predictions.expected_agop(x, y, k)}
-    formulas |= {"agop_printed": printed, "agop_over_k": printed / k}
+    formulas = {
+        "nfm": free_probability.data_matrices(x, y)[0],
+        "agop": predictions.expected_agop(x, y, k),
+        "agop_printed": printed,
+        "agop_over_k": printed / k,
+    }
     rows = []
     for seed, drawn in zip(seeds, draw_seeds("weights", seeds), strict=True):
-        feature, outer = _mean_speeds(x, y, k, s.draws, drawn)
+        mean_nfm, mean_agop = _mean_velocities(x, y, k, s.draws, drawn)
         row = {"seed": seed}
         for name, formula in formulas.items():
-            mean = feature if name == "nfm" else outer
+            mean = mean_nfm if name == "nfm" else mean_agop
             row[name] = float((formula - mean).norm() / mean.norm())
             row[f"{name}_ratio"] = float((mean * formula).sum() / formula.square().sum())
         rows.append(row)
     return rows
 
 
-def _mean_speeds(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Means over networks drawn together: one generator for all, a million generators would cost more than the sum."""
+def _mean_velocities(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Means of ``ẆᵀẆ`` and ``ẆᵀKẆ`` over networks drawn together.
+
+    One generator is for all of them: a million generators would cost more than the sum.
+    """
     rng = np.random.default_rng(seed)
     weights = torch.from_numpy(rng.standard_normal((draws, k, x.shape[-1]))) / k**0.5
     delta = torch.from_numpy(rng.standard_normal((draws, 1, k))) * (x @ weights.mT)
-    speed = delta.mT @ (x * y.unsqueeze(-1))
-    return tuple(rows.flatten(0, 1).mT @ rows.flatten(0, 1) / draws for rows in (speed, delta @ speed))
+    velocity = delta.mT @ (x * y.unsqueeze(-1))
+    gradients = (delta @ velocity).flatten(0, 1)
+    velocity = velocity.flatten(0, 1)
+    return velocity.mT @ velocity / draws, gradients.mT @ gradients / draws
 
 
 @study(version=1, seeds=SEVERAL, rtol=1e-4, data="Gaussian points of unit mean square and normal labels, drawn here")
 def traces(s: SquareData, seeds: list[int]) -> Rows:
-    """The traces of the C-NFA over their free-probability formulas; one row a network with data of its own.
+    """The traces of the C-NFA over their free-probability formulas; one row per network, which has its own data.
 
     ``eq20``, ``eq22``, ``eq28``: observed over predicted, with the network's own moments of ``R``; ``eq28_printed``,
     ``eq28_literal``, ``eq19``: with the last term as printed, as it reads with the square outside the trace, and with
@@ -208,13 +220,16 @@ def traces(s: SquareData, seeds: list[int]) -> Rows:
 
     Source: paper D, Eqs. 19, 20, 22 and 28.
     """
-    n, rows = s.n, []
+    n = s.n
+    rows = []
     kinds = [draw_seeds(kind, seeds, size=n) for kind in ("train", "labels", "weights")]
     for seed, points, labels, drawn in zip(seeds, *kinds, strict=True):
-        x, y = tasks.gaussian_points(n, n, seed=points) / n**0.5, tasks.gaussian_points(n, 1, seed=labels)[:, 0]
         network = fully_connected([n, n, 1], seeds=[drawn], sigma="quadratic", parametrisation="standard", gain=1.0)
         # networks differ by per cents: single precision is enough, and twice as fast
-        x, y, weights, a = (t.float() for t in (x, y, network.weights[0][0], network.weights[1][0, 0] * n**0.5))
+        x = (tasks.gaussian_points(n, n, seed=points) / n**0.5).float()
+        y = tasks.gaussian_points(n, 1, seed=labels)[:, 0].float()
+        weights = network.weights[0][0].float()
+        a = (network.weights[1][0, 0] * n**0.5).float()
         R = free_probability.readout_matrix(weights, a)
         A, B = free_probability.data_matrices(x, y)
         r = free_probability.moments(R)
@@ -223,19 +238,24 @@ def traces(s: SquareData, seeds: list[int]) -> Rows:
 
 
 def _trace_ratios(A: Tensor, B: Tensor, R: Tensor, r: Sequence[Tensor]) -> dict[str, float]:
+    """The observed traces over their formulas."""
     t = free_probability.matrix_traces(A, B)
-    above, first, second = free_probability.observed_traces(A, B, R)
-    found = {"eq20": above / free_probability.numerator(t, r), "eq22": first / free_probability.first_denominator(t, r)}
-    found["eq19"] = above / (free_probability.numerator(t, r) - t.a**2 * t.b * (r[2] - r[0] ** 3))
+    numerator, first, second = free_probability.observed_traces(A, B, R)
+    formula = free_probability.numerator(t, r)
+    ratios = {"eq20": numerator / formula, "eq22": first / free_probability.first_denominator(t, r)}
+    ratios["eq19"] = numerator / (formula - t.a**2 * t.b * (r[2] - r[0] ** 3))
     for printing in free_probability.PRINTINGS:
         name = "eq28" if printing == "corrected" else f"eq28_{printing}"
-        found[name] = second / free_probability.second_denominator(t, r, printing=printing)
-    return {name: float(value) for name, value in found.items()}
+        ratios[name] = second / free_probability.second_denominator(t, r, printing=printing)
+    return {name: float(value) for name, value in ratios.items()}
 
 
 def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
-    own = free_probability.readout_moments(1.0, [float((a ** (2 * j)).mean()) for j in range(1, 5)])
-    return {f"r{j}": float(found) / closed for j, (found, closed) in enumerate(zip(r, own), start=1)}
+    """The moments of ``R`` over those of the closed form for its readout."""
+    powers = [float((a ** (2 * j)).mean()) for j in range(1, 5)]
+    closed_moments = free_probability.readout_moments(1.0, powers)
+    pairs = zip(r, closed_moments)
+    return {f"r{j}": float(observed) / closed for j, (observed, closed) in enumerate(pairs, start=1)}
 
 
 @study(
@@ -245,7 +265,7 @@ def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
     data="Gaussian points of unit mean square, or the rows of a rotation, and normal labels, drawn here",
 )
 def averages(s: Ensembles, seeds: list[int]) -> Rows:
-    """What becomes of the C-NFA's traces in the mean over quadratic networks of width ``k``; one row a data set.
+    """What becomes of the C-NFA's traces in the mean over quadratic networks of width ``k``; one row per data set.
 
     ``commutes``: mean of the networks' correlations over the correlation of their mean traces. ``eq20``: mean of
     observed over predicted ``tr(ARARBR)``, with each network's own moments of ``R``; Eq. 6 where ``XᵀX`` is 1.
@@ -253,25 +273,36 @@ def averages(s: Ensembles, seeds: list[int]) -> Rows:
 
     Source: paper D, Eqs. 5, 6 and 20, Assumption 9.
     """
-    n, k, rows = s.n, s.k, []
+    n, k = s.n, s.k
+    rows = []
     kinds = [draw_seeds(kind, seeds, size=n) for kind in ("train", "labels", "weights")]
     for seed, points, labels, drawn in zip(seeds, *kinds, strict=True):
-        spread = s.data == "normal"
-        x = tasks.gaussian_points(n, n, seed=points) / n**0.5 if spread else tasks.rotation(n, seed=points)
-        y, rng = tasks.gaussian_points(n, 1, seed=labels)[:, 0], np.random.default_rng(drawn)
-        (A, B), found, own = free_probability.data_matrices(x, y), [], []
+        if s.data == "normal":
+            x = tasks.gaussian_points(n, n, seed=points) / n**0.5
+        else:
+            x = tasks.rotation(n, seed=points)
+        y = tasks.gaussian_points(n, 1, seed=labels)[:, 0]
+        rng = np.random.default_rng(drawn)
+        A, B = free_probability.data_matrices(x, y)
         t = free_probability.matrix_traces(A, B)
+        observed = []
+        predicted_numerators = []
         for _ in range(s.networks):
-            weights, a = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((k, n), k))
+            weights = torch.from_numpy(rng.standard_normal((k, n)))
+            a = torch.from_numpy(rng.standard_normal(k))
             R = free_probability.readout_matrix(weights, a) / k
-            found.append(torch.stack(free_probability.observed_traces(A, B, R)))
-            own.append(free_probability.numerator(t, free_probability.moments(R)))
-        above, first, second = each = torch.stack(found, dim=1)
-        mean = each.mean(1)
-        row = {"commutes": (above / (first * second).sqrt()).mean() * (mean[1] * mean[2]).sqrt() / mean[0]}
-        row["eq20"] = (above / torch.stack(own)).mean()
-        term = (A * predictions.expected_agop(x, y, k)).sum() / n
-        row |= {"covariance": 1 - term / mean[0], "free": free_probability.covariance_share(t, n / k)}
+            observed.append(torch.stack(free_probability.observed_traces(A, B, R)))
+            predicted_numerators.append(free_probability.numerator(t, free_probability.moments(R)))
+        traces_of_networks = torch.stack(observed, dim=1)  # (3, networks)
+        numerator, first, second = traces_of_networks
+        mean = traces_of_networks.mean(1)
+        first_term = (A * predictions.expected_agop(x, y, k)).sum() / n  # of Eq. 5
+        row = {
+            "commutes": (numerator / (first * second).sqrt()).mean() * (mean[1] * mean[2]).sqrt() / mean[0],
+            "eq20": (numerator / torch.stack(predicted_numerators)).mean(),
+            "covariance": 1 - first_term / mean[0],
+            "free": free_probability.covariance_share(t, n / k),
+        }
         rows.append({"seed": seed} | {name: float(value) for name, value in row.items()})
     return rows
 
@@ -285,7 +316,7 @@ def averages(s: Ensembles, seeds: list[int]) -> Rows:
     columns={"observed": 2e-2, "first_order": 2e-2},  # where an inverse is taken in float32
 )
 def reversal(s: ReversingData, seeds: list[int]) -> Rows:
-    """Observed and predicted C-NFA on alignment-reversing data; one row a data set and ``network``.
+    """Observed and predicted C-NFA on alignment-reversing data; one row per data set and ``network``.
 
     Width and dimension are ``n`` too; the networks of a seed are the same for all its data sets. ``observed``: of the
     network at initialisation, with labels for residuals; ``predicted``: by free probability, with closed moments of
@@ -293,20 +324,21 @@ def reversal(s: ReversingData, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 3 and App. F.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     r = free_probability.readout_moments(1.0)
     for seed, drawn in zip(seeds, draw_seeds("train", seeds), strict=True):
         task = _reversing(s, drawn)
         t = free_probability.matrix_traces(*free_probability.data_matrices(task.x, task.y))
-        about = {"seed": seed, "source": task.source, "predicted": float(free_probability.correlation(t, r))}
+        of_data = {"seed": seed, "source": task.source, "predicted": float(free_probability.correlation(t, r))}
         if s.reading == FREE:  # on spikes it can be the root of a negative number
-            about["printed"] = float(free_probability.correlation(t, r, printing="printed"))
+            of_data["printed"] = float(free_probability.correlation(t, r, printing="printed"))
         kernel = predictions.expected_kernel(task.x, sigma="quadratic", hidden=1)
-        about["first_order"] = float(predictions.early_correlation(task.x, task.y, kernel))
+        of_data["first_order"] = float(predictions.early_correlation(task.x, task.y, kernel))
         for network in range(s.networks):
             weights = draw_seeds("weights", [s.networks * seed + network], size=n)
-            found = early([n, n, 1], "quadratic", weights, task.x, task.y)
-            rows.append(about | {"network": network, "observed": float(found)})
+            observed = early([n, n, 1], "quadratic", weights, task.x, task.y)
+            rows.append(of_data | {"network": network, "observed": float(observed)})
     return rows
 
 
@@ -323,7 +355,8 @@ def early(widths: Sequence[int], sigma: str, weights: Sequence[int], x: Tensor, 
 
 
 def _early(site: Site, y: Tensor) -> Tensor:
-    return matrices.uc_nfa(matrices.velocity(site.inputs, site.delta, y.expand(site.inputs.shape[:-1])), site.delta)
+    velocity = matrices.velocity(site.inputs, site.delta, y.expand(site.inputs.shape[:-1]))
+    return matrices.uc_nfa(velocity, site.delta)
 
 
 @study(version=2, seeds=SEVERAL, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here")
@@ -336,7 +369,8 @@ def decays(s: DecayingData, seeds: list[int]) -> Rows:
 
     Source: paper D, Fig. 6 and App. C.
     """
-    n, k, sigma, rows = s.n, s.k, s.sigma, []
+    n, k, sigma = s.n, s.k, s.sigma
+    rows = []
     widths = [n, k, k, 1]
     kinds = [draw_seeds(kind, seeds) for kind in ("train", "rotation", "direction")]
     for seed, weights, *drawn in zip(seeds, draw_seeds("weights", seeds, size=k), *kinds, strict=True):
@@ -344,10 +378,14 @@ def decays(s: DecayingData, seeds: list[int]) -> Rows:
         model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="standard", gain=1.0)
         site = matrices.sites(model, task.x)[0]
         kernel = predictions.expected_kernel(task.x, sigma=sigma, hidden=2)
-        row = {"seed": seed, "observed": float(_early(site, task.y))}
-        row["residual"] = float(_early(site, task.y - model(task.x)))
-        row["apart"] = 1 - float(matrices.correlation(kernel, kernel @ kernel))
-        rows.append(row | {"predicted": float(predictions.early_correlation(task.x, task.y, kernel))})
+        row = {
+            "seed": seed,
+            "observed": float(_early(site, task.y)),
+            "residual": float(_early(site, task.y - model(task.x))),
+            "apart": 1 - float(matrices.correlation(kernel, kernel @ kernel)),
+            "predicted": float(predictions.early_correlation(task.x, task.y, kernel)),
+        }
+        rows.append(row)
     return rows
 
 

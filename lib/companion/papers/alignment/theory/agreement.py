@@ -16,10 +16,12 @@ from regimes.validate import InputError
 
 def paired(rows: pd.DataFrame, keys: Sequence[str]) -> np.ndarray:
     """``(seeds, points, 2)``: the prediction and the observation of every point."""
-    wide = [rows.pivot_table(index="seed", columns=list(keys), values=c) for c in ("predicted", "observed")]
-    if wide[0].size != len(rows) or any(w.isna().to_numpy().any() for w in wide):
+    predicted = rows.pivot_table(index="seed", columns=list(keys), values="predicted")
+    observed = rows.pivot_table(index="seed", columns=list(keys), values="observed")
+    missing = any(values.isna().to_numpy().any() for values in (predicted, observed))
+    if predicted.size != len(rows) or missing:
         raise InputError(f"every seed must have each point of {', '.join(keys)} once")
-    return np.stack([w.to_numpy() for w in wide], axis=-1)
+    return np.stack([predicted.to_numpy(), observed.to_numpy()], axis=-1)
 
 
 def root_mean_square(rows: pd.DataFrame) -> np.ndarray:
@@ -56,6 +58,8 @@ def dip(curves: pd.DataFrame) -> np.ndarray:
     """The lower end of each seed's curve minus its value where the mean curve is lowest, ``(seeds,)``.
 
     Args:
-        curves: one seed a row, one abscissa a column, in order.
+        curves: one row per seed, one column per abscissa, in order.
     """
-    return (curves.iloc[:, [0, -1]].min(axis=1) - curves[curves.mean().idxmin()]).to_numpy()
+    lower_end = curves.iloc[:, [0, -1]].min(axis=1)
+    lowest = curves.mean().idxmin()
+    return (lower_end - curves[lowest]).to_numpy()

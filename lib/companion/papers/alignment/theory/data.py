@@ -45,13 +45,17 @@ def reversing(n: int, *, balance: float, reading: str, seed: int) -> Task:
     validate.integer(2, n=n)
     validate.one_of(READINGS, reading=reading)
     first = _first_part(balance, n)
-    whole = reading == "subsample"
     draws = tasks.gaussian_points(3 * n, n + 1, seed=seed)
-    x1, other = (_correlated(part) for part in draws[: 2 * n].split(n))
-    x1, other = (x1, other) if whole else (x1[:first], other[: n - first])
+    x1, second_draw = (_correlated(part) for part in draws[: 2 * n].split(n))
+    if reading != "subsample":
+        x1 = x1[:first]
+        second_draw = second_draw[: n - first]
     if reading == "scaled":
         x1 = x1 / torch.linalg.matrix_norm(x1, 2)
-    x2 = _inverse_rows(x1, other, single=reading == "float32 inverse") if len(other) else other
+    if len(second_draw):
+        x2 = _inverse_rows(x1, second_draw, single=reading == "float32 inverse")
+    else:
+        x2 = second_draw
     x = torch.cat([x1[:first], x2[: n - first]]) + NOISE * draws[2 * n :, :n]
     y = torch.full((n,), SHIFT, dtype=x.dtype)
     y[:first] += 1
@@ -63,18 +67,19 @@ def _correlated(normal: Tensor) -> Tensor:
     return DIAGONAL**0.5 * normal[:, :-1] + normal[:, -1:]
 
 
-def _inverse_rows(x1: Tensor, other: Tensor, *, single: bool) -> Tensor:
+def _inverse_rows(x1: Tensor, second_draw: Tensor, *, single: bool) -> Tensor:
     """``V_2 S_1^{-1} U_1ᵀ``, with as many of the largest ``S_1`` as ``V_2`` has columns."""
     gram = x1.mT @ x1
     if single:
         _, s, vh = torch.linalg.svd(gram.float())
-        inverse, vh = s.clamp_min(torch.finfo(s.dtype).tiny).double().reciprocal(), vh.double()
+        inverse = s.clamp_min(torch.finfo(s.dtype).tiny).double().reciprocal()
+        vh = vh.double()
     else:
         _, s, vh = torch.linalg.svd(x1, full_matrices=False)
         inverse = s**-2
-    left = torch.linalg.svd(other, full_matrices=False)[0]
-    count = min(left.shape[-1], len(inverse))
-    return left[:, :count] * inverse[:count] @ vh[:count]
+    v2 = torch.linalg.svd(second_draw, full_matrices=False)[0]
+    count = min(v2.shape[-1], len(inverse))
+    return v2[:, :count] * inverse[:count] @ vh[:count]
 
 
 def spike_free(n: int, *, balance: float, floor: float, seed: int) -> Task:
@@ -97,11 +102,12 @@ def spike_free(n: int, *, balance: float, floor: float, seed: int) -> Task:
     count = _first_part(balance, n)
     validate.whole(2, n // 2, **{"round(balance * n)": count})
     validate.between(1e-100, 1, floor=floor)
-    turn, rows = (tasks.rotation(n, seed=s) for s in (2 * seed, 2 * seed + 1))
+    directions = tasks.rotation(n, seed=2 * seed)[:count]
+    points = tasks.rotation(n, seed=2 * seed + 1)
     values = floor ** torch.linspace(0, 1, count, dtype=torch.float64)
     x = torch.zeros(n, n, dtype=torch.float64)
-    x[:count] = _frame(rows, count, count) * values.sqrt() @ turn[:count]
-    x[count:] = _frame(rows, n - count, count) * (values**-2 - values).sqrt() @ turn[:count]
+    x[:count] = _frame(points, count, count) * values.sqrt() @ directions
+    x[count:] = _frame(points, n - count, count) * (values**-2 - values).sqrt() @ directions
     y = (torch.arange(n) < count).double()
     return Task(x, y, f"alignment-reversing data without spikes, n=d={n}, {count} points of label 1")
 

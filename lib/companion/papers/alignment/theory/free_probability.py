@@ -59,12 +59,21 @@ def data_matrices(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 def matrix_traces(a: Tensor, b: Tensor) -> Traces:
     """The traces that the formulas need, of symmetric ``A`` and ``B (..., d, d)``."""
     validate.arrays(a=("... d d", a), b=("... d d", b))
-    mean_a, mean_b = (_trace(m) for m in (a, b))
-    a, b = _centred(a, mean_a), _centred(b, mean_b)
+    mean_a = _trace(a)
+    mean_b = _trace(b)
+    a = _centred(a, mean_a)
+    b = _centred(b, mean_b)
     ab = a @ b
-    pairs = {"aa": (a, a), "bb": (b, b), "ab": (a, b), "aab": (a, ab), "abb": (ab, b)}
-    found = {name: _inner(*pair) for name, pair in pairs.items()}
-    return Traces(mean_a, mean_b, abab=_inner(ab, ab.mT), **found)
+    return Traces(
+        a=mean_a,
+        b=mean_b,
+        aa=_inner(a, a),
+        bb=_inner(b, b),
+        ab=_inner(a, b),
+        aab=_inner(a, ab),
+        abb=_inner(ab, b),
+        abab=_inner(ab, ab.mT),
+    )
 
 
 def moments(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -128,10 +137,10 @@ def second_denominator(t: Traces, r: Sequence[Tensor | float], *, printing: str 
     """
     validate.one_of(PRINTINGS, printing=printing)
     r1, r2, r3, r4 = r
-    found = r1**4 * t.abab + 2 * r1**2 * (r2 - r1**2) * t.ab**2 + 2 * r1**2 * r2 * (t.b * t.aab + t.a * t.abb)
-    found = found + 4 * t.a * t.b * r1 * r3 * t.ab + t.a**2 * t.b**2 * r4 + t.a**2 * r2**2 * t.bb
-    last = {"corrected": t.b**2 * t.aa, "printed": 0.0 * t.aa, "literal": (t.bb + t.b**2) * t.aa}[printing]
-    return found + last * r2**2
+    total = r1**4 * t.abab + 2 * r1**2 * (r2 - r1**2) * t.ab**2 + 2 * r1**2 * r2 * (t.b * t.aab + t.a * t.abb)
+    total = total + 4 * t.a * t.b * r1 * r3 * t.ab + t.a**2 * t.b**2 * r4 + t.a**2 * r2**2 * t.bb
+    last_factor = {"corrected": t.b**2 * t.aa, "printed": 0.0 * t.aa, "literal": (t.bb + t.b**2) * t.aa}
+    return total + last_factor[printing] * r2**2
 
 
 def correlation(t: Traces, r: Sequence[Tensor | float], *, printing: str = "corrected") -> Tensor:
@@ -164,7 +173,8 @@ def observed_traces(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor, Te
     Source: paper D, Eqs. 17, 21 and 23.
     """
     validate.arrays(a=("... d d", a), b=("... d d", b), r=("... d d", r))
-    ar, br = a @ r, b @ r
+    ar = a @ r
+    br = b @ r
     arbr = ar @ br
     return _inner(ar.mT, arbr), _inner(ar.mT, ar), _inner(arbr.mT, arbr)
 

@@ -70,13 +70,13 @@ class FrozenFlow:
         delta = start.delta.double()
         return matrices.uc_nfa(matrices.velocity(start.inputs.double(), delta, self.duals(time)), delta)
 
-    def left(self, time: float) -> Tensor:
+    def remaining_share(self, time: float) -> Tensor:
         """The share ``(...)`` of the mean square of the residuals that is left at a ``time`` of at least 0."""
         validate.at_least(0, time=time)
         residual = torch.exp(-self.values.clamp(min=0) * time) * self.along
         return residual.square().sum(-1) / self.along.square().sum(-1)
 
-    def time_left(self, share: float) -> float:
+    def time_of_share(self, share: float) -> float:
         """The time at which a ``share`` of the loss is left in the mean over networks; a first step for a share of 1.
 
         Raises:
@@ -86,12 +86,16 @@ class FrozenFlow:
         first = 1e-6 / float(self.values.max())
         if share >= 1:
             return first
-        low, high = first, 1e15 * first
-        if float(self.left(high).mean()) > share:
+        low = first
+        high = 1e15 * first
+        if float(self.remaining_share(high).mean()) > share:
             raise InputError(f"the kernel fits less: no time at which a share of {share:g} of the loss is left")
         for _ in range(100):
             middle = math.sqrt(low * high)
-            low, high = (middle, high) if float(self.left(middle).mean()) > share else (low, middle)
+            if float(self.remaining_share(middle).mean()) > share:
+                low = middle
+            else:
+                high = middle
         return high
 
 
@@ -109,4 +113,5 @@ def lazy_alignment(model: Model | torch.nn.Module, x: Tensor, y: Tensor, times: 
     """
     model = model if hasattr(model, "names") else module(model)
     flow = FrozenFlow.of(ntk(model, x), y - model(x))
-    return torch.stack([torch.stack([flow.c_nfa(site, t) for t in times], -1) for site in sites(model, x)])
+    layers = [torch.stack([flow.c_nfa(site, time) for time in times], -1) for site in sites(model, x)]
+    return torch.stack(layers)

@@ -107,7 +107,8 @@ def expected_agop(x: Tensor, y: Tensor, k: int, *, printing: str = "corrected") 
     validate.arrays(x=("... n d", x), y=("... n", y))
     validate.integer(1, k=k)
     validate.one_of(PRINTINGS, printing=printing)
-    m, b = x.mT @ (x * y.unsqueeze(-1)), x.mT @ x
-    total = b.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
-    same, apart = (3 / k, 1 + 5 / k) if printing == "corrected" else (3.0, 6.0)
-    return same * total * (m @ m) + apart * (m @ b @ m)
+    m = x.mT @ (x * y.unsqueeze(-1))
+    b = x.mT @ x
+    trace = b.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None]
+    first, second = (3 / k, 1 + 5 / k) if printing == "corrected" else (3.0, 6.0)
+    return first * trace * (m @ m) + second * (m @ b @ m)

@@ -1,7 +1,7 @@
 """Networks of papers A and B that a flow trains on the stripe or cylinder, as several studies take them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from regimes.measures.lazy import in_words
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
-from regimes.training.run import run
+from regimes.training.run import Trajectory, run
 from regimes.training.state import fitted, satisfied
 
 SHOWN = 60  # neurons whose weights a frame keeps; steps of a path
@@ -81,25 +81,39 @@ def train_network(
     network: Network, train: Task, s: ByFlow, *, dtype: Any = "auto", shares: Sequence[float] = (), until=fitted
 ) -> Trained:
     """Gradient flow of the hinge loss at the scale ``s.alpha`` to zero loss, with the amplification along the path."""
+
+    def size(model: Network) -> Tensor:
+        return amplification(model.omega, train.d_parallel)
+
     states = gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance, dtype=dtype)
-    events = {f"{share:g}": satisfied(share) for share in shares}
-    size = lambda state: {"size": amplification(state.model.omega, train.d_parallel)}  # noqa: E731
-    path = run(states, observe=size, events=events, until=until)
-    stars = path.events.get("t_star", {})
-    at = {row: (float(it.t), float(amplification(it.model.omega, train.d_parallel))) for row, it in stars.items()}
-    both = [at.get(row, (None, None)) for row in range(len(path.ended))]
-    found = {share: path.events.get(name, {}) for share, name in zip(shares, events, strict=True)}
+    path = run(
+        states,
+        observe=lambda state: {"size": size(state.model)},
+        events={_event(share): satisfied(share) for share in shares},
+        until=until,
+    )
+    realisations = range(len(path.ended))
+    stars = [path.events.get("t_star", {}).get(i) for i in realisations]
+    largest = [max(step["size"] for step in path.path if step["realisation"] == i) for i in realisations]
     return Trained(
         network=path.model.to(dtype=torch.float64),
         ended=[in_words(why) for why in path.ended],
-        t_star=[t for t, _ in both],
-        star=[size for _, size in both],
-        largest=[max(row["size"] for row in path.path if row["realisation"] == e) for e in range(len(path.ended))],
-        stops=[
-            {share: at[row].model.to(dtype=torch.float64) for share, at in found.items() if row in at}
-            for row in range(len(path.ended))
-        ],
+        t_star=[None if snapshot is None else float(snapshot.t) for snapshot in stars],
+        star=[None if snapshot is None else float(size(snapshot.model)) for snapshot in stars],
+        largest=largest,
+        stops=[_stops(path, i, shares) for i in realisations],
     )
+
+
+def _event(share: float) -> str:
+    """The name of the event that a fraction of the points is satisfied."""
+    return f"{share:g}"
+
+
+def _stops(path: Trajectory, i: int, shares: Sequence[float]) -> dict[float, Network]:
+    """The networks of realisation ``i`` where it first met the satisfied fractions that it met, in float64."""
+    snapshots = {share: path.events.get(_event(share), {}).get(i) for share in shares}
+    return {share: at.model.to(dtype=torch.float64) for share, at in snapshots.items() if at is not None}
 
 
 def lines(s: OnLines, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -110,9 +124,9 @@ def lines(s: OnLines, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
     across = tasks.gaussian_points(s.lines, s.d - 1, seed=draw_seeds("test", seeds, size=1)).to(devices.pick())
     if s.shape == "stripe":
         return across, across.new_tensor(s.interfaces).expand(*across.shape[:2], -1)
-    squared = s.radius**2 - across[..., : s.d_parallel - 1].square().sum(-1)
-    half = squared.clamp(min=0).sqrt()
-    return across, torch.stack([-half, half], -1)
+    square = s.radius**2 - across[..., : s.d_parallel - 1].square().sum(-1)
+    half_chord = square.clamp(min=0).sqrt()
+    return across, torch.stack([-half_chord, half_chord], -1)
 
 
 def predicted_amplification(s: TaskSet, x: Tensor, y: Tensor) -> float | None:
@@ -140,6 +154,11 @@ def fastest_ring(radius: float, d: int, d_parallel: int) -> tuple[Cylinder, Fixe
     """The theory of a cylinder, and its ring of fixed points of the largest growth rate."""
     theory = Cylinder(radius, d, d_parallel)
     return theory, max(theory.rings(), key=lambda point: point.rate, default=None)
+
+
+def compressed_tasks(drawn: Sequence[Task], factor: Tensor) -> list[Task]:
+    """The tasks with their uninformative coordinates divided by a ``factor`` of each realisation."""
+    return [replace(task, x=learning_curves.compress(task.x, task.d_parallel, factor)) for task in drawn]
 
 
 def machine(gram: Tensor, y: Tensor, predictor: Callable[[Tensor], Tensor], labels: Tensor) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -58,7 +58,7 @@ class Resting(Followed):
 
     until: str = derived()
 
-    usual: ClassVar[str] = "star"
+    usual_end: ClassVar[str] = "star"
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """As its task says, which has attractors or a ring; with where training ends."""
@@ -67,8 +67,8 @@ class Resting(Followed):
             needs_attractor(task.interfaces, task.d)
         elif fastest_ring(task.radius, task.d, task.d_parallel)[1] is None:
             raise InputError(f"radius must leave a ring of fixed points for neurons, got none for {task.radius:g}")
-        found = super().completed(seeds)
-        return replace(found, until=found.until or self.usual)
+        completed = super().completed(seeds)
+        return replace(completed, until=completed.until or self.usual_end)
 
 
 @record
@@ -129,11 +129,11 @@ class AmplificationSizes(Resting, TaskSet):
 
 @record
 class WeightSnapshots(Resting, TaskSet):
-    """Networks to zero loss, looked at in so many ``frames``."""
+    """Networks to zero loss, stored at so many ``frames``."""
 
     frames: Count[2, 1000]
 
-    usual: ClassVar[str] = "end"
+    usual_end: ClassVar[str] = "end"
 
 
 @record
@@ -174,8 +174,8 @@ def aligned(network: Network, d_parallel: int) -> float:
 
 def rule_of(until: float | str) -> Rule:
     """When a run stops: at ``t*`` (``"star"``), at zero loss (``"end"``), or at a satisfied fraction."""
-    named = {"star": t_star, "end": fitted}
-    return named[until] if isinstance(until, str) else satisfied(until)
+    rules = {"star": t_star, "end": fitted}
+    return rules[until] if isinstance(until, str) else satisfied(until)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -197,7 +197,7 @@ def _drawn(s: Resting, seed: int) -> tuple[Task, Network]:
     return train, networks_of(s, [seed])
 
 
-def _one(s: Resting, seed: int) -> tuple[Task, list[Snapshot]]:
+def _path(s: Resting, seed: int) -> tuple[Task, list[Snapshot]]:
     """Training set and path of one realisation as far as the setting says, in float64 and units of ``τ``.
 
     Both on the CPU: what is read from a path is cheap, or numpy's.
@@ -206,11 +206,16 @@ def _one(s: Resting, seed: int) -> tuple[Task, list[Snapshot]]:
     unit = time_unit(s.h, s.d)
     states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance)
 
-    def keep(state: State) -> Snapshot:
-        found = snapshot(state)
-        return found._replace(t=found.t / unit, model=found.model.to(dtype=torch.float64, device="cpu"))
+    def save(state: State) -> Snapshot:
+        moment = snapshot(state)
+        return moment._replace(t=moment.t / unit, model=moment.model.to(dtype=torch.float64, device="cpu"))
 
-    return task.to(device="cpu"), run(states, until=rule_of(s.until), save=keep).saved[0]
+    return task.to(device="cpu"), run(states, until=rule_of(s.until), save=save).saved[0]
+
+
+def _star_index(path: Sequence[Snapshot]) -> int:
+    """The number of the state at ``t*``."""
+    return next(i for i, moment in enumerate(path) if moment.satisfied >= 0.1 - 1e-9)
 
 
 @study(
@@ -247,19 +252,23 @@ OBSERVABLES = {"effective_rank": effective_rank}  # of a network, by the names t
 def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
     """The row of one realisation, and its path."""
     task, network = _drawn(s, seed)
-    along, unit = task.d_parallel, time_unit(s.h, s.d)
+    d_parallel = task.d_parallel
+    unit = time_unit(s.h, s.d)
     states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance)
-    path = run(states, until=rule_of(s.until), observe=lambda it: {"size": amplification(it.model.omega, along)})
-    rows, t_star, star, _ = path.at("t_star")
-    if not rows:
+    path = run(
+        states, until=rule_of(s.until), observe=lambda state: {"size": amplification(state.model.omega, d_parallel)}
+    )
+    realisations, time, star, _ = path.at("t_star")
+    if not realisations:
         raise InputError(f"no run reached t*: {path.ended[0]}")
-    t, size = (np.array([row[name] for row in path.path]) for name in ("t", "size"))
+    t = np.array([step["t"] for step in path.path])
+    size = np.array([step["size"] for step in path.path])
     row = {
         "seed": seed,
-        "t_star": float(t_star) / unit,
-        "star": float(amplification(star.omega.double(), along)),
-        "star_code": float(amplification(star.omega.double(), along, mean="arithmetic")),
-        "start": float(amplification(network.omega, along)),
+        "t_star": float(time) / unit,
+        "star": float(amplification(star.omega.double(), d_parallel)),
+        "star_code": float(amplification(star.omega.double(), d_parallel, mean="arithmetic")),
+        "start": float(amplification(network.omega, d_parallel)),
         "largest": float(size.max()),
         "ended": path.ended[0],
         "predicted": predicted_amplification(s, task.x[0], task.y[0]),
@@ -267,8 +276,8 @@ def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[st
     for name in observe:
         row[f"{name}_start"] = OBSERVABLES[name](network, task.x[0])
         row[name] = OBSERVABLES[name](star, task.x[0])
-    shown = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
-    return row, {"time": (t[shown] / unit).tolist(), "size": size[shown].tolist()}
+    steps = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
+    return row, {"time": (t[steps] / unit).tolist(), "size": size[steps].tolist()}
 
 
 @study(version=1, rtol=1e-3, columns={"t_star": 1e-2, "time": STATISTICAL, "size": STATISTICAL}, **TRAINED)
@@ -287,7 +296,7 @@ def characteristic_time(s: AtScales, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 2.5 and 3.2.1.
     """
-    rate = max(a.rate for a in Stripe(s.interfaces, s.d).attractors())
+    rate = max(point.rate for point in Stripe(s.interfaces, s.d).attractors())
     return [_growth(s, seed)[0] | {"rate": rate} for seed in seeds]
 
 
@@ -320,15 +329,18 @@ def attractor_shares(s: AtSmallScales, seeds: list[int]) -> Rows:
     has moved to where it sees no training point, and rests there. ``near_seeing``: the near ones among those that still
     see data. Source: paper A, Fig. 4c.
     """
-    return [_arrivals(s, seed) for seed in seeds]
+    return [_attractor_shares(s, seed) for seed in seeds]
 
 
-def _arrivals(s: AtSmallScales, seed: int) -> dict[str, Any]:
-    task, path = _one(s, seed)
-    first, last, x = path[0].model, path[-1].model, task.x[0]
-    seen = sees_data(first.omega[0], first.b[0], x)
-    distance = attractor_distance(last.omega[0], last.b[0], x, Stripe(s.interfaces, s.d).attractors())
-    near, blind = (distance < NEAR)[seen], torch.isnan(distance)[seen]
+def _attractor_shares(s: AtSmallScales, seed: int) -> dict[str, Any]:
+    task, path = _path(s, seed)
+    first = path[0].model
+    last = path[-1].model
+    x = task.x[0]
+    active = sees_data(first.omega[0], first.b[0], x)
+    distance = attractor_distance(last.omega[0], last.b[0], x, Stripe(s.interfaces, s.d).attractors())[active]
+    near = distance < NEAR
+    blind = torch.isnan(distance)
     return {
         "seed": seed,
         "t_star": path[-1].t,
@@ -338,36 +350,64 @@ def _arrivals(s: AtSmallScales, seed: int) -> dict[str, Any]:
     }
 
 
-def _pack(*parts: np.ndarray) -> np.ndarray:
+def _weights(neurons: Neurons) -> np.ndarray:
     """``(ω_1, ω_⊥, b, β)`` along the last axis."""
-    omega, b, beta = parts
-    return np.concatenate([omega, b[..., None], beta[..., None]], -1)
+    return np.concatenate([neurons.omega, neurons.b[..., None], neurons.beta[..., None]], -1)
 
 
-def _both(s: OnPlanes, seed: int) -> tuple[Stripe, Task, list[Snapshot], np.ndarray, np.ndarray, np.ndarray]:
-    """One run and its prediction: the weights of neurons that see data, ``(times, n, d + 2)``, network and ODE."""
-    stripe = Stripe(s.interfaces, s.d)
-    task, path = _one(s, seed)
-    begun = path[0].model
-    seen = sees_data(begun.omega[0], begun.b[0], task.x[0]).numpy()
-    start = Neurons(begun.omega[0].numpy()[seen], begun.b[0].numpy()[seen], begun.beta[0].numpy()[seen])
+def _neurons_of(network: Network, active: np.ndarray) -> Neurons:
+    """The active neurons of one realisation."""
+    return Neurons(network.omega[0].numpy()[active], network.b[0].numpy()[active], network.beta[0].numpy()[active])
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """One run beside the equations of motion.
+
+    Attributes:
+        task: the training set.
+        path: the states of the run, the first at time 0.
+        active: which neurons see data at the start ``(h,)``.
+        times: of all states but the first ``(k,)``.
+        network: the weights of the active neurons at these times, ``(k, n, d + 2)``.
+        ode: those of the equations of motion, likewise.
+    """
+
+    task: Task
+    path: list[Snapshot]
+    active: np.ndarray
+    times: np.ndarray
+    network: np.ndarray
+    ode: np.ndarray
+
+
+def _predicted(s: OnPlanes, seed: int) -> _Prediction:
+    task, path = _path(s, seed)
+    first = path[0].model
+    active = sees_data(first.omega[0], first.b[0], task.x[0]).numpy()
     times = np.array([moment.t for moment in path[1:]])
-    found = neuron.predicted_paths(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
-    weights = [_pack(*(w[0].numpy()[seen] for w in (m.model.omega, m.model.b, m.model.beta))) for m in path[1:]]
-    return stripe, task, path, seen, np.stack(weights), _pack(found.omega, found.b, found.beta)
+    network = np.stack([_weights(_neurons_of(moment.model, active)) for moment in path[1:]])
+    stripe = Stripe(s.interfaces, s.d)
+    start = _neurons_of(first, active)
+    ode = neuron.predicted_paths(stripe, start, task.x[0].numpy(), task.y[0].numpy(), times)
+    return _Prediction(task, path, active, times, network, _weights(ode))
 
 
 def _neurons(s: OnSizes, seed: int) -> dict[str, Any]:
-    stripe, task, path, seen, network, ode = _both(s, seed)
-    error = np.abs(ode - network) / np.linalg.norm(network, axis=-1, keepdims=True)
-    free = sum(float(moment.margins.max()) < 1 for moment in path[1:])
+    stripe = Stripe(s.interfaces, s.d)
+    prediction = _predicted(s, seed)
+    network = prediction.network
+    active = prediction.active
+    error = np.abs(prediction.ode - network) / np.linalg.norm(network, axis=-1, keepdims=True)
+    free = sum(float(moment.margins.max()) < 1 for moment in prediction.path[1:])
     largest = error.max(-1).max(0)
-    end = path[-1].model
-    distance = attractor_distance(end.omega[0], end.b[0], task.x[0], stripe.attractors()).numpy()[seen]
+    end = prediction.path[-1]
+    x = prediction.task.x[0]
+    distance = attractor_distance(end.model.omega[0], end.model.b[0], x, stripe.attractors()).numpy()[active]
     row = {
         "seed": seed,
-        "t_star": path[-1].t,
-        "sees_data": float(seen.mean()),
+        "t_star": end.t,
+        "sees_data": float(active.mean()),
         "error": float(np.median(largest)),
         "error_90": float(np.quantile(largest, 0.9)),
         "error_free": float(np.median(error[:free].max(-1).max(0))),
@@ -376,14 +416,18 @@ def _neurons(s: OnSizes, seed: int) -> dict[str, Any]:
     }
     names = ("error_omega_1", "error_omega_perp", "error_b", "error_beta")
     row |= dict(zip(names, np.median(error.max(0), axis=0).tolist(), strict=True))
-    return row | _rates(stripe, np.array([m.t for m in path[1:]]), network, free)
+    return row | _rates(stripe, prediction.times, network, free)
 
 
 def _off(stripe: Stripe, weights: np.ndarray) -> float:
     """Mean ``|ζ - z*|`` to the nearest attractor of a neuron's sign, by its ``(βω)²``; ``weights (n, d + 2)``."""
-    omega, b, beta = weights[:, : stripe.d], weights[:, stripe.d], weights[:, stripe.d + 1]
-    zeta, weight = -math.sqrt(stripe.d) * b / omega[:, 0], (beta[:, None] * omega).__pow__(2).sum(-1)
-    gaps = [np.where(np.sign(omega[:, 0]) == a.sign, abs(zeta - a.z), np.inf) for a in stripe.attractors()]
+    omega = weights[:, : stripe.d]
+    b = weights[:, stripe.d]
+    beta = weights[:, stripe.d + 1]
+    zeta = -math.sqrt(stripe.d) * b / omega[:, 0]
+    weight = ((beta[:, None] * omega) ** 2).sum(-1)
+    sign = np.sign(omega[:, 0])
+    gaps = [np.where(sign == point.sign, abs(zeta - point.z), np.inf) for point in stripe.attractors()]
     nearest = np.min(gaps, axis=0)
     finite = np.isfinite(nearest)  # a sign without attractors has no weight worth counting
     return float(np.average(nearest[finite], weights=weight[finite]))
@@ -394,33 +438,37 @@ def _rates(stripe: Stripe, times: np.ndarray, network: np.ndarray, free: int) ->
 
     Of neurons within 0.1 of the attractor all the while; ``None`` where there are fewer than five.
     """
-    found = {}
+    rates = {}
     last = free - 1
     for k, point in enumerate(stripe.attractors()):
         first = int(np.searchsorted(times, times[last] - 1 / point.rate))
         omega_1 = network[[first, last], :, 0]
         zeta = -math.sqrt(stripe.d) * network[[first, last], :, stripe.d] / omega_1
-        at = ((abs(zeta - point.z) < NEAR / 2) & (np.sign(omega_1) == point.sign)).all(0)
-        growth = np.log(omega_1[1, at] / omega_1[0, at]) / (times[last] - times[first]) if first < last else []
-        found[f"rate_{k}"] = float(np.median(growth)) / point.rate if at.sum() >= 5 and first < last else None
-    return found
+        members = ((abs(zeta - point.z) < NEAR / 2) & (np.sign(omega_1) == point.sign)).all(0)
+        rates[f"rate_{k}"] = None
+        if members.sum() >= 5 and first < last:
+            growth = np.log(omega_1[1, members] / omega_1[0, members]) / (times[last] - times[first])
+            rates[f"rate_{k}"] = float(np.median(growth)) / point.rate
+    return rates
 
 
 @study(version=1, rtol=1e-2, **TRAINED)
 def neuron_paths(s: OnPlanes, seeds: list[int]) -> Rows:
-    """The first neurons that see data until ``t*``, one row a ``neuron``: ``t``, ``z`` and ``weights``, ``predicted``.
+    """The first neurons that see data until ``t*``, one row per ``neuron``: ``t``, ``z``, ``weights``, ``predicted``.
 
     ``weights (times, 4)`` are ``(ω_1, ω_⊥, b, β)`` of the network, ``predicted`` those of the equations of motion.
     Source: paper A, Fig. 4a and c.
     """
     rows = []
     for seed in seeds:
-        _, _, path, seen, network, ode = _both(s, seed)
-        z = torch.cat([neuron_vector(m.model.omega[0], m.model.b[0])[None] for m in path]).numpy()[:, seen]
-        t = [moment.t for moment in path[1:]]
-        for n in range(min(SHOWN, network.shape[1])):
-            row = {"seed": seed, "neuron": n, "t": t, "z": z[:, n].tolist(), "weights": network[:, n].tolist()}
-            rows.append(row | {"predicted": ode[:, n].tolist()})
+        prediction = _predicted(s, seed)
+        vectors = [neuron_vector(moment.model.omega[0], moment.model.b[0]) for moment in prediction.path]
+        z = torch.stack(vectors).numpy()[:, prediction.active]
+        for n in range(min(SHOWN, prediction.network.shape[1])):
+            row = {"seed": seed, "neuron": n, "t": prediction.times.tolist(), "z": z[:, n].tolist()}
+            row["weights"] = prediction.network[:, n].tolist()
+            row["predicted"] = prediction.ode[:, n].tolist()
+            rows.append(row)
     return rows
 
 
@@ -437,29 +485,32 @@ def late_training(s: LateTraining, seeds: list[int]) -> Rows:
     ``profile_t``: ``t*``, a time half-way in the logarithm of the loss, and the end; ``profile (3, 121)`` is ``F`` on
     ``e_1`` for ``x_1`` from -3 to 3 there, ``zeta`` the intercepts. Source: paper A, Fig. 5.
     """
-    return [_fit(s, seed) for seed in seeds]
+    return [_late_training(s, seed) for seed in seeds]
 
 
-def _fit(s: LateTraining, seed: int) -> dict[str, Any]:
-    _, path = _one(s, seed)
-    (test,), first = draw_tasks(s, [seed], "test"), path[0].model
+def _late_training(s: LateTraining, seed: int) -> dict[str, Any]:
+    _, path = _path(s, seed)
+    (test,) = draw_tasks(s, [seed], "test")
     test = test.to(device="cpu")
-    error = [float(wrong(m.model(test.x) - first(test.x), test.y)) for m in path]
-    star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
-    middle = star + int(np.argmin([abs(m.loss - math.sqrt(path[star].loss * path[-1].loss)) for m in path[star:]]))
+    first = path[0].model
+    error = [float(wrong(moment.model(test.x) - first(test.x), test.y)) for moment in path]
+    loss = [moment.loss for moment in path]
+    star = _star_index(path)
+    halfway = math.sqrt(loss[star] * loss[-1])
+    middle = star + int(np.argmin([abs(value - halfway) for value in loss[star:]]))
     axis = torch.zeros(121, s.d, dtype=torch.float64)
     axis[:, 0] = torch.linspace(-3, 3, 121)
-    shown = [path[i] for i in (star, middle, len(path) - 1)]
+    moments = [path[star], path[middle], path[-1]]
     return {
         "seed": seed,
-        "t": [m.t for m in path],
-        "loss": [m.loss for m in path],
+        "t": [moment.t for moment in path],
+        "loss": loss,
         "error": error,
         "error_star": error[star],
         "error_end": error[-1],
-        "profile_t": [m.t for m in shown],
-        "profile": [(s.alpha * (m.model(axis) - first(axis)))[0].tolist() for m in shown],
-        "zeta": [_intercepts(m.model).tolist() for m in shown],
+        "profile_t": [moment.t for moment in moments],
+        "profile": [(s.alpha * (moment.model(axis) - first(axis)))[0].tolist() for moment in moments],
+        "zeta": [_intercepts(moment.model).tolist() for moment in moments],
     }
 
 
@@ -477,52 +528,65 @@ def _intercepts(network: Network) -> Tensor:
     **TRAINED,
 )
 def weight_snapshots(s: WeightSnapshots, seeds: list[int]) -> Rows:
-    """Weights along training to zero loss, one row a ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
+    """Weights along training to zero loss, one row per ``frame``: ``t``, ``share`` of ``Σ (βω)²`` that is informative.
 
     ``arrows (n, d)`` are ``βω`` of the first neurons over the root mean square of all; ``points`` and ``labels`` a part
     of the training set. ``inflation``: growth of rms ``ω_∥`` over that of rms ``ω_⊥`` from the start. ``deviation``:
     largest relative difference between the network and the one with ``ω_⊥`` times ``Λ`` on compressed points.
     Source: paper A, Fig. 1, 2 and 7.
     """
-    return [row for seed in seeds for row in _frames(s, seed)]
+    return [row for seed in seeds for row in _weight_snapshots(s, seed)]
 
 
-def _frames(s: WeightSnapshots, seed: int) -> Rows:
-    task, path = _one(s, seed)
-    star = next(i for i, m in enumerate(path) if m.satisfied >= 0.1 - 1e-9)
-    chosen = sorted({*np.linspace(0, len(path) - 1, s.frames).astype(int).tolist(), star})
-    along, start = task.d_parallel, float(amplification(path[0].model.omega, task.d_parallel))
+def _weight_snapshots(s: WeightSnapshots, seed: int) -> Rows:
+    task, path = _path(s, seed)
+    star = _star_index(path)
+    spaced = np.linspace(0, len(path) - 1, s.frames).astype(int).tolist()
+    d_parallel = task.d_parallel
+    start = float(amplification(path[0].model.omega, d_parallel))
     rows = []
-    for number, i in enumerate(chosen):
+    for frame, i in enumerate(sorted({*spaced, star})):
         network = path[i].model
         arrows = network.beta[0, :, None] * network.omega[0]
         arrows = arrows / arrows.square().sum(-1).mean().sqrt()
-        size = float(amplification(network.omega, along))
-        row = {"seed": seed, "frame": number, "t": path[i].t, "star": i == star, "loss": path[i].loss}
-        row |= {"share": aligned(network, along), "inflation": size / start, "amplification": size}
-        row |= {"deviation": _deviation(network, task.x[0], along, size), "arrows": arrows[:SHOWN].tolist()}
-        rows.append(row | {"points": task.x[0, :200].tolist(), "labels": task.y[0, :200].tolist()})
+        size = float(amplification(network.omega, d_parallel))
+        row = {
+            "seed": seed,
+            "frame": frame,
+            "t": path[i].t,
+            "star": i == star,
+            "loss": path[i].loss,
+            "share": aligned(network, d_parallel),
+            "inflation": size / start,
+            "amplification": size,
+            "deviation": _deviation(network, task.x[0], d_parallel, size),
+            "arrows": arrows[:SHOWN].tolist(),
+            "points": task.x[0, :200].tolist(),
+            "labels": task.y[0, :200].tolist(),
+        }
+        rows.append(row)
     return rows
 
 
-def _deviation(network: Network, x: Tensor, along: int, size: float) -> float:
+def _deviation(network: Network, x: Tensor, d_parallel: int, size: float) -> float:
     """Of the network on ``x`` from the one with larger ``ω_⊥`` on compressed points. Source: paper A, Fig. 1."""
-    stretched = network.omega.clone()
-    stretched[..., along:] *= size
+    omega = network.omega.clone()
+    omega[..., d_parallel:] *= size
+    stretched = Network(omega, network.b, network.beta)
+    compressed = compress(x, d_parallel, torch.tensor(size, dtype=torch.float64))
     f = network(x)
-    other = Network(stretched, network.b, network.beta)(compress(x, along, torch.tensor(size, dtype=torch.float64)))
-    return float((other - f).abs().max() / f.abs().max())
+    return float((stretched(compressed) - f).abs().max() / f.abs().max())
 
 
 @study(version=1, data="equations of motion, no network")
 def perpendicular(s: Attractors, seeds: list[int]) -> Rows:
-    """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row an ``attractor``.
+    """Time constants of ``ω_⊥`` without noise, from Eq. 6, over Eq. 16 as printed; one row per ``attractor``.
 
     Source: paper A, App. C.2.
     """
     stripe = Stripe(s.interfaces, s.d)
-    points = [{"attractor": point.z, "ratio": _perpendicular(stripe, point)} for point in stripe.attractors()]
-    return [{"seed": seed} | row for seed in seeds for row in points]
+    ratios = [(point.z, _perpendicular(stripe, point)) for point in stripe.attractors()]
+    return [{"seed": seed, "attractor": z, "ratio": ratio} for seed in seeds for z, ratio in ratios]
 
 
 def _perpendicular(stripe: Stripe, point: FixedPoint) -> float:
@@ -551,6 +615,7 @@ def noise(s: NoiseSets, seeds: list[int]) -> Rows:
 def _noise_exponent(stripe: Stripe, s: NoiseSets, seed: int) -> float:
     (seed,) = draw_seeds("noise", [seed], size=s.p)
     x = np.random.default_rng(seed).standard_normal((s.sets, s.p, 2))
-    y, places = stripe.label(x[..., 0]), np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
-    force = [(y * (x[..., 0] > z) * x[..., 1]).mean(-1).std() for z in places]
-    return float(np.polyfit(np.log(stripe.d_perp(places, 1)), np.log(force), 1)[0])
+    y = stripe.label(x[..., 0])
+    intercepts = np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
+    force = [(y * (x[..., 0] > z) * x[..., 1]).mean(-1).std() for z in intercepts]
+    return float(np.polyfit(np.log(stripe.d_perp(intercepts, 1)), np.log(force), 1)[0])

@@ -1,23 +1,26 @@
 """Chapter 1, what supports a boundary: the kernel at ``t*`` beside compressed data, and the premises of the theory."""
 
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from companion.lab.record import record
 from companion.lab.sweep import STATISTICAL, Rows, study
-from companion.papers.compression.studies._flows import FreshSets, machine, train_network
+from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
 from companion.papers.compression.theory import amplification, learning_curves
 from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
+from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
-from regimes.measures.lazy import lazy, tangent_predictor, wide_lazy, wide_predictor
+from regimes.measures.lazy import Lazy, lazy, tangent_predictor, wide_lazy, wide_predictor
+from regimes.models.one_hidden import Network
 from regimes.training.state import t_star, t_star_of_each_label
 from regimes.validate import InputError
 
 CHAPTER = "01"
-STEP = 1.01  # factor of a distance between which the kernel's cusp is told
+STEP = 1.01  # factor between the two distances at which the kernel's cusp is measured
 
 
 @record
@@ -63,28 +66,46 @@ def star_kernel(s: AtStar, seeds: list[int]) -> Rows:
 
 def _at_star(s: AtStar, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
-    fresh = train if s.points == "own" else fresh
+    learnt = train if s.points == "own" else fresh
     until = t_star_of_each_label if s.star else t_star
     trained = train_network(networks_of(s, [seed]), train, s, until=until)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
     at_end = amplification(trained.network.omega, train.d_parallel)
-    star = at_end.to(fresh.x) if s.star else fresh.x.new_tensor(trained.star)
-    network = trained.network
-    flows = {"star": lazy(network, fresh, test)}
-    machines = {"star": (ntk(network, fresh.x)[0], lambda c: tangent_predictor(network, fresh.x, c[None], test.x)[0])}
+    star = at_end.to(learnt.x) if s.star else learnt.x.new_tensor(trained.star)
+    rows = _kernel_at_star(trained.network, learnt, test)
     if s.points is None:
-        small, z = (replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test))
-        flows["compressed"] = wide_lazy(small, z)
-        machines["compressed"] = wide_one_hidden_ntk(small.x[0]), lambda c: wide_predictor(small.x[0], c, z.x[0])
-    rows = [
-        {"curve": name, "learner": "flow", "error": float(found.error), "ended": found.ended[0], "vectors": None}
-        for name, found in flows.items()
-    ]
-    return rows + [
-        {"curve": name, "learner": "machine"} | machine(gram, fresh.y[0], predictor, test.y[0])
-        for name, (gram, predictor) in machines.items()
-    ]
+        rows += _compressed_kernel(*compressed_tasks([learnt, test], star))
+    return sorted(rows, key=lambda row: row["learner"])  # the flows first
+
+
+def _kernel_at_star(network: Network, train: Task, test: Task) -> Rows:
+    """A flow and a machine with the tangent kernel of one network."""
+
+    def predictor(c: Tensor) -> Tensor:
+        return tangent_predictor(network, train.x, c[None], test.x)[0]
+
+    flow = _flow_row("star", lazy(network, train, test))
+    return [flow, _machine_row("star", ntk(network, train.x)[0], predictor, train, test)]
+
+
+def _compressed_kernel(train: Task, test: Task) -> Rows:
+    """A flow and a machine with the infinitely wide kernel, on compressed data."""
+    x, z = train.x[0], test.x[0]
+    flow = _flow_row("compressed", wide_lazy(train, test))
+    gram = wide_one_hidden_ntk(x)
+    return [flow, _machine_row("compressed", gram, lambda c: wide_predictor(x, c, z), train, test)]
+
+
+def _flow_row(curve: str, learnt: Lazy) -> dict[str, Any]:
+    error = float(learnt.error)
+    return {"curve": curve, "learner": "flow", "error": error, "ended": learnt.ended[0], "vectors": None}
+
+
+def _machine_row(
+    curve: str, gram: Tensor, predictor: Callable[[Tensor], Tensor], train: Task, test: Task
+) -> dict[str, Any]:
+    return {"curve": curve, "learner": "machine"} | machine(gram, train.y[0], predictor, test.y[0])
 
 
 @study(version=1, rtol=1e-2, data=DRAWN)
@@ -103,21 +124,22 @@ def support_layer(s: SupportLayer, seeds: list[int]) -> Rows:
 
 def _supported(s: SupportLayer, seed: int) -> dict[str, float]:
     train, test = draw_tasks(s, [seed], "train", "test")
-    x, y = train.x[0].cpu().double(), train.y[0].cpu().double()
+    x = train.x[0].cpu().double()
+    y = train.y[0].cpu().double()
     c, offset = learning_curves.hard_margin(wide_one_hidden_ntk(x), y)
     f = wide_predictor(x, c, test.x[0].to(x)) + offset
-    vectors, size = x[c != 0], c[c != 0].abs()
-    planes = x.new_tensor(s.interfaces)
-    off = vectors[:, :1] - planes
-    apart = torch.cdist(vectors[:, 1:], vectors[:, 1:])
-    group = 2 * off.abs().argmin(-1) + (y[c != 0] > 0)
-    near = apart.masked_fill((group[:, None] != group) | torch.eye(len(size), dtype=torch.bool), torch.inf).amin(-1)
-    spacing = float(near[torch.isfinite(near)].mean())
+    vectors = x[c != 0]
+    from_planes = (vectors[:, :1] - x.new_tensor(s.interfaces)).abs()
+    side = 2 * from_planes.argmin(-1) + (y[c != 0] > 0)  # of which plane, and on which side of it
+    along_plane = torch.cdist(vectors[:, 1:], vectors[:, 1:])
+    itself = torch.eye(len(vectors), dtype=torch.bool)
+    nearest = along_plane.masked_fill((side[:, None] != side) | itself, torch.inf).amin(-1)
+    spacing = float(nearest[torch.isfinite(nearest)].mean())
     return {
         "error": float(wrong(f[None], test.y.to(f))),
-        "vectors": len(size),
-        "width": float(off.abs().amin(-1).mean()),
-        "coefficient": float(size.mean()),
+        "vectors": len(vectors),
+        "width": float(from_planes.amin(-1).mean()),
+        "coefficient": float(c[c != 0].abs().mean()),
         "spacing": spacing,
         "cusp": kernel_cusp(float(vectors.norm(dim=-1).mean()), spacing, s.d),
     }
@@ -125,12 +147,14 @@ def _supported(s: SupportLayer, seed: int) -> dict[str, float]:
 
 def kernel_cusp(norm: float, r: float, d: int) -> float:
     """The local exponent of ``K(0) - K(r)`` of the infinitely wide kernel, of points of one ``norm``, ``r`` apart."""
-    half = torch.tensor([r, r * STEP], dtype=torch.float64) / (2 * norm)
-    if float(half.max()) >= 1:
+    sine_of_half_angle = torch.tensor([r, r * STEP], dtype=torch.float64) / (2 * norm)
+    if float(sine_of_half_angle.max()) >= 1:
         return float("nan")
-    angle = 2 * torch.asin(half)
+    angle = 2 * torch.asin(sine_of_half_angle)
     points = torch.zeros(3, d, dtype=torch.float64)
-    points[0, 0], points[1:, 0], points[1:, 1] = norm, norm * torch.cos(angle), norm * torch.sin(angle)
+    points[0, 0] = norm
+    points[1:, 0] = norm * torch.cos(angle)
+    points[1:, 1] = norm * torch.sin(angle)
     kernel = wide_one_hidden_ntk(points)[0]
     fall = (kernel[0] - kernel[1:]).log()
     return float((fall[1] - fall[0]) / torch.tensor(STEP, dtype=torch.float64).log())

@@ -17,12 +17,13 @@ from companion.papers.compression.studies._flows import (
     OnLines,
     Scales,
     Trained,
+    compressed_tasks,
     lines,
     machine,
     predicted_amplification,
     train_network,
 )
-from companion.papers.compression.theory import amplification, learning_curves
+from companion.papers.compression.theory import amplification
 from companion.papers.tasks import DRAWN, OWN, ByFlow, Fractions, Hidden, draw_tasks, needs_outputs, networks_of
 from regimes.data import tasks
 from regimes.data.tasks import Task
@@ -97,21 +98,22 @@ class OnTheWay(OnLines, FreshSets):
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, and what claims compare is measured."""
-    for item, shape in (
-        (finite_width_lazy, "stripe"),
-        *itertools.product((infinite_width_lazy, networks, compressed_by_network), OWN),
-    ):
-        sizes, where = item.grid.values(p, shape)["p"], f"{CHAPTER}.{item.function.__name__}.{shape}.p"
+    fitted_curves = [(finite_width_lazy, "stripe")]
+    fitted_curves += itertools.product((infinite_width_lazy, networks, compressed_by_network), OWN)
+    for item, shape in fitted_curves:
+        sizes = item.grid.values(p, shape)["p"]
         if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
-            knob = f" ({p[where]})" if isinstance(p.get(where), str) else ""
-            raise InputError(f"{where}{knob} must hold at least {FEWEST_P} sizes from fit_from on, got {sizes}")
+            where = f"{CHAPTER}.{item.function.__name__}.{shape}.p"
+            parameter = f" ({p[where]})" if isinstance(p.get(where), str) else ""
+            raise InputError(f"{where}{parameter} must hold at least {FEWEST_P} sizes from fit_from on, got {sizes}")
     for axis, needed in (("shares", {EARLY, PEAK}), ("frozen", {EARLY})):
-        (looks,) = networks.grid.values(p, "stripe")[axis]
-        if not needed <= {*looks}:
-            raise InputError(f"{CHAPTER}.networks.stripe.{axis} must hold {sorted(needed)}, got {looks}")
+        (fractions,) = networks.grid.values(p, "stripe")[axis]
+        if not needed <= {*fractions}:
+            raise InputError(f"{CHAPTER}.networks.stripe.{axis} must hold {sorted(needed)}, got {fractions}")
     for item in (compressed_by_factor, support_vectors):
-        factors, where = item.grid.values(p, "stripe")["factor"], f"{CHAPTER}.{item.function.__name__}.stripe.factor"
+        factors = item.grid.values(p, "stripe")["factor"]
         if factors[0] != 1 or len(factors) < 3:
+            where = f"{CHAPTER}.{item.function.__name__}.stripe.factor"
             raise InputError(f"{where} must be 3 or more and begin with 1, the data as they are, got {factors}")
 
 
@@ -132,8 +134,8 @@ def infinite_width_lazy_large_p(s: LargeSizes, seeds: list[int]) -> Rows:
     return infinite_width_lazy.function(s, seeds)
 
 
-def _lazy_rows(seeds: list[int], found: Lazy) -> Rows:
-    rows = zip(seeds, found.error.tolist(), found.ended, strict=True)
+def _lazy_rows(seeds: list[int], learnt: Lazy) -> Rows:
+    rows = zip(seeds, learnt.error.tolist(), learnt.ended, strict=True)
     return [{"seed": seed, "error": error, "ended": ended} for seed, error, ended in rows]
 
 
@@ -160,37 +162,51 @@ def finite_width_lazy(s: FiniteWidth, seeds: list[int]) -> Rows:
     | dict.fromkeys(("error", "amplification", "amplification_max", "ended"), STATISTICAL),
 )
 def networks(s: OnTheWay, seeds: list[int]) -> Rows:
-    """Feature learning to zero loss, as far as each satisfied fraction: one row a ``curve`` and ``share``, ``error``.
+    """Feature learning to zero loss, as far as each satisfied fraction: one row per ``curve`` and ``share``.
 
-    ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its error
+    ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its ``error``
     exact along the first axis. ``final``: its kernel frozen there, trained to zero loss on an independent training set,
     for the shares in ``frozen``. A share that a run never met has no row.
     Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
 
     Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
     """
-    (train, test, fresh), network = draw_tasks(s, seeds, "train", "test", "fresh"), networks_of(s, seeds)
-    trained, (across, edges) = train_network(network, train, s, shares=s.shares), lines(s, seeds)
+    train, test, fresh = draw_tasks(s, seeds, "train", "test", "fresh")
+    network = networks_of(s, seeds)
+    trained = train_network(network, train, s, shares=s.shares)
+    across, edges = lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
-        along = {"t_star": trained.t_star[i], "amplification_star": trained.star[i]}
-        along |= {"seed": seed, "amplification_max": trained.largest[i]}
-        own = slice(i, i + 1)
+        of_network = {
+            "t_star": trained.t_star[i],
+            "amplification_star": trained.star[i],
+            "seed": seed,
+            "amplification_max": trained.largest[i],
+        }
+        realisation = slice(i, i + 1)
         for share, stop in trained.stops[i].items():
-            error = line_error(stop, network[own], across[own], edges[own])
-            size = amplification(stop.omega, train.d_parallel)
-            row = {"curve": "feature", "share": share, "error": float(error), "amplification": float(size)}
-            rows.append(along | row | {"ended": trained.ended[i]})
+            error = float(line_error(stop, network[realisation], across[realisation], edges[realisation]))
+            size = {"amplification": float(amplification(stop.omega, train.d_parallel))}
+            feature = {"curve": "feature", "share": share, "error": error, **size, "ended": trained.ended[i]}
+            rows.append(of_network | feature)
             if share in s.frozen:
-                found = lazy(stop, _only(fresh, i), _only(test, i))
-                row = {"curve": "final", "share": share, "error": float(found.error), "ended": found.ended[0]}
-                rows.append(along | row | {"amplification": float(size)})
+                kernel = lazy(stop, _only(fresh, realisation), _only(test, realisation))
+                final = {"curve": "final", "share": share, "error": float(kernel.error), "ended": kernel.ended[0]}
+                rows.append(of_network | final | size)
     return rows
 
 
-def _only(task: Task, i: int) -> Task:
+def _only(task: Task, realisation: slice) -> Task:
     """One realisation of a task."""
-    return replace(task, x=task.x[i : i + 1], y=task.y[i : i + 1])
+    return replace(task, x=task.x[realisation], y=task.y[realisation])
+
+
+def _until_t_star(s: Learning, network: Network, train: Task) -> tuple[Trained, Tensor]:
+    """Networks trained until ``t*``, and their ``Λ*``, which all must have."""
+    trained = train_network(network, train, s, until=t_star)
+    if None in trained.star:
+        raise InputError(f"no run reached t*: {trained.ended}")
+    return trained, train.x.new_tensor(trained.star)
 
 
 @study(
@@ -211,18 +227,15 @@ def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
     """
     train, test = draw_tasks(s, seeds, "train", "test")
-    trained = train_network(networks_of(s, seeds), train, s, until=t_star)
-    if None in trained.star:
-        raise InputError(f"no run reached t*: {trained.ended}")
-    star = train.x.new_tensor(trained.star)
-    across = s.d - train.d_parallel
+    trained, star = _until_t_star(s, networks_of(s, seeds), train)
+    d_perp = s.d - train.d_parallel
     factors = {"compressed": star}
-    if across > 1:
-        factors["compressed_code"] = star / across**0.5
+    if d_perp > 1:
+        factors["compressed_code"] = star / d_perp**0.5
     rows = []
-    for name, factor in factors.items():
-        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
-        rows += [row | {"curve": name} for row in _lazy_rows(seeds, wide_lazy(*small))]
+    for curve, factor in factors.items():
+        learnt = wide_lazy(*compressed_tasks([train, test], factor))
+        rows += [row | {"curve": curve} for row in _lazy_rows(seeds, learnt)]
     predicted = {seed: predicted_amplification(s, x, y) for seed, x, y in zip(seeds, train.x, train.y, strict=True)}
     stars = dict(zip(seeds, trained.star, strict=True))
     return [row | {"star": stars[row["seed"]], "predicted": predicted[row["seed"]]} for row in rows]
@@ -245,17 +258,15 @@ def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3; paper B, Fig. 10.
     """
-    (train, test), network = draw_tasks(s, seeds, "train", "test"), networks_of(s, seeds)
-    trained = train_network(network, train, s, until=t_star)
-    if None in trained.star:
-        raise InputError(f"no run reached t*: {trained.ended}")
-    star = train.x.new_tensor(trained.star)
-    across = s.d - train.d_parallel
+    train, test = draw_tasks(s, seeds, "train", "test")
+    network = networks_of(s, seeds)
+    trained, star = _until_t_star(s, network, train)
+    d_perp = s.d - train.d_parallel
     rows = []
-    for curve, factor in {"compressed": star, "compressed_code": star / across**0.5}.items():
-        small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in (train, test)]
-        for learner, found in {"finite": lazy(network, *small), "infinite": wide_lazy(*small)}.items():
-            rows += [row | {"curve": curve, "learner": learner} for row in _lazy_rows(seeds, found)]
+    for curve, factor in {"compressed": star, "compressed_code": star / d_perp**0.5}.items():
+        small = compressed_tasks([train, test], factor)
+        for learner, learnt in {"finite": lazy(network, *small), "infinite": wide_lazy(*small)}.items():
+            rows += [row | {"curve": curve, "learner": learner} for row in _lazy_rows(seeds, learnt)]
     stars = dict(zip(seeds, trained.star, strict=True))
     return [row | {"star": stars[row["seed"]]} for row in rows]
 
@@ -269,25 +280,23 @@ def star_kernel_by_width(s: FreshSets, seeds: list[int]) -> Rows:
 
     Source: paper A, Fig. 3; its comparison of the two, at several widths.
     """
-    (train, test, fresh), network = draw_tasks(s, seeds, "train", "test", "fresh"), networks_of(s, seeds)
-    trained = train_network(network, train, s, until=t_star)
-    if None in trained.star:
-        raise InputError(f"no run reached t*: {trained.ended}")
-    star = train.x.new_tensor(trained.star)
-    small = [replace(t, x=learning_curves.compress(t.x, t.d_parallel, star)) for t in (fresh, test)]
-    found = {
+    train, test, fresh = draw_tasks(s, seeds, "train", "test", "fresh")
+    network = networks_of(s, seeds)
+    trained, star = _until_t_star(s, network, train)
+    small = compressed_tasks([fresh, test], star)
+    curves = {
         "features": lazy(trained.network, fresh, test),
         "compressed_finite": lazy(network, *small),
         "compressed": wide_lazy(*small),
     }
-    return [row | {"curve": name} for name, learned in found.items() for row in _lazy_rows(seeds, learned)]
+    return [row | {"curve": curve} for curve, learnt in curves.items() for row in _lazy_rows(seeds, learnt)]
 
 
 @study(version=1, chunk=2, data=DRAWN)
 def compressed_by_factor(s: Compression, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by a given ``factor``: ``error``, ``ended``.
 
-    All factors share training and test points, so that their ratios tell the gain of the compression alone.
+    All factors share training and test points, so that their ratios are the gain of the compression alone.
     Source: paper A, Sec. 3.1 and 4; paper B, Sec. 5.
     """
     return _lazy_rows(seeds, wide_lazy(*_compressed_tasks(s, seeds)))
@@ -296,8 +305,7 @@ def compressed_by_factor(s: Compression, seeds: list[int]) -> Rows:
 def _compressed_tasks(s: Compression, seeds: list[int]) -> list[Task]:
     """Training and test set, compressed by the setting's factor."""
     drawn = draw_tasks(s, seeds, "train", "test")
-    factor = drawn[0].x.new_full((len(seeds),), s.factor)
-    return [replace(t, x=learning_curves.compress(t.x, t.d_parallel, factor)) for t in drawn]
+    return compressed_tasks(drawn, drawn[0].x.new_full((len(seeds),), s.factor))
 
 
 @study(version=1, chunk=2, rtol=1e-2, data=DRAWN)
@@ -307,10 +315,11 @@ def support_vectors(s: Compression, seeds: list[int]) -> Rows:
     The machine, with an offset, is theory's; ``vectors`` is how many points support it. Source: paper A, Sec. 3.1, 4.
     """
     train, test = (task.to(dtype=torch.float64, device="cpu") for task in _compressed_tasks(s, seeds))
-    return [
-        {"seed": seed} | machine(wide_one_hidden_ntk(x), y, lambda c, x=x, z=z: wide_predictor(x, c, z), labels)
-        for seed, x, y, z, labels in zip(seeds, train.x, train.y, test.x, test.y, strict=True)
-    ]
+    rows = []
+    for seed, x, y, z, labels in zip(seeds, train.x, train.y, test.x, test.y, strict=True):
+        predictor = lambda c, x=x, z=z: wide_predictor(x, c, z)  # noqa: E731
+        rows.append({"seed": seed} | machine(wide_one_hidden_ntk(x), y, predictor, labels))
+    return rows
 
 
 @study(
@@ -330,16 +339,27 @@ def scale_scan(s: ScaleScan, seeds: list[int]) -> Rows:
     """
     train, test = draw_tasks(s, seeds, "train", "test")
     network = networks_of(s, seeds)
-    found, start = train_network(network, train, s), amplification(network.omega, train.d_parallel)
-    error = wrong(_predictor(found, network, test, s), test.y).tolist()
-    names = ("seed", "error", "ended", "t_star", "amplification_start", "amplification_star", "amplification_max")
-    columns = (seeds, error, found.ended, found.t_star, start.tolist(), found.star, found.largest)
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    trained = train_network(network, train, s)
+    columns = {
+        "seed": seeds,
+        "error": wrong(_predictor(trained, network, test, s), test.y).tolist(),
+        "ended": trained.ended,
+        "t_star": trained.t_star,
+        "amplification_start": amplification(network.omega, train.d_parallel).tolist(),
+        "amplification_star": trained.star,
+        "amplification_max": trained.largest,
+    }
+    return _rows_of(columns)
 
 
-def _predictor(found: Trained, network: Network, test: Task, s: ByFlow) -> Tensor:
+def _rows_of(columns: Mapping[str, Sequence]) -> Rows:
+    """The rows of a table that is given by its columns."""
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _predictor(trained: Trained, network: Network, test: Task, s: ByFlow) -> Tensor:
     """``F`` of the trained networks on the test points ``(S, n)``."""
-    return s.alpha * (found.network(test.x) - network(test.x))
+    return s.alpha * (trained.network(test.x) - network(test.x))
 
 
 @study(
@@ -353,21 +373,30 @@ def rotation(s: Learning, seeds: list[int]) -> Rows:
     """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
 
     The deviation is the relative change of the predictor on the test points when the initial weights turn with the
-    data. Rotations are uniform, one a seed. Source: paper A, App. A.
+    data. Rotations are uniform, one per seed. Source: paper A, App. A.
     """
     train, test = draw_tasks(s, seeds, "train", "test")
     network = networks_of(s, seeds)
-    rotations = (tasks.rotation(s.d, seed=drawn) for drawn in draw_seeds("rotation", seeds, size=s.p))
-    turn = torch.stack(list(rotations)).to(network.omega)
+    drawn = [tasks.rotation(s.d, seed=seed) for seed in draw_seeds("rotation", seeds, size=s.p)]
+    rotations = torch.stack(drawn).to(network.omega)
     # the amplification along the path, which no longer means anything, is not used
-    turned = [replace(tasks.rotated(task, turn), d_parallel=1) for task in (train, test)]
-    round_ = replace(network, omega=network.omega @ turn.mT)
-    cases = ((network, train, test), (network, *turned), (round_, *turned))
-    runs = [train_network(net, points, s, dtype=torch.float64) for net, points, _ in cases]
-    plain, data, both = (_predictor(found, net, on, s) for found, (net, _, on) in zip(runs, cases, strict=True))
-    deviation = (both - plain).norm(dim=-1) / plain.norm(dim=-1)
-    ended = ["; ".join(sorted(set(why))) for why in zip(*(found.ended for found in runs), strict=True)]
-    error = [wrong(F, test.y).tolist() for F in (plain, data)]
-    columns = (seeds, *error, deviation.tolist(), ended)
-    names = ("seed", "error", "error_data", "deviation", "ended")
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    rotated_train = replace(tasks.rotated(train, rotations), d_parallel=1)
+    rotated_test = replace(tasks.rotated(test, rotations), d_parallel=1)
+    rotated_network = replace(network, omega=network.omega @ rotations.mT)
+
+    def learn(initial: Network, points: Task, test_points: Task) -> tuple[Tensor, list[str]]:
+        trained = train_network(initial, points, s, dtype=torch.float64)
+        return _predictor(trained, initial, test_points, s), trained.ended
+
+    F, ended = learn(network, train, test)
+    F_data, ended_data = learn(network, rotated_train, rotated_test)
+    F_all, ended_all = learn(rotated_network, rotated_train, rotated_test)
+    endings = zip(ended, ended_data, ended_all, strict=True)
+    columns = {
+        "seed": seeds,
+        "error": wrong(F, test.y).tolist(),
+        "error_data": wrong(F_data, test.y).tolist(),
+        "deviation": ((F_all - F).norm(dim=-1) / F.norm(dim=-1)).tolist(),
+        "ended": ["; ".join(sorted(set(words))) for words in endings],
+    }
+    return _rows_of(columns)

@@ -21,7 +21,7 @@ from regimes.training.run import Trajectory, run
 from regimes.training.state import State, satisfied
 
 CHAPTER = "01"
-FEW = 0.01  # the share of neurons whose part of the uninformative weights is told
+FEW = 0.01  # the share of neurons whose part of the uninformative weights is measured
 
 
 @record
@@ -46,7 +46,7 @@ class AtBoundary(OnLines, ByFlow, TaskSet):
     nonfinite=("left_half",),
 )
 def boundary(s: AtBoundary, seeds: list[int]) -> Rows:
-    r"""A network to zero loss: where each satisfied ``share`` is first met a row, with what is compressed there.
+    r"""A network to zero loss: one row per satisfied ``share``, where it is first met, with what is compressed there.
 
     ``function``: the root mean square gradient of the predictor :math:`F` along informative over that along
     uninformative directions, at ``points`` on the true boundary; ``weights``: Λ, the same ratio of first-layer weights.
@@ -60,28 +60,31 @@ def boundary(s: AtBoundary, seeds: list[int]) -> Rows:
 
 
 def _path(s: AtBoundary, seed: int) -> Rows:
-    (train,), network = draw_tasks(s, [seed], "train"), networks_of(s, [seed])
+    (train,) = draw_tasks(s, [seed], "train")
+    network = networks_of(s, [seed])
     normal = tasks.gaussian_points(s.points, s.d, seed=draw_seeds("test", [seed], size=0)[0])
-    on = train.nearest(normal.to(train.x))
+    boundary_points = train.nearest(normal.to(train.x))
     path = run(
         gradient_flow(network, train, alpha=s.alpha, tolerance=s.tolerance),
         events={f"{share:g}": satisfied(share) for share in s.shares},
-        observe=lambda state: _seen(state, train.d_parallel),
+        observe=lambda state: _observed(state, train.d_parallel),
     )
-    along = {"seed": seed, "ended": str(path.ended[0].kind)} | _halved(path)
+    of_path = {"seed": seed, "ended": str(path.ended[0].kind)} | _halved(path)
     across, edges = lines(s, [seed])
     rows = []
     for share in s.shares:
-        reached = path.events[f"{share:g}"]
-        if 0 in reached:
-            stop = reached[0].model.to(dtype=torch.float64)
+        snapshots = path.events[f"{share:g}"]
+        if 0 in snapshots:
+            stop = snapshots[0].model.to(dtype=torch.float64)
             row = {"share": share, "left": s.p - math.ceil(share * s.p - 1e-9)}
-            row |= {"error": float(line_error(stop, network, across, edges))} | _compressed(stop, network, on, train)
-            rows.append(along | row)
+            row["error"] = float(line_error(stop, network, across, edges))
+            row |= _compressed(stop, network, boundary_points, train)
+            rows.append(of_path | row)
     return rows
 
 
-def _seen(state: State, d_parallel: int) -> dict[str, Tensor]:
+def _observed(state: State, d_parallel: int) -> dict[str, Tensor]:
+    """Λ, and how many points have ``yF < 1``."""
     return {"size": amplification(state.model.omega, d_parallel), "left": (state.margins < 1).sum(-1)}
 
 
@@ -93,10 +96,13 @@ def _halved(path: Trajectory) -> dict[str, float | None]:
     return {"peak": largest, "left_half": next(points, None)}
 
 
-def _compressed(stop: Network, start: Network, on: Tensor, task: Task) -> dict[str, float]:
-    """What is compressed in a network, at points ``on`` the boundary."""
-    slope = sites(stop, on)[0].gradients - sites(start, on)[0].gradients
+def _compressed(stop: Network, start: Network, boundary_points: Tensor, task: Task) -> dict[str, float]:
+    """What is compressed in a network: its function at points on the true boundary, and its weights."""
+    slope = sites(stop, boundary_points)[0].gradients - sites(start, boundary_points)[0].gradients
     across = stop.omega[..., task.d_parallel :].square().sum(-1).sort(descending=True).values
-    few = across[..., : max(1, round(FEW * stop.h))].sum(-1) / across.sum(-1)
-    sizes = {"function": amplification(slope, task.d_parallel), "weights": amplification(stop.omega, task.d_parallel)}
-    return {name: float(value) for name, value in (sizes | {"few": few}).items()}
+    few = max(1, round(FEW * stop.h))
+    return {
+        "function": float(amplification(slope, task.d_parallel)),
+        "weights": float(amplification(stop.omega, task.d_parallel)),
+        "few": float(across[..., :few].sum(-1) / across.sum(-1)),
+    }

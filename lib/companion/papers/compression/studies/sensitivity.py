@@ -50,41 +50,42 @@ _LATE = dict.fromkeys(("error", "amplification"), STATISTICAL)
 def numerics(s: Numerics, seeds: list[int]) -> Rows:
     """One network to zero loss at a ``tolerance``, in a ``dtype``, with the arithmetic of a ``processor``.
 
-    One row a satisfied ``share``: ``error`` and ``amplification``, with ``t_star`` and ``amplification_star``. Data and
-    initial weights are those of ``lazy_feature.networks`` of the same size and seed.
+    One row per satisfied ``share``: ``error`` and ``amplification``, with ``t_star`` and ``amplification_star``. Data
+    and initial weights are those of ``lazy_feature.networks`` of the same size and seed.
     """
-    other = PROCESSORS[s.processor]
-    if all(os.environ.get(name) == value for name, value in other.items()):
+    variables = PROCESSORS[s.processor]
+    if all(os.environ.get(name) == value for name, value in variables.items()):
         return _trained(s, seeds)
-    return _elsewhere(s, seeds, other)
+    return _in_process(s, seeds, variables)
 
 
 def _trained(s: Numerics, seeds: list[int]) -> Rows:
-    (train,), network = draw_tasks(s, seeds, "train"), networks_of(s, seeds)
+    (train,) = draw_tasks(s, seeds, "train")
+    network = networks_of(s, seeds)
     trained = train_network(network, train, s, dtype=getattr(torch, s.dtype), shares=SHARES)
     across, edges = lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
-        own = slice(i, i + 1)
-        along = {"seed": seed, "t_star": trained.t_star[i], "amplification_star": trained.star[i]}
+        realisation = slice(i, i + 1)
+        of_network = {"seed": seed, "t_star": trained.t_star[i], "amplification_star": trained.star[i]}
         for share, stop in trained.stops[i].items():
-            error = line_error(stop, network[own], across[own], edges[own])
+            error = line_error(stop, network[realisation], across[realisation], edges[realisation])
             size = amplification(stop.omega, train.d_parallel)
-            rows.append(along | {"share": share, "error": float(error), "amplification": float(size)})
+            rows.append(of_network | {"share": share, "error": float(error), "amplification": float(size)})
     return rows
 
 
-def _elsewhere(s: Numerics, seeds: list[int], variables: Mapping[str, str]) -> Rows:
+def _in_process(s: Numerics, seeds: list[int], variables: Mapping[str, str]) -> Rows:
     """The same in a process of its own: what decides the arithmetic is read once, when torch is imported."""
     code = f"import json, sys; from {__name__} import numerics; print(json.dumps(numerics(*json.load(sys.stdin))))"
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         input=json.dumps([s.entries(), seeds]),
         env=os.environ | threads | variables,
         capture_output=True,
         text=True,
     )
-    if done.returncode:
-        raise InputError(f"a run with {dict(variables)} failed: {done.stderr.strip().splitlines()[-1]}")
-    return json.loads(done.stdout)
+    if process.returncode:
+        raise InputError(f"a run with {dict(variables)} failed: {process.stderr.strip().splitlines()[-1]}")
+    return json.loads(process.stdout)

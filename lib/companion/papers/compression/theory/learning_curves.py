@@ -20,7 +20,7 @@ from regimes import validate
 from regimes.validate import InputError
 
 HARD = 1e12  # bound on the coefficients of a machine, beyond any of separable points
-ROUNDS = 1000
+ROUNDS = 1000  # steps of its search per point
 
 
 def lazy_exponent(d: int, cusp: float = 1.0) -> float:
@@ -110,10 +110,10 @@ def hard_margin(gram: Tensor, y: Tensor) -> tuple[Tensor, float]:
     machine = SVC(C=HARD, kernel="precomputed", tol=1e-6, cache_size=1000, max_iter=ROUNDS * max(len(y), 100))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has not converged: whether it separates the points is what counts
-        found = machine.fit(gram.cpu().numpy(), y.cpu().numpy())
+        machine.fit(gram.cpu().numpy(), y.cpu().numpy())
     c = torch.zeros_like(gram[0])
-    c[found.support_] = torch.as_tensor(found.dual_coef_[0]).to(c)
-    return c, float(found.intercept_[0])
+    c[machine.support_] = torch.as_tensor(machine.dual_coef_[0]).to(c)
+    return c, float(machine.intercept_[0])
 
 
 def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.ndarray]:
@@ -122,10 +122,10 @@ def by_size(table: pd.DataFrame, value: str = "error") -> tuple[np.ndarray, np.n
     Raises:
         InputError: if a realisation lacks a size.
     """
-    wide = table.pivot(index="seed", columns="p", values=value)
-    if wide.isna().any(axis=None):
+    measured = table.pivot(index="seed", columns="p", values=value)
+    if measured.isna().any(axis=None):
         raise InputError(f"{value} must be measured at every size of every realisation")
-    return wide.columns.to_numpy(dtype=float), wide.to_numpy(dtype=float)
+    return measured.columns.to_numpy(dtype=float), measured.to_numpy(dtype=float)
 
 
 def drift(
@@ -140,16 +140,21 @@ def drift(
         tables: rows with a size, the same sizes in each.
         late: a measurement at larger sizes, instead of the larger half.
     """
-    whole, sizes = measure(*tables), _sizes(tables)
-    late = late or [table[table.p.isin(sizes[len(sizes) // 2 :])] for table in tables]
-    beyond = _sizes(late)
-    if len(beyond) < 2 or np.log(beyond).mean() <= np.log(sizes).mean():
-        return whole
-    return Drift(whole, measure(*late), sizes, beyond)
+    over_all_sizes = measure(*tables)
+    sizes = _sizes(tables)
+    if not late:
+        larger_half = sizes[len(sizes) // 2 :]
+        late = [table[table.p.isin(larger_half)] for table in tables]
+    late_sizes = _sizes(late)
+    if len(late_sizes) < 2 or np.log(late_sizes).mean() <= np.log(sizes).mean():
+        return over_all_sizes
+    return Drift(over_all_sizes, measure(*late), sizes, late_sizes)
 
 
 def _sizes(tables: Sequence[pd.DataFrame]) -> tuple[float, ...]:
-    return tuple(sorted(set.intersection(*(set(table.p) for table in tables))))
+    """The sizes that all tables have, in increasing order."""
+    sizes = [set(table.p) for table in tables]
+    return tuple(sorted(set.intersection(*sizes)))
 
 
 def beta(table: pd.DataFrame, *, start: float = 0) -> Estimate:
@@ -159,8 +164,8 @@ def beta(table: pd.DataFrame, *, start: float = 0) -> Estimate:
 
 def beta_difference(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
     """``β`` of the first curve minus ``β`` of the second, paired by realisation."""
-    (p, one), (_, two) = _paired(first, second)
-    return estimates.mean(estimates.slopes(p, two) - estimates.slopes(p, one))
+    p, first_errors, second_errors = _paired(first, second)
+    return estimates.mean(estimates.slopes(p, second_errors) - estimates.slopes(p, first_errors))
 
 
 def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
@@ -169,37 +174,39 @@ def error_ratio(first: pd.DataFrame, second: pd.DataFrame) -> Estimate:
     Raises:
         InputError: if the sizes or numbers of realisations differ, or an error is 0.
     """
-    (_, one), (_, two) = _paired(first, second)
-    if min(one.min(), two.min()) <= 0:
+    _, first_errors, second_errors = _paired(first, second)
+    if min(first_errors.min(), second_errors.min()) <= 0:
         raise InputError("two curves must have errors above 0 to have a ratio")
-    return estimates.ratio(np.exp(np.log(one / two).mean(1)))
+    return estimates.ratio(np.exp(np.log(first_errors / second_errors).mean(1)))
 
 
 def error_ratios(first: pd.DataFrame, second: pd.DataFrame) -> dict[int, Estimate]:
     """The first error over the second at each size that both have, of the seeds that both have: geometric means."""
-    both = first.merge(second, on=["p", "seed"], suffixes=("", "_of"))
-    ratios = both.assign(ratio=both.error / both.error_of)
+    pairs = first.merge(second, on=["p", "seed"], suffixes=("", "_of"))
+    ratios = pairs.assign(ratio=pairs.error / pairs.error_of)
     return {int(p): estimates.ratio(rows.ratio.to_numpy()) for p, rows in ratios.groupby("p")}
 
 
-def error_change(now: pd.DataFrame, before: pd.DataFrame) -> pd.Series:
+def error_change(changed: pd.DataFrame, reference: pd.DataFrame) -> pd.Series:
     """The root mean square change of ``ln error`` from some runs to others, by ``p`` and fitted ``share``.
 
     Changes below the resolution of floats are set to it, so that a logarithmic axis holds them.
 
     Args:
-        now: rows of the others, perhaps several per realisation.
-        before: rows that each is compared with, of the same sizes and realisations.
+        changed: rows of the others, perhaps several per realisation.
+        reference: rows that each is compared with, of the same sizes and realisations.
     """
-    now, before = (np.log(rows.set_index(["p", "seed", "share"]).error) for rows in (now, before))
-    square = (now - before.reindex(now.index)) ** 2
+    keys = ["p", "seed", "share"]
+    logs = np.log(changed.set_index(keys).error)
+    reference_logs = np.log(reference.set_index(keys).error)
+    square = (logs - reference_logs.reindex(logs.index)) ** 2
     return np.sqrt(square.groupby(["p", "share"]).mean()).clip(lower=1e-16)
 
 
 def by_factor(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Factors ``(k,)`` of an imposed compression and errors ``(n, k)``, a realisation's geometric means over sizes."""
-    wide = table.assign(log=np.log(table.error)).pivot_table(index="seed", columns="factor", values="log")
-    return wide.columns.to_numpy(dtype=float), np.exp(wide.to_numpy(dtype=float))
+    logs = table.assign(log=np.log(table.error)).pivot_table(index="seed", columns="factor", values="log")
+    return logs.columns.to_numpy(dtype=float), np.exp(logs.to_numpy(dtype=float))
 
 
 def gain(table: pd.DataFrame) -> Estimate:
@@ -207,8 +214,10 @@ def gain(table: pd.DataFrame) -> Estimate:
     return -estimates.exponent(*by_factor(table))
 
 
-def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    (p, one), (other_p, two) = by_size(first), by_size(second)
-    if one.shape != two.shape or (p != other_p).any():
+def _paired(first: pd.DataFrame, second: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sizes ``(k,)`` and errors ``(n, k)`` of two curves."""
+    p, first_errors = by_size(first)
+    second_p, second_errors = by_size(second)
+    if first_errors.shape != second_errors.shape or (p != second_p).any():
         raise InputError("two curves must have the same sizes and realisations to be compared")
-    return (p, one), (p, two)
+    return p, first_errors, second_errors

@@ -121,8 +121,11 @@ def attracted(stripe: Stripe, neurons: Neurons) -> list[tuple[FixedPoint, np.nda
     """Each stable fixed point with the neurons to which it is the nearest of their sign of ``λ``."""
     attractors = stripe.attractors()
     ζ = -math.sqrt(stripe.d) * neurons.b / neurons.omega[:, 0]
-    gap = np.array([np.where(np.sign(neurons.omega[:, 0]) == a.sign, abs(ζ - a.z), np.inf) for a in attractors])
-    nearest = np.where(np.isfinite(gap.min(0, initial=np.inf)), gap.argmin(0) if len(attractors) else 0, -1)
+    if not attractors:
+        return []
+    sign = np.sign(neurons.omega[:, 0])
+    gap = np.array([np.where(sign == point.sign, abs(ζ - point.z), np.inf) for point in attractors])
+    nearest = np.where(np.isfinite(gap.min(0)), gap.argmin(0), -1)
     return [(point, np.flatnonzero(nearest == k)) for k, point in enumerate(attractors)]
 
 
@@ -165,7 +168,9 @@ def _zeroth_moment(k: float, a: np.ndarray, s: np.ndarray) -> np.ndarray:
     h = a / np.sqrt(1 + s * s)
     if np.isinf(k):
         return ndtr(h)
-    a, h, k = np.where(a == 0, TINY, a), np.where(h == 0, TINY, h), k or TINY
+    a = np.where(a == 0, TINY, a)
+    h = np.where(h == 0, TINY, h)
+    k = k or TINY
     at = a + s * k
     crossed = np.where(h * k > 0, 0.0, 0.5)
     with np.errstate(over="ignore"):  # where a is zero the ratio is infinite, which Owen's function takes

@@ -38,8 +38,8 @@ def reach(d: int) -> float:
     return 1.0 if d == 1 else float(stats.chi2(d - 1).expect(lambda square: np.sqrt(1 + square)))
 
 
-def placing_error(d: int, p: int, left: int, densities: Sequence[float]) -> float:
-    r"""The error of a network that is to place planes, with ``left`` of ``p`` points unfitted.
+def placing_error(d: int, p: int, n: int, densities: Sequence[float]) -> float:
+    r"""The error of a network that is to place planes, with ``n`` of ``p`` points unfitted.
 
     :math:`\varepsilon=\sum_k\sqrt{n_k}\,r_d/(p\sqrt{2\pi})` with :math:`n_k` in proportion to the densities at the
     planes, whose margins are alike.
@@ -47,17 +47,17 @@ def placing_error(d: int, p: int, left: int, densities: Sequence[float]) -> floa
     Args:
         d: the dimension.
         p: training points.
-        left: those with ``yF < 1``.
+        n: those with ``yF < 1``.
         densities: of the coordinate across each plane, at the plane.
 
     Raises:
         InputError: for sizes below 1, or densities that are not positive.
     """
     validate.integer(1, p=p)
-    validate.integer(0, left=left)
+    validate.integer(0, n=n)
     for density in densities:
         validate.positive(density=density)
-    parts = np.sqrt(np.asarray(densities, float) / sum(densities) * left)
+    parts = np.sqrt(np.asarray(densities, float) / sum(densities) * n)
     return float(parts.sum()) * reach(d) / (p * math.sqrt(2 * math.pi))
 
 

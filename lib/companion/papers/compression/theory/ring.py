@@ -50,8 +50,8 @@ class Cylinder:
 
     def label(self, a: np.ndarray) -> np.ndarray:
         """``ȳ(a)``, the mean label where one informative coordinate is ``a``."""
-        left = np.maximum(self.radius**2 - np.square(a), 0)
-        return 1 - 2 * gammainc((self.d_parallel - 1) / 2, left / 2)
+        inside = np.maximum(self.radius**2 - np.square(a), 0)
+        return 1 - 2 * gammainc((self.d_parallel - 1) / 2, inside / 2)
 
     def c_1(self, ζ: float) -> float:
         """``C_1(ζ) = ⟨ȳ a θ(a - ζ)⟩``."""
@@ -72,12 +72,14 @@ class Cylinder:
         """
         reach = min(BEYOND, self.radius + 6)
         grid = np.linspace(-reach, reach, GRID)  # with 0, the zero of equiprobable labels
-        values = [value if abs(value) > EXACT else 0.0 for value in map(self.bracket, grid)]
+        values = [self.bracket(ζ) for ζ in grid]
+        values = [value if abs(value) > EXACT else 0.0 for value in values]
         zeros = [float(ζ) for ζ, value in zip(grid, values) if value == 0 and abs(ζ) < self.radius]
-        for low, high, one, other in zip(grid, grid[1:], values, values[1:]):
-            if one * other < 0:
+        for low, high, at_low, at_high in zip(grid, grid[1:], values, values[1:]):
+            if at_low * at_high < 0:
                 zeros.append(float(brentq(self.bracket, low, high, xtol=1e-13)))
-        return [point for point in map(self._fixed_point, sorted(zeros)) if point.attractor]
+        points = [self._fixed_point(z) for z in sorted(zeros)]
+        return [point for point in points if point.attractor]
 
     def amplification(self, x: np.ndarray, y: np.ndarray, ring: FixedPoint) -> float:
         """``Λ* = c √(p d_⊥/(d_∥ ⟨|N_u|²⟩_u))`` on the training points ``x (p, d)`` with labels ``y (p,)``.
@@ -99,13 +101,21 @@ class Cylinder:
         return float(np.square(total).sum(-1).mean() / (len(x) * ndtr(-ring.z)))
 
     def _beyond(self, weight, ζ: float) -> float:
+        """``⟨ȳ f θ(a - ζ)⟩`` of a weight ``f(a)``: piece by piece, as the label bends at the radius."""
+
+        def integrand(a: float) -> float:
+            return self.label(a) * weight(a) * normal_pdf(a)
+
         edges = [edge for edge in (-self.radius, 0.0, self.radius) if edge > ζ]
-        ends = [ζ, *edges, max(ζ, self.radius) + BEYOND]
-        return sum(quad(lambda a: self.label(a) * weight(a) * normal_pdf(a), *pair)[0] for pair in zip(ends, ends[1:]))
+        limits = [ζ, *edges, max(ζ, self.radius) + BEYOND]
+        return sum(quad(integrand, low, high)[0] for low, high in zip(limits, limits[1:]))
 
     def _fixed_point(self, z: float) -> FixedPoint:
-        c_1, y, share = self.c_1(z), float(self.label(z)), float(ndtr(-z))
-        stretch, pull = math.sqrt(1 + z * z / self.d), float(np.sign(c_1)) * y * float(normal_pdf(z))
+        c_1 = self.c_1(z)
+        y = float(self.label(z))
+        active = float(ndtr(-z))
+        stretch = math.sqrt(1 + z * z / self.d)
+        pull = float(np.sign(c_1)) * y * float(normal_pdf(z))
         slope = c_1 - y * float(normal_pdf(z)) * (self.d + z * z)
         return FixedPoint(
             z=z,
@@ -113,7 +123,7 @@ class Cylinder:
             c_1=c_1,
             rate=abs(c_1) * stretch,
             rate_perp=pull * stretch,
-            constant=(abs(c_1) - pull) / math.sqrt(share),
+            constant=(abs(c_1) - pull) / math.sqrt(active),
             stable_along=bool(np.sign(c_1) * slope > 0),
             stable_across=abs(c_1) > pull,
         )

@@ -139,7 +139,8 @@ class Stripe:
         Between interfaces the second derivative, ``± y ρ(ζ) ζ (ζ² + d - 3)``, changes sign at known places only, so
         the zeros are bracketed without a search grid.
         """
-        return sorted((self._fixed_point(z, s) for s in (1, -1) for z in self._zeros(s)), key=lambda p: (p.z, p.sign))
+        points = [self._fixed_point(z, sign) for sign in (1, -1) for z in self._zeros(sign)]
+        return sorted(points, key=lambda point: (point.z, point.sign))
 
     def attractors(self) -> list[FixedPoint]:
         """The stable fixed points, on which neurons end. Source: paper A, Fig. 4."""
@@ -157,9 +158,10 @@ class Stripe:
 
         Derived here; paper A's planes have ``⟨y⟩ = 0``.
         """
-        mean, slope = self.mean_label(), float(self.c_1(-np.inf, 1))
-        far = abs(slope) * ndtri(EVERYWHERE) < self.d * abs(mean)
-        return math.hypot(slope, math.sqrt(self.d) * mean) if far else 0.0
+        mean = self.mean_label()
+        slope = float(self.c_1(-np.inf, 1))
+        outside = abs(slope) * ndtri(EVERYWHERE) < self.d * abs(mean)
+        return math.hypot(slope, math.sqrt(self.d) * mean) if outside else 0.0
 
     def selects(self) -> bool:
         """Whether the neurons that grow fastest have their plane among the points, so that planes are selected by t*.
@@ -202,36 +204,37 @@ class Stripe:
         ζ = np.asarray(ζ, dtype=float)
         inside = (self.interfaces >= ζ[..., None]) == (sign > 0)  # label(ζ) at an interface is that of its left
         inner = (inside * self.jumps * primitive(self.interfaces)).sum(-1)
-        far = primitive(np.array(sign * np.inf)) * self.label(sign * np.inf)
-        return sign * (far - self.label(ζ) * primitive(ζ)) + inner
+        at_infinity = primitive(np.array(sign * np.inf)) * self.label(sign * np.inf)
+        return sign * (at_infinity - self.label(ζ) * primitive(ζ)) + inner
 
     def _slope(self, ζ: float, sign: int, y: float) -> float:
         """Derivative of the bracket where the label is ``y``."""
         return float(self.c_1(ζ, sign) - sign * y * normal_pdf(ζ) * (self.d + ζ * ζ))
 
     def _zeros(self, sign: int) -> list[float]:
-        mean, slope = float(self.c_b(-np.inf, 1)), float(self.c_1(-np.inf, 1))
+        mean = self.mean_label()
+        slope = float(self.c_1(-np.inf, 1))
         reach = max(BEYOND, float(abs(self.interfaces).max()) + 1)
         if slope:  # a neuron that is active everywhere sees a linear bracket, with one zero
             reach = max(reach, 2 * self.d * abs(mean / slope))
-        turns = [-math.sqrt(max(3 - self.d, 0)), 0.0, math.sqrt(max(3 - self.d, 0))]
-        cuts = np.unique([-reach, reach, *turns, *self.interfaces])
+        turn = math.sqrt(max(3 - self.d, 0))
+        cuts = np.unique([-reach, reach, -turn, 0.0, turn, *self.interfaces])
         zeros = []
-        for left, right in zip(cuts, cuts[1:]):
-            y = float(self.label((left + right) / 2))
-            slopes = [self._slope(end, sign, y) for end in (left, right)]
-            ends = [left, right]
-            if slopes[0] * slopes[1] < 0:
-                ends.insert(1, brentq(self._slope, left, right, (sign, y), xtol=1e-14))
-            for a, b in zip(ends, ends[1:]):
-                low, high = float(self.bracket(a, sign)), float(self.bracket(b, sign))
-                if low * high < 0:
+        for low, high in zip(cuts, cuts[1:]):
+            y = float(self.label((low + high) / 2))
+            monotonic = [low, high]
+            if self._slope(low, sign, y) * self._slope(high, sign, y) < 0:
+                monotonic.insert(1, brentq(self._slope, low, high, (sign, y), xtol=1e-14))
+            for a, b in zip(monotonic, monotonic[1:]):
+                if float(self.bracket(a, sign)) * float(self.bracket(b, sign)) < 0:
                     zeros.append(float(brentq(self.bracket, a, b, (sign,), xtol=1e-14)))
         return zeros
 
     def _fixed_point(self, z: float, sign: int) -> FixedPoint:
-        c_1, y = float(self.c_1(z, sign)), float(self.label(z))
-        stretch, pull = math.sqrt(1 + z * z / self.d), float(sign * np.sign(c_1) * y * normal_pdf(z))
+        c_1 = float(self.c_1(z, sign))
+        y = float(self.label(z))
+        stretch = math.sqrt(1 + z * z / self.d)
+        pull = float(sign * np.sign(c_1) * y * normal_pdf(z))
         return FixedPoint(
             z=z,
             sign=sign,
@@ -254,14 +257,17 @@ def imbalance_limit(interfaces: Sequence[float], d: int) -> float:
     Raises:
         InputError: for fewer planes, or some that are not selected where they are.
     """
-    *others, high = interfaces
-    if not others or not Stripe(interfaces, d).selects():
+    *fixed, high = interfaces
+    if not fixed or not Stripe(interfaces, d).selects():
         raise InputError(f"interfaces must be two or more planes that are selected by t*, got {list(interfaces)}")
-    low = others[-1]
+    low = fixed[-1]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if Stripe([*others, middle], d).selects() else (middle, high)
-    return Stripe([*others, high], d).mean_label()
+        if Stripe([*fixed, middle], d).selects():
+            high = middle
+        else:
+            low = middle
+    return Stripe([*fixed, high], d).mean_label()
 
 
 def time_unit(h: int, d: int) -> float:

@@ -36,8 +36,8 @@ def contact_exponent(layer_map=studies.layer_map["main"]):
     """
     closest = layer_map[layer_map.z < 1].tail(CLOSEST)
     gap = (closest.h - closest.z).to_numpy()
-    found = exponent(1 - closest.z.to_numpy(), gap[None, :])
-    return Estimate.exact(found.value, 1e-9), closest
+    contact = exponent(1 - closest.z.to_numpy(), gap[None, :])
+    return Estimate.exact(contact.value, 1e-9), closest
 
 
 @claim(
@@ -63,7 +63,9 @@ def distance_from_a_quarter(curves=studies.normalised_kernel["main"], *, curve_d
 def _last_decade(curves, deepest):
     """The rows at the ends of the last decade of depth, then those of either end by the correlation of the inputs."""
     ends = curves[curves.depth.isin([deepest // 10, deepest])]
-    return ends, *(ends[ends.depth == depth].set_index("rho") for depth in (deepest // 10, deepest))
+    start = ends[ends.depth == deepest // 10].set_index("rho")
+    end = ends[ends.depth == deepest].set_index("rho")
+    return ends, start, end
 
 
 @claim(
@@ -81,9 +83,9 @@ def _last_decade(curves, deepest):
 )
 def logarithmic_growth(curves=studies.normalised_kernel["main"], *, curve_depth):
     r"""The distance from 1/4 is $O(1/L)$, so that $L$ times it has slope 0 in $\ln L$."""
-    decade, near, far = _last_decade(curves, curve_depth)
-    rise = (far.kernel - 0.25) * far.depth - (near.kernel - 0.25) * near.depth
-    return Estimate.span(rise / np.log(far.depth / near.depth)), decade
+    decade, start, end = _last_decade(curves, curve_depth)
+    rise = (end.kernel - 0.25) * end.depth - (start.kernel - 0.25) * start.depth
+    return Estimate.span(rise / np.log(end.depth / start.depth)), decade
 
 
 @claim(
@@ -117,10 +119,12 @@ def angle_over_its_law(curves=studies.normalised_kernel["main"], *, curve_depth)
 )
 def ratio_of_successive_errors(curves=studies.normalised_kernel["main"], *, curve_rho, curve_depth):
     """The convergence is logarithmic (Definition 7): the ratio of successive errors tends to 1."""
-    shown = curves[curves.rho.isin(curve_rho[:4])]
-    last, before = (shown[shown.depth == depth] for depth in (curve_depth, curve_depth - 1))
-    errors = [(rows.kernel.to_numpy() - 0.25).min() for rows in (last, before)]
-    return Estimate.exact(float(errors[0] / errors[1]), 1e-9), last, before
+    drawn = curves[curves.rho.isin(curve_rho[:4])]  # the correlations of the figure
+    last = drawn[drawn.depth == curve_depth]
+    before = drawn[drawn.depth == curve_depth - 1]
+    last_error = (last.kernel.to_numpy() - 0.25).min()
+    error_before = (before.kernel.to_numpy() - 0.25).min()
+    return Estimate.exact(float(last_error / error_before), 1e-9), last, before
 
 
 @claim(
@@ -141,8 +145,8 @@ def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
 
     Mean growth over the last decade of depth.
     """
-    decade, near, far = _last_decade(curves, curve_depth)
-    return Estimate.span((far.gap**-0.5 - near.gap**-0.5) / (far.depth - near.depth)), decade
+    decade, start, end = _last_decade(curves, curve_depth)
+    return Estimate.span((end.gap**-0.5 - start.gap**-0.5) / (end.depth - start.depth)), decade
 
 
 @claim(
@@ -180,7 +184,7 @@ def limit_of_layers(layers=studies.layer_kernels["main"], *, limit):
 LIMITS = {"rho": 1.0, "theta": 0.25, "eta": sigmoid_kernel.fixed_point()}
 
 
-def _share_left(paths, kernel):
+def _remaining_share(paths, kernel):
     """What depth 30 leaves of a kernel's mean distance from its limit over all pairs, and the rows."""
     ends = paths[(paths.kernel == kernel) & paths.depth.isin([1, 30])]
     distance = ends.pair.map(lambda values: np.abs(np.array(values) - LIMITS[kernel]).mean())
@@ -239,7 +243,7 @@ def _share_left(paths, kernel):
 )
 def distance_left_on_the_cube(paths=studies.trajectories["cube"], *, kernel):
     """Thirty layers show which kernels converge on points of the cube."""
-    return _share_left(paths, kernel)
+    return _remaining_share(paths, kernel)
 
 
 @claim(
@@ -279,7 +283,7 @@ def distance_left_on_images(paths=studies.trajectories["images"]):
 
     Less than a tenth of the mean distance from 1/4 is left off the diagonal.
     """
-    return _share_left(paths, "theta")
+    return _remaining_share(paths, "theta")
 
 
 @claim(
@@ -304,8 +308,8 @@ def step_of_the_smallest_eigenvalue(eigenvalues=studies.smallest_eigenvalue["mai
 
 def _at_five_and_thirty(eigenvalues):
     """The smallest eigenvalue at depths 5 and 30 for the most points, one row per data set, and the rows."""
-    most = eigenvalues[(eigenvalues.n == eigenvalues.n.max()) & eigenvalues.depth.isin([5, 30])]
-    return most.pivot_table(index="seed", columns="depth", values="smallest"), most
+    rows = eigenvalues[(eigenvalues.n == eigenvalues.n.max()) & eigenvalues.depth.isin([5, 30])]
+    return rows.pivot_table(index="seed", columns="depth", values="smallest"), rows
 
 
 @claim(
@@ -382,8 +386,8 @@ def depth_bound_of_most_points(bounds=studies.depth_bound["main"]):
 
     Its mean at the largest $n$.
     """
-    most = bounds[bounds.n == bounds.n.max()]
-    return mean(most.bound), most
+    of_most_points = bounds[bounds.n == bounds.n.max()]
+    return mean(of_most_points.bound), of_most_points
 
 
 def _on_a_fine_grid():

@@ -377,8 +377,9 @@ def spread_over_its_limit(main=studies.label_noise["main"], five=studies.label_n
     Spread of a prediction at 5000 points over that factor, mean over depths.
     """
     rows = {3: main, 5: five}[space]
-    most = rows[rows.n == 5000]
-    return mean(most.groupby("seed").norm.mean().to_numpy() * math.sqrt(space - 1)), most
+    largest = rows[rows.n == 5000]
+    norms = largest.groupby("seed").norm.mean().to_numpy()
+    return mean(norms * math.sqrt(space - 1)), largest
 
 
 @claim(

@@ -150,14 +150,14 @@ def motion_against_the_width(trained=studies.trained_networks["main"]):
     short="motion of the predictor, far beyond $L^3$",
     at={"depth": 3, "width": [512, 2048], "scale": 1},
 )
-def motion_far_beyond(wide=studies.trained_networks["wide"]):
+def motion_far_beyond(wide_networks=studies.trained_networks["wide"]):
     r"""Where $m\gg L^3$, training moves the predictor from its linearisation as $1/m$.
 
     Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, at depth 3,
     where $m/L^3$ is 19 to 76
     """
-    table = wide.pivot_table(index="seed", columns="width", values="moved")
-    return exponent(table.columns.to_numpy(), table.to_numpy()), wide
+    table = wide_networks.pivot_table(index="seed", columns="width", values="moved")
+    return exponent(table.columns.to_numpy(), table.to_numpy()), wide_networks
 
 
 @claim(
@@ -212,11 +212,12 @@ def motion_of_lazy_networks(trained=studies.trained_networks["main"], lazy=studi
 
     Distance of these two predictors at output scale 100 over that at 1, width 128, depths 5 and 10, geometric mean
     """
-    near, far = (
+    motion, lazy_motion = (
         rows[rows.width == 128].pivot_table(index="seed", columns="depth", values="moved")[[5, 10]]
         for rows in (trained, lazy)
     )
-    return ratio(np.exp(np.log(far / near).mean(axis=1)).to_numpy()), trained, lazy
+    factor = np.exp(np.log(lazy_motion / motion).mean(axis=1))
+    return ratio(factor.to_numpy()), trained, lazy
 
 
 @claim(
@@ -235,9 +236,10 @@ def ensemble_over_network(ensembles=studies.ensembles["sphere"]):
     Distance of the mean predictor of eight networks' own kernels over that of one network with eight times the neurons,
     geometric mean over depths 12 and 24
     """
-    most = ensembles[ensembles.draws == ensembles.draws.max()]
-    table = most.pivot_table(index="seed", columns="depth", values=["ensemble", "single"])
-    return ratio(np.exp(np.log(table["ensemble"] / table["single"]).mean(axis=1)).to_numpy()), most
+    largest = ensembles[ensembles.draws == ensembles.draws.max()]
+    table = largest.pivot_table(index="seed", columns="depth", values=["ensemble", "single"])
+    factor = np.exp(np.log(table["ensemble"] / table["single"]).mean(axis=1))
+    return ratio(factor.to_numpy()), largest
 
 
 @claim(
@@ -311,7 +313,8 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
     smaller of two depths
     """
     rows = spheres[spheres.n0 == 3]
-    return median(rows.pivot_table(index="seed", columns="depth", values="first").min(axis=1).to_numpy()), rows
+    distances = rows.pivot_table(index="seed", columns="depth", values="first")
+    return median(distances.min(axis=1).to_numpy()), rows
 
 
 @claim(
@@ -433,7 +436,8 @@ def eigenvalue_of_shrunk_branches(ridges=studies.residual_ridges["main"]):
     Smallest eigenvalue of the kernel of 200 points over the mean of its other entries, largest mean over depths
     """
     rows = ridges[ridges.branch == SHRUNK]
-    return -least(-rows.pivot_table(index="seed", columns="depth", values="smallest").to_numpy()), rows
+    eigenvalues = rows.pivot_table(index="seed", columns="depth", values="smallest").to_numpy()
+    return -least(-eigenvalues), rows
 
 
 @claim(
@@ -508,8 +512,8 @@ def errors_against_theory(errors=studies.sphere_curves["main"]):
     Distance of the mean error from theory over theory, largest of eight settings
     """
     table = errors.pivot_table(index="seed", columns=["depth", "n"], values=["error", "law"])
-    off = (table["error"] / table["law"] - 1).to_numpy()
-    return -least(-off * np.sign(off.mean(0))), errors
+    excess = (table["error"] / table["law"] - 1).to_numpy()
+    return -least(-excess * np.sign(excess.mean(0))), errors
 
 
 @claim(
@@ -528,8 +532,8 @@ def gaussian_errors_against_theory(errors=studies.sphere_curves["gaussian"]):
     Distance of the mean error from theory over theory, larger of two settings
     """
     table = errors.pivot_table(index="seed", columns="n", values=["error", "law"])
-    off = (table["error"] / table["law"] - 1).to_numpy()
-    return -least(-off * np.sign(off.mean(0))), errors
+    excess = (table["error"] / table["law"] - 1).to_numpy()
+    return -least(-excess * np.sign(excess.mean(0))), errors
 
 
 @claim(
@@ -560,6 +564,7 @@ def gaussian_errors_against_theory(errors=studies.sphere_curves["gaussian"]):
 )
 def asymptotic_decay(*, dimensions, power):
     """Theory's errors fall with the power of the low degrees while the points learn these alone."""
-    few = 10 ** (dimensions + 3)
-    low, high = (curves.ridgeless_error(n, 100_000, dimensions, power, whole=True) for n in (few, 3 * few))
-    return Estimate.exact(math.log(high / low) / math.log(3), 1e-4)
+    n = 10 ** (dimensions + 3)
+    error = curves.ridgeless_error(n, 100_000, dimensions, power, every_degree=True)
+    error_of_thrice = curves.ridgeless_error(3 * n, 100_000, dimensions, power, every_degree=True)
+    return Estimate.exact(math.log(error_of_thrice / error) / math.log(3), 1e-4)

@@ -40,14 +40,14 @@ def width_exponents(trained: pd.DataFrame) -> pd.DataFrame:
     Source: paper C, Tab. 1.
     """
     kinds = ["optimiser", "parametrisation", "rate", "targets", "step"]
-    found = []
+    exponents = []
     for kind, rows in trained.groupby(kinds, dropna=False, sort=False):
         row = dict(zip(kinds, kind))
         for measure in ("norm", "largest", "ratio"):
             table = rows.pivot_table(index="seed", columns="width", values=measure)
             row[measure] = exponent(table.columns.to_numpy(), table.to_numpy())
-        found.append(row)
-    return pd.DataFrame(found)
+        exponents.append(row)
+    return pd.DataFrame(exponents)
 
 
 @claim(
@@ -321,8 +321,8 @@ def change_against_kernel_rows(layers=studies.finite_last_layer["main"]):
 
     Correlation of the rows' cosine with the size of the change over pairs of fresh inputs, mean over widths from 64 on.
     """
-    wide = layers[layers.width >= 64]
-    return mean(wide.groupby("seed")["rows"].mean().to_numpy()), wide
+    of_wide_layers = layers[layers.width >= 64]
+    return mean(of_wide_layers.groupby("seed")["rows"].mean().to_numpy()), of_wide_layers
 
 
 @claim(

@@ -15,7 +15,7 @@ from regimes.data.tasks import Task
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
-POINTS = 16  # bytes a coordinate: the points and a copy
+POINTS = 16  # bytes per coordinate: the points and a copy
 Corpus = Literal["mnist", "fashion_mnist", "cifar10", "digits"]
 Dimensions = Count[3, 10_000]  # of the sphere's space
 
@@ -77,13 +77,16 @@ def clouds(
     """
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if kind == "images":
-            (task,) = datasets.split(pool := images_on_sphere(corpus), [n], seed=draw)
-            x, source = task.x, pool.source
+            pool = images_on_sphere(corpus)
+            x = datasets.split(pool, [n], seed=draw)[0].x
+            source = pool.source
         elif kind == "sphere":
-            x, source = pairs.sphere(n, d, seed=draw), f"uniform on the unit sphere of R^{d}"
+            x = pairs.sphere(n, d, seed=draw)
+            source = f"uniform on the unit sphere of R^{d}"
         else:
             low = {"cube": -1.0, "positive cube": 0.0}[kind]
-            x, source = pairs.cube(n, d, seed=draw, low=low), f"uniform in [{low:g}, 1]^{d}, on the sphere"
+            x = pairs.cube(n, d, seed=draw, low=low)
+            source = f"uniform in [{low:g}, 1]^{d}, on the sphere"
         yield x, {"seed": seed, "source": source}
 
 

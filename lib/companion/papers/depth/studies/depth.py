@@ -44,7 +44,7 @@ from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
 CHAPTER = "05"
-KERNELS = 32  # bytes an entry: a kernel and what is made of it, four float64
+KERNELS = 32  # bytes per entry: a kernel and what is made of it, four float64
 TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader asks for, as are those of
 FIGURE_7 = (5, 30)  # its sentence on Fig. 7
 LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
@@ -286,7 +286,7 @@ class TextTraining(Setting):
     Attributes:
         rate: of a step; without one that of :func:`companion.papers.depth.theory.hidden_motion.learn`.
         targets: what is learnt: a token's distribution of next words, the likeliest of them, or zero.
-        looks: numbers of steps after which they are looked at.
+        looks: numbers of steps after which they are measured.
         vocabulary: words of the text.
     """
 
@@ -376,10 +376,18 @@ def normalised_kernel(s: PairAlongDepth, seeds: list[int]) -> Rows:
     phi = torch.acos(torch.tensor(s.rho, dtype=torch.float64))
     spaced = {int(d) for d in np.geomspace(1, deepest, 1 + round(8 * np.log10(deepest)))}
     depths = sorted({*range(1, 31), *spaced, deepest // 10, deepest - 1, deepest})
-    offset, rows = relu_recursion.offset(phi), []
+    offset = relu_recursion.offset(phi)
+    rows = []
     for depth, kernel, gap in zip(depths, *relu_recursion.along_depth(phi, depths)):
-        row = {"seed": seeds[0], "depth": depth, "kernel": float(kernel), "gap": float(gap), "offset": float(offset)}
-        rows.append(row | {"predicted": float(rate.predicted_excess(offset, depth))})
+        row = {
+            "seed": seeds[0],
+            "depth": depth,
+            "kernel": float(kernel),
+            "gap": float(gap),
+            "offset": float(offset),
+            "predicted": float(rate.predicted_excess(offset, depth)),
+        }
+        rows.append(row)
     return rows
 
 
@@ -396,7 +404,7 @@ def layer_map(s: EvenGrid, seeds: list[int]) -> Rows:
 
 @study(version=2)
 def mnist_regression(s: ImageSplit, seeds: list[int]) -> Rows:
-    """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one a seed.
+    """One-hot regression from ``f_0 = 0`` to infinite time on disjoint stratified splits, one per seed.
 
     Rows hold ``accuracy``, macro ``f1``, ``mse`` (squared residual norm a point) and ``residual`` (its mean norm)
     for each depth. Source: paper C, Tab. 2.
@@ -411,37 +419,47 @@ def drawn_regression(s: ImageSplit, seeds: list[int]) -> Rows:
 
 
 def _scores(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Rows:
-    """What a kernel of each depth learns of one-hot targets, on one split a seed."""
+    """What a kernel of each depth learns of one-hot targets, on one split per seed."""
     rows = []
     for seed, train, test in _splits(s, seeds, balanced=balanced):
-        y, target = _one_hot(train), _one_hot(test)
+        y = _one_hot(train)
+        target = _one_hot(test)
         for layers in s.depths:
             f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
-            row = {"seed": seed, "depth": layers, "source": train.source, "accuracy": regression.accuracy(f, test.y)}
-            row |= {"f1": regression.macro_f1(f, test.y), "mse": float((f - target).square().sum(-1).mean())}
-            rows.append(row | {"residual": float((f - target).norm(dim=-1).mean())})
+            row = {
+                "seed": seed,
+                "depth": layers,
+                "source": train.source,
+                "accuracy": regression.accuracy(f, test.y),
+                "f1": regression.macro_f1(f, test.y),
+                "mse": float((f - target).square().sum(-1).mean()),
+                "residual": float((f - target).norm(dim=-1).mean()),
+            }
+            rows.append(row)
     return rows
 
 
 def _splits(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Iterator[tuple[int, Task, Task]]:
     """Training and test images of each seed, the classes in equal parts or as they come."""
-    pool, sizes = images_on_sphere(s.corpus), [s.n, s.test]
+    pool = images_on_sphere(s.corpus)
+    sizes = [s.n, s.test]
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if balanced:
-            parts = datasets.split(pool, sizes, seed=draw)
+            train, test = datasets.split(pool, sizes, seed=draw)
         else:
             order = torch.from_numpy(np.random.default_rng(draw).permutation(len(pool.y))[: sum(sizes)])
-            parts = [replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in order.split(sizes)]
-        yield seed, *(replace(part, source=pool.source) for part in parts)
+            parts = order.split(sizes)
+            train, test = (replace(pool, x=pool.x[part], y=pool.y[part], classes=None) for part in parts)
+        yield seed, replace(train, source=pool.source), replace(test, source=pool.source)
 
 
 def _one_hot(task: Task) -> torch.Tensor:
     return torch.nn.functional.one_hot(task.y.long(), 10).double()
 
 
-def _kernels(x: torch.Tensor, fresh: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _kernels(x: torch.Tensor, test_x: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Of the training points, and between fresh ones and them."""
-    return infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
+    return infinite_ntk(x, depth=depth), infinite_ntk(test_x, x, depth=depth)
 
 
 @study(version=2)
@@ -452,9 +470,10 @@ def trajectories(s: FollowedPoints, seeds: list[int]) -> Rows:
     """
     rows = []
     for x, start in clouds(s.cloud, s.n0, s.points + 1, seeds, s.corpus):
-        product_, n = x @ x.mT, s.points
-        upper = torch.triu_indices(n, n, 1)
-        groups = {"pair": product_[upper[0], upper[1]], "fresh": product_[n, :n], "same": torch.ones(1).double()}
+        n = s.points
+        correlations = x @ x.mT
+        i, j = torch.triu_indices(n, n, 1)
+        groups = {"pair": correlations[i, j], "fresh": correlations[n, :n], "same": torch.ones(1).double()}
         depths = range(1, s.depth_max + 1)
         paths = {name: _along_depth(rho, depths) for name, rho in groups.items()}
         for i, depth in enumerate(depths):
@@ -478,7 +497,8 @@ def projection_norm(s: FreshPoints, seeds: list[int]) -> Rows:
     ``early`` at ``t = 1``, the first of Fig. 6's times after 0; ``norm`` at the last, ``t = ⌈1/λ_n⌉``; ``forever`` at
     infinite time. Source: paper C, Fig. 6.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for x, start in clouds(s.cloud, s.n0, n + s.fresh, seeds, s.corpus):
         pairs.needs_distinct(x[:n])
         depth = max(2, math.ceil(pairs.separation_depth(pairs.largest_correlation(x[:n]))))
@@ -486,8 +506,8 @@ def projection_norm(s: FreshPoints, seeds: list[int]) -> Rows:
         smallest = float(torch.linalg.eigvalsh(gram)[0])
         times = {"early": 1, "norm": math.ceil(1 / smallest), "forever": math.inf}
         norms = spectrum.operators(gram, cross, list(times.values())).norm(dim=-1).mean(-1)
-        row = {"depth": depth, "smallest": smallest} | {name: float(norm) for name, norm in zip(times, norms)}
-        rows.append(start | row)
+        norm_at_times = {name: float(norm) for name, norm in zip(times, norms)}
+        rows.append({**start, "depth": depth, "smallest": smallest, **norm_at_times})
     return rows
 
 
@@ -523,11 +543,13 @@ def closest_pair(s: SphereDraws, seeds: list[int]) -> Rows:
     """
     delta, n, n0 = s.delta, s.n, s.n0
     level = 1 - delta if s.measure == "inner product" else math.cos(delta)
-    known = {"law": pairs.chance_of_pair(n, n0, math.acos(level)), "bound": pairs.pair_bound(n, n0, delta)}
-    return [
-        {"seed": seed, "found": float(pairs.largest_correlation(pairs.sphere(n, n0, seed=draw)) >= level), **known}
-        for seed, draw in zip(seeds, draw_seeds("train", seeds))
-    ]
+    probability = {"law": pairs.chance_of_pair(n, n0, math.acos(level)), "bound": pairs.pair_bound(n, n0, delta)}
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("train", seeds)):
+        x = pairs.sphere(n, n0, seed=draw)
+        within = pairs.largest_correlation(x) >= level
+        rows.append({"seed": seed, "found": float(within), **probability})
+    return rows
 
 
 @study(version=2)
@@ -536,14 +558,20 @@ def projectors(s: MatrixAlongDepth, seeds: list[int]) -> Rows:
 
     ``sharp`` is the predicted limit of L times the projectors' distance. Source: paper C, Theorem 3 and eq. (4).
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for x, start in clouds(s.cloud, s.n0, n, seeds, s.corpus):
         sharp = spectrum.row_mean_spread(deep_limit.offsets(x))
         for depth in s.depths:
             gram = infinite_ntk(x, depth=depth)
-            row = {"depth": depth, "sharp": sharp, "projectors": spectrum.projector_distance(gram)}
-            row["matrix"] = spectrum.distance_from_limit(gram) / n
-            rows.append(start | row | {"excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25)})
+            row = {
+                "depth": depth,
+                "sharp": sharp,
+                "projectors": spectrum.projector_distance(gram),
+                "matrix": spectrum.distance_from_limit(gram) / n,
+                "excess": float((gram.sum() - n) / (n * (n - 1)) - 0.25),
+            }
+            rows.append(start | row)
     return rows
 
 
@@ -555,21 +583,29 @@ def operator_distances(s: CloudOperators, seeds: list[int]) -> Rows:
     ``away``: mean ``|f - f̂|`` for random labels ±1; ``worst``: for the labels that make it largest.
     Source: paper C, eq. (5) and Theorem 3 a).
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for (x, start), labels in zip(clouds(s.cloud, s.n0, n + 40, seeds), draw_seeds("labels", seeds)):
         y = torch.from_numpy(np.random.default_rng(labels).choice([-1.0, 1.0], n))
         offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
         for depth in s.depths:
             (op,) = spectrum.operators(*_kernels(x[:n], x[n:], depth), [math.inf])
-            apart, law = (depth * _steps(one) for one in (op, deep_limit.operator(*offsets, depth)))
-            row = {"depth": depth, "apart": float(apart.mean()), "least": float(apart.min())}
-            rest = op - 1 / (n + 3)
-            row |= {"law": float((apart / law).mean()), "away": float((rest @ y).abs().mean())}
-            rows.append(start | row | {"worst": float(rest.abs().sum(-1).mean())})
+            distance = depth * _pair_distances(op)
+            law = depth * _pair_distances(deep_limit.operator(*offsets, depth))
+            from_limit = op - 1 / (n + 3)
+            row = {
+                "depth": depth,
+                "apart": float(distance.mean()),
+                "least": float(distance.min()),
+                "law": float((distance / law).mean()),
+                "away": float((from_limit @ y).abs().mean()),
+                "worst": float(from_limit.abs().sum(-1).mean()),
+            }
+            rows.append(start | row)
     return rows
 
 
-def _steps(op: torch.Tensor) -> torch.Tensor:
+def _pair_distances(op: torch.Tensor) -> torch.Tensor:
     """Distances of the operators of points 0 and 1, of 2 and 3, and so on."""
     return (op[::2] - op[1::2]).norm(dim=-1)
 
@@ -596,14 +632,22 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
         for layers in s.depths:
             f = regression.kernel_flow_prediction(*_kernels(train.x, test.x, layers), y)
             law = deep_limit.operator(*offsets, layers) @ y
-            row = {"seed": seed, "depth": layers, "source": train.source, "largest": largest}
-            row |= {"error": float((f - law).norm() / (law - law.mean(0)).norm()), "closed": off_by(law, f)}
+            row = {
+                "seed": seed,
+                "depth": layers,
+                "source": train.source,
+                "largest": largest,
+                "error": float((f - law).norm() / (law - law.mean(0)).norm()),
+                "closed": off_by(law, f),
+            }
             for order in deep_limit.ORDERS:
                 gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
-                resummed = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
-                row[order] = off_by(resummed, f)
-                row |= {"ridge_accuracy": regression.accuracy(resummed, test.y)} if order == "first" else {}
-            row |= {"accuracy": regression.accuracy(f, test.y), "law_accuracy": regression.accuracy(law, test.y)}
+                ridge = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
+                row[order] = off_by(ridge, f)
+                if order == "first":
+                    row["ridge_accuracy"] = regression.accuracy(ridge, test.y)
+            row["accuracy"] = regression.accuracy(f, test.y)
+            row["law_accuracy"] = regression.accuracy(law, test.y)
             rows.append(row)
     return rows
 
@@ -618,18 +662,29 @@ def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed, train, test in _splits(s, seeds, balanced=False):
-        y, offsets = _one_hot(train), (deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x))
-        bound = math.ceil(pairs.separation_depth(pairs.largest_correlation(train.x)))
+        y = _one_hot(train)
+        offsets = deep_limit.offsets(train.x), deep_limit.offsets(test.x, train.x)
+        recipe_depth = math.ceil(pairs.separation_depth(pairs.largest_correlation(train.x)))
         for depth in (0, *s.depths):
-            gram, cross = _kernels(train.x, test.x, layers := depth or bound)
-            last = math.ceil(1 / float(torch.linalg.eigvalsh(gram)[0]))
-            early, stopped, f = (op @ y for op in spectrum.operators(gram, cross, [1, last, math.inf]))
-            row = {"seed": seed, "source": train.source, "depth": depth, "layers": layers, "time": last}
-            row |= {name: regression.accuracy(g, test.y) for name, g in zip(("early", "stopped"), (early, stopped))}
-            row |= {"accuracy": regression.accuracy(f, test.y), "unstopped": off_by(f, early), "stop": math.nan}
+            layers = depth or recipe_depth
+            gram, cross = _kernels(train.x, test.x, layers)
+            recipe_time = math.ceil(1 / float(torch.linalg.eigvalsh(gram)[0]))
+            f_early, f_recipe, f = (op @ y for op in spectrum.operators(gram, cross, [1, recipe_time, math.inf]))
+            row = {
+                "seed": seed,
+                "source": train.source,
+                "depth": depth,
+                "layers": layers,
+                "time": recipe_time,
+                "early": regression.accuracy(f_early, test.y),
+                "stopped": regression.accuracy(f_recipe, test.y),
+                "accuracy": regression.accuracy(f, test.y),
+                "unstopped": off_by(f, f_early),
+                "stop": math.nan,
+            }
             if layers >= TABLE_2:
                 (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
-                row["stop"] = off_by(op @ y, early)
+                row["stop"] = off_by(op @ y, f_early)
             rows.append(row)
     return rows
 
@@ -641,23 +696,28 @@ def size_over_depth(s: SizeOverDepth, seeds: list[int]) -> Rows:
     On the sphere targets are polynomials of ``degree`` 1, 2, 3 (``law``: ``deep_limit.sphere_errors``); on images ten
     classes (``degree`` 0). Source: derived here.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     depth = max(1, round(n / s.ratio))
     images = s.cloud == "images"
     law = [math.nan] if images else deep_limit.sphere_errors(n, depth, s.n0)
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if images:
             (task,) = datasets.split(images_on_sphere(s.corpus), [n + s.test], seed=draw)
-            x, y, source = task.x, _one_hot(task)[:, None], task.source
+            x = task.x
+            y = _one_hot(task)[:, None]
+            source = task.source
         else:
             ((x, start),) = clouds(s.cloud, s.n0, n + s.test, [seed])
             y = torch.stack([x[:, :degree].prod(1) for degree in (1, 2, 3)], 1)[..., None]
             source = start["source"]
         f = regression.kernel_flow_prediction(*_kernels(x[:n], x[n:], depth), y[:n].flatten(1)).view_as(y[n:])
         errors = (f - y[n:]).square().sum((0, 2)) / (y[n:] - y[n:].mean(0)).square().sum((0, 2))
-        for degree, share in enumerate(errors.tolist(), start=len(errors) > 1):
+        first_degree = 0 if images else 1
+        for degree, share in enumerate(errors.tolist(), start=first_degree):
             row = {"seed": seed, "source": source, "depth": depth, "degree": degree, "left": share}
-            rows.append(row | {"law": float(law[degree])})
+            row["law"] = float(law[degree])
+            rows.append(row)
     return rows
 
 
@@ -668,29 +728,33 @@ def near_duplicates(s: NearDuplicates, seeds: list[int]) -> Rows:
     ``forever`` at infinite time and ``stopped`` at ``λ_n^(-1/2)``, largest over 4 ``n`` points on the circles through
     the pairs, at 1 to 4 gaps beyond them; ``smallest``: ``λ_n``. Source: paper C, Theorem 3 b).
     """
-    rows, n, gap = [], s.n, s.gap
+    n, gap = s.n, s.gap
+    rows = []
     for x, start in clouds("sphere", s.n0, 2 * n, seeds):
-        first, side = x[:n], x[n:] - (x[n:] * x[:n]).sum(1, keepdim=True) * x[:n]
+        first = x[:n]
+        side = x[n:] - (x[n:] * first).sum(1, keepdim=True) * first  # orthogonal to the first points
         side = side / side.norm(dim=1, keepdim=True)
         second, *beyond = (math.cos(k * gap) * first + math.sin(k * gap) * side for k in (1, 2, 3, 4, 5))
         for depth in s.depths:
             gram, cross = _kernels(torch.cat([first, second]), torch.cat(beyond), depth)
             smallest = float(torch.linalg.eigvalsh(gram)[0])
-            stopped, forever = spectrum.operators(gram, cross, [smallest**-0.5, math.inf]).norm(dim=-1).amax(1).tolist()
-            row = {"depth": depth, "smallest": smallest, "stopped": stopped, "forever": forever}
+            operators = spectrum.operators(gram, cross, [smallest**-0.5, math.inf])
+            norm_stopped, norm_forever = operators.norm(dim=-1).amax(1).tolist()
+            row = {"depth": depth, "smallest": smallest, "stopped": norm_stopped, "forever": norm_forever}
             rows.append(start | row)
     return rows
 
 
 @study(version=1, seeds=FEW, columns={"smallest": (1e-4, 1e-10)})
 def label_noise(s: NoisyLabels, seeds: list[int]) -> Rows:
-    """How far the noise of labels moves predictions at fresh points of a sphere; one row a data set.
+    """How far the noise of labels moves predictions at fresh points of a sphere; one row per data set.
 
     ``norm`` of the operator, root mean square over fresh points: the standard deviation of a prediction where labels
     have independent noise of variance 1; ``worst``: mean over fresh points of ``Σ|op_i|``, the largest change where no
     label changes by more than 1; ``smallest``: ``λ_n``. Source: paper C, Sec. 6 and Theorem 3 b).
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for x, start in clouds("sphere", s.n0, n + s.fresh, seeds):
         if s.kernel:
             gram, cross = (torch.exp((z @ x[:n].mT - 1) / SMOOTH**2) for z in (x[:n], x[n:]))
@@ -722,14 +786,14 @@ def layer_kernels(s: OtherLayer, seeds: list[int]) -> Rows:
     depths = sorted({*spaced, deepest // 10, deepest})
     layer = LAYERS.get(s.layer)
     if layer:
-        found = universality.along_depth(layer, rho, depths)
-        about = {"limit": layer.limit, "log": layer.log}
+        kernels = universality.along_depth(layer, rho, depths)
+        law = {"limit": layer.limit, "log": layer.log}
     else:
-        found = [universality.along_depth(universality.kinked(share=1 / depth), rho, [depth])[0] for depth in depths]
-        about = {"limit": math.nan, "log": math.nan}
+        kernels = [universality.along_depth(universality.kinked(share=1 / depth), rho, [depth])[0] for depth in depths]
+        law = {"limit": math.nan, "log": math.nan}
     return [
-        {"seed": seeds[0], "depth": depth, "rho": float(r), "kernel": float(value), **about}
-        for depth, values in zip(depths, found)
+        {"seed": seeds[0], "depth": depth, "rho": float(r), "kernel": float(value), **law}
+        for depth, values in zip(depths, kernels)
         for r, value in zip(rho, values)
     ]
 
@@ -741,27 +805,37 @@ def layer_prediction(s: LayerSplit, seeds: list[int]) -> Rows:
     ``first``: their distance over the predictor's variation; ``accuracy`` and ``ridge_accuracy``; ``k``: the ridge over
     the depth, in the limit. Kernels and offsets are splines in the angle. Source: derived here.
     """
-    layer, rows, depths = LAYERS[s.layer], [], s.depths
+    layer = LAYERS[s.layer]
+    depths = s.depths
+    rows = []
     for seed, train, test in _splits(s, seeds, balanced=False):
-        n, y = len(train.x), _one_hot(train)
-        angle = torch.acos((torch.cat([train.x, test.x]) @ train.x.T).fill_diagonal_(0).clamp(0, 1)).numpy()
+        y = _one_hot(train)
+        correlations = (torch.cat([train.x, test.x]) @ train.x.T).fill_diagonal_(0).clamp(0, 1)
+        angle = torch.acos(correlations).numpy()
         node = np.linspace(0.9 * angle.min(), math.pi / 2, 300)
-        unit = layer.unit(1 - np.cos(node))  # what diverges at angle 0
-        c = CubicSpline(node, universality.offset(layer, np.cos(node)) - unit)(angle) + layer.unit(1 - np.cos(angle))
+        regular_part = universality.offset(layer, np.cos(node)) - layer.unit(1 - np.cos(node))  # unit diverges at 0
+        c = CubicSpline(node, regular_part)(angle) + layer.unit(1 - np.cos(angle))
         for depth, values in zip(depths, universality.along_depth(layer, np.cos(node), depths)):
-            exact, law = CubicSpline(node, values)(angle), universality.of_layer_offset(layer, c, depth)
-            both = [torch.from_numpy(kernel) for kernel in (exact, law)]
-            f, g = (kernel[n:] @ torch.linalg.solve(kernel[:n].fill_diagonal_(1), y) for kernel in both)
+            f = _layer_regression(CubicSpline(node, values)(angle), y)
+            g = _layer_regression(universality.of_layer_offset(layer, c, depth), y)
             row = {
                 "seed": seed,
                 "source": train.source,
                 "depth": depth,
                 "k": 1 / layer.limit - 1,
                 "first": off_by(g, f),
+                "accuracy": regression.accuracy(f, test.y),
+                "ridge_accuracy": regression.accuracy(g, test.y),
             }
-            row |= {"accuracy": regression.accuracy(f, test.y), "ridge_accuracy": regression.accuracy(g, test.y)}
             rows.append(row)
     return rows
+
+
+def _layer_regression(kernel: np.ndarray, y: torch.Tensor) -> torch.Tensor:
+    """Predictions of regression with a kernel ``(n + m, n)``, first the ``n`` training points, then ``m`` others."""
+    n = len(y)
+    kernel = torch.from_numpy(kernel)
+    return kernel[n:] @ torch.linalg.solve(kernel[:n].fill_diagonal_(1), y)
 
 
 @study(version=2, columns={"smallest": (1e-6, 1e-12)})  # zero but for round-off
@@ -775,8 +849,13 @@ def biases(s: WithBias, seeds: list[int]) -> Rows:
         for depth in (1, 2, 5, 10, 20, 30, 40, 41, 60, 100):
             gram = infinite_ntk(x, depth=depth, bias=s.bias)
             off = gram[~torch.eye(len(x), dtype=torch.bool)]
-            row = {"depth": depth, "gap": float(1 - off.min()), "spread": float(off.max() - off.min())}
-            rows.append(start | row | {"smallest": float(torch.linalg.eigvalsh(gram)[0])})
+            row = {
+                "depth": depth,
+                "gap": float(1 - off.min()),
+                "spread": float(off.max() - off.min()),
+                "smallest": float(torch.linalg.eigvalsh(gram)[0]),
+            }
+            rows.append(start | row)
     return rows
 
 
@@ -787,8 +866,10 @@ def colinear_points(s: Colinear, seeds: list[int]) -> Rows:
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         x = gaussian_points(s.n, s.n0, seed=draw)
         doubled = torch.cat([x, 2 * x])
-        grams = [infinite_ntk(z, depth=s.depth) for z in (doubled, embedding.stereographic(doubled))]
-        plain, embedded = (float(torch.linalg.eigvalsh(gram)[0]) for gram in grams)
+        kernel = infinite_ntk(doubled, depth=s.depth)
+        embedded_kernel = infinite_ntk(embedding.stereographic(doubled), depth=s.depth)
+        plain = float(torch.linalg.eigvalsh(kernel)[0])
+        embedded = float(torch.linalg.eigvalsh(embedded_kernel)[0])
         rows.append({"seed": seed, "plain": plain, "embedded": embedded})
     return rows
 
@@ -801,25 +882,26 @@ def text_training(s: TextTraining, seeds: list[int]) -> Rows:
     likeliest of them alone, or zero. With zero nothing is learnt: what moves is the unlearning of ``f_0``.
     Source: paper C, Tab. 1 and Prop. 4.
     """
-    text, dtype = datasets.corpus(s.text), getattr(torch, s.dtype)
-    both = hidden_motion.bigrams(text.text, s.vocabulary)
-    tokens, targets = (t.to(dtype=dtype, device=devices.pick()) for t in both)
+    text = datasets.corpus(s.text)
+    dtype = getattr(torch, s.dtype)
+    bigrams = hidden_motion.bigrams(text.text, s.vocabulary)
+    tokens, targets = (tensor.to(dtype=dtype, device=devices.pick()) for tensor in bigrams)
     if s.targets == "words":
         targets = tokens[targets.argmax(1)]
     elif s.targets == "zero":
         targets = torch.zeros_like(targets)
     start = {"source": f"bigrams of {s.vocabulary} words, {text.source}"}
-    kind = {name: getattr(s, name) for name in ("width", "optimiser", "parametrisation", "rate")}
-    return [
-        {"seed": seed} | start | row
-        for seed, draw in zip(seeds, draw_seeds("weights", seeds))
-        for row in hidden_motion.learn(tokens, targets, seed=draw, steps=s.looks, **kind)
-    ]
+    network = {name: getattr(s, name) for name in ("width", "optimiser", "parametrisation", "rate")}
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("weights", seeds)):
+        records = hidden_motion.learn(tokens, targets, seed=draw, steps=s.looks, **network)
+        rows += [{"seed": seed, **start, **record} for record in records]
+    return rows
 
 
 @study(version=1, seeds=FEW, rtol=1e-3)
 def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
-    """How far a last hidden layer of finite width moves above infinitely wide ones, trained to the end; one row a draw.
+    """How far a last hidden layer of finite width moves above infinitely wide ones, trained; one row per draw.
 
     The labels are the first coordinate's sign. ``norm``, ``largest``, ``ratio``, ``inner`` and ``relative``:
     ``hidden_motion.change``, over all points; ``law``: the norm in the lazy limit, from the initial outputs
@@ -828,23 +910,29 @@ def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
     pairs of fresh points, of the cosine of their kernel rows with the size of the change of their inner product.
     Source: paper C, Sec. 5 and Prop. 4.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     scale = 1.0 if s.readout == "NTK" else math.sqrt(WIDE_AS / s.width)
     for (x, start), draw in zip(clouds("sphere", s.n0, n + s.fresh, seeds), draw_seeds("weights", seeds)):
         y = x[:n, 0].sign()
         rho, kernel = last_layer.below_last_layer(x, depth=s.depth)
         z, readout = last_layer.gaussian_layer(rho, s.width, seed=draw)
         end, _ = last_layer.train_layer(kernel, z, readout, y, scale=scale, slack=LEARNT)
-        before, after = z.relu(), end.relu()
-        first = scale * math.sqrt(2 / s.width) * (before[:n] @ readout)
-        residual = torch.linalg.solve(s.depth * infinite_ntk(x[:n], depth=s.depth), first - y)
+        before = z.relu()
+        after = end.relu()
+        initial_outputs = scale * math.sqrt(2 / s.width) * (before[:n] @ readout)
+        residual = torch.linalg.solve(s.depth * infinite_ntk(x[:n], depth=s.depth), initial_outputs - y)
         row = hidden_motion.change(before, after)
         row["law"] = float(last_layer.layer_motion(rho, kernel, residual).mean()) / scale
-        moved, shift = after - before, after @ after.mT - before @ before.mT
-        upper = torch.triu_indices(len(x), len(x), 1).unbind()
-        row["crossed"] = float((shift - moved @ moved.mT)[upper].norm() / shift[upper].norm())
-        seen = torch.nn.functional.normalize(kernel[n:, :n])
-        later = torch.triu_indices(s.fresh, s.fresh, 1).unbind()
-        both = torch.stack([(seen @ seen.mT)[later], shift[n:, n:][later].abs()])
-        rows.append(start | row | {"rows": float(torch.corrcoef(both)[0, 1])})
+        moved = after - before
+        gram_change = after @ after.mT - before @ before.mT
+        pairs_of_all = torch.triu_indices(len(x), len(x), 1).unbind()
+        first_order = gram_change - moved @ moved.mT
+        row["crossed"] = float(first_order[pairs_of_all].norm() / gram_change[pairs_of_all].norm())
+        kernel_rows = torch.nn.functional.normalize(kernel[n:, :n])
+        pairs_of_fresh = torch.triu_indices(s.fresh, s.fresh, 1).unbind()
+        cosines = (kernel_rows @ kernel_rows.mT)[pairs_of_fresh]
+        changes = gram_change[n:, n:][pairs_of_fresh].abs()
+        row["rows"] = float(torch.corrcoef(torch.stack([cosines, changes]))[0, 1])
+        rows.append(start | row)
     return rows

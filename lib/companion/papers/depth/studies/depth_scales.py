@@ -52,24 +52,33 @@ class FiniteNetwork(CloudOrImages):
 
 @study(version=1, seeds=FEW, columns={"distance": 1e-4, "noise": 1e-4}, nonfinite=("accuracy", "wide_accuracy"))
 def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
-    """The tangent kernel of a network at its start against that of infinite width; one row a network.
+    """The tangent kernel of a network at its start against that of infinite width; one row per network.
 
     ``distance`` of the predictors on fresh points, over the variation there of that of infinite width; ``signal``: the
     spread of the infinite kernel over pairs of training points; ``noise``: that of the difference of the kernels;
     ``accuracy`` and ``wide_accuracy``: of the finite and the infinite network, on images of ten classes. On the sphere
     the target is the first coordinate. Source: derived here; compare Hanin and Nica 2020.
     """
-    rows, n = [], s.n
-    upper = torch.triu_indices(n, n, 1)
+    n = s.n
+    rows = []
+    i, j = torch.triu_indices(n, n, 1)
     for x, labels, start, draw in _drawn(s, seeds):
-        wide = infinite_ntk(x, depth=s.depth)
+        infinite = infinite_ntk(x, depth=s.depth)
         kernel = finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)
-        y = math.sqrt(s.n0) * x[:, :1] if labels is None else torch.nn.functional.one_hot(labels, CLASSES).double()
-        f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n]) for k in (wide, kernel))
-        pairwise, difference = wide[upper[0], upper[1]], (kernel - wide)[upper[0], upper[1]]
-        row = {"distance": off_by(g, f), "signal": float(pairwise.std()), "noise": float(difference.std())}
-        scores = [math.nan if labels is None else regression.accuracy(h, labels[n:]) for h in (g, f)]
-        rows.append(start | row | {"accuracy": scores[0], "wide_accuracy": scores[1]})
+        if labels is None:
+            y = math.sqrt(s.n0) * x[:, :1]
+        else:
+            y = torch.nn.functional.one_hot(labels, CLASSES).double()
+        f = regression.kernel_flow_prediction(infinite[:n, :n], infinite[n:, :n], y[:n])
+        g = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n])
+        row = {
+            "distance": off_by(g, f),
+            "signal": float(infinite[i, j].std()),
+            "noise": float((kernel - infinite)[i, j].std()),
+            "accuracy": math.nan if labels is None else regression.accuracy(g, labels[n:]),
+            "wide_accuracy": math.nan if labels is None else regression.accuracy(f, labels[n:]),
+        }
+        rows.append(start | row)
     return rows
 
 
@@ -82,8 +91,8 @@ def _drawn(
         for (x, start), draw in zip(clouds("sphere", s.n0, together, seeds), draw_seeds("weights", seeds)):
             yield x, None, start, draw
     else:
-        pool, draws = images_on_sphere(s.corpus), zip(draw_seeds("train", seeds), draw_seeds("weights", seeds))
-        for seed, (points, weights) in zip(seeds, draws):
+        pool = images_on_sphere(s.corpus)
+        for seed, points, weights in zip(seeds, draw_seeds("train", seeds), draw_seeds("weights", seeds)):
             (task,) = datasets.split(pool, [together], seed=points)
             yield task.x, task.y.long(), {"seed": seed, "source": pool.source}, weights
 
@@ -114,9 +123,10 @@ def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
     """The mean predictor of several networks' own kernels, beside one network of as many neurons a layer in all.
 
     ``ensemble`` and ``single``: their distances on fresh points from the predictor of infinite width, over its
-    variation there; the target is the first coordinate. One row a data set. Source: derived here.
+    variation there; the target is the first coordinate. One row per data set. Source: derived here.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for (x, start), seed in zip(clouds("sphere", s.n0, n + s.test, seeds), seeds):
         y = math.sqrt(s.n0) * x[:n, :1]
 
@@ -124,10 +134,11 @@ def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
             return regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y)
 
         infinite = predictor(infinite_ntk(x, depth=s.depth))
-        *members, other = draw_seeds("weights", range((MEMBERS + 1) * seed, (MEMBERS + 1) * seed + s.draws + 1))
-        own = [predictor(finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)) for draw in members]
-        single = predictor(finite.finite_kernel(x, depth=s.depth, width=s.draws * s.width, seed=other))
-        mean = torch.stack(own).mean(0)
+        first_draw = (MEMBERS + 1) * seed
+        *members, single_draw = draw_seeds("weights", range(first_draw, first_draw + s.draws + 1))
+        predictors = [predictor(finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)) for draw in members]
+        single = predictor(finite.finite_kernel(x, depth=s.depth, width=s.draws * s.width, seed=single_draw))
+        mean = torch.stack(predictors).mean(0)
         rows.append(start | {"ensemble": off_by(mean, infinite), "single": off_by(single, infinite)})
     return rows
 
@@ -164,7 +175,7 @@ class LinearisedNetwork(DeepNetwork):
 
 @study(version=1, seeds=FEW, rtol=2e-2, device="any")
 def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
-    """Networks trained to the end by gradient flow, beside their linearisation and infinite width; one row a network.
+    """Networks trained to the end by gradient flow, beside their linearisation and infinite width; a row per network.
 
     The labels are the first coordinate's sign; the predictor is ``scale (f - f_0)``, ``f_0`` of variance 1 at every
     depth. ``start``: distance of the predictor of the network's own kernel at its start from that of infinite width,
@@ -173,36 +184,44 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
     of the training points, the largest. ``error``, ``start_error`` and ``wide_error``: mean squares on fresh points.
     Source: derived here; compare paper C, Sec. 5, and Hanin and Nica 2020.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for (x, start), draw in zip(clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
         x = x.to(devices.pick())
         y = x[:, 0].sign()
-        wide = infinite_ntk(x, depth=s.depth)
+        infinite = infinite_ntk(x, depth=s.depth)
         z = math.sqrt(s.n0 / 2) * x  # at which outputs have variance 1
         net = fully_connected([s.n0, *[s.width] * (s.depth - 1), 1], seeds=[draw], device=x.device)
-        own = ntk(net, z)[0]
-        f, g = (regression.kernel_flow_prediction(k[:n, :n], k[n:, :n], y[:n, None])[:, 0] for k in (wide, own))
+        kernel = ntk(net, z)[0]
+        f = regression.kernel_flow_prediction(infinite[:n, :n], infinite[n:, :n], y[:n, None])[:, 0]
+        g = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n, None])[:, 0]
         end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
         h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
-        row = {"start": off_by(g, f), "trained": off_by(h, f), "moved": off_by(f + h - g, f)}
-        row |= {"kernel_change": float((ntk(end.model, z)[0] - own).norm() / own.norm())}
-        row |= {"residual": float((end.F[0] - y[:n]).abs().max())}
-        errors = {"error": h, "start_error": g, "wide_error": f}
-        row |= {name: float((predicted - y[n:]).square().mean()) for name, predicted in errors.items()}
+        row = {
+            "start": off_by(g, f),
+            "trained": off_by(h, f),
+            "moved": off_by(f + h - g, f),
+            "kernel_change": float((ntk(end.model, z)[0] - kernel).norm() / kernel.norm()),
+            "residual": float((end.F[0] - y[:n]).abs().max()),
+            "error": float((h - y[n:]).square().mean()),
+            "start_error": float((g - y[n:]).square().mean()),
+            "wide_error": float((f - y[n:]).square().mean()),
+        }
         rows.append(start | row)
     return rows
 
 
 @study(version=1, seeds=FEW, rtol=2e-2, device="any")
 def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
-    """Networks trained to the end by gradient flow, beside their linearisation; one row a network.
+    """Networks trained to the end by gradient flow, beside their linearisation; one row per network.
 
     The labels are the first coordinate's sign; activations have unit square mean, so that outputs have variance 1.
     ``moved``: distance of the trained predictor from that of the network's kernel at its start, on fresh points, over
     the variation there of the latter; ``kernel_change``: relative, Frobenius.
     Source: derived here; compare Hanin and Nica 2020, whose networks have kinks, and Dyer and Gur-Ari 2020.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     sigma = activation(s.activation, normalised=True)
     for (x, start), draw in zip(clouds("sphere", s.n0, n + s.test, seeds), draw_seeds("weights", seeds)):
         x = x.to(devices.pick())
@@ -210,11 +229,11 @@ def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
         z = math.sqrt(s.n0) * x
         widths = [s.n0, *[s.width] * (s.depth - 1), 1]
         net = fully_connected(widths, seeds=[draw], sigma=sigma, gain=1.0, device=x.device)
-        own = ntk(net, z)[0]
-        linear = regression.kernel_flow_prediction(own[:n, :n], own[n:, :n], y[:n, None])[:, 0]
+        kernel = ntk(net, z)[0]
+        linear = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n, None])[:, 0]
         end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=MET), until=fitted)
         trained = (end.model(z[n:]) - net(z[n:]))[0]
-        change = (ntk(end.model, z)[0] - own).norm() / own.norm()
+        change = (ntk(end.model, z)[0] - kernel).norm() / kernel.norm()
         rows.append(start | {"moved": off_by(trained, linear), "kernel_change": float(change)})
     return rows
 
@@ -236,18 +255,20 @@ class SpherePrediction(Setting):
 
 @study(version=1, seeds=FEW, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
 def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
-    """The deep predictor on a sphere of few dimensions against its laws; one row a data set.
+    """The deep predictor on a sphere of few dimensions against its laws; one row per data set.
 
     ``first``, ``second``, ``uniform``: distances on fresh points from regression with the law's kernel
     (``deep_limit.ridge_kernels``), over the predictor's variation; the targets are the first coordinate's sign and the
     product of the first two. ``nearest``: the angle of the nearest pair over ``3π/L``. ``smallest``: the smallest
     eigenvalue of the law of first order. Source: derived here.
     """
-    rows, n = [], s.n
+    n = s.n
+    rows = []
     for x, start in clouds("sphere", s.n0, n + s.test, seeds):
         y = torch.stack([x[:, 0].sign(), x[:, 0] * x[:, 1]], 1)
         offsets = deep_limit.offsets(x[:n]), deep_limit.offsets(x[n:], x[:n])
-        gram, cross = infinite_ntk(x[:n], depth=s.depth), infinite_ntk(x[n:], x[:n], depth=s.depth)
+        gram = infinite_ntk(x[:n], depth=s.depth)
+        cross = infinite_ntk(x[n:], x[:n], depth=s.depth)
         f = regression.kernel_flow_prediction(gram, cross, y[:n])
         row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
         for order in deep_limit.ORDERS:
@@ -271,7 +292,7 @@ class MergedPoints(Setting):
 
 @study(version=1, seeds=FEW, columns={"smallest": 1e-6})
 def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
-    """The ridge of a residual network's kernel beside the offsets ``c`` of plain ones; one row a data set.
+    """The ridge of a residual network's kernel beside the offsets ``c`` of plain ones; one row per data set.
 
     ``ridge`` and ``smallest``: :func:`companion.papers.depth.theory.residual.ridge_reading`; ``law``: ``3 s L`` with
     the share ``s`` of the branch. Source: derived here.
@@ -305,7 +326,7 @@ class SphereCurve(Setting):
 
 @study(version=1, seeds=FEW, columns={"error": 1e-4})
 def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
-    """What the deep predictor leaves of targets with power-law spectra, and its law; one row a data set.
+    """What the deep predictor leaves of targets with power-law spectra, and its law; one row per data set.
 
     ``error``: share of the variance on fresh points, averaged over Gaussian targets; ``law``:
     :func:`companion.papers.depth.theory.curves.ridgeless_error`. Source: derived here.

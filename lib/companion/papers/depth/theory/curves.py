@@ -32,8 +32,8 @@ def target_powers(n0: int, power: float) -> np.ndarray:
     validate.whole(3, 50, n0=n0)
     validate.between(1, 10, power=power)
     l = np.arange(degrees.HIGHEST + 1)
-    found = np.where(l > 0, (l + n0 / 2 - 1.0) ** -power, 0)
-    return found / found.sum()
+    powers = np.where(l > 0, (l + n0 / 2 - 1.0) ** -power, 0)
+    return powers / powers.sum()
 
 
 @lru_cache(maxsize=8)
@@ -45,7 +45,7 @@ def _spectrum(n0: int, depth: int) -> tuple[np.ndarray, np.ndarray, float]:
     return mu, count, 4 * depth - float(count @ mu)
 
 
-def ridgeless_error(n: int, depth: int, n0: int, power: float, *, whole: bool = False) -> float:
+def ridgeless_error(n: int, depth: int, n0: int, power: float, *, every_degree: bool = False) -> float:
     """The share of a target's variance that ``n`` uniform points leave, without a ridge.
 
     ``E = Σ P_l (κ/(mu_l + κ))²/(1 - γ)``, ``n = Σ N_l mu_l/(mu_l + κ) + ε/κ``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``; the
@@ -56,23 +56,29 @@ def ridgeless_error(n: int, depth: int, n0: int, power: float, *, whole: bool = 
         depth: ``L``, from 3 on, where no degree's eigenvalue is zero.
         n0: dimensions of the sphere's space.
         power: ``s`` of :func:`target_powers`.
-        whole: with the target's powers beyond degree 1000, none of which is learnt; they count the more, the rougher it
-            is.
+        every_degree: with the target's powers beyond degree 1000, none of which is learnt; they count the more, the
+            rougher it is.
 
     Source: Bordelon, Canatar and Pehlevan 2020, for the eigenvalues of this chapter.
     """
     validate.integer(2, n=n)
     validate.integer(3, depth=depth)
-    (mu, count, rest), target = _spectrum(n0, depth), target_powers(n0, power)
+    mu, count, ridge = _spectrum(n0, depth)
+    target = target_powers(n0, power)
     low, high = math.log(1e-12), math.log(4 * depth)  # of κ
     for _ in range(100):
         kappa = math.exp((low + high) / 2)
-        more = float(count @ (mu / (mu + kappa))) + rest / kappa > n
-        low, high = (math.log(kappa), high) if more else (low, math.log(kappa))
-    kept = mu / (mu + kappa)
-    left, noise = float(target @ (1 - kept) ** 2), 1 - float(count @ kept**2) / n
-    beyond = float(special.zeta(power, degrees.HIGHEST + n0 / 2) / special.zeta(power, n0 / 2)) if whole else 0.0
-    return ((1 - beyond) * left + beyond) / noise
+        if float(count @ (mu / (mu + kappa))) + ridge / kappa > n:
+            low = math.log(kappa)
+        else:
+            high = math.log(kappa)
+    learnt = mu / (mu + kappa)
+    remaining = float(target @ (1 - learnt) ** 2)
+    gamma = float(count @ learnt**2) / n
+    beyond = 0.0  # the target's power there
+    if every_degree:
+        beyond = float(special.zeta(power, degrees.HIGHEST + n0 / 2) / special.zeta(power, n0 / 2))
+    return ((1 - beyond) * remaining + beyond) / (1 - gamma)
 
 
 def target_covariance(phi: Tensor, n0: int, power: float) -> Tensor:
@@ -85,12 +91,18 @@ def target_covariance(phi: Tensor, n0: int, power: float) -> Tensor:
 @lru_cache(maxsize=4)
 def _tabulated(n0: int, power: float) -> tuple[np.ndarray, np.ndarray]:
     """Angles, and ``Σ P_l p_l(cos phi)`` with Gegenbauer polynomials that are 1 at angle 0."""
-    phi, weights = np.linspace(0, math.pi, GRID + 1), target_powers(n0, power)
-    t, twice = np.cos(phi), n0 - 2
-    old, new, total = np.ones_like(t), t, weights[1] * t
+    phi = np.linspace(0, math.pi, GRID + 1)
+    weights = target_powers(n0, power)
+    t = np.cos(phi)
+    twice = n0 - 2  # the polynomials' parameter, doubled
+    before = np.ones_like(t)
+    p = t
+    total = weights[1] * t
     for l in range(1, degrees.HIGHEST):
-        old, new = new, ((2 * l + twice) * t * new - l * old) / (l + twice)
-        total = total + weights[l + 1] * new
+        following = ((2 * l + twice) * t * p - l * before) / (l + twice)
+        before = p
+        p = following
+        total = total + weights[l + 1] * p
     return phi, total
 
 
@@ -108,10 +120,12 @@ def field_error(x: Tensor, fresh: Tensor, *, depth: int, power: float) -> float:
     Source: derived here.
     """
     n0 = x.shape[1]
-    own, cross = (target_covariance((x @ z.mT).clamp(-1, 1).acos(), n0, power) for z in (x, fresh))
-    gram, seen = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
-    weights = torch.cholesky_solve(seen.mT, torch.linalg.cholesky(gram))
-    return float((1 - 2 * (weights * cross).sum(0) + (weights * (own @ weights)).sum(0)).mean())
+    covariance, cross_covariance = (target_covariance((x @ z.mT).clamp(-1, 1).acos(), n0, power) for z in (x, fresh))
+    gram = infinite_ntk(x, depth=depth)
+    cross = infinite_ntk(fresh, x, depth=depth)
+    weights = torch.cholesky_solve(cross.mT, torch.linalg.cholesky(gram))
+    explained = 2 * (weights * cross_covariance).sum(0)
+    return float((1 - explained + (weights * (covariance @ weights)).sum(0)).mean())
 
 
 def gaussian_error(n: int, fresh: int, depth: int, n0: int, power: float, *, seed: int) -> float:
@@ -133,7 +147,8 @@ def gaussian_error(n: int, fresh: int, depth: int, n0: int, power: float, *, see
     """
     validate.integer(1, n=n, fresh=fresh)
     validate.integer(3, depth=depth)
-    (mu, count, rest), target = _spectrum(n0, depth), target_powers(n0, power)
+    mu, count, ridge = _spectrum(n0, depth)
+    target = target_powers(n0, power)
     validate.memory(16 * (n + fresh) * (n + fresh + int(count[: DRAWN + 1].max())), f"n = {n} with fresh = {fresh}")
     random = torch.Generator().manual_seed(seed)
     kernel, field = torch.zeros(2, n + fresh, n + fresh, dtype=torch.float64)
@@ -142,8 +157,9 @@ def gaussian_error(n: int, fresh: int, depth: int, n0: int, power: float, *, see
         products = drawn @ drawn.mT
         kernel.add_(products, alpha=float(mu[l]))
         field.add_(products, alpha=float(target[l] / count[l]))
-    kernel.diagonal().add_(rest + float(count[DRAWN + 1 :] @ mu[DRAWN + 1 :]))
+    kernel.diagonal().add_(ridge + float(count[DRAWN + 1 :] @ mu[DRAWN + 1 :]))
     field.diagonal().add_(float(target[DRAWN + 1 :].sum()))
     weights = torch.cholesky_solve(kernel[:n, n:], torch.linalg.cholesky(kernel[:n, :n]))
-    left = field.diagonal()[n:] - 2 * (weights * field[:n, n:]).sum(0) + (weights * (field[:n, :n] @ weights)).sum(0)
-    return float(left.mean())
+    explained = 2 * (weights * field[:n, n:]).sum(0)
+    remaining = field.diagonal()[n:] - explained + (weights * (field[:n, :n] @ weights)).sum(0)
+    return float(remaining.mean())

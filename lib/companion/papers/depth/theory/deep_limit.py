@@ -99,8 +99,8 @@ def depth_ridge(depth: int, order: str = "first") -> float:
     The second order divides it by ``1 + 3/(2L)``. Source: derived here (module head).
     """
     validate.one_of(ORDERS[:2], order=order)
-    level, other = of_offset(torch.tensor([0.0, 1.0], dtype=torch.float64), depth, order).tolist()
-    return (1 - level) / (other - level)
+    at_zero, at_one = of_offset(torch.tensor([0.0, 1.0], dtype=torch.float64), depth, order).tolist()
+    return (1 - at_zero) / (at_one - at_zero)
 
 
 def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,9 @@ def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarra
     node, weight = np.polynomial.legendre.leggauss(NODES)
     phi = (node + 1) * math.pi / 2
     density = weight * np.sin(phi) ** (n0 - 2)
-    mass, t, l = density / density.sum(), np.cos(phi), np.arange(degrees + 1)[:, None]
+    mass = density / density.sum()
+    t = np.cos(phi)
+    l = np.arange(degrees + 1)[:, None]
     shape = special.eval_gegenbauer(l, n0 / 2 - 1, t) / special.eval_gegenbauer(l, n0 / 2 - 1, 1.0)
     count = special.binom(n0 + l - 1, l) - np.where(l > 1, special.binom(n0 + l - 3, l - 2), 0)
     return shape @ (mass * relu_recursion.offset(torch.from_numpy(phi)).numpy()), count[:, 0]
@@ -131,20 +133,23 @@ def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
     Source: derived here, from the usual average over data for kernel ridge regression.
     """
     validate.integer(2, n=n)
-    (mu, count), lam = sphere_modes(n0), depth_ridge(depth, "second")
-    mu, count = mu[1:], count[1:]
-    low, high = 0.0, 2 * lam / n
+    ridge = depth_ridge(depth, "second")
+    mu, count = (values[1:] for values in sphere_modes(n0))
+    low, high = 0.0, 2 * ridge / n
     for _ in range(100):
         kappa = (low + high) / 2
-        above = n * kappa + (count * mu**2 / (mu + kappa)).sum() > lam
-        low, high = (low, kappa) if above else (kappa, high)
-    kept = mu / (mu + kappa)
-    errors = (1 - kept) ** 2 / (1 - (count * kept**2).sum() / n)
+        if n * kappa + (count * mu**2 / (mu + kappa)).sum() > ridge:
+            high = kappa
+        else:
+            low = kappa
+    learnt = mu / (mu + kappa)
+    gamma = (count * learnt**2).sum() / n
+    errors = (1 - learnt) ** 2 / (1 - gamma)
     return np.array([0.0, *errors])
 
 
 def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
-    """The projection operator at infinite time to first order in ``C/L``, one row a fresh point.
+    """The projection operator at infinite time to first order in ``C/L``, one row per fresh point.
 
     ``β 1 + (I - β 11ᵀ) (c_x - β C 1) / (4 (1 - a) L)`` with ``β = a/(1 + (n - 1) a)``.
 
@@ -160,7 +165,8 @@ def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
     """
     validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
     needs_symmetric(gram_offsets, "gram_offsets")
-    a, n = 1 / 4 + float(rate.predicted_excess(torch.zeros(()), depth)), len(gram_offsets)
+    a = 1 / 4 + float(rate.predicted_excess(torch.zeros(()), depth))
+    n = len(gram_offsets)
     beta = a / (1 + (n - 1) * a)
     tilt = (cross_offsets - beta * gram_offsets.sum(1)) / (4 * (1 - a) * depth)
     return beta + tilt - beta * tilt.sum(-1, keepdim=True)

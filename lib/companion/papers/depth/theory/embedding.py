@@ -18,7 +18,8 @@ def stereographic(x: Tensor) -> Tensor:
     Source: paper C, Definition 6, seen from the pole ``(0, ..., 0, 1)``.
     """
     validate.arrays(x=("... m", x))
-    far = x.abs().amax(-1, keepdim=True).clamp_min(1)  # squares of far points would overflow
-    x, one = x / far, far**-2
+    scale = x.abs().amax(-1, keepdim=True).clamp_min(1)  # squares of distant points would overflow
+    x = x / scale
+    unit = scale**-2
     square = (x * x).sum(-1, keepdim=True)
-    return torch.cat([2 * x / far, square - one], dim=-1) / (square + one)
+    return torch.cat([2 * x / scale, square - unit], dim=-1) / (square + unit)

@@ -34,7 +34,7 @@ def bigrams(text: str, vocabulary: int) -> tuple[Tensor, Tensor]:
     for (a, b), count in Counter(pairwise(words)).items():
         if a in index and b in index:
             counts[index[a], index[b]] = count
-    counts += 1 / vocabulary  # one pseudo-count a row: no row is empty
+    counts += 1 / vocabulary  # one pseudo-count per row: no row is empty
     return torch.eye(vocabulary, dtype=torch.float64), counts / counts.sum(1, keepdim=True)
 
 
@@ -52,7 +52,8 @@ def change(before: Tensor, after: Tensor) -> dict[str, float]:
     if len(before) < 2 or not bool(before.any()):
         raise InputError(f"before must hold a layer at two or more inputs, not all zero, got {tuple(before.shape)}")
     moved = after - before
-    norm, largest = moved.norm(dim=-1), moved.abs().amax(-1)
+    norm = moved.norm(dim=-1)
+    largest = moved.abs().amax(-1)
     gram = before @ before.mT
     shift = after @ after.mT - gram
     pairs = ~torch.eye(len(gram), dtype=torch.bool, device=gram.device)
@@ -101,18 +102,20 @@ def learn(
     validate.integer(0, **{f"steps[{i}]": step for i, step in enumerate(steps)})
     validate.arrays(tokens=("v v", tokens), targets=("v v", targets))
     v = len(tokens)
-    kind = {"parametrisation": parametrisation, "dtype": tokens.dtype, "device": tokens.device}
-    net = fully_connected([v, width, width, v], seeds=[seed], gain=1.0, **kind)
-    if rate is None:
-        rate = 1e-3 if optimiser == "adam" else 2.0 * v / (1 if parametrisation == "ntk" else width)
+    form = {"parametrisation": parametrisation, "dtype": tokens.dtype, "device": tokens.device}
+    net = fully_connected([v, width, width, v], seeds=[seed], gain=1.0, **form)
+    if rate is None and optimiser == "adam":
+        rate = 1e-3
+    elif rate is None:
+        rate = 2.0 * v if parametrisation == "ntk" else 2.0 * v / width
     before = net.hidden(tokens)[-1][0]
     states = optimise(net, tokens, targets[None], rate=rate, method=optimiser)
-    first, records = next(states), []
+    first = next(states)
+    records = []
     for step, state in zip(range(steps[-1] + 1), chain([first], states)):
         if step in steps:
             moved = change(before, state.model.hidden(tokens)[-1][0])
-            losses = {"loss_start": float(first.loss), "loss_end": float(state.loss)}
-            records.append({"step": step, **losses, **moved})
+            records.append({"step": step, "loss_start": float(first.loss), "loss_end": float(state.loss), **moved})
     if len(records) < len(steps):
         raise InputError(f"rate must be smaller: after {step} steps the outputs have left the range of numbers")
     return records

@@ -76,25 +76,26 @@ def train_layer(
     validate.arrays(kernel=("p p", kernel), z=("p m", z), readout=("m", readout), y=("n", y))
     validate.positive(scale=scale, slack=slack, step=step)
     root = math.sqrt(2 / width)
-    on, passed = (z[:n] > 0) * readout, z[:n].relu()
-    tangent = root**2 * (kernel[:n, :n] * (on @ on.mT) + passed @ passed.mT)
+    active = (z[:n] > 0) * readout
+    hidden = z[:n].relu()
+    tangent = root**2 * (kernel[:n, :n] * (active @ active.mT) + hidden @ hidden.mT)
     h = step / float(torch.linalg.eigvalsh(tangent)[-1])
 
-    def speeds(z: Tensor, readout: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        passed = z[:n].relu()
-        r = scale * root * (passed @ readout) - y
-        return (
-            -(root / scale) * (kernel[:, :n] @ ((z[:n] > 0) * r[:, None] * readout)),
-            -(root / scale) * (r @ passed),
-            r,
-        )
+    def velocities(z: Tensor, readout: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the pre-activations and of the readout, and the residuals."""
+        hidden = z[:n].relu()
+        r = scale * root * (hidden @ readout) - y
+        dz = -(root / scale) * (kernel[:, :n] @ ((z[:n] > 0) * r[:, None] * readout))
+        dw = -(root / scale) * (r @ hidden)
+        return dz, dw, r
 
     for _ in range(MOST_STEPS):
-        dz, dw, r = speeds(z, readout)
+        dz, dw, r = velocities(z, readout)
         if float(r.abs().max()) < slack:
             return z, readout
-        dz, dw, _ = speeds(z + h / 2 * dz, readout + h / 2 * dw)
-        z, readout = z + h * dz, readout + h * dw
+        dz, dw, _ = velocities(z + h / 2 * dz, readout + h / 2 * dw)
+        z = z + h * dz
+        readout = readout + h * dw
     raise InputError(f"slack {slack:g} is not reached in {MOST_STEPS} steps: two points may be nearly the same")
 
 

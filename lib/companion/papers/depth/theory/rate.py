@@ -62,6 +62,6 @@ def half_way_depth(rho: float) -> float:
     def kernel(depth: int) -> float:
         return float(relu_recursion.kernel_of_angle(phi, depth)[0])
 
-    far = 10 * math.ceil(10 / float(phi))  # the crossover is at 4.2/phi
-    low = bisect.bisect_left(range(1, far), -0.625, key=lambda depth: -kernel(depth))
+    deepest = 10 * math.ceil(10 / float(phi))  # the crossover is at 4.2/phi
+    low = bisect.bisect_left(range(1, deepest), -0.625, key=lambda depth: -kernel(depth))
     return low + (kernel(low) - 0.625) / (kernel(low) - kernel(low + 1))

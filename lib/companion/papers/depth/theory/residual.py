@@ -2,8 +2,8 @@
 
 A residual layer ``x -> x + β W σ(x)`` multiplies the variance by ``1 + β²``. Over that factor its kernel is that of
 ``√(1 - s) x + √s W σ(x)`` with the share ``s = β²/(1 + β²)``, whose recursion is closed
-(``universality.along_depth``). Small angles shrink by ``s phi²/(3π)`` a layer, so that pairs merge ``1/s`` times slower
-than in a plain network: against the plain kernel ``c`` one expects a ridge of ``3 s L``. It stays finite for
+(``universality.along_depth``). Small angles shrink by ``s phi²/(3π)`` per layer, so that pairs merge ``1/s`` times
+slower than in a plain network: against the plain kernel ``c`` one expects a ridge of ``3 s L``. It stays finite for
 ``β = 1/√L``.
 
 Source: derived here; in Belfer et al. 2021 residual kernels get spiky with depth, or do not, by the branches' scale.

@@ -22,14 +22,15 @@ def predictions(x: Tensor, fresh: Tensor, y: Tensor, depths: Sequence[int]) -> d
         ``(len(depths), m, k)`` by name. Source: derived here (``deep_limit.ridge_kernels``, ``deep_limit.operator``).
     """
     c = deep_limit.offsets(x), deep_limit.offsets(fresh, x)
-    found: dict[str, list[Tensor]] = {"deep": [], "ridge": [], "expanded": []}
+    outputs: dict[str, list[Tensor]] = {"deep": [], "ridge": [], "expanded": []}
     for depth in depths:
-        gram, cross = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
-        found["deep"].append(regression.kernel_flow_prediction(gram, cross, y))
+        gram = infinite_ntk(x, depth=depth)
+        cross = infinite_ntk(fresh, x, depth=depth)
+        outputs["deep"].append(regression.kernel_flow_prediction(gram, cross, y))
         gram, cross = deep_limit.ridge_kernels(*c, depth)
-        found["ridge"].append(cross @ torch.linalg.solve(gram, y))  # the law's matrix need not be positive
-        found["expanded"].append(deep_limit.operator(*c, depth) @ y)
-    return {name: torch.stack(outputs) for name, outputs in found.items()}
+        outputs["ridge"].append(cross @ torch.linalg.solve(gram, y))  # the law's matrix need not be positive
+        outputs["expanded"].append(deep_limit.operator(*c, depth) @ y)
+    return {name: torch.stack(along_depth) for name, along_depth in outputs.items()}
 
 
 def learnt_shares(x: Tensor, depths: Sequence[int]) -> tuple[Tensor, Tensor]:

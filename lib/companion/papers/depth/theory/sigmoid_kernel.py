@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regimes import validate
 
-SETTLED = 1000  # layers after which every value is the fixed point: errors fall by a third or more a layer
+SETTLED = 1000  # layers after which every value is the fixed point: errors fall by a third or more per layer
 
 
 def eta(rho: Tensor, depth: int) -> Tensor:

@@ -69,11 +69,13 @@ def projector_distance(gram: Tensor) -> float:
     even = torch.full((len(gram),), len(gram) ** -0.5, dtype=gram.dtype, device=gram.device)
     # the even vector alone would never leave itself where it is an eigenvector, but not the top one
     start = torch.from_numpy(np.random.default_rng(0).standard_normal(len(gram))).to(gram)
-    top, tilt = even + 0.1 * start / start.norm(), torch.zeros_like(even)
+    top = even + 0.1 * start / start.norm()
+    tilt = torch.zeros_like(even)
     for _ in range(POWER_STEPS):  # the gap is of order n, so that few are needed
         top = gram @ top
         top = top / top.norm()
-        before, tilt = tilt, top - (top @ even) * even
+        before = tilt
+        tilt = top - (top @ even) * even
         if float((tilt - before).norm()) <= 1e-15:
             break
     else:
@@ -124,8 +126,8 @@ def operators(gram: Tensor, cross: Tensor, times: Sequence[float]) -> Tensor:
     if float(values[0]) < 1e-14 * len(gram):
         raise InputError(f"the kernel matrix cannot be inverted: its smallest eigenvalue is {float(values[0]):.3g}")
     modes = cross @ vectors
-    kept = [-torch.expm1(-t * values) / values for t in times]
-    return torch.stack([(modes * weight) @ vectors.mT for weight in kept])
+    learnt = [-torch.expm1(-t * values) / values for t in times]  # of each mode, over its eigenvalue
+    return torch.stack([(modes * weight) @ vectors.mT for weight in learnt])
 
 
 def row_mean_spread(gram_offsets: Tensor) -> float:

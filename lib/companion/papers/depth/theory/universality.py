@@ -78,8 +78,10 @@ def smooth(name: str) -> Layer:
         name: ``tanh``, ``erf``, ``quadratic`` or ``swish``.
     """
     validate.one_of(("tanh", "erf", "quadratic", "swish"), name=name)
-    k, w = np.arange(1.0, ORDER), _hermite_weights(name)
-    a, b = (k * (k - 1) * w).sum() / 2, (k * (k - 1) * (k - 2) * w).sum() / 6
+    k = np.arange(1.0, ORDER)
+    w = _hermite_weights(name)
+    a = (k * (k - 1) * w).sum() / 2
+    b = (k * (k - 1) * (k - 2) * w).sum() / 6
 
     def loss(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_rho = np.log1p(-np.minimum(e, BELOW_ONE))[:, None]
@@ -107,14 +109,19 @@ def along_depth(layer: Layer, rho: np.ndarray, depths: Sequence[int]) -> np.ndar
     low = 0 if layer.limit == 1 / 3 else -1
     if not (rho.min() >= low and rho.max() <= 1):
         raise InputError(f"rho must lie from {low} to 1 for this layer, got {rho.min():g} to {rho.max():g}")
-    e, s, at, share, found = 1 - rho, rho.copy(), 1, layer.share, []
+    e = 1 - rho
+    s = rho.copy()
+    share = layer.share
+    reached = 1
+    kernels = []
     for depth in depths:
-        for _ in range(depth - at):
+        for _ in range(depth - reached):
             new, slope = layer.loss(e)
-            s, e = s + share * (1 - new - slope * s), e + share * (new - e)
-        at = depth
-        found.append(s / (1 + share * (depth - 1)))
-    return np.stack(found)
+            s = s + share * (1 - new - slope * s)
+            e = e + share * (new - e)
+        reached = depth
+        kernels.append(s / (1 + share * (depth - 1)))
+    return np.stack(kernels)
 
 
 def offset(layer: Layer, rho: np.ndarray) -> np.ndarray:
@@ -125,13 +132,15 @@ def offset(layer: Layer, rho: np.ndarray) -> np.ndarray:
     validate.arrays(rho=("n", rho))
     if not rho.max() < 1:
         raise InputError(f"rho must be below 1 for the offset to be finite, got {rho.max():g}")
-    e, found, b = 1 - rho, [], layer.log / layer.limit
+    e = 1 - rho
+    b = layer.log / layer.limit
+    estimates = []
     for depth in range(1, 2 * DEEP + 1):
         if depth in (DEEP, 2 * DEEP):
             m = layer.unit(e)
-            found.append(m - b * np.log(m) - depth)
+            estimates.append(m - b * np.log(m) - depth)
         e = e + layer.share * (layer.loss(e)[0] - e)
-    return 2 * found[1] - found[0]
+    return 2 * estimates[1] - estimates[0]  # the error falls as 1/L
 
 
 def of_layer_offset(layer: Layer, c: np.ndarray, depth: int) -> np.ndarray:
@@ -162,10 +171,15 @@ def _kinked(e: np.ndarray, bend: float) -> tuple[np.ndarray, np.ndarray]:
 def _hermite_weights(name: str) -> np.ndarray:
     """``a_k² / Σ k a_k²`` for ``k = 1 … ORDER - 1``, by quadrature against orthonormal Hermite polynomials."""
     x, w = gaussian.rule(step=0.25)
-    old, new, a = np.zeros_like(x), np.ones_like(x), []
     value = w * activation(name).value(torch.from_numpy(x)).numpy()
-    for k in range(1, ORDER):  # h_k = (x h_{k-1} - √(k-1) h_{k-2}) / √k
-        old, new = new, (x * new - math.sqrt(k - 1) * old) / math.sqrt(k)
-        a.append(value @ new)
-    k, squares = np.arange(1.0, ORDER), np.array(a) ** 2
+    before = np.zeros_like(x)
+    h = np.ones_like(x)
+    a = []
+    for k in range(1, ORDER):
+        following = (x * h - math.sqrt(k - 1) * before) / math.sqrt(k)
+        before = h
+        h = following
+        a.append(value @ h)
+    k = np.arange(1.0, ORDER)
+    squares = np.array(a) ** 2
     return squares / (k * squares).sum()

@@ -22,9 +22,9 @@ def _cuts(slices):
     return dict(list(studies.at_end(slices).groupby("scale")))
 
 
-def _scale(cuts, which):
+def _scale(cuts, position):
     """The smallest, middle or largest scale of the cuts."""
-    return sorted(cuts)[{"smallest": 0, "middle": -2, "largest": -1}[which]]
+    return sorted(cuts)[{"smallest": 0, "middle": -2, "largest": -1}[position]]
 
 
 def _mean_width(slices):
@@ -38,14 +38,16 @@ def _mean_width(slices):
 
 def _changes_by_own_norm(rows):
     """``log10`` of the scale where the kernel changes by its own norm: a row per training set, a column per width."""
-    return pd.DataFrame({h: jamming.crossings(own) for h, own in studies.at_end(rows).groupby("h")})
+    by_width = studies.at_end(rows).groupby("h")
+    return pd.DataFrame({h: jamming.crossings(group) for h, group in by_width})
 
 
 def _widths_at_jamming(on_map, slices):
     """``h*`` of the map's training sets: a row per training set, a column per scale."""
-    ends, cuts = studies.at_end(on_map), studies.at_end(slices)
-    together = pd.concat([ends, cuts[cuts.seed.isin(ends.seed)]]).drop_duplicates("cell")
-    return jamming.transitions(together, "h")
+    ends = studies.at_end(on_map)
+    cuts = studies.at_end(slices)
+    rows = pd.concat([ends, cuts[cuts.seed.isin(ends.seed)]]).drop_duplicates("cell")
+    return jamming.transitions(rows, "h")
 
 
 @claim(
@@ -58,12 +60,12 @@ def _widths_at_jamming(on_map, slices):
     figure="fig-b-4",
     short="log10 of the lazy line's scale",
 )
-def lazy_line(beside=studies.ensembles["cross_over"]):
+def lazy_line(cross_over=studies.ensembles["cross_over"]):
     r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
 
     $\log_{10}$ of the scale $h^{1/2}\alpha$ at the largest width.
     """
-    crossed = jamming.crossings(studies.at_end(beside)).to_numpy()
+    crossed = jamming.crossings(studies.at_end(cross_over)).to_numpy()
     return mean(crossed) if np.isfinite(crossed).all() else None
 
 
@@ -100,10 +102,14 @@ def slope_of_lazy_line(on_map=studies.ensembles["map"]):
 
     Slope of its log in $\log h$ over the upper half of the widths.
     """
-    crossed, widths = _changes_by_own_norm(on_map), sorted(set(on_map.h))
+    crossed = _changes_by_own_norm(on_map)
+    widths = sorted(set(on_map.h))
     upper = [h for h in widths if h >= math.sqrt(widths[0] * widths[-1])]
-    slopes = [np.polyfit(np.log10(upper), row[upper].to_numpy(), 1)[0] for _, row in crossed.iterrows()]
-    return (mean(np.array(slopes)) if np.isfinite(slopes).all() else None), on_map[on_map.h.isin(upper)]
+    rows = on_map[on_map.h.isin(upper)]
+    slopes = [np.polyfit(np.log10(upper), line[upper].to_numpy(), 1)[0] for _, line in crossed.iterrows()]
+    if not np.isfinite(slopes).all():
+        return None, rows
+    return mean(np.array(slopes)), rows
 
 
 @claim(
@@ -119,7 +125,8 @@ def lazy_line_at_jamming(on_map=studies.ensembles["map"], slices=studies.ensembl
 
     $\log_{10}$ of its scale at the width of jamming over that at the largest width.
     """
-    crossed, h_star = _changes_by_own_norm(on_map), _widths_at_jamming(on_map, slices)
+    crossed = _changes_by_own_norm(on_map)
+    h_star = _widths_at_jamming(on_map, slices)
     scales = sorted(set(slices["scale"]))
     middle = scales[len(scales) // 2]
     if crossed.isna().any(axis=None) or h_star[middle].isna().any():
@@ -152,12 +159,12 @@ def jamming_against_error(on_map=studies.ensembles["map"], slices=studies.ensemb
     return Estimate(*np.tanh([z.value, z.low, z.high]), z.n, f"{z.method}, in Fisher's z"), on_map
 
 
-def _least_above_crossover(rows, beside, scales):
+def _least_above_crossover(rows, cross_over, scales):
     """The ensemble's error at either end of the scales less that at the one next to the cross-over, the smaller.
 
     In percentage points, a mean over the widths of each training set; ``None`` where no scale is near the cross-over.
     """
-    crossed = np.mean(jamming.crossings(studies.at_end(beside)).to_numpy())
+    crossed = np.mean(jamming.crossings(studies.at_end(cross_over)).to_numpy())
     near = min(scales, key=lambda scale: abs(np.log10(scale) - crossed))
     ends = studies.at_end(rows)
     first, *between, last = sorted(set(ends["scale"]))
@@ -176,13 +183,13 @@ def _least_above_crossover(rows, beside, scales):
     figure="fig-b-4",
     short="best error near the cross-over",
 )
-def error_above_crossover(near=studies.ensembles["near"], beside=studies.ensembles["cross_over"], *, map_scales):
+def error_above_crossover(near=studies.ensembles["near"], cross_over=studies.ensembles["cross_over"], *, map_scales):
     """On 10 components of MNIST the ensemble error is smallest near the cross-over.
 
     Error at the smallest and at the largest scale minus that at the scale next to the cross-over, mean over three
     widths far beyond jamming on 1000 points (the paper has 5000), smaller of the two, percentage points.
     """
-    return _least_above_crossover(near, beside, map_scales), near
+    return _least_above_crossover(near, cross_over, map_scales), near
 
 
 @claim(
@@ -196,14 +203,14 @@ def error_above_crossover(near=studies.ensembles["near"], beside=studies.ensembl
     short="best error near the cross-over, widest",
 )
 def error_above_crossover_of_widest(
-    widest=studies.ensembles["widest"], beside=studies.ensembles["cross_over"], *, map_scales
+    widest=studies.ensembles["widest"], cross_over=studies.ensembles["cross_over"], *, map_scales
 ):
     """On 10 components of MNIST the ensemble error is smallest near the cross-over, also for the widest networks.
 
     Error at the smallest and at the largest scale minus that at the scale next to the cross-over, at the largest of
     the three widths, on 1000 points, smaller of the two, percentage points.
     """
-    return _least_above_crossover(widest, beside, map_scales), widest
+    return _least_above_crossover(widest, cross_over, map_scales), widest
 
 
 @claim(
@@ -252,18 +259,18 @@ def slowing_near_jamming(budgets=studies.steps_to_fit["step_budget"]):
 
 
 def parameters_by_budget(budgets):
-    """``N*`` of each training set within a number of steps: a row per set, a column per number, NaN where none is seen.
+    """``N*`` of each training set within a number of steps: a row per set, a column per number, NaN if none is seen.
 
     Args:
         budgets: rows with ``seed``, ``scale``, ``h``, ``parameters``, ``steps`` (the most) and those ``needed`` to fit.
     """
-    most = budgets.steps.max()
-    found = {}
-    for count in np.unique(np.geomspace(max(most // 64, 5), most, 13).round()):
+    largest = budgets.steps.max()
+    by_count = {}
+    for count in np.unique(np.geomspace(max(largest // 64, 5), largest, 13).round()):
         fits = budgets.assign(fitted=budgets.needed <= count)
         shares = fits.groupby(["seed", "scale", "h", "parameters"]).fitted.mean().reset_index()
-        found[count] = jamming.transitions(shares, "parameters").iloc[:, 0]
-    return pd.DataFrame(found)
+        by_count[count] = jamming.transitions(shares, "parameters").iloc[:, 0]
+    return pd.DataFrame(by_count)
 
 
 @claim(
@@ -286,19 +293,19 @@ def jamming_in_steps(budgets=studies.steps_to_fit["step_budget"]):
     return estimates.exponent(reached.columns.to_numpy(float), reached.to_numpy())
 
 
-def parameters_at_jamming(thresholds):
+def parameters_at_jamming(table):
     """The numbers of points ``P (sizes,)``, and ``N*`` of each training set at each, ``(seeds, sizes)``.
 
     ``N*`` is the number of parameters of which half of the networks fit, between the widths that a bisection visits.
 
     Args:
-        thresholds: rows with ``p``, ``seed``, ``parameters`` and ``fitted``.
+        table: rows with ``p``, ``seed``, ``parameters`` and ``fitted``.
     """
-    found = {}
-    for (p, seed), rows in thresholds.groupby(["p", "seed"]):
+    sizes = {}
+    for (p, seed), rows in table.groupby(["p", "seed"]):
         rows = rows.sort_values("parameters")
-        found[p, seed] = jamming.transition(rows.parameters, rows.fitted)
-    by_size = pd.Series(found).unstack(0)
+        sizes[p, seed] = jamming.transition(rows.parameters, rows.fitted)
+    by_size = pd.Series(sizes).unstack(0)
     return by_size.columns.to_numpy(float), by_size.to_numpy(float)
 
 
@@ -318,9 +325,9 @@ def jamming_of_random_over_digits(random=studies.fitting_width["random"], digits
 
     Difference of the exponents, on the same sizes.
     """
-    sizes, many = parameters_at_jamming(random)
-    _, few = parameters_at_jamming(digits)
-    return estimates.exponent(sizes, many / few), pd.concat([random, digits])
+    p, random_sizes = parameters_at_jamming(random)
+    _, digit_sizes = parameters_at_jamming(digits)
+    return estimates.exponent(p, random_sizes / digit_sizes), pd.concat([random, digits])
 
 
 @claim(
@@ -346,12 +353,14 @@ def _growth_left_of_jamming(rows):
 
     ``None`` where jamming is too near to the smallest width, or for a single training set.
     """
-    widths, heights, seeds = sorted(set(rows.h)), [], sorted(set(rows.seed))
-    for _, own in rows.groupby("p"):
-        jammed = jamming.transition(widths, own.groupby("h").fitted.mean())
+    widths = sorted(set(rows.h))
+    seeds = sorted(set(rows.seed))
+    heights = []
+    for _, group in rows.groupby("p"):
+        jammed = jamming.transition(widths, group.groupby("h").fitted.mean())
         if jammed < jamming.FACTOR * widths[0] or len(seeds) < 2:
             return None
-        heights.append(100 * jamming.rise(own, "error", pd.Series(jammed, seeds)))
+        heights.append(100 * jamming.rise(group, "error", pd.Series(jammed, seeds)))
     return mean(np.mean(heights, axis=0))
 
 
@@ -370,11 +379,11 @@ def rise_to_jamming(sizes=studies.ensembles["sizes"]):
     Error of single networks at jamming minus that at $h/1.5$ at the middle scale, mean over the numbers of points,
     percentage points.
     """
-    grown = studies.at_end(sizes)
-    counts = sorted(set(grown.p))
-    largest = _growth_left_of_jamming(grown[grown.p == counts[-1]])
-    whole = _growth_left_of_jamming(grown)
-    return Drift(whole, largest, tuple(counts), (counts[-1],)) if whole else None
+    ends = studies.at_end(sizes)
+    counts = sorted(set(ends.p))
+    growth = _growth_left_of_jamming(ends)
+    largest = _growth_left_of_jamming(ends[ends.p == counts[-1]])
+    return Drift(growth, largest, tuple(counts), (counts[-1],)) if growth else None
 
 
 @claim(
@@ -392,10 +401,13 @@ def bump_of_large_ensemble(large_ensemble=studies.ensembles["large_ensemble"], s
 
     Ensemble error at jamming minus the mean of those at $h/1.5$ and $1.5h$, at the largest scale, percentage points.
     """
-    larger, widths = studies.at_end(large_ensemble), _mean_width(slices)
-    jammed = pd.Series(widths[max(widths)].iloc[0], sorted(set(larger.seed)))
-    around = larger.h.max() >= jamming.FACTOR * jammed.iloc[0] and larger.h.min() <= jammed.iloc[0] / jamming.FACTOR
-    return mean(100 * jamming.bump(larger, "ensemble_error", jammed)) if around else None
+    ends = studies.at_end(large_ensemble)
+    widths = _mean_width(slices)
+    h_star = widths[max(widths)].iloc[0]
+    inside = ends.h.min() <= h_star / jamming.FACTOR and jamming.FACTOR * h_star <= ends.h.max()
+    if not inside:
+        return None
+    return mean(100 * jamming.bump(ends, "ensemble_error", pd.Series(h_star, sorted(set(ends.seed)))))
 
 
 @claim(
@@ -431,13 +443,11 @@ def averaging_gain_second_data(second_data=studies.ensembles["second_data"]):
     Mean error minus ensemble error at twice the width of jamming, smallest over its scales, percentage points.
     """
     widths = jamming.transitions(studies.at_end(second_data), "h").dropna(axis=1).mean()
-    cuts = {
-        scale: rows for scale, rows in _cuts(second_data).items() if 2 * widths.get(scale, math.inf) <= rows.h.max()
-    }
-    gains = [
-        jamming.gain_of_averaging(rows, pd.Series(2 * widths[scale], sorted(set(rows.seed))))
-        for scale, rows in cuts.items()
-    ]
+    gains = []
+    for scale, rows in _cuts(second_data).items():
+        twice = 2 * widths.get(scale, math.inf)
+        if twice <= rows.h.max():
+            gains.append(jamming.gain_of_averaging(rows, pd.Series(twice, sorted(set(rows.seed)))))
     return least(np.array(gains).T) if gains else None
 
 
@@ -460,14 +470,14 @@ def losses_apart(
     the quadratic hinge, larger of the two in size, percentage points.
     """
     scale = soft_hinge["scale"].iloc[0]
-    usual = _cuts(slices)[scale].set_index(["seed", "h"])
+    quadratic = _cuts(slices)[scale].set_index(["seed", "h"])
     fitting = jamming.FACTOR * _mean_width(slices)[scale].iloc[0]
-    apart = []
-    for other in (soft_hinge, cross_entropy):
-        rows = studies.at_end(other)
-        differences = rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - usual.ensemble_error
-        apart.append(mean(100 * differences.dropna().groupby("seed").mean().to_numpy()))
-    return max(apart, key=lambda found: abs(found.value))
+    differences = []
+    for table in (soft_hinge, cross_entropy):
+        rows = studies.at_end(table)
+        excess = rows[rows.h >= fitting].set_index(["seed", "h"]).ensemble_error - quadratic.ensemble_error
+        differences.append(mean(100 * excess.dropna().groupby("seed").mean().to_numpy()))
+    return max(differences, key=lambda difference: abs(difference.value))
 
 
 @claim(
@@ -486,8 +496,13 @@ def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
     scales.
     """
     widths = _mean_width(slices)
-    fell = [jamming.gain_of_width(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
-    return jackknife(np.stack(fell, axis=1), lambda rows: float((rows.mean(0)[:, 0] / rows.mean(0)[:, 1]).mean()))
+    falls = [jamming.gain_of_width(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
+
+    def mean_ratio(sets):
+        ensemble_falls, single_falls = sets.mean(0).T
+        return float((ensemble_falls / single_falls).mean())
+
+    return jackknife(np.stack(falls, axis=1), mean_ratio)
 
 
 @claim(
@@ -506,13 +521,15 @@ def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"]
     Error of one network of the largest width less that of an ensemble of twenty of width 16, largest scale, percentage
     points.
     """
-    cuts, larger = _cuts(slices), studies.at_end(large_ensemble)
-    lazy = cuts[_scale(cuts, "largest")]
-    wide = lazy[lazy.h == lazy.h.max()].set_index("seed").error
-    narrow = larger[larger.h == larger.h.max()].set_index("seed").ensemble_error
-    saved = 100 * (wide - narrow).dropna().to_numpy()
-    beyond = larger.h.max() >= jamming.FACTOR * _mean_width(slices)[_scale(cuts, "largest")].iloc[0]
-    return mean(saved) if len(saved) > 1 and beyond else None
+    cuts = _cuts(slices)
+    scale = _scale(cuts, "largest")
+    ends = studies.at_end(large_ensemble)
+    lazy = cuts[scale]
+    single_errors = lazy[lazy.h == lazy.h.max()].set_index("seed").error
+    ensemble_errors = ends[ends.h == ends.h.max()].set_index("seed").ensemble_error
+    differences = 100 * (single_errors - ensemble_errors).dropna().to_numpy()
+    beyond_jamming = ends.h.max() >= jamming.FACTOR * _mean_width(slices)[scale].iloc[0]
+    return mean(differences) if len(differences) > 1 and beyond_jamming else None
 
 
 @claim(
@@ -605,8 +622,9 @@ def divergence_when_stopped(slices=studies.ensembles["slices"]):
     cuts = _cuts(slices)
     scale = _scale(cuts, "largest")
     jammed = jamming.transitions(studies.at_end(slices), "parameters")[scale]
-    stopped = cuts[scale].assign(norm=cuts[scale].cell.map(_early(slices).norm))
-    return mean(jamming.divergence(stopped, "norm", jammed)), cuts[scale]
+    rows = cuts[scale]
+    stopped_rows = rows.assign(norm=rows.cell.map(_early(slices).norm))
+    return mean(jamming.divergence(stopped_rows, "norm", jammed)), rows
 
 
 @claim(
@@ -629,12 +647,15 @@ def divergence_under_decay(decayed=studies.ensembles["weight_decay"], slices=stu
 
 def _gain_near_jamming(slices):
     """What a stop gains at jamming less what it gains at eight times the width, ``(seeds, scales)``."""
-    early, widths, columns = _early(slices), _mean_width(slices), []
+    early = _early(slices)
+    widths = _mean_width(slices)
+    by_scale = []
     for scale, rows in _cuts(slices).items():
         table = rows.assign(gain=100 * (rows.error - rows.cell.map(early.error)))
-        near, far = (jamming.at_width(table, "gain", (k * widths[scale]).clip(upper=rows.h.max())) for k in (1, 8))
-        columns.append(near - far)
-    return np.array(columns).T
+        h_star = widths[scale].clip(upper=rows.h.max())
+        beyond = (8 * widths[scale]).clip(upper=rows.h.max())
+        by_scale.append(jamming.at_width(table, "gain", h_star) - jamming.at_width(table, "gain", beyond))
+    return np.array(by_scale).T
 
 
 @claim(
@@ -695,7 +716,7 @@ def stopping_near_jamming_middle(slices=studies.ensembles["slices"]):
     return mean(_gain_near_jamming(slices)[:, middle]), cuts[_scale(cuts, "middle")]
 
 
-def _far(slices):
+def _far_from_jamming(slices):
     """One window for all scales: the numbers of parameters from this on, far from the transition of the last to jam."""
     return FARTHER * jamming.transitions(studies.at_end(slices), "parameters").mean().max()
 
@@ -731,7 +752,7 @@ def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale
     """
     cuts = _cuts(slices)
     rows = cuts[_scale(cuts, at_scale)]
-    window = pd.Series(_far(slices), sorted(set(rows.seed)))
+    window = pd.Series(_far_from_jamming(slices), sorted(set(rows.seed)))
     return mean(jamming.slopes_beyond(rows, "fluctuation", window)), rows
 
 
@@ -766,16 +787,20 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
 
     Exponent common to three output scales, far from the jamming of all; the larger half of the widths decides.
     """
-    far, cuts = _far(slices), _cuts(slices).values()
-    tables = [rows.assign(excess=100 * (rows.error - rows.ensemble_error)) for rows in cuts]
-    excess = [jamming.beyond(rows, "excess", far) for rows in tables]
-    against = [jamming.beyond(rows, "fluctuation", far) for rows in tables] if in_fluctuation else []
-    whole, sizes = jamming.common_exponent(excess, against=against), excess[0].columns
+    smallest = _far_from_jamming(slices)
+    excess, against = [], []
+    for rows in _cuts(slices).values():
+        table = rows.assign(excess=100 * (rows.error - rows.ensemble_error))
+        excess.append(jamming.beyond(table, "excess", smallest))
+        if in_fluctuation:
+            against.append(jamming.beyond(table, "fluctuation", smallest))
+    exponent = jamming.common_exponent(excess, against=against)
+    sizes = excess[0].columns
     larger = sizes[len(sizes) // 2 :]
     if not 1 < len(larger) < len(sizes):
-        return whole
+        return exponent
     late = jamming.common_exponent([curve[larger] for curve in excess], against=[curve[larger] for curve in against])
-    return Drift(whole, late, tuple(sizes), tuple(larger))
+    return Drift(exponent, late, tuple(sizes), tuple(larger))
 
 
 @claim(
@@ -787,12 +812,14 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
     figure="fig-b-sec3",
     short="kernel fluctuates as $h^{-1/2}$",
 )
-def kernel_fluctuation_in_width(starts=studies.initialisation["widths"]):
+def kernel_fluctuation_in_width(networks=studies.initialisation["widths"]):
     """The relative fluctuations of the tangent kernel at initialisation fall as $h^{-1/2}$.
 
     Exponent.
     """
-    kernels = {h: np.stack([np.array(k) for k in rows.sort_values("seed").kernel]) for h, rows in starts.groupby("h")}
+    kernels = {}
+    for h, rows in networks.groupby("h"):
+        kernels[h] = np.stack([np.array(kernel) for kernel in rows.sort_values("seed").kernel])
     widths = list(kernels)
 
     def slope(seeds):

@@ -52,26 +52,27 @@ def parameters_at_rest(*tables):
     Args:
         tables: rows of ``rest.peak_at_jamming`` of one output scale.
     """
-    rows, found = followed_longest(*tables), []
+    rows = followed_longest(*tables)
     rows = rows[rows.newton_steps == rows.newton_steps.max()]
-    for (p, words, seed), own in rows.groupby(["p", "words", "seed"]):
-        own = own.drop_duplicates("h").sort_values("h")
-        if own.fitted.iloc[0] < 0.5 < own.fitted.iloc[-1]:
-            size = jamming.transition(own.parameters, own.fitted)
-            found.append({"p": p, "seed": seed, "words": words, "parameters": size})
-    return pd.DataFrame(found, columns=["p", "seed", "words", "parameters"])
+    sizes = []
+    for (p, words, seed), group in rows.groupby(["p", "words", "seed"]):
+        group = group.drop_duplicates("h").sort_values("h")
+        if group.fitted.iloc[0] < 0.5 < group.fitted.iloc[-1]:
+            size = jamming.transition(group.parameters, group.fitted)
+            sizes.append({"p": p, "seed": seed, "words": words, "parameters": size})
+    return pd.DataFrame(sizes, columns=["p", "seed", "words", "parameters"])
 
 
 def exponent_at_rest(*tables):
     """The exponent of ``N*`` in the number of points over all training sets, with a jackknife over these."""
-    found = parameters_at_rest(*tables)
-    if len(found) < estimates.FEWEST or found.p.nunique() < 3:
+    sizes = parameters_at_rest(*tables)
+    if len(sizes) < estimates.FEWEST or sizes.p.nunique() < 3:
         return None
-    logs = np.log(found[["p", "parameters"]].to_numpy(float))
+    logs = np.log(sizes[["p", "parameters"]].to_numpy(float))
     return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0]))
 
 
-def at_own_jamming(tables, newton_steps, measure, value="error", least=0):
+def at_own_jamming(tables, newton_steps, measure, value="error", smallest=0):
     """A measure of ``theory.jamming`` at the width where half of the networks fit by then; one per training set.
 
     The width is that of all sets of a number of points. Sets whose widths do not hold it and a factor 1.5 around it
@@ -82,23 +83,26 @@ def at_own_jamming(tables, newton_steps, measure, value="error", least=0):
         newton_steps: after which all is read.
         measure: ``jamming.rise`` or ``jamming.bump``.
         value: a column.
-        least: the least number of points.
+        smallest: number of points.
     """
     rows = followed_longest(*tables)
-    rows, found = rows[(rows.newton_steps == newton_steps) & (rows.p >= least)], {}
-    for (p, words), own in rows.groupby(["p", "words"]):
-        widths = own.groupby("seed").h.nunique()
-        wide = own[own.seed.isin(widths.index[widths == own.h.nunique()])]
-        shares = own.groupby("h").fitted.mean()
-        if len(wide) and shares.iloc[0] < 0.5 < shares.iloc[-1]:
-            here = jamming.transition(shares.index.to_numpy(float), shares.to_numpy())
-            ends = (here / jamming.FACTOR, here * (jamming.FACTOR if measure is jamming.bump else 1))
-            if shares.index[0] <= ends[0] and ends[1] <= shares.index[-1]:
-                widths = pd.Series(here, sorted(set(wide.seed)))
-                found |= {
-                    (p, words, seed): v for seed, v in zip(widths.index, measure(wide, value, widths), strict=True)
-                }
-    return pd.Series({key: 100 * v for key, v in found.items()}, dtype=float)
+    rows = rows[(rows.newton_steps == newton_steps) & (rows.p >= smallest)]
+    heights = {}
+    for (p, words), group in rows.groupby(["p", "words"]):
+        counts = group.groupby("seed").h.nunique()
+        complete = group[group.seed.isin(counts.index[counts == group.h.nunique()])]
+        shares = group.groupby("h").fitted.mean()
+        if complete.empty or not shares.iloc[0] < 0.5 < shares.iloc[-1]:
+            continue
+        h_star = jamming.transition(shares.index.to_numpy(float), shares.to_numpy())
+        narrowest = h_star / jamming.FACTOR
+        widest = h_star * jamming.FACTOR if measure is jamming.bump else h_star
+        if not shares.index[0] <= narrowest <= widest <= shares.index[-1]:
+            continue
+        seeds = sorted(set(complete.seed))
+        for seed, height in zip(seeds, measure(complete, value, pd.Series(h_star, seeds)), strict=True):
+            heights[p, words, seed] = 100 * height
+    return pd.Series(heights, dtype=float)
 
 
 def heights_of_peak(rows, newton_steps, value="error"):
@@ -112,11 +116,11 @@ def heights_of_peak(rows, newton_steps, value="error"):
         newton_steps: after which the value is read.
         value: a column.
     """
-    found = []
+    heights = []
     for (p, _), sets in rows.groupby(["p", "test"]):
         height = mean(jamming.peak_height(sets, newton_steps, value))
-        found.append({"p": p, "height": height.value, "low": height.low, "high": height.high})
-    return pd.DataFrame(found)
+        heights.append({"p": p, "height": height.value, "low": height.low, "high": height.high})
+    return pd.DataFrame(heights)
 
 
 @claim(
@@ -129,7 +133,7 @@ def heights_of_peak(rows, newton_steps, value="error"):
     figure="fig-b-heights",
     short="peak at rest, scale 12",
     headline=True,
-    given={"fresh": studies.peak_at_jamming["fresh_whole"]},
+    given={"networks": studies.peak_at_jamming["fresh_whole"]},
 )
 @claim(
     "B.Fig6-rest-lazy",
@@ -144,7 +148,7 @@ def heights_of_peak(rows, newton_steps, value="error"):
     statement="In the lazy regime, too, single networks at rest have their largest error at jamming.",
     measure="Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another "
     "training set, largest scale, 5000 points, percentage points.",
-    given={"fresh": studies.peak_at_jamming["fresh_whole_lazy"]},
+    given={"networks": studies.peak_at_jamming["fresh_whole_lazy"]},
 )
 @claim(
     "B.Fig6-rest-feature",
@@ -157,15 +161,15 @@ def heights_of_peak(rows, newton_steps, value="error"):
     statement="In the feature regime, too, single networks taken towards rest have their largest error at jamming.",
     measure="Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on "
     "another training set, smallest scale, 1000 points, percentage points.",
-    given={"fresh": studies.peak_at_jamming["fresh_feature"]},
+    given={"networks": studies.peak_at_jamming["fresh_feature"]},
 )
-def peak_at_rest(fresh):
+def peak_at_rest(networks):
     """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
 
     Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
     training set, scale 12, 5000 points, percentage points.
     """
-    large = _at_most_points(fresh)
+    large = _at_most_points(networks)
     return mean(_height_at_rest(large)), large
 
 
@@ -179,17 +183,18 @@ def peak_at_rest(fresh):
     figure="fig-b-rest",
     short="stopping early lowers the peak",
 )
-def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], whole=studies.peak_at_jamming["whole"]):
+def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], all_images=studies.peak_at_jamming["whole"]):
     """Stopping early lowers the peak of the error at jamming.
 
     Error at jamming less that at a width smaller by 1.5, at rest, less the same after 200 steps, each at its own
     jamming; scale 12, from 1000 points on, percentage points; found on these training sets.
     """
-    tables = (sizes, whole)
+    tables = (sizes, all_images)
     last = max(table.newton_steps.max() for table in tables)
-    rest, stopped = (at_own_jamming(tables, n, jamming.rise, least=1000) for n in (last, 0))
-    both = pd.concat([rest, stopped], axis=1).dropna()
-    return mean((both[0] - both[1]).to_numpy()) if len(both) > 1 else None
+    rest_heights = at_own_jamming(tables, last, jamming.rise, smallest=1000)
+    stop_heights = at_own_jamming(tables, 0, jamming.rise, smallest=1000)
+    heights = pd.concat({"rest": rest_heights, "stop": stop_heights}, axis=1).dropna()
+    return mean((heights["rest"] - heights["stop"]).to_numpy()) if len(heights) > 1 else None
 
 
 @claim(
@@ -224,8 +229,8 @@ def bump_left_by_averaging(networks):
     percentage points; found on these training sets.
     """
     large = _largest_ensembles(networks)
-    found = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
-    return mean(found.to_numpy()) if len(found) > 1 else None
+    heights = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
+    return mean(heights.to_numpy()) if len(heights) > 1 else None
 
 
 @claim(
@@ -237,13 +242,13 @@ def bump_left_by_averaging(networks):
     short="lazy, at rest: $N^*$ of digits, in $P$",
     headline=True,
 )
-def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], whole_lazy=studies.peak_at_jamming["whole_lazy"]):
+def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], all_images_lazy=studies.peak_at_jamming["whole_lazy"]):
     """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
 
     Exponent of the parameters of which half of the networks fit at rest, largest scale, 250 to 5000 points; found on
     these training sets.
     """
-    return exponent_at_rest(lazy, whole_lazy)
+    return exponent_at_rest(lazy, all_images_lazy)
 
 
 @claim(
@@ -259,9 +264,9 @@ def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], whole_lazy=studies.p
 )
 def line_at_rest_less_lazy(
     sizes=studies.peak_at_jamming["sizes"],
-    whole=studies.peak_at_jamming["whole"],
+    all_images=studies.peak_at_jamming["whole"],
     lazy=studies.peak_at_jamming["lazy"],
-    whole_lazy=studies.peak_at_jamming["whole_lazy"],
+    all_images_lazy=studies.peak_at_jamming["whole_lazy"],
 ):
     """At output scale 12 the number of parameters at jamming grows with a smaller exponent than in the lazy regime.
 
@@ -269,11 +274,12 @@ def line_at_rest_less_lazy(
     points; at scale 12 jamming still moves with the rounds; found on these training sets.
     """
     keys = ["p", "words", "seed"]
-    few, many = (parameters_at_rest(*of).set_index(keys) for of in ((sizes, whole), (lazy, whole_lazy)))
-    both = few.join(many, rsuffix="_lazy", how="inner").reset_index()
-    if len(both) < estimates.FEWEST or both.p.nunique() < 3:
+    middle_sizes = parameters_at_rest(sizes, all_images).set_index(keys)
+    lazy_sizes = parameters_at_rest(lazy, all_images_lazy).set_index(keys)
+    pairs = middle_sizes.join(lazy_sizes, rsuffix="_lazy", how="inner").reset_index()
+    if len(pairs) < estimates.FEWEST or pairs.p.nunique() < 3:
         return None
-    logs = np.log(both[["p", "parameters", "parameters_lazy"]].to_numpy(float))
+    logs = np.log(pairs[["p", "parameters", "parameters_lazy"]].to_numpy(float))
     return jackknife(logs, lambda rows: float(np.polyfit(rows[:, 0], rows[:, 1] - rows[:, 2], 1)[0]))
 
 
@@ -318,16 +324,17 @@ def divergence_under_descent(stochastic=studies.stochastic["lazy"], slices=ensem
     """
     jammed = jamming.transitions(ensembles.at_end(slices), "parameters")
     jammed = jammed[max(jammed)]
-    shared, looks = set(stochastic.seed) & set(jammed.index), sorted(set(stochastic["look"]))
-    if len(shared) < estimates.FEWEST or len(looks) < 3:
+    seeds = set(stochastic.seed) & set(jammed.index)
+    steps = sorted(set(stochastic["look"]))
+    if len(seeds) < estimates.FEWEST or len(steps) < 3:
         return None
-    middle = stochastic[(stochastic["look"] == looks[1]) & stochastic.seed.isin(shared)]
+    middle = stochastic[(stochastic["look"] == steps[1]) & stochastic.seed.isin(seeds)]
     return mean(jamming.divergence(middle, "norm", jammed)), stochastic
 
 
-def _motion(scales, wide):
+def _motion(*tables):
     """The motion of the pre-activations at the scales its exponents are read from, a geometric mean over the layers."""
-    rows = pd.concat([scales, wide]).drop_duplicates("cell")
+    rows = pd.concat(tables).drop_duplicates("cell")
     rows = rows.assign(moved=rows.moved.map(lambda by_layer: float(np.exp(np.mean(np.log(by_layer))))))
     return rows[rows["scale"].between(*LAZY_SCALES)]
 
@@ -335,9 +342,12 @@ def _motion(scales, wide):
 def exponent_of_motion(rows, axis, sizes):
     """The exponent of the motion in an axis, each training set's mean over the other of scale and width."""
     logs = np.log(rows.pivot_table(index="seed", columns=["scale", "h"], values="moved"))
-    other = "h" if axis == "scale" else "scale"
-    curves = [logs.xs(value, axis=1, level=other)[sizes] for value in sorted(set(rows[other]))]
-    return mean(np.mean([estimates.slopes(np.array(sizes, float), np.exp(curve.to_numpy())) for curve in curves], 0))
+    averaged = "h" if axis == "scale" else "scale"
+    slopes = []
+    for value in sorted(set(rows[averaged])):
+        curve = logs.xs(value, axis=1, level=averaged)[sizes]
+        slopes.append(estimates.slopes(np.array(sizes, float), np.exp(curve.to_numpy())))
+    return mean(np.mean(slopes, 0))
 
 
 @claim(
@@ -350,12 +360,12 @@ def exponent_of_motion(rows, axis, sizes):
     figure="fig-b-preactivations",
     short=r"pre-activations move as $1/\alpha$",
 )
-def motion_in_scale(scales=studies.preactivations["scales"], wide=studies.preactivations["wide"]):
+def motion_in_scale(scales=studies.preactivations["scales"], wider=studies.preactivations["wide"]):
     r"""Training moves the pre-activations by $1/\alpha$ in the lazy regime.
 
     Exponent in $\alpha$ of their relative motion, at scales from 64 to 4096, mean over layers and widths.
     """
-    rows = _motion(scales, wide)
+    rows = _motion(scales, wider)
     return exponent_of_motion(rows, "scale", sorted(set(rows["scale"]))), rows
 
 
@@ -370,19 +380,19 @@ def motion_in_scale(scales=studies.preactivations["scales"], wide=studies.preact
     figure="fig-b-preactivations",
     short="their motion at one scale, in $h$",
 )
-def motion_in_width(scales=studies.preactivations["scales"], wide=studies.preactivations["wide"]):
+def motion_in_width(scales=studies.preactivations["scales"], wider=studies.preactivations["wide"]):
     r"""Training moves the pre-activations by $1/(\alpha\sqrt h)$, the same at each width when the output scale is the
     same.
 
     Exponent in $h$ of their relative motion at a given output scale $\sqrt h\alpha$ from 64 to 4096.
     """
-    rows = _motion(scales, wide)
+    rows = _motion(scales, wider)
     widths = np.array(sorted(set(rows.h)), float)
     larger = widths[len(widths) // 2 :]
-    whole = exponent_of_motion(rows, "h", widths)
+    exponent = exponent_of_motion(rows, "h", widths)
     if len(larger) < 2:
-        return whole, rows
-    return Drift(whole, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
+        return exponent, rows
+    return Drift(exponent, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
 
 
 @claim(
@@ -395,16 +405,17 @@ def motion_in_width(scales=studies.preactivations["scales"], wide=studies.preact
     short="unsatisfied points jump at jamming",
     headline=True,
 )
-def unsatisfied_at_jamming(held=studies.minima_at_jamming["sizes"]):
+def unsatisfied_at_jamming(minima=studies.minima_at_jamming["sizes"]):
     """The number of unsatisfied points per parameter jumps from zero at jamming to a finite value below one.
 
     Mean over training sets and $P$ of networks held at a minimum by a vanishing weight decay, at the narrowest width
     of which a quarter can fit.
     """
-    largest = _largest_ensembles(held)
-    jammed = jamming.held_at_jamming(largest)
-    ratio = (jammed.unsatisfied / jammed.parameters).groupby([jammed.seed, jammed.p]).mean().groupby("seed").mean()
-    return (mean(ratio.to_numpy()) if len(ratio) > 1 else None), largest
+    largest = _largest_ensembles(minima)
+    jammed = jamming.networks_at_jamming(largest)
+    ratios = jammed.unsatisfied / jammed.parameters
+    by_seed = ratios.groupby([jammed.seed, jammed.p]).mean().groupby("seed").mean()
+    return (mean(by_seed.to_numpy()) if len(by_seed) > 1 else None), largest
 
 
 @claim(
@@ -417,14 +428,14 @@ def unsatisfied_at_jamming(held=studies.minima_at_jamming["sizes"]):
     figure="fig-b-8bc",
     short="gap of $H_0$ against $N$",
 )
-def gap_in_parameters(held=studies.minima_at_jamming["sizes"]):
+def gap_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
     networks grow.
 
     Exponent in $N$ of the smallest non-zero eigenvalue over their mean, over all networks that can fit and are held
     at a minimum by the weakest decay.
     """
-    largest = _largest_ensembles(held)
+    largest = _largest_ensembles(minima)
     weakest = largest[largest.decay == largest.decay.min()]
     resting = weakest[jamming.can_fit(largest)[weakest.index] & (weakest.ended == "jammed")]
     if resting.p.nunique() < 2 or resting.seed.nunique() < 2:
@@ -442,14 +453,14 @@ def gap_in_parameters(held=studies.minima_at_jamming["sizes"]):
     figure="fig-b-8bc",
     short="share of unstable directions of $H_p$, in $N$",
 )
-def unstable_share_in_parameters(held=studies.minima_at_jamming["sizes"]):
+def unstable_share_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     """At jamming the share of negative eigenvalues of $H_p$ stays as networks grow.
 
     Exponent in $N$ of the negative eigenvalues over $N$, of networks held at jamming as for the number of unsatisfied
     points; found on these networks.
     """
-    largest = _largest_ensembles(held)
-    jammed = jamming.held_at_jamming(largest)
+    largest = _largest_ensembles(minima)
+    jammed = jamming.networks_at_jamming(largest)
     jammed = jammed[jammed.negative > 0]
     if jammed.p.nunique() < 2 or jammed.seed.nunique() < 2:
         return None
@@ -468,17 +479,18 @@ def unstable_share_in_parameters(held=studies.minima_at_jamming["sizes"]):
     figure="fig-b-8bc",
     short="curvature grows as the root of $U$",
 )
-def curvature_in_loss(held=studies.minima_at_jamming["sizes"]):
+def curvature_in_loss(minima=studies.minima_at_jamming["sizes"]):
     r"""In the jammed phase the scale of $H_p$ grows as $\sqrt U$.
 
     Exponent in the loss of its largest eigenvalue over that of $H_0$, over networks at a minimum under the weakest
     decay that do not fit, at the same $P$; mean over training sets.
     """
-    largest = _largest_ensembles(held)
-    stuck = largest[(largest.ended == "jammed") & ~jamming.can_fit(largest) & (largest.decay == largest.decay.min())]
+    largest = _largest_ensembles(minima)
+    at_minimum = (largest.ended == "jammed") & (largest.decay == largest.decay.min())
+    stuck = largest[at_minimum & ~jamming.can_fit(largest)]
     if stuck.seed.nunique() < 2:
         return None
     logs = np.log(stuck[["quadratic_hinge", "strength"]])
     logs -= logs.groupby([stuck.seed, stuck.p]).transform("mean")
-    slopes = [np.polyfit(*own.to_numpy().T, 1)[0] for _, own in logs.groupby(stuck.seed)]
+    slopes = [np.polyfit(*group.to_numpy().T, 1)[0] for _, group in logs.groupby(stuck.seed)]
     return mean(np.array(slopes)), largest

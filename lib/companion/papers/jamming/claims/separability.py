@@ -14,14 +14,14 @@ STOPPED = (1.11, "networks stopped after 200 steps: 133 parameters for 240 point
 
 
 def _over_half(rows, points, share):
-    """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out a seed at a time."""
-    sets = [own for _, own in rows.groupby("seed")]
+    """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out one seed at a time."""
+    sets = [group for _, group in rows.groupby("seed")]
 
-    def of_sets(chosen):
-        used = pd.concat([sets[int(place)] for place in chosen])
-        return 1 / effective_parameters(used[points], used[share], used.parameters)
+    def ratio_of(indices):
+        chosen = pd.concat([sets[int(index)] for index in indices])
+        return 1 / effective_parameters(chosen[points], chosen[share], chosen.parameters)
 
-    return jackknife(np.arange(len(sets)), of_sets)
+    return jackknife(np.arange(len(sets)), ratio_of)
 
 
 @claim(

@@ -25,11 +25,11 @@ def mean_width_at_jamming(rows):
     return jamming.transition(np.array(widths, float), np.array(shares))
 
 
-def _held(rows, *factors):
+def _jamming_width(rows, *factors):
     """``h*`` of the rows, or ``None``: for a single training set, or widths that do not hold these multiples of it."""
-    here = mean_width_at_jamming(rows)
-    inside = all(rows.h.min() <= factor * here <= rows.h.max() for factor in factors)
-    return here if inside and rows.seed.nunique() > 1 else None
+    h_star = mean_width_at_jamming(rows)
+    inside = all(rows.h.min() <= factor * h_star <= rows.h.max() for factor in factors)
+    return h_star if inside and rows.seed.nunique() > 1 else None
 
 
 def _everywhere(rows, width):
@@ -128,11 +128,11 @@ def mean_less_vote(rows, *, factor):
     percentage points.
     """
     ends = _at_the_end(rows)
-    here = _held(ends, factor)
-    if here is None:
+    h_star = _jamming_width(ends, factor)
+    if h_star is None:
         return None
     table = ends.assign(excess=100 * (ends.mean_error - ends.vote_error))
-    return mean(jamming.at_width(table, "excess", _everywhere(ends, factor * here)))
+    return mean(jamming.at_width(table, "excess", _everywhere(ends, factor * h_star)))
 
 
 @claim(
@@ -150,8 +150,8 @@ def bump_of_vote(large=voting.votes["large"]):
 
     Its error there minus the mean of those at $h/1.5$ and $1.5h$, 1000 points, percentage points.
     """
-    here = _held(large, 1 / jamming.FACTOR, jamming.FACTOR)
-    return mean(100 * jamming.bump(large, "vote_error", _everywhere(large, here))) if here else None
+    h_star = _jamming_width(large, 1 / jamming.FACTOR, jamming.FACTOR)
+    return mean(100 * jamming.bump(large, "vote_error", _everywhere(large, h_star))) if h_star else None
 
 
 def hill_index(values):
@@ -214,21 +214,21 @@ def tail_of_norms(rows, *, low, high):
     whose density stays finite at zero, and there is no variance below 2.
     """
     ends = _at_the_end(rows)
-    here = _held(ends, low, high)
-    if here is None:
+    h_star = _jamming_width(ends, low, high)
+    if h_star is None:
         return None
-    near = ends[ends.h.between(low * here, high * here)]
-    norms = [
-        np.stack([np.array(own) / np.median(own) for own in of.sort_values("seed").norms])
-        for _, of in near.groupby("h")
-    ]
+    norms = []
+    for _, rows_of_width in ends[ends.h.between(low * h_star, high * h_star)].groupby("h"):
+        by_set = rows_of_width.sort_values("seed").norms
+        norms.append(np.stack([np.array(members) / np.median(members) for members in by_set]))
     if not norms:
         return None
+
+    def mean_index(sets):
+        return float(np.mean([hill_index(sets[:, i].ravel()) for i in range(len(norms))]))
+
     # one row per training set: its norms, a column per width and member
-    return jackknife(
-        np.stack(norms, axis=1),
-        lambda sets: float(np.mean([hill_index(sets[:, i].ravel()) for i in range(len(norms))])),
-    )
+    return jackknife(np.stack(norms, axis=1), mean_index)
 
 
 @claim(
@@ -251,7 +251,7 @@ def holding_at_lazy_jamming(large=voting.votes["large"]):
     """
     table = large[["seed", "weights", "holding"]].explode(["weights", "holding"], ignore_index=True).astype(float)
     fits = table[table.holding <= 1]
-    jammed = _held(large, 1) and fits.groupby("seed").nunique().weights.min() > 1
+    jammed = _jamming_width(large, 1) and fits.groupby("seed").nunique().weights.min() > 1
     return mean(fits.loc[fits.groupby("seed").weights.idxmax()].holding.to_numpy()) if jammed else None
 
 
@@ -276,5 +276,5 @@ def norm_over_theory(random=voting.votes["random"]):
     rows = random[(2 * random.parameters / random.p).between(low, high)]
     if rows.seed.nunique() < 2:
         return None
-    logs = rows.weights.map(lambda own: float(np.log(own).mean())) - np.log(rows.predicted)
+    logs = rows.weights.map(lambda norms: float(np.log(norms).mean())) - np.log(rows.predicted)
     return ratio(np.exp(logs.groupby(rows.seed).mean().to_numpy())), rows

@@ -27,7 +27,7 @@ from regimes.validate import InputError
 
 STEEPNESS = 10.0  # of the swish of paper B's figures
 NEAR = 0.9  # margin from which a point counts as satisfied on the way: the quadratic hinge only approaches 1
-SHOWN = 64  # eigenvalues of a network that are kept to be drawn
+PICTURE_EIGENVALUES = 64  # of a network, kept to be drawn
 TOGETHER = 4  # training sets whose ensembles are one batch: small networks are too small to fill a processor alone
 ENSEMBLE = {"chunk": TOGETHER, "whole": True, "device": "any"}  # numbers depend on which are computed together
 RANDOM = "random"  # in place of a data set: random points with random labels
@@ -129,13 +129,12 @@ def swish_networks(s: OnImages, h: int, seeds: list[int]) -> FullyConnected:
 
     Source: paper B, Fig. 4 (its code).
     """
-    each = [seed * s.members + member for seed in seeds for member in range(s.members)]
+    numbers = [seed * s.members + member for seed in seeds for member in range(s.members)]
     sigma = activation("swish", steepness=STEEPNESS, normalised=True)
     widths = [s.components, *[h] * s.layers, 1]
-    # one draw a width: a network of another width is another network
-    drawn = draw_seeds("weights", each, size=h)
-    kind = {"sigma": sigma, "parametrisation": "mean-field", "gain": 1.0}
-    return fully_connected(widths, seeds=drawn, device="auto", **kind)
+    # one draw per width: a network of another width is another network
+    drawn = draw_seeds("weights", numbers, size=h)
+    return fully_connected(widths, seeds=drawn, sigma=sigma, parametrisation="mean-field", gain=1.0, device="auto")
 
 
 def parameters_of(d: int, h: int, layers: int) -> int:
@@ -167,19 +166,23 @@ def flow_states(s: Flow, model: Model, x: Tensor, y: Tensor, *, decay: float = 0
 def _needs_memory(s: OnImages, d: int, layers: int = 1) -> None:
     """What a call takes must be free: steps of networks on ``d`` inputs, their weights, test outputs and kernels."""
     h = getattr(s, "h", 2 * round((s.p / layers) ** 0.5))  # without one the width at which they begin to fit
-    size, count = parameters_of(d, h, layers), TOGETHER * s.members
-    each = step_bytes(s.p, size, d + 2 * layers * h + 1)
-    steps = each * min(count, together(each, torch.device("cpu")))
-    weights = 8 * count * size * (4 + len(getattr(s, "stops", [])))  # now, before, at the start, on trial and at stops
-    tested = s.members * s.test * layers * h
-    tested = min(tested, 2**26) if layers == 1 else tested  # a network of one layer takes its points in blocks
-    read = 24 * (s.members * s.kernel_p**2 + tested)
-    validate.memory(weights + max(steps, read), f"p = {s.p} with h = {h} and members = {s.members}")
+    size = parameters_of(d, h, layers)
+    count = TOGETHER * s.members
+    step = step_bytes(s.p, size, d + 2 * layers * h + 1)
+    steps = step * min(count, together(step, torch.device("cpu")))
+    copies = 4 + len(getattr(s, "stops", []))  # now, before, at the start, on trial and at stops
+    weights = 8 * count * size * copies
+    activations = s.members * s.test * layers * h
+    if layers == 1:  # such a network takes its points in blocks
+        activations = min(activations, 2**26)
+    outputs = 24 * (s.members * s.kernel_p**2 + activations)
+    validate.memory(weights + max(steps, outputs), f"p = {s.p} with h = {h} and members = {s.members}")
 
 
 def repeated(data: list[Task], count: int) -> tuple[Tensor, Tensor]:
     """Points and labels of some training sets, each ``count`` times."""
-    x, y = (torch.stack([getattr(task, name) for task in data]) for name in ("x", "y"))
+    x = torch.stack([task.x for task in data])
+    y = torch.stack([task.y for task in data])
     return x.repeat_interleave(count, 0), y.repeat_interleave(count, 0)
 
 
@@ -195,9 +198,10 @@ def norms_and_errors(F: Tensor, y: Tensor) -> dict[str, float]:
 
 def spectrum_row(values: np.ndarray) -> dict[str, Any]:
     """The share of zeros among eigenvalues, ascending, and some of the others."""
-    curved = values[values > jamming.ZERO * values[-1]]
-    chosen = np.unique(np.linspace(0, max(len(curved) - 1, 0), SHOWN).round().astype(int))
-    return {"flat": 1 - len(curved) / len(values), "eigenvalues": curved[chosen[: len(curved)]].tolist()}
+    nonzero = values[values > jamming.ZERO * values[-1]]
+    indices = np.unique(np.linspace(0, max(len(nonzero) - 1, 0), PICTURE_EIGENVALUES).round().astype(int))
+    indices = indices[: len(nonzero)]
+    return {"flat": 1 - len(nonzero) / len(values), "eigenvalues": nonzero[indices].tolist()}
 
 
 def poll(F: Tensor, y: Tensor) -> dict[str, object]:

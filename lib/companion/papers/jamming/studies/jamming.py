@@ -64,8 +64,8 @@ class Ensemble(Networks):
         """As on images; an ensemble of all its members is the ensemble."""
         if self.fewer and self.fewer > self.members:
             raise InputError(f"fewer must be at most members = {self.members}, got {self.fewer}")
-        found = super().completed(seeds)
-        return replace(found, fewer=None) if self.fewer == self.members else found
+        setting = super().completed(seeds)
+        return replace(setting, fewer=None) if self.fewer == self.members else setting
 
 
 @record
@@ -98,7 +98,7 @@ END = 1.0  # the ``stop`` of networks as they end
     **ENSEMBLE,
 )
 def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
-    r"""Ensembles of networks on one training set, trained to a verdict; one row a training set (``seed``) and ``stop``.
+    r"""Ensembles of networks on one training set, trained to a verdict; one row per training set and ``stop``.
 
     ``parameters`` N; ``fitted``: share of the members that fit; ``unsatisfied``: their mean :math:`N_\Delta`;
     ``quadratic_hinge``: half the mean square of the gaps :math:`\max(0, 1 - yF)` of the training points, whatever loss
@@ -111,11 +111,12 @@ def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
     Source: paper B, Fig. 4, 6, 8D and Sec. 2 and 3.
     """
     data = [draw_sets(s, seed) for seed in seeds]
-    count, rows = s.members, []
+    count = s.members
     model = swish_networks(s, s.h, seeds)
-    x, y = repeated([d.train for d in data], count)
+    x, y = repeated([sets.train for sets in data], count)
     # a point's kernel is of order 1/h
     done = train_to_verdict(s, model, x, y, s.stops, decay=s.decay * s.scale / (s.h * s.p))
+    rows = []
     for i, (seed, sets) in enumerate(zip(seeds, data, strict=True)):
         block = slice(i * count, (i + 1) * count)
         rows += [{"seed": seed, "source": sets.train.source} | row for row in _ensemble(s, model, done, block, sets)]
@@ -124,32 +125,36 @@ def ensembles(s: Ensemble, seeds: list[int]) -> Rows:
 
 def _ensemble(s: Ensemble, start: FullyConnected, done: Trajectory, block: slice, sets: Draw) -> Rows:
     """The rows of one training set, whose members are the realisations ``block``."""
-    scale, begun, members = s.scale, start[block], range(block.start, block.stop)
-    f0, end = begun(sets.test.x), done.model[block]
-    F = scale * (end(sets.test.x) - f0)
+    members = range(block.start, block.stop)
+    untrained = start[block]
+    trained = done.model[block]
+    f0 = untrained(sets.test.x)
+    F = s.scale * (trained(sets.test.x) - f0)
     margins = done.F[block] * sets.train.y
     gaps = (1 - margins).clamp(min=0)
+    ended = [done.ended[e].kind for e in members]
     row = {
         "parameters": s.parameters,
-        "fitted": float(np.mean([done.ended[e].kind == Ended.FITTED for e in members])),
-        "jammed": float(np.mean([done.ended[e].kind == Ended.JAMMED for e in members])),
+        "fitted": float(np.mean([kind == Ended.FITTED for kind in ended])),
+        "jammed": float(np.mean([kind == Ended.JAMMED for kind in ended])),
         "unsatisfied": float(jamming.unsatisfied(margins).double().mean()),
         "quadratic_hinge": float(gaps.square().mean() / 2),
         "fluctuation": float(jamming.fluctuation(F)),
     }
     if s.fewer:
-        groups = [group.mean(0) for group in F.split(s.fewer) if len(group) == s.fewer]
-        row["fewer_error"] = float(np.mean([float(wrong(F, sets.test.y)) for F in groups]))
-    change = jamming.kernel_change(ntk(begun, sets.kernel.x), ntk(end, sets.kernel.x))
+        groups = [group for group in F.split(s.fewer) if len(group) == s.fewer]
+        errors = [float(wrong(group.mean(0), sets.test.y)) for group in groups]
+        row["fewer_error"] = float(np.mean(errors))
+    change = jamming.kernel_change(ntk(untrained, sets.kernel.x), ntk(trained, sets.kernel.x))
     row["kernel_change"] = float(change.log().mean().exp())
-    stopped = {END: F}
+    predictors = {END: F}
     for stop in s.stops:
         reached = done.events[f"{stop:g}"]
-        early = [
-            scale * (reached[e].model(sets.test.x)[0] - f0[k]) if e in reached else F[k] for k, e in enumerate(members)
-        ]
-        stopped[stop] = torch.stack(early)
-    return [row | {"stop": stop} | norms_and_errors(F, sets.test.y) for stop, F in stopped.items()]
+        outputs = []
+        for k, e in enumerate(members):
+            outputs.append(s.scale * (reached[e].model(sets.test.x)[0] - f0[k]) if e in reached else F[k])
+        predictors[stop] = torch.stack(outputs)
+    return [row | {"stop": stop} | norms_and_errors(F, sets.test.y) for stop, F in predictors.items()]
 
 
 def at_stop(rows: pd.DataFrame, stop: float) -> pd.DataFrame:
@@ -165,7 +170,7 @@ def at_end(rows: pd.DataFrame) -> pd.DataFrame:
 
 @study(version=2, rtol=1e-2, device="any")
 def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
-    """The width at which networks begin to fit, by bisection from both sides; one row a width and training set.
+    """The width at which networks begin to fit, by bisection from both sides; one row per width and training set.
 
     All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
     members). It starts from a width of which fewer than half fit and one of which at least half do, halves the gap
@@ -178,7 +183,8 @@ def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
     for seed in seeds:
         x, y, source = _labelled(s, seed)
         guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
-        for h, share in sorted(_search(functools.partial(_fitting, s, seed, x, y), guess).items()):
+        shares = _search(functools.partial(_fitting, s, seed, x, y), guess)
+        for h, share in sorted(shares.items()):
             size = parameters_of(s.components, h, s.layers)
             rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
     return rows
@@ -192,12 +198,12 @@ def _fitting(s: FittingWidth, seed: int, x: Tensor, y: Tensor, h: int) -> float:
 
 def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     """The share that fits at each width that the search visits, once each."""
-    known: dict[int, float] = {}
+    shares: dict[int, float] = {}
 
     def share(h: int) -> float:
-        if h not in known:
-            known[h] = fitting(h)
-        return known[h]
+        if h not in shares:
+            shares[h] = fitting(h)
+        return shares[h]
 
     low = high = guess
     while share(high) < 0.5:
@@ -207,48 +213,51 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if share(middle) < 0.5 else (low, middle)
-    while share(max(known)) <= 0.5:  # half is neither side: wider ones, one by one
-        share(max(known) + 1)
-    return known
+    while share(max(shares)) <= 0.5:  # half is neither side: wider ones, one by one
+        share(max(shares) + 1)
+    return shares
 
 
 def _labelled(s: FittingWidth, seed: int) -> tuple[Tensor, Tensor, str]:
     if s.data != RANDOM:
         sets = draw_sets(s, seed)
         return sets.train.x, sets.train.y, sets.train.source
-    first, second = draw_seeds("train", [seed], size=s.p) + draw_seeds("labels", [seed], size=s.p)
-    x = tasks.gaussian_points(s.p, s.components, seed=first)
-    y = np.sign(np.random.default_rng(second).standard_normal(s.p))
+    (points_seed,) = draw_seeds("train", [seed], size=s.p)
+    (labels_seed,) = draw_seeds("labels", [seed], size=s.p)
+    x = tasks.gaussian_points(s.p, s.components, seed=points_seed)
+    y = np.sign(np.random.default_rng(labels_seed).standard_normal(s.p))
     return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
 
 
 @study(version=3, rtol=0.1, nonfinite=("needed", "time"), **ENSEMBLE)
 def steps_to_fit(s: Networks, seeds: list[int]) -> Rows:
-    """How much effort networks need to fit; one row a network (``member``).
+    """How many steps networks need to fit; one row per network (``member``).
 
-    ``needed``: its own steps, and ``time``: of the flow, after which all points were met; both infinite where that did
-    not come about in ``steps`` attempts. ``parameters`` N.
+    ``needed``: its own steps, and ``time``: of the flow, after which all points were fitted; both infinite where that
+    did not come about in ``steps`` attempts. ``parameters`` N.
 
     Source: paper B, Fig. 4 (its three lines of jamming, for three wall times).
     """
-    data, count = [draw_sets(s, seed).train for seed in seeds], s.members
+    count = s.members
+    data = [draw_sets(s, seed).train for seed in seeds]
     model = swish_networks(s, s.h, seeds)
     x, y = repeated(data, count)
-    met: dict[int, tuple[float, float]] = {}
-    steps, before = Counter[int](), defaultdict[int, float](float)
+    steps = Counter[int]()
+    time_before = defaultdict[int, float](float)
+    fitted: dict[int, tuple[float, float]] = {}  # steps and time of each network that fits
     for state in flow_states(s, model, x, y):
-        for row, t in zip(state.rows, state.t.tolist(), strict=True):
-            steps[row] += t > before[row]  # a state comes with every step of any network
-            before[row] = t
-            if row in state.ended and state.ended[row].kind == Ended.FITTED:
-                met.setdefault(row, (steps[row], t))
-    names = ("needed", "time")
-    return [
-        {"seed": seed, "member": k, "parameters": s.parameters, "source": data[i].source}
-        | dict(zip(names, met.get(i * count + k, (math.inf, math.inf)), strict=True))
-        for i, seed in enumerate(seeds)
-        for k in range(count)
-    ]
+        for network, t in zip(state.rows, state.t.tolist(), strict=True):
+            steps[network] += t > time_before[network]  # a state comes with every step of any network
+            time_before[network] = t
+            if network in state.ended and state.ended[network].kind == Ended.FITTED:
+                fitted.setdefault(network, (steps[network], t))
+    rows = []
+    for i, (seed, train) in enumerate(zip(seeds, data, strict=True)):
+        for member in range(count):
+            needed, time = fitted.get(i * count + member, (math.inf, math.inf))
+            row = {"seed": seed, "member": member, "parameters": s.parameters, "source": train.source}
+            rows.append(row | {"needed": needed, "time": time})
+    return rows
 
 
 @study(version=1, seeds="count from 6 to 1e4", chunk=25, data=DRAWN)
@@ -260,17 +269,22 @@ def initialisation(s: InitialNetworks, seeds: list[int]) -> Rows:
 
     Source: paper B, Sec. 2 (N₋ ≈ N/2) and Sec. 3 (fluctuations of the kernel).
     """
-    rows, (h, layers) = [], (s.h, s.layers)
+    h = s.h
+    widths = [s.d, *[h] * s.layers, 1]
     x = tasks.gaussian_points(s.p, s.d, seed=draw_seeds("test", [0])[0])
     upper = torch.triu_indices(len(x), len(x))
     sigma = activation("relu", normalised=True)
-    for seed, weights, labels in zip(seeds, draw_seeds("weights", seeds, size=h), draw_seeds("labels", seeds, size=h)):
-        y = torch.from_numpy(np.sign(np.random.default_rng(labels).standard_normal(len(x))))
-        widths = [s.d, *[h] * layers, 1]
-        model = fully_connected(widths, seeds=[weights], sigma=sigma, parametrisation="mean-field", gain=1.0)
-        row = {"seed": seed, "kernel": (h * ntk(model, x)[0][upper[0], upper[1]]).tolist()}
+    weight_seeds = draw_seeds("weights", seeds, size=h)
+    label_seeds = draw_seeds("labels", seeds, size=h)
+    rows = []
+    for seed, weight_seed, label_seed in zip(seeds, weight_seeds, label_seeds, strict=True):
+        y = torch.from_numpy(np.sign(np.random.default_rng(label_seed).standard_normal(len(x))))
+        model = fully_connected(widths, seeds=[weight_seed], sigma=sigma, parametrisation="mean-field", gain=1.0)
+        kernel = h * ntk(model, x)[0]
+        row = {"seed": seed, "kernel": kernel[upper[0], upper[1]].tolist()}
         if h <= 12:  # all second derivatives of larger ones are not worth their time
-            below, curved = jamming.negative(jamming.hessian(model, x, y, alpha=1.0, start=model(x))[1])
-            row["negative"] = float(below / curved)
+            _, Hp = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
+            below, nonzero = jamming.negative(Hp)
+            row["negative"] = float(below / nonzero)
         rows.append(row)
     return rows

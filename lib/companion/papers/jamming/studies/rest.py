@@ -87,11 +87,14 @@ def _to_rest(
     stages = {0: (flow.model, [why.kind for why in flow.ended])}
     options = {"alpha": s.scale, "loss": s.loss, "initial": start, "steps": rounds[-1]}
     done = run(newton(flow.model, x, y, **options), events={f"{n:g}": after(n) for n in rounds})
-    for n in rounds:  # those that had ended by then are as they ended
-        there = done.events.get(f"{n:g}", {})
-        model = models.join([there[e].model if e in there else done.model[e : e + 1] for e in range(len(done.ended))])
-        later = [e in there and float(done.t[e]) > n for e in range(len(done.ended))]
-        stages[n] = model, [Ended.STEPS if on else why.kind for on, why in zip(later, done.ended, strict=True)]
+    for n in rounds:
+        snapshots = done.events.get(f"{n:g}", {})
+        networks, kinds = [], []
+        for e, why in enumerate(done.ended):  # those that had ended by then are as they ended
+            networks.append(snapshots[e].model if e in snapshots else done.model[e : e + 1])
+            unfinished = e in snapshots and float(done.t[e]) > n
+            kinds.append(Ended.STEPS if unfinished else why.kind)
+        stages[n] = models.join(networks), kinds
     return stages
 
 
@@ -120,16 +123,22 @@ def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
         for n, (model, ended) in _to_rest(s, x, y, start, s.rounds).items():
             gaps = (1 - y * s.scale * (model(x) - start(x))).clamp(min=0)
             F = s.scale * (model(sets.test.x) - f0)
-            rows.append(
-                {"seed": seed, "newton_steps": n, "source": sets.train.source}
-                | {"parameters": s.parameters}
-                | {"fitted": sum(kind in (Ended.FITTED, Ended.UNTIL) for kind in ended) / len(ended)}
-                | {"jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0}
-                | {"unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean())}
-                | {"quadratic_hinge": float(gaps.square().mean() / 2), "fluctuation": float(jamming.fluctuation(F))}
-                | norms_and_errors(F, sets.test.y)
-                | (poll(F, sets.test.y) if s.observe else {})
-            )
+            fitted = sum(kind in (Ended.FITTED, Ended.UNTIL) for kind in ended)
+            row = {
+                "seed": seed,
+                "newton_steps": n,
+                "source": sets.train.source,
+                "parameters": s.parameters,
+                "fitted": fitted / len(ended),
+                "jammed": ended.count(Ended.JAMMED) / len(ended) if n else 0.0,
+                "unsatisfied": float(jamming.unsatisfied(1 - gaps).double().mean()),
+                "quadratic_hinge": float(gaps.square().mean() / 2),
+                "fluctuation": float(jamming.fluctuation(F)),
+            }
+            row |= norms_and_errors(F, sets.test.y)
+            if s.observe:
+                row |= poll(F, sets.test.y)
+            rows.append(row)
     return rows
 
 
@@ -142,7 +151,7 @@ def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
     device="any",
 )
 def minima_at_jamming(s: MinimaAtJamming, seeds: list[int]) -> Rows:
-    r"""Networks that a falling weight decay holds at a minimum; one row a network (``member``) and ``decay``.
+    r"""Networks that a falling weight decay holds at a minimum; one row per network (``member``) and ``decay``.
 
     After ``steps`` of the flow Newton's method goes to a minimum under each of ``decays``, the strongest first, in at
     most ``rounds`` each: ``ended`` is ``jammed`` there. Decays are in the unit of ``jamming.ensembles``. Where a
@@ -156,26 +165,40 @@ def minima_at_jamming(s: MinimaAtJamming, seeds: list[int]) -> Rows:
     rows = []
     for seed in seeds:
         sets, start, x, y = _drawn(s, seed)
-        f0, scale, model = start(x), s.scale, train_to_verdict(s, start, x, y).model
+        scale = s.scale
+        f0 = start(x)
+        model = train_to_verdict(s, start, x, y).model
         options = {"alpha": scale, "loss": s.loss, "initial": start, "steps": s.rounds}
         for decay in reversed(s.decays):
             states = newton(model, x, y, **options, decay=decay * scale / (s.h * s.p))
             done = run(states, until=after(s.rounds + 1))  # also where all points are within the slack
-            model, gaps = done.model, (1 - y * scale * (done.model(x) - f0)).clamp(min=0)
+            model = done.model
+            gaps = (1 - y * scale * (model(x) - f0)).clamp(min=0)
             H0, Hp = jamming.hessian(model, sets.train.x, sets.train.y, alpha=scale, start=start(sets.train.x))
             below, _ = jamming.negative(Hp)
-            values, bent = (torch.linalg.eigvalsh(matrix).cpu().numpy() for matrix in (H0, Hp))
+            values0 = torch.linalg.eigvalsh(H0).cpu().numpy()
+            values_p = torch.linalg.eigvalsh(Hp).cpu().numpy()
             for k, why in enumerate(done.ended):
-                row = {"seed": seed, "member": k, "decay": decay, "source": sets.train.source, "ended": str(why.kind)}
-                row |= {"unsatisfied": int((gaps[k] > 0).sum()), "quadratic_hinge": float(gaps[k].square().mean() / 2)}
-                row |= {"parameters": len(values[k]), "negative": int(below[k]), "gap": jamming.gap(values[k])}
-                rows.append(row | spectrum_row(values[k]) | {"strength": float(abs(bent[k]).max() / values[k, -1])})
+                row = {
+                    "seed": seed,
+                    "member": k,
+                    "decay": decay,
+                    "source": sets.train.source,
+                    "ended": str(why.kind),
+                    "unsatisfied": int((gaps[k] > 0).sum()),
+                    "quadratic_hinge": float(gaps[k].square().mean() / 2),
+                    "parameters": len(values0[k]),
+                    "negative": int(below[k]),
+                    "gap": jamming.gap(values0[k]),
+                    "strength": float(abs(values_p[k]).max() / values0[k, -1]),
+                }
+                rows.append(row | spectrum_row(values0[k]))
     return rows
 
 
 @study(version=1, rtol=0.1, columns=dict.fromkeys(["fitted", "norm", "error"], STATISTICAL), **ENSEMBLE)
 def stochastic(s: Stochastic, seeds: list[int]) -> Rows:
-    r"""The networks of ``jamming.ensembles`` by stochastic gradient descent; one row a training set and ``look``.
+    r"""The networks of ``jamming.ensembles`` by stochastic gradient descent; one row per training set and ``look``.
 
     A step goes along the gradient of the quadratic hinge at ``batch`` points drawn anew, ``rate`` times as far as would
     fit a single point of the mean tangent kernel at the start. After each of ``looks`` steps: ``fitted``, ``norm``,
@@ -183,19 +206,26 @@ def stochastic(s: Stochastic, seeds: list[int]) -> Rows:
 
     Source: paper B, end of Sec. 2.
     """
-    data, count, scale = [draw_sets(s, seed) for seed in seeds], s.members, s.scale
-    start, (x, y) = swish_networks(s, s.h, seeds), repeated([d.train for d in data], count)
-    each = [seed * count + member for seed in seeds for member in range(count)]
-    draws = [np.random.default_rng(seed) for seed in draw_seeds("batch", each)]
+    data = [draw_sets(s, seed) for seed in seeds]
+    count = s.members
+    scale = s.scale
+    start = swish_networks(s, s.h, seeds)
+    x, y = repeated([sets.train for sets in data], count)
+    numbers = [seed * count + member for seed in seeds for member in range(count)]
+    generators = [np.random.default_rng(seed) for seed in draw_seeds("batch", numbers)]
     kernel = start.tangents(x).gram().diagonal(dim1=-2, dim2=-1).mean(-1)
     time = s.rate / (scale * s.batch * kernel)
-    f0, which, model, rows = start(x), torch.arange(len(x), device=x.device).unsqueeze(-1), start, []
+    f0 = start(x)
+    network = torch.arange(len(x), device=x.device).unsqueeze(-1)
+    model = start
+    rows = []
     for step in range(1, s.looks[-1] + 1):
-        drawn = np.stack([rng.integers(s.p, size=s.batch) for rng in draws])
-        chosen = torch.from_numpy(drawn).to(x.device)
-        points, label = x[which, chosen], y[which, chosen]
-        gaps = (1 - label * scale * (model(points) - f0[which, chosen])).clamp(min=0)
-        moves = model.tangents(points).vjp(time.unsqueeze(-1) * gaps * label)
+        drawn = np.stack([rng.integers(s.p, size=s.batch) for rng in generators])
+        batch = torch.from_numpy(drawn).to(x.device)
+        points = x[network, batch]
+        labels = y[network, batch]
+        gaps = (1 - labels * scale * (model(points) - f0[network, batch])).clamp(min=0)
+        moves = model.tangents(points).vjp(time.unsqueeze(-1) * gaps * labels)
         model = model.with_parameters([w + move for w, move in zip(model.parameters(), moves, strict=True)])
         if step in s.looks:
             fits = (jamming.unsatisfied(y * scale * (model(x) - f0)) == 0).double()
@@ -210,23 +240,30 @@ def stochastic(s: Stochastic, seeds: list[int]) -> Rows:
 
 @study(version=1, rtol=1e-2, columns=dict.fromkeys(["fitted", "moved"], STATISTICAL), **ENSEMBLE)
 def preactivations(s: Networks, seeds: list[int]) -> Rows:
-    r"""How far training moves the pre-activations: ``moved``, a list by layer; one row a training set.
+    r"""How far training moves the pre-activations: ``moved``, a list by layer; one row per training set.
 
     Root mean square over points, neurons and members of :math:`a_l` at the end less :math:`a_l` at the start, over that
     of the latter, which is of order one; ``fitted``: share of the members that fit.
 
     Source: paper B, Sec. 4.
     """
-    data, count = [draw_sets(s, seed) for seed in seeds], s.members
-    start, (x, y) = swish_networks(s, s.h, seeds), repeated([d.train for d in data], count)
+    data = [draw_sets(s, seed) for seed in seeds]
+    start = swish_networks(s, s.h, seeds)
+    x, y = repeated([sets.train for sets in data], s.members)
     done = train_to_verdict(s, start, x, y)
-    by_set = [net.preactivations(x) for net in (start, done.model)]
-    size, way = (
-        torch.stack([z.square().unflatten(0, (-1, count)).mean((1, 2, 3)) for z in layers], 1).sqrt()
-        for layers in (by_set[0], [b - a for a, b in zip(*by_set, strict=True)])
-    )
-    fits = np.reshape([why.kind == Ended.FITTED for why in done.ended], (-1, count)).mean(1)
-    return [
-        {"seed": seed, "source": sets.train.source, "moved": moved.tolist(), "fitted": float(share)}
-        for seed, sets, moved, share in zip(seeds, data, way / size, fits, strict=True)
-    ]
+    before = start.preactivations(x)
+    after_training = done.model.preactivations(x)
+    motions = [end - begin for begin, end in zip(before, after_training, strict=True)]
+    relative = _sizes_by_layer(motions, s.members) / _sizes_by_layer(before, s.members)
+    fits = np.reshape([why.kind == Ended.FITTED for why in done.ended], (-1, s.members)).mean(1)
+    rows = []
+    for seed, sets, moved, share in zip(seeds, data, relative, fits, strict=True):
+        row = {"seed": seed, "source": sets.train.source, "moved": moved.tolist(), "fitted": float(share)}
+        rows.append(row)
+    return rows
+
+
+def _sizes_by_layer(layers: list[Tensor], members: int) -> Tensor:
+    """Root mean squares ``(seeds, layers)`` over points, neurons and members of pre-activations of each layer."""
+    squares = [z.square().unflatten(0, (-1, members)).mean((1, 2, 3)) for z in layers]
+    return torch.stack(squares, 1).sqrt()

@@ -63,7 +63,7 @@ class Tangents(Setting):
 
 @study(version=1, seeds="count from 0 to 1000", chunk=8, device="cpu")
 def random_labels(s: Tangents, seeds: list[int]) -> Rows:
-    r"""Whether a lazy network can fit random labels, by a linear program; one row a network and ratio of points.
+    r"""Whether a lazy network can fit random labels, by a linear program; one row per network and ratio of points.
 
     Each network has its own points and labels; of fewer points it sees the first ones. ``points`` P, ``parameters`` N,
     ``margin``: the largest that a direction of weights of at most 1 gives all points, of features of norm 1;

@@ -88,22 +88,24 @@ def _voted(s: Voters, seed: int) -> dict[str, object]:
     if s.labels == "random":
         drawn = np.random.default_rng(draw_seeds("labels", [seed])[0]).standard_normal(s.p)
         labels = torch.from_numpy(np.sign(drawn))
-    outputs, moved, gaps, predicted = [], [], [], []
+    outputs, norms, gaps, predicted = [], [], [], []
     for k in range(s.members):
-        network = networks[k : k + 1]
-        features, tested = (network.tangents(x.double()).jacobian()[0].numpy() for x in (train.x, test.x))
-        weights, own = least_hinge(features, labels.numpy())
-        outputs.append(torch.from_numpy(tested @ weights))
-        moved.append(float(np.linalg.norm(weights)))
-        gaps.append(own)
+        tangents = networks[k : k + 1].tangents
+        features = tangents(train.x.double()).jacobian()[0].numpy()
+        test_features = tangents(test.x.double()).jacobian()[0].numpy()
+        weights, member_gaps = least_hinge(features, labels.numpy())
+        outputs.append(torch.from_numpy(test_features @ weights))
+        norms.append(float(np.linalg.norm(weights)))
+        gaps.append(member_gaps)
         if s.labels == "random":
-            spectrum = np.linalg.svd(np.concatenate([features, tested]), compute_uv=False) ** 2 / (s.p + s.test)
-            predicted.append(norm_of_random_labels(s.p, spectrum))
-    return {
+            singular = np.linalg.svd(np.concatenate([features, test_features]), compute_uv=False)
+            predicted.append(norm_of_random_labels(s.p, singular**2 / (s.p + s.test)))
+    row = {
         "source": train.source,
         "parameters": s.parameters,
-        "fitted": float(np.mean([own.max() < SLACK for own in gaps])),
-        "weights": moved,
-        "holding": [float((own > 0).sum()) / s.parameters for own in gaps],
+        "fitted": float(np.mean([member_gaps.max() < SLACK for member_gaps in gaps])),
+        "weights": norms,
+        "holding": [float((member_gaps > 0).sum()) / s.parameters for member_gaps in gaps],
         "predicted": float(np.exp(np.log(predicted).mean())) if predicted else None,
-    } | poll(torch.stack(outputs), test.y.double())
+    }
+    return row | poll(torch.stack(outputs), test.y.double())

@@ -29,19 +29,19 @@ from regimes.models import hessian as derivatives
 from regimes.models.fully_connected import FullyConnected
 from regimes.validate import InputError
 
-MET = 1e-4  # gap up to which a point counts as satisfied: the quadratic hinge only approaches the margin
+SLACK = 1e-4  # gap up to which a point counts as fitted: the quadratic hinge only approaches the margin
 ZERO = 1e-9  # eigenvalues below this part of the largest are zero
 FACTOR = 1.5  # between the widths at which a curve is compared with itself
 STEP = 1.5  # least factor between the widths that a local exponent is taken from
-LEAST = 3  # sizes that a slope is fitted to
+SIZES = 3  # that a slope is fitted to, at least
 NETWORK = ["p", "h", "seed", "member"]  # columns that name one
 WINDOW = (1.1, 4.0)  # of ``N/N*``, in which a divergence at ``N*`` is looked for
 
 
 def unsatisfied(margins: Tensor) -> Tensor:
-    """``N_Δ (...)``, the number of margins ``(..., p)`` below 1 by more than ``MET``."""
+    """``N_Δ (...)``, the number of margins ``(..., p)`` below 1 by more than ``SLACK``."""
     validate.arrays(margins=("... p", margins))
-    return (margins < 1 - MET).sum(-1)
+    return (margins < 1 - SLACK).sum(-1)
 
 
 def hessian(model: FullyConnected, x: Tensor, y: Tensor, *, alpha: float, start: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,16 +64,19 @@ def hessian(model: FullyConnected, x: Tensor, y: Tensor, *, alpha: float, start:
     count = sum(weight[0].numel() for weight in parameters)
     validate.memory(32 * len(start) * count**2, f"Hessians of {len(start)} networks with {count} parameters")
     gaps = (1 - alpha * y * (model(x) - start)).clamp(min=0)
-    none, met = torch.zeros_like(gaps), alpha**2 * (gaps > 0).to(gaps)
-    return derivatives.hessian(model, x, none, met), derivatives.hessian(model, x, -alpha * gaps * y, none)
+    zero = torch.zeros_like(gaps)
+    curvature = alpha**2 * (gaps > 0).to(gaps)  # of the loss in the output
+    H0 = derivatives.hessian(model, x, zero, curvature)
+    Hp = derivatives.hessian(model, x, -alpha * gaps * y, zero)
+    return H0, Hp
 
 
 def negative(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """The numbers of negative and of non-zero eigenvalues of symmetric matrices ``(..., P, P)``, each ``(...)``."""
     validate.arrays(matrix=("... P P", matrix))
     values = torch.linalg.eigvalsh(matrix)
-    least = ZERO * values.abs().amax(-1, keepdim=True)
-    return (values < -least).sum(-1), (values.abs() > least).sum(-1)
+    threshold = ZERO * values.abs().amax(-1, keepdim=True)
+    return (values < -threshold).sum(-1), (values.abs() > threshold).sum(-1)
 
 
 def kernel_change(before: Tensor, after: Tensor) -> Tensor:
@@ -112,7 +115,8 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
         sizes: increasing ``(k,)``, widths or numbers of parameters.
         satisfied: share of the networks that fit at each ``(k,)``.
     """
-    sizes, satisfied = np.asarray(sizes, dtype=float), np.asarray(satisfied, dtype=float)
+    sizes = np.asarray(sizes, dtype=float)
+    satisfied = np.asarray(satisfied, dtype=float)
     validate.arrays(sizes=("k", sizes), satisfied=("k", satisfied))
     if (np.diff(sizes) <= 0).any() or sizes[0] <= 0:
         raise InputError(f"sizes must be positive and increase, got {sizes.tolist()}")
@@ -124,11 +128,12 @@ def transition(sizes: np.ndarray, satisfied: np.ndarray) -> float:
         raise InputError(
             f"sizes must hold the transition: add some {side} {sizes[end]:g}, where {share[end]:.0%} of networks fit"
         )
-    last, first = np.flatnonzero(share < 0.5)[-1], np.flatnonzero(share > 0.5)[0]
-    if first > last + 1:  # some at one half
-        return math.sqrt(sizes[last + 1] * sizes[first - 1])
-    part = (0.5 - share[last]) / (share[first] - share[last])
-    return float(sizes[last] * (sizes[first] / sizes[last]) ** part)
+    below = np.flatnonzero(share < 0.5)[-1]
+    above = np.flatnonzero(share > 0.5)[0]
+    if above > below + 1:  # some at one half
+        return math.sqrt(sizes[below + 1] * sizes[above - 1])
+    part = (0.5 - share[below]) / (share[above] - share[below])
+    return float(sizes[below] * (sizes[above] / sizes[below]) ** part)
 
 
 def _monotone(share: np.ndarray) -> np.ndarray:
@@ -143,16 +148,17 @@ def crossing(scales: np.ndarray, values: np.ndarray) -> float:
         scales: increasing ``(k,)``.
         values: positive ``(k,)``.
     """
-    scales, values = np.asarray(scales, dtype=float), np.asarray(values, dtype=float)
+    scales = np.asarray(scales, dtype=float)
+    values = np.asarray(values, dtype=float)
     validate.arrays(scales=("k", scales), values=("k", values))
     if (np.diff(scales) <= 0).any() or scales[0] <= 0 or (values <= 0).any():
         raise InputError("scales must be positive and increase, and values be positive, to cross 1")
-    above = np.log(values)
-    last = np.flatnonzero((above[:-1] >= 0) & (above[1:] < 0))
-    if not len(last):
+    logs = np.log(values)
+    falls = np.flatnonzero((logs[:-1] >= 0) & (logs[1:] < 0))
+    if not len(falls):
         return math.nan
-    i = last[-1]
-    share = above[i] / (above[i] - above[i + 1])
+    i = falls[-1]
+    share = logs[i] / (logs[i] - logs[i + 1])
     return float(np.exp(np.log(scales[i]) + share * np.log(scales[i + 1] / scales[i])))
 
 
@@ -162,9 +168,11 @@ def crossings(table: pd.DataFrame) -> pd.Series:
     Args:
         table: rows of one width with ``seed``, ``scale`` and ``kernel_change``.
     """
-    groups = {seed: group.sort_values("scale") for seed, group in table.groupby("seed")}
-    found = {seed: crossing(group["scale"], group.kernel_change) for seed, group in groups.items()}
-    return np.log10(pd.Series(found))
+    scales = {}
+    for seed, group in table.groupby("seed"):
+        group = group.sort_values("scale")
+        scales[seed] = crossing(group["scale"], group.kernel_change)
+    return np.log10(pd.Series(scales))
 
 
 def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -177,13 +185,14 @@ def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
     Returns:
         Values of :func:`transition`; NaN if the sizes hold none.
     """
-    found = {}
-    for (seed, scale), group in table.groupby(["seed", "scale"]):
-        group = group.sort_values(column)
-        share = _monotone(group.fitted.to_numpy(float))
-        holds = share[0] < 0.5 < share[-1]
-        found[seed, scale] = transition(group[column], group.fitted) if holds else math.nan
-    return pd.Series(found).unstack()
+    table = table.sort_values(["seed", "scale", column])
+    tried, fitted = table[column].to_numpy(), table["fitted"].to_numpy(float)
+    sizes = {}
+    for key, rows in table.groupby(["seed", "scale"]).indices.items():
+        share = _monotone(fitted[rows])
+        crosses = share[0] < 0.5 < share[-1]
+        sizes[key] = transition(tried[rows], fitted[rows]) if crosses else math.nan
+    return pd.Series(sizes).unstack()
 
 
 def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
@@ -194,17 +203,15 @@ def at_width(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
         value: a column.
         widths: by seed.
     """
-    seeds, every, values = (table[name].to_numpy() for name in ("seed", "h", value))
-    found = []
+    interpolated = []
     for seed, width in widths.items():
-        own = seeds == seed
-        order = np.argsort(every[own])
-        h, there = every[own][order], values[own][order]
+        curve = table[table.seed == seed].sort_values("h")
+        h = curve.h.to_numpy()
         if not (len(h) and h[0] <= width <= h[-1]):
             side, end = ("above", max(h, default=np.nan)) if not len(h) or width > h[-1] else ("below", h[0])
             raise InputError(f"widths must hold {width:.3g}, where {value} is asked for: add some {side} {end:g}")
-        found.append(np.interp(np.log(width), np.log(h), there))
-    return np.array(found)
+        interpolated.append(np.interp(np.log(width), np.log(h), curve[value].to_numpy()))
+    return np.array(interpolated)
 
 
 def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
@@ -212,8 +219,9 @@ def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
 
     Zero for a curve that is straight in the logarithm of the width, however steep.
     """
-    low, here, high = (at_width(table, value, widths * by) for by in (1 / FACTOR, 1.0, FACTOR))
-    return here - (low + high) / 2
+    narrower = at_width(table, value, widths * (1 / FACTOR))
+    wider = at_width(table, value, widths * FACTOR)
+    return at_width(table, value, widths) - (narrower + wider) / 2
 
 
 def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
@@ -234,10 +242,10 @@ def peak_height(table: pd.DataFrame, newton_steps: int, value: str = "error") ->
         newton_steps: after which the value is read.
         value: a column.
     """
-    wide = table[table["newton_steps"] == newton_steps].pivot(index="seed", columns="h", values=value)
-    if wide.shape[1] != 2:
-        raise InputError(f"table must hold two widths h, got {wide.columns.tolist()}")
-    return 100 * (wide.iloc[:, 1] - wide.iloc[:, 0]).to_numpy()
+    by_width = table[table["newton_steps"] == newton_steps].pivot(index="seed", columns="h", values=value)
+    if by_width.shape[1] != 2:
+        raise InputError(f"table must hold two widths h, got {by_width.columns.tolist()}")
+    return 100 * (by_width.iloc[:, 1] - by_width.iloc[:, 0]).to_numpy()
 
 
 def gain_of_averaging(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
@@ -253,8 +261,9 @@ def gain_of_width(table: pd.DataFrame, widths: pd.Series) -> np.ndarray:
 
     Source: paper B, Sec. 3.
     """
-    errors, widest = ("ensemble_error", "error"), 0 * widths + table.h.max()
-    return 100 * np.stack([at_width(table, e, widths) - at_width(table, e, widest) for e in errors], axis=1)
+    widest = pd.Series(table.h.max(), widths.index)
+    falls = [at_width(table, e, widths) - at_width(table, e, widest) for e in ("ensemble_error", "error")]
+    return 100 * np.stack(falls, axis=1)
 
 
 def against_one(table: pd.DataFrame, widths: pd.Series, members: int) -> np.ndarray:
@@ -264,15 +273,15 @@ def against_one(table: pd.DataFrame, widths: pd.Series, members: int) -> np.ndar
     """
     by_size = table.assign(h=table.parameters)
     size = members * np.exp(at_width(table.assign(log=np.log(table.parameters)), "log", widths))
-    one = at_width(by_size, "error", pd.Series(np.minimum(size, table.parameters.max()), widths.index))
-    return 100 * (one - at_width(table, "ensemble_error", widths))
+    size = pd.Series(np.minimum(size, table.parameters.max()), widths.index)
+    return 100 * (at_width(by_size, "error", size) - at_width(table, "ensemble_error", widths))
 
 
 def beyond(table: pd.DataFrame, value: str, size: float) -> pd.DataFrame:
-    """``value`` at and beyond a number of parameters, at least ``LEAST`` numbers: one row per seed, one column each."""
-    wide = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
-    kept = wide.loc[:, wide.columns >= size]
-    return kept if kept.shape[1] >= LEAST else wide.iloc[:, -LEAST:]
+    """``value`` at and beyond a number of parameters, at least ``SIZES`` numbers: one row per seed, one column each."""
+    by_size = table.pivot(index="seed", columns="parameters", values=value).sort_index(axis=1)
+    larger = by_size.loc[:, by_size.columns >= size]
+    return larger if larger.shape[1] >= SIZES else by_size.iloc[:, -SIZES:]
 
 
 def common_exponent(curves: Sequence[pd.DataFrame], against: Sequence[pd.DataFrame] = ()) -> Estimate:
@@ -293,9 +302,9 @@ def common_exponent(curves: Sequence[pd.DataFrame], against: Sequence[pd.DataFra
     weight = values.mean(0) / values.std(0, ddof=1)  # of the logarithm: one over its standard deviation, up to a factor
 
     def slope(rows: np.ndarray) -> float:
-        there, mean = rows.mean(0)
-        validate.positive(mean=float(mean.min()), abscissae=float(there.min()))
-        design = np.column_stack([np.log(there), level[:, None] == np.arange(len(curves))])
+        abscissae, mean = rows.mean(0)
+        validate.positive(mean=float(mean.min()), abscissae=float(abscissae.min()))
+        design = np.column_stack([np.log(abscissae), level[:, None] == np.arange(len(curves))])
         return float(np.linalg.lstsq(weight[:, None] * design, weight * np.log(mean), rcond=None)[0][0])
 
     return estimates.jackknife(np.stack([x, values], axis=1), slope)
@@ -311,49 +320,52 @@ def exponents_by_width(table: pd.DataFrame, value: str) -> pd.DataFrame:
         table: rows of one scale with ``seed``, ``h``, ``parameters`` and the value.
         value: a column.
     """
-    wide, sizes = table.pivot(index="seed", columns="h", values=value), table.groupby("h").parameters.first()
-    found = []
-    for h in wide.columns:
-        wider = [other for other in wide.columns if other >= STEP * h]
+    by_width = table.pivot(index="seed", columns="h", values=value)
+    sizes = table.groupby("h").parameters.first()
+    rows = []
+    for h in by_width.columns:
+        wider = [width for width in by_width.columns if width >= STEP * h]
         if not wider:
             break
-        pair = wide[[h, wider[0]]].dropna().to_numpy(float)
+        pair = by_width[[h, wider[0]]].dropna().to_numpy(float)
         if ((pair.sum(0) - pair) <= 0).any():
             continue
-        octave = np.log(sizes[wider[0]] / sizes[h])
-        rate = estimates.jackknife(pair, lambda rows, o=octave: float(np.diff(np.log(rows.mean(0)))[0] / o))
-        found.append({"h": math.sqrt(h * wider[0]), "exponent": rate.value, "low": rate.low, "high": rate.high})
-    return pd.DataFrame(found, columns=["h", "exponent", "low", "high"])
+        distance = np.log(sizes[wider[0]] / sizes[h])
+        rate = estimates.jackknife(pair, lambda sets, d=distance: float(np.diff(np.log(sets.mean(0)))[0] / d))
+        rows.append({"h": math.sqrt(h * wider[0]), "exponent": rate.value, "low": rate.low, "high": rate.high})
+    return pd.DataFrame(rows, columns=["h", "exponent", "low", "high"])
 
 
 def slopes_beyond(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
-    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), from at least ``LEAST`` sizes.
+    """Slopes of ``log value`` in ``log parameters`` at and beyond ``sizes`` (by seed), from at least ``SIZES`` sizes.
 
     Values that are not positive are left out.
     """
-    found = []
+    slopes = []
     for seed, group in table[table[value] > 0].groupby("seed"):
         group = group.sort_values("parameters")
-        kept = group[group.parameters >= sizes[seed]]
-        kept = kept if len(kept) >= LEAST else group.iloc[-LEAST:]
-        found.append(np.polyfit(np.log(kept.parameters), np.log(kept[value]), 1)[0])
-    return np.array(found)
+        larger = group[group.parameters >= sizes[seed]]
+        if len(larger) < SIZES:
+            larger = group.iloc[-SIZES:]
+        slopes.append(np.polyfit(np.log(larger.parameters), np.log(larger[value]), 1)[0])
+    return np.array(slopes)
 
 
 def divergence(table: pd.DataFrame, value: str, sizes: pd.Series) -> np.ndarray:
     """Slopes of ``log value`` in ``log(N - N*)`` for ``N/N*`` in the ``WINDOW``, with ``N*`` from ``sizes`` by seed.
 
-    If it holds fewer than ``LEAST`` sizes, the ``LEAST`` smallest above its lower end are taken.
+    If it holds fewer than ``SIZES`` sizes, the ``SIZES`` smallest above its lower end are taken.
 
     Source: paper B, Sec. 2.
     """
-    found = []
+    slopes = []
     for seed, group in table.groupby("seed"):
         above = group[group.parameters >= WINDOW[0] * sizes[seed]].sort_values("parameters")
-        kept = above[above.parameters <= WINDOW[1] * sizes[seed]]
-        kept = kept if len(kept) >= LEAST else above.iloc[:LEAST]
-        found.append(np.polyfit(np.log(kept.parameters - sizes[seed]), np.log(kept[value]), 1)[0])
-    return np.array(found)
+        window = above[above.parameters <= WINDOW[1] * sizes[seed]]
+        if len(window) < SIZES:
+            window = above.iloc[:SIZES]
+        slopes.append(np.polyfit(np.log(window.parameters - sizes[seed]), np.log(window[value]), 1)[0])
+    return np.array(slopes)
 
 
 def relative_fluctuation(samples: np.ndarray) -> float:
@@ -373,11 +385,12 @@ def can_fit(table: pd.DataFrame) -> pd.Series:
     """
     loss = table.pivot(index=NETWORK, columns="decay", values="quadratic_hinge")
     weakest, weak = sorted(loss)[:2]
-    found = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak) > 1.5
-    return pd.Series(found.reindex(pd.MultiIndex.from_frame(table[NETWORK])).to_numpy(), table.index)
+    exponents = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak)
+    fits = (exponents > 1.5).reindex(pd.MultiIndex.from_frame(table[NETWORK]))
+    return pd.Series(fits.to_numpy(), table.index)
 
 
-def held_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
+def networks_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:
     """The networks held at jamming: at a minimum, and ``can_fit``, at the narrowest width of which a ``share`` can."""
     rows = table[table.decay == table.decay.min()].assign(fits=can_fit(table))
     shares = rows.groupby(["p", "h"]).fits.mean()
@@ -392,5 +405,5 @@ def gap(eigenvalues: np.ndarray) -> float:
     """
     validate.arrays(eigenvalues=("P", eigenvalues))
     validate.positive(largest=float(eigenvalues.max()))
-    kept = eigenvalues[eigenvalues > ZERO * eigenvalues.max()]
-    return float(kept.min() / kept.mean())
+    nonzero = eigenvalues[eigenvalues > ZERO * eigenvalues.max()]
+    return float(nonzero.min() / nonzero.mean())

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm as normal
 
+from companion.papers.jamming.theory.jamming import SLACK
 from regimes import validate
 from regimes.validate import InputError
 
 DECAYS = tuple(10.0**-power for power in range(1, 21))  # in units of the features' mean square eigenvalue
-SLACK = 1e-4  # gap from which a point counts as unfitted, as everywhere in the chapter
 ROUNDS = 200  # Newton steps under one decay
 
 
@@ -36,7 +36,8 @@ def least_hinge(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, n
 
     Source: Mangasarian, A finite Newton method for classification (2002).
     """
-    features, labels = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
+    features = np.asarray(features, dtype=float)
+    labels = np.asarray(labels, dtype=float)
     validate.arrays(features=("P N", features), labels=("P", labels))
     if (np.abs(labels) != 1).any():
         raise InputError("labels must be -1 or 1")
@@ -58,7 +59,8 @@ def _newton(signed: np.ndarray, weights: np.ndarray, decay: float) -> np.ndarray
         target = _ridge(signed[active], decay)
         if ((signed @ target < 1) == active).all():
             return target
-        weights = weights + _length(signed, weights, target - weights, decay) * (target - weights)
+        direction = target - weights
+        weights = weights + _length(signed, weights, direction, decay) * direction
     return weights
 
 
@@ -72,20 +74,24 @@ def _ridge(active: np.ndarray, decay: float) -> np.ndarray:
 
 def _length(signed: np.ndarray, weights: np.ndarray, direction: np.ndarray, decay: float) -> float:
     """The step along a direction to the least loss, a convex function of it."""
-    gaps, rates = 1 - signed @ weights, signed @ direction
-    slope, bend = decay * (weights @ direction), decay * (direction @ direction)
+    gaps = 1 - signed @ weights
+    rates = signed @ direction
+    linear = decay * (weights @ direction)
+    quadratic = decay * (direction @ direction)
 
-    def rise(step: float) -> float:
-        return slope + bend * step - float(rates @ np.maximum(0, gaps - step * rates))
+    def slope(step: float) -> float:
+        return linear + quadratic * step - float(rates @ np.maximum(0, gaps - step * rates))
 
-    end = 1.0
-    while rise(end) < 0:
-        end *= 2
-    return float(brentq(rise, 0, end, xtol=1e-14)) if rise(0) < 0 else 0.0
+    if slope(0) >= 0:
+        return 0.0
+    upper = 1.0
+    while slope(upper) < 0:
+        upper *= 2
+    return float(brentq(slope, 0, upper, xtol=1e-14))
 
 
 def gardner_load(margin: float) -> float:
-    r"""Parameters a point, ``N/P``, at which random labels can be fitted with a margin, for isotropic features.
+    r"""Parameters per point, ``N/P``, at which random labels can be fitted with a margin, for isotropic features.
 
     .. math:: N/P=(1+\kappa^2)\,\Phi(\kappa)+\kappa\,\varphi(\kappa),
 
@@ -100,7 +106,7 @@ def gardner_load(margin: float) -> float:
 
 
 def gardner_margin(load: float) -> float:
-    """The largest margin of random labels at ``load`` parameters a point, zero at one half; NaN below."""
+    """The largest margin of random labels at ``load`` parameters per point, zero at one half; NaN below."""
     if load < 0.5:
         return math.nan
     high = 1.0
@@ -120,7 +126,7 @@ def norm_exponent_of_random_labels(low: float, high: float) -> float:
         high: the largest.
     """
     beyond = np.geomspace(low - 1, high - 1, 60)
-    margins = [gardner_margin((1 + far) / 2) for far in beyond]
+    margins = [gardner_margin((1 + distance) / 2) for distance in beyond]
     return float(np.polyfit(np.log(beyond), -np.log(margins), 1)[0])
 
 
@@ -148,15 +154,16 @@ def norm_of_random_labels(points: int, spectrum: np.ndarray) -> float:
 
     def log_norm(log_floor: float) -> float:
         shares = spectrum / (spectrum + math.exp(log_floor))
-        count = shares.sum() ** 2 / np.square(shares).sum()
+        squares = np.square(shares)
+        count = shares.sum() ** 2 / squares.sum()
         margin = gardner_margin(count / points)
         if not margin > 0:
             return math.inf
-        return 0.5 * math.log((np.square(shares) / spectrum).sum() / np.square(shares).sum()) - math.log(margin)
+        return 0.5 * math.log((squares / spectrum).sum() / squares.sum()) - math.log(margin)
 
     floors = np.linspace(math.log(spectrum.min()) - 12, math.log(spectrum.max()) + 4, 81)
     values = [log_norm(floor) for floor in floors]
     best = int(np.argmin(values))
-    around = floors[max(best - 1, 0)], floors[min(best + 1, len(floors) - 1)]
-    finer = minimize_scalar(log_norm, bounds=around, method="bounded", options={"xatol": 1e-6}).fun
-    return math.exp(min(finer, values[best]))
+    bounds = (floors[max(best - 1, 0)], floors[min(best + 1, len(floors) - 1)])
+    minimum = minimize_scalar(log_norm, bounds=bounds, method="bounded", options={"xatol": 1e-6}).fun
+    return math.exp(min(minimum, values[best]))

@@ -30,7 +30,9 @@ def separable_share(points: int | np.ndarray, parameters: float | np.ndarray) ->
     """
     count = np.asarray(parameters, dtype=float)
     below = np.floor(count)
-    low, high = (binom.cdf(whole - 1, np.asarray(points) - 1, 0.5) for whole in (below, below + 1))
+    trials = np.asarray(points) - 1
+    low = binom.cdf(below - 1, trials, 0.5)
+    high = binom.cdf(below, trials, 0.5)
     return low + (count - below) * (high - low)
 
 
@@ -47,7 +49,8 @@ def largest_margin(features: np.ndarray, labels: np.ndarray) -> float:
     Raises:
         InputError: for other labels, or if the program finds no optimum.
     """
-    features, labels = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
+    features = np.asarray(features, dtype=float)
+    labels = np.asarray(labels, dtype=float)
     validate.arrays(features=("P N", features), labels=("P", labels))
     if (np.abs(labels) != 1).any():
         raise InputError("labels must be -1 or 1")
@@ -55,10 +58,11 @@ def largest_margin(features: np.ndarray, labels: np.ndarray) -> float:
     count = signed.shape[1]
     cost = np.r_[np.zeros(count), -1.0]  # of the directions, and of the margin, which is to be large
     bounds = [(-1.0, 1.0)] * count + [(0.0, None)]
-    found = linprog(cost, np.c_[-signed, np.ones(len(signed))], np.zeros(len(signed)), bounds=bounds, method="highs")
-    if not found.success:
-        raise InputError(f"the linear program found no margin: {found.message}")
-    return float(found.x[-1])
+    excess = np.c_[-signed, np.ones(len(signed))]  # of the margin over that of each point
+    solution = linprog(cost, excess, np.zeros(len(signed)), bounds=bounds, method="highs")
+    if not solution.success:
+        raise InputError(f"the linear program found no margin: {solution.message}")
+    return float(solution.x[-1])
 
 
 def effective_parameters(points: np.ndarray, shares: np.ndarray, parameters: np.ndarray) -> float:
@@ -71,13 +75,14 @@ def effective_parameters(points: np.ndarray, shares: np.ndarray, parameters: np.
         shares: of the networks of each case, equally many, those that could separate its labels ``(n,)``.
         parameters: ``N`` of each ``(n,)``.
     """
-    points, parameters = np.asarray(points, dtype=float), np.asarray(parameters, dtype=float)
-    found = np.asarray(shares, dtype=float)
-    validate.arrays(points=("n", points), shares=("n", found), parameters=("n", parameters))
+    points = np.asarray(points, dtype=float)
+    parameters = np.asarray(parameters, dtype=float)
+    shares = np.asarray(shares, dtype=float)
+    validate.arrays(points=("n", points), shares=("n", shares), parameters=("n", parameters))
 
     def surprise(log_factor: float) -> float:
-        share = np.clip(separable_share(points, math.exp(log_factor) * parameters), 1e-12, 1 - 1e-12)
-        return -float((found * np.log(share) + (1 - found) * np.log(1 - share)).sum())
+        chance = np.clip(separable_share(points, math.exp(log_factor) * parameters), 1e-12, 1 - 1e-12)
+        return -float((shares * np.log(chance) + (1 - shares) * np.log(1 - chance)).sum())
 
-    ends = (math.log(0.5), math.log(2.0))
-    return math.exp(minimize_scalar(surprise, bounds=ends, method="bounded", options={"xatol": 1e-9}).x)
+    bounds = (math.log(0.5), math.log(2.0))
+    return math.exp(minimize_scalar(surprise, bounds=bounds, method="bounded", options={"xatol": 1e-9}).x)

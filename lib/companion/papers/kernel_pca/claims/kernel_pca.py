@@ -16,7 +16,7 @@ ENDED = ("zero loss", "fitted")  # of a frozen kernel, of a network
 COMPONENTS = 10  # the first, which the papers look at
 START, END = ("full", "start"), ("full", "end")  # the kernel of all parameters before and after training
 NETWORK = ("network", "end")
-WIDE = {"stripes": studies.stripes["wide"], "task": "stripe"}  # at paper A's own width
+PAPER_WIDTH = {"stripes": studies.stripes["wide"], "task": "stripe"}  # at the width of paper A
 
 
 # Rows
@@ -39,8 +39,8 @@ def largest_information(rows, kernel, moment):
 
 def first_share(rows, column):
     """``(seeds,)``: the first component's share of ten after training."""
-    found = by_component(kernel_at(rows, *END), column)
-    return found[:, 0] / found.sum(1)
+    shares = by_component(kernel_at(rows, *END), column)
+    return shares[:, 0] / shares.sum(1)
 
 
 def first_stop(rows):
@@ -111,13 +111,13 @@ def _of_task(task, stripes, curves, image_p):
 @claim(
     {
         "A.Fig10-gain-wide": {
-            "given": WIDE | {"kernel": "full"},
+            "given": PAPER_WIDTH | {"kernel": "full"},
             "short": "gain of largest information, width $10^4$",
             "statement": "At paper A's width, too, learning greatly improves the mutual information (stripe).",
             "measure": "largest of ten components after training minus largest before, bits",
         },
         "A.Fig10-last-layer-wide": {
-            "given": WIDE | {"kernel": "last"},
+            "given": PAPER_WIDTH | {"kernel": "last"},
             "short": "gain in the last layer, width $10^4$",
             "statement": "At paper A's width learning greatly improves the last layer's information too.",
             "measure": "largest of ten components after training minus largest before, bits",
@@ -201,7 +201,7 @@ def information_gained(stripes=studies.stripes["main"], curves=studies.image_cur
     part_of="A.Fig10-projection-stripe",
     at={"h": 10000},
     statement="At paper A's width, too, most of the label's projection is on the first centred component (stripe).",
-    given=WIDE | {"column": "projections_centred"},
+    given=PAPER_WIDTH | {"column": "projections_centred"},
 )
 def share_of_the_first(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p, task, column):
     """After training most of the label's projection is on the first component (stripe).
@@ -241,8 +241,10 @@ def projection_gained(stripes=studies.stripes["main"], curves=studies.image_curv
     the part of the label that they hold, after minus before
     """
     rows = _of_task(task, stripes, curves, image_p)
-    before, after = kernel_at(rows, *START), kernel_at(rows, *END)
-    return mean(by_component(after, "projections").sum(1) - by_component(before, "projections").sum(1)), before, after
+    before = kernel_at(rows, *START)
+    after = kernel_at(rows, *END)
+    gained = by_component(after, "projections").sum(1) - by_component(before, "projections").sum(1)
+    return mean(gained), before, after
 
 
 @claim(
@@ -397,8 +399,8 @@ def share_of_the_second(curves=studies.image_curves["main"], *, image_p):
     its share of the ten; an equal share is a tenth
     """
     rows = kernel_at(curves[curves.p == image_p[-1]], *END)
-    found = by_component(rows, "projections")
-    return mean(found[:, 1] / found.sum(1)), rows
+    projections = by_component(rows, "projections")
+    return mean(projections[:, 1] / projections.sum(1)), rows
 
 
 def excess_information(untrained):
@@ -425,8 +427,12 @@ def information_in_dimension(untrained=isotropic.initial_components["main"]):
     exponent in $d$ of the mean over the first $\min(d, 10)$, less the estimator's bias
     """
     excess = excess_information(untrained)
-    logs = np.log(excess.columns.to_numpy(dtype=float))
-    return jackknife(excess.to_numpy(), lambda rows: np.polyfit(logs, np.log(rows.mean(0).clip(1e-6)), 1)[0])
+    log_d = np.log(excess.columns.to_numpy(dtype=float))
+
+    def slope(sets):
+        return np.polyfit(log_d, np.log(sets.mean(0).clip(1e-6)), 1)[0]
+
+    return jackknife(excess.to_numpy(), slope)
 
 
 # Planes and dimensions
@@ -590,12 +596,13 @@ def dimension_by_neighbours(curves=studies.image_curves["main"], *, image_p):
 
 def log_error_ratio(rows, first, second):
     """Log of the first error over the second, over the seeds of which both ended, and their rows."""
-    one, other = (kernel_at(rows, *which).set_index("seed", drop=False) for which in (first, second))
-    ended = one.ended.isin(ENDED) & other.ended.isin(ENDED)
-    return np.log(one.error / other.error)[ended], one[ended], other[ended]
+    first = kernel_at(rows, *first).set_index("seed", drop=False)
+    second = kernel_at(rows, *second).set_index("seed", drop=False)
+    ended = first.ended.isin(ENDED) & second.ended.isin(ENDED)
+    return np.log(first.error / second.error)[ended], first[ended], second[ended]
 
 
-def _gap(rows, first, second):
+def _mean_log_ratio(rows, first, second):
     """The mean of ``log_error_ratio``, and its rows."""
     logs, *tables = log_error_ratio(rows, first, second)
     return mean(logs), *tables
@@ -666,7 +673,7 @@ def error_against(curves=studies.image_curves["main"], *, image_p, first, second
 
     difference of log errors, kernel minus network
     """
-    return _gap(curves[curves.p == image_p[-1]], first, second)
+    return _mean_log_ratio(curves[curves.p == image_p[-1]], first, second)
 
 
 @claim(
@@ -685,7 +692,7 @@ def error_of_early_kernel(curves=studies.image_curves["main"], *, image_p):
     difference of log errors, end minus half, at the largest $p$
     """
     largest = curves[curves.p == image_p[-1]]
-    return _gap(largest, END, ("full", first_stop(largest)))
+    return _mean_log_ratio(largest, END, ("full", first_stop(largest)))
 
 
 @claim(
@@ -722,7 +729,7 @@ def error_on_more_images(images=large_p.image_errors["images"]):
 
     log of the network's error over the kernel's
     """
-    return _gap(images[images.p == images.p.max()], NETWORK, END)
+    return _mean_log_ratio(images[images.p == images.p.max()], NETWORK, END)
 
 
 @claim(
@@ -754,7 +761,8 @@ def image_exponent_gained(curves=studies.image_curves["main"]):
 
     exponent of the network minus that of the frozen initial kernel
     """
-    network, lazy = kernel_at(curves, *NETWORK), kernel_at(curves, *START)
+    network = kernel_at(curves, *NETWORK)
+    lazy = kernel_at(curves, *START)
     return drift(beta_difference, network, lazy), network, lazy
 
 
@@ -807,9 +815,10 @@ def error_of_scales(scan=studies.image_ensembles["main"]):
 
     ensemble error of lazy minus feature, per cent
     """
-    ends = scan.alpha.min(), scan.alpha.max()
+    smallest, largest = scan.alpha.min(), scan.alpha.max()
     errors = scan.pivot(index="seed", columns="alpha", values="ensemble_error")
-    return mean(100 * (errors[ends[1]] - errors[ends[0]])), *(scan[scan.alpha == end] for end in ends)
+    difference = mean(100 * (errors[largest] - errors[smallest]))
+    return difference, scan[scan.alpha == smallest], scan[scan.alpha == largest]
 
 
 # The course of training
@@ -817,9 +826,9 @@ def error_of_scales(scan=studies.image_ensembles["main"]):
 
 def alignment_ahead(course):
     """Log of the alignment over that at the end, ``(seeds, frames)``, NaN beyond the end of a training."""
-    path = course.pivot(index="seed", columns="frame", values="alignment").to_numpy()
-    ended_at = np.array([row[~np.isnan(row)][-1] for row in path])
-    return np.log(path / ended_at[:, None])
+    alignments = course.pivot(index="seed", columns="frame", values="alignment").to_numpy()
+    final = np.array([course[~np.isnan(course)][-1] for course in alignments])
+    return np.log(alignments / final[:, None])
 
 
 @claim(
@@ -840,8 +849,12 @@ def alignment_peak(course=studies.kernel_along_training["stripe"]):
     largest mean
     """
     before_end = alignment_ahead(course)[:, :-1]
-    chosen = [np.argmax(np.nan_to_num(before_end[1 - part :: 2], nan=-9.0).mean(0)) for part in (0, 1)]
-    return mean(np.concatenate([before_end[part::2, frame] for part, frame in enumerate(chosen)]))
+    peaks = []
+    for half in (0, 1):
+        other_half = np.nan_to_num(before_end[1 - half :: 2], nan=-9.0)
+        frame = np.argmax(other_half.mean(0))
+        peaks.append(before_end[half::2, frame])
+    return mean(np.concatenate(peaks))
 
 
 @claim(
@@ -862,9 +875,9 @@ def alignment_halfway(curves=studies.image_curves["main"], *, image_p):
     log of its alignment half-way over that at the end, at the largest $p$
     """
     largest = curves[curves.p == image_p[-1]]
-    moments = first_stop(largest), "end"
-    halfway, ended = (kernel_at(largest, "full", moment).set_index("seed", drop=False) for moment in moments)
-    return mean(np.log(halfway.alignment / ended.alignment)), halfway, ended
+    halfway = kernel_at(largest, "full", first_stop(largest)).set_index("seed", drop=False)
+    end = kernel_at(largest, *END).set_index("seed", drop=False)
+    return mean(np.log(halfway.alignment / end.alignment)), halfway, end
 
 
 COURSES = {"stripe": 24, "mnist": 6}  # stored seeds whose course was looked at before the next claims were declared
@@ -904,19 +917,21 @@ def late_projection_on_the_first(
     rows = rows[(rows.kernel == "full") & (rows.seed >= COURSES[task])]
     if rows.empty:
         return None
-    halfway, end = rows[rows.moment == first_stop(rows)], rows[rows.moment == "end"]
-    logs = [
-        np.log(part.set_index("seed").projections_centred.str[0].astype(float)).rename(name)
-        for name, part in {"halfway": halfway, "end": end}.items()
-    ]
-    change = (logs[1] - logs[0]).dropna()
+    halfway = rows[rows.moment == first_stop(rows)]
+    end = rows[rows.moment == "end"]
+    change = (_log_first_projection(end) - _log_first_projection(halfway)).dropna()
     return (mean(change), halfway, end) if len(change) > 1 else None
+
+
+def _log_first_projection(rows):
+    """Log of the projection on the first centred component, by seed."""
+    return np.log(rows.set_index("seed").projections_centred.str[0].astype(float))
 
 
 # Estimates of information
 
 
-def _most(rows):
+def _with_most_points(rows):
     """The rows with the most points."""
     return rows[rows.n == rows.n.max()]
 
@@ -940,9 +955,10 @@ def largest_bias(lines=studies.estimators["one_dimension"]):
 
     largest error, bits
     """
-    errors = _most(lines).assign(off=lambda rows: rows.estimate - rows.exact)
-    worst = errors[errors.case == errors.groupby("case").off.mean().abs().idxmax()]
-    return mean(worst.off * np.sign(worst.off.mean())), worst
+    largest = _with_most_points(lines)
+    table = largest.assign(bias=largest.estimate - largest.exact)
+    worst = table[table.case == table.groupby("case").bias.mean().abs().idxmax()]
+    return mean(worst.bias * np.sign(worst.bias.mean())), worst
 
 
 def _largest_dimension(rows, case):
@@ -973,12 +989,12 @@ def _largest_dimension(rows, case):
     statement="On a line in a larger space $q$ is biased towards its extrema.",
     measure="estimate with the space's dimension minus exact value, bits",
 )
-def bias_in_dimensions(wide=studies.estimators["more_dimensions"], *, case):
+def bias_in_dimensions(clouds=studies.estimators["more_dimensions"], *, case):
     """In large dimension the estimate of $q$ is biased towards 1/2.
 
     estimate minus exact value of the mutual information in $d=20$, bits
     """
-    rows = _largest_dimension(wide, case)
+    rows = _largest_dimension(clouds, case)
     return mean(rows.estimate - rows.exact), rows
 
 
@@ -987,7 +1003,8 @@ def bias_in_dimensions(wide=studies.estimators["more_dimensions"], *, case):
 
 def by_sector(rows):
     """Information of the first ten components, means weighted by their shares of either sector, ``(seeds, 2)``."""
-    weights, bits = by_component(rows, "kinds").clip(0), by_component(rows, "information")
+    weights = by_component(rows, "kinds").clip(0)
+    bits = by_component(rows, "information")
     return (weights * bits[..., None]).sum(1) / weights.sum(1)
 
 
@@ -1112,7 +1129,8 @@ def odd_over_untrained(stripes=studies.stripes["main"]):
     information of odd components after learning, weighted likewise, minus the mean of the first ten at
     initialisation, in bits
     """
-    start, end = (kernel_at(stripes, *which).sort_values("seed") for which in (START, END))
+    start = kernel_at(stripes, *START).sort_values("seed")
+    end = kernel_at(stripes, *END).sort_values("seed")
     return mean(by_sector(end)[:, 1] - by_component(start, "information").mean(1)), start, end
 
 
@@ -1121,7 +1139,9 @@ def odd_over_untrained(stripes=studies.stripes["main"]):
 
 def norm_change(rows):
     """``(seeds, parts)``: log of the least norms at the end over those at the start, by the part of the label left."""
-    start, end = (by_component(rows[rows.moment == moment].sort_values("seed"), "norms") for moment in ("start", "end"))
+    rows = rows.sort_values("seed")
+    start = by_component(rows[rows.moment == "start"], "norms")
+    end = by_component(rows[rows.moment == "end"], "norms")
     return np.log(end / start)
 
 
@@ -1170,13 +1190,13 @@ def norm_of_half(spectra=studies.stripe_spectra["main"]):
         r"$\Theta(x,x)$, at the end over that at initialisation"
     ),
 )
-def norm_of_loss(allowed=studies.stripe_norms["main"], *, part):
+def norm_of_loss(norms=studies.stripe_norms["main"], *, part):
     r"""Learning reduces the norm of a function with the network's own hinge loss (stripe).
 
     log of the least norm of a function with the hinge loss that the trained network has on new points, times the
     mean of $\Theta(x,x)$, at the end over that at initialisation
     """
-    return mean(norm_change(allowed)[:, part])
+    return mean(norm_change(norms)[:, part])
 
 
 # Isotropic kernels
@@ -1194,8 +1214,8 @@ def intrinsic_dimension(rows):
 
 def _of_kernel(rows, kernel, measure):
     """A measure of one kernel over all sizes and over the larger ones, and its rows."""
-    own = rows[rows.kernel == kernel]
-    return drift(measure, own), own
+    group = rows[rows.kernel == kernel]
+    return drift(measure, group), group
 
 
 @claim(

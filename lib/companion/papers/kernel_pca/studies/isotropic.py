@@ -22,7 +22,7 @@ from regimes.measures.kernel_pca import COUNT, diagnose
 from regimes.seeds import draw_seeds
 
 CHAPTER = "04"
-KERNELS = {"laplace": 1, "gaussian": 2, "ntk": 0}  # of exp(-2 apart^exponent); the last is none of these
+KERNELS = {"laplace": 1, "gaussian": 2, "ntk": 0}  # of exp(-2 distance^exponent); the last is none of these
 DEPTH = 3  # weight layers of the network whose kernel is "ntk": two hidden ones, as paper B's
 WIDTHS = 2.0  # bandwidths between two images at the typical distance; the paper does not state it
 HARD = 1e12  # bound on the coefficients of a machine with a hard margin
@@ -66,15 +66,15 @@ def initial_components(s: StripePoints, seeds: list[int]) -> Rows:
     for seed in seeds:
         drawn = tasks.stripe(s.n, s.d, interfaces=STRIPE, seed=draw_seeds("pairs", [seed], size=s.n)[0])
         gram = wide_one_hidden_ntk(drawn.x)[None]
-        found = diagnose(gram, drawn.y, count=min(s.d, COUNT), centred=True, estimate=paper_a_information)
-        information = float(found.information.mean())
+        diagnosis = diagnose(gram, drawn.y, count=min(s.d, COUNT), centred=True, estimate=paper_a_information)
+        information = float(diagnosis.information.mean())
         rows.append({"seed": seed, "information": information, "exact": theory.linear_information(s.d)})
     return rows
 
 
 @study(version=1, seeds="count from 0 to 1000", rtol=2e-2)
 def kernels_on_images(s: ImageSample, seeds: list[int]) -> Rows:
-    """Isotropic kernels on ``p`` images, each ``kernel`` a row: test errors and the distance of neighbours.
+    """Isotropic kernels on ``p`` images, one row per ``kernel``: test errors and the distance of neighbours.
 
     ``error``: of the machine with a hard margin; ``regression`` and ``square``: share of wrong labels and mean square
     error of regression without a ridge; ``nearest``: mean distance of a training image to the nearest, over that of two
@@ -82,17 +82,18 @@ def kernels_on_images(s: ImageSample, seeds: list[int]) -> Rows:
 
     Source: paper B, Sec. 5; Spigler et al., J. Stat. Mech. (2020) 124001.
     """
-    pool, rows = centred(s.data, s.words), []
+    pool = centred(s.data, s.words)
+    rows = []
     for seed in seeds:
         train, test = datasets.split(pool, [s.p, s.test], seed=draw_seeds("train", [seed])[0])
         x = torch.cat([train.x, test.x])
-        apart = (1 - train.x @ x.T / x.shape[1]).clamp(min=0).sqrt()
-        shared = {"seed": seed, "nearest": float(apart[:, : s.p].fill_diagonal_(math.inf).amin(1).mean())}
-        apart.fill_diagonal_(0)
+        distances = (1 - train.x @ x.T / x.shape[1]).clamp(min=0).sqrt()
+        nearest = float(distances[:, : s.p].fill_diagonal_(math.inf).amin(1).mean())
+        distances.fill_diagonal_(0)
         for kernel, exponent in KERNELS.items():
-            gram = torch.exp(-WIDTHS * apart**exponent) if exponent else infinite_ntk(train.x, x, depth=DEPTH)
-            learnt = _learnt(gram, train, test)
-            rows.append(shared | {"kernel": kernel, "source": train.source} | learnt)
+            gram = torch.exp(-WIDTHS * distances**exponent) if exponent else infinite_ntk(train.x, x, depth=DEPTH)
+            row = {"seed": seed, "nearest": nearest, "kernel": kernel, "source": train.source}
+            rows.append(row | _learnt(gram, train, test))
     return rows
 
 
@@ -100,7 +101,8 @@ def _learnt(gram: Tensor, train: Task, test: Task) -> dict[str, Any]:
     """The machine and the regression of a kernel between ``p`` training points and them with the test points."""
     from sklearn.svm import SVC
 
-    inner, cross = gram[:, : len(train.y)], gram[:, len(train.y) :].T
+    inner = gram[:, : len(train.y)]
+    cross = gram[:, len(train.y) :].T
     machine = SVC(C=HARD, kernel="precomputed", cache_size=1000).fit(inner.numpy(), train.y.numpy())
     margin = torch.from_numpy(machine.decision_function(cross.numpy()))
     f = cross @ torch.linalg.solve(inner, train.y)

@@ -12,7 +12,7 @@ from companion.data.images import centred, identity, needs
 from companion.lab.record import Count, Each, Increasing, Number, Setting, derived, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.theory import amplification
-from companion.papers.kernel_pca.theory import two_kinds
+from companion.papers.kernel_pca.theory import sectors
 from companion.papers.kernel_pca.theory.norm import hinge_norms, least_norms
 from companion.papers.tasks import ByFlow, StripeSet, draw_task, needs_kernels, needs_outputs, networks_of
 from regimes import devices, validate
@@ -37,21 +37,21 @@ from regimes.validate import InputError
 
 CHAPTER = "04"
 DESCENTS = ("settle", "momentum")
-DRAWN_POINTS = ("plane", "plane_centred", "labels")  # of the first realisation alone: pictures show one
+PICTURE_COLUMNS = ("plane", "plane_centred", "labels")  # of the first realisation alone: pictures show one
 LAST = {"stripe": ("beta",), "images": ("w", "b")}  # parameters of the last layer
 TOGETHER = 2  # realisations that train as one batch: a call of the largest size takes less than a minute
-SHOWN = 200  # points of a plane that are kept to be drawn, for the first realisation
+PICTURE_POINTS = 200  # of a plane, kept to be drawn, for the first realisation
 MEMORY = 2**27  # bytes of the tangents of a block of points
 RIDGE = 1e-7  # of frozen kernels: half or twice of it moves errors by 0.005 at most, another processor by nothing
 DRAWN = "Gaussian points of the stripe, drawn here"
 SYNTHETIC = "numbers drawn here"
 STRIPE_TASK = {"shape": "stripe", "interfaces": list(STRIPE)}
-LEFT = (0.5, 0.1)  # parts of the label that a function leaves, for the norm of the rest
-LOSSES = (0.5, 0.1, 0.02)  # mean hinge losses that a function leaves
+SQUARE_DISTANCES = (0.5, 0.1)  # of functions from the label, whose norms are measured
+LOSSES = (0.5, 0.1, 0.02)  # mean hinge losses of functions whose norms are measured
 FLOOR = 1e-6  # of a Gram matrix's trace: components of smaller eigenvalues are outside its span
 DISTANCES = (8, 4, 2, 1)  # parts of the points among which nearest neighbours are sought
 CASES = ("null", "near", "apart", "oblique", "sharp", "stripe")  # of one dimension, by what they tell
-WIDE = ("filled", "line")  # of several
+CASES_OF_SEVERAL = ("filled", "line")  # dimensions
 SHIFTS = {"null": 0.0, "near": 0.5, "apart": 1.5}
 # what a kernel's components tell, which a network's own rows do not have
 DIAGNOSED = ("labels",) + tuple(
@@ -59,7 +59,7 @@ DIAGNOSED = ("labels",) + tuple(
     for name in ("values", "information", "projections", "dimension", "alignment", "norm", "separable", "plane")
     for ending in ("", "_centred")
 )
-KINDS = ("distances", "kinds", "separable_many", "departure", "amplification")
+SECTOR_COLUMNS = ("distances", "kinds", "separable_many", "departure", "amplification")
 
 
 def statistical_columns(*names: str) -> dict[str, str]:
@@ -118,15 +118,15 @@ class AtStops(StripeKernels):
 
 @record
 class ManyPoints(AtStops):
-    """As its base, and ``many`` points on which components are of two kinds, which suffice for their splines."""
+    """As its base, and ``many`` points that suffice for the splines of the even and the odd sector."""
 
     many: Count[60, 100_000]
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """As its base; InputError for too few points."""
-        least = 4 * (two_kinds.PIECES + 3) * (self.d - 1)
-        if self.many < least:
-            raise InputError(f"many must be at least {least} for the splines of d = {self.d}, got {self.many}")
+        minimum = 4 * (sectors.PIECES + 3) * (self.d - 1)
+        if self.many < minimum:
+            raise InputError(f"many must be at least {minimum} for the splines of d = {self.d}, got {self.many}")
         needs_outputs(self.h, many=self.many)
         return super().completed(seeds)
 
@@ -219,11 +219,11 @@ class Course(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With what belongs to its shape, whose axes it must have."""
-        taken = {"stripe": StripeKernels, "images": Descending}[self.shape]
-        given = {name: value for name, value in self.entries().items() if name not in ("shape", "frames")}
-        if given.keys() != taken.axes().keys():
-            raise InputError(f"shape = {self.shape} takes the axes {', '.join((*taken.axes(), 'shape', 'frames'))}")
-        return replace(self, **taken(**given).completed(seeds).entries())
+        record = {"stripe": StripeKernels, "images": Descending}[self.shape]
+        entries = {name: value for name, value in self.entries().items() if name not in ("shape", "frames")}
+        if entries.keys() != record.axes().keys():
+            raise InputError(f"shape = {self.shape} takes the axes {', '.join((*record.axes(), 'shape', 'frames'))}")
+        return replace(self, **record(**entries).completed(seeds).entries())
 
 
 @record
@@ -239,17 +239,19 @@ class Estimated(Setting):
     """``n`` points of a synthetic ``case`` in ``d`` dimensions, and the ``neighbours`` of a point for an estimate."""
 
     neighbours: Count[100]
-    case: Literal[CASES + WIDE]
+    case: Literal[CASES + CASES_OF_SEVERAL]
     d: Count[100]
     n: Count[40, 100_000]
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """If its case has so many dimensions, and enough points for its neighbours."""
-        k, n, d, case = self.neighbours, self.n, self.d, self.case
-        if (d > 1) != (case in WIDE):
-            raise InputError(f"d must be {'above 1' if case in WIDE else '1'} where case = {case}, got {d}")
-        if 4 * (k + 5) > n:
-            raise InputError(f"neighbours must be at most {n // 4 - 5}, a quarter of n = {n} less five, got {k}")
+        several = self.case in CASES_OF_SEVERAL
+        if (self.d > 1) != several:
+            raise InputError(f"d must be {'above 1' if several else '1'} where case = {self.case}, got {self.d}")
+        largest = self.n // 4 - 5
+        if self.neighbours > largest:
+            words = f"a quarter of n = {self.n} less five"
+            raise InputError(f"neighbours must be at most {largest}, {words}, got {self.neighbours}")
         return self
 
 
@@ -258,7 +260,8 @@ ON_IMAGES = {"rtol": 2e-2, "device": "any"}
 
 
 def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
-    x, y = (torch.stack([getattr(task, name) for task in tasks]) for name in ("x", "y"))
+    x = torch.stack([task.x for task in tasks])
+    y = torch.stack([task.y for task in tasks])
     return Task(x, y, tasks[0].source).to(dtype=dtype, device=devices.pick())
 
 
@@ -275,15 +278,20 @@ def draw_images(s: ImageKernels | Course, seeds: list[int], *, dtype: torch.dtyp
 
 def draw_points(s: StripeKernels | Course, seeds: list[int]) -> dict[str, Task]:
     """The same sets of the stripe, each a draw of its own; ``train`` and ``fresh`` those of chapter 1."""
-    drawn = {"test": ("test", s.test), "points": ("pairs", s.n), "fresh": ("fresh", s.p), "train": ("train", s.p)}
-    return {name: draw_task(s, kind, n, seeds).to(dtype=torch.float64) for name, (kind, n) in drawn.items()}
+    sets = {
+        "test": draw_task(s, "test", s.test, seeds),
+        "points": draw_task(s, "pairs", s.n, seeds),
+        "fresh": draw_task(s, "fresh", s.p, seeds),
+        "train": draw_task(s, "train", s.p, seeds),
+    }
+    return {name: task.to(dtype=torch.float64) for name, task in sets.items()}
 
 
 def convolutional_networks(s: ImageKernels | Course, seeds: list[int], *, members: int = 1) -> Convolutional:
     """Paper A's network, ``members`` for each seed, one after the other."""
     side = round(centred(s.data, s.words).x.shape[-1] ** 0.5)
-    each = [seed * members + member for seed in seeds for member in range(members)]
-    drawn = draw_seeds("weights", each, size=s.h)
+    numbers = [seed * members + member for seed in seeds for member in range(members)]
+    drawn = draw_seeds("weights", numbers, size=s.h)
     return convolutional(s.h, seeds=drawn, shape=(1, side, side), device="auto").to(dtype=torch.float32)
 
 
@@ -302,87 +310,110 @@ def descend(s: ImageKernels | Course, model: Model, train: Task, how: str) -> It
 
 def _frozen(model: Model, train: Task, test: Task, **options: Any) -> Lazy:
     """Learning with the model's kernel: in float64, since in float32 one of few features seems to have many."""
-    model, train, test = (one.to(dtype=torch.float64) for one in (model, train, test))
-    return lazy(model, train, test, memory=MEMORY, **options)
+    double = torch.float64
+    return lazy(model.to(dtype=double), train.to(dtype=double), test.to(dtype=double), memory=MEMORY, **options)
 
 
 def _observed(model: Model, start: bool, panels: bool, sets: dict[str, Task], kind: str) -> Rows:
     """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
-    train, points, rows = sets["train" if start else "fresh"], sets["points"], []
+    train = sets["train" if start else "fresh"]
+    points = sets["points"]
+    rows = []
     for kernel, params in {"full": None, "last": LAST[kind]}.items():
         learnt = _frozen(model, train, sets["test"], params=params, ridge=RIDGE)
         row = {"kernel": kernel, "error": float(learnt.error[0]), "ended": learnt.ended[0], "source": points.source}
         if panels:
             gram = ntk(model, points.x, params=params).double()
             sizes = sorted({points.y.shape[-1] // part for part in DISTANCES})
-            row |= {"distances": float(distance_dimension(gram, sizes)[0])} | _both(gram, points.y)[0]
+            columns, _ = _component_columns(gram, points.y)
+            row |= columns | {"distances": float(distance_dimension(gram, sizes)[0])}
         rows.append(row)
     return rows
 
 
-def _both(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[str, Any], Tensor]:
+def _component_columns(gram: Tensor, y: Tensor, before: Tensor | None = None) -> tuple[dict[str, Any], Tensor]:
     """What the components tell of one realisation, of the kernel as it is and centred; and the centred ones.
 
     Signs of the centred components are the nearest to those ``before``. On the CPU: most of it is scipy's.
     """
     gram, y = gram.cpu(), y.cpu()
-    found, shifted = (diagnose(gram, y, centred=by, estimate=paper_a_information) for by in (False, True))
-    vectors = shifted.vectors[0]
+    plain = diagnose(gram, y, centred=False, estimate=paper_a_information)
+    centred_kernel = diagnose(gram, y, centred=True, estimate=paper_a_information)
+    vectors = centred_kernel.vectors[0]
     if before is not None:
         vectors = vectors * torch.where((vectors * before).sum(0) < 0, -1.0, 1.0)
-    planes = {"plane": found.vectors[0], "plane_centred": vectors}
-    shown = {name: values[:SHOWN, :2].double().numpy().round(4).tolist() for name, values in planes.items()}
-    return _told(found) | _told(shifted, "_centred") | shown | {"labels": y[0, :SHOWN].tolist()}, vectors
+    columns = _diagnosis_columns(plain) | _diagnosis_columns(centred_kernel, "_centred")
+    columns["plane"] = _plane(plain.vectors[0])
+    columns["plane_centred"] = _plane(vectors)
+    columns["labels"] = y[0, :PICTURE_POINTS].tolist()
+    return columns, vectors
 
 
-def _told(found: Diagnosis, ending: str = "") -> dict[str, Any]:
+def _diagnosis_columns(diagnosis: Diagnosis, ending: str = "") -> dict[str, Any]:
     """The numbers of the first realisation's diagnosis."""
-    lists = {name: getattr(found, name)[0].tolist() for name in ("values", "information", "projections")}
-    single = {name: float(getattr(found, name)[0]) for name in ("dimension", "alignment", "norm", "separable")}
+    lists = {name: getattr(diagnosis, name)[0].tolist() for name in ("values", "information", "projections")}
+    single = {name: float(getattr(diagnosis, name)[0]) for name in ("dimension", "alignment", "norm", "separable")}
     return {f"{name}{ending}": value for name, value in (lists | single).items()}
 
 
-def _numbered(seed: int, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a realisation, without the points that only the first one shows."""
-    return {"seed": seed} | {name: value for name, value in row.items() if seed == 0 or name not in DRAWN_POINTS}
+def _plane(vectors: Tensor) -> list[list[float]]:
+    """The first two components of the points that are kept to be drawn."""
+    return vectors[:PICTURE_POINTS, :2].double().numpy().round(4).tolist()
+
+
+def _numbered(seeds: Sequence[int], rows: list[Rows]) -> Rows:
+    """The rows of all realisations with their seeds, without the points that only the first one shows."""
+    numbered = []
+    for seed, seed_rows in zip(seeds, rows, strict=True):
+        left_out = () if seed == 0 else PICTURE_COLUMNS
+        for row in seed_rows:
+            columns = {name: value for name, value in row.items() if name not in left_out}
+            numbered.append({"seed": seed} | columns)
+    return numbered
 
 
 def _moments(path: Trajectory, stops: list[float]) -> dict[str, dict[int, Model]]:
     """Models of each realisation at the start, at the satisfied fractions, and at the end."""
-    each = range(len(path.ended))
-    found = {"start": {e: path.initial[e : e + 1] for e in each}}
+    realisations = range(len(path.ended))
+    moments = {"start": {e: path.initial[e : e + 1] for e in realisations}}
     for stop in stops:
-        found[f"{stop:g}"] = {e: there.model for e, there in path.events[f"{stop:g}"].items()}
-    return found | {"end": {e: path.model[e : e + 1] for e in each}}
+        reached = path.events[f"{stop:g}"]
+        moments[f"{stop:g}"] = {e: state.model for e, state in reached.items()}
+    moments["end"] = {e: path.model[e : e + 1] for e in realisations}
+    return moments
 
 
 def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]) -> list[Rows]:
-    """The rows of all moments of a training, one list a realisation, with those of the network itself."""
+    """The rows of all moments of a training, one list per realisation, with those of the network itself."""
     on_stripe = isinstance(s, AtStops)
-    kind, dtype = ("stripe", torch.float64) if on_stripe else ("images", torch.float32)
+    kind = "stripe" if on_stripe else "images"
+    dtype = torch.float64 if on_stripe else torch.float32
     panels = on_stripe or s.panels
     rows: list[Rows] = [[] for _ in path.ended]
-    for moment, there in _moments(path, s.stops).items():
-        for e, model in there.items():
-            own = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
+    for moment, models in _moments(path, s.stops).items():
+        for e, model in models.items():
             model = model.to(dtype=dtype)
-            rows[e] += [{"moment": moment} | row for row in _observed(model, moment == "start", panels, own, kind)]
+            seed_sets = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
+            kernel_rows = _observed(model, moment == "start", panels, seed_sets, kind)
+            rows[e] += [{"moment": moment} | row for row in kernel_rows]
             if moment != "start":
-                F = model(own["test"].x) - path.initial[e : e + 1].to(dtype=dtype)(own["test"].x)
-                row = {"kernel": "network", "moment": moment, "error": float(wrong(F, own["test"].y))}
-                rows[e].append(row | {"ended": str(path.ended[e].kind), "source": own["test"].source})
+                start = path.initial[e : e + 1].to(dtype=dtype)
+                test = seed_sets["test"]
+                F = model(test.x) - start(test.x)
+                row = {"kernel": "network", "moment": moment, "error": float(wrong(F, test.y))}
+                rows[e].append(row | {"ended": str(path.ended[e].kind), "source": test.source})
     return rows
 
 
 @study(
     version=3,
-    columns=statistical_columns(*DIAGNOSED, *KINDS),
-    nonfinite=(*DIAGNOSED, *KINDS),
+    columns=statistical_columns(*DIAGNOSED, *SECTOR_COLUMNS),
+    nonfinite=(*DIAGNOSED, *SECTOR_COLUMNS),
     seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     **ON_STRIPE,
 )
 def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
-    """Kernels of the one-hidden-layer network on the stripe, before and after training; one row a kernel and moment.
+    """Kernels of the one-hidden-layer network on the stripe, before and after training; one row per kernel and moment.
 
     ``kernel``: ``full`` or ``last`` (the last layer's); ``moment``: ``start``, a satisfied fraction of the training
     points, ``end`` (zero loss). On ``n`` points that trained nothing: ``values``, ``information``, ``projections`` of
@@ -391,28 +422,31 @@ def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
     learning with that kernel frozen and a ridge of ``RIDGE``, after training on a training set of its own; ``ended``:
     how, "zero loss" being that of margins with the ridge (``training.kernel_flow``). Names that end in ``_centred``: of
     the kernel of centred features. ``kernel = "network"``: its own ``error``.
-    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the two kinds for each component, and
-    ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
+    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the even and the odd sector in each
+    component, and ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
 
     Source: paper A, Fig. 10 a, b, Fig. 11 and App. D.
     """
     sets = draw_points(s, seeds)
     many = draw_task(s, "test", s.many, seeds).to(dtype=torch.float64)
-    path = _learnt(s, seeds, sets["train"])
-    rows, moments = _at_moments(path, s, sets), _moments(path, s.stops)
-    for e, own in enumerate(rows):
+    path = _train_on_stripe(s, seeds, sets["train"])
+    rows = _at_moments(path, s, sets)
+    moments = _moments(path, s.stops)
+    for e, seed_rows in enumerate(rows):
         x, y = many.x[e], many.y[e]
-        for row in (row for row in own if row["kernel"] == "full"):
+        for row in seed_rows:
+            if row["kernel"] != "full":
+                continue
             network = moments[row["moment"]][e].to(dtype=torch.float64)
             vectors = tangent_components(network, x, COUNT).vectors[0].cpu()
-            row["kinds"] = two_kinds.kinds(vectors, x.cpu()).tolist()
+            row["kinds"] = sectors.sector_shares(vectors, x.cpu()).tolist()
             row["separable_many"] = separable(vectors[:, :2], y.cpu())
-            row["departure"] = float(two_kinds.relative_residual(network, sets["points"].x[e]))
+            row["departure"] = float(sectors.relative_residual(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
-    return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
+    return _numbered(seeds, rows)
 
 
-def _learnt(s: AtStops, seeds: list[int], train: Task) -> Trajectory:
+def _train_on_stripe(s: AtStops, seeds: list[int], train: Task) -> Trajectory:
     """Training on the stripe to zero loss, with events at the satisfied fractions."""
     flow = gradient_flow(networks_of(s, seeds), train, alpha=s.alpha, tolerance=s.tolerance)
     return run(flow, events={f"{stop:g}": satisfied(stop) for stop in s.stops})
@@ -420,30 +454,35 @@ def _learnt(s: AtStops, seeds: list[int], train: Task) -> Trajectory:
 
 @study(version=1, columns=dict.fromkeys(("kinds", "norms"), STATISTICAL), **ON_STRIPE)
 def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
-    """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row a moment.
+    """Sectors of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row per moment.
 
-    The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are of the two ``kinds``; of its
-    second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``: ``least_norms`` at each of ``LEFT``, on
-    ``n`` points. Networks, moments and points are those of ``stripes``.
+    The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are even or odd (``kinds``: shares
+    of either sector); of its second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``:
+    ``least_norms`` at each of ``SQUARE_DISTANCES``, on ``n`` points. Networks, moments and points are those of
+    ``stripes``.
 
     Source: paper A, App. D and Sec. 6.
     """
-    sets, rows = draw_points(s, seeds), []
+    sets = draw_points(s, seeds)
+    points = sets["points"]
     many = draw_task(s, "test", s.many, seeds).x.double()
-    for moment, there in _moments(_learnt(s, seeds, sets["train"]), s.stops).items():
-        for e, model in there.items():
-            network, points = model.to(dtype=torch.float64), sets["points"]
+    path = _train_on_stripe(s, seeds, sets["train"])
+    rows = []
+    for moment, models in _moments(path, s.stops).items():
+        for e, model in models.items():
+            network = model.to(dtype=torch.float64)
             vectors = tangent_components(network, many[e], 2 * (s.d + 1)).vectors[0].cpu()
             row = {"seed": seeds[e], "moment": moment, "source": points.source}
-            row["kinds"] = two_kinds.kinds(vectors, many[e].cpu()).tolist()
+            row["kinds"] = sectors.sector_shares(vectors, many[e].cpu()).tolist()
             gram = ntk(network, points.x[e])[0].cpu()
-            rows.append(row | {"norms": least_norms(gram, points.y[e].cpu(), LEFT)})
+            row["norms"] = least_norms(gram, points.y[e].cpu(), SQUARE_DISTANCES)
+            rows.append(row)
     return rows
 
 
 @study(version=1, columns=dict.fromkeys(("norms", "span", "own"), STATISTICAL), nonfinite=["norms"], **ON_STRIPE)
 def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
-    """Norms in the stripe's kernel of functions with a given hinge loss, and what the kernel spans; one row a moment.
+    """Norms in the stripe's kernel of functions with a given hinge loss, and what the kernel spans; one row per moment.
 
     ``norms``: ``hinge_norms`` at each of ``LOSSES``, then at the trained network's loss (NaN out of its range).
     ``span``: how many eigenvalues of the Gram matrix exceed ``FLOOR`` of its trace, and the part of the label that
@@ -452,20 +491,25 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
 
     Source: paper A, Sec. 6.
     """
-    sets, rows = draw_points(s, seeds), []
-    path, points = _learnt(s, seeds, sets["train"]), sets["points"]
+    sets = draw_points(s, seeds)
+    points = sets["points"]
+    path = _train_on_stripe(s, seeds, sets["train"])
     margins = (points.y * s.alpha * (path.model(points.x) - path.initial(points.x))).double().cpu()
-    own = torch.stack([(1 - margins).clamp(min=0).mean(-1), 1 - margins.mean(-1) ** 2 / margins.square().mean(-1)], -1)
-    lefts = [(*LOSSES, float(loss)) for loss in own[:, 0]]
-    for moment, there in _moments(path, s.stops).items():
-        for e, model in there.items():
-            gram, y = ntk(model.to(dtype=torch.float64), points.x[e])[0].cpu(), points.y[e].double().cpu()
+    hinge = (1 - margins).clamp(min=0).mean(-1)
+    distance = 1 - margins.mean(-1) ** 2 / margins.square().mean(-1)
+    rows = []
+    for moment, models in _moments(path, s.stops).items():
+        for e, model in models.items():
+            gram = ntk(model.to(dtype=torch.float64), points.x[e])[0].cpu()
+            y = points.y[e].double().cpu()
             values, vectors = torch.linalg.eigh(gram / gram.trace())
-            held = (vectors[:, values > FLOOR].mT @ y).square().sum() / len(y)
-            row = {"seed": seeds[e], "moment": moment, "source": points.source, "own": own[e]}
-            row["span"] = [int((values > FLOOR).sum()), float(1 - held)]
-            norms = hinge_norms(gram, y, [left for left in lefts[e] if 0.01 < left < 0.99])
-            norms += [np.nan] * (len(lefts[e]) - len(norms))  # the last may be out of range
+            inside = values > FLOOR
+            explained = (vectors[:, inside].mT @ y).square().sum() / len(y)
+            last = float(hinge[e])
+            norms = hinge_norms(gram, y, [*LOSSES, last] if 0.01 < last < 0.99 else LOSSES)
+            norms += [np.nan] * (len(LOSSES) + 1 - len(norms))
+            row = {"seed": seeds[e], "moment": moment, "source": points.source, "own": [last, float(distance[e])]}
+            row["span"] = [int(inside.sum()), float(1 - explained)]
             rows.append(row | {"norms": norms})
     return rows
 
@@ -479,18 +523,18 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
     nonfinite=("distances", *DIAGNOSED),
 )
 def image_curves(s: ImageCurve, seeds: list[int]) -> Rows:
-    """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
+    """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the sectors.
 
     The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels
     at the start, at satisfied fractions and at the end.
 
     Source: paper A, Fig. 9, 10 c, d and 11; paper B, Fig. 9 and 11.
     """
-    sets, model = draw_images(s, seeds), convolutional_networks(s, seeds)
+    sets = draw_images(s, seeds)
+    model = convolutional_networks(s, seeds)
     events = {f"{stop:g}": satisfied(stop) for stop in s.stops}
     path = run(descend(s, model, sets["train"], s.descent), events=events)
-    rows = _at_moments(path, s, sets)
-    return [_numbered(seed, row) for seed, own in zip(seeds, rows, strict=True) for row in own]
+    return _numbered(seeds, _at_moments(path, s, sets))
 
 
 @study(
@@ -498,10 +542,10 @@ def image_curves(s: ImageCurve, seeds: list[int]) -> Rows:
     rtol=2e-2,
     device="any",
     columns=statistical_columns(*DIAGNOSED, "t", "satisfied", "loss", "network"),
-    nonfinite=DRAWN_POINTS,
+    nonfinite=PICTURE_COLUMNS,
 )
 def kernel_along_training(s: Course, seeds: list[int]) -> Rows:
-    """The full kernel along training, at some of the solver's steps; one row a ``frame``.
+    """The full kernel along training, at some of the solver's steps; one row per ``frame``.
 
     ``t``, ``satisfied``, ``loss``; as in ``stripes`` what the kernel's components on fresh points tell, the ``error``
     of learning with it frozen; ``network``: the test error of the network then. Signs of the components in
@@ -511,15 +555,19 @@ def kernel_along_training(s: Course, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets = (draw_points if s.shape == "stripe" else draw_images)(s, [seed])
+        sets = draw_points(s, [seed]) if s.shape == "stripe" else draw_images(s, [seed])
         path = _path(s, seed, sets["train"])
-        chosen = sorted(set(np.linspace(0, len(path) - 1, s.frames).round().astype(int).tolist()))
-        before = None
-        for frame, i in enumerate(chosen):
-            row, before = _frame(path[i], path[0].model, sets, before)
-            source = {"source": DRAWN} if s.shape == "stripe" else {}
-            rows.append(_numbered(seed, {"frame": frame} | row | source))
-    return rows
+        indices = sorted(set(np.linspace(0, len(path) - 1, s.frames).round().astype(int).tolist()))
+        seed_rows = []
+        vectors = None
+        for frame, i in enumerate(indices):
+            row, vectors = _frame(path[i], path[0].model, sets, vectors)
+            row["frame"] = frame
+            if s.shape == "stripe":
+                row["source"] = DRAWN
+            seed_rows.append(row)
+        rows.append(seed_rows)
+    return _numbered(seeds, rows)
 
 
 def _path(s: Course, seed: int, train: Task) -> list[Snapshot]:
@@ -532,16 +580,24 @@ def _path(s: Course, seed: int, train: Task) -> list[Snapshot]:
 
 
 def _frame(
-    there: Snapshot, start: Model, sets: dict[str, Task], before: Tensor | None
+    state: Snapshot, start: Model, sets: dict[str, Task], before: Tensor | None
 ) -> tuple[dict[str, Any], Tensor]:
     """The row of one state, and its centred components, with the signs that are nearest to those before."""
     points, test = sets["points"], sets["test"]
-    model, start = (one.to(dtype=points.x.dtype) for one in (there.model, start))
-    told, vectors = _both(ntk(model, points.x), points.y, before)
+    model = state.model.to(dtype=points.x.dtype)
+    start = start.to(dtype=points.x.dtype)
+    columns, vectors = _component_columns(ntk(model, points.x), points.y, before)
     learnt = _frozen(model, sets["fresh"], test)
-    row = {"t": there.t, "satisfied": there.satisfied, "loss": there.loss, "error": float(learnt.error[0])}
-    row |= {"network": float(wrong(model(test.x) - start(test.x), test.y)[0]), "ended": learnt.ended[0]}
-    return row | told | {"source": points.source}, vectors
+    row = {
+        "t": state.t,
+        "satisfied": state.satisfied,
+        "loss": state.loss,
+        "error": float(learnt.error[0]),
+        "ended": learnt.ended[0],
+        "network": float(wrong(model(test.x) - start(test.x), test.y)[0]),
+        "source": points.source,
+    }
+    return row | columns, vectors
 
 
 @study(version=1, **ON_IMAGES)
@@ -552,18 +608,29 @@ def image_ensembles(s: ScaledEnsembles, seeds: list[int]) -> Rows:
 
     Source: paper B, Fig. 9 centre.
     """
-    rows, count = [], s.members
+    rows = []
+    count = s.members
     for seed in seeds:
-        sets, model = draw_images(s, [seed]), convolutional_networks(s, [seed], members=count)
-        train = Task(*(v.expand(count, *v.shape[1:]) for v in (sets["train"].x, sets["train"].y)), "")
-        path = run(descend(s, model, train, "settle"))
-        x, y = sets["test"].x[0], sets["test"].y[0]
+        sets = draw_images(s, [seed])
+        model = convolutional_networks(s, [seed], members=count)
+        train, test = sets["train"], sets["test"]
+        shared = Task(train.x.expand(count, *train.x.shape[1:]), train.y.expand(count, *train.y.shape[1:]), "")
+        path = run(descend(s, model, shared, "settle"))
+        x, y = test.x[0], test.y[0]
         F = path.model(x) - path.initial(x)
-        begun, end = (ntk(one[:2], sets["points"].x[0, :50]) for one in (path.initial, path.model))
-        change = ((end - begun).norm(dim=(-1, -2)) / begun.norm(dim=(-1, -2))).log().mean().exp()
-        fitted = sum(str(why.kind) == "fitted" for why in path.ended) / count
-        row = {"error": float(wrong(F, y.expand_as(F)).mean()), "ensemble_error": float(wrong(F.mean(0), y))}
-        rows.append({"seed": seed, "fitted": fitted, "change": float(change), "source": sets["test"].source} | row)
+        points = sets["points"].x[0, :50]
+        before = ntk(path.initial[:2], points)
+        after = ntk(path.model[:2], points)
+        change = (after - before).norm(dim=(-1, -2)) / before.norm(dim=(-1, -2))
+        row = {
+            "seed": seed,
+            "fitted": sum(str(why.kind) == "fitted" for why in path.ended) / count,
+            "change": float(change.log().mean().exp()),
+            "source": test.source,
+            "error": float(wrong(F, y.expand_as(F)).mean()),
+            "ensemble_error": float(wrong(F.mean(0), y)),
+        }
+        rows.append(row)
     return rows
 
 
@@ -581,13 +648,14 @@ def estimators(s: Estimated, seeds: list[int]) -> Rows:
     """
     from sklearn.feature_selection import mutual_info_classif
 
-    rows, k = [], s.neighbours
+    k = s.neighbours
+    rows = []
     for seed in seeds:
         rng = np.random.default_rng(draw_seeds("pairs", [seed], size=s.n)[0])
         x, y, exact = _case(s.case, s.n, s.d, rng)
         row = {"seed": seed, "exact": exact}
-        for name, itself in (("estimate", False), ("code", True)):
-            row[name] = paper_a_information(x, y, neighbours=k, counts_itself=itself)
+        row["estimate"] = paper_a_information(x, y, neighbours=k, counts_itself=False)
+        row["code"] = paper_a_information(x, y, neighbours=k, counts_itself=True)
         if s.d == 1:
             nats = mutual_info_classif(x.numpy()[:, None], y.numpy(), n_neighbors=k, random_state=0)
             row["nearest"] = float(nats[0] / np.log(2))
@@ -599,16 +667,20 @@ def _case(case: str, n: int, d: int, rng: np.random.Generator) -> tuple[Tensor, 
     """Points, labels and the exact information in bits."""
     y = np.where(rng.permutation(n) % 2, 1.0, -1.0)
     if case in SHIFTS:
-        x, exact = y * SHIFTS[case] + rng.standard_normal(n), information.shifted_gaussians(SHIFTS[case])
+        x = y * SHIFTS[case] + rng.standard_normal(n)
+        exact = information.shifted_gaussians(SHIFTS[case])
     elif case == "sharp":
-        x, exact = y * rng.random(n), 1.0
+        x = y * rng.random(n)
+        exact = 1.0
     elif case in ("oblique", "stripe"):
-        along, cosine = rng.standard_normal(n), 0.9 if case == "oblique" else 1.0
+        along = rng.standard_normal(n)
+        cosine = 0.9 if case == "oblique" else 1.0
         y = np.where((along > STRIPE[0]) & (along < STRIPE[1]), -1.0, 1.0)
         x = cosine * along + (1 - cosine**2) ** 0.5 * rng.standard_normal(n)
         exact = information.stripe_information(cosine)
     else:
-        x, exact = rng.standard_normal((n, d)), information.shifted_gaussians(SHIFTS["apart"])
+        x = rng.standard_normal((n, d))
+        exact = information.shifted_gaussians(SHIFTS["apart"])
         x[:, 0] += y * SHIFTS["apart"]
         if case == "line":
             x = x[:, :1] * np.full(d, d**-0.5)

@@ -20,15 +20,16 @@ SPLIT = (1.074, "samples split between step and readout at the best share, step 
 
 
 def errors_of_sharing(rows):
-    """Test errors of the largest size: a seed a row, and columns by samples over dimension and how they are shared."""
-    shown = largest_size(rows)
-    return shown.pivot(index="seed", columns=["alpha", "samples"], values="test_error").dropna()
+    """Test errors of the largest size: one row per seed; columns by samples over dimension and how they are shared."""
+    largest = largest_size(rows)
+    return largest.pivot(index="seed", columns=["alpha", "samples"], values="test_error").dropna()
 
 
 def _nearest(rows, samples):
     """The rows whose number of samples is nearest."""
     alphas = rows["alpha"].unique()
-    return rows[rows["alpha"] == alphas[np.abs(np.log(alphas / samples)).argmin()]]
+    nearest = np.abs(np.log(alphas / samples)).argmin()
+    return rows[rows["alpha"] == alphas[nearest]]
 
 
 @claim(
@@ -63,9 +64,9 @@ def reused_over_linear(rows=studies.reuse["shared"], *, samples):
     and the penalty that are best by theory, the linear regression on each data set the penalty with the smallest test
     error.
     """
-    shown = _nearest(largest_size(rows[rows["samples"] == "same"]), samples)
-    pair = shown[["test_error", "linear"]].to_numpy()
-    return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean()), shown
+    nearest = _nearest(largest_size(rows[rows["samples"] == "same"]), samples)
+    pair = nearest[["test_error", "linear"]].to_numpy()
+    return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean()), nearest
 
 
 @claim(
@@ -84,22 +85,23 @@ def reused_over_kernels(rows=studies.reuse["kernels"]):
     Ratio of test errors at the largest dimension, target sign; each kernel has on each data set the penalty with the
     smallest test error.
     """
-    shown = _nearest(largest_size(rows), 4)
-    errors = shown[["test_error", "conjugate", "tangent"]].to_numpy()
-    return jackknife(errors, lambda x: x[:, 0].mean() / x[:, 1:].mean(0).min()), shown
+    nearest = _nearest(largest_size(rows), 4)
+    errors = nearest[["test_error", "conjugate", "tangent"]].to_numpy()
+    return jackknife(errors, lambda x: x[:, 0].mean() / x[:, 1:].mean(0).min()), nearest
 
 
 def _crossing(ratios, alphas):
     """Where mean ratios first fall to 1, between the numbers of samples on logarithmic axes."""
-    logs, at = np.log(ratios), np.log(alphas)
-    below = np.flatnonzero(logs <= 0)
+    log_ratio = np.log(ratios)
+    log_alpha = np.log(alphas)
+    below = np.flatnonzero(log_ratio <= 0)
     if not len(below):
         return math.inf
     first = below[0]
     if first == 0:
         return float(alphas[0])
-    share = logs[first - 1] / (logs[first - 1] - logs[first])
-    return float(np.exp(at[first - 1] + share * (at[first] - at[first - 1])))
+    share = log_ratio[first - 1] / (log_ratio[first - 1] - log_ratio[first])
+    return float(np.exp(log_alpha[first - 1] + share * (log_alpha[first] - log_alpha[first - 1])))
 
 
 @claim(
@@ -131,11 +133,11 @@ def samples_from_which_the_network_leads(rows=studies.reuse["shared"], *, sample
 
     Where the ratio of mean test errors falls to 1, interpolated on logarithmic axes; largest dimension, target sign.
     """
-    shown = largest_size(rows[rows["samples"] == samples])
-    table = shown.pivot(index="seed", columns="alpha", values=["test_error", "linear"]).dropna()
-    both = np.stack([table["test_error"].to_numpy(), table["linear"].to_numpy()], axis=1)
+    largest = largest_size(rows[rows["samples"] == samples])
+    table = largest.pivot(index="seed", columns="alpha", values=["test_error", "linear"]).dropna()
+    pairs = np.stack([table["test_error"].to_numpy(), table["linear"].to_numpy()], axis=1)
     alphas = table["linear"].columns.to_numpy(float)
-    return jackknife(both, lambda x: _crossing(x[:, 0].mean(0) / x[:, 1].mean(0), alphas)), shown
+    return jackknife(pairs, lambda x: _crossing(x[:, 0].mean(0) / x[:, 1].mean(0), alphas)), largest
 
 
 def prices(rows, samples):
@@ -186,8 +188,8 @@ def price_of_the_split(rows=studies.reuse["shared"]):
 @functools.lru_cache(maxsize=64)
 def error_with_the_leak(activation, target, alpha, step, lam, leak=1.0):
     """Theory's test error of a network that uses its samples twice, in the limit, as many neurons as dimensions."""
-    kind = dict(alpha=alpha, step=step, beta=1.0, lam=lam, leak=leak)
-    return float(reused_samples.predict_reuse(activation, target, **kind).test_error)
+    solution = reused_samples.predict_reuse(activation, target, alpha=alpha, step=step, beta=1.0, lam=lam, leak=leak)
+    return float(solution.test_error)
 
 
 @claim(
@@ -217,13 +219,13 @@ def network_over_the_leak(rows=studies.reuse["shared"], *, samples):
 
     Ratio of test errors, mean over $2d$ to $8d$ samples, extrapolated to infinite dimension in $1/d$; target sign.
     """
-    shown = rows[(rows["samples"] == samples) & (rows["alpha"] >= 2) & (rows["alpha"] <= MOST)]
-    names = ["activation", "target", "alpha", "step", "lam"]
+    rows = rows[(rows["samples"] == samples) & (rows["alpha"] >= 2) & (rows["alpha"] <= MOST)]
+    settings = rows[["activation", "target", "alpha", "step", "lam"]].itertuples(index=False, name=None)
     leak = float(samples == "same")
-    known = [error_with_the_leak(*setting, leak) for setting in shown[names].itertuples(index=False, name=None)]
-    means = shown.assign(ratio=shown["test_error"] / known).groupby(["d", "seed"], as_index=False)["ratio"].mean()
+    theory = [error_with_the_leak(*setting, leak) for setting in settings]
+    means = rows.assign(ratio=rows["test_error"] / theory).groupby(["d", "seed"], as_index=False)["ratio"].mean()
     limits = measure.limits(means.assign(kind=samples), "ratio", ["kind"], blocks=measure.fewest(means, []))
-    return mean(limits.to_numpy().ravel()), shown
+    return mean(limits.to_numpy().ravel()), rows
 
 
 def theory_of_sharing(rows):
@@ -251,11 +253,12 @@ def price_of_the_leak(rows, alpha):
 
 def distances_of_bounds(activation):
     """The network's lower bound over (27), less 1, by target and strength."""
-    return {
-        (target, r): bounds.network_bound(activation, target, r=r) / bounds.bounds(activation, target, r=r).lower - 1
-        for target in ("sign", "sin", "He1+He3")
-        for r in STRENGTHS
-    }
+    distances = {}
+    for target in ("sign", "sin", "He1+He3"):
+        for r in STRENGTHS:
+            of_features = bounds.bounds(activation, target, r=r).lower
+            distances[target, r] = bounds.network_bound(activation, target, r=r) / of_features - 1
+    return distances
 
 
 @claim(
@@ -288,13 +291,15 @@ def bound_of_networks(*, activation):
     at={"d": 400},
     headline=True,
 )
-def gain_of_two_values_at_their_best(two=studies.third_degree_share["two"], one=studies.third_degree_share["one"]):
+def gain_of_two_values_at_their_best(
+    two_values=studies.third_degree_share["two"], one_value=studies.third_degree_share["one"]
+):
     """A readout of two values lets spiked features express more, each at its own best strength and penalty.
 
     Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, strength and penalty by the
     finite-width rule.
     """
-    rows = largest_size(pd.concat([two.assign(kind="varied"), one.assign(kind="uniform")]))
+    rows = largest_size(pd.concat([two_values.assign(kind="varied"), one_value.assign(kind="uniform")]))
     return two_values_over_one(rows), rows
 
 
@@ -310,7 +315,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     kind="beyond",
     short="Gaussian readout over one value",
     at={"d": 400},
-    given={"many": studies.third_degree_share["best_gauss"], "few": studies.third_degree_share["best_single"]},
+    given={"gaussian": studies.third_degree_share["best_gauss"], "discrete": studies.third_degree_share["best_single"]},
 )
 @claim(
     "E.Fig6-gauss-two",
@@ -324,7 +329,7 @@ VOCABULARY = "paper E, Sec. 4.4"
     statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
     measure="Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same "
     "data, each at its best strength and penalty by the finite-width rule; target He1+He3",
-    given={"many": studies.third_degree_share["best_gauss"], "few": studies.third_degree_share["best_pair"]},
+    given={"gaussian": studies.third_degree_share["best_gauss"], "discrete": studies.third_degree_share["best_pair"]},
 )
 @claim(
     "E.Fig6-gauss-sine",
@@ -338,16 +343,16 @@ VOCABULARY = "paper E, Sec. 4.4"
     statement="At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.",
     measure="Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same "
     "data, each at its best strength and penalty by the finite-width rule",
-    given={"many": studies.third_degree_share["sine_gauss"], "few": studies.third_degree_share["sine_single"]},
+    given={"gaussian": studies.third_degree_share["sine_gauss"], "discrete": studies.third_degree_share["sine_single"]},
 )
-def gain_of_gaussian_readouts(many, few):
+def gain_of_gaussian_readouts(gaussian, discrete):
     """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
 
     Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
     at its best strength and penalty by the finite-width rule; target He1+He3
     """
-    rows = pd.concat([many.assign(kind="varied"), few.assign(kind="uniform")])
-    return two_values_over_one(rows), pd.concat([many, few])
+    rows = pd.concat([gaussian.assign(kind="varied"), discrete.assign(kind="uniform")])
+    return two_values_over_one(rows), pd.concat([gaussian, discrete])
 
 
 @claim(

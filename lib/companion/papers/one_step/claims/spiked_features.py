@@ -42,19 +42,21 @@ def largest_size(table):
     return table[table["d"] == table["d"].max()]
 
 
-def furthest_mean(apart):
+def furthest_mean(distances):
     """How far from 0 the furthest of several means lies, one column each; scatter pushes it outwards."""
-    return -least(np.hstack([apart, -apart]))
+    return -least(np.hstack([distances, -distances]))
 
 
 def furthest_from_one(table, column, *keys):
     """How far from 1 the furthest of several means lies, one for each value of the keys."""
-    return furthest_mean(table.groupby(["seed", *keys])[column].mean().unstack(list(keys)).to_numpy() - 1)
+    means = table.groupby(["seed", *keys])[column].mean().unstack(list(keys))
+    return furthest_mean(means.to_numpy() - 1)
 
 
 def smallest_drop(table, key):
     """The smallest drop of the test error from one value of the key to the next."""
-    return least(-np.diff(table.pivot(index="seed", columns=key, values="test_error").to_numpy(), axis=1))
+    errors = table.pivot(index="seed", columns=key, values="test_error").to_numpy()
+    return least(-np.diff(errors, axis=1))
 
 
 @claim(
@@ -116,8 +118,8 @@ def difference_of_gaussian_features(features=studies.gaussian_map["main"]):
 
 def beside_theory_of_cases(cases):
     """Rows of the twelve settings with what theory predicts, and the test error over it."""
-    found = cases.join(measure.predicted(cases).add_suffix("_theory"))
-    return found.assign(ratio=found["test_error"] / found["test_error_theory"])
+    rows = cases.join(measure.predicted(cases).add_suffix("_theory"))
+    return rows.assign(ratio=rows["test_error"] / rows["test_error_theory"])
 
 
 @claim(
@@ -136,20 +138,30 @@ def features_over_theory(cases=studies.agreement["main"]):
     Simulation over theory, mean over 12 settings of activation, target, samples for the step, step size, samples for
     the readout, width and penalty, extrapolated to infinite dimension in $1/d$.
     """
-    found = beside_theory_of_cases(cases)
-    return mean(measure.limits(found, "ratio", ["case"], blocks=measure.fewest(found, ["case"])).to_numpy().ravel())
+    rows = beside_theory_of_cases(cases)
+    limits = measure.limits(rows, "ratio", ["case"], blocks=measure.fewest(rows, ["case"]))
+    return mean(limits.to_numpy().ravel())
 
 
 def _overlap_slope(cases, name):
     """The slope of a measured overlap against theory over the settings, in the limit; ``(blocks)``."""
-    found = beside_theory_of_cases(cases)
-    known = found[f"{name}_theory"]
-    unit = {"m": 1.0, "q1": known**2, "q2": known**2}.get(name, found["q1_theory"])  # the square of its scatter's scale
-    scale = (known**2 / unit).groupby(found["case"]).first().mean()
-    products = found.assign(product=found[name] * known / unit / scale)
+    rows = beside_theory_of_cases(cases)
+    theory = rows[f"{name}_theory"]
+    variance = _scatter_of_overlap(rows, name)
+    scale = (theory**2 / variance).groupby(rows["case"]).first().mean()
+    products = rows.assign(product=rows[name] * theory / variance / scale)
     products["product"] = measure.controlled(products, "product", "ratio", ["case", "d"])
-    limits = measure.limits(products, "product", ["case"], blocks=measure.fewest(found, ["case"]))
+    limits = measure.limits(products, "product", ["case"], blocks=measure.fewest(rows, ["case"]))
     return limits.mean(axis=1).to_numpy()
+
+
+def _scatter_of_overlap(rows, name):
+    """What the variance of a measured overlap is in proportion to, by which the settings are weighted."""
+    if name == "m":
+        return 1.0
+    if name in ("q1", "q2"):
+        return rows[f"{name}_theory"] ** 2
+    return rows["q1_theory"]
 
 
 @claim(
@@ -256,8 +268,8 @@ def readout_values_curve(row, alphas, width):
     """Test error and norm q2 by theory with readout values in equal shares, independent or orthogonal rows: (2, n)."""
     common = {name: row[name] for name in ("activation", "target", "lam", "r", "c", "values")}
     common |= dict(beta=1.0, orthogonal=row["rows"] == "orthogonal")
-    found = [readout_values.solve_readout_values(**common, alpha=a, width=width) for a in alphas]
-    return np.array([[one.test_error, one.q2.sum()] for one in found]).T
+    solutions = [readout_values.solve_readout_values(**common, alpha=alpha, width=width) for alpha in alphas]
+    return np.array([[solution.test_error, solution.q2.sum()] for solution in solutions]).T
 
 
 @claim(
@@ -275,20 +287,24 @@ def three_values_over_the_limit(features=studies.readout_vocabulary["letters"]):
 
     Simulation over the theory of the limit, mean over points.
     """
-    rows, alphas = largest_size(features), features.iloc[0]["alphas"]
+    rows = largest_size(features)
+    alphas = features.iloc[0]["alphas"]
     limit = {}
     for kind, part in rows.groupby("rows"):
         errors, _ = readout_values_curve(part.iloc[0], alphas, np.inf)
         limit |= {(kind, alpha): error for alpha, error in zip(alphas, errors)}
-    known = np.array([limit[key] for key in zip(rows["rows"], rows["alpha"])])
-    return mean(rows.assign(ratio=rows["test_error"] / known).groupby("seed")["ratio"].mean()), rows
+    theory = np.array([limit[key] for key in zip(rows["rows"], rows["alpha"])])
+    ratios = rows.assign(ratio=rows["test_error"] / theory).groupby("seed")["ratio"].mean()
+    return mean(ratios), rows
 
 
 def ratio_of_errors(above, below):
     """Mean test error of one table over another's at the largest size, by samples: ``mean`` and its error ``sem``."""
-    errors = [largest_size(rows).groupby("alpha")["test_error"].agg(["mean", "sem"]) for rows in (above, below)]
-    ratio = errors[0]["mean"] / errors[1]["mean"]
-    relative = np.hypot(*(table["sem"] / table["mean"] for table in errors))
+    numerator, denominator = (
+        largest_size(rows).groupby("alpha")["test_error"].agg(["mean", "sem"]) for rows in (above, below)
+    )
+    ratio = numerator["mean"] / denominator["mean"]
+    relative = np.hypot(numerator["sem"] / numerator["mean"], denominator["sem"] / denominator["mean"])
     return pd.DataFrame({"mean": ratio, "sem": ratio * relative})
 
 
@@ -296,6 +312,15 @@ def two_values_over_one(rows):
     """Test error with two values over that with one value of the readout, on the same data."""
     pair = rows.pivot(index="seed", columns="kind", values="test_error")[["varied", "uniform"]].to_numpy()
     return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean())
+
+
+def gain_by_width(rows):
+    """The widths, :func:`two_values_over_one` at each, and how far its interval reaches below and above."""
+    ratios = {d: two_values_over_one(of_width) for d, of_width in rows.groupby("d")}
+    value = np.array([ratio.value for ratio in ratios.values()])
+    low = np.array([ratio.low for ratio in ratios.values()])
+    high = np.array([ratio.high for ratio in ratios.values()])
+    return np.array([*ratios]), value, [value - low, high - value]
 
 
 @claim(
@@ -333,8 +358,8 @@ def gain_of_two_values(
     varied=studies.third_degree_share["varied"], uniform=studies.third_degree_share["uniform"], *, model
 ):
     """A readout of two values lets features and networks express more."""
-    both = largest_size(pd.concat([varied.assign(kind="varied"), uniform.assign(kind="uniform")]))
-    rows = both[both["model"] == model]
+    rows = largest_size(pd.concat([varied.assign(kind="varied"), uniform.assign(kind="uniform")]))
+    rows = rows[rows["model"] == model]
     return two_values_over_one(rows), rows
 
 
@@ -391,7 +416,8 @@ def isolated_eigenvalue(spectra=studies.spectra["main"], *, activation):
 
     Limit in $1/d$; distance from 1, the larger of two strengths.
     """
-    population, squares = {}, {}
+    population = {}
+    squares = {}
     for r, rows in spectra.groupby("r"):
         e = channel(function(activation), function("identity"), r=r, c=1.0, gamma=1.0)
         alpha = rows["alpha"].iloc[0]
@@ -471,8 +497,8 @@ def _over_loss_theory(features, loss):
     rows = largest_size(features)
     row = rows.iloc[0]
     numbers = {name: row[name] for name in ("alpha", "beta", "lam", "r", "c", "gamma")}
-    known = convex_theory.solve_loss(row["activation"], row["target"], loss, width=row["d"], **numbers)
-    return mean(rows["test_error"] / known.test_error), rows
+    theory = convex_theory.solve_loss(row["activation"], row["target"], loss, width=row["d"], **numbers)
+    return mean(rows["test_error"] / theory.test_error), rows
 
 
 @claim(
@@ -540,14 +566,15 @@ def effect_of_gaussian_rows(features=studies.norms["main"]):
 
     Relative change of the error over the one that fluctuating norms predict.
     """
-    one, rows = features.iloc[0], largest_size(features)
-    spike = vars(equivalent(one["activation"], one["target"], alpha0=one["alpha0"], step=one["step"]))
-    common = {name: one[name] for name in ("activation", "target", "alpha", "beta", "lam")} | spike
-    same, free = (
-        row_covariance.predict_features(**common, spread=spread).test_error for spread in (0.0, 2 * spike["c"] ** 2)
-    )
+    rows = largest_size(features)
+    setting = features.iloc[0]
+    spike = vars(equivalent(setting["activation"], setting["target"], alpha0=setting["alpha0"], step=setting["step"]))
+    common = {name: setting[name] for name in ("activation", "target", "alpha", "beta", "lam")} | spike
+    equal_norms = row_covariance.predict_features(**common, spread=0.0).test_error
+    gaussian_norms = row_covariance.predict_features(**common, spread=2 * spike["c"] ** 2).test_error
+    predicted_change = gaussian_norms / equal_norms - 1
     pair = rows.pivot(index="seed", columns="rows", values="test_error")[["sphere", "gauss"]].to_numpy()
-    change = jackknife(pair, lambda x: (x[:, 1].mean() / x[:, 0].mean() - 1) / (free / same - 1))
+    change = jackknife(pair, lambda x: (x[:, 1].mean() / x[:, 0].mean() - 1) / predicted_change)
     return change, rows
 
 
@@ -561,10 +588,11 @@ def distances_of_stored_values():
         "ζ = 0": measure.without_zeta("tanh", "sin", spiked=s, **setting),
         "ζ = 0, first version's c": measure.without_zeta("tanh", "sin", spiked=first_version, **setting),
     }
-    return {
-        label: max(np.abs(values / getattr(found, name) - 1).max() for name, values in STORED.items())
-        for label, found in candidates.items()
-    }
+    distances = {}
+    for label, solution in candidates.items():
+        relative = [np.abs(values / getattr(solution, name) - 1).max() for name, values in STORED.items()]
+        distances[label] = max(relative)
+    return distances
 
 
 @claim(
@@ -595,8 +623,11 @@ def learned_third_degree(row, activation, r, p, **changed):
 def strength_by_the_rule(row, activation, p):
     """The strength at which the share is learned by the rule, searched from the weak spike's law up."""
     low = 0.9 * weak_spike_threshold(row, activation, p)
-    share = lambda log_r: learned_third_degree(row, activation, np.exp(log_r), p) - SHARE  # noqa: E731
-    return np.exp(brentq(share, np.log(low), np.log(2 * low)))
+
+    def excess(log_r):
+        return learned_third_degree(row, activation, np.exp(log_r), p) - SHARE
+
+    return np.exp(brentq(excess, np.log(low), np.log(2 * low)))
 
 
 def weak_spike_threshold(row, activation, p):
@@ -622,13 +653,14 @@ def _crossing(strengths, shares):
 
 def measured_strengths(features):
     """The sizes, and the strength that learns the share at each: one row per group of seeds."""
-    blocks, sizes = measure.fewest(features, ["r"]), sorted(features["d"].unique())
+    blocks = measure.fewest(features, ["r"])
+    sizes = sorted(features["d"].unique())
     means = features.assign(block=features["seed"] % blocks).groupby(["block", "d", "r"])["share"].mean()
-    found = np.zeros((blocks, len(sizes)))
+    strengths = np.zeros((blocks, len(sizes)))
     for column, d in enumerate(sizes):
         table = means.xs(d, level="d").unstack("r")
-        found[:, column] = [_crossing(table.columns, shares) for shares in table.to_numpy()]
-    return sizes, found
+        strengths[:, column] = [_crossing(table.columns, shares) for shares in table.to_numpy()]
+    return sizes, strengths
 
 
 @claim(

@@ -31,8 +31,9 @@ def _normal_weights(levels):
 def _non_linear_share(profile, levels):
     """Share of a function's variance under N(0, 1) on the levels that is not linear."""
     root = np.sqrt(_normal_weights(levels))
-    scaled, span = profile * root, np.linalg.qr((levels[None] * root).T)[0]
-    return ((scaled - span @ (span.T @ scaled)) ** 2).sum() / (scaled**2).sum()
+    scaled = profile * root
+    line = np.linalg.qr((levels[None] * root).T)[0]
+    return ((scaled - line @ (line.T @ scaled)) ** 2).sum() / (scaled**2).sum()
 
 
 def _distance_from_curve(profiles, levels, curve):
@@ -80,12 +81,14 @@ def learned_function_against_theory(profiles=studies.profiles["main"]):
 
     Squared distance over the squared function, the furthest of four numbers of samples for the step.
     """
-    t, levels, found = np.linspace(-3, 3, 301), np.sort(profiles["t"].unique()), []
+    t = np.linspace(-3, 3, 301)
+    levels = np.sort(profiles["t"].unique())
+    distances = []
     for alpha0, curve in learned_functions(profiles, t).items():
         rows = profiles[profiles["alpha0"] == alpha0]
         table = rows.pivot(index="seed", columns="t", values="output").to_numpy()
-        found.append(_distance_from_curve(table, levels, np.interp(levels, t, curve)))
-    return max(found, key=lambda one: one.value)
+        distances.append(_distance_from_curve(table, levels, np.interp(levels, t, curve)))
+    return max(distances, key=lambda distance: distance.value)
 
 
 @claim(
@@ -104,8 +107,10 @@ def curves_over_theory(networks=studies.learning_curves["main"]):
     $1/d$; distance from 1, the furthest of six.
     """
     rows = networks[(networks["alpha0"] == 0) | (networks["alpha0"] >= 4)]
-    known = measure.predicted(rows)
-    rows = rows.assign(**{name: rows[f"{name}_error"] / known[f"{name}_error"] for name in ("test", "train")})
+    theory = measure.predicted(rows)
+    rows = rows.assign(
+        test=rows["test_error"] / theory["test_error"], train=rows["train_error"] / theory["train_error"]
+    )
     means = rows.groupby(["target", "alpha0", "d", "seed"])[["test", "train"]].mean().reset_index()
     means["test"] = measure.controlled(means, "test", "train", ["target", "alpha0", "d"])
     keys = ["target", "alpha0"]
@@ -131,9 +136,10 @@ def without_a_step_over_linear(networks=studies.learning_curves["main"], *, fig2
 
     Smallest difference over $\alpha$.
     """
-    shown, linear = _right_panel(networks, fig2_targets)
-    rows = shown[shown["alpha0"] == 0]
-    return least(rows.pivot(index="seed", columns="alpha", values="test_error").to_numpy() - linear), rows
+    panel, linear = _right_panel(networks, fig2_targets)
+    rows = panel[panel["alpha0"] == 0]
+    errors = rows.pivot(index="seed", columns="alpha", values="test_error").to_numpy()
+    return least(errors - linear), rows
 
 
 @claim(
@@ -150,8 +156,8 @@ def gain_over_linear(networks=studies.learning_curves["main"], *, fig2_targets, 
 
     Difference at the largest $\alpha$.
     """
-    shown, linear = _right_panel(networks, fig2_targets)
-    rows = shown[(shown["alpha"] == max(fig2_alphas)) & (shown["alpha0"] == max(fig2_alpha0))]
+    panel, linear = _right_panel(networks, fig2_targets)
+    rows = panel[(panel["alpha"] == max(fig2_alphas)) & (panel["alpha0"] == max(fig2_alpha0))]
     return mean(linear - rows["test_error"]), rows
 
 
@@ -168,15 +174,16 @@ def drop_with_the_samples(networks=studies.learning_curves["main"], *, fig2_targ
 
     Smallest drop between successive $\alpha_0$ at the largest $\alpha$.
     """
-    shown, _ = _right_panel(networks, fig2_targets)
-    rows = shown[shown["alpha"] == max(fig2_alphas)]
+    panel, _ = _right_panel(networks, fig2_targets)
+    rows = panel[panel["alpha"] == max(fig2_alphas)]
     return smallest_drop(rows, "alpha0"), rows
 
 
 def at_best_penalty(learners):
     """The rows of each learner at the penalty with the smallest mean test error."""
     keys = ["learner", "d", "alpha", "penalty"]
-    choice = learners.groupby(keys)["test_error"].mean().groupby(keys[:-1]).idxmin()
+    means = learners.groupby(keys)["test_error"].mean()
+    choice = means.groupby(keys[:-1]).idxmin()
     return learners[pd.MultiIndex.from_frame(learners[keys]).isin(choice)]
 
 
@@ -196,12 +203,12 @@ def kernels_over_linear(learners=studies.network_kernels["main"], *, split_targe
     Test error at the best penalty over the linear theory, target sign; distance from 1, the further of the conjugate
     and the tangent kernel.
     """
-    most = max(learners.iloc[0]["alphas"])
+    largest_alpha = max(learners.iloc[0]["alphas"])
     best = largest_size(at_best_penalty(learners))
-    rows = best[(best["alpha"] == most) & (best["learner"] != "network")]
-    expected = kernel_baseline.linear_error(split_target, np.array(most))
+    rows = best[(best["alpha"] == largest_alpha) & (best["learner"] != "network")]
+    linear = kernel_baseline.linear_error(split_target, np.array(largest_alpha))
     errors = rows.pivot(index="seed", columns="learner", values="test_error")
-    return furthest_mean(errors.to_numpy() / expected - 1), rows
+    return furthest_mean(errors.to_numpy() / linear - 1), rows
 
 
 @claim(
@@ -264,16 +271,17 @@ def function_of_the_upper_bound(networks=studies.learned_function_bounds["upper"
 
     Squared distance along the target over the squared function, the further of two targets.
     """
-    levels, found = np.sort(networks["t"].unique()), []
+    levels = np.sort(networks["t"].unique())
+    distances = []
     for target, rows in networks.groupby("target"):
-        at = rows.iloc[0]
-        spike = equivalent(activation, target, alpha0=at["alpha0"], step=at["step"])
-        both = bounds.bounds(activation, target, r=round(spike.r, 9))
-        order = np.argsort(both.k)
-        curve = np.interp(levels, both.k[order], both.upper_function[order])
+        setting = rows.iloc[0]
+        spike = equivalent(activation, target, alpha0=setting["alpha0"], step=setting["step"])
+        bound = bounds.bounds(activation, target, r=round(spike.r, 9))
+        order = np.argsort(bound.k)
+        curve = np.interp(levels, bound.k[order], bound.upper_function[order])
         table = rows.pivot(index="seed", columns="t", values="output").to_numpy()
-        found.append(_distance_from_curve(table, levels, curve))
-    return max(found, key=lambda one: one.value)
+        distances.append(_distance_from_curve(table, levels, curve))
+    return max(distances, key=lambda distance: distance.value)
 
 
 @claim(
@@ -296,7 +304,8 @@ def widest_less_narrowest(networks=studies.widths["main"]):
 
 def at_the_perfect_step(networks):
     """The rows at the middle of three steps, the largest size, and the test errors by the samples for the step."""
-    rows = largest_size(networks[networks["step"] == sorted(networks["step"].unique())[1]])
+    middle_step = sorted(networks["step"].unique())[1]
+    rows = largest_size(networks[networks["step"] == middle_step])
     return rows, rows.pivot(index="seed", columns="alpha0", values="test_error")
 
 
@@ -343,9 +352,10 @@ def exponent_at_the_perfect_step(networks=studies.widths["perfect"]):
     Minus the exponent between $4d$ and $64d$ samples; between $16d$ and $64d$ alone too.
     """
     rows, errors = at_the_perfect_step(networks)
-    batches = (*errors.columns,)
-    whole, late = (fall_at_the_perfect_step(errors, first) for first in (0, -2))
-    return Drift(whole, late, batches, batches[-2:]), rows
+    batches = tuple(errors.columns)
+    over_all = fall_at_the_perfect_step(errors, 0)
+    over_last_two = fall_at_the_perfect_step(errors, -2)
+    return Drift(over_all, over_last_two, batches, batches[-2:]), rows
 
 
 @claim(
@@ -478,12 +488,18 @@ def departure_of_the_largest(networks=studies.departure["size"], *, net_d):
     Slope over five cases of the departures at the largest $d$ against those at the smallest.
     """
     rows = beside_theories(networks)
-    blocks, sizes = measure.fewest(rows, CASE), (min(net_d), max(net_d))
+    blocks = measure.fewest(rows, CASE)
+    sizes = (min(net_d), max(net_d))
     ends = rows[rows["d"].isin(sizes)].assign(block=lambda x: x["seed"] % blocks)
     table = ends.groupby(["block", "d", *CASE])["apart"].mean().unstack(CASE)
     pairs = np.stack([table.xs(d, level="d").to_numpy() for d in sizes], axis=1)
-    slope = jackknife(pairs, lambda x: (x[:, 0].mean(0) @ x[:, 1].mean(0)) / (x[:, 0].mean(0) @ x[:, 0].mean(0)))
-    return slope, ends
+
+    def slope(values):
+        small = values[:, 0].mean(0)
+        large = values[:, 1].mean(0)
+        return (small @ large) / (small @ small)
+
+    return jackknife(pairs, slope), ends
 
 
 @claim(
@@ -515,9 +531,9 @@ def recursion_of_steps(course, rows, counts, width):
     """The spike after each number of steps by the recursion, and the test error of spiked features with it."""
     target, alpha0, step = course
     row = rows.iloc[0]
-    kinds = [several_steps.predict(row["activation"], target, alpha0=alpha0, step=step, count=n) for n in counts]
-    spikes = {name: np.array([getattr(s, name) for s in kinds]) for name in ("r", "c", "gamma")}
-    return kinds, measure.theory(row, **spikes, beta=1.0, width=width).test_error
+    spikes = [several_steps.predict(row["activation"], target, alpha0=alpha0, step=step, count=n) for n in counts]
+    parameters = {name: np.array([getattr(spike, name) for spike in spikes]) for name in ("r", "c", "gamma")}
+    return spikes, measure.theory(row, **parameters, beta=1.0, width=width).test_error
 
 
 @claim(
@@ -537,10 +553,10 @@ def exponent_of_the_second_direction(networks=studies.multiple_steps["main"]):
     """
     rows = networks[networks["count"] == networks["count"].max()]
     blocks = measure.fewest(rows, CASE)
-    share = (rows["second"] / rows["first"]).groupby([rows["seed"] % blocks, rows["target"], rows["d"]])
-    share = share.mean().unstack("d")
-    means = share.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean())).to_numpy()
-    return exponent(share.columns.to_numpy(float), means), rows
+    shares = (rows["second"] / rows["first"]).groupby([rows["seed"] % blocks, rows["target"], rows["d"]])
+    table = shares.mean().unstack("d")
+    means_of_targets = table.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean()))
+    return exponent(table.columns.to_numpy(float), means_of_targets.to_numpy()), rows
 
 
 def _over_errors(rows, before, after):
@@ -586,14 +602,15 @@ def four_steps_over_theory(networks=studies.multiple_steps["main"]):
 
     Relative distance at the largest size, the further of two targets.
     """
-    counts, width = sorted(set(networks["count"])), networks["d"].max()
+    counts = sorted(set(networks["count"]))
+    width = networks["d"].max()
     rows = largest_size(networks[networks["count"] == counts[-1]])
-    expected = {
-        course: recursion_of_steps(course, part, counts, width)[1][-1]
-        for course, part in courses_of_steps(networks).items()
-    }
-    known = [expected[tuple(course)] for course in rows[CASE].to_numpy()]
-    rows = rows.assign(ratio=rows["test_error"] / known)
+    last_error = {}
+    for course, part in courses_of_steps(networks).items():
+        _, errors = recursion_of_steps(course, part, counts, width)
+        last_error[course] = errors[-1]
+    theory = [last_error[tuple(course)] for course in rows[CASE].to_numpy()]
+    rows = rows.assign(ratio=rows["test_error"] / theory)
     return furthest_from_one(rows, "ratio", "target"), rows
 
 
@@ -633,8 +650,8 @@ def four_steps_over_theory(networks=studies.multiple_steps["main"]):
 def more_steps_at_their_best(networks=studies.multiple_steps["best"], *, steps):
     """On the same samples more steps lower the error, each number of them at its own best size."""
     counts = sorted(set(networks["count"]))
-    few, many = (counts[-1] if n > counts[-1] else n for n in steps)
-    return _over_errors(largest_size(networks), few, many)
+    before, after = (min(n, counts[-1]) for n in steps)
+    return _over_errors(largest_size(networks), before, after)
 
 
 @claim(

@@ -1,7 +1,7 @@
 """Studies of chapter 7: one gradient step, spiked random features, and where the two part."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -63,21 +63,23 @@ class Drawn(Setting):
     """
 
     batches: ClassVar[tuple[str, ...]] = ()  # fields that count samples or neurons
-    least: ClassVar[float] = 4.0  # samples over d that are reckoned with
+    smallest_batch: ClassVar[float] = 4.0  # samples over d for which memory is asked at least
     arrays: ClassVar[int] = 3  # of a realisation
     chunk: ClassVar[int] = CHUNK  # realisations of a call
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """No batch is empty, and a call's features and inputs fit into the memory."""
-        d, sizes = self.d, {name: np.atleast_1d(getattr(self, name)) for name in self.batches}
-        for name, given in sizes.items():
-            if any(one and round(one * d) < 1 for one in given):
+        d = self.d
+        sizes = {name: np.atleast_1d(getattr(self, name)) for name in self.batches}
+        for name, values in sizes.items():
+            if any(value and round(value * d) < 1 for value in values):
                 wrong = f"{getattr(self, name)} times d = {d}"
                 raise InputError(f"{name} must give at least one sample or neuron, got {wrong}")
-        most = {name: float(given.max()) for name, given in sizes.items()}
-        samples, width = TEST + d * max([self.least, *most.values()]), d * getattr(self, "beta", 1.0)
-        what = "".join(f" with {name} = {value:g}" for name, value in most.items())
-        validate.memory(int(self.arrays * 8 * self.chunk * samples * (d + width)), f"d = {d}{what}")
+        largest = {name: float(values.max()) for name, values in sizes.items()}
+        samples = TEST + d * max([self.smallest_batch, *largest.values()])
+        width = d * getattr(self, "beta", 1.0)
+        words = "".join(f" with {name} = {value:g}" for name, value in largest.items())
+        validate.memory(int(self.arrays * 8 * self.chunk * samples * (d + width)), f"d = {d}{words}")
         return self
 
 
@@ -186,8 +188,10 @@ class WidthCurve(OneDirection):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """``eta = step * p`` keeps the spike; ``eta = step * d`` divides it by beta."""
-        found, share = super().completed(seeds), 1.0 if self.rule == "p" else self.beta
-        return replace(found, step=self.step / share)
+        completed = super().completed(seeds)
+        if self.rule == "p":
+            return completed
+        return replace(completed, step=self.step / self.beta)
 
 
 @record
@@ -212,7 +216,7 @@ class PoolProfile(AfterStep):
     d: Dimension
 
     batches = ("alpha0",)
-    least = 8.0
+    smallest_batch = 8.0
     chunk = FEW
 
     def completed(self, seeds: Sequence[int]) -> Self:
@@ -337,11 +341,15 @@ class KernelBaseline(OneDirection):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Both batches have a sample, and memory holds the kernels."""
-        d, share, largest = self.d, self.share, max(self.alphas)
-        low, most = min(self.alphas) * d, round(largest * d)
-        if round(low * min(share, 1 - share)) < 1:
-            raise InputError(f"share must leave each batch one of the {low:g} samples, alphas times d, got {share:g}")
-        validate.memory(6 * 8 * self.chunk * most * (most + TEST), f"d = {d} with alphas = {largest:g}")
+        d = self.d
+        share = self.share
+        fewest_samples = min(self.alphas) * d
+        if round(fewest_samples * min(share, 1 - share)) < 1:
+            samples = f"the {fewest_samples:g} samples, alphas times d"
+            raise InputError(f"share must leave each batch one of {samples}, got {share:g}")
+        largest = max(self.alphas)
+        n = round(largest * d)
+        validate.memory(6 * 8 * self.chunk * n * (n + TEST), f"d = {d} with alphas = {largest:g}")
         return self
 
 
@@ -383,8 +391,8 @@ class Reuse(OneDirection):
         if round(self.alpha * self.d * min(self.share, 1 - self.share)) < 1:
             raise InputError(f"share must leave each batch one of {self.alpha * self.d:g} samples, got {self.share:g}")
         if self.kernels:
-            most = round(self.alpha * self.d)
-            validate.memory(6 * 8 * self.chunk * most * (most + TEST), f"d = {self.d} with alpha = {self.alpha:g}")
+            n = round(self.alpha * self.d)
+            validate.memory(6 * 8 * self.chunk * n * (n + TEST), f"d = {self.d} with alpha = {self.alpha:g}")
         return super().completed(seeds)
 
 
@@ -467,8 +475,12 @@ def _named(s: Setting, names: str) -> dict[str, Any]:
 
 
 def _rows(measured: Mapping[str, Tensor], seeds: Sequence[int], **fixed: Any) -> Rows:
-    """One row a seed from tensors ``(S,)``."""
-    return [fixed | {"seed": s} | {name: float(v[i]) for name, v in measured.items()} for i, s in enumerate(seeds)]
+    """One row per seed from tensors ``(S,)``."""
+    rows = []
+    for i, seed in enumerate(seeds):
+        values = {name: float(value[i]) for name, value in measured.items()}
+        rows.append({**fixed, "seed": seed, **values})
+    return rows
 
 
 class Stepping(Protocol):
@@ -482,8 +494,8 @@ class Stepping(Protocol):
 
 def trained(s: Stepping, seeds: Sequence[int], *, alpha0: float, beta: float = 1.0) -> network.Weights:
     """Networks of width ``beta d`` after one step on ``alpha0 d`` samples."""
-    kind = _named(s, "activation target step d") | {"n0": round(alpha0 * s.d), "p": round(beta * s.d)}
-    return network.one_step(**kind, seeds=seeds, device="auto")
+    setting = _named(s, "activation target step d")
+    return network.one_step(**setting, n0=round(alpha0 * s.d), p=round(beta * s.d), seeds=seeds, device="auto")
 
 
 def _featured(
@@ -499,7 +511,8 @@ def _of_spike(s: SpikedBulk, seeds: Sequence[int]) -> network.Weights:
 
 def _like_a_network(s: AfterStep | WidthCurve, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
     """Spiked features equivalent to the network after its step."""
-    return _featured(s, seeds, vars(equivalent(**_named(s, "activation target alpha0 step"))), rows)
+    spike = equivalent(**_named(s, "activation target alpha0 step"))
+    return _featured(s, seeds, vars(spike), rows)
 
 
 def _of_model(s: NetworkCurve | WidthCurve | RowNorms, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
@@ -512,16 +525,19 @@ def _of_model(s: NetworkCurve | WidthCurve | RowNorms, seeds: Sequence[int], row
 def curve(s: OneDirection, seeds: Sequence[int], drawn: network.Weights, alphas: Sequence[float]) -> Rows:
     """Errors and overlaps at each of ``alphas``, rows for every seed."""
     names = _named(s, "activation target lam")
-    points = network.learning_curve(weights=drawn, alphas=alphas, seeds=seeds, **names)
-    return [row for alpha, point in zip(alphas, points) for row in _rows(point, seeds, alpha=alpha)]
+    rows = []
+    for alpha, point in zip(alphas, network.learning_curve(weights=drawn, alphas=alphas, seeds=seeds, **names)):
+        rows += _rows(point, seeds, alpha=alpha)
+    return rows
 
 
 def _second_batch(
     s: OneDirection, drawn: network.Weights, seeds: Sequence[int], alpha: float, noise: float = 0.0
 ) -> tuple[Function, Function, Tensor, Tensor]:
     """Activation, target, and the samples of the readout."""
-    activation, target = function(s.activation), function(s.target)
-    return activation, target, *network.second_batch(target, drawn, round(alpha * s.d), seeds, noise)
+    target = function(s.target)
+    x, y = network.second_batch(target, drawn, round(alpha * s.d), seeds, noise)
+    return function(s.activation), target, x, y
 
 
 @_drawn(version=2)
@@ -537,7 +553,9 @@ def parameters(s: FirstStep, seeds: list[int]) -> Rows:
 def agreement(s: Case, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
     rows = curve(s, seeds, _like_a_network(s, seeds), [s.alpha])
-    return [{name: value for name, value in row.items() if name != "alpha"} for row in rows]  # it is a setting here
+    for row in rows:
+        del row["alpha"]  # it is a setting here
+    return rows
 
 
 @_drawn(version=2)
@@ -545,16 +563,19 @@ def gaussian_map(s: GaussianMap, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
     drawn = _of_spike(s, seeds)
     activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha)
-    (n, d), p = x.shape[1:], drawn.w.shape[1]
-    fresh, clean = network.test_set(target, drawn, seeds, TEST)
-    noise = network.draw(seeds, "fresh", n + TEST, p, d=d, device=x.device)
+    n, d = x.shape[1:]
+    p = drawn.w.shape[1]
+    test_x, clean = network.test_set(target, drawn, seeds, TEST)
+    noise, test_noise = network.draw(seeds, "fresh", n + TEST, p, d=d, device=x.device).split([n, TEST], dim=1)
 
-    def error(features: Callable[..., Tensor], *rest: Tensor) -> Tensor:
-        phi, tested = (features(activation, drawn, z, *part) for z, *part in zip((x, fresh), *rest))
-        return squared_error(tested, network.ridge(phi, y, s.lam), clean)
+    def error(phi: Tensor, test_phi: Tensor) -> Tensor:
+        return squared_error(test_phi, network.ridge(phi, y, s.lam), clean)
 
-    true = error(network.feature_map)
-    gaussian = error(functools.partial(network.draw_conditional, c=s.c), noise.split([n, TEST], dim=1))
+    true = error(network.feature_map(activation, drawn, x), network.feature_map(activation, drawn, test_x))
+    gaussian = error(
+        network.draw_conditional(activation, drawn, x, noise, c=s.c),
+        network.draw_conditional(activation, drawn, test_x, test_noise, c=s.c),
+    )
     return _rows({"true": true, "gaussian": gaussian}, seeds)
 
 
@@ -588,15 +609,19 @@ def _profile(s: Profile | PoolProfile, drawn: network.Weights, seeds: list[int])
     a = network.ridge(network.feature_map(activation, drawn, x), y, s.lam)
     t = torch.linspace(-3, 3, 25, dtype=a.dtype).to(a)
     outputs = population.mean_output(activation, drawn.w, drawn.theta, a, t)
-    return [row for i, level in enumerate(t) for row in _rows({"output": outputs[:, i]}, seeds, t=float(level))]
+    rows = []
+    for i, level in enumerate(t):
+        rows += _rows({"output": outputs[:, i]}, seeds, t=float(level))
+    return rows
 
 
 @_drawn(version=2)
 def readout_vocabulary(s: Vocabulary, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     u = network.readout_values(s.d, s.values)
-    kind = _named(s, "d r rows") | {"p": s.d, "c": 1 + u**2 * (s.c - 1), "gamma": 1.0, "u": u}
-    return curve(s, seeds, network.spiked_features(**kind, seeds=seeds, device="auto"), s.alphas)
+    c = 1 + u**2 * (s.c - 1)  # of each row
+    drawn = network.spiked_features(d=s.d, p=s.d, r=s.r, c=c, gamma=1.0, u=u, rows=s.rows, seeds=seeds, device="auto")
+    return curve(s, seeds, drawn, s.alphas)
 
 
 @_few(version=2)
@@ -606,11 +631,11 @@ def spectra(s: Spectrum, seeds: list[int]) -> Rows:
     drawn = network.spiked_features(d=d, p=d, r=s.r, c=1.0, gamma=1.0, seeds=seeds, device="auto")
     x = network.draw(seeds, "train", round(s.alpha * d), d, d=d, device=drawn.w.device)
     phi = network.feature_map(function(s.activation), drawn, x)
-    values = torch.linalg.eigvalsh(phi.mT @ phi).tolist()
-    return [
-        {"seed": seed, "top": row[-1], "second": row[-2], "bulk": [round(v, 6) for v in row[:-1]]}
-        for seed, row in zip(seeds, values)
-    ]
+    rows = []
+    for seed, values in zip(seeds, torch.linalg.eigvalsh(phi.mT @ phi).tolist()):
+        bulk = [round(value, 6) for value in values[:-1]]
+        rows.append({"seed": seed, "top": values[-1], "second": values[-2], "bulk": bulk})
+    return rows
 
 
 @_drawn(version=3)
@@ -624,14 +649,15 @@ def losses(s: ConvexLoss, seeds: list[int]) -> Rows:
     activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha, s.noise)
     phi = network.feature_map(activation, drawn, x, s.bias)
     a = fit_readout.readout(phi, y, s.loss, s.lam, delta=s.delta)
-    fresh, clean = network.test_set(target, drawn, seeds, TEST)
-    tested = network.feature_map(activation, drawn, fresh, s.bias)
-    found = {
-        "test_error": squared_error(tested, a, clean),
-        "sign_error": ((tested @ a[..., None]).squeeze(-1) * clean < 0).double().mean(-1),
+    test_x, clean = network.test_set(target, drawn, seeds, TEST)
+    test_phi = network.feature_map(activation, drawn, test_x, s.bias)
+    outputs = (test_phi @ a[..., None]).squeeze(-1)
+    measured = {
+        "test_error": squared_error(test_phi, a, clean),
+        "sign_error": (outputs * clean < 0).double().mean(-1),
         "objective": squared_error(phi, a, y) + s.lam * a.square().sum(-1) / y.shape[-1],
     }
-    return _rows(found, seeds)
+    return _rows(measured, seeds)
 
 
 @_drawn(version=1)
@@ -651,8 +677,8 @@ def biases(s: BestBias, seeds: list[int]) -> Rows:
 
     values = torch.stack([objective(bias) for bias in grid], dim=-1)  # (S, 33)
     best = values.argmin(-1, keepdim=True).clamp(1, len(grid) - 2)
-    left, centre, right = (values.gather(-1, best + shift).squeeze(-1) for shift in (-1, 0, 1))
-    step = (grid[1] - grid[0]) * (left - right) / (2 * (left - 2 * centre + right))
+    below, centre, above = (values.gather(-1, best + shift).squeeze(-1) for shift in (-1, 0, 1))
+    step = (grid[1] - grid[0]) * (below - above) / (2 * (below - 2 * centre + above))
     return _rows({"bias": grid[best.squeeze(-1)] + step}, seeds)
 
 
@@ -662,22 +688,20 @@ def departure(s: Departure, seeds: list[int]) -> Rows:
 
     ``network``, ``features``; ``srf``, ``rows``, ``corrected``.
     """
-    drawn, names = trained(s, seeds, alpha0=s.alpha0, beta=s.beta), _named(s, "activation target lam")
-    same = network.equivalent_features(s.activation, drawn, s.step, seeds)
-    found = {
-        label: network.learning_curve(weights=w, alphas=[s.alpha], seeds=seeds, **names)[0]["test_error"]
-        for label, w in {"network": drawn, "features": same}.items()
-    }
-    names |= _named(s, "step alpha beta")
-    batches = [part.cpu().numpy() for part in (*drawn.batch, drawn.theta)]
-    for label, (rows, norms) in {"srf": (False, False), "rows": (True, False), "corrected": (True, True)}.items():
-        kind = names | {"rows": rows, "norms": norms}
-        errors = [
-            row_covariance.predict_network(**kind, x0=x0, y0=y0, theta=theta).test_error
-            for x0, y0, theta in zip(*batches)
-        ]
-        found[label] = torch.tensor(errors, dtype=torch.float32)  # as the stored results are
-    return _rows(found, seeds)
+    drawn = trained(s, seeds, alpha0=s.alpha0, beta=s.beta)
+    features = network.equivalent_features(s.activation, drawn, s.step, seeds)
+    names = _named(s, "activation target lam")
+    errors = {}
+    for label, weights in (("network", drawn), ("features", features)):
+        (point,) = network.learning_curve(weights=weights, alphas=[s.alpha], seeds=seeds, **names)
+        errors[label] = point["test_error"]
+    setting = _named(s, "activation target lam step alpha beta")
+    x0s, y0s, thetas = (part.cpu().numpy() for part in (*drawn.batch, drawn.theta))
+    for label, rows, norms in (("srf", False, False), ("rows", True, False), ("corrected", True, True)):
+        predict = functools.partial(row_covariance.predict_network, **setting, rows=rows, norms=norms)
+        theory = [predict(x0=x0, y0=y0, theta=theta).test_error for x0, y0, theta in zip(x0s, y0s, thetas)]
+        errors[label] = torch.tensor(theory, dtype=torch.float32)  # as the stored results are
+    return _rows(errors, seeds)
 
 
 @_few(version=1)
@@ -690,8 +714,9 @@ def multiple_steps(s: SeveralSteps, seeds: list[int]) -> Rows:
     drawn = several_steps.train(**names, p=s.d, n0=round(s.alpha0 * s.d), seeds=seeds)
     names = _named(s, "activation target lam")
     (readout,) = network.learning_curve(weights=drawn, alphas=[s.alpha], seeds=seeds, **names)
-    found = network.measured_parameters(drawn) | several_steps.spectrum(drawn, seeds)
-    return _rows(found | {"test_error": readout["test_error"]}, seeds)
+    measured = network.measured_parameters(drawn) | several_steps.spectrum(drawn, seeds)
+    measured["test_error"] = readout["test_error"]
+    return _rows(measured, seeds)
 
 
 @_drawn(version=1, chunk=2)
@@ -701,16 +726,16 @@ def network_kernels(s: KernelBaseline, seeds: list[int]) -> Rows:
     ``learner``: ``conjugate``, ``tangent`` or ``network``, which spends a ``share`` of the ``alpha d`` samples on its
     step and has the penalty ``lam`` of the setting; ``penalty``: the one of the row.
     """
-    found = []
+    rows = []
     names = _named(s, "activation target d alphas lams")
     for name, alpha, lam, errors in kernel_baseline.errors(**names, seeds=seeds):
-        found += _rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
+        rows += _rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
     for alpha in s.alphas:
         drawn = trained(s, seeds, alpha0=s.share * alpha, beta=s.beta)
-        for row in curve(s, seeds, drawn, [(1 - s.share) * alpha]):
-            kind = {"learner": "network", "alpha": alpha, "penalty": s.lam}
-            found.append(kind | {name: row[name] for name in ("seed", "test_error")})
-    return found
+        for point in curve(s, seeds, drawn, [(1 - s.share) * alpha]):
+            learner = {"learner": "network", "alpha": alpha, "penalty": s.lam}
+            rows.append({**learner, "seed": point["seed"], "test_error": point["test_error"]})
+    return rows
 
 
 @_drawn(version=2)
@@ -726,20 +751,23 @@ def reuse(s: Reuse, seeds: list[int]) -> Rows:
     ``test_error`` of the network; ``linear``, of ridge regression on the inputs; ``conjugate`` and ``tangent``, of the
     network's kernels. What has no step has the penalty that is best on its own test error, for each seed.
     """
-    activation, target, n = function(s.activation), function(s.target), round(s.alpha * s.d)
+    activation = function(s.activation)
+    target = function(s.target)
+    n = round(s.alpha * s.d)
     start = network.one_step(s.activation, target, d=s.d, p=s.d, n0=0, step=0.0, seeds=seeds, device="auto")
     x, y = network.second_batch(target, start, n * (2 if s.samples == "fresh" else 1), seeds)
-    stepped = round(s.share * n) if s.samples == "split" else n
-    read = slice(0 if s.samples == "same" else stepped, None)
-    drawn = replace(start, w=network.gradient_step(activation, start.w, x[:, :stepped], y[:, :stepped], s.step))
-    a = network.ridge(network.feature_map(activation, drawn, x[:, read]), y[:, read], s.lam)
-    found = {
+    n0 = round(s.share * n) if s.samples == "split" else n
+    first_of_readout = 0 if s.samples == "same" else n0
+    drawn = replace(start, w=network.gradient_step(activation, start.w, x[:, :n0], y[:, :n0], s.step))
+    phi = network.feature_map(activation, drawn, x[:, first_of_readout:])
+    a = network.ridge(phi, y[:, first_of_readout:], s.lam)
+    measured = {
         "test_error": population.population_error(activation, target, drawn.w, drawn.theta, a[:, None])[:, 0],
         "linear": kernel_baseline.best_ridge(target, x[:, :n], y[:, :n], start.theta),
     }
     for name, _, _, errors in _kernels_of(s, seeds):
-        found[name] = torch.minimum(found.get(name, errors), errors)
-    return _rows(found, seeds)
+        measured[name] = torch.minimum(measured.get(name, errors), errors)
+    return _rows(measured, seeds)
 
 
 def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float, Tensor]]:
@@ -797,7 +825,8 @@ def on_images(s: OnDigits, seeds: list[int], inputs: Tensor, labels: Tensor) -> 
     ``labels (N,)``. The normal inputs get labels of the same kind; for parity a sign along one direction, with as much
     noise as gives the linear part the images' labels have.
     """
-    (count, d), target = inputs.shape, s.target
+    count, d = inputs.shape
+    target = s.target
     linear = (labels @ inputs / count).norm() ** 2 - d / count  # less what chance adds
     share = float((linear * np.pi / 2).clamp(0, 1)) if target == "parity" else 1.0
     rows = []
@@ -805,14 +834,20 @@ def on_images(s: OnDigits, seeds: list[int], inputs: Tensor, labels: Tensor) -> 
         rng = np.random.default_rng([seed, d])
         order = torch.from_numpy(rng.permutation(count))
         theta = network.unit(torch.from_numpy(rng.standard_normal(d)))
-        theta = torch.eye(d, dtype=inputs.dtype)[0] if target == "leading" else theta
-        normal, noise = (torch.from_numpy(rng.standard_normal(shape)) for shape in ((count, d), count))
+        if target == "leading":
+            theta = torch.eye(d, dtype=inputs.dtype)[0]
+        normal = torch.from_numpy(rng.standard_normal((count, d)))
+        noise = torch.from_numpy(rng.standard_normal(count))
         w0 = network.unit(torch.from_numpy(rng.standard_normal((s.p, d))))
-        kinds = {
-            "images": (inputs[order], labels[order] if target == "parity" else torch.sign(inputs[order] @ theta)),
-            "normal": (normal, torch.sign(share**0.5 * normal @ theta + (1 - share) ** 0.5 * noise)),
+        images = inputs[order]
+        image_labels = labels[order] if target == "parity" else torch.sign(images @ theta)
+        normal_labels = torch.sign(share**0.5 * normal @ theta + (1 - share) ** 0.5 * noise)
+        row = {
+            "seed": seed,
+            "images": _error_on(s, images, image_labels, w0),
+            "normal": _error_on(s, normal, normal_labels, w0),
         }
-        rows.append({"seed": seed} | {name: _error_on(s, x, y, w0) for name, (x, y) in kinds.items()})
+        rows.append(row)
     return rows
 
 

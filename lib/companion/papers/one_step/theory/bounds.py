@@ -51,9 +51,9 @@ def bounds(
     """
     e = channels_of_values(function(activation, "activation"), function(target, "target"), values, r=r, c=c, bias=bias)
     w, h = e.weight[0], e.h[0]
-    upper, near = _project(w, h, e.kappa0)
-    lower, nearest = _project(w, h, np.concatenate([e.kappa0, e.k * e.kappa1]))
-    return Bounds(upper, lower, e.k[0], near, nearest)
+    upper, upper_function = _project(w, h, e.kappa0)
+    lower, lower_function = _project(w, h, np.concatenate([e.kappa0, e.k * e.kappa1]))
+    return Bounds(upper, lower, e.k[0], upper_function, lower_function)
 
 
 def span_dimension(activation: str | Function, values: Sequence[float], *, r: float, tolerance: float = 1e-9) -> int:
@@ -78,7 +78,8 @@ def network_bound(activation: str | Function, target: str | Function, *, r: floa
 
     Source: paper E, Eq. 27, for the corrected theory of :mod:`companion.papers.one_step.theory.row_covariance`.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     e = channel(activation, target, r=r, c=1.0, gamma=1.0)
     h = hermite(activation, target)
     second = e.k[0] * e.kappa1[0] + 2 * h.h3 / h.h1 * r * slope_in_c(activation, r * e.k[0], 1.0)

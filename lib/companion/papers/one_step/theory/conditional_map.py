@@ -43,7 +43,8 @@ def equivalent(activation: str | Function, target: str | Function, *, alpha0: fl
 
     Source: paper E, Eqs. 9–12.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_step(activation)
     if not validate.is_number(alpha0) and alpha0 != np.inf:
         raise InputError(f"alpha0 must be a number of at least 0, or infinite, got {alpha0!r}")
@@ -125,12 +126,12 @@ def channel(
 
 def stack(channels: list[Channel]) -> Channel:
     """Several settings as one batch; shorter rules are padded with zero weights."""
-    length = max(one.k.shape[1] for one in channels)
+    length = max(setting.k.shape[1] for setting in channels)
     columns = []
     for name in Channel.__dataclass_fields__:
         column = np.zeros((len(channels), length))
-        for row, one in zip(column, channels):
-            values = getattr(one, name)[0]
+        for row, setting in zip(column, channels):
+            values = getattr(setting, name)[0]
             row[: len(values)] = values
         columns.append(column)
     return Channel(*columns)

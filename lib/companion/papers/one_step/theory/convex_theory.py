@@ -83,14 +83,18 @@ def hinge() -> Loss:
 def _clipped(centre: np.ndarray, width: np.ndarray, low: float, high: float) -> tuple:
     """First and second moment of a normal variable clipped to ``[low, high]``, and its probability to lie within."""
     width = np.maximum(width, 1e-300)
-    left, right = (low - centre) / width, (high - centre) / width
-    below, above = special.ndtr(left), special.ndtr(-right)
-    inside, d_left, d_right = 1 - below - above, _normal(left), _normal(right)
-    first = centre * inside + width * (d_left - d_right)
+    lower = (low - centre) / width
+    upper = (high - centre) / width
+    below = special.ndtr(lower)
+    above = special.ndtr(-upper)
+    inside = 1 - below - above
+    d_lower = _normal(lower)
+    d_upper = _normal(upper)
+    first = centre * inside + width * (d_lower - d_upper)
     # E u^2 inside: integrate by parts; x density(x) vanishes at infinity
-    edges = _times(left, d_left) - _times(right, d_right)
-    second = centre**2 * inside + 2 * centre * width * (d_left - d_right) + width**2 * (inside + edges)
-    low, high = (0.0 if np.isinf(end) else end for end in (low, high))
+    edges = _times(lower, d_lower) - _times(upper, d_upper)
+    second = centre**2 * inside + 2 * centre * width * (d_lower - d_upper) + width**2 * (inside + edges)
+    low, high = (0.0 if np.isinf(bound) else bound for bound in (low, high))
     return first + low * below + high * above, second + low**2 * below + high**2 * above, inside
 
 
@@ -121,14 +125,18 @@ def _logistic(y: np.ndarray, omega: np.ndarray, V: np.ndarray) -> tuple[np.ndarr
     """
     base = y * omega
     low, high = base, base + V
-    newton, alone = base + V * special.expit(-base) / (1 + V / 4), np.clip(-base / V, 1e-9, 1 - 1e-9)
-    t = np.where(V < 8, newton, -special.logit(alone))
+    newton = base + V * special.expit(-base) / (1 + V / 4)
+    by_expit_alone = -special.logit(np.clip(-base / V, 1e-9, 1 - 1e-9))
+    t = np.where(V < 8, newton, by_expit_alone)
     t = np.clip(t, low, high)
     for _ in range(60):
         slope = special.expit(-t)
         curvature = slope * (1 - slope)
-        value, first, second = t - base - V * slope, 1 + V * curvature, V * curvature * (2 * slope - 1)
-        low, high = np.where(value < 0, t, low), np.where(value > 0, t, high)
+        value = t - base - V * slope
+        first = 1 + V * curvature
+        second = V * curvature * (2 * slope - 1)
+        low = np.where(value < 0, t, low)
+        high = np.where(value > 0, t, high)
         new = t - value / (first - value * second / (2 * first))
         new = np.where((new < low) | (new > high), (low + high) / 2, new)
         moved = np.abs(new - t).max()
@@ -161,7 +169,8 @@ def solve_loss(
 
     Source: paper E, App. C.5, Eqs. 118–120.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     if bias is None:
         needs_odd(activation)
     ridge_theory.needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
@@ -174,14 +183,17 @@ def solve_loss(
     )
     grid = _Grid.build(activation, target, r, c, gamma, bias or 0.0)
     x = np.array([float(getattr(ridge, name)) for name in _ORDER_PARAMETERS])
-    step = lambda x: _update(grid, loss, dict(zip(_ORDER_PARAMETERS, x)), alpha, beta, lam, c, width)  # noqa: E731
+
+    def step(x: np.ndarray) -> dict[str, float]:
+        return _update(grid, loss, dict(zip(_ORDER_PARAMETERS, x)), alpha, beta, lam, c, width)
+
     x, gap, steps = _fixed_point(step, x)
     state = dict(zip(_ORDER_PARAMETERS, map(float, x)))
     if gap <= _TOLERANCE:
         test, signs = _errors(grid, state)
         return Solution(test, np.nan, *state.values(), steps, signs)
-    shown = ", ".join(f"{name}={value:.4g}" for name, value in state.items())
-    raise NotConverged(f"{loss.name} saddle point not found after {_ITERATIONS} steps (gap {gap:.1e}): {shown}")
+    words = ", ".join(f"{name}={value:.4g}" for name, value in state.items())
+    raise NotConverged(f"{loss.name} saddle point not found after {_ITERATIONS} steps (gap {gap:.1e}): {words}")
 
 
 def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) -> tuple[np.ndarray, float, int]:
@@ -194,17 +206,18 @@ def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) 
     """
     points: list[np.ndarray] = []
     moves: list[np.ndarray] = []
-    least = np.inf
+    smallest_gap = np.inf
     for i in range(_ITERATIONS):
         new = np.array([*step(x).values()])
         scale = np.abs(new) + 1e-6
         gap = float((np.abs(new - x) / scale).max())
         if gap <= _TOLERANCE:
             return new, gap, i + 1
-        if gap > 10 * least:
+        if gap > 10 * smallest_gap:
             points, moves = [], []
-        least = min(gap, least)
-        points, moves = [*points[-_MEMORY:], x], [*moves[-_MEMORY:], new - x]
+        smallest_gap = min(gap, smallest_gap)
+        points = [*points[-_MEMORY:], x]
+        moves = [*moves[-_MEMORY:], new - x]
         plain = x + _MIX / (1 + i // _PATIENCE) * (new - x)
         x = _mixed(points, moves, scale) if len(moves) > 1 else plain
         if not (x[_POSITIVE] > 0).all():
@@ -214,7 +227,8 @@ def _fixed_point(step: Callable[[np.ndarray], dict[str, float]], x: np.ndarray) 
 
 def _mixed(points: list[np.ndarray], moves: list[np.ndarray], scale: np.ndarray) -> np.ndarray:
     """The last point and its move, minus the combination of earlier differences that leaves the least residual."""
-    by_move, by_point = (np.stack([b - a for a, b in zip(some, some[1:])], 1) for some in (moves, points))
+    by_move = np.diff(np.stack(moves, 1), axis=1)
+    by_point = np.diff(np.stack(points, 1), axis=1)
     weights = np.linalg.lstsq(by_move / scale[:, None], moves[-1] / scale, rcond=1e-10)[0]
     return points[-1] + moves[-1] - (by_point + by_move) @ weights
 
@@ -255,7 +269,8 @@ def _across(cuts: tuple[float, ...], mean: np.ndarray, spread: float) -> tuple[n
         s, w = gaussian.trapezoid(_SMOOTH)
         return np.tile(s, (len(mean), 1)), np.tile(w, (len(mean), 1))
     ends = np.clip((np.array(cuts) - mean[:, None]) / spread, -gaussian.REACH, gaussian.REACH)
-    return gaussian.panels(np.sort(np.concatenate([np.tile(_EDGES, (len(mean), 1)), ends], axis=1), axis=1), _ORDER)
+    edges = np.concatenate([np.tile(_EDGES, (len(mean), 1)), ends], axis=1)
+    return gaussian.panels(np.sort(edges, axis=1), _ORDER)
 
 
 @functools.lru_cache(maxsize=64)
@@ -263,8 +278,11 @@ def _cuts(target: Function) -> tuple[float, ...]:
     """Where the label jumps, has a kink or changes its sign."""
     x = np.linspace(-gaussian.REACH, gaussian.REACH, 2000)  # 0 is no node
     y = target.array(x)
-    roots = (optimize.brentq(target.array, x[i], x[i + 1]) for i in np.flatnonzero(y[:-1] * y[1:] < 0))
-    smooth = [root for root in roots if all(abs(root - at) > 1e-6 for at in target.breaks)]
+    smooth = []
+    for i in np.flatnonzero(y[:-1] * y[1:] < 0):
+        root = optimize.brentq(target.array, x[i], x[i + 1])
+        if all(abs(root - jump) > 1e-6 for jump in target.breaks):
+            smooth.append(root)
     return tuple(sorted([*target.breaks, *smooth])) if target.breaks or len(smooth) > 1 else ()
 
 
@@ -276,7 +294,8 @@ def _update(
     mean_g, mean_g2, mean_dg, mean_sg = _labelled(e, loss, x) if loss.slopes else _averages(e, loss, x)
     ratio = alpha / beta
     squares = np.stack([kappa1**2, kappa2])
-    V_hat, q_hat = -ratio * squares @ mean_dg, ratio * squares @ mean_g2
+    V_hat = -ratio * squares @ mean_dg
+    q_hat = ratio * squares @ mean_g2
     V, P = marchenko_pastur(V_hat[0], lam + V_hat[1], np.asarray(c), np.asarray(beta))
     V1, V2 = map(float, V)
     m = _newton(x["m"], kappa0, mean_g, mean_dg, ratio, width * V2)
@@ -303,12 +322,14 @@ def _labelled(e: _Grid, loss: Loss, x: dict[str, float]) -> list[np.ndarray]:
     C = e.kappa0 * x["m"] + e.k * e.kappa1 * x["zeta"]
     total = np.sqrt(np.maximum(e.kappa1**2 * max(x["q1"], x["psi"] ** 2) + e.kappa2 * x["q2"], 1e-300))
     rho = np.clip(e.kappa1 * x["psi"] / total, -1 + 1e-12, 1 - 1e-12)
-    rest = np.sqrt(1 - rho**2)
-    edge = (rho * u - e.cut) / rest
-    weight, V = e.w.sum(1, keepdims=True) * weight, e.kappa1**2 * x["V1"] + e.kappa2 * x["V2"]
+    spread = np.sqrt(1 - rho**2)  # of s given u
+    edge = (rho * u - e.cut) / spread
+    weight = e.w.sum(1, keepdims=True) * weight
+    V = e.kappa1**2 * x["V1"] + e.kappa2 * x["V2"]
     sums = np.zeros((4, len(e.k)))
     for y in (1.0, -1.0):
-        share, mean = special.ndtr(y * edge), y * rest * _normal(edge)
+        share = special.ndtr(y * edge)
+        mean = y * spread * _normal(edge)
         g, dg = loss.slopes(np.full_like(u, y), C + total * u, V)
         sums += [(weight * a).sum(1) for a in (share * g, share * g**2, share * dg, (rho * u * share + mean) * g)]
     return list(sums)
@@ -321,13 +342,14 @@ def _fields(e: _Grid, x: dict[str, float]) -> tuple[np.ndarray, np.ndarray, np.n
     return mean, spread, e.kappa1**2 * x["V1"] + e.kappa2 * x["V2"]
 
 
-def _newton(now: float, f: np.ndarray, g: np.ndarray, dg: np.ndarray, ratio: float, stiffness: float) -> float:
-    """Newton's step for ``now = stiffness * ratio E[f g]``; an infinite stiffness asks for ``E[f g] = 0``."""
+def _newton(overlap: float, f: np.ndarray, g: np.ndarray, dg: np.ndarray, ratio: float, stiffness: float) -> float:
+    """Newton's step for ``overlap = stiffness * ratio E[f g]``; an infinite stiffness asks for ``E[f g] = 0``."""
     slope = ratio * float(f**2 @ dg) - 1 / stiffness
     if abs(slope) < 1e-24:  # no spike and no finite-width term: the direction does not exist
         return 0.0
-    step = (ratio * float(f @ g) - now / stiffness) / slope
-    return now - float(np.clip(step, -1 - abs(now), 1 + abs(now)))  # a clipped loss is flat far off
+    step = (ratio * float(f @ g) - overlap / stiffness) / slope
+    reach = 1 + abs(overlap)  # a clipped loss is flat far off
+    return overlap - float(np.clip(step, -reach, reach))
 
 
 def _errors(e: _Grid, x: dict[str, float]) -> tuple[float, float]:

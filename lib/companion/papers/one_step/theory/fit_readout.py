@@ -62,18 +62,22 @@ def readout(phi: Tensor, y: Tensor, loss: str, lam: float, *, delta: float = 1.0
 
 def _solved(phi: Tensor, second: Tensor, lam: float, gradient: Tensor, allowed: Tensor) -> Tensor:
     """``(phi^T second phi + lam)^-1 gradient`` by conjugate gradients, to residuals of norm ``allowed (S,)``."""
-    found, rest, way = torch.zeros_like(gradient), gradient, gradient
-    size = rest.square().sum(-1)
+    solution = torch.zeros_like(gradient)
+    residual = gradient
+    direction = gradient
+    size = residual.square().sum(-1)
     for _ in range(_PRODUCTS):
         if (size.sqrt() <= allowed).all():
             break
-        seen = second * (phi @ way[..., None]).squeeze(-1)
-        product = (phi.mT @ seen[..., None]).squeeze(-1) + lam * way
-        share = (size / (way * product).sum(-1).clamp_min(1e-300))[:, None]
-        found, rest = found + share * way, rest - share * product
-        before, size = size, rest.square().sum(-1)
-        way = rest + (size / before.clamp_min(1e-300))[:, None] * way
-    return found
+        weighted = second * (phi @ direction[..., None]).squeeze(-1)
+        product = (phi.mT @ weighted[..., None]).squeeze(-1) + lam * direction
+        share = (size / (direction * product).sum(-1).clamp_min(1e-300))[:, None]
+        solution = solution + share * direction
+        residual = residual - share * product
+        before = size
+        size = residual.square().sum(-1)
+        direction = residual + (size / before.clamp_min(1e-300))[:, None] * direction
+    return solution
 
 
 def _hinge(z: Tensor, lam: float) -> Tensor:
@@ -82,8 +86,10 @@ def _hinge(z: Tensor, lam: float) -> Tensor:
     system = rho * z.mT @ z
     system.diagonal(dim1=-2, dim2=-1).add_(lam)
     factor = torch.linalg.cholesky(system)
-    margin, pull = torch.zeros_like(z[..., 0]), torch.zeros_like(z[..., 0])
-    found, done = torch.zeros_like(z[:, 0]), torch.zeros(len(z), dtype=torch.bool, device=z.device)
+    margin = torch.zeros_like(z[..., 0])
+    pull = torch.zeros_like(z[..., 0])
+    solution = torch.zeros_like(z[:, 0])
+    done = torch.zeros(len(z), dtype=torch.bool, device=z.device)
     for _ in range(400):
         for _ in range(50):
             a = torch.cholesky_solve(rho * z.mT @ (margin - pull)[..., None], factor)
@@ -93,19 +99,19 @@ def _hinge(z: Tensor, lam: float) -> Tensor:
         share = (-rho * pull).clamp(0, 1)  # the dual's variables
         a = (z.mT @ share[..., None])[..., 0] / lam
         value = (1 - (z @ a[..., None])[..., 0]).clamp_min(0).sum(-1) + lam * a.square().sum(-1) - share.sum(-1)
-        found = torch.where(done[:, None], found, a)  # each stops by itself, whatever the others need
+        solution = torch.where(done[:, None], solution, a)  # each stops by itself, whatever the others need
         done |= value / share.sum(-1).clamp_min(1e-300) < 1e-9
         if bool(done.all()):
-            return found
+            return solution
     raise NotConverged(f"hinge readout not found: the objective is {float(value.max()):.1e} above the dual")
 
 
 def _shorten(objective: Callable[[Tensor], Tensor], a: Tensor, step: Tensor) -> Tensor:
     """Halves each seed's step until the objective does not grow."""
     share = torch.ones(len(a), dtype=a.dtype, device=a.device)
-    now = objective(a)
+    before = objective(a)
     for _ in range(40):
-        worse = objective(a - share[:, None] * step) > now * (1 + 1e-14)
+        worse = objective(a - share[:, None] * step) > before * (1 + 1e-14)
         if not worse.any():
             break
         share = torch.where(worse, share / 2, share)

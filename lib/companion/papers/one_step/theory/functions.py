@@ -60,10 +60,10 @@ def function(name: str | Function, role: str = "function") -> Function:
     """The function of that name; a :class:`Function` as it is. Its second moment under ``N(0, 1)`` must be finite."""
     if not isinstance(name, Function) and (not isinstance(name, str) or name not in FUNCTIONS):
         raise InputError(f"{role} must be one of {', '.join(FUNCTIONS)}; got {name!r}")
-    found = FUNCTIONS[name] if isinstance(name, str) else name
-    if not _has_second_moment(found):
-        raise InputError(f"{role} {found.name} has no finite second moment under the standard normal measure")
-    return found
+    f = FUNCTIONS[name] if isinstance(name, str) else name
+    if not _has_second_moment(f):
+        raise InputError(f"{role} {f.name} has no finite second moment under the standard normal measure")
+    return f
 
 
 def needs_slope(activation: Function) -> None:

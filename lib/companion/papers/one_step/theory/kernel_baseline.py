@@ -32,23 +32,24 @@ def conjugate_and_tangent(activation: str | Function, x: Tensor, z: Tensor | Non
     activation = function(activation, "activation")
     needs_slope(activation)
     validate.arrays(x=("... n d", x), **({} if z is None else {"z": ("... m d", z)}))
-    left, right = _coefficients(activation, x), _coefficients(activation, x if z is None else z)
+    a_x = _coefficients(activation, x)
+    a_z = a_x if z is None else _coefficients(activation, z)
     cosine = network.unit(x) @ network.unit(x if z is None else z).mT
     power = torch.ones_like(cosine)
-    found = {name: torch.zeros_like(cosine) for name in KERNELS}
+    kernels = {name: torch.zeros_like(cosine) for name in KERNELS}
     for k in range(TERMS):
-        if float(left[k].abs().max()) > 1e-12:  # none of even order for an odd activation
-            term = left[k][..., :, None] * power * right[k][..., None, :]
-            found["conjugate"].add_(term)
-            found["tangent"].add_(term, alpha=1 + k)
+        if float(a_x[k].abs().max()) > 1e-12:  # none of even order for an odd activation
+            term = a_x[k][..., :, None] * power * a_z[k][..., None, :]
+            kernels["conjugate"].add_(term)
+            kernels["tangent"].add_(term, alpha=1 + k)
         power.mul_(cosine)
     if z is None:
         scale = (x.square().sum(-1) / x.shape[-1]).cpu().numpy()
         value = gaussian.moments(activation.array, np.zeros_like(scale), np.sqrt(scale), breaks=activation.breaks)[2]
         slope = gaussian.moments(derivative(activation), np.zeros_like(scale), np.sqrt(scale))[2]
-        found["conjugate"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value).to(x))
-        found["tangent"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value + scale * slope).to(x))
-    return found
+        kernels["conjugate"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value).to(x))
+        kernels["tangent"].diagonal(dim1=-2, dim2=-1).copy_(torch.from_numpy(value + scale * slope).to(x))
+    return kernels
 
 
 def _coefficients(activation: Function, x: Tensor) -> Tensor:
@@ -76,24 +77,26 @@ def errors(
     Samples and directions are those of the networks' second batches
     (:mod:`companion.papers.one_step.theory.network`), the error an average over stratified points.
     """
-    validate.positive(**{f"alphas[{i}]": one for i, one in enumerate(alphas)})
-    validate.positive(**{f"lams[{i}]": one for i, one in enumerate(lams)})
+    validate.positive(**{f"alphas[{i}]": alpha for i, alpha in enumerate(alphas)})
+    validate.positive(**{f"lams[{i}]": lam for i, lam in enumerate(lams)})
     target = function(target, "target")
     drawn = network.one_step("tanh", target, d=d, p=1, n0=0, step=0.0, seeds=seeds, device="auto")  # its direction
     sizes = [max(1, round(alpha * d)) for alpha in alphas]
     x, y = network.second_batch(target, drawn, max(sizes), seeds)
-    points, clean = network.test_set(target, drawn, seeds)
-    found, trained, tested = [], conjugate_and_tangent(activation, x), conjugate_and_tangent(activation, points, x)
+    test_x, clean = network.test_set(target, drawn, seeds)
+    grams = conjugate_and_tangent(activation, x)
+    crosses = conjugate_and_tangent(activation, test_x, x)
+    rows = []
     for name in KERNELS:
         for lam in lams:
-            gram = trained[name].clone()
+            gram = grams[name].clone()
             gram.diagonal(dim1=-2, dim2=-1).add_(lam)
             factor = torch.linalg.cholesky(gram)  # its corner is the factor of the corner
             for alpha, n in zip(alphas, sizes):
                 weights = torch.cholesky_solve(y[:, :n, None], factor[:, :n, :n])
-                fit = (tested[name][..., :n] @ weights)[..., 0]
-                found.append((name, alpha, lam, (fit - clean).square().mean(-1)))
-    return found
+                outputs = (crosses[name][..., :n] @ weights)[..., 0]
+                rows.append((name, alpha, lam, (outputs - clean).square().mean(-1)))
+    return rows
 
 
 def best_ridge(target: str | Function, x: Tensor, y: Tensor, theta: Tensor) -> Tensor:
@@ -124,7 +127,8 @@ def linear_error(target: str | Function, alpha: np.ndarray) -> np.ndarray:
     target = function(target, "target")
     alpha = np.asarray(alpha, dtype=float)
     validate.arrays(alpha=("...", alpha))
-    noise, signal = bounds.best_linear(target), hermite(function("identity"), target).t1 ** 2
+    noise = bounds.best_linear(target)
+    signal = hermite(function("identity"), target).t1 ** 2
     validate.positive(alpha=float(alpha.min()), **{"t1^2 of the target": signal})
     half = (noise + signal * (alpha - 1)) / 2  # E^2 + 2 half E = N t1^2
     return noise - half + np.sqrt(half**2 + noise * signal)

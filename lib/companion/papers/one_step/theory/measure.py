@@ -27,10 +27,10 @@ def theory(row: Mapping[str, Any], **changed: Any) -> Solution:
 
 def learned(row: Mapping[str, Any], t: np.ndarray, **changed: Any) -> np.ndarray:
     """The function that spiked features learn at a row's setting, by theory: the mean output at ``theta·x = t``."""
-    found, at = theory(row, **changed), _spiked(row, changed)
-    kind = {name: at[name] for name in ("r", "c", "gamma")}
-    e = channel(function(at["activation"]), function(at["target"]), **kind)
-    overlaps = {name: float(getattr(found, name)) for name in ("m", "zeta", "psi")}
+    solution = theory(row, **changed)
+    at = _spiked(row, changed)
+    e = channel(function(at["activation"]), function(at["target"]), r=at["r"], c=at["c"], gamma=at["gamma"])
+    overlaps = {name: float(getattr(solution, name)) for name in ("m", "zeta", "psi")}
     return bounds.learned_function(e, t, gamma=at["gamma"], **overlaps)
 
 
@@ -40,10 +40,11 @@ def _spiked(row: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any
     if "r" in at:
         return at
     alpha0, step = np.broadcast_arrays(at["alpha0"], at["step"])
-    pairs = zip(alpha0.ravel().tolist(), step.ravel().tolist(), strict=True)
-    features = [equivalent(at["activation"], at["target"], alpha0=one, step=other) for one, other in pairs]
+    spikes = []
+    for batch, size in zip(alpha0.ravel().tolist(), step.ravel().tolist(), strict=True):
+        spikes.append(equivalent(at["activation"], at["target"], alpha0=batch, step=size))
     for name in ("c", "r", "gamma"):
-        at[name] = np.reshape([getattr(kind, name) for kind in features], alpha0.shape)[()]
+        at[name] = np.reshape([getattr(spike, name) for spike in spikes], alpha0.shape)[()]
     return at
 
 
@@ -57,8 +58,9 @@ def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
     parts = []
     for names, group in table.groupby(["activation", "target"], sort=False):
         distinct, inverse = np.unique(group[numbers].to_numpy(float), axis=0, return_inverse=True)
-        found = theory(dict(zip(("activation", "target"), names)) | dict(zip(numbers, distinct.T)))
-        columns = {name: getattr(found, name)[inverse.reshape(-1)] for name in ridge_theory.ORDER_PARAMETERS}
+        setting = dict(zip(("activation", "target", *numbers), (*names, *distinct.T)))
+        solution = theory(setting)
+        columns = {name: getattr(solution, name)[inverse.reshape(-1)] for name in ridge_theory.ORDER_PARAMETERS}
         parts.append(pd.DataFrame(columns, index=group.index))
     return pd.concat(parts).loc[table.index]
 
@@ -67,8 +69,8 @@ def without_zeta(
     activation: str, target: str, *, alpha: np.ndarray, beta: float, lam: float, spiked: Spiked
 ) -> Solution:
     """The saddle point without the overlap ``zeta``, one per ``alpha``."""
-    one = channel(function(activation), function(target), **vars(spiked))
-    e = stack([dataclasses.replace(one, k=0 * one.k)] * len(alpha))
+    whole_map = channel(function(activation), function(target), **vars(spiked))
+    e = stack([dataclasses.replace(whole_map, k=0 * whole_map.k)] * len(alpha))
     numbers = dict(beta=beta, lam=lam, c=spiked.c, width=np.inf, noise=0.0)
     arrays = {name: np.full(len(alpha), value) for name, value in numbers.items()}
     return ridge_theory.solve_channels(e, alpha=np.asarray(alpha, float), **arrays)
@@ -92,9 +94,9 @@ def limits(table: pd.DataFrame, column: str, keys: Sequence[str], *, blocks: int
         design = np.stack([root, 1 / root], axis=1)
         return float(np.linalg.lstsq(design, root * part[column].to_numpy(), rcond=None)[0][0])
 
-    found = [(key, intercept(part)) for key, part in rows.groupby(["block", *keys], sort=False)]
-    index = pd.MultiIndex.from_tuples([key for key, _ in found], names=["block", *keys])
-    return pd.Series([value for _, value in found], index=index).unstack(list(keys))
+    intercepts = {key: intercept(part) for key, part in rows.groupby(["block", *keys], sort=False)}
+    index = pd.MultiIndex.from_tuples(intercepts, names=["block", *keys])
+    return pd.Series([*intercepts.values()], index=index).unstack(list(keys))
 
 
 def controlled(table: pd.DataFrame, column: str, control: str, keys: Sequence[str]) -> pd.Series:

@@ -23,7 +23,7 @@ from regimes.validate import InputError
 
 
 def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | torch.device = "cpu") -> Tensor:
-    """Standard normal numbers ``(S, *shape)``, one generator a seed, kind of draw and dimension ``d``."""
+    """Standard normal numbers ``(S, *shape)``, one generator per seed, kind of draw and dimension ``d``."""
     validate.seeds(seeds)
     validate.integer(1, d=d, **{f"shape[{i}]": size for i, size in enumerate(shape)})
     validate.memory(16 * len(seeds) * math.prod(shape), f"{kind}: {len(seeds)} draws of shape {shape}")
@@ -98,7 +98,8 @@ def one_step(
 
     Source: paper E, Eqs. 1–3, 33–36.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_step(activation)
     validate.integer(1, d=d, p=p)
     validate.integer(0, n0=n0)
@@ -167,7 +168,7 @@ def spiked_features(
         d: dimension of the input, at least 2.
         p: width.
         r: spike strength.
-        c: squared norm of the bulk rows; a number, or one a row ``(p,)``.
+        c: squared norm of the bulk rows; a number, or one per row ``(p,)``.
         gamma: cosine between spike and target.
         seeds: independent realisations.
         u: readout values ``(p,)``; all ones by default.
@@ -193,7 +194,8 @@ def spiked_features(
         bulk = unit(g) if rows == "sphere" else g / d**0.5
     bulk = bulk * torch.as_tensor(c, dtype=g.dtype, device=g.device).sqrt().reshape(-1, 1)
     axes = torch.eye(d, dtype=g.dtype, device=g.device)[:2].expand(len(seeds), 2, d)
-    v, theta = axes[:, 0], gamma * axes[:, 0] + (1 - gamma**2) ** 0.5 * axes[:, 1]
+    v = axes[:, 0]
+    theta = gamma * axes[:, 0] + (1 - gamma**2) ** 0.5 * axes[:, 1]
     u = _of_each(u, g)
     strength = torch.full((len(seeds),), float(r), dtype=g.dtype, device=g.device)
     return Weights(bulk + r * u[..., None] * v[:, None, :], theta, v, u, strength)
@@ -220,7 +222,7 @@ def feature_map(activation: Function, weights: Weights, x: Tensor, bias: float =
 
 
 def draw_conditional(activation: Function, weights: Weights, x: Tensor, noise: Tensor, c: float) -> Tensor:
-    """Gaussian features with the conditional moments of the true ones, ``(S, n, p)``; ``noise`` is their normal rest.
+    """Gaussian features with the conditional moments of the true ones, ``(S, n, p)``; ``noise`` is normal.
 
     ``(kappa0(k) + kappa1(k) W_b x + kappa_*(k) noise) / sqrt(p)`` at the bulk variance ``c`` and ``u = 1``.
 
@@ -306,7 +308,7 @@ def learning_curve(
     lam: float,
     seeds: Sequence[int],
 ) -> list[dict[str, Tensor]]:
-    """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary an ``alpha``.
+    """Ridge readouts on nested training sets of ``alpha d`` samples: errors and overlaps, one dictionary per ``alpha``.
 
     Returns:
         For each ``alpha`` the ``test_error`` (the population's, :mod:`companion.papers.one_step.theory.population`),
@@ -316,7 +318,8 @@ def learning_curve(
     """
     validate.positive(lam=lam, **{f"alphas[{i}]": alpha for i, alpha in enumerate(alphas)})
     validate.integer(1, **{"number of alphas": len(alphas)})
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     sizes = [max(1, round(alpha * weights.w.shape[-1])) for alpha in alphas]
     x, y = second_batch(target, weights, max(sizes), seeds)
     phi = feature_map(activation, weights, x)

@@ -44,9 +44,10 @@ def population_error(activation: Function, target: Function, w: Tensor, theta: T
     y = target.tensor(t)
     along = (w @ theta[..., None])[..., 0]
     across = w.square().sum(-1) - along**2
-    known = smoothed(activation, along[..., None] * t, across[..., None]) @ (weight * y)  # E σ* σ(w_i·x)
-    gram, p = w @ w.mT, w.shape[1]
-    return weight @ y**2 - 2 * (a @ known[..., None])[..., 0] / p**0.5 + mean_square(activation, gram, a) / p
+    with_target = smoothed(activation, along[..., None] * t, across[..., None]) @ (weight * y)  # E σ* σ(w_i·x)
+    p = w.shape[1]
+    cross = (a @ with_target[..., None])[..., 0] / p**0.5
+    return weight @ y**2 - 2 * cross + mean_square(activation, w @ w.mT, a) / p
 
 
 def mean_output(activation: Function, w: Tensor, theta: Tensor, a: Tensor, t: Tensor) -> Tensor:
@@ -75,11 +76,12 @@ def mean_square(activation: Function, gram: Tensor, a: Tensor) -> Tensor:
     if activation.name == "sin":
         decay = torch.exp(-size / 2)
         return torch.einsum("sai,sij,saj->sa", a * decay[:, None], torch.sinh(gram), a * decay[:, None])
-    parts, total = MIXTURES[activation.name], torch.zeros_like(gram)
-    for i, (share, rate) in enumerate(parts):
-        for j, (other, slower) in enumerate(parts[: i + 1]):
-            scale = [x * (2 / (1 + 2 * x**2 * size)).sqrt() for x in (rate, slower)]
+    terms = MIXTURES[activation.name]
+    total = torch.zeros_like(gram)
+    for i, (share_i, rate_i) in enumerate(terms):
+        for j, (share_j, rate_j) in enumerate(terms[: i + 1]):
+            scale_i, scale_j = (rate * (2 / (1 + 2 * rate**2 * size)).sqrt() for rate in (rate_i, rate_j))
             # (i, j) and (j, i) are transposes of one another: the same quadratic form
-            part = (gram * scale[0][:, :, None]).mul_(scale[1][:, None, :]).asin_()
-            total.add_(part, alpha=share * other * 2 / math.pi * (1 if i == j else 2))
+            part = (gram * scale_i[:, :, None]).mul_(scale_j[:, None, :]).asin_()
+            total.add_(part, alpha=share_i * share_j * 2 / math.pi * (1 if i == j else 2))
     return torch.einsum("sai,sai->sa", a @ total, a)

@@ -42,7 +42,8 @@ class ReadoutBulk:
 
         Independent rows: ``R = B (1 + beta Delta B)^-1``, ``g_j = 1/(s_j + c_j R_jj)``, ``Delta = diag(c g)/J``.
         """
-        eye, share = np.eye(len(self.c)), 1 / len(self.c)
+        eye = np.eye(len(self.c))
+        share = 1 / len(self.c)
         if self.orthogonal:
             V2 = share / (s + self.c * np.einsum("...jj->...j", B))
             return eye * (self.c * V2)[..., None], V2
@@ -51,11 +52,11 @@ class ReadoutBulk:
             weight = share * self.c * g
             R = B @ np.linalg.inv(eye + self.beta * weight[..., None] * B)
             new = 1 / (s + self.c * np.einsum("...jj->...j", R))
-            done = np.abs(new - g).max() <= 1e-14 * np.abs(new).max() and np.abs((new - g).imag).max() <= 1e-14 * max(
-                np.abs(new.imag).max(), 1e-300
-            )
+            move = new - g
+            settled = np.abs(move).max() <= 1e-14 * np.abs(new).max()
+            settled &= np.abs(move.imag).max() <= 1e-14 * max(np.abs(new.imag).max(), 1e-300)
             g = (new + g) / 2
-            if done:
+            if settled:
                 break
         delta = eye * (share * self.c * g)[..., None]
         return delta @ np.linalg.inv(eye + self.beta * B @ delta), share * g
@@ -90,22 +91,26 @@ def solve_readout_values(
 
     Source: paper E, App. D; the closed form for independent rows and the finite-width rule are ours.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_odd(activation)
     needs_ratios(alpha=alpha, beta=beta, lam=lam, c=c, width=width)
     if orthogonal and beta != 1:
         raise InputError(f"orthogonal rows are solved at beta = 1, got {beta!r}")
     e = channels_of_values(activation, target, values, r=r, c=c, gamma=gamma)
-    bulk, J = ReadoutBulk(1 + np.square(values) * (c - 1), beta, orthogonal), len(values)
+    bulk = ReadoutBulk(1 + np.square(values) * (c - 1), beta, orthogonal)
+    J = len(values)
 
     def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        B, s = hats[0, : J**2].reshape(J, J), lam + hats[0, J**2 :]
+        B = hats[0, : J**2].reshape(J, J)
+        s = lam + hats[0, J**2 :]
         V1, V2 = bulk.functionals(B, s)
         return np.concatenate([V1.ravel(), V2])[None], bulk.jacobian(B, s)[None]
 
     stiffness = np.zeros((3, J, 3, J, J**2 + J))  # of each value's ones, W_b v and W_b theta_perp, by V1 and V2
     for j in range(J):
-        stiffness[0, j, 0, j, J**2 + j], stiffness[1, j, 1, j, J**2 + j] = min(width, FINITE), beta * bulk.c[j]
+        stiffness[0, j, 0, j, J**2 + j] = min(width, FINITE)
+        stiffness[1, j, 1, j, J**2 + j] = beta * bulk.c[j]
         stiffness[2, j, 2, :, j * J : (j + 1) * J] = beta * np.eye(J)
     none = np.zeros_like(e.k)
     test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
@@ -120,7 +125,10 @@ def solve_readout_values(
         start=np.concatenate([np.diag(bulk.c / J).ravel(), np.full(J, 1 / J)])[None] / lam,
         setting={"beta": np.array([beta]), "lam": np.array([lam])},
     )
-    (q1, V1), (q2, V2) = (x[0, : J**2].reshape(J, J) for x in (q, V)), (x[0, J**2 :] for x in (q, V))
+    q1 = q[0, : J**2].reshape(J, J)
+    q2 = q[0, J**2 :]
+    V1 = V[0, : J**2].reshape(J, J)
+    V2 = V[0, J**2 :]
     return Solution(test[0], train[0], *overlap.reshape(3, J), q1, q2, V1, V2, steps[0])
 
 
@@ -128,10 +136,12 @@ def learned_share(
     activation: str | Function, target: str | Function, degree: int, *, r: float, values: Sequence[float], **kind: float
 ) -> float:
     """The learned function's coefficient on ``He_degree(theta·x)`` over the target's: :func:`solve_readout_values`."""
-    activation, target = function(activation, "activation"), function(target, "target")
-    found = solve_readout_values(activation, target, r=r, values=values, **kind)
+    activation = function(activation, "activation")
+    target = function(target, "target")
+    solution = solve_readout_values(activation, target, r=r, values=values, **kind)
     e = channels_of_values(activation, target, values, r=r, c=kind.get("c", 1.0))
-    m, zeta = (np.reshape(part, (-1, 1)) for part in (found.m, found.zeta))
+    m = np.reshape(solution.m, (-1, 1))
+    zeta = np.reshape(solution.zeta, (-1, 1))
     learned = (m * e.kappa0 + zeta * e.k * e.kappa1).sum(0)
     moment = e.weight[0] * np.polynomial.hermite_e.HermiteE.basis(degree)(e.k[0])
     return float(moment @ learned / (moment @ e.h[0]))
@@ -169,11 +179,13 @@ def threshold(
     bulk = ridge_theory.solve(activation, "identity", alpha=alpha, beta=beta, lam=lam, r=0.0)
     _, kappa1, kappa2 = (float(part[0]) for part in feature_moments(activation, np.zeros(1), 1.0))
     gain = alpha / beta / (1 + kappa1**2 * bulk.V1 + kappa2 * bulk.V2)
-    u, basis = np.asarray(values, float), np.polynomial.hermite_e.HermiteE.basis(degree)
-    powers = u[:, None] ** np.arange(1, degree, 2)
-    apart = np.mean((u**degree - powers @ np.linalg.lstsq(powers, u**degree, rcond=None)[0]) ** 2)
+    u = np.asarray(values, float)
+    basis = np.polynomial.hermite_e.HermiteE.basis(degree)
+    lower_powers = u[:, None] ** np.arange(1, degree, 2)
+    projection = lower_powers @ np.linalg.lstsq(lower_powers, u**degree, rcond=None)[0]
+    distance = np.mean((u**degree - projection) ** 2)  # D_l
     h = gaussian.expect(lambda z: basis(z) * activation.array(z), breaks=activation.breaks)
-    unit = width * float(bulk.V2) * gain * h**2 / math.factorial(degree) * apart
-    if apart <= 1e-24 * np.mean(u ** (2 * degree)):
+    unit = width * float(bulk.V2) * gain * h**2 / math.factorial(degree) * distance
+    if distance <= 1e-24 * np.mean(u ** (2 * degree)):
         return math.inf
     return float((share / (1 - share) / unit) ** (1 / (2 * degree)))

@@ -51,7 +51,8 @@ def predict_reuse(
 
     Source: Result 3.3 of paper E with the leak derived here.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_step(activation)
     needs_ratios(alpha=alpha, beta=beta, lam=lam, step=step, width=width)
     validate.between(0, 1, leak=leak)
@@ -59,21 +60,25 @@ def predict_reuse(
         raise InputError(f"activation must be smooth, got {activation.name}")
     s = equivalent(activation, target, alpha0=alpha, step=step)
     across = float(np.sqrt(max(0.0, 1 - s.gamma**2)))
-    t, along = gaussian.rule(target.breaks, step=1 / max(1.0, s.r * s.gamma))
-    u, beside = gaussian.trapezoid(2 * max(20, int(17 * s.r * across) + 1))
-    weight = np.outer(along, beside).ravel()
-    kept = weight > _LEAST
-    t, u, weight = np.repeat(t, len(u))[kept], np.tile(u, len(t))[kept], weight[kept]
-    k, rest, y = s.gamma * t + across * u, across * t - s.gamma * u, target.array(t)
+    t_nodes, t_weights = gaussian.rule(target.breaks, step=1 / max(1.0, s.r * s.gamma))
+    u_nodes, u_weights = gaussian.trapezoid(2 * max(20, int(17 * s.r * across) + 1))
+    weight = np.outer(t_weights, u_weights).ravel()
+    counts = weight > _LEAST
+    weight = weight[counts]
+    t = np.repeat(t_nodes, len(u_nodes))[counts]
+    u = np.tile(u_nodes, len(t_nodes))[counts]
+    k = s.gamma * t + across * u
+    perpendicular = across * t - s.gamma * u  # theta_perp·x
+    y = target.array(t)
     noise = np.sqrt(s.c - 1)
     trained = _leaky_moments(activation, s.r * k, noise, leak * step / alpha * y)
-    fresh = _leaky_moments(activation, s.r * k, noise, np.zeros_like(k))
+    tested = _leaky_moments(activation, s.r * k, noise, np.zeros_like(k))
 
     def functions(kappa: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Means along the directions (all ones; ``W_0 v``, noise along ``v``; both along ``theta_perp``), squares."""
-        mean, initial, noisy, left = kappa
-        flat = np.stack([mean, k * initial, k * noisy, rest * initial, rest * noisy])
-        return flat[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, left])[None]
+        mean, initial, noisy, variance = kappa
+        flat = np.stack([mean, k * initial, k * noisy, perpendicular * initial, perpendicular * noisy])
+        return flat[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, variance])[None]
 
     def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         V, P = _two_bulks(hats[0], lam, beta)
@@ -82,8 +87,19 @@ def predict_reuse(
     flat, squares = functions(trained)
     stiffness = np.zeros((1, 5, 5, _KINDS))
     stiffness[0, range(5), range(5), -1] = min(width, FINITE), beta, beta, beta, beta
+    mean, initial, _, variance = trained
+    columns = {
+        "k": k,
+        "weight": weight,
+        "kappa0": mean,
+        "kappa1": initial,
+        "kappa2": variance,
+        "h": y,
+        "h_s": 0 * y,
+        "h2": y**2,
+    }
     test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
-        Channel(*(part[None] for part in (k, weight, *trained[:2], trained[3], y, 0 * y, y**2))),
+        Channel(**{name: column[None] for name, column in columns.items()}),
         functionals,
         saddle_point.linear(stiffness),
         squares=squares,
@@ -91,22 +107,26 @@ def predict_reuse(
         tilted=np.zeros_like(flat),
         ratio=np.array([alpha / beta]),
         start=np.array([[1.0, 0.0, 1.0, 1.0]]) / lam,
-        setting={name: np.array([value]) for name, value in {"alpha": alpha, "step": step, "lam": lam}.items()},
-        fresh=functions(fresh),
+        setting={"alpha": np.array([alpha]), "step": np.array([step]), "lam": np.array([lam])},
+        test_functions=functions(tested),
     )
-    (m, zeta, zeta_noise, psi, psi_noise), both = overlap[0], np.array([1.0, 2 * noise, noise**2])
-    zeta, psi = zeta + noise * zeta_noise, psi + noise * psi_noise
-    return Solution(
-        test[0], train[0], m, zeta, psi, both @ q[0, :3] + psi**2, q[0, 3], both @ V[0, :3], V[0, 3], steps[0]
-    )
+    # the bulk is the initial rows plus noise times independent ones: its overlaps and norms are sums over both
+    m, zeta_initial, zeta_noise, psi_initial, psi_noise = overlap[0]
+    zeta = zeta_initial + noise * zeta_noise
+    psi = psi_initial + noise * psi_noise
+    both_bulks = np.array([1.0, 2 * noise, noise**2])
+    q1 = both_bulks @ q[0, :3] + psi**2
+    V1 = both_bulks @ V[0, :3]
+    return Solution(test[0], train[0], m, zeta, psi, q1, q[0, 3], V1, V[0, 3], steps[0])
 
 
 def _leaky_moments(activation: Function, shift: np.ndarray, noise: float, leak: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Mean of ``g = σ(shift + z + noise n + leak σ'(z))``, ``E z g``, ``E n g``, rest of the variance: ``(K,)``."""
+    """Mean of ``g = σ(shift + z + noise n + leak σ'(z))``, ``E z g``, ``E n g``, what else varies: ``(K,)``."""
     (z, wz), (n, wn) = (gaussian.trapezoid(count) for count in _INNER)
     slope = derivative(activation)(z)
     weights = np.stack([np.outer(a, b).ravel() for a, b in ((wz, wn), (wz * z, wn), (wz, wn * n))], axis=1)
-    size, parts = max(1, _CHUNK // len(weights)), []
+    size = max(1, _CHUNK // len(weights))
+    parts = []
     for i in range(0, len(shift), size):
         inner = shift[i : i + size, None] + z + leak[i : i + size, None] * slope
         g = activation.array((inner[:, :, None] + noise * n).reshape(len(inner), -1))
@@ -121,7 +141,9 @@ def _two_bulks(hats: np.ndarray, lam: float, beta: float) -> tuple[np.ndarray, n
     With ``M = [[h_0, h_1/2], [h_1/2, h_2]]`` and ``R = (1 + beta g M)^-1``: ``V_ij = g R_ij`` and ``V_3 = g``, where
     ``1/g = lam + h_3 + tr M R``.
     """
-    M, s, eye = np.array([[hats[0], hats[1] / 2], [hats[1] / 2, hats[2]]]), lam + hats[3], np.eye(2)
+    M = np.array([[hats[0], hats[1] / 2], [hats[1] / 2, hats[2]]])
+    s = lam + hats[3]
+    eye = np.eye(2)
     load = np.maximum(np.linalg.eigvalsh(M), 0.0)
     g = 1 / (s + load.sum())
     for _ in range(200):  # from below, where the concave function's root is met by Newton's method

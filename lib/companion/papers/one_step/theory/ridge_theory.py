@@ -69,7 +69,8 @@ def solve(
 
     Source: paper E, Eqs. 17–25 (App. C.8 for noise and bias); the finite-width rule is ours.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     if bias is None:
         needs_odd(activation)
     names = ("alpha", "beta", "lam", "r", "c", "gamma", "noise", "bias", "width")
@@ -79,14 +80,15 @@ def solve(
     for extreme in (np.min, np.max):
         finite = extreme(flat["width"], initial=1.0, where=~np.isposinf(flat["width"]))
         needs_ratios(width=finite, **{name: extreme(flat[name]) for name in ("alpha", "beta", "lam")})
-    maps, which = _channels(activation, target, flat)
+    maps, map_index = _channels(activation, target, flat)
     parts = []
     for start in range(0, given[0].size, _BATCH):
         rows = slice(start, start + _BATCH)
         piece = {name: flat[name][rows] for name in ("alpha", "beta", "lam", "c", "width", "noise")}
-        parts.append(solve_channels(maps.take(which[rows]), **piece))
-    found = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ORDER_PARAMETERS}
-    return Solution(**{name: values.reshape(given[0].shape)[()] for name, values in found.items()})
+        parts.append(solve_channels(maps.take(map_index[rows]), **piece))
+    shape = given[0].shape
+    solved = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ORDER_PARAMETERS}
+    return Solution(**{name: values.reshape(shape)[()] for name, values in solved.items()})
 
 
 def _settings(names: tuple[str, ...], numbers: tuple) -> list[np.ndarray]:
@@ -112,11 +114,12 @@ def needs_ratios(*, width: float = np.inf, **ratios: float) -> None:
 
 
 def _channels(activation: Function, target: Function, flat: dict[str, np.ndarray]) -> tuple[Channel, np.ndarray]:
-    """One conditional map for each distinct ``(r, c, gamma, noise, bias)``, and which setting uses which."""
+    """One conditional map for each distinct ``(r, c, gamma, noise, bias)``, and the map's index of each setting."""
     names = ("r", "c", "gamma", "noise", "bias")
-    distinct, which = np.unique(np.stack([flat[name] for name in names], axis=1), axis=0, return_inverse=True)
+    settings = np.stack([flat[name] for name in names], axis=1)
+    distinct, map_index = np.unique(settings, axis=0, return_inverse=True)
     maps = [channel(activation, target, **dict(zip(names, map(float, row)))) for row in distinct]
-    return stack(maps), which.reshape(-1)
+    return stack(maps), map_index.reshape(-1)
 
 
 def solve_channels(
@@ -138,7 +141,9 @@ def solve_channels(
         return marchenko_pastur(hats[:, 0], lam[rows] + hats[:, 1], c[rows], beta[rows])
 
     stiffness = np.zeros((len(alpha), 3, 3, 2))  # of all ones, W_b v and W_b theta_perp by V1 and V2
-    stiffness[:, 0, 0, 1], stiffness[:, 1, 1, 1], stiffness[:, 2, 2, 0] = np.minimum(width, FINITE), beta * c, beta
+    stiffness[:, 0, 0, 1] = np.minimum(width, FINITE)
+    stiffness[:, 1, 1, 1] = beta * c
+    stiffness[:, 2, 2, 0] = beta
     none = np.zeros_like(e.k)
     test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
         e,

@@ -47,7 +47,8 @@ class Bulk:
         e, beta = self.eigenvalues, self.beta
         g = self._trace(B, s)
         t = 1 / (1 + beta * B * g * e)
-        first, second = np.mean(e * t**2), np.mean((e * t) ** 2)
+        first = np.mean(e * t**2)
+        second = np.mean((e * t) ** 2)
         slope = g / (s + B * first)  # -dg/ds
         P = np.array([[slope * first**2 + beta * g**2 * second, slope * first], [slope * first, slope]])
 
@@ -55,14 +56,11 @@ class Bulk:
             return self.inside.T @ (weights[:, None] * self.inside)
 
         grown = form(beta * e * t**2) + beta * self.outside  # dG/dg
+        V = np.array([g * np.mean(e * t), g])
         G = form(beta * g * e * t) + beta * g * self.outside
-        return (
-            np.array([g * np.mean(e * t), g]),
-            P,
-            G,
-            slope * first * grown + form((beta * g * e * t) ** 2),
-            slope * grown,
-        )
+        G_by_B = slope * first * grown + form((beta * g * e * t) ** 2)
+        G_by_s = slope * grown
+        return V, P, G, G_by_B, G_by_s
 
     def _trace(self, B: float, s: float) -> float:
         """``V2 = g``: the root of ``g (s + B mean(e / (1 + beta B g e))) = 1``, by Newton from below."""
@@ -109,7 +107,8 @@ def predict_network(
 
     Source: Sec. 3.1 of paper E names the approximation; this correction is ours.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_step(activation)
     needs_ratios(alpha=alpha, beta=beta, lam=lam, step=step)
     validate.arrays(x0=("n0 d", x0), y0=("n0", y0), theta=("d", theta))
@@ -149,7 +148,8 @@ def predict_features(
 
     Without either it is Result 3.3; Gaussian rows ``N(0, c I/d)`` have ``spread = 2 c^2``.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_ratios(alpha=alpha, beta=beta, lam=lam, width=width)
     validate.between(0, 1e50, spread=spread)
     e = _channel(activation, target, r=r, c=c, gamma=gamma)
@@ -174,10 +174,14 @@ def predict_infinite_batch(
     The rows' norms are ``|w_i|^2 = 1 + 2 h3/h1 r w0_i·v``, so that ``dkappa0/dc`` joins ``k kappa1`` along ``W_0 v``.
     Without ``norms`` this is Result 3.3 at ``alpha0 = inf``.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
-    s, h = equivalent(activation, target, alpha0=np.inf, step=step), hermite(activation, target)
-    names = vars(s) | {"along": 2 * h.h3 / h.h1 * s.r if norms else 0.0}
-    return predict_features(activation, target, alpha=alpha, beta=beta, lam=lam, width=width, **names)
+    activation = function(activation, "activation")
+    target = function(target, "target")
+    s = equivalent(activation, target, alpha0=np.inf, step=step)
+    h = hermite(activation, target)
+    along = 2 * h.h3 / h.h1 * s.r if norms else 0.0
+    return predict_features(
+        activation, target, r=s.r, c=s.c, gamma=s.gamma, alpha=alpha, beta=beta, lam=lam, along=along, width=width
+    )
 
 
 def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float, beta: float, extra: tuple) -> Bulk:
@@ -186,18 +190,19 @@ def _bulk(covariance: np.ndarray, v: np.ndarray, theta: np.ndarray, gamma: float
     across = across / max(np.linalg.norm(across), 1e-300)
     project = np.eye(len(v)) - np.outer(v, v)
     values, vectors = np.linalg.eigh(project @ covariance @ project)
-    keep = values > 1e-10 * values[-1]  # the spike direction itself is projected out
+    positive = values > 1e-10 * values[-1]  # the spike direction itself is projected out
     along, spread, skew = extra
     # d times the covariance of each direction with the rows, in the eigenbasis
     with_rows = vectors.T @ project @ np.stack([covariance @ v, skew, covariance @ across], axis=1)
-    inside = np.where(keep[:, None], with_rows / np.where(keep, values, 1.0)[:, None], 0.0)
+    inside = np.where(positive[:, None], with_rows / np.where(positive, values, 1.0)[:, None], 0.0)
     total = np.zeros((3, 3))
-    total[0, 0], total[1, 1] = v @ covariance @ v, along**2 + spread
+    total[0, 0] = v @ covariance @ v
+    total[1, 1] = along**2 + spread
     total[0, 1] = total[1, 0] = along + skew @ v
     explained = inside.T @ (values[:, None] * inside)
     outside = total - explained
     outside[2, :] = outside[:, 2] = 0.0  # the target's direction lies in the row space
-    return Bulk(np.where(keep, values, 0.0), inside, outside, beta)
+    return Bulk(np.where(positive, values, 0.0), inside, outside, beta)
 
 
 def _norms(
@@ -206,16 +211,20 @@ def _norms(
     """Fluctuation of the rows' squared norms, in units of ``d^(-1/2)``.
 
     Returns:
-        The coefficient of ``w0·v``, the variance of the independent rest, and ``d`` times the covariance of the rest
-        with the rows ``(d,)``. With ``t = σ' - h1``: the first from ``E[z t]' = h3``; the rest from the non-linear
+        The coefficient of ``w0·v``, the variance of the independent part, and ``d`` times the covariance of that part
+        with the rows ``(d,)``. With ``t = σ' - h1``: the first from ``E[z t]' = h3``; the others from the non-linear
         part of ``z t`` and from ``|Delta|^2``, diagonal and off-diagonal.
     """
     n0, d = x0.shape
     zt, second, third, fourth = _slope_moments(activation, h1)
-    alpha0, y2, y4 = n0 / d, np.mean(y0**2), np.mean(y0**4)
-    rest = 4 * step**2 * y2 / alpha0 * (zt - h3**2)
-    rest += step**4 / alpha0**3 * y4 * (fourth - second**2) + 2 * (step**2 * y2 * second / alpha0) ** 2
-    return 2 * h3 / h1 * r, float(rest), step**3 * d**2 / n0**3 * third * (y0**3 @ x0)
+    alpha0 = n0 / d
+    y2 = np.mean(y0**2)
+    y4 = np.mean(y0**4)
+    along = 2 * h3 / h1 * r
+    variance = 4 * step**2 * y2 / alpha0 * (zt - h3**2)
+    variance += step**4 / alpha0**3 * y4 * (fourth - second**2) + 2 * (step**2 * y2 * second / alpha0) ** 2
+    with_rows = step**3 * d**2 / n0**3 * third * (y0**3 @ x0)
+    return along, float(variance), with_rows
 
 
 @functools.lru_cache(maxsize=16)
@@ -236,10 +245,10 @@ def _solve(
         return V[None], P[None]
 
     def stiffness(hats: np.ndarray, V: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = np.zeros((3, 4, 4))  # G, and minus its derivatives; all ones lie outside the rows, with norm^2 = p
-        found[:, 0, 0] = p * np.array([V[0, 1], *P[0, 1]])
-        found[:, 1:, 1:] = bulk.functionals(hats[0, 0], lam + hats[0, 1])[2:]
-        return found[:1], found[None, 1:]
+        forms = np.zeros((3, 4, 4))  # G, and minus its derivatives; all ones lie outside the rows, with norm^2 = p
+        forms[:, 0, 0] = p * np.array([V[0, 1], *P[0, 1]])
+        forms[:, 1:, 1:] = bulk.functionals(hats[0, 0], lam + hats[0, 1])[2:]
+        return forms[:1], forms[None, 1:]
 
     none = np.zeros_like(e.k)
     test, train, overlap, q, V, steps = saddle_point.solve_overlaps(

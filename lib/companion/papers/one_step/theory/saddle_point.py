@@ -72,7 +72,7 @@ def solve_overlaps(
     ratio: np.ndarray,
     start: np.ndarray,
     setting: Mapping[str, np.ndarray],
-    fresh: tuple[np.ndarray, np.ndarray] | None = None,
+    test_functions: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, ...]:
     """All three stages, on given conditional maps of ``B`` settings, for ``J`` variances and ``D`` directions.
 
@@ -89,7 +89,7 @@ def solve_overlaps(
         ratio: ``alpha/beta (B,)``.
         start: where ``V (B, J)`` starts, see :func:`variances`.
         setting: what names a setting, arrays ``(B,)``.
-        fresh: ``flat`` and ``squares`` of points outside the training set, if theirs differ.
+        test_functions: ``flat`` and ``squares`` of points outside the training set, if theirs differ.
 
     Returns:
         Mean squared residual over all inputs, and over the training set, ``(B,)``; the overlaps ``(B, D)``; the norms
@@ -97,49 +97,56 @@ def solve_overlaps(
 
     Source: paper E, Eqs. 17-25.
     """
-    V, one, steps = variances(functionals, squares, e.weight, ratio, start, setting)
-    hat_V = hats(squares, e.weight, one, ratio)
+    V, one_plus_V, steps = variances(functionals, squares, e.weight, ratio, start, setting)
+    hat_V = hats(squares, e.weight, one_plus_V, ratio)
     P = functionals(hat_V, np.arange(len(V)))[1]
     G, by_hats = stiffness(hat_V, V, P)
-    over = e.weight / one
+    over = e.weight / one_plus_V
     products = (flat * over[:, None]) @ flat.mT
     size = np.sqrt(np.einsum("bdd->bd", products))
     silent = size < _SILENT
     size = np.where(silent, 1.0, size)
-    unit, G = ~silent / size, size[:, :, None] * G * size[:, None, :]
+    unit = ~silent / size
+    G = size[:, :, None] * G * size[:, None, :]
     A = ratio[:, None, None] * unit[:, :, None] * products * unit[:, None, :]
     b = ratio[:, None, None] * (unit[..., None] * (flat @ (over * e.h)[..., None]) + tilted @ (over * e.h_s)[..., None])
     scale = np.maximum(1.0, np.einsum("bdd->bd", G))[:, None, :]  # G is infinite along all ones in the limit of widths
     solved = np.linalg.pinv(np.eye(G.shape[1]) / scale + A @ (G / scale), rcond=_DEPENDENT) @ b
-    overlap, hat = ((G / scale) @ solved)[..., 0], solved[..., 0] / scale[:, 0] * size
+    overlap = ((G / scale) @ solved)[..., 0]
+    hat = solved[..., 0] / scale[:, 0] * size
     C = _combined(unit * overlap, flat)
-    known = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * _combined(overlap, tilted)
-    source = ratio[:, None, None] * P @ (squares @ (e.weight * known / one**2)[..., None])
+    bias = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * _combined(overlap, tilted)
+    source = ratio[:, None, None] * P @ (squares @ (e.weight * bias / one_plus_V**2)[..., None])
     along = np.einsum("bd,bjde,be->bj", hat, by_hats, hat)
-    matrix = np.eye(P.shape[-1]) - P @ curvature(squares, e.weight, one, ratio)
+    matrix = np.eye(P.shape[-1]) - P @ curvature(squares, e.weight, one_plus_V, ratio)
     q = np.linalg.solve(matrix, source + along[..., None])[..., 0]
-    residual = e.weight * (known + _combined(q, squares))
-    tested = residual
-    if fresh is not None:
-        C = _combined(overlap / size, fresh[0])
-        known = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * _combined(overlap / size, tilted)
-        tested = e.weight * (known + _combined(q, fresh[1]))
-    return tested.sum(-1), (residual / one**2).sum(-1), overlap / size, q, V, steps
+    residual = e.weight * (bias + _combined(q, squares))
+    test_residual = residual
+    if test_functions is not None:
+        test_flat, test_squares = test_functions
+        C = _combined(overlap / size, test_flat)
+        bias = e.h2 - 2 * C * e.h + C**2 - 2 * e.h_s * _combined(overlap / size, tilted)
+        test_residual = e.weight * (bias + _combined(q, test_squares))
+    return test_residual.sum(-1), (residual / one_plus_V**2).sum(-1), overlap / size, q, V, steps
 
 
 def linear(coefficients: np.ndarray) -> Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """The stiffness of directions that is linear in the bulk's ``V``, by its ``coefficients (B, D, D, J)``."""
-    return lambda _, V, P: (np.einsum("bdej,bj->bde", coefficients, V), np.einsum("bdej,bij->bide", coefficients, P))
+
+    def stiffness(_: np.ndarray, V: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.einsum("bdej,bj->bde", coefficients, V), np.einsum("bdej,bij->bide", coefficients, P)
+
+    return stiffness
 
 
-def hats(squares: np.ndarray, weight: np.ndarray, one: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """``V_hat_j = alpha/beta E[squares_j / (1 + V)]``, ``(B, J)``: ``squares (B, J, K)``, ``one = 1 + V(k)``."""
-    return ratio[:, None] * (squares @ (weight / one)[..., None])[..., 0]
+def hats(squares: np.ndarray, weight: np.ndarray, one_plus_V: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    """``V_hat_j = alpha/beta E[squares_j / (1 + V(k))]``, ``(B, J)``, of ``squares (B, J, K)``."""
+    return ratio[:, None] * (squares @ (weight / one_plus_V)[..., None])[..., 0]
 
 
-def curvature(squares: np.ndarray, weight: np.ndarray, one: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+def curvature(squares: np.ndarray, weight: np.ndarray, one_plus_V: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     """Minus the derivative of the hats by ``V``, ``alpha/beta E[squares_i squares_j / (1 + V)^2]``: ``(B, J, J)``."""
-    return ratio[:, None, None] * ((squares * (weight / one**2)[:, None]) @ squares.mT)
+    return ratio[:, None, None] * ((squares * (weight / one_plus_V**2)[:, None]) @ squares.mT)
 
 
 def _combined(parts: np.ndarray, functions: np.ndarray) -> np.ndarray:
@@ -160,25 +167,31 @@ def variances(
     The map is increasing and starts above its fixed point; Newton's step is taken where it keeps positive what starts
     so, the plain one elsewhere. What starts at 0 may have either sign. Arguments as in :func:`solve_overlaps`.
     """
-    V, steps, active = start.copy(), np.zeros(len(start), dtype=int), np.arange(len(start))
+    V = start.copy()
+    steps = np.zeros(len(start), dtype=int)
+    active = np.arange(len(start))
     for _ in range(_ITERATIONS):
-        some = slice(None) if len(active) == len(V) else active
-        now, parts, w, signed = V[some], squares[some], weight[some], start[some] == 0
-        one = 1 + _combined(now, parts)
-        plain, P = functionals(hats(parts, w, one, ratio[some]), active)
-        matrix = np.eye(now.shape[1]) - P @ curvature(parts, w, one, ratio[some])
-        newton = now - np.linalg.solve(matrix, (now - plain)[..., None])[..., 0]
+        rows = slice(None) if len(active) == len(V) else active
+        current = V[rows]
+        parts = squares[rows]
+        w = weight[rows]
+        signed = start[rows] == 0
+        one_plus_V = 1 + _combined(current, parts)
+        plain, P = functionals(hats(parts, w, one_plus_V, ratio[rows]), active)
+        matrix = np.eye(current.shape[1]) - P @ curvature(parts, w, one_plus_V, ratio[rows])
+        newton = current - np.linalg.solve(matrix, (current - plain)[..., None])[..., 0]
         good = (((newton > 0) | signed) & np.isfinite(newton)).all(1, keepdims=True)
         if signed.any():
             good &= (_combined(newton, parts) > 0).all(1, keepdims=True)
-        V[some] = np.where(good, newton, plain)
-        steps[some] += 1
-        gap = (np.abs(plain - now) / np.where(signed, np.abs(now).max(1, keepdims=True), now)).max(1)
+        V[rows] = np.where(good, newton, plain)
+        steps[rows] += 1
+        scale = np.where(signed, np.abs(current).max(1, keepdims=True), current)
+        gap = (np.abs(plain - current) / scale).max(1)
         active = active[~(gap <= _TOLERANCE)]
         if not len(active):
             return V, 1 + _combined(V, squares), steps
     i = active[0]
-    which = ", ".join(f"{name}={values[i]:g}" for name, values in setting.items())
+    words = ", ".join(f"{name}={values[i]:g}" for name, values in setting.items())
     raise NotConverged(
-        f"saddle point not found after {_ITERATIONS} steps: {which}, V={V[i]}, relative residual {np.nanmax(gap):.1e}"
+        f"saddle point not found after {_ITERATIONS} steps: {words}, V={V[i]}, relative residual {np.nanmax(gap):.1e}"
     )

@@ -40,7 +40,8 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
 
     Source: Result 3.1 of paper E is the first step; the others are derived here.
     """
-    activation, target = function(activation, "activation"), function(target, "target")
+    activation = function(activation, "activation")
+    target = function(target, "target")
     needs_step(activation)
     validate.positive(step=step, alpha0=min(alpha0, 1e300))
     flow = isinstance(count, float) and count == np.inf
@@ -48,13 +49,17 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
         validate.integer(1, count=count)
 
     def forces(r: float, gamma: float, c: float) -> tuple[float, float, float, float, float]:
-        """Drift along ``v`` and ``theta_perp``, noise; relative drift of ``sqrt(c)``, noise: each a unit of step."""
+        """Drift along ``v`` and ``theta_perp``, noise; relative drift of ``sqrt(c)``, noise: each per unit of step."""
         e = channel(activation, target, r=r, c=c, gamma=gamma)
         k, kappa0, kappa1, h, h_s, h2 = (column[0] for column in (e.k, e.kappa0, e.kappa1, e.h, e.h_s, e.h2))
-        rest = h2 - 2 * h * kappa0 + kappa0**2
+        residual = h2 - 2 * h * kappa0 + kappa0**2  # R of the formulas
         _, bend, square = gaussian.moments(derivative(activation), r * k, np.sqrt(c))  # sqrt(c) E_z σ'', E_z σ'^2
-        columns = (h - kappa0) * kappa1 * k, kappa1 * h_s, rest * kappa1**2, (h - kappa0) * bend / np.sqrt(c)
-        return tuple(float(e.mean(x)[0]) for x in (*columns, rest * (square - kappa1**2)))
+        along_v = (h - kappa0) * kappa1 * k
+        along_theta = kappa1 * h_s
+        noise = residual * kappa1**2
+        growth = (h - kappa0) * bend / np.sqrt(c)
+        bulk_noise = residual * (square - kappa1**2)
+        return tuple(float(e.mean(force)[0]) for force in (along_v, along_theta, noise, growth, bulk_noise))
 
     def slopes(_: float, state: np.ndarray) -> list[float]:
         along, across, c = state  # the latter squared
@@ -69,11 +74,13 @@ def predict(activation: str | Function, target: str | Function, *, alpha0: float
         along, across, c = solve_ivp(slopes, (0, 1), [0.0, 0.0, 1.0], rtol=1e-7, atol=1e-9).y[:, -1]
         r = np.sqrt(along**2 + across)
         return Spiked(float(c), float(r), float(along / r))
-    size, share = step / count, count / alpha0
+    size = step / count
+    share = count / alpha0
     r, gamma, c = 0.0, 1.0, 1.0
     for _ in range(count):
         drift, turn, noise, pull, blur = forces(r, gamma, c)
-        along, across = r + size * drift, size * turn
+        along = r + size * drift
+        across = size * turn
         c = c * (1 + size * pull) ** 2 + size**2 * share * blur
         r = np.sqrt(along**2 + across**2 + size**2 * share * noise)
         gamma = float(np.clip((gamma * along + np.sqrt(1 - gamma**2) * across) / r, -1, 1))
@@ -120,5 +127,6 @@ def spectrum(weights: network.Weights, seeds: Sequence[int]) -> dict[str, Tensor
     moved = weights.w - network.unit(network.draw(seeds, "weights", p, d, d=d, device=weights.w.device))
     values, vectors = torch.linalg.eigh(moved.mT @ moved / p)
     cosines = (vectors[:, :, -2:].mT @ weights.theta[..., None])[..., 0].abs()
-    first, second = values[:, -1].sqrt(), values[:, -2].clamp_min(0).sqrt()
+    first = values[:, -1].sqrt()
+    second = values[:, -2].clamp_min(0).sqrt()
     return {"first": first, "second": second, "along": cosines[:, 1], "second_along": cosines[:, 0]}

@@ -36,18 +36,20 @@ def stieltjes(e: Channel, z: np.ndarray, *, alpha: float, beta: float, c: float)
     needs_ratios(alpha=alpha, beta=beta, c=c)
     if (z.imag < 0).any():
         raise InputError(f"z must hold points with imaginary parts of at least 0, got {z!r}")
-    far = 10 * (1 + np.abs(z).max())
-    V = np.stack([-c / (z + 1j * far), -1 / (z + 1j * far)])
-    heights = np.geomspace(far, 1e-3, 24)
+    top = 10 * (1 + np.abs(z).max())
+    V = np.stack([-c / (z + 1j * top), -1 / (z + 1j * top)])
+    heights = np.geomspace(top, 1e-3, 24)
     for height in [*heights, 0.0]:
         V = _relax(e, z + 1j * height, V, alpha, beta, c)
     return V
 
 
 def _map(e: Channel, z: np.ndarray, V: np.ndarray, alpha: float, beta: float, c: float) -> np.ndarray:
-    first, rest, w = e.kappa1[0] ** 2, e.kappa2[0], e.weight[0]
-    over = w / (1 + V[0][:, None] * first + V[1][:, None] * rest)
-    B, s = alpha / beta * (over @ first), alpha / beta * (over @ rest) - z
+    linear = e.kappa1[0] ** 2
+    nonlinear = e.kappa2[0]
+    over = e.weight[0] / (1 + V[0][:, None] * linear + V[1][:, None] * nonlinear)
+    B = alpha / beta * (over @ linear)
+    s = alpha / beta * (over @ nonlinear) - z
     g = 1 / (s + c * B / (1 + beta * c * B * V[1]))
     return np.stack([c * g / (1 + beta * c * B * g), g])
 
@@ -78,9 +80,11 @@ def _newton(
         shift = 1e-7 * V[i]
         moved[i] += shift
         columns.append((_map(e, z, moved, alpha, beta, c) - new) / shift)
-    (a, b), (f, g) = (1 - columns[0][0], -columns[1][0]), (-columns[0][1], 1 - columns[1][1])
-    rest = V - new
-    return V - np.stack([g * rest[0] - b * rest[1], a * rest[1] - f * rest[0]]) / (a * g - b * f)
+    a, b = 1 - columns[0][0], -columns[1][0]
+    f, g = -columns[0][1], 1 - columns[1][1]
+    residual = V - new
+    step = np.stack([g * residual[0] - b * residual[1], a * residual[1] - f * residual[0]]) / (a * g - b * f)
+    return V - step
 
 
 def density(

@@ -11,12 +11,12 @@ from regimes.training.state import satisfied
 
 CHAPTER = "01"
 REACH = 3.0  # half the side of the square that is drawn
-SIDE = 61  # its points a side
-SHOWN = 60  # neurons whose weights are kept
+SIDE = 61  # points along a side of it
+SHOWN = 60  # neurons whose weights are stored
 
 
 @record
-class Knob(ByFlow, StripeSet):
+class ScaledPlane(ByFlow, StripeSet):
     """Networks in the plane at six or more scales ``alpha``, trained until the share ``until`` of the points is met."""
 
     d: Count[2, 2]
@@ -31,7 +31,7 @@ class Knob(ByFlow, StripeSet):
     data=DRAWN,
     device="any",
 )
-def predictors(s: Knob, seeds: list[int]) -> Rows:
+def predictors(s: ScaledPlane, seeds: list[int]) -> Rows:
     """The predictor of one network in ``d = 2``, trained until the share ``until`` of its points is met.
 
     ``F``: on the square of half side ``REACH``, flattened, to four digits; ``wrong``: the share of the square where its
@@ -41,14 +41,21 @@ def predictors(s: Knob, seeds: list[int]) -> Rows:
     Source: paper A, Fig. 2 and 12.
     """
     (seed,) = seeds
-    (task,), network = draw_tasks(s, seeds, "train"), networks_of(s, seeds)
-    found = train_network(network, task, s, until=satisfied(s.until)).network
-    side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64).to(found.omega)
+    (task,) = draw_tasks(s, seeds, "train")
+    network = networks_of(s, seeds)
+    trained = train_network(network, task, s, until=satisfied(s.until)).network
+    side = torch.linspace(-REACH, REACH, SIDE, dtype=torch.float64).to(trained.omega)
     x = torch.cartesian_prod(side, side)
-    F = s.alpha * (found(x) - network(x))[0]
-    arrows = found.beta[0, :, None] * found.omega[0]
+    F = s.alpha * (trained(x) - network(x))[0]
+    arrows = trained.beta[0, :, None] * trained.omega[0]
     arrows = arrows / arrows.square().sum(-1).mean().sqrt()
-    row = {"seed": seed, "F": [float(f"{f:.4g}") for f in F.tolist()], "arrows": arrows[:SHOWN].tolist()}
-    row |= {"points": task.x[0].tolist(), "labels": task.y[0].tolist()}
-    wrong = float((F * task.label(x) <= 0).double().mean())
-    return [row | {"wrong": wrong, "amplification": float(amplification(found.omega, 1))}]
+    row = {
+        "seed": seed,
+        "F": [float(f"{f:.4g}") for f in F.tolist()],
+        "arrows": arrows[:SHOWN].tolist(),
+        "points": task.x[0].tolist(),
+        "labels": task.y[0].tolist(),
+        "wrong": float((F * task.label(x) <= 0).double().mean()),
+        "amplification": float(amplification(trained.omega, 1)),
+    }
+    return [row]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from companion.papers.compression.studies import knob
+from companion.papers.compression.studies import output_scale
 from companion.papers.compression.theory import amplification
 from regimes.models.one_hidden import one_hidden
 from regimes.seeds import draw_seeds
@@ -13,14 +13,14 @@ SETTING = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 2, "p": 60, "h
 
 @pytest.fixture(scope="module")
 def rows():
-    return {alpha: knob.predictors(SETTING | {"alpha": alpha}, [0])[0] for alpha in (1e-6, 1e6)}
+    return {alpha: output_scale.predictors(SETTING | {"alpha": alpha}, [0])[0] for alpha in (1e-6, 1e6)}
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 1e6])
 def test_signs_are_those_of_the_stripe_but_for_the_share_said(rows, alpha):
-    side = np.linspace(-knob.REACH, knob.REACH, knob.SIDE)
+    side = np.linspace(-output_scale.REACH, output_scale.REACH, output_scale.SIDE)
     label = np.where((side > -0.3) & (side < 1.18549), -1, 1)[:, None]  # the first axis comes first
-    F = np.reshape(rows[alpha]["F"], (knob.SIDE, knob.SIDE))
+    F = np.reshape(rows[alpha]["F"], (output_scale.SIDE, output_scale.SIDE))
     wrong = (F * label <= 0).mean()
     assert wrong == pytest.approx(rows[alpha]["wrong"], abs=1e-9) and wrong < 0.25
     across = (F.T * label <= 0).mean()
