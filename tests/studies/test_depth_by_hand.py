@@ -195,12 +195,13 @@ def test_regression_on_images(study, sample):
 def test_regression_far_down(classes, sample):
     rows = studies.deep_prediction(DIGITS | {"n": 60, "test": 40, "depths": [50, 3000], "classes": classes}, [3])
     (x, y), (z, labels) = sample(draw_seeds("train", [3])[0], [60, 40])
+    offsets = [(inner, offset(inner)) for inner in (x @ x.T, z @ x.T)]
     for row in rows:
         f = gram(z, row["depth"], x) @ np.linalg.solve(gram(x, row["depth"]), np.eye(10)[y])
         assert row["accuracy"] == (f.argmax(1) == labels).mean()
         assert row["largest"] == (labels == np.bincount(y, minlength=10).argmax()).mean()
         for name in ("first", "second", "uniform"):
-            theta, cross = (by_offset(inner, row["depth"], name) for inner in (x @ x.T, z @ x.T))
+            theta, cross = (by_offset(inner, c, row["depth"], name) for inner, c in offsets)
             np.fill_diagonal(theta, 1)
             distance = np.linalg.norm(cross @ np.linalg.solve(theta, np.eye(10)[y]) - f)
             assert row[name] == pytest.approx(distance / np.linalg.norm(f - f.mean(0)), rel=0.02, abs=1e-6), (
@@ -211,29 +212,35 @@ def test_regression_far_down(classes, sample):
     assert rows[1]["uniform"] < rows[1]["second"] < rows[1]["first"] < rows[1]["closed"]
 
 
-def by_offset(inner, depth, order):
-    """The laws by their equations: the offset from 3000 layers, the series' coefficients by hand, bisection."""
+A, G = 6.92176, -3 * np.pi**3 / 4  # 3π a_1 and 3π g_1, by hand
+
+
+def offset(inner):
+    """The offset from 3000 layers."""
     e = 1 - np.clip(inner, -1, 1 - 1e-9)
     for _ in range(3000):
         phi = 2 * np.arcsin(np.sqrt(e / 2))
         lost = np.where(phi < 0.05, phi**3 / 3 - phi**5 / 30, np.sin(phi) - phi * np.cos(phi))
         e = e - lost / np.pi
     deep = 3 * np.pi / (2 * np.arcsin(np.sqrt(e / 2)))
-    a, g = 6.92176, -3 * np.pi**3 / 4  # 3π a_1 and 3π g_1
-    c = deep - 1.5 * np.log(deep) + a / deep - 3001
+    return deep - 1.5 * np.log(deep) + A / deep - 3001
+
+
+def by_offset(inner, c, depth, order):
+    """The laws by their equations: the offset ``c``, the series' coefficients by hand, bisection."""
     log = np.log(depth)
     if order == "first":
         return (depth / 4 + 3 * log / 8 - 1 / 8 + c / 4) / depth
     if order == "second":
-        shift = 1.5 * log + (2.25 * log - a) / depth
-        return ((depth + shift + c * (1 + 1.5 / depth)) / 4 - 1 / 8 + g / depth) / depth
+        shift = 1.5 * log + (2.25 * log - A) / depth
+        return ((depth + shift + c * (1 + 1.5 / depth)) / 4 - 1 / 8 + G / depth) / depth
     low, high = np.full_like(c, 4.0), c + depth + 1000
     for _ in range(80):
         m = (low + high) / 2
-        above = m - 1.5 * np.log(m) + a / m > depth + c
+        above = m - 1.5 * np.log(m) + A / m > depth + c
         low, high = np.where(above, low, m), np.where(above, m, high)
     first = 3 * np.pi / np.arccos(np.clip(inner, -1, 1 - 1e-9))  # the M of depth 1, where it matters
-    return (m / 4 - 1 / 8 + g / m - (first / 4 - 9 / 8) * (first / m) ** 3) / depth
+    return (m / 4 - 1 / 8 + G / m - (first / 4 - 9 / 8) * (first / m) ** 3) / depth
 
 
 def test_the_recipe():

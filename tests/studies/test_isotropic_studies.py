@@ -36,13 +36,13 @@ def test_the_part_of_little_information_that_is_shown(k):
         return 1 - information.entropy(1 / (1 + np.exp(-log_odds)))
 
     estimated = np.average(bits(logit + s) + bits(logit - s) - 2 * bits(logit), weights=weight) / 2
-    assert harmonics.little_shown(k) == pytest.approx(estimated / bits(np.array(s)), rel=1e-3)
+    assert harmonics.estimated_fraction(k) == pytest.approx(estimated / bits(np.array(s)), rel=1e-3)
 
 
 def test_components_of_the_untrained_kernel_tell_what_linear_functions_do():
     rows = isotropic.initial_components({"d": 10, "n": 1000}, list(range(8)))
     excess = np.mean([row["information"] for row in rows]) - information.null_bias()
-    assert excess / rows[0]["exact"] == pytest.approx(harmonics.little_shown(), abs=0.2)
+    assert excess / rows[0]["exact"] == pytest.approx(harmonics.estimated_fraction(), abs=0.2)
 
 
 def test_images_are_learnt_by_each_kernel():

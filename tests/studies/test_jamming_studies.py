@@ -88,6 +88,7 @@ def test_an_ensemble_as_large_as_those_of_the_map_is_none_of_its_own():
     assert all("fewer" not in s for s in studies.ensembles.grid.settings(values, "large_ensemble"))
 
 
+@pytest.mark.usefixtures("read_once")
 def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_design(monkeypatch):
     def identity(name):
         if name in ("cifar10", "fashion_mnist"):

@@ -67,7 +67,7 @@ def test_stripes_have_every_kernel_at_every_moment():
     assert end["alignment"] > start["alignment"]
 
 
-def test_second_harmonics_become_of_the_two_kinds():
+def test_second_harmonics_become_even_or_odd():
     """Before training 5 of the 14 of an isotropic kernel in five dimensions are, and what comes before them."""
     setting = MANY | {"d": 5, "p": 128, "h": 400, "many": 1500}
     rows = studies.stripe_spectra(setting, [0, 1, 2, 3])

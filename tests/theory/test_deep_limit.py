@@ -149,7 +149,7 @@ def test_errors_on_a_sphere_follow_from_the_eigenvalues_and_the_ridge():
     n, depth, n0, draws = 400, 80, 6, 60
     law, shares = deep_limit.sphere_errors(n, depth, n0)[1:4], []
     for seed in range(draws):
-        points = pairs.sphere(n + 1000, n0, seed=seed)
+        points = pairs.sphere(n + 500, n0, seed=seed)
         targets = torch.stack([points[:, :degree].prod(1) for degree in (1, 2, 3)], 1)
         missed = exact(points[:n], points[n:], depth) @ targets[:n] - targets[n:]
         shares.append(missed.square().sum(0) / (targets[n:] - targets[n:].mean(0)).square().sum(0))

@@ -185,12 +185,13 @@ def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
     Returns:
         Values of :func:`transition`; NaN if the sizes hold none.
     """
+    table = table.sort_values(["seed", "scale", column])
+    tried, fitted = table[column].to_numpy(), table["fitted"].to_numpy(float)
     sizes = {}
-    for (seed, scale), group in table.groupby(["seed", "scale"]):
-        group = group.sort_values(column)
-        share = _monotone(group.fitted.to_numpy(float))
+    for key, rows in table.groupby(["seed", "scale"]).indices.items():
+        share = _monotone(fitted[rows])
         crosses = share[0] < 0.5 < share[-1]
-        sizes[seed, scale] = transition(group[column], group.fitted) if crosses else math.nan
+        sizes[key] = transition(tried[rows], fitted[rows]) if crosses else math.nan
     return pd.Series(sizes).unstack()
 
 
