@@ -97,10 +97,10 @@ def followed(net, task, together, until=fitted, **options):
     return run(states, until=until, observe=lambda s: {"satisfied": s.satisfied})
 
 
-def assert_same(a, b, order=slice(None), *, known=1e-11):
+def assert_same(a, b, order=slice(None), *, tolerance=1e-11):
     """Equal at t* to rounding, or to how well implicit equations are solved; and what has become of it at the end."""
-    torch.testing.assert_close(a.at("t_star")[1], b.at("t_star")[1][order], rtol=known, atol=0)
-    torch.testing.assert_close(a.at("t_star")[3], b.at("t_star")[3][order], rtol=0, atol=10 * known)
+    torch.testing.assert_close(a.at("t_star")[1], b.at("t_star")[1][order], rtol=tolerance, atol=0)
+    torch.testing.assert_close(a.at("t_star")[3], b.at("t_star")[3][order], rtol=0, atol=10 * tolerance)
     torch.testing.assert_close(a.t, b.t[order], rtol=1e-6, atol=0)
     torch.testing.assert_close(a.F, b.F[order], rtol=0, atol=1e-5)
 
@@ -120,7 +120,7 @@ def test_a_realisation_feels_no_neighbours(loss, alpha, on_tensors):
         net, task = ensemble(25, 40, count=3)
     alone, together = (followed(net, task, size, alpha=alpha, loss=loss) for size in (1, len(net.omega)))
     assert alone.ended == together.ended == ["fitted"] * len(net.omega)
-    assert_same(together, alone, known=1e-11 if loss == "hinge" else 1e-6)
+    assert_same(together, alone, tolerance=1e-11 if loss == "hinge" else 1e-6)
     assert Counter(row["realisation"] for row in alone.path) == Counter(row["realisation"] for row in together.path)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
+from sphinx import addnodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
@@ -34,7 +34,9 @@ _MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
 _WITH_MARKS = re.compile(rf"((?:(?:(?<![^\s<>])[^\s<>]*)?{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))")
 _CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
 _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
-NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
+# what the search leaves out: code and the marks behind headings
+_NO_WORDS = re.compile(r'<(pre|script|style)\b.*?</\1>|<a class="headerlink".*?</a>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -53,6 +55,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     }
     for event, handler in handlers.items():
         app.connect(event, handler, priority=900)
+    app.connect("html-page-context", _list_pages, priority=100)  # before the theme makes the sidebar
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
 
 
@@ -96,7 +99,8 @@ def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
     parts = [env.domaindata[name][part] for name, part in (("std", "labels"), ("std", "objects"), ("math", "objects"))]
     titles = {name: title.astext() for name, title in env.titles.items()}
     terms = {name: env.get_doctree(name).astext() for name in _glossaries(env)}
-    seen = {anchor: node.astext() for anchor, (_, node) in _shown(env).items()}
+    app.shown = _shown(env)
+    seen = {anchor: node.astext() for anchor, (_, node) in app.shown.items()}
     parts += [titles, terms, seen, env.toc_secnumbers, env.toc_fignumbers]
     shown = [sorted(map(repr, part.items())) for part in parts]  # a page that is read again comes last
     before, env.book_shown = getattr(env, "book_shown", None), shown
@@ -136,7 +140,8 @@ def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
 def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
     """Stores the glossary's definitions as HTML without links, and the previews, by their anchors."""
     builder.definitions, builder.texts = {}, {}
-    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in _shown(builder.env).items()}
+    builder.titles = {name: _without_headings(toc) for name, toc in builder.env.tocs.items()}
+    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in app.shown.items()}
     for name in _glossaries(builder.env):
         page = builder.env.get_and_resolve_doctree(name, builder)
         for link in list(page.findall(nodes.reference)):
@@ -144,6 +149,26 @@ def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
         for item in page.findall(nodes.definition_list_item):
             said = "".join(builder.render_partial(part)["fragment"] for part in item[-1])
             builder.definitions |= {term["ids"][0]: said.strip() for term in item.findall(nodes.term)}
+
+
+def _without_headings(toc: nodes.bullet_list) -> nodes.bullet_list:
+    """What the sidebar shows of a page: its title, and the pages below it."""
+    below = [nodes.bullet_list("", tree.deepcopy()) for tree in toc.findall(addnodes.toctree)]
+    return nodes.bullet_list("", nodes.list_item("", toc[0][0].deepcopy(), *below))
+
+
+def _list_pages(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Gives the sidebar titles alone: Sphinx would copy all headings of the book for each page, and drop them again."""
+    whole = context["toctree"]
+
+    def titles(**options: Any) -> str:
+        headings, app.env.tocs = app.env.tocs, app.builder.titles
+        try:
+            return whole(**options)
+        finally:
+            app.env.tocs = headings
+
+    context["toctree"] = titles
 
 
 def _link(self: SphinxTranslator, node: nodes.reference) -> None:
@@ -166,16 +191,19 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     context["body"] = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
     number = lambda found: f"code of Fig. {'.'.join(map(str, numbers.get(found[1], '?')))}"  # noqa: E731
     context["body"] = _CODE_OF.sub(number, context["body"])
-    body = BeautifulSoup(context["body"], "html.parser")
-    for part in body.select(NO_WORDS):
-        part.decompose()
-    app.builder.texts[name] = " ".join(_TEX.sub("", body.get_text(" ")).split())
+    app.builder.texts[name] = words(context["body"])
     for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
         if button["label"] == "download-source-button":
             for folder in app.config.html_extra_path:
                 for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name}.ipynb"):
                     button["url"] = context["pathto"](f"notebooks/{saved.name}", 1)
             context["saved"] = button["url"]
+
+
+def words(page: str) -> str:
+    """The words of a page's HTML, without code, for the search."""
+    shown = _TAG.sub(" ", _NO_WORDS.sub(" ", page))
+    return " ".join(_TEX.sub("", html.unescape(shown)).split())
 
 
 def marks_kept(page: str) -> str:
