@@ -132,8 +132,9 @@ chapter.figure(fig, "fig-a-stop", largest, alt=alt)
 # with fewer directions to over-fit in. In the plane the last points change the error by the factor {claim}`A.Fig3-end-plane`.
 # %%
 rows = pd.concat([chapter.rows(selection.boundary, "stripe"), chapter.rows(selection.boundary, "cylinder")])
-ends = [chapter.rows(studies.networks, "stripe"), *(chapter.rows(selection.boundary, it) for it in ("end", "fresh"))]
-spoilt = planes.at_the_end(pd.concat(ends))
+last = [chapter.rows(studies.networks, "stripe")]
+last += [chapter.rows(selection.boundary, design) for design in ("end", "fresh")]
+spoilt = planes.at_the_end(pd.concat(last))
 fig, axes = plots.panels(3, columns=3, width=3.7, height=3.9)
 for (shape, d), task in rows.groupby(["shape", "d"], sort=False):
     plots.over_seeds(axes[0], claims.points_at_half(task), "p", "left", label=f"{shape}, $d={d}$")
@@ -151,7 +152,7 @@ for ax in axes:
 fig.suptitle(r"What lowers $\Lambda$, and what does it cost?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 alt = "Points left rise with the training points. A few neurons hold much. The scaled error at the end is level from d = 5 on."
-chapter.figure(fig, "fig-a-left", rows, *filter(len, ends), alt=alt)
+chapter.figure(fig, "fig-a-left", rows, *filter(len, last), alt=alt)
 # %% [markdown] tags=["caption"]
 # **Many points are left when $\Lambda$ halves, and few neurons hold a large part of the uninformative weight.** Left: points
 # with $yF<1$ when $\Lambda$ has halved from its largest value (one where it never does). Middle: the part of all squared
@@ -182,12 +183,12 @@ for ax, ((shape, d), rows) in zip(axes, tasks):
         for h, part in claims.curve_of(rows, curve, share).groupby("h"):
             style = {"color": plots.COLOURS[curve], "linestyle": lines[h], "label": f"{words}, $h={h}$"}
             plots.over_seeds(ax, part, "p", "error", **style)
-    ends = [claims.curve_of(rows[rows.h == h], "feature", 1.0) for h in lines]
-    change[f"{shape}, $d={d}$"] = theory.error_ratio(ends[1], ends[0])
+    narrow_end, wide_end = (claims.curve_of(rows[rows.h == h], "feature", 1.0) for h in lines)
+    change[f"{shape}, $d={d}$"] = theory.error_ratio(wide_end, narrow_end)
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, sorted(rows.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
-chapter.glue("wide-error", ", ".join(f"{found:.2g} ({task})" for task, found in change.items()))
+chapter.glue("wide-error", ", ".join(f"{ratio:.2g} ({task})" for task, ratio in change.items()))
 fig.suptitle("What does paper A's width change?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Learning curves of two widths in three panels, on top of each other."
@@ -219,14 +220,14 @@ elsewhere = chapter.rows(sensitivity.numerics, "processors")
 elsewhere_singles = chapter.rows(sensitivity.numerics, "processors_float32")
 (fine,) = chapter.design(sensitivity.numerics, "processors")["tolerance"]
 finest = doubles[doubles.tolerance == doubles.tolerance.min()]
-usual = doubles[doubles.tolerance == fine]
+ours = doubles[doubles.tolerance == fine]
 singles = singles[singles.tolerance == fine]
 pairs = {
     f"tolerance {tolerance:g}": (doubles[doubles.tolerance == tolerance], finest),
-    f"tolerance {fine:g}": (usual, finest),
-    "float32": (singles, usual),
+    f"tolerance {fine:g}": (ours, finest),
+    "float32": (singles, ours),
     "float32, another processor": (elsewhere_singles, singles),
-    "float64, another processor": (elsewhere, usual),
+    "float64, another processor": (elsewhere, ours),
 }
 changes = {name: theory.error_change(*pair) for name, pair in pairs.items() if len(pair[0])}
 chapter.glue("finer-solver", 100 * float(changes[f"tolerance {fine:g}"].xs(1.0, level="share").max()))
@@ -272,9 +273,9 @@ balls = {
 }
 fig, ax = plt.subplots()
 for (informative, rows), colour in zip(balls.items(), plots.PALETTE):
-    wide, root = errors_by_factor(rows[rows.p == rows.p.max()])
-    over = wide.div(wide[wide.columns.max()], axis=0).iloc[:, :-1]
-    plots.realisations(ax, over.columns, over, color=colour, label=rf"$d_\parallel={informative}$")
+    errors, root = errors_by_factor(rows[rows.p == rows.p.max()])
+    ratios = errors.div(errors[errors.columns.max()], axis=0).iloc[:, :-1]
+    plots.realisations(ax, ratios.columns, ratios, color=colour, label=rf"$d_\parallel={informative}$")
     ax.axvline(root ** (4 / (3 * informative - 2)), color=colour, linestyle=":", linewidth=1)
 ax.axhline(1, color="0.5", linewidth=1)
 ax.set(xscale="log", yscale="log", xlabel=r"compression $\Lambda$", ylabel="error over that without $x_\\perp$")
@@ -296,8 +297,7 @@ chapter.figure(
 # ## Rotating the data leaves the distribution of the error unchanged
 # The mean logarithm of the test error changes by {claim}`A.AppA-distribution` when the data are rotated. If data and initial
 # weights are rotated together, the whole path rotates with them. The initial weights have an isotropic distribution. So
-# rotating the data alone changes single runs, not their distribution (App. A of the paper). {numref}`fig-a-appa` shows single
-# runs.
+# rotating the data alone changes single runs, not their distribution (App. A of the paper). {numref}`fig-a-appa` shows single runs.
 # %%
 turned = chapter.rows(studies.rotation, "main")
 errors = turned[["error", "error_data"]]

@@ -256,13 +256,13 @@ chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
 # ([chapter 2](#label-balance)). We move one plane and freeze the kernel later, when a tenth of *each* label is fitted. Its error is
 # {claim}`A.Fig3-each-label` of that at the paper's $t^*$, and {claim}`A.Fig3-each-label-constant` times $d/p$.
 # %%
-names = ("own", "stripe", "unequal", "unequal_each_label")
-rows = [chapter.rows(hard_margin.star_kernel, name) for name in names]
-own, fresh, *unequal = (claims.learnt_by(one, "star").eval("scaled = error * p / d") for one in rows)
+designs = ("own", "stripe", "unequal", "unequal_each_label")
+kernels = [claims.learnt_by(chapter.rows(hard_margin.star_kernel, design), "star") for design in designs]
+own_points, fresh_points, *unequal = [rows.eval("scaled = error * p / d") for rows in kernels]
 fig, (left, right) = plots.panels(2, height=3.6)
 for d, line in zip(curve_d, ("-", ":")):
-    for rows, colour, words in ((fresh, "infinite", "fresh points"), (own, "final", "own points")):
-        part = rows[(rows.d == d) & rows.p.isin(own.p)]
+    for rows, colour, words in ((fresh_points, "infinite", "fresh points"), (own_points, "final", "own points")):
+        part = rows[(rows.d == d) & rows.p.isin(own_points.p)]
         if len(part):
             style = {"color": plots.COLOURS[colour], "linestyle": line, "label": f"{words}, $d={d}$"}
             plots.over_seeds(left, part, "p", "scaled", **style)
@@ -272,14 +272,14 @@ for ax in (left, right):
     ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--")
     ax.set_ylabel(r"error $\times\,p/d$")
 left.set(xlabel="training points $p$", title="equal labels", ylim=(0, 2.5))
-plots.curve_axes(left, sorted({*own.p} or {*fresh.p}), errors=False)
+plots.curve_axes(left, sorted({*own_points.p} or {*fresh_points.p}), errors=False)
 right.set_xticks((0, 1), ["$t^*$", "$t^*$ of each label"])
 right.set(title="unequal labels", xlim=(-0.5, 1.5), yscale="log")
 plots.plain_numbers(right)
 fig.suptitle("What does the kernel at $t^*$ need?", fontsize="medium")
 fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Left, curves near one for own and fresh points. Right, dots far above one, and with t* of each label near one."
-chapter.figure(fig, "fig-a-own-points", *filter(len, (own, fresh, *unequal)), alt=alt)
+chapter.figure(fig, "fig-a-own-points", *filter(len, (own_points, fresh_points, *unequal)), alt=alt)
 # %% [markdown] tags=["caption"]
 # **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on the
 # network's own points or on as many fresh ones (planes as above, medians and quartiles). Right: planes at -0.3 and 0.5,

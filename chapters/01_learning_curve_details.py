@@ -130,7 +130,7 @@ chapter.figure(fig, "fig-a-gain", rows, alt=alt)
 # %%
 frozen = chapter.rows(studies.finite_width_lazy, "stripe")
 infinite = chapter.rows(studies.infinite_width_lazy, "stripe")
-far = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
+larger_sets = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
 widths = sorted(frozen.h.unique())
 blues = plt.get_cmap("Blues")(np.linspace(0.45, 0.85, len(widths)))
 shades = dict(zip(widths, blues))
@@ -140,19 +140,19 @@ for ax, d in zip(axes, curve_d):
         plots.over_seeds(ax, rows, "p", "error", color=shades[h], label=f"$h={h}$")
     style = {"color": plots.COLOURS["infinite"]}
     plots.over_seeds(ax, infinite[infinite.d == d], "p", "error", label=r"$h=\infty$", **style)
-    rows = claims.last_sizes(far[far.d == d])
+    rows = claims.last_sizes(larger_sets[larger_sets.d == d])
     style |= {"linestyle": "--", "marker": "D", "markerfacecolor": "white"}
     plots.over_seeds(ax, rows, "p", "error", label=r"$h=\infty$, more points", **style)
     ends = (rows.p.min(), rows.p.max())
     slope = -theory.lazy_exponent(d)
     plots.slope_guide(ax, ends, 0.6 * rows[rows.p == ends[0]].error.median(), slope, f"${slope:.3f}$")
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
-    plots.curve_axes(ax, sorted({*infinite.p, *far.p}))
+    plots.curve_axes(ax, sorted({*infinite.p, *larger_sets.p}))
 axes[0].set_ylabel(r"test error $\varepsilon$")
 fig.suptitle("How does the frozen kernel learn?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
 alt = "The curves of narrow networks' kernels flatten; that of the infinitely wide one falls faster than a dashed line."
-chapter.figure(fig, "fig-a-lazy", infinite, far, frozen, alt=alt)
+chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Faster than theory's slope at these sizes (dashed), and slower for narrow networks.** Lazy learning of the stripe with the
 # frozen kernel of networks of several widths (blue) and of the infinitely wide one (black): medians, quartiles as bands. The
@@ -166,14 +166,14 @@ chapter.figure(fig, "fig-a-lazy", infinite, far, frozen, alt=alt)
 # %%
 layers = chapter.rows(hard_margin.support_layer, "stripe")
 layers = layers.assign(filled=layers.vectors / (layers.p * layers.width), per_width=layers.error / layers.width)
-shown = {
+labels = {
     "filled": r"vectors over $p\Delta$",
     "per_width": r"error over $\Delta$",
     "cusp": r"cusp $\xi$ between neighbours",
 }
-fig, axes = plots.panels(len(shown), columns=3, width=3.5, height=3.4)
+fig, axes = plots.panels(len(labels), columns=3, width=3.5, height=3.4)
 axes[-1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
-for ax, (column, label) in zip(axes, shown.items()):
+for ax, (column, label) in zip(axes, labels.items()):
     for (d, rows), marker, tone in zip(layers.groupby("d"), "os^D", plots.from_feature_to_lazy(layers.d.nunique())):
         plots.over_seeds(ax, rows, "p", column, color=tone, marker=marker, label=f"$d={d}$")
     ax.set(xlabel="training points $p$", ylabel=label)
@@ -195,17 +195,17 @@ chapter.figure(fig, "fig-a-layer", layers, alt=alt)
 # exponent. In $d=10$ it accounts for little: there the error is not yet proportional to the width of the layer.
 # %%
 layers = chapter.rows(hard_margin.support_layer, "stripe")
-found = []
+exponents = []
 for d, rows in layers.groupby("d"):
-    last = claims.on_largest_sets(rows)
-    cusp = last.cusp.mean()
-    row = {"$d$": d, "distance of neighbours": last.spacing.mean(), r"$\xi$ there": cusp}
+    largest = claims.on_largest_sets(rows)
+    xi = largest.cusp.mean()
+    row = {"$d$": d, "distance of neighbours": largest.spacing.mean(), r"$\xi$ there": xi}
     row[r"$\beta$ by theory, $\xi=1$"] = theory.lazy_exponent(d)
-    row[r"$\beta$ with that $\xi$"] = theory.lazy_exponent(d, cusp)
+    row[r"$\beta$ with that $\xi$"] = theory.lazy_exponent(d, xi)
     row[r"$\beta$ of the machine"] = str(theory.beta(rows))
-    found.append(row)
+    exponents.append(row)
 caption = "The lazy exponent with the kernel's own cusp between neighbouring support vectors, largest training sets."
-chapter.table(pd.DataFrame(found), "tab-a-layer", caption, layers, digits=2)
+chapter.table(pd.DataFrame(exponents), "tab-a-layer", caption, layers, digits=2)
 # %% [markdown]
 # ## The five curves of paper A, Fig. 3
 # {numref}`fig-a-fig3` repeats the paper's figure with five curves. One is the network at small $\alpha$, trained to the end:
@@ -277,14 +277,14 @@ networks = chapter.rows(studies.networks, "stripe")
 wide = chapter.rows(studies.networks, "wide")
 small = chapter.rows(studies.compressed_by_network, "stripe")
 small = small[(small.p >= fit_from) & small.seed.isin(networks.seed)]
-own = chapter.rows(studies.compressed_with_initial_kernel, "stripe")
-own = own[own.learner == "finite"]
+wide_kernel = chapter.rows(studies.compressed_with_initial_kernel, "stripe")
+wide_kernel = wide_kernel[wide_kernel.learner == "finite"]
 ends = {1.0: ("compressed", "end"), stop: ("feature", f"{stop:.0%} fitted")}
 learners = {
     r"by $\Lambda^*$": (small, networks, "compressed", "o--", ends),
     r"by $\Lambda^*/\sqrt{d_\perp}$": (small, networks, "compressed_code", "s:", ends),
-    r"width $10^4$, by $\Lambda^*$": (own, wide, "compressed", "^-", [1.0]),
-    r"width $10^4$, by $\Lambda^*/\sqrt{d_\perp}$": (own, wide, "compressed_code", "D-", [1.0]),
+    r"width $10^4$, by $\Lambda^*$": (wide_kernel, wide, "compressed", "^-", [1.0]),
+    r"width $10^4$, by $\Lambda^*/\sqrt{d_\perp}$": (wide_kernel, wide, "compressed_code", "D-", [1.0]),
 }
 fig, axes = plots.panels(len(curve_d), width=4.4, height=4.2, sharey=True)
 for ax, d in zip(axes, curve_d):
@@ -296,12 +296,12 @@ for ax, d in zip(axes, curve_d):
             plots.intervals(ax, ratios, fmt=style, color=plots.COLOURS[colour], label=f"{label}; {words}")
     ax.axhline(1, color=plots.COLOURS["feature"], lw=1)
     ax.set(yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
-    plots.curve_axes(ax, sorted({*networks.p, *own.p}))
+    plots.curve_axes(ax, sorted({*networks.p, *wide_kernel.p}))
 axes[0].set_ylabel("test error over the network's")
 fig.suptitle("Does a compression explain the network?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Ratios of two errors, most of them below one; the kernels of finite width come nearest to one."
-chapter.figure(fig, "fig-b-fig10", networks, wide, small, own, alt=alt)
+chapter.figure(fig, "fig-b-fig10", networks, wide, small, wide_kernel, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Not the infinitely wide kernel's; that of the paper's own width, by the code's factor, nearly does.** Test error on
 # compressed data over the network's, trained to the end (blue) or stopped early (orange). Dashed and dotted: the infinitely
@@ -315,22 +315,21 @@ infinite = chapter.rows(studies.infinite_width_lazy, "stripe")
 frozen = chapter.rows(studies.finite_width_lazy, "stripe")
 widths = chapter.rows(studies.star_kernel_by_width, "widths")
 frozen = frozen[frozen.p.isin(widths.p)]
-finite = pd.concat(
-    [claims.curve_of(widths, "compressed_finite").assign(data="compressed"), frozen.assign(data="plain")]
-)
-found = []
+on_compressed = claims.curve_of(widths, "compressed_finite")
+finite = pd.concat([on_compressed.assign(data="compressed"), frozen.assign(data="plain")])
+table = []
 for (data, d, h), rows in finite.groupby(["data", "d", "h"]):
-    same = claims.curve_of(widths[widths.h == h], "compressed") if data == "compressed" else infinite
-    ratios = theory.error_ratios(rows, same[same.d == d])
-    found += [{"data": data, "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
+    reference = claims.curve_of(widths[widths.h == h], "compressed") if data == "compressed" else infinite
+    ratios = theory.error_ratios(rows, reference[reference.d == d])
+    table += [{"data": data, "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
 designs = ["narrow", "stripe"]
 by_learner = pd.concat(chapter.rows(studies.compressed_with_initial_kernel, design) for design in designs)
 by_learner = claims.curve_of(by_learner, "compressed")
 for (d, h), rows in by_learner.groupby(["d", "h"]):
     ratios = theory.error_ratios(rows[rows.learner == "finite"], rows[rows.learner == "infinite"])
-    found += [{"data": "compressed", "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
+    table += [{"data": "compressed", "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
 caption = "Test error of the initial kernel of networks of width $h$ over that of the infinitely wide one."
-chapter.table(pd.DataFrame(found), "tab-a-width", caption, finite, infinite, by_learner)
+chapter.table(pd.DataFrame(table), "tab-a-width", caption, finite, infinite, by_learner)
 # %% [markdown]
 # ## The cylinder's exponents exceed theory's
 # The network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2. The lazy exponent is {claim}`A.Fig8-lazy`, where
@@ -374,21 +373,21 @@ chapter.figure(fig, "fig-a-fig8", tube, small, star, infinite, infinite_of_netwo
 # %%
 networks = chapter.rows(studies.networks, "stripe")
 larger = chapter.rows(sensitivity.numerics, "larger")
-far = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
+larger_sets = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
 tube = claims.curve_of(chapter.rows(studies.networks, "cylinder"), "feature", 1.0)
 curves = {}
 for d in curve_d:
     network = claims.stripe_networks(networks[networks.d == d], larger[larger.d == d], 1.0, fit_from)
-    curves[f"stripe, $d={d}$, lazy"] = (far[far.d == d], theory.lazy_exponent(d))
+    curves[f"stripe, $d={d}$, lazy"] = (larger_sets[larger_sets.d == d], theory.lazy_exponent(d))
     curves[f"stripe, $d={d}$, network"] = (network, theory.feature_exponent(d, 1))
 curves["cylinder, lazy"] = (chapter.rows(studies.infinite_width_lazy, "cylinder"), theory.lazy_exponent(3))
 curves["cylinder, network"] = (tube, theory.feature_exponent(3, 2))
-last, exponents = {}, []
+last = {}
+exponents = []
 for name, (curve, predicted) in curves.items():
     last[name] = claims.last_sizes(curve)
     sizes = f"{last[name].p.min()} to {last[name].p.max()}"
     local = str(theory.beta(last[name]))
     exponents.append({"curve": name, "theory": predicted, "sizes": sizes, "local exponent": local})
-found = pd.DataFrame(exponents)
 caption = "Theory's exponent and that over the last three sizes; lazy is the infinitely wide kernel."
-chapter.table(found, "tab-a-asymptotes", caption, *last.values())
+chapter.table(pd.DataFrame(exponents), "tab-a-asymptotes", caption, *last.values())

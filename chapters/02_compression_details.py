@@ -119,9 +119,9 @@ chapter.figure(fig, "fig-a-4-error", neurons, alt=alt)
 rows = []
 for d in (2, *chapter.design(studies.amplification_scaling, "stripe")["d"]):
     for point in Stripe(interfaces, d).attractors():
-        place = {"$d$": d, r"sign of $\lambda$": point.sign, "$z^*$": point.z}
-        rates = {r"$\tau^*/\tau$": 1 / point.rate, r"rate of $\omega_\perp$": point.rate_perp, "$c$": point.constant}
-        rows.append({**place, **rates})
+        row = {"$d$": d, r"sign of $\lambda$": point.sign, "$z^*$": point.z, r"$\tau^*/\tau$": 1 / point.rate}
+        row |= {r"rate of $\omega_\perp$": point.rate_perp, "$c$": point.constant}
+        rows.append(row)
 chapter.table(
     pd.DataFrame(rows),
     "tab-a-attractors",
@@ -154,9 +154,8 @@ chapter.table(
 # until 98 % of the points are fitted stops rising at the larger sizes, so the exponent of $\Lambda_{\max}$ falls towards
 # $\frac12$. On the cylinder the factor falls slightly.
 # %%
-maxima = pd.concat(
-    [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
-)
+maxima = [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
+maxima = pd.concat(maxima)
 factor = maxima.assign(factor=maxima.largest / maxima.star).groupby(["shape", "d", "p"]).factor.apply(ratio)
 chapter.table(
     factor.unstack("p").rename(columns=lambda p: f"$p={p}$").reset_index(names=["task", "$d$"]),

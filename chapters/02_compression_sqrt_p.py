@@ -84,13 +84,13 @@ from companion.papers.compression.theory.stripe import imbalance_limit
 chapter = Chapter("02", globals())
 # %%
 paths = chapter.rows(studies.neuron_paths, "main")
-ends = []
+snapshots = []
 for moment in (0, -1):
-    feet = np.array([z[moment] for z in paths["z"]])
+    z = np.array([path[moment] for path in paths["z"]])
     omega_1, omega_2, _, beta = np.array([weights[moment] for weights in paths["weights"]]).T
-    ends.append((feet, abs(beta) * np.hypot(omega_1, omega_2)))
+    snapshots.append((z, abs(beta) * np.hypot(omega_1, omega_2)))
 chapter.figure(
-    sketches.compression(*ends, interfaces),
+    sketches.compression(*snapshots, interfaces),
     "fig-sketch-compression",
     paths,
     alt="Two squares with three vertical bands labelled plus, minus, plus, crossed by lines. Before training the lines "
@@ -194,9 +194,10 @@ colours = {1: plots.PALETTE[0], -1: plots.PALETTE[1]}
 zeta = np.linspace(-3, 3, 601)
 fig, (left, right) = plots.panels(2, width=4.0, height=3.4)
 for sign, colour in colours.items():
-    speed, grows = stripe.velocity(zeta, sign), stripe.amplifies(zeta, sign)
-    left.plot(zeta, np.where(grows, speed, np.nan), color=colour, label=rf"$\lambda$ of sign ${sign:+d}$")
-    left.plot(zeta, np.where(grows, np.nan, speed), "--", color=colour, linewidth=1)
+    velocity = stripe.velocity(zeta, sign)
+    amplifies = stripe.amplifies(zeta, sign)
+    left.plot(zeta, np.where(amplifies, velocity, np.nan), color=colour, label=rf"$\lambda$ of sign ${sign:+d}$")
+    left.plot(zeta, np.where(amplifies, np.nan, velocity), "--", color=colour, linewidth=1)
 for _, neuron in paths.iterrows():
     z = np.array(neuron["z"])
     right.plot(*z.T, linewidth=0.7, color=colours[np.sign(neuron["weights"][-1][0])])
@@ -253,9 +254,8 @@ chapter.figure(fig, "fig-a-4", paths, alt=alt)
 # {ref}`details <compression-exponents>` give the exponents over other ranges.
 # %% tags=["key"]
 growth = pd.concat([chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")])
-maxima = pd.concat(
-    [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
-)
+maxima = [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
+maxima = pd.concat(maxima)
 tasks = growth.groupby(["shape", "d"], sort=False)
 green = plots.COLOURS["amplification"]
 hollow = {"color": green, "linestyle": ":", "markerfacecolor": "none"}
@@ -304,9 +304,8 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
 # ([chapter 1](#own-points)).
 # %%
 balance = unequal.unbalanced(chapter.rows(studies.amplification_scaling, "balance"))
-chapter.glue(
-    "balance", unequal.balance_in_words(interfaces, chapter.design(studies.amplification_scaling, "stripe")["d"])
-)
+dimensions = chapter.design(studies.amplification_scaling, "stripe")["d"]
+chapter.glue("balance", unequal.balance_in_words(interfaces, dimensions))
 fig, axes = plots.panels(2, width=4.0, height=3.4, sharey=True)
 for (d, rows), colour in zip(balance.groupby("d"), plots.PALETTE):
     for ax, column in zip(axes, ("imbalance", "scaled")):

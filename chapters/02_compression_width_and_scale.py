@@ -51,11 +51,10 @@ ring = chapter.rows(studies.amplification_scaling, "wide_cylinder")
 narrow_ring = chapter.rows(studies.amplification_scaling, "cylinder_again")
 fig, axes = plots.panels(2)
 for (d, rows), colour in zip(pd.concat([wide, ring]).groupby("d"), plots.PALETTE):
-    plots.over_seeds(
-        axes[0], rows, "p", "star", color=colour, label=f"cylinder, $d={d}$" if d == 3 else f"stripe, $d={d}$"
-    )
-    both = width.width_ratios(rows, pd.concat([narrow, narrow_ring]))
-    plots.over_seeds(axes[1], both, "p", "ratio", color=colour)
+    shape = "cylinder" if d == 3 else "stripe"
+    plots.over_seeds(axes[0], rows, "p", "star", color=colour, label=f"{shape}, $d={d}$")
+    ratios = width.width_ratios(rows, pd.concat([narrow, narrow_ring]))
+    plots.over_seeds(axes[1], ratios, "p", "ratio", color=colour)
 sizes = sorted(set(wide.p))
 plots.slope_guide(axes[0], (sizes[0], sizes[-1]), wide.star.min() / 1.3, 0.5, r"$\frac{1}{2}$")
 axes[1].axhline(1, color="0.5", linewidth=1)
@@ -149,11 +148,11 @@ chapter.figure(fig, "fig-a-late", rests, scales, alt=alt)
 # and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
 # Chapter 1 ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of training.
 # %%
-courses = chapter.rows(studies.amplification_along_training, "main")
-fig, flat = plots.panels(courses.d.nunique(), width=4.0, height=3.2, sharey=True)
+networks = chapter.rows(studies.amplification_along_training, "main")
+fig, flat = plots.panels(networks.d.nunique(), width=4.0, height=3.2, sharey=True)
 fig.suptitle("How does the compression change during training?", fontsize="medium")
-for ax, (d, networks) in zip(flat, courses.groupby("d")):
-    for (p, rows), colour in zip(networks.groupby("p"), plots.PALETTE):
+for ax, (d, of_dimension) in zip(flat, networks.groupby("d")):
+    for (p, rows), colour in zip(of_dimension.groupby("p"), plots.PALETTE):
         times = np.geomspace(1, max(map(max, rows["time"])), 300)
         ax.plot(times, claims.mean_course(rows, times), color=colour, label=f"$p={p}$")
         ax.axvline(rows.t_star.mean(), color=colour, linestyle=":", linewidth=1.2)
@@ -162,7 +161,7 @@ flat[0].set_ylabel(r"amplification $\Lambda$")
 plots.plain_numbers(flat[0])
 flat[0].legend(fontsize="small")
 alt = "Amplification against time, for two training sizes in two dimensions: it rises, rests, rises again and falls."
-chapter.figure(fig, "fig-a-6", courses, alt=alt)
+chapter.figure(fig, "fig-a-6", networks, alt=alt)
 # %% [markdown] tags=["caption"]
 # **The amplification grows exponentially, rests near $t^*$, grows again and falls at the end.** Mean over seeds until 98 % of the
 # points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with $p=411$ and 4640).
@@ -261,7 +260,7 @@ alt = "Effective rank against training points: for each dimension a dashed line,
 chapter.figure(fig, "fig-a-rank", ranks, alt=alt)
 # %% [markdown] tags=["caption"]
 # **On the stripe, at 128 to 2048 points alike, the effective rank of the tangent kernel falls until $t^*$.** Dashed: of the kernel
-# at the start; solid: at $t^*$; a colour a dimension (not in the paper).
+# at the start; solid: at $t^*$; one colour per dimension (not in the paper).
 # %% [markdown]
 # ## Errata and open points
 # - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks

@@ -215,8 +215,8 @@ rows = chapter.rows(at_rest.minima_at_jamming, "sizes")
 jammed = jamming.networks_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
 h_star = mean_width_at_jamming(voters)
-for h, of_width in voters.groupby("h"):
-    ratios = np.concatenate([*of_width.holding])
+for h, group in voters.groupby("h"):
+    ratios = np.concatenate([*group.holding])
     for side, colour in ((ratios[ratios <= 1], plots.COLOURS["lazy"]), (ratios[ratios > 1], "0.6")):
         if len(side):
             bars = np.abs(np.quantile(side, [0.1, 0.9]) - side.mean())[:, None]

@@ -123,7 +123,7 @@ theory = plots.COLOURS["theory"]
 fig, ax = plt.subplots(figsize=(6.0, 4.0))
 plots.intervals(ax, means, fmt="o", capsize=0, color=plots.COLOURS["lazy"], label="estimated")
 ax.plot(exact, ":", color=theory, label="linear functions, exact")
-ax.plot(harmonics.little_shown() * exact, "--", color=theory, label="what the estimate shows of it")
+ax.plot(harmonics.estimated_fraction() * exact, "--", color=theory, label="what the estimate shows of it")
 ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"$\hat I-\hat I_0$, bits", ylim=(1e-3, 1))
 ax.set_xticks(exact.index, exact.index)
 ax.set_title("How informative is an untrained component?")

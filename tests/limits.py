@@ -17,9 +17,10 @@ _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 
 
 @functools.cache
-def modules() -> dict[str, ast.Module]:
-    """The modules of the library by name."""
-    paths = {".".join(path.relative_to(LIB).with_suffix("").parts): path for path in sorted(LIB.rglob("*.py"))}
+def modules(package: str = "") -> dict[str, ast.Module]:
+    """The modules of the library, or of one package, by name."""
+    files = sorted((LIB / package).rglob("*.py"))
+    paths = {".".join(path.relative_to(LIB).with_suffix("").parts): path for path in files}
     by_name = {name.removesuffix(".__init__"): path for name, path in paths.items()}
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in by_name.items()}
 
@@ -100,8 +101,8 @@ def records() -> dict[str, bool]:
 
 def ranges(package: str) -> Iterator[tuple[str, str, list[str], str]]:
     """Each check of an argument by its name in a package: of which function, which check, its ends, which argument."""
-    for name, module in modules().items():
-        for place, node in _definitions(name, module) if name.startswith(f"{package}.") else ():
+    for name, module in modules(package).items():
+        for place, node in _definitions(name, module):
             for call in _own_parts(node):
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in CHECKS:
                     for keyword in (keyword for keyword in call.keywords if keyword.arg):

@@ -191,7 +191,7 @@ def test_what_holds_no_numbers_is_refused_in_one_line(name, call, good):
     refuses(name, call, good, BAD)
 
 
-@for_each({name: (call, good, whole) for name, (call, good, whole) in CALLS.items()})
+@for_each({name: (call, good, as_labels) for name, (call, good, as_labels) in CALLS.items()})
 def test_whole_numbers_are_labels_and_nothing_else(call, good, as_labels):
     if as_labels is None:
         return

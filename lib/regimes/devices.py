@@ -74,15 +74,15 @@ def allowed(device: str) -> Iterator[set[torch.device]]:
     The set of an outer block includes those of the blocks inside.
     """
     used: set[torch.device] = set()
-    around = _PICKED.get()
+    outer = _PICKED.get()
     tokens = _ALLOWED.set(device), _PICKED.set(used)
     try:
         yield used
     finally:
         _ALLOWED.reset(tokens[0])
         _PICKED.reset(tokens[1])
-        if around is not None:
-            around |= used
+        if outer is not None:
+            outer |= used
 
 
 def kind(device: str) -> str:

@@ -16,8 +16,8 @@ SEEDS = range(12)
 def verdict(name, **arguments):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**{**claim.given, **arguments})
-    estimate = found[0] if isinstance(found, tuple) else found
+    result = claim.function(**{**claim.given, **arguments})
+    estimate = result[0] if isinstance(result, tuple) else result
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 
 
@@ -26,40 +26,42 @@ def noise(*key):
     return float(np.exp(0.01 * np.random.default_rng([int(part) for part in key]).standard_normal()))
 
 
-def grown(power, other):
+def grown(power, power_elsewhere):
     """Networks of two dimensions: the power of the amplification in ``p``, and that below 1024 points and elsewhere."""
     rows = []
     for d in (3, 5, 10):
         for p in P:
             for seed in SEEDS:
-                known = 1 + seed / 10  # the noise of the training set, which the claims divide out
-                law = power if p >= 1024 and d != 3 else other
-                row = {"d": d, "p": p, "seed": seed, "predicted": known * p**0.5, "largest": p**law * noise(p, seed)}
-                rows.append(row | {"star": known * p**law * noise(seed, p)})
+                set_noise = 1 + seed / 10  # of the training set, which the claims divide out
+                size = p ** (power if p >= 1024 and d != 3 else power_elsewhere)
+                row = {"d": d, "p": p, "seed": seed, "predicted": set_noise * p**0.5}
+                row["largest"] = size * noise(p, seed)
+                row["star"] = set_noise * size * noise(seed, p)
+                rows.append(row)
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(("power", "said"), [(0.5, "reproduced"), (0.0, "not reproduced")])
+@pytest.mark.parametrize(("power", "expected"), [(0.5, "reproduced"), (0.0, "not reproduced")])
 @pytest.mark.parametrize("name", ["star-d5", "star-d10", "largest-d5"])
-def test_the_square_root_of_the_stripe(name, power, said):
-    rows = {"maximum" if "largest" in name else "again": grown(power, 0.5 - power)}
-    assert verdict(f"A.Fig6-{name}", growth_from=1024, **rows) == said
+def test_the_square_root_of_the_stripe(name, power, expected):
+    rows = {"maximum" if "largest" in name else "networks": grown(power, 0.5 - power)}
+    assert verdict(f"A.Fig6-{name}", growth_from=1024, **rows) == expected
     claim = ledger.claims()[f"A.Fig6-{name}"]
     drift, _ = claim.function(**rows, growth_from=1024, **claim.given)
     assert drift.whole.value == pytest.approx(power, abs=0.02)
 
 
-@pytest.mark.parametrize(("power", "said"), [(0.5, "reproduced"), (0.0, "not reproduced")])
-def test_the_square_root_of_the_cylinder(power, said):
+@pytest.mark.parametrize(("power", "expected"), [(0.5, "reproduced"), (0.0, "not reproduced")])
+def test_the_square_root_of_the_cylinder(power, expected):
     rows = grown(power, 0.5 - power).query("d == 5")
-    assert verdict("A.Fig8-star", again=rows, growth_from=1024) == said
+    assert verdict("A.Fig8-star", networks=rows, growth_from=1024) == expected
 
 
-@pytest.mark.parametrize(("factor", "said"), [(1.0, "reproduced"), (1.18, "not reproduced")])
-def test_the_constant_of_the_stripe(factor, said):
+@pytest.mark.parametrize(("factor", "expected"), [(1.0, "reproduced"), (1.18, "not reproduced")])
+def test_the_constant_of_the_stripe(factor, expected):
     rows = grown(0.5, 0.1).query("d > 3")
     rows["star"] *= np.where((rows.p >= P[-3]) & (rows.d == 5), factor, 1.6 - 0.5 * factor)
-    assert verdict("A.AppC-constant", stripe=rows, again=rows[:0], growth_p=P) == said
+    assert verdict("A.AppC-constant", stripe=rows, other_sets=rows[:0], growth_p=P) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,24 +69,25 @@ def test_the_constant_of_the_stripe(factor, said):
     [("A.Fig4-ode", "neurons", "error", 0.1, 0.707), ("A.Fig5-attractors", "neurons", "off", 0.04, 0.2)],
 )
 def test_neurons_of_the_largest_training_sets(name, argument, column, true, rival):
-    for here, elsewhere, said in ((true, rival, "reproduced"), (rival, true, "not reproduced")):
-        values = [(p, s, here if p == 10_000 else elsewhere) for p in (1000, 10_000) for s in SEEDS]
-        rows = pd.DataFrame([{"p": p, "seed": s, column: value * noise(p, s)} for p, s, value in values])
-        assert verdict(name, **{argument: rows}) == said
+    for large, small, expected in ((true, rival, "reproduced"), (rival, true, "not reproduced")):
+        rows = []
+        for p, value in ((1000, small), (10_000, large)):
+            rows += [{"p": p, "seed": seed, column: value * noise(p, seed)} for seed in SEEDS]
+        assert verdict(name, **{argument: pd.DataFrame(rows)}) == expected
 
 
-@pytest.mark.parametrize(("slope", "said"), [(1.0, "reproduced"), (0.5, "corrected")])
-def test_formulas_with_an_erratum(slope, said):
+@pytest.mark.parametrize(("slope", "expected"), [(1.0, "reproduced"), (0.5, "corrected")])
+def test_formulas_with_an_erratum(slope, expected):
     times = [
         {"alpha": a, "seed": s, "rate": 1 + s, "t_star": (3 - slope * np.log(a) * noise(s)) / (1 + s)}
         for a in (1e-18, 1e-14, 1e-10, 1e-6)
         for s in SEEDS
     ]
-    assert verdict("A.AppC-time", times=pd.DataFrame(times)) == said
+    assert verdict("A.AppC-time", times=pd.DataFrame(times)) == expected
     exponents = pd.DataFrame([{"seed": s, "exponent": slope * noise(s)} for s in SEEDS])
-    assert verdict("A.AppC-noise", noises=exponents) == said
+    assert verdict("A.AppC-noise", noises=exponents) == expected
     ratios = pd.DataFrame({"ratio": np.full(6, 1.0 if slope == 1 else 0.399)})
-    assert verdict("A.AppC-tau-perp", across=ratios) == said
+    assert verdict("A.AppC-tau-perp", across=ratios) == expected
 
 
 def at_scales(power):
@@ -100,12 +103,12 @@ def at_scales(power):
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(("power", "said"), [(-1, "reproduced"), (-0.56, "not reproduced")])
-def test_the_required_scale(power, said):
-    assert verdict("A.Fig6-idle-scale", scales=at_scales(power)) == said
+@pytest.mark.parametrize(("power", "expected"), [(-1, "reproduced"), (-0.56, "not reproduced")])
+def test_the_required_scale(power, expected):
+    assert verdict("A.Fig6-idle-scale", scales=at_scales(power)) == expected
     rests = pd.DataFrame({"d": [5]})
-    for law, found in ((power, "reproduced"), (0.0, "not reproduced")):
-        assert verdict("A.Fig6-scale", scales=at_scales(law), rests=rests, interfaces=tasks.STRIPE) == found
+    for law, verdict_of_law in ((power, "reproduced"), (0.0, "not reproduced")):
+        assert verdict("A.Fig6-scale", scales=at_scales(law), rests=rests, interfaces=tasks.STRIPE) == verdict_of_law
 
 
 def test_a_network_whose_training_has_ended_keeps_its_last_amplification():
@@ -116,17 +119,17 @@ def test_a_network_whose_training_has_ended_keeps_its_last_amplification():
 def test_the_imbalance_at_which_the_amplification_has_halved():
     """Two seeds whose curves halve at 0.1 and 0.2 of a mean label; one that never halves is left out."""
     interfaces = [[-0.3, 1.18549], [-0.3, 0.9], [-0.3, 0.7]]
-    rows = [
-        {"d": 4, "p": p, "seed": seed, "interfaces": planes, "star": 8 * p * np.exp(-fall * np.log(2) * step)}
-        for p in (100, 400)
-        for seed, fall in ((0, 1.0), (1, 2.0), (2, 0.1))
-        for step, planes in enumerate(interfaces)
-    ]
-    found = balance.unbalanced(pd.DataFrame(rows))
-    ends = sorted(set(found.imbalance))
-    falls = balance.fall_of_the_amplification(found, "imbalance")
-    assert falls.to_dict() == pytest.approx({0: ends[1], 1: (ends[0] + ends[1]) / 2})
-    assert balance.fall_of_the_amplification(found)[0] == pytest.approx(2 * ends[1])
+    rows = []
+    for seed, halvings in ((0, 1.0), (1, 2.0), (2, 0.1)):
+        for step, planes in enumerate(interfaces):
+            for p in (100, 400):
+                star = 8 * p * 0.5 ** (halvings * step)
+                rows.append({"d": 4, "p": p, "seed": seed, "interfaces": planes, "star": star})
+    rows = balance.unbalanced(pd.DataFrame(rows))
+    imbalance = sorted(set(rows.imbalance))
+    falls = balance.fall_of_the_amplification(rows, "imbalance")
+    assert falls.to_dict() == pytest.approx({0: imbalance[1], 1: (imbalance[0] + imbalance[1]) / 2})
+    assert balance.fall_of_the_amplification(rows)[0] == pytest.approx(2 * imbalance[1])
 
 
 def test_unequal_labels_are_warned_of():

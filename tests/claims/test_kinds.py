@@ -155,5 +155,8 @@ def test_the_last_gain_of_a_compression(power, said):
 def test_a_single_training_set_says_nothing():
     """However many sizes it has."""
     rows = ball(lambda factor, p: 1.0, p=(1024, 4096), seeds=[3])
-    assert curved._enough(rows) is None and curved._enough(ball(lambda factor, p: 1.0, p=(256, 512))) is None
-    assert len(curved._enough(ball(lambda factor, p: 1.0, p=(256, 1024), seeds=[1, 2]))) == 2 * 4
+    assert (
+        curved._of_many_points(rows) is None
+        and curved._of_many_points(ball(lambda factor, p: 1.0, p=(256, 512))) is None
+    )
+    assert len(curved._of_many_points(ball(lambda factor, p: 1.0, p=(256, 1024), seeds=[1, 2]))) == 2 * 4

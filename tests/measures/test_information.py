@@ -88,7 +88,7 @@ def rounded(rng, n, width):
     return np.floor(x / width) * width, y
 
 
-def several(rng, n, means):
+def mixture(rng, n, means):
     y = rng.integers(0, len(means), n)
     return np.array(means)[y] + rng.standard_normal(n), y
 
@@ -133,8 +133,8 @@ EXACT = {
         lambda rng: ((pair := shifted(rng, 2000, 1.0, 0.3))[0].clip(0), pair[1]),
         rectified_gaussians(1.0, 0.3),
     ),
-    "three labels": (lambda rng: several(rng, 3000, [0.0, 2.0, 4.0]), several_gaussians([0.0, 2.0, 4.0])),
-    "five labels that tell nothing": (lambda rng: several(rng, 3000, [0.0] * 5), 0.0),
+    "three labels": (lambda rng: mixture(rng, 3000, [0.0, 2.0, 4.0]), several_gaussians([0.0, 2.0, 4.0])),
+    "five labels that tell nothing": (lambda rng: mixture(rng, 3000, [0.0] * 5), 0.0),
     "independent values of a die": (lambda rng: (rng.integers(1, 7, 2000) * 1.0, labels(rng, 2000, 0.1)), 0.0),
 }
 

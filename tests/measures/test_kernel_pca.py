@@ -10,7 +10,7 @@ from torch import nn
 
 import regimes
 from companion.papers.kernel_pca.studies.kernel_pca import _frozen as frozen
-from companion.papers.kernel_pca.theory import two_kinds
+from companion.papers.kernel_pca.theory import sectors
 from companion.papers.kernel_pca.theory.norm import hinge_norms, least_norms
 from regimes.data import tasks
 from regimes.data.tasks import Task
@@ -145,12 +145,12 @@ def test_two_parts_are_the_kernel_of_a_network_without_uninformative_weights():
     x = tasks.stripe(40, 6, seed=1).x
     lost = Network(net.omega.clone(), net.b, net.beta)
     lost.omega[..., 2:] = 0
-    first, second = two_kinds.two_parts(net, x, 2)
+    first, second = sectors.sector_kernels(net, x, 2)
     torch.testing.assert_close(first + second * (x[:, 2:] @ x[:, 2:].T), ntk(lost, x))
-    none, some = (two_kinds.relative_residual(network, x, 2) for network in (lost, net))
+    none, some = (sectors.relative_residual(network, x, 2) for network in (lost, net))
     assert float(none.max()) < 1e-12 < 0.05 < float(some.min())
     small = Network(net.omega * torch.tensor([1, 1, *4 * [1e-3]]).double(), net.b, net.beta)
-    assert float(two_kinds.relative_residual(small, x, 2).max()) < 0.02
+    assert float(sectors.relative_residual(small, x, 2).max()) < 0.02
 
 
 def test_kinds_of_components():
@@ -158,18 +158,18 @@ def test_kinds_of_components():
     in_plane = torch.tanh(x[:, 0])
     mixed = torch.cos(x[:, 0]) * (x[:, 1] - 2 * x[:, 3])
     noise, harmonic = normal(1000, seed=1), x[:, 1] * x[:, 2]
-    kinds = two_kinds.kinds(torch.stack([in_plane, mixed, noise, harmonic], 1), x)
+    kinds = sectors.sector_shares(torch.stack([in_plane, mixed, noise, harmonic], 1), x)
     assert kinds[0, 0] > 0.99 and kinds[1, 1] > 0.99
     assert float(kinds[0, 1]) < 0.1 and float(kinds[1, 0]) < 0.1
     assert float(kinds[2:].max()) < 0.1
 
 
-def test_components_of_the_two_part_kernel_are_of_the_two_kinds():
+def test_components_of_the_two_part_kernel_are_even_or_odd():
     net = one_hidden(4, 200, seeds=[0])
     x = normal(1500, 4, seed=2)
     net.omega[..., 1:] = 0
     diagnosis = diagnose(ntk(net, x), torch.tensor([1.0, -1.0]).repeat(750), count=6)
-    assert float(two_kinds.kinds(diagnosis.vectors[0], x).amax(-1).min()) > 0.98
+    assert float(sectors.sector_shares(diagnosis.vectors[0], x).amax(-1).min()) > 0.98
 
 
 def test_least_norms():
@@ -371,8 +371,8 @@ CONVOLUTION = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1)).
         (lambda: spectrum.distance_dimension(X @ X.T, [2, 30]), "size must be a whole number from 2 to 24"),
         (lambda: spectrum.rkhs_norm(torch.tensor([1.0, -1e-9]), torch.ones(2)), "values must be positive, or 0 beyond"),
         (lambda: spectrum.rkhs_norm(torch.ones(2), torch.ones(3)), "squares must have shape"),
-        (lambda: two_kinds.kinds(X, X), "points must be a whole number of at least"),
-        (lambda: two_kinds.two_parts(one_hidden(3, 5, seeds=[0]), X, 4), "d_parallel must be"),
+        (lambda: sectors.sector_shares(X, X), "points must be a whole number of at least"),
+        (lambda: sectors.sector_kernels(one_hidden(3, 5, seeds=[0]), X, 4), "d_parallel must be"),
         (lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X, 24), "count must be a whole number from"),
         (
             lambda: spectrum.tangent_components(one_hidden(3, 5, seeds=[0]), X.float(), 2),

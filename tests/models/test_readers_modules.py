@@ -705,7 +705,7 @@ def test_each_gradient_is_made_once_where_all_fit_and_never_more_with_more_memor
     point_bytes = model.tangent_size * 8
     counts = []
     expected = regimes.ntk(model, x), regimes.ntk(model, x, z)
-    for memory in [point_bytes * n for n in (2, 8, 16, 32, 36, 40, 64, 512)]:
+    for memory in [point_bytes * n for n in (8, 32, 36, 40, 64, 512)]:
         made.clear()
         torch.testing.assert_close(regimes.ntk(model, x, memory=memory), expected[0])
         counts.append(sum(made))

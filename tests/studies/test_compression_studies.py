@@ -20,8 +20,10 @@ CYLINDER = {"shape": "cylinder", "d": 3, "d_parallel": 2, "radius": math.sqrt(2 
 
 
 def test_the_informative_share_of_arrows():
-    omega, beta = torch.zeros(1, 3, 2), torch.tensor([[1.0, -2.0, 0.0]])
-    omega[0, :, 0], omega[0, :, 1] = torch.tensor([3.0, 0.0, 7.0]), torch.tensor([0.0, 1.0, 7.0])
+    omega = torch.zeros(1, 3, 2)
+    beta = torch.tensor([[1.0, -2.0, 0.0]])
+    omega[0, :, 0] = torch.tensor([3.0, 0.0, 7.0])
+    omega[0, :, 1] = torch.tensor([0.0, 1.0, 7.0])
     assert studies.aligned(Network(omega, beta * 0, beta), 1) == pytest.approx(9 / 13)
     rng = np.random.default_rng(0)
     round_ = torch.from_numpy(rng.standard_normal((1, 20000, 4)))
@@ -31,9 +33,10 @@ def test_the_informative_share_of_arrows():
 
 def test_growth_does_not_depend_on_company_and_orders_its_columns():
     setting = STRIPE | {"d": 4, "p": 80, "h": 60, "until": "end"}
-    both, (alone,) = studies.amplification_scaling(setting, [0, 1]), studies.amplification_scaling(setting, [1])
-    assert both[1] == alone and both[0]["star"] != alone["star"]
-    for row in both:
+    rows = studies.amplification_scaling(setting, [0, 1])
+    (alone,) = studies.amplification_scaling(setting, [1])
+    assert rows[1] == alone and rows[0]["star"] != alone["star"]
+    for row in rows:
         assert row["ended"] == "fitted" and row["star_code"] >= row["star"]  # one informative direction: Jensen
         assert row["largest"] >= row["star"] * 0.98 and row["start"] == pytest.approx(1, abs=0.35)
     (path,) = studies.amplification_along_training(setting, [1])
@@ -42,18 +45,19 @@ def test_growth_does_not_depend_on_company_and_orders_its_columns():
     short = studies.amplification_scaling(setting | {"until": "star"}, [1])[0]
     assert short["t_star"] == pytest.approx(alone["t_star"], rel=1e-3)
     assert short["star"] == pytest.approx(alone["star"], rel=1e-2)
-    lasts = [
-        studies.amplification_along_training(setting | {"until": stop}, [1])[0]["time"][-1]
-        for stop in ("star", 0.9, "end")
-    ]
-    assert lasts == sorted(set(lasts))
+    end_times = []
+    for stop in ("star", 0.9):
+        (stopped,) = studies.amplification_along_training(setting | {"until": stop}, [1])
+        end_times.append(stopped["time"][-1])
+    end_times.append(path["time"][-1])
+    assert end_times == sorted(set(end_times))
 
 
 def test_the_amplification_is_near_the_one_predicted_from_the_same_points():
     rows = studies.amplification_scaling(STRIPE | {"d": 5, "p": 2048, "h": 200, "until": "star"}, [0, 1, 2, 3, 4])
     assert np.median([row["star"] / row["predicted"] for row in rows]) == pytest.approx(1, abs=0.25)
-    tubes = studies.amplification_scaling(STRIPE | CYLINDER | {"p": 4096, "h": 100, "until": "star"}, [0, 1, 2])
-    assert np.mean([np.log(row["star"] / row["predicted"]) for row in tubes]) == pytest.approx(0.15, abs=0.25)
+    cylinders = studies.amplification_scaling(STRIPE | CYLINDER | {"p": 4096, "h": 100, "until": "star"}, [0, 1, 2])
+    assert np.mean([np.log(row["star"] / row["predicted"]) for row in cylinders]) == pytest.approx(0.15, abs=0.25)
     bare = studies.amplification_scaling(STRIPE | CYLINDER | {"radius": 0.3, "p": 100, "h": 60, "until": "star"}, [0])[
         0
     ]
@@ -71,16 +75,16 @@ def test_time_grows_by_half_the_growth_time_per_factor_e():
 
 
 def test_neurons_follow_the_equations_the_closer_the_more_points():
-    found = {}
-    for p in (200, 12800):
+    errors = {}
+    for p in (200, 6400):
         rows = studies.neurons(STRIPE | {"p": p, "h": 60, "tolerance": 0.01, "until": "star"}, [0, 1, 2])
-        found[p] = np.median([row["error"] for row in rows])
+        errors[p] = np.median([row["error"] for row in rows])
         for row in rows:
             assert row["error_free"] <= row["error"] <= row["error_90"] and 0 < row["sees_data"] <= 1
             if p > 1000:  # fewer points displace the attractors
                 assert row["near"] > 0.5 and row["off"] < 0.1
             assert row["error_omega_perp"] <= row["error"]
-    assert found[12800] < found[200] / 2
+    assert errors[6400] < errors[200] / 2
 
 
 def test_a_smaller_scale_leaves_neurons_more_time_and_some_lose_all_points():
@@ -96,9 +100,12 @@ def test_paths_start_together_and_hold_the_neurons_of_the_network():
     rows = studies.neuron_paths(STRIPE | {"p": 400, "h": 80, "tolerance": 0.01, "until": "star"}, [0])
     assert len(rows) == studies.SHOWN and len({row["neuron"] for row in rows}) == len(rows)
     for row in rows[:10]:
-        weights, said, z = (np.array(row[name]) for name in ("weights", "predicted", "z"))
-        assert weights.shape == said.shape == (len(row["t"]), 4) and z.shape == (len(row["t"]) + 1, 2)
-        np.testing.assert_allclose(weights[0], said[0], atol=0.3)
+        weights = np.array(row["weights"])
+        predicted = np.array(row["predicted"])
+        z = np.array(row["z"])
+        assert weights.shape == predicted.shape == (len(row["t"]), 4)
+        assert z.shape == (len(row["t"]) + 1, 2)
+        np.testing.assert_allclose(weights[0], predicted[0], atol=0.3)
         size = (weights[:, :2] ** 2).sum(1)
         np.testing.assert_allclose(z[1:, 0], -math.sqrt(2) * weights[:, 2] * weights[:, 0] / size, rtol=1e-4, atol=1e-6)
         conserved = weights[:, 3] ** 2 - size - weights[:, 2] ** 2
@@ -117,7 +124,8 @@ def test_the_fit_lowers_loss_and_error_and_its_profile_has_the_labels_signs():
 
 def test_frames_of_feature_lazy_and_cylinder():
     setting = STRIPE | {"p": 120, "h": 100, "frames": 8, "until": "end"}
-    feature, lazy = studies.weight_snapshots(setting, [0]), studies.weight_snapshots(setting | {"alpha": 1e4}, [0])
+    feature = studies.weight_snapshots(setting, [0])
+    lazy = studies.weight_snapshots(setting | {"alpha": 1e4}, [0])
     for rows in (feature, lazy):
         assert sum(row["star"] for row in rows) == 1 and rows[0]["t"] == 0 and 8 <= len(rows) <= 9
         assert max(row["deviation"] for row in rows) < 1e-9 and rows[0]["inflation"] == pytest.approx(1)
@@ -131,13 +139,13 @@ def test_frames_of_feature_lazy_and_cylinder():
 
 def test_a_setting_holds_what_its_task_has_and_trains_until_t_star_if_nothing_else_is_said():
     p = parameters.resolve("02", "smoke", {"02.amplification_scaling.stripe_maximum.until": 0.5})
-    found = {
+    settings = {
         name: studies.amplification_scaling.grid.settings(p, name)[0]
         for name in ("stripe", "cylinder", "cylinder_maximum")
     }
-    assert [found[name]["until"] for name in found] == ["star", "star", 0.5]
-    assert found["stripe"].keys() - found["cylinder"].keys() == {"interfaces"}
-    assert found["cylinder"].keys() - found["stripe"].keys() == {"d_parallel", "radius"}
+    assert [settings[name]["until"] for name in settings] == ["star", "star", 0.5]
+    assert settings["stripe"].keys() - settings["cylinder"].keys() == {"interfaces"}
+    assert settings["cylinder"].keys() - settings["stripe"].keys() == {"d_parallel", "radius"}
 
 
 @pytest.mark.parametrize("interfaces", [INTERFACES, [-1.5, -0.5, 0.5]])
@@ -149,8 +157,9 @@ def test_perpendicular_times_of_equation_6_over_equation_16(interfaces):
 
 def test_the_noise_is_that_of_independent_training_sets():
     setting = {"interfaces": INTERFACES, "p": 100, "sets": 500}
-    found = [row["exponent"] for row in studies.noise(setting, list(range(8)))]
-    assert np.mean(found) == pytest.approx(0.5, abs=0.03) and len(set(found)) == 8
+    exponents = [row["exponent"] for row in studies.noise(setting, list(range(8)))]
+    assert np.mean(exponents) == pytest.approx(0.5, abs=0.03)
+    assert len(set(exponents)) == 8
 
 
 BAD = [
@@ -222,28 +231,27 @@ def test_bad_parameters_get_one_line(change, words):
 
 @pytest.mark.parametrize("missing", ["d_parallel", "radius"])
 def test_a_cylinder_needs_both_of_its_own_numbers(missing):
-    whole = studies.AmplificationSizes(**STRIPE | CYLINDER, p=100, h=10)
-    assert whole.completed([0]) == replace(whole, interfaces=None, until="star")
+    setting = studies.AmplificationSizes(**STRIPE | CYLINDER, p=100, h=10)
+    assert setting.completed([0]) == replace(setting, interfaces=None, until="star")
     with pytest.raises(InputError, match="a cylinder needs d_parallel and radius"):
-        replace(whole, **{missing: None}).completed([0])
+        replace(setting, **{missing: None}).completed([0])
 
 
 def test_an_observable_is_asked_for_by_a_design_and_changes_no_other_cell():
     """The rank of the kernel from derivatives by hand; a setting that asks for none has the key it always had."""
     setting = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 30, "alpha": 1e-6}
     setting |= {"tolerance": 0.05, "until": "star"}
-    (plain,), (more,) = (
-        studies.amplification_scaling(setting, [1]),
-        studies.amplification_scaling(setting | {"observe": ["effective_rank"]}, [1]),
-    )
-    assert more.items() >= plain.items() and {*more} - {*plain} == {"effective_rank", "effective_rank_start"}
+    (plain,) = studies.amplification_scaling(setting, [1])
+    (observed,) = studies.amplification_scaling(setting | {"observe": ["effective_rank"]}, [1])
+    assert observed.items() >= plain.items() and {*observed} - {*plain} == {"effective_rank", "effective_rank_start"}
     s = studies.AmplificationSizes.of(setting)
     assert s.entries() == setting
     task, network = studies._drawn(s, 1)
-    x, net = task.x[0].double(), network.to(dtype=torch.float64)
-    on = (net.omega[0] @ x.mT / math.sqrt(3) + net.b[0, :, None]).clamp(min=0)
-    step = (on > 0).double() * net.beta[0, :, None]
-    gram = (on.mT @ on + step.mT @ step * (x @ x.mT / 3 + 1)) / 30**2
+    x = task.x[0].double()
+    net = network.to(dtype=torch.float64)
+    activation = (net.omega[0] @ x.mT / math.sqrt(3) + net.b[0, :, None]).clamp(min=0)
+    step = (activation > 0).double() * net.beta[0, :, None]
+    gram = (activation.mT @ activation + step.mT @ step * (x @ x.mT / 3 + 1)) / 30**2
     values = torch.linalg.eigvalsh(gram)
     rank = float(values.sum() ** 2 / values.square().sum())
-    assert more["effective_rank_start"] == pytest.approx(rank, rel=1e-3) and 1 < more["effective_rank"] < rank
+    assert observed["effective_rank_start"] == pytest.approx(rank, rel=1e-3) and 1 < observed["effective_rank"] < rank

@@ -33,16 +33,16 @@ def without(setting, *names):
 
 
 def test_an_ensemble_is_its_members(setting):
-    both = studies.ensembles(setting | {"h": 6}, [0, 1])
-    alone = studies.ensembles(setting | {"h": 6}, [1])
-    assert [(row["seed"], row["stop"]) for row in both] == [(0, 1), (0, 0.5), (1, 1), (1, 0.5)]
+    batch = studies.ensembles(setting | {"h": 6}, [0, 1])
+    single = studies.ensembles(setting | {"h": 6}, [1])
+    assert [(row["seed"], row["stop"]) for row in batch] == [(0, 1), (0, 0.5), (1, 1), (1, 0.5)]
     for name in ("error", "ensemble_error", "norm", "fluctuation", "fitted", "kernel_change"):
-        for there, here in zip(both[2:], alone, strict=True):
-            assert there[name] == pytest.approx(here[name], rel=1e-3, abs=1e-3), name
-    assert both[0]["norm"] != both[1]["norm"] and both[0]["fluctuation"] == both[1]["fluctuation"]
-    assert both[0]["parameters"] == 5 * 6 + 36 + 6
+        for in_batch, by_itself in zip(batch[2:], single, strict=True):
+            assert in_batch[name] == pytest.approx(by_itself[name], rel=1e-3, abs=1e-3), name
+    assert batch[0]["norm"] != batch[1]["norm"] and batch[0]["fluctuation"] == batch[1]["fluctuation"]
+    assert batch[0]["parameters"] == 5 * 6 + 36 + 6
     # the mean square over members is that of their mean plus the fluctuation
-    assert 0 < both[0]["fluctuation"] < 2 * both[0]["norm"]
+    assert 0 < batch[0]["fluctuation"] < 2 * batch[0]["norm"]
 
 
 def test_smaller_ensembles_are_of_the_same_members(setting):
@@ -55,30 +55,31 @@ def test_smaller_ensembles_are_of_the_same_members(setting):
 
 
 def test_many_parameters_fit_and_few_do_not(setting):
-    few, many = (studies.ensembles(setting | {"h": h, "scale": 1e6}, [0])[0] for h in (2, 16))
-    assert few["fitted"] == 0 and few["unsatisfied"] > 0
-    assert many["fitted"] == 1 and many["unsatisfied"] == 0 and many["kernel_change"] < 0.1
+    narrow, wide = (studies.ensembles(setting | {"h": h, "scale": 1e6}, [0])[0] for h in (2, 16))
+    assert narrow["fitted"] == 0 and narrow["unsatisfied"] > 0
+    assert wide["fitted"] == 1 and wide["unsatisfied"] == 0 and wide["kernel_change"] < 0.1
 
 
 def test_random_labels_need_more_parameters_than_digits(setting):
     common = without(setting, "stops", "decay") | {"p": 60, "scale": 1.0, "layers": 2, "steps": 150}
     digits = studies.fitting_width(common, [0])
     random = studies.fitting_width(common | {"data": "random"}, [0])
+    fitting_sizes = []
     for rows in (digits, random):
         shares = [row["fitted"] for row in rows]
         assert min(shares) < 0.5 <= max(shares)
-    first = [min(row["parameters"] for row in rows if row["fitted"] >= 0.5) for rows in (digits, random)]
-    assert first[1] > first[0]
+        fitting_sizes.append(min(row["parameters"] for row in rows if row["fitted"] >= 0.5))
+    assert fitting_sizes[1] > fitting_sizes[0]
 
 
-def test_starts_hold_kernels_that_fluctuate_less_in_wider_networks():
-    found = {}
+def test_initial_networks_hold_kernels_that_fluctuate_less_in_wider_networks():
+    fluctuations = {}
     for h in (8, 64):
         rows = studies.initialisation({"d": 4, "p": 10, "layers": 2, "h": h}, list(range(12)))
         kernel = np.array([row["kernel"] for row in rows])
-        found[h] = np.sqrt(kernel.var(0, ddof=1).mean() / (kernel.mean(0) ** 2).mean())
+        fluctuations[h] = np.sqrt(kernel.var(0, ddof=1).mean() / (kernel.mean(0) ** 2).mean())
         assert ("negative" in rows[0]) == (h <= 12)
-    assert found[64] < 0.6 * found[8]
+    assert fluctuations[64] < 0.6 * fluctuations[8]
 
 
 def test_an_ensemble_as_large_as_those_of_the_map_is_none_of_its_own():
@@ -87,6 +88,7 @@ def test_an_ensemble_as_large_as_those_of_the_map_is_none_of_its_own():
     assert all("fewer" not in s for s in studies.ensembles.grid.settings(values, "large_ensemble"))
 
 
+@pytest.mark.usefixtures("read_once")
 def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_design(monkeypatch):
     def identity(name):
         if name in ("cifar10", "fashion_mnist"):
@@ -95,12 +97,13 @@ def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_desig
 
     monkeypatch.setattr(_ensembles, "identity", identity)
     values = parameters.resolve("03")
-    own = studies.ensembles.grid.settings(values, "second_data")
-    found = asked("03", studies.ensembles, values)
-    cells = [found.cells[key] for key in found.designs["second_data"]]
-    assert {s["data"] for s in own} == {"digits"} and {cell.setting["data"] for cell in cells} == {"fashion_mnist"}
+    settings = studies.ensembles.grid.settings(values, "second_data")
+    wanted = asked("03", studies.ensembles, values)
+    cells = [wanted.cells[key] for key in wanted.designs["second_data"]]
+    assert {s["data"] for s in settings} == {"digits"} and {cell.setting["data"] for cell in cells} == {"fashion_mnist"}
     widths = {cell.setting["h"] for cell in cells}
-    assert widths > {s["h"] for s in own} and len(cells) == 16 * len(widths) * len({s["scale"] for s in own})
+    scales = {s["scale"] for s in settings}
+    assert widths > {s["h"] for s in settings} and len(cells) == 16 * len(widths) * len(scales)
     # at other parameters there is none of them
     changed = asked("03", studies.ensembles, parameters.resolve("03", "laptop", {f"{SECOND}.h": [3, 6]}))
     cells = [changed.cells[key] for key in changed.designs["second_data"]]
@@ -108,38 +111,47 @@ def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_desig
 
 
 def test_decay_keeps_predictors_small(setting):
-    free, held = (studies.ensembles(setting | {"h": 8, "scale": 1e6, "decay": d}, [0])[0] for d in (0.0, 1.0))
-    assert held["norm"] < free["norm"] and held["kernel_change"] < free["kernel_change"]
+    free, decayed = (studies.ensembles(setting | {"h": 8, "scale": 1e6, "decay": d}, [0])[0] for d in (0.0, 1.0))
+    assert decayed["norm"] < free["norm"] and decayed["kernel_change"] < free["kernel_change"]
 
 
-def test_what_fits_within_an_effort_is_what_fits_in_an_ensemble(setting):
+def test_what_fits_within_a_step_budget_is_what_fits_in_an_ensemble(setting):
     rows = studies.steps_to_fit(without(setting, "stops", "decay") | {"h": 6}, [0, 1])
     for row in studies.ensembles(setting | {"h": 6}, [0, 1])[::2]:
-        own = [r for r in rows if r["seed"] == row["seed"]]
-        assert np.mean([r["needed"] <= 80 for r in own]) == row["fitted"]
+        needed = [r["needed"] for r in rows if r["seed"] == row["seed"]]
+        assert np.mean([steps <= 80 for steps in needed]) == row["fitted"]
     assert all((r["needed"] == np.inf) == (r["time"] == np.inf) for r in rows)
 
 
-def test_an_effort_is_of_the_network_itself_not_of_its_batch(setting):
-    own = without(setting, "stops", "decay") | {"h": 12, "steps": 300}
-    rows, own = studies.steps_to_fit(own, [0]), studies.Networks.of(own)
-    model = studies.swish_networks(own, 12, [0])
-    x, y = studies.repeated([studies.draw_sets(own, 0).train], 3)
-    alone = [len([*studies.flow_states(own, model[e], x[e], y[e])]) - 1 for e in (slice(e, e + 1) for e in range(3))]
-    assert len({*alone}) > 1 and [r["needed"] for r in rows] == alone
+def test_steps_are_counted_of_the_network_itself_not_of_its_batch(setting):
+    entries = without(setting, "stops", "decay") | {"h": 12, "steps": 300}
+    rows = studies.steps_to_fit(entries, [0])
+    s = studies.Networks.of(entries)
+    model = studies.swish_networks(s, 12, [0])
+    x, y = studies.repeated([studies.draw_sets(s, 0).train], 3)
+    counts = []
+    for k in range(3):
+        e = slice(k, k + 1)
+        counts.append(len([*studies.flow_states(s, model[e], x[e], y[e])]) - 1)
+    assert len({*counts}) > 1 and [r["needed"] for r in rows] == counts
 
 
 @pytest.mark.parametrize("half", [3, 9, 40])
 def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half):
     """Where the share that fits is a law of the width; it begins at 3, and the next bracket is a factor 1.4 away."""
     trained = []
-    known = studies._search(lambda h: trained.append(h) or min(1, (h + 0.5) / (2 * half)), 3)
-    assert {half - 1, half} <= {*known} and max(known) <= max(3, 1.5 * half)
-    assert all((share >= 0.5) == (h >= half) for h, share in known.items()) and len(trained) == len(known)
+
+    def share_that_fits(h):
+        trained.append(h)
+        return min(1, (h + 0.5) / (2 * half))
+
+    shares = studies._search(share_that_fits, 3)
+    assert {half - 1, half} <= {*shares} and max(shares) <= max(3, 1.5 * half)
+    assert all((share >= 0.5) == (h >= half) for h, share in shares.items()) and len(trained) == len(shares)
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"map_p": 4_000}, "p = \\$map_p.*test \\+ kernel_p \\+ p must be at most 5000, the images of mnist"),
         ({"components": 800}, "components must be at most the 784 pixels"),
@@ -153,9 +165,9 @@ def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far
         ({"03.ensembles.weight_decay.decay": -1.0}, "03.ensembles.weight_decay.decay must be"),
     ],
 )
-def test_bad_input_is_one_line_before_any_computing(changed, said, monkeypatch):
+def test_bad_input_is_one_line_before_any_computing(changed, message, monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         grids("03", parameters.resolve("03", "laptop", changed))
 
 

@@ -1,6 +1,7 @@
 """Chapter 4's studies at tiny sizes: what they measure, and what must hold of it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -17,13 +18,11 @@ MANY = STRIPE | {"many": 240, "stops": [0.5]}
 
 
 def test_networks_at_the_largest_size_alone_have_panels():
-    settings = studies.image_curves.grid(parameters.resolve("04", "smoke"))
-    by_data = {}
-    for setting in settings:
-        by_data.setdefault((setting["data"], setting["h"]), {}).setdefault(setting["panels"], set()).add(setting["p"])
-    assert any(len(sizes) > 1 for panels in by_data.values() for sizes in panels.values())
-    for panels in by_data.values():
-        assert len(panels[True]) == 1 and all(p < max(panels[True]) for p in panels.get(False, ()))
+    table = pd.DataFrame(studies.image_curves.grid(parameters.resolve("04", "smoke")))
+    groups = [group for _, group in table.groupby(["data", "h"])]
+    assert any(group.p.nunique() > 2 for group in groups)
+    for group in groups:
+        assert (group.panels == (group.p == group.p.max())).all()
 
 
 @pytest.fixture(scope="module")
@@ -44,39 +43,47 @@ def test_sets_are_disjoint_and_do_not_depend_on_each_others_size(images):
     assert {tuple(task.y[0].unique().tolist()) for task in sets.values()} == {(-1.0, 1.0)}
 
 
+def of_moment(rows, moment):
+    return [row for row in rows if row["moment"] == moment]
+
+
+def of_kernel(rows, kernel, moment):
+    """The first row of a kernel at a moment."""
+    return next(row for row in of_moment(rows, moment) if row["kernel"] == kernel)
+
+
 def test_stripes_have_every_kernel_at_every_moment():
     rows = studies.stripes(MANY, [0, 1])
-    kinds = [(row["kernel"], row["moment"]) for row in rows if row["seed"] == 1]
-    assert sorted(kinds) == sorted(
-        [(k, m) for k in ("full", "last") for m in ("start", "0.5", "end")] + [("network", m) for m in ("0.5", "end")]
-    )
+    moments = {"full": ["0.5", "end", "start"], "last": ["0.5", "end", "start"], "network": ["0.5", "end"]}
+    for kernel, expected in moments.items():
+        assert sorted(row["moment"] for row in rows if (row["seed"], row["kernel"]) == (1, kernel)) == expected
     for row in rows:
         assert 0 <= row["error"] <= 1
         if row["kernel"] != "network":
             assert len(row["information"]) == len(row["projections"]) == 10 and sum(row["projections"]) <= 1 + 1e-9
             assert np.all(np.diff(row["values"]) <= 1e-12) and 0 <= row["alignment"] <= 1
-    start, end = (next(r for r in rows if (r["kernel"], r["moment"]) == ("full", m)) for m in ("start", "end"))
+    start, end = of_kernel(rows, "full", "start"), of_kernel(rows, "full", "end")
     assert end["amplification"] > 3 * start["amplification"] and end["departure"] < start["departure"]
     assert end["alignment"] > start["alignment"]
 
 
-def test_second_harmonics_become_of_the_two_kinds():
+def test_second_harmonics_become_even_or_odd():
     """Before training 5 of the 14 of an isotropic kernel in five dimensions are, and what comes before them."""
     setting = MANY | {"d": 5, "p": 128, "h": 400, "many": 1500}
     rows = studies.stripe_spectra(setting, [0, 1, 2, 3])
-    shares = {moment: [r["kinds"] for r in rows if r["moment"] == moment] for moment in ("start", "0.5", "end")}
-    start, end = (np.array(shares[moment]).sum(-1) for moment in ("start", "end"))
+    start = np.array([row["kinds"] for row in of_moment(rows, "start")]).sum(-1)
+    end = np.array([row["kinds"] for row in of_moment(rows, "end")]).sum(-1)
     assert start.shape == (4, 12) and start[:, :6].min() > 0.95
     assert start[:, 6:].mean() == pytest.approx(5 / 14, abs=0.1)
     assert end[:, 6:].mean() > 0.7
-    half, most = np.log([[r["norms"] for r in rows if r["moment"] == m] for m in ("end", "start")]).mean(1).T
-    assert half[0] < half[1] - 1 < most[1]
+    before = np.log([row["norms"] for row in of_moment(rows, "start")]).mean(0)  # at half of the label, at a tenth
+    after = np.log([row["norms"] for row in of_moment(rows, "end")]).mean(0)
+    assert after[0] < before[0] - 1 < before[1]
 
 
 def test_norms_fall_where_much_of_the_loss_is_left_and_the_span_shrinks():
     rows = studies.stripe_norms(STRIPE | {"d": 5, "p": 128, "h": 400, "n": 200, "stops": [0.5]}, [0, 1])
-    start, end = ([row for row in rows if row["moment"] == moment] for moment in ("start", "end"))
-    for before, after in zip(start, end, strict=True):
+    for before, after in zip(of_moment(rows, "start"), of_moment(rows, "end"), strict=True):
         assert before["span"][0] > 150 > 100 > after["span"][0] and before["span"][1] < 0.05 < after["span"][1] < 1
         assert after["norms"][0] < before["norms"][0] / 3 and before["norms"][:3] == sorted(before["norms"][:3])
         assert before["own"] == after["own"] and 0 < after["own"][0] < 0.5 and 0 < after["own"][1] < 1
@@ -85,13 +92,13 @@ def test_norms_fall_where_much_of_the_loss_is_left_and_the_span_shrinks():
 def test_curves_judge_the_last_layer_of_the_same_network(images):
     images = images | {"descent": "settle", "stops": [0.5]}
     rows = studies.image_curves(images | {"panels": True}, [0])
-    full, last = (next(r for r in rows if (r["kernel"], r["moment"]) == (k, "end")) for k in ("full", "last"))
+    full, last = of_kernel(rows, "full", "end"), of_kernel(rows, "last", "end")
     assert last["dimension"] < full["dimension"] + 1 and full["ended"] == "zero loss"
     bare = studies.image_curves(images | {"panels": False}, [0])
     assert [row["error"] for row in bare] == [row["error"] for row in rows] and "information" not in bare[0]
 
 
-def test_courses_begin_and_end_where_the_training_does(images):
+def test_frames_begin_and_end_where_the_training_does(images):
     rows = studies.kernel_along_training(images | {"shape": "images", "descent": "settle", "frames": 3}, [0])
     assert [row["frame"] for row in rows] == list(range(len(rows)))
     assert rows[0]["t"] == 0 and rows[0]["satisfied"] == 0 and rows[-1]["satisfied"] == 1
@@ -102,8 +109,10 @@ def test_courses_begin_and_end_where_the_training_does(images):
 
 def test_both_descents_train_the_same_networks(images):
     s = studies.ImageKernels(**images)
-    sets, model = studies.draw_images(s, [0]), studies.convolutional_networks(s, [0])
-    test, errors = sets["test"], {}
+    sets = studies.draw_images(s, [0])
+    model = studies.convolutional_networks(s, [0])
+    test = sets["test"]
+    errors = {}
     for how in studies.DESCENTS:
         path = run(studies.descend(s, model, sets["train"], how))
         assert bool((path.F * sets["train"].y >= 1).all())
@@ -111,7 +120,7 @@ def test_both_descents_train_the_same_networks(images):
     assert abs(errors["momentum"] - errors["settle"]) < 0.1
 
 
-def test_scans_are_of_one_training_set(images):
+def test_ensembles_are_of_one_training_set(images):
     lazy, feature = (studies.image_ensembles(images | {"alpha": alpha, "members": 2}, [0])[0] for alpha in (1e4, 1.0))
     assert lazy["change"] < 0.05 < 1 < feature["change"] and lazy["fitted"] == feature["fitted"] == 1
 
@@ -135,7 +144,7 @@ def test_estimators_on_a_line_see_one_dimension_only():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"04.stripes.main.many": 60}, r"stripes.main .*many must be at least 104 for the splines of d = 3"),
         ({"04.stripes.main.p": 10**5}, "p = 100000 would take"),
@@ -155,8 +164,8 @@ def test_estimators_on_a_line_see_one_dimension_only():
         ({"data": "cifar10"}, "data must be one of"),
     ],
 )
-def test_bad_parameters_get_one_line(given, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_bad_parameters_get_one_line(given, message):
+    with pytest.raises(InputError, match=message) as raised:
         grids("04", parameters.resolve("04", "smoke", given))
     assert "\n" not in str(raised.value)
 

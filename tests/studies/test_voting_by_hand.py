@@ -17,8 +17,15 @@ SETTING = {"data": "digits", "components": 4, "layers": 1, "h": 6, "members": 2,
 
 def shares_of(inner):
     """The dual of the least weights: they are sums of signed features, of which a problem of 12 numbers is left."""
-    given = {"jac": lambda a: inner @ a - 1, "bounds": [(0, None)] * 12, "tol": 1e-14, "options": {"maxiter": 10_000}}
-    return minimize(lambda a: a @ inner @ a / 2 - a.sum(), np.ones(12), **given).x
+
+    def energy(a):
+        return a @ inner @ a / 2 - a.sum()
+
+    def gradient(a):
+        return inner @ a - 1
+
+    options = {"maxiter": 10_000}
+    return minimize(energy, np.ones(12), jac=gradient, bounds=[(0, None)] * 12, tol=1e-14, options=options).x
 
 
 def features(model, x):
@@ -39,7 +46,8 @@ def test_networks_at_the_end_of_lazy_training(labels):
     outputs, predicted = [], []
     for seed, norm, holding in zip(draw_seeds("weights", [6, 7], size=6), row["weights"], row["holding"], strict=True):
         network = fully_connected([4, 6, 1], seeds=[seed], **kind).to(dtype=torch.float64)
-        phi, fresh = (features(network, part.x.double()) for part in (train, test))
+        phi = features(network, train.x.double())
+        phi_test = features(network, test.x.double())
         # the dual: weights are sums of signed features, so that the best sums are a problem of 12 numbers
         signed = y[:, None] * phi
         shares = shares_of(signed @ signed.T)
@@ -47,8 +55,8 @@ def test_networks_at_the_end_of_lazy_training(labels):
         assert (signed @ weights).min() > 0.99, "all can be fitted"
         assert norm == pytest.approx(np.linalg.norm(weights), rel=1e-2)
         assert holding == pytest.approx((shares > 1e-6 * shares.max()).sum() / 30, abs=1.1 / 30)
-        outputs.append(fresh @ weights)
-        spectrum = np.linalg.svd(np.concatenate([phi, fresh]), compute_uv=False) ** 2 / 52
+        outputs.append(phi_test @ weights)
+        spectrum = np.linalg.svd(np.concatenate([phi, phi_test]), compute_uv=False) ** 2 / 52
         predicted.append(norm_of_random_labels(12, spectrum))
     F, target = np.stack(outputs), test.y.numpy()
     assert row["parameters"] == 4 * 6 + 6 and row["fitted"] == 1

@@ -1,5 +1,6 @@
 """Jamming's observables against autograd, closed forms and known thresholds."""
 
+import itertools
 import math
 
 import numpy as np
@@ -36,22 +37,22 @@ def test_both_parts_add_up_to_the_hessian_of_autograd(sigma):
     x, y = problem()
     start = net(3, 4, 3, 1, sigma=activation(sigma, normalised=True))
     model, alpha = moved(start), 1.7
-    begun = start(x)
-    H0, Hp = jamming.hessian(model, x, y, alpha=alpha, start=begun)
+    f0 = start(x)
+    H0, Hp = jamming.hessian(model, x, y, alpha=alpha, start=f0)
     for e in range(2):
         shapes = [w[e : e + 1].shape for w in model.parameters()]
 
         def energy(flat, e=e, shapes=shapes):
             parts = flat.split([s.numel() for s in shapes])
-            one = model[e : e + 1].with_parameters([p.view(s) for p, s in zip(parts, shapes)])
-            gaps = 1 - alpha * y * (one(x)[0] - begun[e])
+            network = model[e : e + 1].with_parameters([p.view(s) for p, s in zip(parts, shapes)])
+            gaps = 1 - alpha * y * (network(x)[0] - f0[e])
             return gaps.clamp(min=0).square().sum() / 2
 
         flat = torch.cat([w[e].flatten() for w in model.parameters()])
         direct = torch.autograd.functional.hessian(energy, flat)
         torch.testing.assert_close(H0[e] + Hp[e], direct, atol=1e-9, rtol=1e-9)
         rank = torch.linalg.matrix_rank(H0[e])
-        assert rank <= (alpha * y * (model(x) - begun) < 1).sum(-1)[e]
+        assert rank <= (alpha * y * (model(x) - f0) < 1).sum(-1)[e]
         assert (torch.linalg.eigvalsh(H0[e]) > -1e-9).all()
 
 
@@ -65,7 +66,8 @@ def test_a_linear_model_has_no_curvature():
 def test_at_the_start_half_of_the_curvatures_are_negative_for_relu_and_random_labels():
     """The sign of every ``y`` is even odds, so the spectrum of ``H_p`` is symmetric on average."""
     rng = np.random.default_rng(1)
-    x, y = torch.from_numpy(rng.standard_normal((200, 10))), torch.from_numpy(np.sign(rng.standard_normal(200)))
+    x = torch.from_numpy(rng.standard_normal((200, 10)))
+    y = torch.from_numpy(np.sign(rng.standard_normal(200)))
     model = net(10, 8, 8, 1, seeds=range(6), sigma=activation("relu", normalised=True))
     _, Hp = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
     below, nonzero = jamming.negative(Hp)
@@ -91,16 +93,16 @@ def test_unsatisfied_points():
 def test_the_change_of_the_kernel_is_that_of_autograd():
     x, _ = problem(5)
     start = net(3, 6, 1)
-    later = moved(start, 0.3)
-    found = jamming.kernel_change(ntk(start, x), ntk(later, x))
+    trained = moved(start, 0.3)
+    changes = jamming.kernel_change(ntk(start, x), ntk(trained, x))
     for e in range(2):
         grams = []
-        for model in (start, later):
+        for model in (start, trained):
             leaves = [w.clone().requires_grad_(True) for w in model.parameters()]
             out = model.with_parameters(leaves)(x)[e]
             rows = [torch.cat([g.flatten() for g in torch.autograd.grad(f, leaves, retain_graph=True)]) for f in out]
             grams.append(torch.stack(rows) @ torch.stack(rows).T)
-        assert float(found[e]) == pytest.approx(float((grams[1] - grams[0]).norm() / grams[0].norm()), rel=1e-10)
+        assert float(changes[e]) == pytest.approx(float((grams[1] - grams[0]).norm() / grams[0].norm()), rel=1e-10)
 
 
 def test_fluctuations_of_independent_members_are_their_deviation():
@@ -127,8 +129,8 @@ def test_shares_that_fall_are_pooled():
     assert jamming.transition(sizes, [0, 0, 1, 1, 1]) == pytest.approx(math.sqrt(8))
     assert jamming.transition(sizes, [0, 0.2, 0.8, 0.9, 0.95]) == pytest.approx(math.sqrt(8))  # all need not fit
     # pooled shares of one half, which their mean misses by rounding: 60 of 120 and 7.5 of 15
-    many = jamming.transition(2.0 ** np.arange(8), np.array([0, 17, 19, 1, 1, 10, 9, 19]) / 19)
-    assert many == pytest.approx(2**3.5)
+    noisy_rows = jamming.transition(2.0 ** np.arange(8), np.array([0, 17, 19, 1, 1, 10, 9, 19]) / 19)
+    assert noisy_rows == pytest.approx(2**3.5)
     assert jamming.transition(2.0 ** np.arange(10), np.array([0, 2, 1, 1, 3, 2, 0, 1, 3, 3]) / 3) == pytest.approx(
         2**5.5
     )
@@ -136,12 +138,15 @@ def test_shares_that_fall_are_pooled():
 
 def test_a_random_perceptron_of_any_width_stores_two_points_a_weight():
     """Cover: ``P`` random points with random labels are separable with probability one half at ``P = 2N``."""
-    rng, p = np.random.default_rng(5), 40
-    sizes, shares = np.arange(8, 34, 2), []
+    rng = np.random.default_rng(5)
+    p = 40
+    sizes = np.arange(8, 34, 2)
+    shares = []
     for n in sizes:
         fits = 0
         for _ in range(30):
-            x, y = rng.standard_normal((p, n)), np.sign(rng.standard_normal(p))
+            x = rng.standard_normal((p, n))
+            y = np.sign(rng.standard_normal(p))
             fits += _separable(x * y[:, None])
         shares.append(fits / 30)
     assert jamming.transition(sizes, shares) == pytest.approx(p / 2, rel=0.06)
@@ -154,8 +159,8 @@ def _separable(z):
 
 
 def test_height_of_a_peak_between_two_widths():
-    found = [(s, n, h) for s in (0, 1) for n in (0, 9) for h in (6, 4)]
-    rows = pd.DataFrame(found, columns=["seed", "newton_steps", "h"])
+    cells = itertools.product((0, 1), (0, 9), (6, 4))
+    rows = pd.DataFrame(cells, columns=["seed", "newton_steps", "h"])
     rows["error"] = 0.1 + 0.01 * rows.seed + 0.02 * ((rows.h == 6) & (rows.newton_steps == 9))
     np.testing.assert_allclose(jamming.peak_height(rows, 9), [2, 2], atol=1e-9)
     np.testing.assert_allclose(jamming.peak_height(rows, 0), [0, 0], atol=1e-9)
@@ -170,8 +175,9 @@ def test_crossings_are_exact_for_power_laws():
 
     levels = pd.Series({3: 5.0, 7: 0.2, 8: 1e9})  # of three training sets, the last of which is never lazy
     rows = [{"seed": s, "scale": a, "kernel_change": b * a**-1.3} for a in scales[::-1] for s, b in levels.items()]
-    found = jamming.crossings(pd.DataFrame(rows))
-    assert found[[3, 7]].to_list() == pytest.approx((np.log10(levels) / 1.3)[[3, 7]].to_list()) and math.isnan(found[8])
+    crossings = jamming.crossings(pd.DataFrame(rows))
+    assert crossings[[3, 7]].to_list() == pytest.approx((np.log10(levels) / 1.3)[[3, 7]].to_list())
+    assert math.isnan(crossings[8])
 
 
 H = [4, 6, 8, 12, 16, 24, 32, 48]
@@ -190,71 +196,83 @@ def curves(**columns):
 
 def test_transitions_of_a_table():
     table = curves()
-    found = jamming.transitions(table, "h")
-    assert found.shape == (2, 2) and found.loc[0, 1.0] == pytest.approx(48**0.5)
+    transitions = jamming.transitions(table, "h")
+    assert transitions.shape == (2, 2) and transitions.loc[0, 1.0] == pytest.approx(48**0.5)
     never = table.assign(fitted=np.where(table["scale"] == 100, 0.0, table.fitted))
-    assert jamming.transitions(never, "h")[100.0].isna().all() and not jamming.transitions(never, "h")[1.0].isna().any()
+    transitions = jamming.transitions(never, "h")
+    assert transitions[100.0].isna().all() and not transitions[1.0].isna().any()
 
 
 def test_a_straight_curve_has_no_bump_and_a_peak_has_its_height(monkeypatch):
     monkeypatch.setattr(jamming, "FACTOR", 2.0)
     table = curves(straight=lambda h, _: 5 - 3 * np.log(h), peak=lambda h, s: 5 - 3 * np.log(h) + 2.0 * (h == 12))
-    one, at = table[table["scale"] == 1], pd.Series({0: 12.0, 1: 12.0})
-    np.testing.assert_allclose(jamming.bump(one, "straight", at), 0, atol=1e-12)
-    np.testing.assert_allclose(jamming.bump(one, "peak", at), 2.0, atol=1e-12)
-    np.testing.assert_allclose(jamming.rise(one, "straight", at), -3 * np.log(2), atol=1e-12)
-    np.testing.assert_allclose(jamming.rise(one, "peak", at), 2 - 3 * np.log(2), atol=1e-12)
+    single = table[table["scale"] == 1]
+    at = pd.Series({0: 12.0, 1: 12.0})
+    np.testing.assert_allclose(jamming.bump(single, "straight", at), 0, atol=1e-12)
+    np.testing.assert_allclose(jamming.bump(single, "peak", at), 2.0, atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(single, "straight", at), -3 * np.log(2), atol=1e-12)
+    np.testing.assert_allclose(jamming.rise(single, "peak", at), 2 - 3 * np.log(2), atol=1e-12)
     with pytest.raises(InputError, match="widths must hold 3, where straight is asked for: add some below 4"):
-        jamming.at_width(one, "straight", pd.Series({0: 3.0}))
+        jamming.at_width(single, "straight", pd.Series({0: 3.0}))
 
 
 def test_what_averaging_and_width_gain_is_known_for_a_noise_that_falls_as_one_over_the_parameters():
     """Single networks err by a floor and a noise ``1/N``, an ensemble of five by a fifth of the noise."""
-    one = curves(error=lambda h, _: 0.1 + 1 / h**2, ensemble_error=lambda h, _: 0.1 + 0.2 / h**2).query("scale == 1")
+    single = curves(error=lambda h, _: 0.1 + 1 / h**2, ensemble_error=lambda h, _: 0.1 + 0.2 / h**2).query("scale == 1")
     at = pd.Series({0: 8.0, 1: 12.0})
-    np.testing.assert_allclose(jamming.gain_of_averaging(one, at), 80 / at**2)
-    falls = jamming.gain_of_width(one, at)
+    np.testing.assert_allclose(jamming.gain_of_averaging(single, at), 80 / at**2)
+    falls = jamming.gain_of_width(single, at)
     np.testing.assert_allclose(falls, np.outer(100 / at**2 - 100 / 48**2, [0.2, 1]))
-    exact = one.assign(error=np.log(one.parameters))  # linear in the logarithm: interpolation is exact
-    found = jamming.against_one(exact, at, 5) + 100 * jamming.at_width(exact, "ensemble_error", at)
-    np.testing.assert_allclose(found, 100 * np.log(5 * at**2))
-    np.testing.assert_allclose(jamming.against_one(one, at, 100), 100 / 48**2 - 20 / at**2)  # no more than the widest
+    exact = single.assign(error=np.log(single.parameters))  # linear in the logarithm: interpolation is exact
+    single_errors = jamming.against_one(exact, at, 5) + 100 * jamming.at_width(exact, "ensemble_error", at)
+    np.testing.assert_allclose(single_errors, 100 * np.log(5 * at**2))
+    at_widest = jamming.against_one(single, at, 100)  # no network is as large as a hundred
+    np.testing.assert_allclose(at_widest, 100 / 48**2 - 20 / at**2)
 
 
 def test_slopes_and_divergences_are_those_of_power_laws():
     n_star = {0: 49.0, 1: 81.0}
-    table = curves(
-        power=lambda h, _: 7 * (h * h) ** -0.3, diverging=lambda h, s: 3 * abs(h * h - s * s) ** -1.2 if h > s else 1.0
-    )
-    one, sizes = table[table["scale"] == 1], pd.Series(n_star)
-    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 4 * sizes), -0.3)
-    np.testing.assert_allclose(jamming.slopes_beyond(one, "power", 1e9 * sizes), -0.3)  # the largest three
-    np.testing.assert_allclose(jamming.divergence(one, "diverging", sizes), -1.2)
+
+    def power(h, h_star):
+        return 7 * (h * h) ** -0.3
+
+    def diverging(h, h_star):
+        return 3 * abs(h * h - h_star * h_star) ** -1.2 if h > h_star else 1.0
+
+    single = curves(power=power, diverging=diverging).query("scale == 1")
+    sizes = pd.Series(n_star)
+    np.testing.assert_allclose(jamming.slopes_beyond(single, "power", 4 * sizes), -0.3)
+    np.testing.assert_allclose(jamming.slopes_beyond(single, "power", 1e9 * sizes), -0.3)  # the largest three
+    np.testing.assert_allclose(jamming.divergence(single, "diverging", sizes), -1.2)
 
 
 def test_curves_of_different_levels_share_an_exponent():
     rng = np.random.default_rng(0)
-    draws = [pd.DataFrame(a * N**-0.5 * rng.lognormal(0, s, (40, 4)), columns=N) for a, s, N in (
-        (5.0, 0.05, np.array([10.0, 20.0, 40.0, 80.0])), (0.1, 0.5, np.array([30.0, 60.0, 120.0, 240.0])))]  # fmt: skip
-    found, alone = jamming.common_exponent(draws), jamming.common_exponent(draws[:1])
-    assert found.low < -0.5 < found.high and found.value == pytest.approx(alone.value, abs=0.02)
+    N = np.array([10.0, 20.0, 40.0, 80.0])
+    certain = pd.DataFrame(5.0 * N**-0.5 * rng.lognormal(0, 0.05, (40, 4)), columns=N)
+    N = np.array([30.0, 60.0, 120.0, 240.0])
+    uncertain = pd.DataFrame(0.1 * N**-0.5 * rng.lognormal(0, 0.5, (40, 4)), columns=N)
+    common = jamming.common_exponent([certain, uncertain])
+    alone = jamming.common_exponent([certain])
+    assert common.low < -0.5 < common.high and common.value == pytest.approx(alone.value, abs=0.02)
     # an uncertain curve adds little, and takes nothing away
-    assert found.high - found.low < 1.1 * (alone.high - alone.low)
-    steep = draws[1] * draws[1].columns.to_numpy() ** -1.0
-    assert jamming.common_exponent([draws[0], steep]).value == pytest.approx(-0.5, abs=0.05)
+    assert common.high - common.low < 1.1 * (alone.high - alone.low)
+    steep = uncertain * N**-1.0
+    assert jamming.common_exponent([certain, steep]).value == pytest.approx(-0.5, abs=0.05)
     with pytest.raises(InputError, match="mean must be a number above 0"):
-        jamming.common_exponent([-draws[0]])
+        jamming.common_exponent([-certain])
     with pytest.raises(InputError, match="realisations must be"):
-        jamming.common_exponent([draws[0][:1]])
+        jamming.common_exponent([certain[:1]])
 
 
 def test_curves_share_an_exponent_in_what_was_measured_beside_them():
     """An excess that is the square of a fluctuation, times a level of each curve; the abscissae scatter, too."""
-    rng, N = np.random.default_rng(1), np.array([30.0, 60.0, 120.0, 240.0])
+    rng = np.random.default_rng(1)
+    N = np.array([30.0, 60.0, 120.0, 240.0])
     sizes = [pd.DataFrame(a * N**-0.3 * rng.lognormal(0, 0.05, (60, 4)), columns=N) for a in (4.0, 0.3)]
     squares = [b * size**2 * rng.lognormal(0, 0.1, (60, 4)) for b, size in zip((0.2, 9.0), sizes)]
-    found = jamming.common_exponent(squares, against=sizes)
-    assert found.low < 2 < found.high and found.high - found.low < 0.2
+    exponent = jamming.common_exponent(squares, against=sizes)
+    assert exponent.low < 2 < exponent.high and exponent.high - exponent.low < 0.2
     assert jamming.common_exponent(squares).value == pytest.approx(-0.6, abs=0.05)
     with pytest.raises(InputError, match="abscissae must be a number above 0"):
         jamming.common_exponent(squares, against=[-size for size in sizes])
@@ -264,22 +282,22 @@ def test_local_exponents_are_those_of_each_part_of_a_bent_curve():
     """N^-1 up to a width of 12, N^-1/4 beyond; means, so that a realisation may be negative."""
     bent = curves(value=lambda h, _: 144.0 / h**2 if h <= 12 else math.sqrt(12 / h)).query("scale == 1")
     rng = np.random.default_rng(2)
-    many = pd.concat([bent.assign(seed=bent.seed + 2 * k) for k in range(50)])
-    many["value"] *= 1 + 0.3 * rng.standard_normal(len(many))
-    found = jamming.exponents_by_width(bent, "value")
-    np.testing.assert_allclose(found.h, [math.sqrt(a * b) for a, b in zip(H, (6, 12, 12, 24, 24, 48, 48))])
-    np.testing.assert_allclose(found.exponent, 3 * [-1] + 4 * [-0.25])
-    noisy = jamming.exponents_by_width(many, "value")
-    inside = (noisy.low < found.exponent) & (found.exponent < noisy.high)
+    noisy_rows = pd.concat([bent.assign(seed=bent.seed + 2 * k) for k in range(50)])
+    noisy_rows["value"] *= 1 + 0.3 * rng.standard_normal(len(noisy_rows))
+    exact = jamming.exponents_by_width(bent, "value")
+    np.testing.assert_allclose(exact.h, [math.sqrt(a * b) for a, b in zip(H, (6, 12, 12, 24, 24, 48, 48))])
+    np.testing.assert_allclose(exact.exponent, 3 * [-1] + 4 * [-0.25])
+    noisy = jamming.exponents_by_width(noisy_rows, "value")
+    inside = (noisy.low < exact.exponent) & (exact.exponent < noisy.high)
     assert inside.sum() >= 6 and len(noisy) == 7
     assert jamming.exponents_by_width(bent.assign(value=-bent.value), "value").empty
 
 
 def test_sizes_beyond_a_number_are_kept():
-    one = curves(power=lambda h, _: 7.0 / h).query("scale == 1")
-    sizes = sorted(one.parameters.unique())
-    assert list(jamming.beyond(one, "power", sizes[1]).columns) == sizes[1:]
-    assert list(jamming.beyond(one, "power", 1e9).columns) == sizes[-3:]
+    single = curves(power=lambda h, _: 7.0 / h).query("scale == 1")
+    sizes = sorted(single.parameters.unique())
+    assert list(jamming.beyond(single, "power", sizes[1]).columns) == sizes[1:]
+    assert list(jamming.beyond(single, "power", 1e9).columns) == sizes[-3:]
 
 
 def test_the_gap_leaves_out_zeros():
@@ -299,7 +317,7 @@ X, Y = problem()
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: jamming.fluctuation(torch.ones(1, 3)), "at least 2 networks, got 1"),
         (lambda: jamming.transition([3, 2], [0, 1]), "sizes must be positive and increase"),
@@ -313,24 +331,25 @@ X, Y = problem()
         (lambda: jamming.hessian(net(3, 4, 1), X, Y[:3], alpha=1.0, start=torch.zeros(2, 9).double()), "y must have"),
     ],
 )
-def test_bad_input_is_one_line(call, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_input_is_one_line(call, message):
+    with pytest.raises(InputError, match=message):
         call()
 
 
 def overlaps(centres, diameters):
     """Pairs of disks in a periodic box of side 1: first, second, vector, distance, sum of the radii."""
     i, j = np.triu_indices(len(centres), 1)
-    apart = centres[i] - centres[j]
-    apart -= np.round(apart)
-    return i, j, apart, np.sqrt(np.square(apart).sum(-1)), (diameters[i] + diameters[j]) / 2
+    vectors = centres[i] - centres[j]
+    vectors -= np.round(vectors)
+    return i, j, vectors, np.sqrt(np.square(vectors).sum(-1)), (diameters[i] + diameters[j]) / 2
 
 
 def energy(flat, diameters):
     """Half the squared overlaps, and the gradient."""
-    i, j, apart, r, s = overlaps(flat.reshape(-1, 2), diameters)
+    i, j, vectors, r, s = overlaps(flat.reshape(-1, 2), diameters)
     gap = np.clip(1 - r / s, 0, None)
-    force, gradient = (gap / s / r)[:, None] * apart, np.zeros((len(diameters), 2))
+    force = (gap / s / r)[:, None] * vectors
+    gradient = np.zeros((len(diameters), 2))
     np.add.at(gradient, i, -force)
     np.add.at(gradient, j, force)
     return np.square(gap).sum() / 2, gradient.ravel()
@@ -338,17 +357,18 @@ def energy(flat, diameters):
 
 def test_disks_at_jamming_have_as_many_contacts_as_degrees_of_freedom():
     # what is asked of networks, asked of the system that paper B compares them with: isostatic, N_Δ/N = 1
-    radii, options = (
-        np.where(np.arange(16) % 2, 1.4, 1.0),
-        {"maxiter": 20000, "maxfun": 40000, "gtol": 1e-15, "ftol": 0},
-    )
-    centres, fraction, gap = np.random.default_rng(1).random(32), 0.95, np.ones(1)
+    radii = np.where(np.arange(16) % 2, 1.4, 1.0)
+    options = {"maxiter": 20000, "maxfun": 40000, "gtol": 1e-15, "ftol": 0}
+    centres = np.random.default_rng(1).random(32)
+    fraction = 0.95
+    gap = np.ones(1)
     while gap.mean() > 1e-4:
         sizes = 2 * radii * np.sqrt(fraction / (np.pi * np.square(radii).sum()))
         centres = minimize(energy, centres, (sizes,), "L-BFGS-B", jac=True, options=options).x
         i, j, _, r, s = overlaps(centres.reshape(-1, 2), sizes)
         gap = np.clip(1 - r / s, 0, None)
-        gap, i, j = (values[gap > 1e-9] for values in (gap, i, j))
+        touching = gap > 1e-9
+        gap, i, j = gap[touching], i[touching], j[touching]
         fraction *= (1 - 0.5 * gap.mean()) ** 2  # decompressed towards jamming
     caged = np.bincount(np.concatenate([i, j]), minlength=16) >= 3
     contacts = int(jamming.unsatisfied(torch.from_numpy(1 - gap / gap.mean())))
@@ -357,19 +377,18 @@ def test_disks_at_jamming_have_as_many_contacts_as_degrees_of_freedom():
 
 
 def test_networks_at_jamming_are_those_whose_loss_vanishes_with_the_decay():
-    """Two networks a width: their losses go with the decay to the power given, where 2 is to fit."""
+    """Two networks per width: their losses go with the decay to the power given, where 2 is to fit."""
     powers = {(2, 0): 0.1, (2, 1): 0.2, (3, 0): 1.9, (3, 1): 0.1, (4, 0): 2.0, (4, 1): 2.0}
-    rows = [
-        {"p": 10, "h": h, "seed": 0, "member": m, "decay": decay, "quadratic_hinge": decay**power, "ended": "jammed"}
-        for (h, m), power in powers.items()
-        for decay in (1e-2, 1e-1, 1e-3)
-    ]
+    rows = []
+    for (h, member), power in powers.items():
+        for decay in (1e-2, 1e-1, 1e-3):
+            row = {"p": 10, "h": h, "seed": 0, "member": member, "decay": decay, "ended": "jammed"}
+            rows.append(row | {"quadratic_hinge": decay**power})
     table = pd.DataFrame(rows)
     assert table[jamming.can_fit(table)].groupby("h").member.unique().map(list).to_dict() == {3: [0], 4: [0, 1]}
-    found = jamming.networks_at_jamming(table)
-    assert found[["h", "member", "decay"]].to_numpy().tolist() == [
-        [3, 0, 1e-3]
-    ]  # half of the networks fit, and one is there
+    jammed = jamming.networks_at_jamming(table)
+    # at width 3 half of the networks can fit: the first
+    assert jammed[["h", "member", "decay"]].to_numpy().tolist() == [[3, 0, 1e-3]]
     moving = table.assign(ended=lambda t: np.where((t.h == 3) & (t.decay == 1e-3), "given up", "jammed"))
     assert jamming.networks_at_jamming(moving).empty
     assert jamming.networks_at_jamming(table, share=0.75).h.tolist() == [4, 4]

@@ -1,5 +1,6 @@
 """Learning curves: the cheap predictor against the kernel, compression, exponents, and the limit of infinite width."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -23,52 +24,59 @@ from tests.models.cases import MODELS
 @pytest.mark.parametrize("name", MODELS)
 def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name, monkeypatch):
     net = MODELS[name]
-    x, z = tasks.gaussian_points(40, 3, seed=[2, 3]), tasks.gaussian_points(55, 3, seed=[4, 5])
+    x = tasks.gaussian_points(40, 3, seed=[2, 3])
+    z = tasks.gaussian_points(55, 3, seed=[4, 5])
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]
     for points in (7, 100):  # blocks of seven points, the last one smaller; all at once
         monkeypatch.setattr("regimes.measures.lazy.MEMORY", points * 2 * 8 * WORK * net.tangent_size)
-        found = tangent_predictor(net, x, c, z)
-        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-11)
+        predictor = tangent_predictor(net, x, c, z)
+        torch.testing.assert_close(predictor, expected, rtol=1e-10, atol=1e-11)
 
 
 def test_the_wide_predictor_is_that_of_the_kernel(monkeypatch):
-    x, z = tasks.gaussian_points(40, 3, seed=2), tasks.gaussian_points(55, 3, seed=4)
+    x = tasks.gaussian_points(40, 3, seed=2)
+    z = tasks.gaussian_points(55, 3, seed=4)
     c = torch.randn(40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     monkeypatch.setattr("regimes.measures.lazy.BLOCK", 7 * 40)
-    wide = wide_predictor(x, c, z)
-    assert torch.allclose(wide, wide_one_hidden_ntk(z, x) @ c, rtol=1e-10, atol=1e-14)
+    predictor = wide_predictor(x, c, z)
+    assert torch.allclose(predictor, wide_one_hidden_ntk(z, x) @ c, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("parametrisation", PARAMETRISATIONS)
 def test_lazy_learning_of_deep_networks(parametrisation):
     """The learnt function is that of the frozen kernel, and its margins reach 1 on the training set."""
-    train, test = tasks.stripe(30, 3, seed=[1, 2]), tasks.stripe(40, 3, seed=[3, 4])
+    train = tasks.stripe(30, 3, seed=[1, 2])
+    test = tasks.stripe(40, 3, seed=[3, 4])
     net = fully_connected([3, 60, 50, 1], seeds=[5, 6], parametrisation=parametrisation, bias=True)
-    found, again = lazy(net, train, test), lazy(net, train, train)
-    assert found.ended == ("zero loss", "zero loss") and again.error.tolist() == [0, 0]
-    assert float((again.f * train.y).min()) > 1 - 1e-9
+    learnt = lazy(net, train, test)
+    of_train = lazy(net, train, train)
+    assert learnt.ended == ("zero loss", "zero loss") and of_train.error.tolist() == [0, 0]
+    assert float((of_train.f * train.y).min()) > 1 - 1e-9
     c = kernel_flow.fit(ntk(net, train.x), train.y).coefficients
-    torch.testing.assert_close(found.f, (ntk(net, test.x, train.x) @ c[..., None])[..., 0], rtol=1e-8, atol=1e-9)
+    torch.testing.assert_close(learnt.f, (ntk(net, test.x, train.x) @ c[..., None])[..., 0], rtol=1e-8, atol=1e-9)
 
 
 def test_the_lazy_solution_is_that_of_either_model_of_one_hidden_layer():
-    train, test = tasks.stripe(30, 3, seed=[1]), tasks.stripe(40, 3, seed=[3])
+    train = tasks.stripe(30, 3, seed=[1])
+    test = tasks.stripe(40, 3, seed=[3])
     sigma = activation("relu", normalised=True)
     deep = fully_connected([3, 90, 1], seeds=[5], sigma=sigma, parametrisation="mean-field", gain=1.0, bias=True)
     net = one_hidden.Network(deep.weights[0], deep.biases[0], deep.weights[1][:, 0])
-    found = [lazy(model, train, test).f for model in (deep, net)]
-    torch.testing.assert_close(*found, rtol=1e-9, atol=1e-10)
+    predictors = [lazy(model, train, test).f for model in (deep, net)]
+    torch.testing.assert_close(*predictors, rtol=1e-9, atol=1e-10)
 
 
 def test_lazy_learning_fits_the_training_set_and_counts_its_errors():
-    train, test = tasks.stripe(60, 3, seed=[1, 2]), tasks.stripe(500, 3, seed=[3, 4])
-    found = lazy(one_hidden.one_hidden(3, 400, seeds=[5, 6]), train, test)
-    assert found.ended == ("zero loss", "zero loss")
-    right = [sum(a * b > 0 for a, b in zip(f, y)) for f, y in zip(found.f.tolist(), test.y.tolist())]
-    assert found.error.tolist() == pytest.approx([1 - r / 500 for r in right])
-    again = lazy(one_hidden.one_hidden(3, 400, seeds=[5, 6]), train, train)
-    assert float((again.f * train.y).min()) > 1 - 1e-9 and again.error.tolist() == [0, 0]
+    train = tasks.stripe(60, 3, seed=[1, 2])
+    test = tasks.stripe(500, 3, seed=[3, 4])
+    learnt = lazy(one_hidden.one_hidden(3, 400, seeds=[5, 6]), train, test)
+    assert learnt.ended == ("zero loss", "zero loss")
+    for f, y, error in zip(learnt.f.tolist(), test.y.tolist(), learnt.error.tolist()):
+        right = sum(a * b > 0 for a, b in zip(f, y))
+        assert error == pytest.approx(1 - right / 500)
+    of_train = lazy(one_hidden.one_hidden(3, 400, seeds=[5, 6]), train, train)
+    assert float((of_train.f * train.y).min()) > 1 - 1e-9 and of_train.error.tolist() == [0, 0]
 
 
 def test_points_that_activate_no_neuron_are_reported_and_the_others_fitted():
@@ -76,30 +84,31 @@ def test_points_that_activate_no_neuron_are_reported_and_the_others_fitted():
     net = replace(net, omega=net.omega.abs(), b=torch.zeros_like(net.b))  # the third quadrant activates nothing
     x = torch.tensor([[[1.0, 0.5], [-1.0, -1.0], [0.2, 1.0], [-0.3, 2.0]]], dtype=torch.float64)
     task = tasks.Task(x, torch.tensor([[1.0, 1.0, -1.0, -1.0]], dtype=torch.float64), "")
-    found = lazy(net, task, task)
-    assert found.ended == ("zero loss, but for points that activate no neuron: 1",)
-    margins = (found.f * task.y)[0]
+    learnt = lazy(net, task, task)
+    assert learnt.ended == ("zero loss, but for points that activate no neuron: 1",)
+    margins = (learnt.f * task.y)[0]
     assert float(margins[1]) == 0 and float(margins[[0, 2, 3]].min()) > 1 - 1e-9
-    assert float(found.error) == 0.25
+    assert float(learnt.error) == 0.25
 
 
 def test_finite_networks_tend_to_the_wide_one():
-    train, test = tasks.stripe(50, 3, seed=[1]), tasks.stripe(2000, 3, seed=[3])
-    wide = wide_lazy(train, test).f
+    train = tasks.stripe(50, 3, seed=[1])
+    test = tasks.stripe(2000, 3, seed=[3])
+    infinite = wide_lazy(train, test).f
 
     def distance(h):
         gaps = []
         for seed in range(4):
             f = lazy(one_hidden.one_hidden(3, h, seeds=[seed]), train, test).f
-            gaps.append(float((f - wide).norm() / wide.norm()))
+            gaps.append(float((f - infinite).norm() / infinite.norm()))
         return np.mean(gaps)
 
-    near, far = distance(3200), distance(200)
-    assert 2.5 < far / near < 6  # 1/√h: a factor 4 for 16 times the width
+    assert 2.5 < distance(200) / distance(3200) < 6  # 1/√h: a factor 4 for 16 times the width
 
 
 def test_a_tie_is_an_error():
-    f, y = torch.tensor([1.0, -1.0, 0.0, 2.0]), torch.tensor([1.0, 1.0, 1.0, 1.0])
+    f = torch.tensor([1.0, -1.0, 0.0, 2.0])
+    y = torch.tensor([1.0, 1.0, 1.0, 1.0])
     assert float(wrong(f, y)) == 0.5
 
 
@@ -112,7 +121,8 @@ def test_compression_divides_the_uninformative_coordinates_of_each_realisation()
 
 
 def test_kernels_do_not_know_the_informative_direction_but_compressed_data_helps():
-    train, test = tasks.stripe(200, 5, seed=[1, 2, 3]), tasks.stripe(2000, 5, seed=[4, 5, 6])
+    train = tasks.stripe(200, 5, seed=[1, 2, 3])
+    test = tasks.stripe(2000, 5, seed=[4, 5, 6])
     plain = wide_lazy(train, test).error
     factor = torch.full((3,), 20.0, dtype=torch.float64)
     small = [tasks.Task(learning_curves.compress(t.x, 1, factor), t.y, "") for t in (train, test)]
@@ -124,7 +134,8 @@ def test_kernels_do_not_know_the_informative_direction_but_compressed_data_helps
 
 def bent(d, stretch, seed):
     """Networks that have learnt something like a boundary across the first directions, and those they began from."""
-    first, second = one_hidden.one_hidden(d, 60, seeds=[seed, seed + 1]), one_hidden.one_hidden(d, 60, seeds=[8, 9])
+    first = one_hidden.one_hidden(d, 60, seeds=[seed, seed + 1])
+    second = one_hidden.one_hidden(d, 60, seeds=[8, 9])
     scale = torch.tensor([20.0] * stretch + [1.0] * (d - stretch), dtype=torch.float64)
     return one_hidden.Network(second.omega * scale, 3 * second.b, 9 * second.beta), first
 
@@ -132,14 +143,15 @@ def bent(d, stretch, seed):
 @pytest.mark.parametrize("interfaces", [(-0.3, 1.2), (0.4,), (-1.0, 0.1, 0.9)])
 def test_errors_on_lines_by_counting_points_along_them(interfaces):
     net, first = bent(4, 1, 2)
-    across, edges = tasks.gaussian_points(3, 3, seed=[5, 6]), torch.tensor(interfaces).double().expand(2, 3, -1)
+    across = tasks.gaussian_points(3, 3, seed=[5, 6])
+    edges = torch.tensor(interfaces).double().expand(2, 3, -1)
     x = torch.special.ndtri((torch.arange(40_000).double() + 0.5) / 40_000)
     for i in range(3):
         points = torch.cat([x[None, :, None].expand(2, -1, 1), across[:, i, None].expand(-1, len(x), -1)], -1)
         label = 1 - 2 * (torch.bucketize(points[..., 0].contiguous(), edges[0, 0].contiguous()) % 2)
         counted = wrong(net(points) - first(points), label.double())
-        found = line_error(net, first, across[:, i : i + 1], edges[:, i : i + 1])
-        torch.testing.assert_close(found, counted, rtol=0, atol=6e-4)  # a point for each of a few dozen zeros
+        error = line_error(net, first, across[:, i : i + 1], edges[:, i : i + 1])
+        torch.testing.assert_close(error, counted, rtol=0, atol=6e-4)  # a point for each of a few dozen zeros
 
 
 def test_errors_on_lines_are_those_on_test_points():
@@ -148,16 +160,19 @@ def test_errors_on_lines_are_those_on_test_points():
     counted = wrong(net(test.x) - first(test.x), test.y)
     across = tasks.gaussian_points(4000, 2, seed=[3, 4])
     half = (tasks.RADIUS**2 - across[..., 0].square()).clamp(min=0).sqrt()
-    found = line_error(net, first, across, torch.stack([-half, half], -1))
-    torch.testing.assert_close(found, counted, rtol=0, atol=0.012)
+    error = line_error(net, first, across, torch.stack([-half, half], -1))
+    torch.testing.assert_close(error, counted, rtol=0, atol=0.012)
 
 
 def test_a_network_that_is_right_everywhere_and_its_opposite():
     """``f - f_0`` is ``0.5 - x`` right of 0 and 0.5 left of it; a neuron constant along the line does nothing."""
     omega = torch.tensor([[[2**0.5, 0.0], [0.0, 1.0], [0.0, -1.0]]], dtype=torch.float64)
-    b, beta = torch.tensor([[0.0, 0.5, 0.5]]).double(), torch.tensor([[-1.0, 0.5, 0.5]]).double()
-    net, zero = one_hidden.Network(omega, b, beta), one_hidden.Network(omega, b, 0 * beta)
-    across, edge = torch.zeros(1, 1, 1).double(), torch.full((1, 1, 1), 0.5).double()
+    b = torch.tensor([[0.0, 0.5, 0.5]]).double()
+    beta = torch.tensor([[-1.0, 0.5, 0.5]]).double()
+    net = one_hidden.Network(omega, b, beta)
+    zero = one_hidden.Network(omega, b, 0 * beta)
+    across = torch.zeros(1, 1, 1).double()
+    edge = torch.full((1, 1, 1), 0.5).double()
     assert float(line_error(net, zero, across, edge)) == pytest.approx(0, abs=1e-15)
     assert float(line_error(zero, net, across, edge)) == pytest.approx(1, abs=1e-15)
     moved = float(line_error(net, zero, across, edge + 1))
@@ -176,8 +191,8 @@ def test_exponents_of_the_papers():
 def test_ratios_of_errors_are_those_of_sizes_and_seeds_that_both_have():
     first = pd.DataFrame({"p": [10, 10, 10, 20], "seed": [0, 1, 2, 0], "error": [0.2, 0.8, 0.5, 0.1]})
     second = pd.DataFrame({"p": [10, 10, 40], "seed": [0, 1, 0], "error": [0.1, 0.1, 0.1]})
-    found = learning_curves.error_ratios(first, second)
-    assert [*found] == [10] and found[10].value == pytest.approx(4) and found[10].n == 2
+    ratios = learning_curves.error_ratios(first, second)
+    assert [*ratios] == [10] and ratios[10].value == pytest.approx(4) and ratios[10].n == 2
 
 
 @pytest.mark.parametrize(
@@ -201,28 +216,28 @@ def test_bad_input_gets_one_line(call, names):
 
 def test_the_coefficients_are_those_of_the_frozen_flow():
     task = tasks.stripe(30, 3, seed=[0])
-    found = wide_lazy(task, task)
+    learnt = wide_lazy(task, task)
     fitted = kernel_flow.fit(wide_one_hidden_ntk(task.x), task.y)
-    assert torch.allclose(found.f * task.y, fitted.margins, atol=1e-9)
+    assert torch.allclose(learnt.f * task.y, fitted.margins, atol=1e-9)
 
 
 def test_the_gain_of_an_imposed_compression_counts_each_realisation_once_whatever_its_sizes():
-    rows = [
-        {"p": p, "seed": s, "factor": factor, "error": (1 + s) / p * factor**-0.4}
-        for p in (100, 200) for s in (0, 1) for factor in (4.0, 1.0, 2.0)
-    ]  # fmt: skip
+    rows = []
+    for p, s, factor in itertools.product((100, 200), (0, 1), (4.0, 1.0, 2.0)):
+        rows.append({"p": p, "seed": s, "factor": factor, "error": (1 + s) / p * factor**-0.4})
     factors, errors = learning_curves.by_factor(pd.DataFrame(rows))
     assert factors.tolist() == [1, 2, 4] and errors[:, 0] == pytest.approx([0.01 / 2**0.5, 0.01 * 2**0.5])
-    found = learning_curves.gain(pd.DataFrame(rows))
-    assert found.value == pytest.approx(0.4) and found.n == 2
+    gain = learning_curves.gain(pd.DataFrame(rows))
+    assert gain.value == pytest.approx(0.4) and gain.n == 2
 
 
 def test_a_change_of_the_error_is_that_of_the_same_realisation_at_each_size_and_share():
-    before = pd.DataFrame({"p": [10, 10, 20], "seed": [0, 1, 0], "share": 1.0, "error": [0.1, 0.2, 0.3]})
-    twice = pd.concat([before[:2], before[:2]]).assign(error=[0.1, 0.2 * np.e, 0.1, 0.2 / np.e])  # two processors
-    found = learning_curves.error_change(twice, before)
-    assert found.to_dict() == {(10, 1.0): pytest.approx(0.5**0.5)}
-    assert learning_curves.error_change(before, before).tolist() == [1e-16, 1e-16]
+    reference = pd.DataFrame({"p": [10, 10, 20], "seed": [0, 1, 0], "share": 1.0, "error": [0.1, 0.2, 0.3]})
+    errors_of_two_processors = [0.1, 0.2 * np.e, 0.1, 0.2 / np.e]
+    changed = pd.concat([reference[:2], reference[:2]]).assign(error=errors_of_two_processors)
+    change = learning_curves.error_change(changed, reference)
+    assert change.to_dict() == {(10, 1.0): pytest.approx(0.5**0.5)}
+    assert learning_curves.error_change(reference, reference).tolist() == [1e-16, 1e-16]
 
 
 def falling(exponents, sizes=(100, 200, 400, 800)):
@@ -234,10 +249,10 @@ def falling(exponents, sizes=(100, 200, 400, 800)):
 
 def test_a_drift_is_the_exponent_over_all_sizes_and_over_the_larger_half():
     table = falling([0.9, 0.7, 0.5])
-    found = learning_curves.drift(learning_curves.beta, table)
-    assert found.whole == learning_curves.beta(table)
-    assert found.late.value == pytest.approx(0.5, rel=0.01) and found.disjoint()
-    assert (found.sizes, found.late_sizes) == ((100, 200, 400, 800), (400, 800))
+    drift = learning_curves.drift(learning_curves.beta, table)
+    assert drift.whole == learning_curves.beta(table)
+    assert drift.late.value == pytest.approx(0.5, rel=0.01) and drift.disjoint()
+    assert (drift.sizes, drift.late_sizes) == ((100, 200, 400, 800), (400, 800))
     assert not learning_curves.drift(learning_curves.beta, falling([0.5, 0.5, 0.5])).disjoint()
     beyond = falling([0.3], (1600, 3200))
     assert learning_curves.drift(learning_curves.beta, table, late=[beyond]).late == learning_curves.beta(beyond)

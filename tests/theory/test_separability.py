@@ -13,8 +13,8 @@ from regimes.validate import InputError
 def test_the_share_of_separable_labels_is_that_of_an_enumeration(points, dimension):
     x = np.random.default_rng(points).standard_normal((points, dimension))
     labels = np.array(list(itertools.product([-1.0, 1.0], repeat=points)))
-    found = np.mean([separability.largest_margin(x, own) > 1e-9 for own in labels])
-    assert found == pytest.approx(float(separability.separable_share(points, dimension)), abs=1e-12)
+    share = np.mean([separability.largest_margin(x, y) > 1e-9 for y in labels])
+    assert share == pytest.approx(float(separability.separable_share(points, dimension)), abs=1e-12)
 
 
 def test_one_half_at_two_points_a_parameter_and_a_window_of_the_root():
@@ -39,11 +39,11 @@ def perceptron(x, labels, rounds=20000):
 def test_the_linear_program_decides_as_the_perceptron_does():
     random = np.random.default_rng(0)
     for count in (10, 16, 22, 30):
-        x, labels = random.standard_normal((count, 10)), np.sign(random.standard_normal(count))
-        margin = separability.largest_margin(100 * x, labels)
-        assert (margin > 1e-9) == perceptron(x, labels) and margin == pytest.approx(
-            separability.largest_margin(x, labels), abs=1e-9
-        )
+        x = random.standard_normal((count, 10))
+        labels = np.sign(random.standard_normal(count))
+        margin = separability.largest_margin(x, labels)
+        assert (margin > 1e-9) == perceptron(x, labels)
+        assert separability.largest_margin(100 * x, labels) == pytest.approx(margin, abs=1e-9)
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.1])
@@ -51,10 +51,9 @@ def test_the_likeliest_number_of_parameters_is_that_which_made_the_outcomes(fact
     random = np.random.default_rng(1)
     points = np.tile(np.arange(160, 260, 4), 200)
     share = separability.separable_share(points, factor * 100)
-    found = separability.effective_parameters(
-        points, (random.random(len(points)) < share).astype(float), np.full(len(points), 100.0)
-    )
-    assert found == pytest.approx(factor, abs=0.006)
+    outcomes = (random.random(len(points)) < share).astype(float)
+    likeliest = separability.effective_parameters(points, outcomes, np.full(len(points), 100.0))
+    assert likeliest == pytest.approx(factor, abs=0.006)
 
 
 def test_labels_of_another_kind_are_refused():

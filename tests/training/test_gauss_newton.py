@@ -127,11 +127,11 @@ def test_on_a_gpu_as_many_networks_step_together_as_half_of_its_memory_holds(mon
     assert solver.together(1000, cpu) == devices.HELD // 1000
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_networks_in_turn_end_as_they_do_together(own, monkeypatch):
+@pytest.mark.parametrize("own_points", [False, True])
+def test_networks_in_turn_end_as_they_do_together(own_points, monkeypatch):
     x, y = problem(p=16)
     model = net(3, 8, 8, 1, seeds=range(5))
-    if own:
+    if own_points:
         x = torch.stack([(1 + i / 10) * x for i in range(5)])
         y = y.expand(5, -1)
     together = run(gauss_newton(model, x, y, alpha=1.0, rule="settle"), events={"half": satisfied(0.5)})
@@ -192,7 +192,8 @@ def test_it_ends_where_fine_explicit_steps_end(h, fits):
     fine = optimise(
         model, x, y, method="momentum", loss="quadratic_hinge", alpha=10.0, centred=True, max_turn=1e-2, slack=1e-4
     )
-    explicit = run(itertools.islice(fine, 8000), until=after(3e4))
+    # points that cannot be fitted are left early; the margin is only crept towards
+    explicit = run(itertools.islice(fine, 8000 if fits else 3000), until=after(3e4))
     unfitted = [unsatisfied(done.F * y).double() for done in (implicit, explicit)]
     assert all((why.kind == Ended.FITTED) == fits for why in implicit.ended)
     if fits:

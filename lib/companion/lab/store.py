@@ -16,7 +16,7 @@ import secrets
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,8 +45,11 @@ class Cell:
 
     study: str
     version: int
-    setting: dict[str, Any] = field(hash=False)
+    setting: dict[str, Any]
     seed: int
+
+    def __hash__(self) -> int:
+        return hash(self._key)  # thousands of cells in one set differ in their settings alone
 
     def key(self, *, seed: bool = True) -> str:
         """Digest of what identifies the cell (without the seed: of its setting)."""
@@ -109,8 +112,7 @@ def decode(text: str, name: str = "") -> Record:
     try:
         fields = json.loads(text)
         cell = Cell(fields["study"], fields["version"], fields["setting"], fields["seed"])
-        content = {part: value for part, value in fields.items() if part != "checksum"}
-        if fields["checksum"] != _checksum(content):
+        if fields.pop("checksum") != _checksum(fields):
             raise Damaged("its checksum is not that of its content")
         if fields["key"] != cell.key() or name not in ("", cell.name):
             raise Damaged("it is another cell's")
@@ -131,8 +133,7 @@ def _is_complete(record: Record) -> bool:
 
 
 def _checksum(record: dict[str, Any]) -> str:
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
 class Store:

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bs4 import BeautifulSoup
 from docutils import nodes
 from docutils.parsers.rst.states import Inliner
+from sphinx import addnodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
@@ -34,7 +34,9 @@ _MATHS = r'<span class="math notranslate nohighlight">[^<]*</span>'
 _WITH_MARKS = re.compile(rf"((?:(?:(?<![^\s<>])[^\s<>]*)?{_MATHS})+)(?:((?:</(?:em|strong)>)+)([,.;:!?)]+)|([^\s<>]*))")
 _CODE_OF = re.compile(r"code of \{([^}]*)\}")  # of a figure, by its label
 _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves out of a formula
-NO_WORDS = "pre, script, style, .headerlink"  # code is not searched
+# what the search leaves out: code and the marks behind headings
+_NO_WORDS = re.compile(r'<(pre|script|style)\b.*?</\1>|<a class="headerlink".*?</a>', re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -53,6 +55,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     }
     for event, handler in handlers.items():
         app.connect(event, handler, priority=900)
+    app.connect("html-page-context", _list_pages, priority=100)  # before the theme makes the sidebar
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}
 
 
@@ -96,8 +99,9 @@ def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:
     parts = [env.domaindata[name][part] for name, part in (("std", "labels"), ("std", "objects"), ("math", "objects"))]
     titles = {name: title.astext() for name, title in env.titles.items()}
     terms = {name: env.get_doctree(name).astext() for name in _glossaries(env)}
-    labelled = {anchor: node.astext() for anchor, (_, node) in _labelled(env).items()}
-    parts += [titles, terms, labelled, env.toc_secnumbers, env.toc_fignumbers]
+    app.labelled = _labelled(env)
+    texts = {anchor: node.astext() for anchor, (_, node) in app.labelled.items()}
+    parts += [titles, terms, texts, env.toc_secnumbers, env.toc_fignumbers]
     parts_now = [sorted(map(repr, part.items())) for part in parts]  # a page that is read again comes last
     before, env.book_shown = getattr(env, "book_shown", None), parts_now
     return [] if parts_now == before else env.found_docs
@@ -136,7 +140,8 @@ def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
 def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
     """Stores the glossary's definitions as HTML without links, and the previews, by their anchors."""
     builder.definitions, builder.texts = {}, {}
-    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in _labelled(builder.env).items()}
+    builder.titles = {name: _without_headings(toc) for name, toc in builder.env.tocs.items()}
+    builder.previews = {anchor: _preview(app, anchor, node) for anchor, (_, node) in app.labelled.items()}
     for name in _glossaries(builder.env):
         page = builder.env.get_and_resolve_doctree(name, builder)
         for link in list(page.findall(nodes.reference)):
@@ -144,6 +149,26 @@ def _define(app: Sphinx, builder: StandaloneHTMLBuilder) -> None:
         for item in page.findall(nodes.definition_list_item):
             definition = "".join(builder.render_partial(part)["fragment"] for part in item[-1])
             builder.definitions |= {term["ids"][0]: definition.strip() for term in item.findall(nodes.term)}
+
+
+def _without_headings(toc: nodes.bullet_list) -> nodes.bullet_list:
+    """What the sidebar shows of a page: its title, and the pages below it."""
+    below = [nodes.bullet_list("", tree.deepcopy()) for tree in toc.findall(addnodes.toctree)]
+    return nodes.bullet_list("", nodes.list_item("", toc[0][0].deepcopy(), *below))
+
+
+def _list_pages(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Gives the sidebar titles alone: Sphinx would copy all headings of the book for each page, and drop them again."""
+    toctree = context["toctree"]
+
+    def titles(**options: Any) -> str:
+        headings, app.env.tocs = app.env.tocs, app.builder.titles
+        try:
+            return toctree(**options)
+        finally:
+            app.env.tocs = headings
+
+    context["toctree"] = titles
 
 
 def _link(self: SphinxTranslator, node: nodes.reference) -> None:
@@ -165,10 +190,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     numbers = {label: ".".join(map(str, number)) for label, number in figures.items()}
     text = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
     context["body"] = _CODE_OF.sub(lambda match: f"code of Fig. {numbers.get(match[1], '?')}", text)
-    body = BeautifulSoup(context["body"], "html.parser")
-    for part in body.select(NO_WORDS):
-        part.decompose()
-    app.builder.texts[name] = " ".join(_TEX.sub("", body.get_text(" ")).split())
+    app.builder.texts[name] = words(context["body"])
     buttons = [button for group in context["header_buttons"] for button in group.get("buttons", ())]
     for button in buttons:
         if button["label"] == "download-source-button":
@@ -178,13 +200,19 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
             context["saved"] = button["url"]
 
 
+def words(page: str) -> str:
+    """The words of a page's HTML, without code, for the search."""
+    text = _TAG.sub(" ", _NO_WORDS.sub(" ", page))
+    return " ".join(_TEX.sub("", html.unescape(text)).split())
+
+
 def marks_kept(page: str) -> str:
     """HTML with each formula and the marks that touch it on one line; one behind bold or slanted words joins these."""
 
     def joined(match: re.Match[str]) -> str:
         formula, closing_tags, marks, rest = match.groups()
-        words = formula + (marks or rest or "")
-        span = words if re.fullmatch(_MATHS, words) else f'<span class="kept">{words}</span>'
+        text = formula + (marks or rest or "")
+        span = text if re.fullmatch(_MATHS, text) else f'<span class="kept">{text}</span>'
         return span + (closing_tags or "")
 
     return _WITH_MARKS.sub(joined, page)

@@ -142,7 +142,8 @@ def _interpolant(depth: int) -> tuple[tuple[float, ...], float, float]:
     phi = torch.from_numpy(np.expm1((node + 1) / 2 * span) / stretch).clamp(0, math.pi)
     c = scipy.fft.dct(relu_recursion.kernel_of_angle(phi, depth)[0].numpy()) / NODES
     c[0] /= 2
-    terms = int(np.nonzero(abs(c) > ROUND_OFF * abs(c).max())[0].max()) + 1
+    (significant,) = np.nonzero(abs(c) > ROUND_OFF * abs(c).max())
+    terms = int(significant.max()) + 1
     return tuple(c[:terms].tolist()), stretch, span
 
 

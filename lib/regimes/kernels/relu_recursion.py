@@ -118,7 +118,8 @@ def offset(phi: Tensor) -> Tensor:
     new, old = torch.zeros_like(phi), torch.zeros_like(phi)
     for c in reversed(higher):  # Clenshaw's recurrence
         new, old = new * twice - old + c, new
-    return first + new * twice / 2 - old + 3 * math.pi / phi + 1.5 * phi.clamp_min(relu_asymptotics.SMALLEST).log()
+    smooth = first + new * twice / 2 - old
+    return smooth + 3 * math.pi / phi + 1.5 * phi.clamp_min(relu_asymptotics.SMALLEST).log()
 
 
 @lru_cache(maxsize=1)
@@ -126,7 +127,8 @@ def _smooth_offset() -> tuple[float, ...]:
     """Chebyshev coefficients in ``2 phi/π - 1`` of ``c - 3π/phi - (3/2) ln phi``."""
     node = np.cos(np.pi * (np.arange(OFFSET_NODES) + 0.5) / OFFSET_NODES)
     phi = torch.from_numpy((node + 1) / 2 * math.pi)
-    c = scipy.fft.dct((layered_offset(phi) - 3 * math.pi / phi - 1.5 * phi.log()).numpy()) / OFFSET_NODES
+    smooth = layered_offset(phi) - 3 * math.pi / phi - 1.5 * phi.log()
+    c = scipy.fft.dct(smooth.numpy()) / OFFSET_NODES
     c[0] /= 2
     return tuple(c.tolist())
 

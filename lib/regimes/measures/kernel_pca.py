@@ -122,15 +122,15 @@ def diagnose(
     if bool((components.values < 0).any()):
         raise InputError(f"gram must be positive semi-definite, got an eigenvalue {n * components.values.min():.3g}")
     squares = spectrum.projections(components.vectors, y)
-    none = components.values == 0
-    vectors = components.vectors.masked_fill(none.unsqueeze(-2), math.nan)
+    missing = components.values == 0
+    vectors = components.vectors.masked_fill(missing.unsqueeze(-2), math.nan)
     size = gram.diagonal(dim1=-1, dim2=-2).mean(-1)
     planes = zip(vectors[..., :2], y, strict=True)
     return Diagnosis(
         values=components.values,
         vectors=vectors,
         information=informations(vectors, y, estimate),
-        projections=squares.masked_fill(none, math.nan),
+        projections=squares.masked_fill(missing, math.nan),
         dimension=spectrum.effective_dimension(gram),
         alignment=spectrum.alignment(gram, y),
         norm=spectrum.rkhs_norm(components.values, squares) * size,

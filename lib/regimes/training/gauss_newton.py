@@ -251,7 +251,7 @@ def _states(
     batch = replace(batch, dt=_first(batch))
     step = _follow if rule == "follow" else _settle
     for _ in range(steps):
-        running = [e for e, row in enumerate(batch.state.rows) if row not in batch.state.ended]
+        running = batch.state.running
         if not running:
             return
         if len(running) < len(batch.state.rows):
@@ -321,7 +321,7 @@ def _settle(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     move = [expand_like(batch.dt, k) * k for k in solve(batch.gradient)]
     linear = now.margins + problem.alpha * problem.y * batch.tangents.jvp(move)
     after = _landed(batch, move)
-    bent = _that_matters(problem.loss, after.margins) - _that_matters(problem.loss, linear)
+    bent = _relevant(problem.loss, after.margins) - _relevant(problem.loss, linear)
     error = bent.abs().amax(-1).double() / tolerance
     rises = after.cost > (1 + ROUNDING) * now.cost
     error = torch.where(rises, error.clamp(min=4.0), error).nan_to_num(nan=1e6)
@@ -340,11 +340,12 @@ def _follow(batch: _Batch, tolerance: float) -> tuple[_Batch, Tensor]:
     move = [expand_like(batch.dt, a) * (1.5 * a + 0.5 * b) for a, b in zip(first, second, strict=True)]
     wrong = [expand_like(batch.dt / 2, a) * (a + b) for a, b in zip(first, second, strict=True)]
     margins = problem.alpha * batch.tangents.jvp(wrong) / now.margins.abs().clamp(min=1.0)
-    error = margins.abs().amax(-1).double() + norm(wrong) / norm(now.model.parameters()).clamp(min=1e-300)
+    relative = norm(wrong) / norm(now.model.parameters()).clamp(min=1e-300)
+    error = margins.abs().amax(-1).double() + relative
     return _judged(batch, _landed(batch, move), (error / tolerance).nan_to_num(nan=1e6))
 
 
-def _that_matters(loss: Loss, m: Tensor) -> Tensor:
+def _relevant(loss: Loss, m: Tensor) -> Tensor:
     return m if loss.two_sided else m.clamp(max=MATTERS)
 
 

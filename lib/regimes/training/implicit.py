@@ -200,12 +200,15 @@ def _improved(
     """Points of a lower objective, their gradients, and the rows whose candidate was refused ``(r,)``."""
     trial = _candidates(hessian, b, diagonal, q, gradient)
     slope = times(hessian, trial) - b
-    good = (violations(trial, slope) <= tolerance) | (dot(trial - q, slope + gradient).squeeze(-1) < 0.0)
+    solved = violations(trial, slope) <= tolerance
+    lower = dot(trial - q, slope + gradient).squeeze(-1) < 0.0
+    good = solved | lower
     if bool(good.all()):
         return trial, slope, ~good
-    lower, steep = _descents(hessian, diagonal, q, gradient, torch.where(good, 0, DESCENTS * (1 + refused)))
+    count = torch.where(good, 0, DESCENTS * (1 + refused))
+    descended, steep = _descents(hessian, diagonal, q, gradient, count)
     accepted = good.unsqueeze(-1)
-    return torch.where(accepted, trial, lower), torch.where(accepted, slope, steep), ~good
+    return torch.where(accepted, trial, descended), torch.where(accepted, slope, steep), ~good
 
 
 def _candidates(hessian: Tensor, b: Tensor, diagonal: Tensor, q: Tensor, gradient: Tensor) -> Tensor:

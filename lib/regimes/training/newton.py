@@ -86,7 +86,7 @@ def _rounds(now: ImplicitState, steps: int) -> Iterator[ImplicitState]:
     g, A = _derivatives(now)
     mu = FIRST * _size(A)
     for _ in range(steps):
-        running = [e for e, row in enumerate(now.rows) if row not in now.ended]
+        running = now.running
         if not running:
             return
         if len(running) < len(now.rows):
@@ -142,7 +142,8 @@ def _step(g: Tensor, A: Tensor, mu: Tensor, alpha: float) -> tuple[Tensor, Tenso
     factor, failed = torch.linalg.cholesky_ex(A + torch.diag_embed(mu.unsqueeze(-1).expand_as(g)))
     s = torch.cholesky_solve(g.unsqueeze(-1), factor).squeeze(-1)
     s = s.masked_fill((failed > 0).unsqueeze(-1), torch.nan)
-    return s, alpha / 2 * ((g * s).sum(-1) + mu * s.square().sum(-1))
+    promised = alpha / 2 * ((g * s).sum(-1) + mu * s.square().sum(-1))
+    return s, promised
 
 
 def _landed(now: ImplicitState, s: Tensor) -> ImplicitState:
@@ -163,11 +164,11 @@ def _choose(moved: Tensor, new: ImplicitState, old: ImplicitState) -> ImplicitSt
 
 def _end(now: ImplicitState, g: Tensor, A: Tensor, promised: Tensor) -> None:
     """Ends the realisations at rest: those whose predicted fall is small, if the whole step confirms it."""
-    asked = (promised < REST * now.cost).nonzero().flatten()
-    if not len(asked):
+    candidates = (promised < REST * now.cost).nonzero().flatten()
+    if not len(candidates):
         return
-    _, whole_fall = _step(g[asked], A[asked], FLAT * _size(A[asked]), now.problem.alpha)
-    for e in asked[whole_fall < REST * now.cost[asked]].tolist():
+    _, whole_fall = _step(g[candidates], A[candidates], FLAT * _size(A[candidates]), now.problem.alpha)
+    for e in candidates[whole_fall < REST * now.cost[candidates]].tolist():
         mark = torch.zeros_like(now.t, dtype=torch.bool)
         mark[e] = True
         below = int((now.margins[e] < 1 - now.slack).sum())

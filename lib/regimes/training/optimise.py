@@ -188,10 +188,6 @@ def _end(now: OptimiserState) -> None:
     now.finish(broken, Ending(Ended.OVERFLOW, ": the outputs left the range of the precision, take a smaller rate"))
 
 
-def _going(now: OptimiserState) -> list[int]:
-    return [e for e, row in enumerate(now.rows) if row not in now.ended]
-
-
 def _descend(
     now: OptimiserState, problem: _Problem, rate: float | Tensor, decay: float, *, adam: bool
 ) -> Iterator[OptimiserState]:
@@ -204,7 +200,7 @@ def _descend(
         now = replace(now, predictor=F)
         _end(now)
         yield now
-        running = _going(now)
+        running = now.running
         if not running:
             return
         if len(running) < len(now.rows):
@@ -251,7 +247,7 @@ def _relax(
     dt = torch.ones_like(now.t)
     _end(now)
     yield now
-    while running := _going(now):
+    while running := now.running:
         if len(running) < len(now.rows):
             rows = torch.tensor(running, device=now.t.device)
             now = now.part(running)

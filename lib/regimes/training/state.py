@@ -81,6 +81,11 @@ class State(Observed):
         return replace(self, rows=tuple(self.rows[e] for e in which), **values)
 
     @property
+    def running(self) -> list[int]:
+        """The positions of the realisations that have not ended."""
+        return [e for e, row in enumerate(self.rows) if row not in self.ended]
+
+    @property
     def given(self) -> torch.dtype:
         """The precision of the caller's models, in which they are handed back."""
         return self.initial.parameters()[0].dtype

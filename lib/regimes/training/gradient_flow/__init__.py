@@ -216,7 +216,7 @@ def _one_turn(
     ahead: list[tuple[Batch, Tensor]] = []
     yield state
     for _ in range(STEPS):
-        running = [e for e, row in enumerate(state.rows) if row not in ended]
+        running = state.running
         if not running:
             return
         if len(running) < len(state.rows):

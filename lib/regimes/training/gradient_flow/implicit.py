@@ -90,7 +90,9 @@ def _refused(wrong: Tensor, wanted: Tensor, allowed: Tensor) -> Tensor:
 
     ``wrong (e, p)`` is the error of the step itself, so that a step that is short enough is not refused.
     """
-    return ~torch.isfinite(wrong).all(-1) | (wanted & (wrong.amax(-1).double() > HOPELESS * allowed))
+    overflowing = ~torch.isfinite(wrong).all(-1)
+    hopeless = wrong.amax(-1).double() > HOPELESS * allowed
+    return overflowing | (wanted & hopeless)
 
 
 def _rotated(batch: Batch, mean: Tensor) -> tuple[Tensor, Tensor]:

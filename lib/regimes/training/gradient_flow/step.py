@@ -91,10 +91,6 @@ def _land(batch: Batch, end: End, factor: Tensor) -> Batch:
         m = problem.margins(gates, end.u, end.beta)
     push = problem.push(end.u, end.q, gates)
     longest = REACH / push.square().sum(-1).amax(-1).sqrt().double().clamp(min=1e-300)
-    return Batch(
-        problem,
-        Point(end.u, end.beta, m, end.q, push),
-        Past(batch.now.u, batch.now.beta, end.mean, 2 * end.mean - push, batch.dt),
-        batch.t + batch.dt,
-        torch.minimum(batch.dt * factor, longest),
-    )
+    now = Point(end.u, end.beta, m, end.q, push)
+    past = Past(batch.now.u, batch.now.beta, end.mean, 2 * end.mean - push, batch.dt)
+    return Batch(problem, now, past, batch.t + batch.dt, torch.minimum(batch.dt * factor, longest))

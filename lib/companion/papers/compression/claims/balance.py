@@ -22,7 +22,7 @@ def unbalanced(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def relative_amplification(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    r"""The logarithm of :math:`\Lambda^*` over that of balanced labels: a row a seed, a column an imbalance.
+    r"""The logarithm of :math:`\Lambda^*` over that of balanced labels: one row per seed, one column per imbalance.
 
     Args:
         rows: of one dimension, as of :func:`unbalanced`; their sizes are averaged over.
@@ -33,7 +33,7 @@ def relative_amplification(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def fall_of_the_amplification(rows: pd.DataFrame, column: str = "scaled") -> pd.Series:
-    r"""The imbalance at which :math:`\Lambda^*` has first fallen to half of that of balanced labels, one a seed.
+    r"""The imbalance at which :math:`\Lambda^*` has first fallen to half of that of balanced labels, one per seed.
 
     Geometric mean over sizes; the logarithm is interpolated between stripes. A seed where it never falls is left out.
 
@@ -41,16 +41,17 @@ def fall_of_the_amplification(rows: pd.DataFrame, column: str = "scaled") -> pd.
         rows: of one dimension, as of :func:`unbalanced`.
         column: the imbalance.
     """
-    found = {seed: _first_below(curve) for seed, curve in relative_amplification(rows, column).iterrows()}
-    return pd.Series(found, dtype=float).dropna()
+    falls = {seed: _first_below(curve) for seed, curve in relative_amplification(rows, column).iterrows()}
+    return pd.Series(falls, dtype=float).dropna()
 
 
 def _first_below(curve: pd.Series) -> float:
+    """Where a falling curve of logarithms first passes that of ``FALLEN``; NaN where it never does."""
     below = np.flatnonzero(curve.to_numpy() < np.log(FALLEN))
     if not len(below):
         return np.nan
-    ends = curve.iloc[below[0] - 1 : below[0] + 1]
-    return float(np.interp(np.log(FALLEN), ends.to_numpy()[::-1], ends.index.to_numpy()[::-1]))
+    around = curve.iloc[below[0] - 1 : below[0] + 1]
+    return float(np.interp(np.log(FALLEN), around.to_numpy()[::-1], around.index.to_numpy()[::-1]))
 
 
 @claim(
@@ -122,9 +123,9 @@ def balance_in_words(interfaces, dimensions) -> str:
         dimensions: of the inputs.
     """
     imbalance = {d: abs(Stripe(interfaces, d).mean_label()) * np.sqrt(d) for d in dimensions}
-    lost = [d for d in dimensions if not Stripe(interfaces, d).selects()]
+    not_selected = [d for d in dimensions if not Stripe(interfaces, d).selects()]
     values = " and ".join(f"{value:.2f} in d = {d}" for d, value in imbalance.items())
-    if not lost:
+    if not not_selected:
         return f"it is {values}: planes are selected"
-    where = " and ".join(f"d = {d}" for d in lost)
+    where = " and ".join(f"d = {d}" for d in not_selected)
     return f"it is {values}. WARNING: in {where} a constant fits the first tenth, and t* selects no planes"

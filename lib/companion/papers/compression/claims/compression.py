@@ -176,13 +176,13 @@ def plateau_exponent(rows):
     rival=(0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone"),
     figure="fig-a-6-p",
 )
-def stripe_exponent(again=studies.amplification_scaling["stripe_again"], *, growth_from, d):
+def stripe_exponent(networks=studies.amplification_scaling["stripe_again"], *, growth_from, d):
     """The amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
 
     exponent in $p$ from 1024 points on, with the noise $|N|$ of each training set divided out, on training sets
     other than those on which this window was chosen
     """
-    rows = again[(again.d == d) & (again.p >= growth_from)]
+    rows = networks[(networks.d == d) & (networks.p >= growth_from)]
     return (plateau_exponent(rows), rows) if len(rows) else None
 
 
@@ -197,13 +197,13 @@ def stripe_exponent(again=studies.amplification_scaling["stripe_again"], *, grow
     at={"d": 3, "p": 1024},
     headline=True,
 )
-def cylinder_exponent(again=studies.amplification_scaling["cylinder_again"], *, growth_from):
+def cylinder_exponent(networks=studies.amplification_scaling["cylinder_again"], *, growth_from):
     """The amplification factor at $t^*$ grows as the square root of $p$ (cylinder, $d=3$).
 
     exponent in $p$ from 1024 points on, with the noise $|N|$ of each training set divided out, on training sets
     other than those on which this window was chosen
     """
-    rows = again[again.p >= growth_from]
+    rows = networks[networks.p >= growth_from]
     return plateau_exponent(rows), rows
 
 
@@ -254,7 +254,8 @@ def mean_course(rows, times):
         rows: of ``studies.compression.amplification_along_training``.
         times: increasing, in units of ``τ``; ``(k,)``.
     """
-    return np.mean([np.interp(times, run["time"], run["size"]) for _, run in rows.iterrows()], axis=0)
+    sizes = [np.interp(times, network["time"], network["size"]) for _, network in rows.iterrows()]
+    return np.mean(sizes, axis=0)
 
 
 @claim(
@@ -326,14 +327,17 @@ def over_theory(rows):
     looks=2,
 )
 def stripe_constant(
-    stripe=studies.amplification_scaling["stripe"], again=studies.amplification_scaling["stripe_again"], *, growth_p
+    stripe=studies.amplification_scaling["stripe"],
+    other_sets=studies.amplification_scaling["stripe_again"],
+    *,
+    growth_p,
 ):
     r"""The constant in $\lambda^*=c\sqrt p$ is the one that follows from Eq. 8 with the root of $D_\perp$, its
     first term kept (App. C.3).
 
     measured $\Lambda^*$ over predicted ($d=5$, from $p=4096$ on)
     """
-    rows = pd.concat([stripe, again])
+    rows = pd.concat([stripe, other_sets])
     rows = rows[(rows.d == rows.d.min()) & rows.p.isin(growth_p[-3:])]
     return over_theory(rows), rows
 
@@ -351,7 +355,7 @@ def stripe_constant(
 )
 def ring_constant(
     cylinder=studies.amplification_scaling["cylinder"],
-    again=studies.amplification_scaling["cylinder_again"],
+    other_sets=studies.amplification_scaling["cylinder_again"],
     *,
     growth_p,
 ):
@@ -360,7 +364,7 @@ def ring_constant(
 
     measured over predicted with each training set's own noise ($d=3$, from $p=4096$ on)
     """
-    rows = pd.concat([cylinder, again])
+    rows = pd.concat([cylinder, other_sets])
     rows = rows[rows.p.isin(growth_p[-3:])]
     return drift(over_theory, rows), rows
 
@@ -376,8 +380,9 @@ def at_fixed_point(rests, interfaces, place):
         interfaces: where the stripe's label changes.
         place: one of ``FIXED_POINTS``.
     """
-    ranked = sorted(Stripe(interfaces, int(rests.d.iloc[0])).attractors(), key=lambda point: -point.rate)
-    points = dict(zip(FIXED_POINTS, ranked))
+    attractors = Stripe(interfaces, int(rests.d.iloc[0])).attractors()
+    by_rate = sorted(attractors, key=lambda point: -point.rate)
+    points = dict(zip(FIXED_POINTS, by_rate))
     if place not in points:  # other interfaces may have fewer
         return rests[:0]
     rows = rests[np.isclose(rests.attractor, points[place].z)]
@@ -440,7 +445,8 @@ def time_of_the_plateau(rests, interfaces):
     In units of the growth time of :math:`\lambda`: as it is (``late``), and with the noise taken out (``steady``).
     """
     rows = at_fixed_point(rests, interfaces, "fastest")
-    late = rows.time * growth_rates(rests, interfaces)[1]
+    _, rate_of_lambda = growth_rates(rests, interfaces)
+    late = rows.time * rate_of_lambda
     return rows.assign(late=late, steady=late - np.log(rows.predicted / np.sqrt(rows.p)))
 
 
@@ -607,8 +613,8 @@ def required_scale(scales=studies.amplification_scaling["scales"], rests=fitting
     exponent in $p$ of the scale at which $\Lambda^*$ is half of the plateau, noise divided out (the footnote
     speaks of one neuron's $\lambda$)
     """
-    growth, of_lambda = growth_rates(rests, interfaces)
-    return drift(growth_of("still"), half_scales(scales, growth / of_lambda)), scales
+    rate, rate_of_lambda = growth_rates(rests, interfaces)
+    return drift(growth_of("still"), half_scales(scales, rate / rate_of_lambda)), scales
 
 
 @claim(

@@ -12,24 +12,24 @@ ENOUGH = 1024  # points: the argument packs many of them
 
 
 def errors_by_factor(rows):
-    """The errors of each training set, a row, at each imposed factor, a column; and the root of the points."""
-    wide = rows.pivot(index="seed", columns="factor", values="error")
-    return wide, float(np.sqrt(rows.p.iloc[0]))
+    """The errors, one row per training set and one column per imposed factor; and the root of the points."""
+    errors = rows.pivot(index="seed", columns="factor", values="error")
+    return errors, float(np.sqrt(rows.p.iloc[0]))
 
 
 def over_removed(rows):
-    r"""The error at :math:`\Lambda=\sqrt p` over that at the largest factor, geometric mean over sizes, one a seed."""
+    r"""The error at :math:`\Lambda=\sqrt p` over that at the largest factor, one per seed, averaged over sizes."""
     logs = []
-    for _, own in rows.groupby("p"):
-        wide, root = errors_by_factor(own)
-        logs.append(np.log(wide[root] / wide[wide.columns.max()]))
+    for _, of_size in rows.groupby("p"):
+        errors, root = errors_by_factor(of_size)
+        logs.append(np.log(errors[root] / errors[errors.columns.max()]))
     return np.exp(np.mean(logs, axis=0))
 
 
-def _enough(rows):
+def _of_many_points(rows):
     """The rows of enough points; none if there are no two training sets of them."""
-    found = rows[rows.p >= ENOUGH]
-    return found if found.seed.nunique() > 1 else None
+    rows = rows[rows.p >= ENOUGH]
+    return rows if rows.seed.nunique() > 1 else None
 
 
 @claim(
@@ -64,7 +64,7 @@ def compressed_over_removed(
     Error of the support vector machine at $\Lambda=\sqrt p$ over that at $\Lambda=10^6$; ball, $d=8$, from 1024 points
     on, geometric mean over sizes
     """
-    rows = _enough({3: ball, 4: ball_4}[informative])
+    rows = _of_many_points({3: ball, 4: ball_4}[informative])
     return None if rows is None else (ratio(over_removed(rows)), rows)
 
 
@@ -84,11 +84,11 @@ def last_gain(ball=studies.support_vectors["ball"]):
     Exponent of the error in $1/\Lambda$ between 8 and $\sqrt p$; support vector machine, ball of three informative
     directions, $d=8$, from 1024 points on, mean over sizes
     """
-    rows = _enough(ball)
+    rows = _of_many_points(ball)
     if rows is None:
         return None
     slopes = []
-    for _, own in rows.groupby("p"):
-        wide, root = errors_by_factor(own)
-        slopes.append(np.log(wide[8.0] / wide[root]) / np.log(root / 8))
+    for _, of_size in rows.groupby("p"):
+        errors, root = errors_by_factor(of_size)
+        slopes.append(np.log(errors[8.0] / errors[root]) / np.log(root / 8))
     return mean(np.mean(slopes, axis=0)), rows

@@ -47,7 +47,8 @@ def stripe_networks(nets, larger, share, fit_from):
         share: the fitted fraction.
         fit_from: the smallest size.
     """
-    rows = pd.concat([curve_of(table, "feature", share) for table in (nets, larger.assign(curve="feature"))])
+    tables = [nets, larger.assign(curve="feature")]
+    rows = pd.concat([curve_of(table, "feature", share) for table in tables])
     return on_all_sizes(rows[rows.p >= fit_from].drop_duplicates(["p", "seed"]))
 
 
@@ -83,7 +84,15 @@ def law_of_planes(rows):
     at_star = learnt_by(rows, "star")
     large = at_star[at_star.p >= min(LARGE_SETS, at_star.p.max())]
     scaled = (large.error * large.p / large.d).groupby(large.seed)
-    return ratio(scaled.agg(lambda values: np.exp(np.log(values).mean()))), large
+    by_network = scaled.agg(lambda values: np.exp(np.log(values).mean()))
+    return ratio(by_network), large
+
+
+def exponent_of(rows, column):
+    """The exponent of a column in ``p``, over all sizes and over the larger ones, with its rows; none without rows."""
+    if rows.empty:
+        return None
+    return drift(lambda table: exponent(*by_size(table, column)), rows), rows
 
 
 @claim(
@@ -109,12 +118,12 @@ def law_of_planes(rows):
     figure="fig-a-star-kernel",
     looks=4,
 )
-def star_constant(fresh=hard_margin.star_kernel["stripe"], *, d):
+def star_constant(kernels=hard_margin.star_kernel["stripe"], *, d):
     r"""The kernel frozen at $t^*$ places two planes, so that its error is $d/p$ (stripe, $d={d}$).
 
     geometric mean of $\varepsilon\,p/d$ on fresh sets of 2048 to 8192 points
     """
-    rows = of_dimension(fresh, d)
+    rows = of_dimension(kernels, d)
     return law_of_planes(rows) if len(rows) else None
 
 
@@ -145,13 +154,13 @@ def star_constant(fresh=hard_margin.star_kernel["stripe"], *, d):
     part_of="A.Fig3-star-kernel-d5",
     given={"d": 10},
 )
-def star_exponent(fresh=hard_margin.star_kernel["stripe"], *, d):
+def star_exponent(kernels=hard_margin.star_kernel["stripe"], *, d):
     """The kernel frozen at $t^*$ offers finitely many directions, so that its error falls as $1/p$ (stripe,
     $d={d}$).
 
     exponent of its test error in $p$, on a fresh training set, width 500, from 512 to 8192 points
     """
-    rows = learnt_by(of_dimension(fresh, d), "star")
+    rows = learnt_by(of_dimension(kernels, d), "star")
     return (drift(beta, rows), rows) if len(rows) else None
 
 
@@ -165,13 +174,13 @@ def star_exponent(fresh=hard_margin.star_kernel["stripe"], *, d):
     short="exponent of the kernel at $t^*$, cylinder",
     at={"p": [512, 4096]},
 )
-def ring_star_exponent(fresh=hard_margin.star_kernel["cylinder"]):
+def ring_star_exponent(kernels=hard_margin.star_kernel["cylinder"]):
     """The fixed points of the cylinder form a ring, which offers more directions than any finite number, so that
     the error of the kernel frozen at $t^*$ falls more slowly than $1/p$.
 
     exponent of its test error in $p$ on fresh sets of 512 to 4096 points
     """
-    rows = learnt_by(fresh, "star")
+    rows = learnt_by(kernels, "star")
     return drift(beta, rows), rows
 
 
@@ -202,14 +211,14 @@ def ring_star_exponent(fresh=hard_margin.star_kernel["cylinder"]):
     part_of="A.Fig3-star-vectors-d5",
     given={"d": 10},
 )
-def star_vectors(fresh=hard_margin.star_kernel["stripe"], *, d):
+def star_vectors(kernels=hard_margin.star_kernel["stripe"], *, d):
     """The boundary of the kernel frozen at $t^*$ has finitely many parameters, so that the number of its support
     vectors stays constant (stripe, $d={d}$).
 
     exponent of that number in $p$, 512 to 8192 points
     """
-    rows = learnt_by(of_dimension(fresh, d), "star", "machine")
-    return (drift(lambda sizes: exponent(*by_size(sizes, "vectors")), rows), rows) if len(rows) else None
+    rows = learnt_by(of_dimension(kernels, d), "star", "machine")
+    return exponent_of(rows, "vectors")
 
 
 @claim(
@@ -233,16 +242,17 @@ def star_vectors(fresh=hard_margin.star_kernel["stripe"], *, d):
     figure="fig-a-star-kernel",
     looks=4,
 )
-def star_over_compressed(fresh=hard_margin.star_kernel["stripe"], *, d):
+def star_over_compressed(kernels=hard_margin.star_kernel["stripe"], *, d):
     r"""Feature learning is more than compression (stripe, $d={d}$).
 
     test error of the kernel frozen at $t^*$ over that of the infinitely wide initial kernel on data compressed by
     the same $\Lambda^*$, one fresh training set of 8192 points
     """
-    rows = on_largest_sets(of_dimension(fresh, d))
+    rows = on_largest_sets(of_dimension(kernels, d))
     if rows.empty:
         return None
-    at_star, compressed = (learnt_by(rows, curve) for curve in ("star", "compressed"))
+    at_star = learnt_by(rows, "star")
+    compressed = learnt_by(rows, "compressed")
     return ratio(at_star.set_index("seed").error / compressed.set_index("seed").error), at_star, compressed
 
 
@@ -275,14 +285,19 @@ def star_over_compressed(fresh=hard_margin.star_kernel["stripe"], *, d):
     statement="Lazy learning of the stripe in $d=10$ has exponent $d/(3d-2)=0.357$.",
 )
 def lazy_stripe_exponent(
-    kernel=studies.infinite_width_lazy["stripe"], far=studies.infinite_width_lazy_large_p["stripe"], *, fit_from, d
+    kernel=studies.infinite_width_lazy["stripe"],
+    larger_sets=studies.infinite_width_lazy_large_p["stripe"],
+    *,
+    fit_from,
+    d,
 ):
     """Lazy learning of the stripe in $d={d}$ has exponent $d/(3d-2)=0.385$.
 
     exponent of the test error of the infinitely wide network's kernel in $p$, 128 to 2048 points, and up to 8192
     for the larger sizes alone
     """
-    rows, larger = of_dimension(kernel, d, fit_from), of_dimension(last_sizes(far), d)
+    rows = of_dimension(kernel, d, fit_from)
+    larger = of_dimension(last_sizes(larger_sets), d)
     return (drift(beta, rows, late=[larger]), rows, larger) if len(rows) else None
 
 
@@ -314,7 +329,7 @@ def lazy_exponent_of_width(
     frozen=studies.finite_width_lazy["stripe"],
     kernel=studies.infinite_width_lazy["stripe"],
     of_networks=studies.infinite_width_lazy["stripe_networks"],
-    far=studies.infinite_width_lazy_large_p["stripe"],
+    larger_sets=studies.infinite_width_lazy_large_p["stripe"],
     *,
     fit_from,
     d,
@@ -327,7 +342,7 @@ def lazy_exponent_of_width(
     widest = of_dimension(frozen[frozen.h == frozen.h.max()], d, fit_from)
     if widest.empty:
         return None
-    infinite = same_sets(widest, kernel, of_networks, far)
+    infinite = same_sets(widest, kernel, of_networks, larger_sets)
     widest = widest[widest.seed.isin(infinite.seed)]
     return beta_difference(widest, infinite), infinite, widest
 
@@ -439,7 +454,7 @@ def exponent_gained(
     nets=studies.networks["stripe"],
     kernel=studies.infinite_width_lazy["stripe"],
     of_networks=studies.infinite_width_lazy["stripe_networks"],
-    far=studies.infinite_width_lazy_large_p["stripe"],
+    larger_sets=studies.infinite_width_lazy_large_p["stripe"],
     *,
     fit_from,
     d,
@@ -452,7 +467,7 @@ def exponent_gained(
     feature = curve_of(of_dimension(nets, d, fit_from), "feature", 1.0)
     if feature.empty:
         return None
-    lazy = same_sets(feature, kernel, of_networks, far)
+    lazy = same_sets(feature, kernel, of_networks, larger_sets)
     return drift(beta_difference, feature, lazy), feature, lazy
 
 
@@ -484,7 +499,7 @@ def layer_vectors(layers=hard_margin.support_layer["stripe"], *, d):
     """
     rows = of_dimension(layers, d)
     rows = rows.assign(filled=rows.vectors / (rows.p * rows.width))
-    return (drift(lambda sizes: exponent(*by_size(sizes, "filled")), rows), rows) if len(rows) else None
+    return exponent_of(rows, "filled")
 
 
 @claim(
@@ -515,7 +530,7 @@ def layer_error(layers=hard_margin.support_layer["stripe"], *, d):
     """
     rows = of_dimension(layers, d)
     rows = rows.assign(per_width=rows.error / rows.width)
-    return (drift(lambda sizes: exponent(*by_size(sizes, "per_width")), rows), rows) if len(rows) else None
+    return exponent_of(rows, "per_width")
 
 
 @claim(
@@ -712,7 +727,9 @@ def final_kernel_over_network(nets=studies.networks["stripe"], *, fit_from, d):
     ratio of their test errors at the end of training, over all sizes from 128 points on, the largest among them,
     where the exception would lower it
     """
-    final, feature = (curve_of(of_dimension(nets, d, fit_from), curve, 1.0) for curve in ("final", "feature"))
+    rows = of_dimension(nets, d, fit_from)
+    final = curve_of(rows, "final", 1.0)
+    feature = curve_of(rows, "feature", 1.0)
     return (error_ratio(final, feature), final, feature) if len(feature) else None
 
 
@@ -740,7 +757,7 @@ def final_kernel_over_initial(
     nets=studies.networks["stripe"],
     kernel=studies.infinite_width_lazy["stripe"],
     of_networks=studies.infinite_width_lazy["stripe_networks"],
-    far=studies.infinite_width_lazy_large_p["stripe"],
+    larger_sets=studies.infinite_width_lazy_large_p["stripe"],
     *,
     fit_from,
     d,
@@ -753,7 +770,7 @@ def final_kernel_over_initial(
     final = curve_of(of_dimension(nets, d, fit_from), "final", 1.0)
     if final.empty:
         return None
-    initial = same_sets(final, kernel, of_networks, far)
+    initial = same_sets(final, kernel, of_networks, larger_sets)
     return error_ratio(final, initial), final, initial
 
 
@@ -927,8 +944,9 @@ def loss_of_a_finite_width(kernels=studies.compressed_with_initial_kernel["strip
     """
     errors = curve_of(kernels, "compressed").pivot_table(index="seed", columns=["learner", "p", "d"], values="error")
     losses = np.log(errors["finite"] / errors["infinite"])
-    few, many = losses.columns.levels[0].min(), losses.columns.levels[0].max()
-    return ratio(np.exp((losses[many] - losses[few]).mean(axis=1)).to_numpy()), kernels
+    sizes = losses.columns.levels[0]
+    growth = (losses[sizes.max()] - losses[sizes.min()]).mean(axis=1)
+    return ratio(np.exp(growth).to_numpy()), kernels
 
 
 @claim(
@@ -1006,8 +1024,9 @@ def early_kernel_over_network(nets=studies.networks["stripe"], *, stop, d):
 
     ratio of the test errors at the largest $p$
     """
-    top = of_dimension(on_largest_sets(nets), d)
-    kernel, network = curve_of(top, "final", EARLY), curve_of(top, "feature", stop)
+    rows = of_dimension(on_largest_sets(nets), d)
+    kernel = curve_of(rows, "final", EARLY)
+    network = curve_of(rows, "feature", stop)
     return (error_ratio(kernel, network), kernel, network) if len(network) else None
 
 
@@ -1038,9 +1057,10 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
 
     network's test error at the end of training over that when 98 % of the points are fitted, at the largest $p$
     """
-    top = of_dimension(on_largest_sets(nets), d)
-    at_end, stopped = (curve_of(top, "feature", share) for share in (1.0, stop))
-    return (error_ratio(at_end, stopped), at_end, stopped) if len(stopped) else None
+    rows = of_dimension(on_largest_sets(nets), d)
+    at_end = curve_of(rows, "feature", 1.0)
+    at_stop = curve_of(rows, "feature", stop)
+    return (error_ratio(at_end, at_stop), at_end, at_stop) if len(at_stop) else None
 
 
 @claim(
@@ -1077,8 +1097,8 @@ def amplification_at_end(nets=studies.networks["stripe"], *, d):
 
 def function_since(rows, column, share):
     """The geometric mean over networks of a column at the end of training over its value at a fitted fraction."""
-    at = rows.pivot(index="seed", columns="share", values=column)
-    return ratio((at[1.0] / at[share]).dropna())
+    by_share = rows.pivot(index="seed", columns="share", values=column)
+    return ratio((by_share[1.0] / by_share[share]).dropna())
 
 
 @claim(
@@ -1188,9 +1208,9 @@ def cylinder_function_undone(boundary=selection.boundary["cylinder"], *, stop):
 
 
 def points_at_half(rows):
-    """One row a network, with the points left when the amplification has halved; one where it never does."""
-    once = rows.drop_duplicates(["p", "seed"])
-    return once.assign(left=once.left_half.clip(lower=1).fillna(1))
+    """One row per network, with the points left when the amplification has halved; one where it never does."""
+    networks = rows.drop_duplicates(["p", "seed"])
+    return networks.assign(left=networks.left_half.clip(lower=1).fillna(1))
 
 
 def points_left_exponent(rows):
@@ -1341,7 +1361,8 @@ def lazy_exponents_alike(
     points
     """
     tables = [rows[rows.p >= fit_from] for rows in (stripe, cylinder)]
-    sizes, seeds = (set(tables[0][name]) & set(tables[1][name]) for name in ("p", "seed"))
+    sizes = set(tables[0].p) & set(tables[1].p)
+    seeds = set(tables[0].seed) & set(tables[1].seed)
     tables = [rows[rows.p.isin(sizes) & rows.seed.isin(seeds)] for rows in tables]
     return beta_difference(*tables), *tables
 
@@ -1383,8 +1404,9 @@ def feature_error(
     ratio of the two test errors at the smallest $\alpha$
     """
     scan, scales = largest_scan(scans)
-    kernels, slow = kernels_of_scan(scan, frozen, of_scan), scan[scan.alpha == scales[0]]
-    return error_over_kernel(slow, kernels), slow, kernels
+    kernels = kernels_of_scan(scan, frozen, of_scan)
+    smallest = scan[scan.alpha == scales[0]]
+    return error_over_kernel(smallest, kernels), smallest, kernels
 
 
 @claim(
@@ -1407,8 +1429,9 @@ def lazy_error(
     ratio of the two test errors
     """
     scan, scales = largest_scan(scans)
-    kernels, fast = kernels_of_scan(scan, frozen, of_scan), scan[scan.alpha == scales[-1]]
-    return error_over_kernel(fast, kernels), fast, kernels
+    kernels = kernels_of_scan(scan, frozen, of_scan)
+    largest = scan[scan.alpha == scales[-1]]
+    return error_over_kernel(largest, kernels), largest, kernels
 
 
 def at_scales(scan, scales, column):
@@ -1460,8 +1483,9 @@ def feature_plateau(scans=studies.scale_scan["main"]):
     exponent of $\Lambda^*$ in $\alpha$ at the smallest $\alpha$
     """
     scan, scales = largest_scan(scans)
-    rows, grown = at_scales(scan, scales[:LAST_SCALES], "amplification_star")
-    return exponent(scales[:LAST_SCALES], grown), rows
+    scales = scales[:LAST_SCALES]
+    rows, amplifications = at_scales(scan, scales, "amplification_star")
+    return exponent(scales, amplifications), rows
 
 
 @claim(
@@ -1480,8 +1504,9 @@ def lazy_time(scans=studies.scale_scan["main"]):
     exponent of $t^*$ in $\alpha$ at the largest $\alpha$
     """
     scan, scales = largest_scan(scans)
-    rows, times = at_scales(scan, scales[-LAST_SCALES:], "t_star")
-    return exponent(scales[-LAST_SCALES:], times), rows
+    scales = scales[-LAST_SCALES:]
+    rows, times = at_scales(scan, scales, "t_star")
+    return exponent(scales, times), rows
 
 
 # Width and rotations
@@ -1518,8 +1543,9 @@ def exponent_of_width(wide=studies.networks["wide"], nets=studies.networks["stri
     """
     wide = on_all_sizes(wide)
     narrow = nets[nets.p.isin(wide.p) & nets.seed.isin(wide.seed)]
-    pair = [curve_of(of_dimension(rows, d), "feature", 1.0) for rows in (wide, narrow)]
-    return (drift(beta_difference, *pair), *pair) if all(map(len, pair)) else None
+    wide = curve_of(of_dimension(wide, d), "feature", 1.0)
+    narrow = curve_of(of_dimension(narrow, d), "feature", 1.0)
+    return (drift(beta_difference, wide, narrow), wide, narrow) if len(wide) and len(narrow) else None
 
 
 @claim(
@@ -1538,14 +1564,15 @@ def exponent_of_width(wide=studies.networks["wide"], nets=studies.networks["stri
     figure="fig-a-wide",
     looks=2,
 )
-def wide_star_over_network(wide=studies.networks["wide"], *, d):
+def wide_star_over_network(nets=studies.networks["wide"], *, d):
     """At paper A's width the kernel frozen at $t^*$ has a smaller test error than the network at the end of
     training (stripe, $d={d}$).
 
     ratio of the test errors at width $10^4$, 8192 points, of which the kernel learns fresh ones
     """
-    top = on_largest_sets(of_dimension(on_all_sizes(wide), d))
-    kernel, network = curve_of(top, "final", STAR), curve_of(top, "feature", 1.0)
+    rows = on_largest_sets(of_dimension(on_all_sizes(nets), d))
+    kernel = curve_of(rows, "final", STAR)
+    network = curve_of(rows, "feature", 1.0)
     return (error_ratio(kernel, network), kernel, network) if len(network) else None
 
 
@@ -1559,14 +1586,15 @@ def wide_star_over_network(wide=studies.networks["wide"], *, d):
     short="kernel at $t^*$ over network, width $10^4$, cylinder",
     looks=2,
 )
-def wide_cylinder_star_over_network(wide=studies.networks["wide_cylinder"]):
+def wide_cylinder_star_over_network(nets=studies.networks["wide_cylinder"]):
     """On the cylinder the kernel frozen at $t^*$ has at paper A's width a larger test error than the network at
     the end of training.
 
     ratio of the test errors at width $10^4$, 8192 points, of which the kernel learns fresh ones
     """
-    top = on_largest_sets(on_all_sizes(wide))
-    kernel, network = curve_of(top, "final", STAR), curve_of(top, "feature", 1.0)
+    rows = on_largest_sets(on_all_sizes(nets))
+    kernel = curve_of(rows, "final", STAR)
+    network = curve_of(rows, "feature", 1.0)
     return error_ratio(kernel, network), kernel, network
 
 

@@ -13,14 +13,15 @@ RELAXED_FROM = 1024  # points from which the kernel at t* is compared with itsel
 SOURCE = "derived from paper A, Fig. 3 and Sec. 3"
 FEW = 0.1  # the fitted fraction at t*
 DURING = (0.11, 0.985)  # fitted fractions of the fitting regime
-OWN, EACH_LABEL = hard_margin.star_kernel["own"], hard_margin.star_kernel["unequal_each_label"]
+OWN = hard_margin.star_kernel["own"]
+EACH_LABEL = hard_margin.star_kernel["unequal_each_label"]
 
 
 def over_on_same_sets(first: pd.DataFrame, second: pd.DataFrame, columns=("d", "p")):
-    """The error of the first rows over that of the second on the same training sets: one a seed, over sizes."""
+    """The error of the first rows over that of the second on the same training sets: one per seed, over sizes."""
     keys = [*columns, "seed"]
-    both = first.merge(second[[*keys, "error"]], on=keys, suffixes=("", "_second"))
-    return np.exp(np.log(both.error / both.error_second).groupby(both.seed).mean())
+    pairs = first.merge(second[[*keys, "error"]], on=keys, suffixes=("", "_second"))
+    return np.exp(np.log(pairs.error / pairs.error_second).groupby(pairs.seed).mean())
 
 
 def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
@@ -39,7 +40,7 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     at={"d": [5, 10], "p": 2048},
     looks=2,
     headline=True,
-    given={"first": OWN, "second": hard_margin.star_kernel["stripe"], "least": RELAXED_FROM},
+    given={"first": OWN, "second": hard_margin.star_kernel["stripe"], "from_p": RELAXED_FROM},
 )
 @claim(
     "A.Fig3-each-label",
@@ -54,18 +55,18 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     "planes.",
     measure="test error of the kernel frozen when a tenth of each label is fitted over that when a tenth of all points "
     "is (stripe, planes at -0.3 and 0.5, $d=5$, 512 points)",
-    given={"first": EACH_LABEL, "second": hard_margin.star_kernel["unequal"], "least": 0},
+    given={"first": EACH_LABEL, "second": hard_margin.star_kernel["unequal"], "from_p": 0},
 )
-def star_over_star(first, second, *, least):
+def star_over_star(first, second, *, from_p):
     r"""The kernel frozen at $t^*$ learns as well from the points that chose it as from fresh ones.
 
     test error on the network's own training set over that on a fresh one, same network, $d=5$ and 10, 1024 and 2048
     points
     """
-    first, second = learnt_by(first[first.p >= least], "star"), learnt_by(second, "star")
-    second = second.merge(first[["d", "p", "seed"]])
-    found = over_on_same_sets(first, second)
-    return (ratio(found), first, second) if len(found) > 1 else None
+    first = learnt_by(first[first.p >= from_p], "star")
+    second = learnt_by(second, "star").merge(first[["d", "p", "seed"]])
+    ratios = over_on_same_sets(first, second)
+    return (ratio(ratios), first, second) if len(ratios) > 1 else None
 
 
 @claim(
@@ -79,7 +80,7 @@ def star_over_star(first, second, *, least):
     short="own points: error times $p/d$",
     at={"d": [5, 10], "p": 2048},
     looks=2,
-    given={"rows": OWN, "least": RELAXED_FROM},
+    given={"rows": OWN, "from_p": RELAXED_FROM},
 )
 @claim(
     "A.Fig3-each-label-constant",
@@ -94,14 +95,14 @@ def star_over_star(first, second, *, least):
     part_of="A.Fig3-each-label",
     statement="With a $t^*$ of each label the kernel has the error $d/p$ on unequal labels, too.",
     measure=r"geometric mean of $\varepsilon\,p/d$ (planes at -0.3 and 0.5, $d=5$, 512 points)",
-    given={"rows": EACH_LABEL, "least": 0},
+    given={"rows": EACH_LABEL, "from_p": 0},
 )
-def constant_at_star(rows, *, least):
+def constant_at_star(rows, *, from_p):
     r"""Train to $t^*$, freeze, start again on the same points: the error is $d/p$ with $p$ points in all.
 
     geometric mean of $\varepsilon\,p/d$, $d=5$ and 10, 1024 and 2048 points
     """
-    rows = learnt_by(rows[rows.p >= least], "star")
+    rows = learnt_by(rows[rows.p >= from_p], "star")
     if rows.seed.nunique() < 2:
         return None
     return ratio(by_seed(rows.error * rows.p / rows.d, rows.seed)), rows
@@ -128,19 +129,21 @@ def constant_at_star(rows, *, least):
     figure="fig-a-learners",
     looks=2,
 )
-def star_at_equal_points(fresh=hard_margin.star_kernel["stripe"], nets=lazy_feature.networks["stripe"], *, stop, d):
+def star_at_equal_points(kernels=hard_margin.star_kernel["stripe"], nets=lazy_feature.networks["stripe"], *, stop, d):
     r"""At equal totals of points the kernel frozen at $t^*$ has a smaller error than the network (stripe, $d={d}$).
 
     test error of the kernel that learns 4096 fresh points, after a network that learnt 4096, over that of a network
     with 98 % of 8192 points fitted; the ratio was seen before it was declared
     """
-    first = learnt_by(fresh[fresh.d == d], "star")
-    second = curve_of(nets[nets.d == d], "feature", stop)
-    if second.empty or first.empty:
+    at_star = learnt_by(kernels[kernels.d == d], "star")
+    stopped = curve_of(nets[nets.d == d], "feature", stop)
+    if stopped.empty or at_star.empty:
         return None
-    first, second = first[2 * first.p == second.p.max()], second[second.p == second.p.max()]
-    found = over_on_same_sets(first.assign(p=2 * first.p), second)
-    return (ratio(found), first, second) if len(found) > 1 else None
+    total = stopped.p.max()
+    at_star = at_star[2 * at_star.p == total]
+    stopped = stopped[stopped.p == total]
+    ratios = over_on_same_sets(at_star.assign(p=2 * at_star.p), stopped)
+    return (ratio(ratios), at_star, stopped) if len(ratios) > 1 else None
 
 
 @claim(
@@ -155,16 +158,18 @@ def star_at_equal_points(fresh=hard_margin.star_kernel["stripe"], nets=lazy_feat
     headline=True,
 )
 def ring_star_over_initial(
-    fresh=hard_margin.star_kernel["cylinder"], initial=lazy_feature.infinite_width_lazy["cylinder_networks"]
+    kernels=hard_margin.star_kernel["cylinder"], initial=lazy_feature.infinite_width_lazy["cylinder_networks"]
 ):
     r"""On the cylinder the kernel frozen at $t^*$ has a larger test error than the untrained one.
 
     its test error over that of the infinitely wide initial kernel, 512 to 4096 points, one a seed; the ratio was seen
     before it was declared
     """
-    first = learnt_by(fresh, "star")
-    found = over_on_same_sets(first, initial)
-    return (ratio(found), first, initial.merge(first[["d", "p", "seed"]])) if len(found) > 1 else None
+    at_star = learnt_by(kernels, "star")
+    ratios = over_on_same_sets(at_star, initial)
+    if len(ratios) < 2:
+        return None
+    return ratio(ratios), at_star, initial.merge(at_star[["d", "p", "seed"]])
 
 
 @claim(

@@ -38,7 +38,7 @@ def placing(rows):
 
 
 def at_the_end(rows):
-    """Those at the end, of 100 points a dimension or more, with the error in units of ``√(d/p)`` as ``spoilt``."""
+    """Those at the end, of 100 points per dimension or more, with the error in units of ``√(d/p)`` as ``spoilt``."""
     rows = rows[(rows.share == 1) & (rows.p >= SPOILT_FROM * rows.d)]
     if "curve" in rows:
         rows = rows[rows.curve != "final"]
@@ -46,7 +46,7 @@ def at_the_end(rows):
 
 
 def by_set(rows, column="constant"):
-    """The mean of a column over settings, one a training set; ``None`` where there are no rows."""
+    """The mean of a column over settings, one per training set; ``None`` where there are no rows."""
     return None if rows.empty else mean(rows.groupby("seed")[column].mean())
 
 
@@ -59,9 +59,13 @@ def constants(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Returns:
         A row for each, by name and dimension.
     """
-    parts = {f"{name}, $d={d}$": own for name, rows in tasks.items() for d, own in placing(rows).groupby("d")}
-    measured = {name: by_set(own) for name, own in parts.items()}
-    theory = {name: planes.gaussian_constant(own.interfaces.iloc[0], own.d.iloc[0]) for name, own in parts.items()}
+    measured = {}
+    theory = {}
+    for task, table in tasks.items():
+        for d, rows in placing(table).groupby("d"):
+            name = f"{task}, $d={d}$"
+            measured[name] = by_set(rows)
+            theory[name] = planes.gaussian_constant(rows.interfaces.iloc[0], rows.d.iloc[0])
     return pd.DataFrame({"measured": measured, "theory": theory})
 
 
@@ -150,8 +154,9 @@ def compression_between_shares(stripe=boundary["stripe"]):
     if rows.empty:
         return None
     sizes = rows.pivot_table(index="seed", columns=["d", "share"], values="function")
-    each = [sizes[d][0.95] / sizes[d][0.9] for d in sizes.columns.get_level_values("d").unique()]
-    return mean(np.exp(sum(map(np.log, each)) / len(each))), rows
+    dimensions = sizes.columns.get_level_values("d").unique()
+    logs = [np.log(sizes[d][0.95] / sizes[d][0.9]) for d in dimensions]
+    return mean(np.exp(sum(logs) / len(logs))), rows
 
 
 @claim(

@@ -32,12 +32,12 @@ NO_NOISE = (0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone")
     rival=NO_NOISE,
     figure="fig-a-width",
 )
-def wide_stripe_exponent(wide=studies.amplification_scaling["wide"], *, growth_from, d):
+def wide_stripe_exponent(networks=studies.amplification_scaling["wide"], *, growth_from, d):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
 
     exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
     """
-    rows = wide[(wide.d == d) & (wide.p >= growth_from)]
+    rows = networks[(networks.d == d) & (networks.p >= growth_from)]
     return (plateau_exponent(rows), rows) if rows.seed.nunique() > 1 else None
 
 
@@ -51,12 +51,12 @@ def wide_stripe_exponent(wide=studies.amplification_scaling["wide"], *, growth_f
     short=r"exponent of $\Lambda^*$, width $10^4$, cylinder",
     at={"d": 3, "p": 1024, "h": 10000},
 )
-def wide_cylinder_exponent(wide=studies.amplification_scaling["wide_cylinder"], *, growth_from):
+def wide_cylinder_exponent(networks=studies.amplification_scaling["wide_cylinder"], *, growth_from):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (cylinder, $d=3$).
 
     exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
     """
-    rows = wide[wide.p >= growth_from]
+    rows = networks[networks.p >= growth_from]
     return (plateau_exponent(rows), rows) if rows.seed.nunique() > 1 else None
 
 
@@ -70,9 +70,9 @@ def width_ratios(wide, narrow):
     Returns:
         A row for each training set that both hold, with ``p``, ``d``, ``seed`` and ``ratio``.
     """
-    same = ["d", "p", "seed"]
-    both = pd.merge(wide[[*same, "star"]], narrow[[*same, "star"]], on=same, suffixes=("", "_narrow"))
-    return both.assign(ratio=both.star / both.star_narrow)
+    keys = ["d", "p", "seed"]
+    pairs = pd.merge(wide[[*keys, "star"]], narrow[[*keys, "star"]], on=keys, suffixes=("", "_narrow"))
+    return pairs.assign(ratio=pairs.star / pairs.star_narrow)
 
 
 @claim(
@@ -93,8 +93,9 @@ def width_ratio(
     $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, from 1024
     points on); geometric mean over sizes and dimensions, one a training set
     """
-    both = width_ratios(wide[wide.p >= growth_from], narrow)
-    if both.seed.nunique() < 2:
+    ratios = width_ratios(wide[wide.p >= growth_from], narrow)
+    if ratios.seed.nunique() < 2:
         return None
-    logs = np.log(both.set_index(["seed", "d", "p"]).ratio).groupby("seed").mean()
-    return ratio(np.exp(logs.to_numpy())), wide, narrow[narrow.seed.isin(logs.index) & narrow.p.isin(set(both.p))]
+    logs = np.log(ratios.set_index(["seed", "d", "p"]).ratio).groupby("seed").mean()
+    compared = narrow[narrow.seed.isin(logs.index) & narrow.p.isin(set(ratios.p))]
+    return ratio(np.exp(logs.to_numpy())), wide, compared

@@ -39,7 +39,7 @@ def _mean_width(slices):
 def _changes_by_own_norm(rows):
     """``log10`` of the scale where the kernel changes by its own norm: a row per training set, a column per width."""
     by_width = studies.at_end(rows).groupby("h")
-    return pd.DataFrame({h: jamming.crossings(of_width) for h, of_width in by_width})
+    return pd.DataFrame({h: jamming.crossings(group) for h, group in by_width})
 
 
 def _widths_at_jamming(on_map, slices):
@@ -325,9 +325,9 @@ def jamming_of_random_over_digits(random=studies.fitting_width["random"], digits
 
     Difference of the exponents, on the same sizes.
     """
-    p, of_random = parameters_at_jamming(random)
-    _, of_digits = parameters_at_jamming(digits)
-    return estimates.exponent(p, of_random / of_digits), pd.concat([random, digits])
+    p, random_sizes = parameters_at_jamming(random)
+    _, digit_sizes = parameters_at_jamming(digits)
+    return estimates.exponent(p, random_sizes / digit_sizes), pd.concat([random, digits])
 
 
 @claim(
@@ -356,11 +356,11 @@ def _growth_left_of_jamming(rows):
     widths = sorted(set(rows.h))
     seeds = sorted(set(rows.seed))
     heights = []
-    for _, of_size in rows.groupby("p"):
-        jammed = jamming.transition(widths, of_size.groupby("h").fitted.mean())
+    for _, group in rows.groupby("p"):
+        jammed = jamming.transition(widths, group.groupby("h").fitted.mean())
         if jammed < jamming.FACTOR * widths[0] or len(seeds) < 2:
             return None
-        heights.append(100 * jamming.rise(of_size, "error", pd.Series(jammed, seeds)))
+        heights.append(100 * jamming.rise(group, "error", pd.Series(jammed, seeds)))
     return mean(np.mean(heights, axis=0))
 
 
@@ -381,9 +381,9 @@ def rise_to_jamming(sizes=studies.ensembles["sizes"]):
     """
     ends = studies.at_end(sizes)
     counts = sorted(set(ends.p))
-    at_largest = _growth_left_of_jamming(ends[ends.p == counts[-1]])
-    at_all = _growth_left_of_jamming(ends)
-    return Drift(at_all, at_largest, tuple(counts), (counts[-1],)) if at_all else None
+    growth = _growth_left_of_jamming(ends)
+    largest = _growth_left_of_jamming(ends[ends.p == counts[-1]])
+    return Drift(growth, largest, tuple(counts), (counts[-1],)) if growth else None
 
 
 @claim(
@@ -499,8 +499,8 @@ def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
     falls = [jamming.gain_of_width(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
 
     def mean_ratio(sets):
-        of_ensemble, of_single = sets.mean(0).T
-        return float((of_ensemble / of_single).mean())
+        ensemble_falls, single_falls = sets.mean(0).T
+        return float((ensemble_falls / single_falls).mean())
 
     return jackknife(np.stack(falls, axis=1), mean_ratio)
 
@@ -525,9 +525,9 @@ def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"]
     scale = _scale(cuts, "largest")
     ends = studies.at_end(large_ensemble)
     lazy = cuts[scale]
-    of_widest = lazy[lazy.h == lazy.h.max()].set_index("seed").error
-    of_ensemble = ends[ends.h == ends.h.max()].set_index("seed").ensemble_error
-    differences = 100 * (of_widest - of_ensemble).dropna().to_numpy()
+    single_errors = lazy[lazy.h == lazy.h.max()].set_index("seed").error
+    ensemble_errors = ends[ends.h == ends.h.max()].set_index("seed").ensemble_error
+    differences = 100 * (single_errors - ensemble_errors).dropna().to_numpy()
     beyond_jamming = ends.h.max() >= jamming.FACTOR * _mean_width(slices)[scale].iloc[0]
     return mean(differences) if len(differences) > 1 and beyond_jamming else None
 
@@ -623,8 +623,8 @@ def divergence_when_stopped(slices=studies.ensembles["slices"]):
     scale = _scale(cuts, "largest")
     jammed = jamming.transitions(studies.at_end(slices), "parameters")[scale]
     rows = cuts[scale]
-    at_stop = rows.assign(norm=rows.cell.map(_early(slices).norm))
-    return mean(jamming.divergence(at_stop, "norm", jammed)), rows
+    stopped_rows = rows.assign(norm=rows.cell.map(_early(slices).norm))
+    return mean(jamming.divergence(stopped_rows, "norm", jammed)), rows
 
 
 @claim(
@@ -794,13 +794,13 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
         excess.append(jamming.beyond(table, "excess", smallest))
         if in_fluctuation:
             against.append(jamming.beyond(table, "fluctuation", smallest))
-    over_all = jamming.common_exponent(excess, against=against)
+    exponent = jamming.common_exponent(excess, against=against)
     sizes = excess[0].columns
     larger = sizes[len(sizes) // 2 :]
     if not 1 < len(larger) < len(sizes):
-        return over_all
+        return exponent
     late = jamming.common_exponent([curve[larger] for curve in excess], against=[curve[larger] for curve in against])
-    return Drift(over_all, late, tuple(sizes), tuple(larger))
+    return Drift(exponent, late, tuple(sizes), tuple(larger))
 
 
 @claim(

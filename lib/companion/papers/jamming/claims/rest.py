@@ -55,10 +55,10 @@ def parameters_at_rest(*tables):
     rows = followed_longest(*tables)
     rows = rows[rows.newton_steps == rows.newton_steps.max()]
     sizes = []
-    for (p, words, seed), of_set in rows.groupby(["p", "words", "seed"]):
-        of_set = of_set.drop_duplicates("h").sort_values("h")
-        if of_set.fitted.iloc[0] < 0.5 < of_set.fitted.iloc[-1]:
-            size = jamming.transition(of_set.parameters, of_set.fitted)
+    for (p, words, seed), group in rows.groupby(["p", "words", "seed"]):
+        group = group.drop_duplicates("h").sort_values("h")
+        if group.fitted.iloc[0] < 0.5 < group.fitted.iloc[-1]:
+            size = jamming.transition(group.parameters, group.fitted)
             sizes.append({"p": p, "seed": seed, "words": words, "parameters": size})
     return pd.DataFrame(sizes, columns=["p", "seed", "words", "parameters"])
 
@@ -88,16 +88,16 @@ def at_own_jamming(tables, newton_steps, measure, value="error", smallest=0):
     rows = followed_longest(*tables)
     rows = rows[(rows.newton_steps == newton_steps) & (rows.p >= smallest)]
     heights = {}
-    for (p, words), of_size in rows.groupby(["p", "words"]):
-        counts = of_size.groupby("seed").h.nunique()
-        complete = of_size[of_size.seed.isin(counts.index[counts == of_size.h.nunique()])]
-        shares = of_size.groupby("h").fitted.mean()
+    for (p, words), group in rows.groupby(["p", "words"]):
+        counts = group.groupby("seed").h.nunique()
+        complete = group[group.seed.isin(counts.index[counts == group.h.nunique()])]
+        shares = group.groupby("h").fitted.mean()
         if complete.empty or not shares.iloc[0] < 0.5 < shares.iloc[-1]:
             continue
         h_star = jamming.transition(shares.index.to_numpy(float), shares.to_numpy())
-        left = h_star / jamming.FACTOR
-        right = h_star * jamming.FACTOR if measure is jamming.bump else h_star
-        if not shares.index[0] <= left <= right <= shares.index[-1]:
+        narrowest = h_star / jamming.FACTOR
+        widest = h_star * jamming.FACTOR if measure is jamming.bump else h_star
+        if not shares.index[0] <= narrowest <= widest <= shares.index[-1]:
             continue
         seeds = sorted(set(complete.seed))
         for seed, height in zip(seeds, measure(complete, value, pd.Series(h_star, seeds)), strict=True):
@@ -191,10 +191,10 @@ def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], all_images=stu
     """
     tables = (sizes, all_images)
     last = max(table.newton_steps.max() for table in tables)
-    at_rest = at_own_jamming(tables, last, jamming.rise, smallest=1000)
-    at_stop = at_own_jamming(tables, 0, jamming.rise, smallest=1000)
-    heights = pd.concat({"at_rest": at_rest, "at_stop": at_stop}, axis=1).dropna()
-    return mean((heights.at_rest - heights.at_stop).to_numpy()) if len(heights) > 1 else None
+    rest_heights = at_own_jamming(tables, last, jamming.rise, smallest=1000)
+    stop_heights = at_own_jamming(tables, 0, jamming.rise, smallest=1000)
+    heights = pd.concat({"rest": rest_heights, "stop": stop_heights}, axis=1).dropna()
+    return mean((heights["rest"] - heights["stop"]).to_numpy()) if len(heights) > 1 else None
 
 
 @claim(
@@ -274,9 +274,9 @@ def line_at_rest_less_lazy(
     points; at scale 12 jamming still moves with the rounds; found on these training sets.
     """
     keys = ["p", "words", "seed"]
-    at_middle_scale = parameters_at_rest(sizes, all_images).set_index(keys)
-    at_large_scale = parameters_at_rest(lazy, all_images_lazy).set_index(keys)
-    pairs = at_middle_scale.join(at_large_scale, rsuffix="_lazy", how="inner").reset_index()
+    middle_sizes = parameters_at_rest(sizes, all_images).set_index(keys)
+    lazy_sizes = parameters_at_rest(lazy, all_images_lazy).set_index(keys)
+    pairs = middle_sizes.join(lazy_sizes, rsuffix="_lazy", how="inner").reset_index()
     if len(pairs) < estimates.FEWEST or pairs.p.nunique() < 3:
         return None
     logs = np.log(pairs[["p", "parameters", "parameters_lazy"]].to_numpy(float))
@@ -389,10 +389,10 @@ def motion_in_width(scales=studies.preactivations["scales"], wider=studies.preac
     rows = _motion(scales, wider)
     widths = np.array(sorted(set(rows.h)), float)
     larger = widths[len(widths) // 2 :]
-    over_all = exponent_of_motion(rows, "h", widths)
+    exponent = exponent_of_motion(rows, "h", widths)
     if len(larger) < 2:
-        return over_all, rows
-    return Drift(over_all, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
+        return exponent, rows
+    return Drift(exponent, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
 
 
 @claim(
@@ -492,5 +492,5 @@ def curvature_in_loss(minima=studies.minima_at_jamming["sizes"]):
         return None
     logs = np.log(stuck[["quadratic_hinge", "strength"]])
     logs -= logs.groupby([stuck.seed, stuck.p]).transform("mean")
-    slopes = [np.polyfit(*of_seed.to_numpy().T, 1)[0] for _, of_seed in logs.groupby(stuck.seed)]
+    slopes = [np.polyfit(*group.to_numpy().T, 1)[0] for _, group in logs.groupby(stuck.seed)]
     return mean(np.array(slopes)), largest

@@ -15,13 +15,13 @@ STOPPED = (1.11, "networks stopped after 200 steps: 133 parameters for 240 point
 
 def _over_half(rows, points, share):
     """``2N*/P`` by the likeliest ``N*`` of Cover's formula, its error from leaving out one seed at a time."""
-    sets = [of_seed for _, of_seed in rows.groupby("seed")]
+    sets = [group for _, group in rows.groupby("seed")]
 
-    def of_sets(indices):
+    def ratio_of(indices):
         chosen = pd.concat([sets[int(index)] for index in indices])
         return 1 / effective_parameters(chosen[points], chosen[share], chosen.parameters)
 
-    return jackknife(np.arange(len(sets)), of_sets)
+    return jackknife(np.arange(len(sets)), ratio_of)
 
 
 @claim(

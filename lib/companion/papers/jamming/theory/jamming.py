@@ -185,12 +185,13 @@ def transitions(table: pd.DataFrame, column: str) -> pd.DataFrame:
     Returns:
         Values of :func:`transition`; NaN if the sizes hold none.
     """
+    table = table.sort_values(["seed", "scale", column])
+    tried, fitted = table[column].to_numpy(), table["fitted"].to_numpy(float)
     sizes = {}
-    for (seed, scale), group in table.groupby(["seed", "scale"]):
-        group = group.sort_values(column)
-        share = _monotone(group.fitted.to_numpy(float))
+    for key, rows in table.groupby(["seed", "scale"]).indices.items():
+        share = _monotone(fitted[rows])
         crosses = share[0] < 0.5 < share[-1]
-        sizes[seed, scale] = transition(group[column], group.fitted) if crosses else math.nan
+        sizes[key] = transition(tried[rows], fitted[rows]) if crosses else math.nan
     return pd.Series(sizes).unstack()
 
 
@@ -218,9 +219,9 @@ def bump(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
 
     Zero for a curve that is straight in the logarithm of the width, however steep.
     """
-    left = at_width(table, value, widths * (1 / FACTOR))
-    right = at_width(table, value, widths * FACTOR)
-    return at_width(table, value, widths) - (left + right) / 2
+    narrower = at_width(table, value, widths * (1 / FACTOR))
+    wider = at_width(table, value, widths * FACTOR)
+    return at_width(table, value, widths) - (narrower + wider) / 2
 
 
 def rise(table: pd.DataFrame, value: str, widths: pd.Series) -> np.ndarray:
@@ -385,8 +386,8 @@ def can_fit(table: pd.DataFrame) -> pd.Series:
     loss = table.pivot(index=NETWORK, columns="decay", values="quadratic_hinge")
     weakest, weak = sorted(loss)[:2]
     exponents = np.log(loss[weakest] / loss[weak]) / math.log(weakest / weak)
-    of_rows = (exponents > 1.5).reindex(pd.MultiIndex.from_frame(table[NETWORK]))
-    return pd.Series(of_rows.to_numpy(), table.index)
+    fits = (exponents > 1.5).reindex(pd.MultiIndex.from_frame(table[NETWORK]))
+    return pd.Series(fits.to_numpy(), table.index)
 
 
 def networks_at_jamming(table: pd.DataFrame, share: float = 0.25) -> pd.DataFrame:

@@ -827,8 +827,8 @@ def error_of_scales(scan=studies.image_ensembles["main"]):
 def alignment_ahead(course):
     """Log of the alignment over that at the end, ``(seeds, frames)``, NaN beyond the end of a training."""
     alignments = course.pivot(index="seed", columns="frame", values="alignment").to_numpy()
-    at_end = np.array([of_seed[~np.isnan(of_seed)][-1] for of_seed in alignments])
-    return np.log(alignments / at_end[:, None])
+    final = np.array([course[~np.isnan(course)][-1] for course in alignments])
+    return np.log(alignments / final[:, None])
 
 
 @claim(
@@ -876,8 +876,8 @@ def alignment_halfway(curves=studies.image_curves["main"], *, image_p):
     """
     largest = curves[curves.p == image_p[-1]]
     halfway = kernel_at(largest, "full", first_stop(largest)).set_index("seed", drop=False)
-    at_end = kernel_at(largest, *END).set_index("seed", drop=False)
-    return mean(np.log(halfway.alignment / at_end.alignment)), halfway, at_end
+    end = kernel_at(largest, *END).set_index("seed", drop=False)
+    return mean(np.log(halfway.alignment / end.alignment)), halfway, end
 
 
 COURSES = {"stripe": 24, "mnist": 6}  # stored seeds whose course was looked at before the next claims were declared
@@ -1214,8 +1214,8 @@ def intrinsic_dimension(rows):
 
 def _of_kernel(rows, kernel, measure):
     """A measure of one kernel over all sizes and over the larger ones, and its rows."""
-    of_kernel = rows[rows.kernel == kernel]
-    return drift(measure, of_kernel), of_kernel
+    group = rows[rows.kernel == kernel]
+    return drift(measure, group), group
 
 
 @claim(

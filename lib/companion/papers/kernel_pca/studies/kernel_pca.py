@@ -12,7 +12,7 @@ from companion.data.images import centred, identity, needs
 from companion.lab.record import Count, Each, Increasing, Number, Setting, derived, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.theory import amplification
-from companion.papers.kernel_pca.theory import two_kinds
+from companion.papers.kernel_pca.theory import sectors
 from companion.papers.kernel_pca.theory.norm import hinge_norms, least_norms
 from companion.papers.tasks import ByFlow, StripeSet, draw_task, needs_kernels, needs_outputs, networks_of
 from regimes import devices, validate
@@ -59,7 +59,7 @@ DIAGNOSED = ("labels",) + tuple(
     for name in ("values", "information", "projections", "dimension", "alignment", "norm", "separable", "plane")
     for ending in ("", "_centred")
 )
-KINDS = ("distances", "kinds", "separable_many", "departure", "amplification")
+SECTOR_COLUMNS = ("distances", "kinds", "separable_many", "departure", "amplification")
 
 
 def statistical_columns(*names: str) -> dict[str, str]:
@@ -118,13 +118,13 @@ class AtStops(StripeKernels):
 
 @record
 class ManyPoints(AtStops):
-    """As its base, and ``many`` points on which components are of two kinds, which suffice for their splines."""
+    """As its base, and ``many`` points that suffice for the splines of the even and the odd sector."""
 
     many: Count[60, 100_000]
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """As its base; InputError for too few points."""
-        minimum = 4 * (two_kinds.PIECES + 3) * (self.d - 1)
+        minimum = 4 * (sectors.PIECES + 3) * (self.d - 1)
         if self.many < minimum:
             raise InputError(f"many must be at least {minimum} for the splines of d = {self.d}, got {self.many}")
         needs_outputs(self.h, many=self.many)
@@ -364,9 +364,9 @@ def _plane(vectors: Tensor) -> list[list[float]]:
 def _numbered(seeds: Sequence[int], rows: list[Rows]) -> Rows:
     """The rows of all realisations with their seeds, without the points that only the first one shows."""
     numbered = []
-    for seed, of_seed in zip(seeds, rows, strict=True):
+    for seed, seed_rows in zip(seeds, rows, strict=True):
         left_out = () if seed == 0 else PICTURE_COLUMNS
-        for row in of_seed:
+        for row in seed_rows:
             columns = {name: value for name, value in row.items() if name not in left_out}
             numbered.append({"seed": seed} | columns)
     return numbered
@@ -393,11 +393,12 @@ def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]
     for moment, models in _moments(path, s.stops).items():
         for e, model in models.items():
             model = model.to(dtype=dtype)
-            of_seed = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
-            of_kernels = _observed(model, moment == "start", panels, of_seed, kind)
-            rows[e] += [{"moment": moment} | row for row in of_kernels]
+            seed_sets = {name: Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for name, task in sets.items()}
+            kernel_rows = _observed(model, moment == "start", panels, seed_sets, kind)
+            rows[e] += [{"moment": moment} | row for row in kernel_rows]
             if moment != "start":
-                start, test = path.initial[e : e + 1].to(dtype=dtype), of_seed["test"]
+                start = path.initial[e : e + 1].to(dtype=dtype)
+                test = seed_sets["test"]
                 F = model(test.x) - start(test.x)
                 row = {"kernel": "network", "moment": moment, "error": float(wrong(F, test.y))}
                 rows[e].append(row | {"ended": str(path.ended[e].kind), "source": test.source})
@@ -406,8 +407,8 @@ def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]
 
 @study(
     version=3,
-    columns=statistical_columns(*DIAGNOSED, *KINDS),
-    nonfinite=(*DIAGNOSED, *KINDS),
+    columns=statistical_columns(*DIAGNOSED, *SECTOR_COLUMNS),
+    nonfinite=(*DIAGNOSED, *SECTOR_COLUMNS),
     seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     **ON_STRIPE,
 )
@@ -421,8 +422,8 @@ def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
     learning with that kernel frozen and a ridge of ``RIDGE``, after training on a training set of its own; ``ended``:
     how, "zero loss" being that of margins with the ridge (``training.kernel_flow``). Names that end in ``_centred``: of
     the kernel of centred features. ``kernel = "network"``: its own ``error``.
-    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the two kinds for each component, and
-    ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
+    The full kernel's rows have, on ``many`` points, ``kinds``, shares of the even and the odd sector in each
+    component, and ``separable_many``; ``departure`` from ``Θ_1 + Θ_2 x_⊥·z_⊥`` and ``amplification`` Λ.
 
     Source: paper A, Fig. 10 a, b, Fig. 11 and App. D.
     """
@@ -431,16 +432,16 @@ def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
     path = _train_on_stripe(s, seeds, sets["train"])
     rows = _at_moments(path, s, sets)
     moments = _moments(path, s.stops)
-    for e, of_seed in enumerate(rows):
+    for e, seed_rows in enumerate(rows):
         x, y = many.x[e], many.y[e]
-        for row in of_seed:
+        for row in seed_rows:
             if row["kernel"] != "full":
                 continue
             network = moments[row["moment"]][e].to(dtype=torch.float64)
             vectors = tangent_components(network, x, COUNT).vectors[0].cpu()
-            row["kinds"] = two_kinds.kinds(vectors, x.cpu()).tolist()
+            row["kinds"] = sectors.sector_shares(vectors, x.cpu()).tolist()
             row["separable_many"] = separable(vectors[:, :2], y.cpu())
-            row["departure"] = float(two_kinds.relative_residual(network, sets["points"].x[e]))
+            row["departure"] = float(sectors.relative_residual(network, sets["points"].x[e]))
             row["amplification"] = float(amplification(network.omega, 1))
     return _numbered(seeds, rows)
 
@@ -453,11 +454,12 @@ def _train_on_stripe(s: AtStops, seeds: list[int], train: Task) -> Trajectory:
 
 @study(version=1, columns=dict.fromkeys(("kinds", "norms"), STATISTICAL), **ON_STRIPE)
 def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
-    """Kinds of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row per moment.
+    """Sectors of the first ``2(d + 1)`` components of the stripe's kernel, and norms of the label; one row per moment.
 
-    The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are of the two ``kinds``; of its
-    second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``: ``least_norms`` at each of
-    ``SQUARE_DISTANCES``, on ``n`` points. Networks, moments and points are those of ``stripes``.
+    The first ``d + 1`` of an isotropic kernel, the constant and linear functions, are even or odd (``kinds``: shares
+    of either sector); of its second harmonics, which follow, ``d`` in ``d(d + 1)/2 - 1`` are. ``norms``:
+    ``least_norms`` at each of ``SQUARE_DISTANCES``, on ``n`` points. Networks, moments and points are those of
+    ``stripes``.
 
     Source: paper A, App. D and Sec. 6.
     """
@@ -471,7 +473,7 @@ def stripe_spectra(s: ManyPoints, seeds: list[int]) -> Rows:
             network = model.to(dtype=torch.float64)
             vectors = tangent_components(network, many[e], 2 * (s.d + 1)).vectors[0].cpu()
             row = {"seed": seeds[e], "moment": moment, "source": points.source}
-            row["kinds"] = two_kinds.kinds(vectors, many[e].cpu()).tolist()
+            row["kinds"] = sectors.sector_shares(vectors, many[e].cpu()).tolist()
             gram = ntk(network, points.x[e])[0].cpu()
             row["norms"] = least_norms(gram, points.y[e].cpu(), SQUARE_DISTANCES)
             rows.append(row)
@@ -521,7 +523,7 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
     nonfinite=("distances", *DIAGNOSED),
 )
 def image_curves(s: ImageCurve, seeds: list[int]) -> Rows:
-    """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the two kinds.
+    """Paper A's convolutional network on images at one size ``p``: rows as in ``stripes``, without the sectors.
 
     The components at the largest size alone (``panels``). Errors of the network, and of its full and last-layer kernels
     at the start, at satisfied fractions and at the end.
@@ -556,14 +558,15 @@ def kernel_along_training(s: Course, seeds: list[int]) -> Rows:
         sets = draw_points(s, [seed]) if s.shape == "stripe" else draw_images(s, [seed])
         path = _path(s, seed, sets["train"])
         indices = sorted(set(np.linspace(0, len(path) - 1, s.frames).round().astype(int).tolist()))
-        of_seed, vectors = [], None
+        seed_rows = []
+        vectors = None
         for frame, i in enumerate(indices):
             row, vectors = _frame(path[i], path[0].model, sets, vectors)
             row["frame"] = frame
             if s.shape == "stripe":
                 row["source"] = DRAWN
-            of_seed.append(row)
-        rows.append(of_seed)
+            seed_rows.append(row)
+        rows.append(seed_rows)
     return _numbered(seeds, rows)
 
 

@@ -25,7 +25,7 @@ def linear_information(d: int) -> float:
     return float(np.mean([stripe_information(float(cosine)) for cosine in cosines]))
 
 
-def little_shown(neighbours: int = NEIGHBOURS) -> float:
+def estimated_fraction(neighbours: int = NEIGHBOURS) -> float:
     """The part of a small information that the estimate shows beyond its bias, ``2k²/((2k+1)(k+1))``.
 
     If the label's log odds are ``s``, the estimate's are ``s + L`` with the logit ``L`` of a Beta(k, k) variable ``q``.

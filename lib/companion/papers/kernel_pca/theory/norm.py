@@ -72,8 +72,8 @@ def _hinge_norm(signed: Tensor, loss: float, extremes: Mapping[float, float], q:
         nonlocal q
         if log_C in extremes:
             return extremes[log_C] - loss
-        q, of_machine = _machine(signed, log_C, q)
-        return of_machine - loss
+        q, machine_loss = _machine(signed, log_C, q)
+        return machine_loss - loss
 
     if excess(LARGEST) > 0:
         return math.inf

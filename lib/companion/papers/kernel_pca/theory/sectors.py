@@ -1,11 +1,12 @@
-r"""The kernel of a network without uninformative weights, and the two kinds of its components.
+r"""The kernel of a network without uninformative weights, and the even and the odd sector of its components.
 
 After learning, :math:`\omega_{n\perp} \to 0` and the kernel of the one-hidden-layer network becomes
 
 .. math:: Θ(x, z) = Θ_1(x_∥, z_∥) + Θ_2(x_∥, z_∥)\,x_⊥·z_⊥.
 
 For independent :math:`x_⊥` of mean zero and equal variance, its components are functions :math:`φ(x_∥)` of the
-informative directions (first kind) or :math:`φ(x_∥)\,u·x_⊥` (second kind).
+informative directions (the even sector, paper A's first kind) or :math:`φ(x_∥)\,u·x_⊥` (the odd sector, its second
+kind).
 
 Source: paper A, Sec. 5.1 and App. D.
 """
@@ -22,7 +23,7 @@ from regimes.models.one_hidden import Network
 PIECES = 10  # of the splines in x_1 that stand for any function of it
 
 
-def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor, Tensor]:
+def sector_kernels(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor, Tensor]:
     r"""``Θ_1`` and ``Θ_2`` of a network with its uninformative weights set to zero, each ``(E, n, n)``.
 
     Their sum ``Θ_1 + Θ_2 x_⊥·z_⊥`` is the exact tangent kernel of that network. The network's own kernel differs by the
@@ -50,15 +51,15 @@ def two_parts(network: Network, x: Tensor, d_parallel: int = 1) -> tuple[Tensor,
 
 def relative_residual(network: Network, x: Tensor, d_parallel: int = 1) -> Tensor:
     """``‖Θ - Θ_1 - Θ_2 x_⊥·z_⊥‖/‖Θ‖`` on points ``x``, Frobenius norms: ``(E,)``."""
-    first, second = two_parts(network, x, d_parallel)
+    even, odd = sector_kernels(network, x, d_parallel)
     across = x[..., d_parallel:]
     kernel = ntk(network, x)
-    residual = kernel - first - second * (across @ across.mT)
+    residual = kernel - even - odd * (across @ across.mT)
     return residual.norm(dim=(-1, -2)) / kernel.norm(dim=(-1, -2))
 
 
-def kinds(vectors: Tensor, x: Tensor) -> Tensor:
-    """The shares of the first and the second kind in each component, ``(r, 2)``, for one informative direction.
+def sector_shares(vectors: Tensor, x: Tensor) -> Tensor:
+    """The shares of the even and the odd sector in each component, ``(r, 2)``, for one informative direction.
 
     They are shares of the variance about zero that least squares explain, corrected for degrees of freedom: with
     splines in ``x_1`` of ten pieces, and with these times each ``x_⊥``. Noise has a mean share of 0.
@@ -74,10 +75,10 @@ def kinds(vectors: Tensor, x: Tensor) -> Tensor:
     """
     validate.arrays(vectors=("n r", vectors), x=("n d", x))
     validate.integer(2, **{"dimension of x": x.shape[1]})
-    first = _splines(x[:, 0])
-    second = (first.unsqueeze(-1) * x[:, 1:].unsqueeze(1)).flatten(1)
-    validate.integer(4 * second.shape[1], points=len(x))
-    return torch.stack([_explained(first, vectors), _explained(second, vectors)], -1)
+    even = _splines(x[:, 0])
+    odd = (even.unsqueeze(-1) * x[:, 1:].unsqueeze(1)).flatten(1)
+    validate.integer(4 * odd.shape[1], points=len(x))
+    return torch.stack([_explained(even, vectors), _explained(odd, vectors)], -1)
 
 
 def _splines(s: Tensor) -> Tensor:
