@@ -17,8 +17,9 @@ from tests.references import ROOT
 LIB = ROOT / "lib"
 PHYSICS = {"papers", "data"}  # packages of the companion without a ceiling
 # lines of the rest of the companion; comes down as they do (866 of them, the list of studies, plans and commands, were
-# counted as studies until they stood in the lab; 60 more let one line hold one statement)
-MACHINERY = 8_660
+# counted as studies until they stood in the lab; 90 came when a line was to hold one statement, and pages to be built
+# in less time)
+MACHINERY = 8_690
 SLACK = 1.03  # so that a change need not delete elsewhere first
 KNOBS = 12  # parameters of a chapter beside its profile
 CELL = 30  # lines of a cell, the parameters left out

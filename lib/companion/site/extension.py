@@ -191,8 +191,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     text = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
     context["body"] = _CODE_OF.sub(lambda match: f"code of Fig. {numbers.get(match[1], '?')}", text)
     app.builder.texts[name] = words(context["body"])
-    buttons = [button for group in context["header_buttons"] for button in group.get("buttons", ())]
-    for button in buttons:
+    for button in (button for group in context["header_buttons"] for button in group.get("buttons", ())):
         if button["label"] == "download-source-button":
             for folder in app.config.html_extra_path:
                 for saved in Path(app.srcdir, folder, "notebooks").glob(f"{Path(name).name}.ipynb"):

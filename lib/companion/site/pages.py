@@ -144,8 +144,8 @@ def _read(path: Path) -> nbformat.NotebookNode:
 def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[str, Any]:
     """A chapter of a run: changes against the laptop book (``results/`` if it is not built), verdicts, figures.
 
-    A figure is shown where its picture differs from the book's; one that was asked for by its ``label`` anyway. Its
-    rows are copied into ``fresh``.
+    A figure is shown where its picture differs from the book's (equal rows draw equal ones); one that was asked for by
+    its ``label`` anyway. Its rows are copied into ``fresh``.
     """
     first = notebooks[0]
     number = first.name[:2]
@@ -161,7 +161,6 @@ def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[st
     pairs = [(by_id[record["id"]], record) for record in records if record["id"] in by_id]
     is_built = (built / first.name).exists()
     here, there = _figures(notebooks), _figures([built / path.name for path in notebooks])
-    # equal rows draw equal pictures
     same = {n for n in here.keys() & there.keys() if here[n].data["image/png"] == there[n].data["image/png"]}
     shown = [name for name in here if name == label or (not label and name not in same)]
     if changed and not is_built and profile == "laptop" and len(shown) > 1:
