@@ -58,8 +58,8 @@ def test_a_finite_last_layer(readout, width):
     assert row["inner"] == pytest.approx(np.abs(change[upper]).mean())
     assert row["crossed"] == pytest.approx(math.sqrt((cross[upper] ** 2).mean() / (change[upper] ** 2).mean()))
     seen = k[6:, :6] / np.linalg.norm(k[6:, :6], axis=1, keepdims=True)
-    later = np.triu_indices(5, 1)
-    assert row["rows"] == pytest.approx(np.corrcoef((seen @ seen.T)[later], np.abs(change[6:, 6:][later]))[0, 1])
+    pairs = np.triu_indices(5, 1)
+    assert row["rows"] == pytest.approx(np.corrcoef((seen @ seen.T)[pairs], np.abs(change[6:, 6:][pairs]))[0, 1])
     residual = np.linalg.solve(3 * gram(x[:6].numpy(), 3), scale * math.sqrt(2 / width) * before[:6] @ w.numpy()
                                - np.sign(x[:6, 0].numpy()))  # fmt: skip
     law = last_layer.layer_motion(rho, kernel, torch.from_numpy(residual)) / scale

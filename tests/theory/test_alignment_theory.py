@@ -107,8 +107,8 @@ def test_expected_kernel_is_that_of_wide_networks(sigma, hidden):
     x = normal(7, 5, seed=1)
     model = fully_connected([5, *[1500] * hidden, 1], seeds=range(12), sigma=sigma, gain=1.0)
     kernels = matrices.ptk_kernel(matrices.sites(model, x)[0].delta)
-    found = predictions.expected_kernel(x, sigma=sigma, hidden=hidden)
-    assert relative(kernels.mean(0), found) < 0.04
+    result = predictions.expected_kernel(x, sigma=sigma, hidden=hidden)
+    assert relative(kernels.mean(0), result) < 0.04
 
 
 def test_expected_kernel_against_quadrature_at_depth_three():
@@ -214,14 +214,14 @@ def set_partitions(items):
 
 
 def cycles(permutation):
-    left, found = set(permutation), []
+    left, result = set(permutation), []
     while left:
         cycle = [min(left)]
         while permutation[cycle[-1]] != cycle[0]:
             cycle.append(permutation[cycle[-1]])
         left -= set(cycle)
-        found.append(cycle)
-    return found
+        result.append(cycle)
+    return result
 
 
 def free_trace(factors, cumulants):
@@ -286,9 +286,9 @@ def test_moments_against_sampled_matrices(d, k):
     ratios = []
     for seed in range(6):
         weights, a = normal(k, d, seed=seed) / k**0.5, normal(k, seed=100 + seed)
-        found = free_probability.moments(free_probability.readout_matrix(weights, a))
+        result = free_probability.moments(free_probability.readout_matrix(weights, a))
         powers = [float((a ** (2 * j)).mean()) for j in range(1, 5)]
-        ratios.append([float(f) / e for f, e in zip(found, free_probability.readout_moments(d / k, powers))])
+        ratios.append([float(f) / e for f, e in zip(result, free_probability.readout_moments(d / k, powers))])
     assert np.abs(np.mean(ratios, 0) - 1).max() < 25 / d
 
 
@@ -342,10 +342,10 @@ def test_observed_traces_are_those_of_the_networks_matrices():
     weights, readout = normal(3, 20, 20, seed=3), normal(3, 20, seed=4)
     a, b = free_probability.data_matrices(x, y)
     r = free_probability.readout_matrix(weights, readout)
-    found = free_probability.observed_traces(a.expand_as(r), b.expand_as(r), r)
+    result = free_probability.observed_traces(a.expand_as(r), b.expand_as(r), r)
     delta = readout.unsqueeze(-2) * (x @ weights.mT)
     speed = matrices.velocity(x.expand(3, -1, -1), delta, y.expand(3, -1))
-    early = found[0] / (found[1] * found[2]).sqrt()
+    early = result[0] / (result[1] * result[2]).sqrt()
     assert torch.allclose(early, matrices.uc_nfa(speed, delta), rtol=1e-10, atol=0)
 
 

@@ -209,10 +209,10 @@ def test_projector_distance_is_that_of_the_full_projectors():
     x = pairs.sphere(50, 6, seed=0)
     gram = infinite_ntk(x, depth=20)
     _, vectors = torch.linalg.eigh(gram)
-    found, one = spectrum.projector_distance(gram), torch.full((50, 50), 0.02, dtype=torch.float64)
+    result, one = spectrum.projector_distance(gram), torch.full((50, 50), 0.02, dtype=torch.float64)
     rest = torch.eye(50).double() - one
     for mine, limit in ((vectors[:, -1:], one), (vectors[:, :-1], rest)):
-        assert abs(float(torch.linalg.matrix_norm(mine @ mine.T - limit, 2)) - found) < 1e-12
+        assert abs(float(torch.linalg.matrix_norm(mine @ mine.T - limit, 2)) - result) < 1e-12
 
 
 @pytest.mark.parametrize("n", [4, 31, 32, 50])
@@ -220,8 +220,8 @@ def test_the_distance_from_the_limit_is_that_of_the_full_spectrum(n):
     """Below 32 points the whole spectrum, from there on Lanczos."""
     gram = infinite_ntk(pairs.sphere(n, 6, seed=0), depth=20)
     limit = torch.full((n, n), 0.25, dtype=torch.float64) + 0.75 * torch.eye(n).double()
-    found = spectrum.distance_from_limit(gram)
-    assert found == pytest.approx(float(torch.linalg.matrix_norm(gram - limit, 2)), rel=1e-9) and found > 1e-3
+    result = spectrum.distance_from_limit(gram)
+    assert result == pytest.approx(float(torch.linalg.matrix_norm(gram - limit, 2)), rel=1e-9) and result > 1e-3
     assert spectrum.distance_from_limit(limit) == 0
 
 
@@ -237,18 +237,18 @@ def test_projectors_go_like_one_over_depth_with_the_predicted_constant_and_the_m
 
 
 def test_operator_is_the_flow_and_obeys_the_norm_bound():
-    x, fresh = pairs.sphere(40, 5, seed=0), pairs.sphere(30, 5, seed=1)
-    gram, cross = infinite_ntk(x, depth=3), infinite_ntk(fresh, x, depth=3)
+    x, test_x = pairs.sphere(40, 5, seed=0), pairs.sphere(30, 5, seed=1)
+    gram, cross = infinite_ntk(x, depth=3), infinite_ntk(test_x, x, depth=3)
     times = [0.05, 1.0, 30.0, math.inf]
-    found = spectrum.operators(gram, cross, times)
-    for t, op in zip(times, found):
+    result = spectrum.operators(gram, cross, times)
+    for t, op in zip(times, result):
         decay = torch.linalg.matrix_exp(-min(t, 1e6) * gram)
         exact = cross @ torch.linalg.solve(gram, torch.eye(40).double() - decay)
         assert torch.allclose(op, exact, atol=1e-10)
         # √max_u (1 - e^-u)²/u, from |op|² = Σ (1 - e^{-tλ})²/λ · (v·k)²/λ and kᵀK^{-1}k ≤ 1
         assert float(op.norm(dim=-1).max()) <= 0.638173 * math.sqrt(t) + 1e-12
     smallest = torch.linalg.eigvalsh(gram)[0]
-    assert float(found[-1].norm(dim=-1).max()) <= float(smallest) ** -0.5
+    assert float(result[-1].norm(dim=-1).max()) <= float(smallest) ** -0.5
 
 
 def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicates_come_close():
@@ -268,8 +268,8 @@ def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicat
 
 
 def test_regression_is_the_operator_after_infinite_time():
-    x, fresh = pairs.sphere(30, 5, seed=0), pairs.sphere(10, 5, seed=1)
-    gram, cross = infinite_ntk(x, depth=3), infinite_ntk(fresh, x, depth=3)
+    x, test_x = pairs.sphere(30, 5, seed=0), pairs.sphere(10, 5, seed=1)
+    gram, cross = infinite_ntk(x, depth=3), infinite_ntk(test_x, x, depth=3)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
     (op,) = spectrum.operators(gram, cross, [math.inf])
     assert torch.allclose(regression.kernel_flow_prediction(gram, cross, y), op @ y, atol=1e-10)
@@ -367,8 +367,8 @@ def test_a_pivot_at_round_off_is_a_singular_matrix(pivot, taken):
     """Twice the round-off of two points is one; the smaller eigenvalue of this matrix is known."""
     gram, y = torch.diag(torch.tensor([1.0, pivot]).double()), torch.ones(2, 1).double()
     if taken:
-        found = regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)
-        torch.testing.assert_close(found[:, 0], 1 / gram.diagonal())
+        result = regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)
+        torch.testing.assert_close(result[:, 0], 1 / gram.diagonal())
     else:
         with pytest.raises(InputError, match="kernel matrix cannot be inverted"):
             regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)

@@ -40,9 +40,9 @@ def test_the_layer_moves_as_in_a_network_with_a_wide_layer_below(scale):
     y = x[:5, 0].sign()
     before, after, readout = descend(x, y, 7, scale=scale, seed=1, slack=0.1)
     _, kernel = last_layer.below_last_layer(x, depth=3)
-    found, _ = last_layer.train_layer(kernel, before, readout, y, scale=scale, slack=0.1)
+    result, _ = last_layer.train_layer(kernel, before, readout, y, scale=scale, slack=0.1)
     moved = after - before
-    assert float((found - after).norm() / moved.norm()) < 0.06
+    assert float((result - after).norm() / moved.norm()) < 0.06
     assert float(moved.norm() / before.norm()) > 0.15, "else the end is the start"
     other, _ = last_layer.train_layer(kernel, before, readout, y, scale=2 * scale, slack=0.1)
     assert float((other - after).norm() / moved.norm()) > 0.2, "another scale is told apart"
@@ -132,12 +132,12 @@ def test_inputs_that_are_uncorrelated_with_the_data_have_one_prediction():
     """Footnote 7: that of the matrix of ones, the labels' mean, but for a factor ``n/(n + 3)``."""
     n = 60
     points = torch.linalg.qr(torch.from_numpy(np.random.default_rng(0).standard_normal((80, 80))))[0]
-    x, fresh = points[:, :40], points[40:, 40:]
-    x, fresh = torch.cat([x[:n], torch.zeros(n, 40)], 1), torch.cat([torch.zeros(40, 40), fresh], 1)
-    x, fresh = (z / z.norm(dim=1, keepdim=True) for z in (x, fresh))
+    x, test_x = points[:, :40], points[40:, 40:]
+    x, test_x = torch.cat([x[:n], torch.zeros(n, 40)], 1), torch.cat([torch.zeros(40, 40), test_x], 1)
+    x, test_x = (z / z.norm(dim=1, keepdim=True) for z in (x, test_x))
     y = torch.from_numpy(np.random.default_rng(1).choice([-1.0, 1.0, 1.0], (n, 1)))
     for depth in (3, 30, 3000):
-        f = regression.kernel_flow_prediction(infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth), y)
+        f = regression.kernel_flow_prediction(infinite_ntk(x, depth=depth), infinite_ntk(test_x, x, depth=depth), y)
         assert float(f.max() - f.min()) < 1e-9
         if depth == 3000:
             assert float(f.mean() / y.mean()) == pytest.approx(n / (n + 3), abs=0.01)

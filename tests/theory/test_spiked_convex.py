@@ -70,10 +70,10 @@ def test_labels_in_one_variable_are_labels_in_two():
 @pytest.mark.parametrize("gamma", [0.99, 1.0])
 @pytest.mark.parametrize("loss", [convex_theory.logistic(), convex_theory.huber(0.2)])
 def test_other_losses_converge_at_alignment_and_strong_spikes(gamma, loss):
-    found = convex_theory.solve_loss(
+    result = convex_theory.solve_loss(
         "tanh", "sign", loss, alpha=2.0, beta=1.0, lam=0.1, r=8.0, c=1.2, gamma=gamma, width=200.0
     )
-    assert 0 < found.sign_error < np.arccos(gamma) / np.pi + 0.02
+    assert 0 < result.sign_error < np.arccos(gamma) / np.pi + 0.02
 
 
 def test_huber_converges_where_the_plain_iteration_oscillates():
@@ -100,13 +100,13 @@ def test_moments_against_a_proximal_map_by_brute_force(name, mean, spread, V):
         return np.logaddexp(0, -y * f) if name == "logistic" else u**2 / 2 if u <= delta else delta * (u - delta / 2)
 
     def g(omega):
-        found = optimize.minimize_scalar(
+        result = optimize.minimize_scalar(
             lambda f: cost(f) + (f - omega) ** 2 / (2 * V),
             bounds=(omega - 9, omega + 9),
             method="bounded",
             options={"xatol": 1e-10},
         )
-        return (found.x - omega) / V
+        return (result.x - omega) / V
 
     arrays = (np.array([v]) for v in (y, mean, spread, V))
     first, second, slope = (m.item() for m in loss.moments(*arrays))
@@ -172,7 +172,7 @@ SOLVERS = [
 @pytest.mark.parametrize("loss, solver", SOLVERS)
 def test_classification_error_against_simulation(loss, solver):
     d, seeds = 100, range(48)
-    found = convex_theory.solve_loss("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
+    result = convex_theory.solve_loss("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
     weights = network.spiked_features(d=d, p=d, r=2.0, c=1.2, gamma=0.8, seeds=seeds)
     target = function("sign")
     x, y = network.second_batch(target, weights, round(1.5 * d), seeds)
@@ -181,7 +181,7 @@ def test_classification_error_against_simulation(loss, solver):
     f = (network.feature_map(function("tanh"), weights, x) @ a[..., None]).squeeze(-1)
     wrong = (f * y < 0).double().mean(-1)
     error = float(wrong.std()) / len(seeds) ** 0.5
-    assert abs(float(wrong.mean()) - found.sign_error) <= 3 * error + found.sign_error * 2 / d
+    assert abs(float(wrong.mean()) - result.sign_error) <= 3 * error + result.sign_error * 2 / d
 
 
 def test_bad_input_gets_one_line(monkeypatch):
