@@ -261,7 +261,7 @@ def test_the_recipe():
         early = result["early"]
         spread = np.linalg.norm(early - early.mean(0))
         assert row["unstopped"] == pytest.approx(np.linalg.norm(result["accuracy"] - early) / spread, rel=1e-6)
-    theta, cross = by_offset(x @ x.T, 30, "first"), by_offset(z @ x.T, 30, "first")
+    theta, cross = (by_offset(inner, offset(inner), 30, "first") for inner in (x @ x.T, z @ x.T))
     np.fill_diagonal(theta, 1)
     values, vectors = np.linalg.eigh(theta)
     law = cross @ vectors @ np.diag((1 - np.exp(-values)) / values) @ vectors.T @ np.eye(10)[y]
