@@ -683,5 +683,5 @@ def test_a_chapter_in_a_process_of_its_own_fails_in_one_line_or_in_none(
         monkeypatch.setattr(owner, name, lambda *given: None)
     monkeypatch.setattr(runner, "_run", fails)
     with pytest.raises(SystemExit) as ended:
-        runner._apart("99", {}, tmp_path, None)
+        runner._in_child("99", {}, tmp_path, None)
     assert ended.value.code == code and capsys.readouterr().err == said

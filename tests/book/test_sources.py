@@ -290,11 +290,12 @@ def test_all_pages_are_written_anew_where_one_has_another_title_or_definition():
         get_doctree=lambda name: nodes.paragraph("", "a margin"),
         found_docs={"intro", "glossary"},
     )
-    assert extension._out_of_date(None, env) == env.found_docs and not extension._out_of_date(None, env)
+    app = SimpleNamespace()
+    assert extension._out_of_date(app, env) == env.found_docs and not extension._out_of_date(SimpleNamespace(), env)
     env.titles["intro"] = nodes.title("", "Two")
-    assert extension._out_of_date(None, env) == env.found_docs and not extension._out_of_date(None, env)
+    assert extension._out_of_date(app, env) == env.found_docs and not extension._out_of_date(SimpleNamespace(), env)
     env.get_doctree = lambda name: nodes.paragraph("", "another")
-    assert extension._out_of_date(None, env) == env.found_docs
+    assert extension._out_of_date(app, env) == env.found_docs
 
 
 def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(ran_book):
