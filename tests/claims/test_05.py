@@ -76,7 +76,8 @@ def test_the_limits_of_two_classes_of_layers(smooth, kinked):
 ])  # fmt: skip
 def test_the_distance_from_two_laws(name, law, depth, low, high):
     """Other laws, and other depths, have the other number."""
-    laws, depths = ("closed", "first", "second", "uniform"), (10, 30, 100)
+    laws = ("closed", "first", "second", "uniform")
+    depths = (10, 30, 100)
     for own, other, expected in ((low, high, "reproduced"), (high, low, "not reproduced")):
         rows = table(
             lambda seed, at, own=own, other=other: {one: own if (one, at) == (law, depth) else other for one in laws},

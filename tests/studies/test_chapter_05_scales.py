@@ -12,7 +12,7 @@ from regimes.kernels import ntk
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
 from regimes.training.optimise import optimise
-from tests.studies.test_depth_by_hand import DIGITS, SPHERE, by_offset, gram, images, points
+from tests.studies.test_depth_by_hand import DIGITS, SPHERE, by_offset, gram, images, offset, points
 
 
 def relative_distance(result, f):
@@ -29,7 +29,7 @@ def test_laws_on_a_sphere(n, test):
     nearest = math.acos((x @ x.T - 2 * np.eye(n)).max())
     assert row["nearest"] == pytest.approx(nearest * 3000 / (3 * math.pi))
     for name in ("first", "second", "uniform"):
-        theta, cross = (by_offset(inner, 3000, name) for inner in (x @ x.T, z @ x.T))
+        theta, cross = (by_offset(inner, offset(inner), 3000, name) for inner in (x @ x.T, z @ x.T))
         np.fill_diagonal(theta, 1)
         assert row[name] == pytest.approx(
             relative_distance(cross @ np.linalg.solve(theta, y), f), rel=0.05, abs=1e-6

@@ -25,7 +25,8 @@ def biased(inner, variance, depth, bias):
     theta_own = s_own = variance + bias**2
     for _ in range(depth - 1):
         phi = np.arccos(np.clip(s / s_own, -1, 1))
-        theta, theta_own = theta * (np.pi - phi) / (2 * np.pi), theta_own / 2
+        theta = theta * (np.pi - phi) / (2 * np.pi)
+        theta_own = theta_own / 2
         s = s_own * (np.sin(phi) + (np.pi - phi) * np.cos(phi)) / (2 * np.pi) + bias**2
         s_own = s_own / 2 + bias**2
         theta, theta_own = theta + s, theta_own + s_own
@@ -108,7 +109,8 @@ def test_kernel_matrices_against_their_limit():
     x = points(19, 6, 1)
     inner = (x[:12] @ x[:12].T)[np.triu_indices(12, 1)]
     depth = max(2, math.ceil((1 - layer(inner.max())) ** -0.5))
-    theta, cross = gram(x[:12], depth), gram(x[12:], depth, x[:12])
+    theta = gram(x[:12], depth)
+    cross = gram(x[12:], depth, x[:12])
     values, vectors = np.linalg.eigh(theta)
     assert row["depth"] == depth and row["smallest"] == pytest.approx(values[0])
     for name, time in {"early": 1, "norm": math.ceil(1 / values[0])}.items():
@@ -123,7 +125,8 @@ def test_kernel_matrices_against_their_limit():
             assert row["smallest"] == pytest.approx(np.linalg.eigvalsh(gram(x, row["depth"]))[0], rel=1e-8)
 
     for row in studies.projectors(SPHERE | {"n": 12, "depths": [3, 5000]}, [1]):
-        theta, x = gram(points(12, 6, 1), row["depth"]), points(12, 6, 1)
+        theta = gram(points(12, 6, 1), row["depth"])
+        x = points(12, 6, 1)
         top = np.linalg.eigh(theta)[1][:, -1]
         distance = np.linalg.norm(np.outer(top, top) - np.full((12, 12), 1 / 12), 2)
         assert row["projectors"] == pytest.approx(distance, rel=1e-5)
@@ -152,7 +155,8 @@ def test_the_closest_pair_and_its_law():
 
 def test_operators_at_infinite_time():
     rows = studies.operator_distances(SPHERE | {"n": 10, "depths": [30, 3000]}, [1])
-    x, y = points(50, 6, 1), np.random.default_rng(draw_seeds("labels", [1])[0]).choice([-1.0, 1.0], 10)
+    x = points(50, 6, 1)
+    y = np.random.default_rng(draw_seeds("labels", [1])[0]).choice([-1.0, 1.0], 10)
     for row in rows:
         op = gram(x[10:], row["depth"], x[:10]) @ np.linalg.inv(gram(x[:10], row["depth"]))
         distance = row["depth"] * np.linalg.norm(op[::2] - op[1::2], axis=1)
@@ -174,7 +178,8 @@ def images(draw, sizes):
 
 def drawn(draw, sizes):
     """The same for images drawn without regard to their classes."""
-    pool, order = load_digits(), np.random.default_rng(draw).permutation(1797)[: sum(sizes)]
+    pool = load_digits()
+    order = np.random.default_rng(draw).permutation(1797)[: sum(sizes)]
     x = pool.data[order] / np.linalg.norm(pool.data[order], axis=1, keepdims=True)
     return list(zip(np.split(x, sizes[:1]), np.split(pool.target[order], sizes[:1])))
 
@@ -238,7 +243,8 @@ def by_offset(inner, c, depth, order):
     for _ in range(80):
         m = (low + high) / 2
         above = m - 1.5 * np.log(m) + A / m > depth + c
-        low, high = np.where(above, low, m), np.where(above, m, high)
+        low = np.where(above, low, m)
+        high = np.where(above, m, high)
     first = 3 * np.pi / np.arccos(np.clip(inner, -1, 1 - 1e-9))  # the M of depth 1, where it matters
     return (m / 4 - 1 / 8 + G / m - (first / 4 - 9 / 8) * (first / m) ** 3) / depth
 
@@ -250,7 +256,8 @@ def test_the_recipe():
     layers = math.ceil((1 - layer(inner)) ** -0.5)
     assert [row["depth"] for row in rows] == [0, 2, 30] and [row["layers"] for row in rows] == [layers, 2, 30]
     for row in rows:
-        theta, cross = gram(x, row["layers"]), gram(z, row["layers"], x)
+        theta = gram(x, row["layers"])
+        cross = gram(z, row["layers"], x)
         values, vectors = np.linalg.eigh(theta)
         assert row["time"] == math.ceil(1 / values[0])
         result = {}
@@ -261,7 +268,7 @@ def test_the_recipe():
         early = result["early"]
         spread = np.linalg.norm(early - early.mean(0))
         assert row["unstopped"] == pytest.approx(np.linalg.norm(result["accuracy"] - early) / spread, rel=1e-6)
-    theta, cross = by_offset(x @ x.T, 30, "first"), by_offset(z @ x.T, 30, "first")
+    theta, cross = (by_offset(inner, offset(inner), 30, "first") for inner in (x @ x.T, z @ x.T))
     np.fill_diagonal(theta, 1)
     values, vectors = np.linalg.eigh(theta)
     law = cross @ vectors @ np.diag((1 - np.exp(-values)) / values) @ vectors.T @ np.eye(10)[y]
@@ -287,10 +294,12 @@ def test_what_is_left_at_a_depth_in_proportion():
 def test_pairs_of_near_duplicates():
     (row,) = studies.near_duplicates({"n": 5, "n0": 4, "gap": 0.01, "depths": [3]}, [1])
     x = points(10, 4, 1)
-    first, side = x[:5], x[5:] - (x[5:] * x[:5]).sum(1, keepdims=True) * x[:5]
+    first = x[:5]
+    side = x[5:] - (x[5:] * x[:5]).sum(1, keepdims=True) * x[:5]
     side /= np.linalg.norm(side, axis=1, keepdims=True)
     on = [math.cos(0.01 * k) * first + math.sin(0.01 * k) * side for k in range(6)]
-    theta, cross = gram(np.vstack(on[:2]), 3), gram(np.vstack(on[2:]), 3, np.vstack(on[:2]))
+    theta = gram(np.vstack(on[:2]), 3)
+    cross = gram(np.vstack(on[2:]), 3, np.vstack(on[:2]))
     values, vectors = np.linalg.eigh(theta)
     assert row["smallest"] == pytest.approx(values[0], rel=1e-4)
     for name, time in (("stopped", values[0] ** -0.5), ("forever", np.inf)):
@@ -318,13 +327,15 @@ def test_other_layers_are_ridges(name):
             if depth == 200:
                 kernel = s / (1 + share * 199)
             new, slope = step(e)
-            s, e = s * (1 - share) + share * (slope * s + 1 - new), e + share * (new - e)
+            s = s * (1 - share) + share * (slope * s + 1 - new)
+            e = e + share * (new - e)
         deep = 3 * np.pi / (bend * share * 2 * np.arcsin(np.sqrt(e / 2))) if bend else 2 / e
         limit, b, shift = (1 / 4, 1.5, -0.5) if bend else (1 / 3, 1.0, -3.5)
         c = deep - b * np.log(deep) - 4000
         return kernel, limit * (200 + b * np.log(200) + c + shift) / (199 + 1 / share)
 
-    grams, crosses = kernel_and_law(x @ x.T), kernel_and_law(z @ x.T)
+    grams = kernel_and_law(x @ x.T)
+    crosses = kernel_and_law(z @ x.T)
     for kernel in grams:
         np.fill_diagonal(kernel, 1)
     f, g = (cross @ np.linalg.solve(kernel, np.eye(10)[y]) for kernel, cross in zip(grams, crosses))
@@ -350,7 +361,8 @@ def test_layers_of_other_kinds():
 
     def leaky(rho, slope=0.0):
         phi = np.arccos(rho)
-        relu, gate = (np.sin(phi) + (np.pi - phi) * rho) / np.pi, (np.pi - phi) / np.pi
+        relu = (np.sin(phi) + (np.pi - phi) * rho) / np.pi
+        gate = (np.pi - phi) / np.pi
         part = (1 - slope) ** 2 / (1 + slope**2)
         return part * relu + (1 - part) * rho, part * gate + 1 - part
 
@@ -420,7 +432,8 @@ def test_what_training_does_to_the_last_hidden_layer(taught):
         grads = torch.autograd.grad(loss, weights)
         weights = [(w - rate * g).detach().requires_grad_() for w, g in zip(weights, grads)]
     after = forward()[0].detach().numpy()
-    norm, largest = np.linalg.norm(after - before, axis=1), abs(after - before).max(1)
+    norm = np.linalg.norm(after - before, axis=1)
+    largest = abs(after - before).max(1)
     shift = after @ after.T - before @ before.T
     result = {"norm": norm.mean(), "largest": largest.mean(), "ratio": (norm / largest).mean()}
     result |= {"inner": abs(shift)[~np.eye(6, dtype=bool)].mean()}

@@ -161,7 +161,9 @@ def test_what_readout_values_learn_of_the_third_degree(model):
         seed = row["seed"]
         _, w, theta = spiked(setting | {"c": 1.0, "gamma": 1.0}, seed, u=u)
         if model == "network":
-            theta, x, start = unit(normal("direction", seed, 10, 10)), normal("batch", seed, 10, 20, 10), w
+            theta = unit(normal("direction", seed, 10, 10))
+            x = normal("batch", seed, 10, 20, 10)
+            start = w
             start = unit(normal("weights", seed, 10, 10, 10))
             h1, t1, t2 = (WEIGHT @ f for f in (Z * np.tanh(Z), Z * np.sin(Z), np.sin(Z) ** 2))
             value, slope = act("tanh", x @ start.T)
@@ -170,7 +172,8 @@ def test_what_readout_values_learn_of_the_third_degree(model):
             w = start + step / 20 * u[:, None] * ((slope * error[:, None]).T @ x)
         a, _, test_error = learnt(setting, seed, w, theta, 3.0)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
-        along, rest = w @ theta, np.linalg.norm(w - np.outer(w @ theta, theta), axis=1)
+        along = w @ theta
+        rest = np.linalg.norm(w - np.outer(w @ theta, theta), axis=1)
         means = np.tanh(along[:, None, None] * Z[:, None] + rest[:, None, None] * Z) @ WEIGHT  # neurons, levels
         third = WEIGHT * (Z**3 - 3 * Z)
         assert row["share"] == pytest.approx(a @ means @ third / 10**0.5 / (third @ np.sin(Z)), rel=2e-3, abs=1e-3)

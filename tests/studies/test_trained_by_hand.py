@@ -176,7 +176,8 @@ def test_pictures_by_a_plain_loop():
     descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
     (row,) = alignment.saliency_maps(setting, [0])
     weights, delta = net.read(x, 0)
-    nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
+    nfm = np.diag(outer(weights))
+    agop = np.diag(outer(delta @ weights))
     assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)
     assert row["train_loss"] == pytest.approx(float(((net(x) - y) ** 2).mean().detach()), rel=1e-3)
     assert row["error"] == float((net(test.x.double()) * test.y <= 0).double().mean())
@@ -240,11 +241,13 @@ def principal(count):
 
 def test_ensembles_are_read_as_stated(ensemble):
     row, early = jamming.ensembles(ensemble, [1])
-    sets, start = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1), swish(ensemble, 1, 4)
+    sets = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1)
+    start = swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
     F = (5.0 * (done.model(sets.test.x) - start(sets.test.x))).numpy()
-    y, margins = sets.test.y.numpy(), (done.F * sets.train.y).numpy()
+    y = sets.test.y.numpy()
+    margins = (done.F * sets.train.y).numpy()
     assert row["parameters"] == 4 * 4 + 4 * 4 + 4
     assert row["error"] == pytest.approx(np.mean(F * y <= 0), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(np.mean(F.mean(0) * y <= 0), abs=0.02)
@@ -348,8 +351,10 @@ def test_networks_on_images_are_read_as_stated():
     setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 60, "test": 60}
     setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5}
     s = kernel_pca.ImageKernels(**setting)
-    sets, models = kernel_pca.draw_images(s, [1]), kernel_pca.convolutional_networks(s, [1], members=2)
-    x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
+    sets = kernel_pca.draw_images(s, [1])
+    models = kernel_pca.convolutional_networks(s, [1], members=2)
+    x = sets["train"].x.expand(2, -1, -1)
+    y = sets["train"].y.expand(2, -1)
     done = run(kernel_pca.descend(s, models, tasks.Task(x, y, ""), "settle"))
     (row,) = kernel_pca.image_ensembles(setting | {"members": 2}, [1])
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]

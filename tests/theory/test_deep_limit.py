@@ -10,7 +10,8 @@ from regimes.validate import InputError
 
 
 def exact(x, test_x, depth):
-    gram, cross = infinite_ntk(x, depth=depth), infinite_ntk(test_x, x, depth=depth)
+    gram = infinite_ntk(x, depth=depth)
+    cross = infinite_ntk(test_x, x, depth=depth)
     return spectrum.operators(gram, cross, [float("inf")])[0]
 
 
@@ -21,7 +22,8 @@ def law(x, test_x, depth):
 @pytest.mark.parametrize(("n", "d"), [(3, 3), (40, 5), (120, 40)])
 def test_the_operator_is_right_to_first_order(n, d):
     """What is left after the law falls like (ln L/L)²; without its tilt, or with the limit's 1/4 for a, it does not."""
-    x, test_x = pairs.sphere(n, d, seed=0), pairs.sphere(20, d, seed=1)
+    x = pairs.sphere(n, d, seed=0)
+    test_x = pairs.sphere(20, d, seed=1)
     left = []
     for depth in (10**4, 10**6):
         op, first = exact(x, test_x, depth), law(x, test_x, depth)
@@ -34,9 +36,12 @@ def test_the_operator_is_right_to_first_order(n, d):
 
 def test_the_mean_needs_the_logarithm():
     """With targets of one sign a law with ``n/(n + 3)`` in place of ``n beta`` is off at order ln L/L."""
-    x, test_x, depth = pairs.sphere(5, 4, seed=0), pairs.sphere(30, 4, seed=1), 10**6
+    x = pairs.sphere(5, 4, seed=0)
+    test_x = pairs.sphere(30, 4, seed=1)
+    depth = 10**6
     y = torch.ones(5, 1, dtype=torch.float64)
-    f, first = exact(x, test_x, depth) @ y, law(x, test_x, depth) @ y
+    f = exact(x, test_x, depth) @ y
+    first = law(x, test_x, depth) @ y
     a = 1 / 4 + (3 / 8 * np.log(depth) - 1 / 8) / depth
     beta = a / (1 + 4 * a)
     naive = first - 5 * beta + 5 / 8
@@ -46,10 +51,12 @@ def test_the_mean_needs_the_logarithm():
 def test_centred_targets_leave_the_form_without_the_logarithm():
     """For targets of mean zero: (1/3L) Σ_i [c(x·x_i) - Σ_j c_ij/(n + 3)] y_i, to the same order."""
     n, depth = 60, 10**6
-    x, test_x = pairs.sphere(n, 6, seed=0), pairs.sphere(25, 6, seed=1)
+    x = pairs.sphere(n, 6, seed=0)
+    test_x = pairs.sphere(25, 6, seed=1)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((n, 2)))
     y -= y.mean(0)
-    c, cross = deep_limit.offsets(x), deep_limit.offsets(test_x, x)
+    c = deep_limit.offsets(x)
+    cross = deep_limit.offsets(test_x, x)
     simple = (cross - c.sum(1) / (n + 3)) @ y / (3 * depth)
     f = exact(x, test_x, depth) @ y
     assert float((f - simple).norm() / simple.norm()) < 1e-3
@@ -58,7 +65,8 @@ def test_centred_targets_leave_the_form_without_the_logarithm():
 
 def test_operators_of_two_points_differ_by_their_offsets():
     n, depth = 80, 10**6
-    x, test_x = pairs.sphere(n, 16, seed=0), pairs.sphere(10, 16, seed=1)
+    x = pairs.sphere(n, 16, seed=0)
+    test_x = pairs.sphere(10, 16, seed=1)
     cross = deep_limit.offsets(test_x, x)
     apart = cross[::2] - cross[1::2]
     predicted = (apart - apart.sum(1, keepdim=True) / (n + 3)).norm(dim=-1) / 3
@@ -70,7 +78,8 @@ def test_the_worst_targets_attain_the_bound_of_theorem_3_and_random_ones_do_not(
     """The distance from the limit's predictor goes as n/L for the worst targets of size 1, as √n/L for random ones."""
     sizes, depth, result = np.array([50, 100, 200, 400]), 10**4, []
     for n in sizes:
-        x, test_x = pairs.sphere(int(n), 16, seed=0), pairs.sphere(20, 16, seed=1)
+        x = pairs.sphere(int(n), 16, seed=0)
+        test_x = pairs.sphere(20, 16, seed=1)
         rest = exact(x, test_x, depth) - 1 / (n + 3)
         y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (n, 20)))
         result.append((float(rest.abs().sum(-1).mean()), float((rest @ y).abs().mean())))
@@ -79,7 +88,8 @@ def test_the_worst_targets_attain_the_bound_of_theorem_3_and_random_ones_do_not(
 
 
 def test_balanced_classes_keep_their_argmax_and_unbalanced_ones_end_at_the_largest():
-    x, test_x = pairs.sphere(60, 3, seed=0), pairs.sphere(200, 3, seed=1)
+    x = pairs.sphere(60, 3, seed=0)
+    test_x = pairs.sphere(200, 3, seed=1)
     sides = (test_x[:, 0] > 0).long()
     labels = (x[:, 0] > x[:, 0].median()).long()
     fewer = labels.clone()
@@ -114,8 +124,11 @@ def test_the_laws_of_three_orders():
 
 
 def test_the_kernel_is_a_ridge_beside_the_offsets():
-    x, test_x, depth = pairs.sphere(30, 5, seed=0), pairs.sphere(10, 5, seed=1), 200
-    c, cross = deep_limit.offsets(x), deep_limit.offsets(test_x, x)
+    x = pairs.sphere(30, 5, seed=0)
+    test_x = pairs.sphere(10, 5, seed=1)
+    depth = 200
+    c = deep_limit.offsets(x)
+    cross = deep_limit.offsets(test_x, x)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
     for order in ("first", "second"):
         gram, row = deep_limit.ridge_kernels(c, cross, depth, order)
@@ -132,7 +145,9 @@ def test_the_kernel_is_a_ridge_beside_the_offsets():
 @pytest.mark.parametrize("time", [0.5, 1.0, 3.0, float("inf")])
 def test_the_ridge_stopped_early_is_the_deep_kernel_stopped_early(time):
     """Also their argmax; the predictor that is not stopped is far from both at the first of these times."""
-    x, test_x, depth = pairs.sphere(200, 16, seed=0), pairs.sphere(200, 16, seed=1), 100
+    x = pairs.sphere(200, 16, seed=0)
+    test_x = pairs.sphere(200, 16, seed=1)
+    depth = 100
     y = torch.nn.functional.one_hot(x[:, :3].argmax(1)).double()
     kernels = infinite_ntk(x, depth=depth), infinite_ntk(test_x, x, depth=depth)
     ridge = deep_limit.ridge_kernels(deep_limit.offsets(x), deep_limit.offsets(test_x, x), depth)
@@ -194,7 +209,9 @@ def test_the_share_learnt_of_an_eigenvector_is_that_of_the_ridge():
 
 
 def test_the_predictions_are_those_of_the_kernel_and_of_its_laws():
-    x, test_x, depth = pairs.sphere(40, 6, seed=0), pairs.sphere(20, 6, seed=1), 10**4
+    x = pairs.sphere(40, 6, seed=0)
+    test_x = pairs.sphere(20, 6, seed=1)
+    depth = 10**4
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((40, 2)))
     result = {name: outputs[0] for name, outputs in ridge.predictions(x, test_x, y, [depth]).items()}
     assert result["deep"].numpy() == pytest.approx((exact(x, test_x, depth) @ y).numpy(), abs=1e-10)

@@ -20,7 +20,8 @@ def test_dual_coefficients_are_the_integral_of_the_residuals_of_the_flow():
     """Against descent in small steps; the kernel has a null space."""
     rng, dt = np.random.default_rng(0), 1e-4
     factor = rng.standard_normal((3, 8, 5))
-    kernel, residual = torch.tensor(factor @ factor.transpose(0, 2, 1)), torch.tensor(rng.standard_normal((3, 8)))
+    kernel = torch.tensor(factor @ factor.transpose(0, 2, 1))
+    residual = torch.tensor(rng.standard_normal((3, 8)))
     remaining = residual.clone()
     total = torch.zeros_like(residual)
     for step in range(1, 20_001):
@@ -37,7 +38,8 @@ def trained(scale, steps, k=256):
     """The C-NFA of both layers of a network, and its frozen law, after some numbers of steps."""
     model = fully_connected([6, k, k, 1], seeds=[0], parametrisation="standard", gain=1.0).to(dtype=torch.float64)
     task = tasks.chain_monomial(24, 6, r=2, seed=1)
-    x, y = task.x.double()[None], scale * task.y.double()[None]
+    x = task.x.double()[None]
+    y = scale * task.y.double()[None]
     flow = FrozenFlow.of(ntk(model, x), y)
     initial_sites = matrices.sites(model, x)
     result = {}

@@ -58,7 +58,8 @@ def test_a_seed_alone_gives_what_it_gives_in_a_batch():
 
 
 def test_parameters_of_the_trained_network():
-    seeds, formula = range(16), equivalent("tanh", "sin", alpha0=2.0, step=2.0)
+    seeds = range(16)
+    formula = equivalent("tanh", "sin", alpha0=2.0, step=2.0)
     made = network.one_step("tanh", "sin", d=300, p=300, n0=600, step=2.0, seeds=seeds)
     for name, values in network.measured_parameters(made).items():
         error = 3 * float(values.std()) / 4 + 3 / 300 * getattr(formula, name)
@@ -98,7 +99,8 @@ def test_theory_against_simulation(target, alpha):
 )
 def test_noise_and_bias_against_simulation(activation, noise, bias):
     """Without the noise or the bias theory is elsewhere."""
-    names, numbers = (activation, "tanh(x+1)"), dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
+    names = (activation, "tanh(x+1)")
+    numbers = dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
     setting = numbers | dict(zip(("activation", "target"), names)) | dict(model="srf", loss="square", delta=1.0, d=160)
     rows = studies.losses(setting | {"noise": noise, "bias": bias}, list(range(24)))
     e = np.array([row["test_error"] for row in rows])
@@ -156,7 +158,8 @@ def outside(profile, basis):
 
 def test_without_a_step_a_line_is_learned_and_after_one_a_function_of_the_pool():
     """The mean output along the target is a line, and after a step in the span of the step's three functions."""
-    levels, kind = np.linspace(-3, 3, 25), dict(activation="tanh", target="sin", step=8.0, alpha=4.0, lam=1.0, d=100)
+    levels = np.linspace(-3, 3, 25)
+    kind = dict(activation="tanh", target="sin", step=8.0, alpha=4.0, lam=1.0, d=100)
     profiles = {}
     for alpha0 in (0.0, 16.0):
         rows = pd.DataFrame(studies.profiles(kind | {"alpha0": alpha0}, list(range(8))))
@@ -329,14 +332,16 @@ def test_without_corrections_the_network_theory_is_the_saddle_point():
 
 
 def test_infinite_batch_is_the_limit_of_growing_batches_and_not_the_saddle_point():
-    target, setting = "He1+He3", dict(step=3.0, alpha=1.0, beta=1.0, lam=0.1)
+    target = "He1+He3"
+    setting = dict(step=3.0, alpha=1.0, beta=1.0, lam=0.1)
     d = 100
     limit = row_covariance.predict_infinite_batch("tanh", target, width=d, **setting).test_error
     bare = row_covariance.predict_infinite_batch("tanh", target, norms=False, **setting).test_error
     spiked = equivalent("tanh", target, alpha0=np.inf, step=3.0)
     plain = ridge_theory.solve("tanh", target, alpha=1.0, beta=1.0, lam=0.1, r=spiked.r)
     assert bare == pytest.approx(float(plain.test_error), rel=1e-6)
-    theta, x0 = np.eye(d)[0], np.random.default_rng(0).standard_normal((400 * d, d))
+    theta = np.eye(d)[0]
+    x0 = np.random.default_rng(0).standard_normal((400 * d, d))
     y0 = function(target).array(x0 @ theta)
     own = row_covariance.predict_network("tanh", target, x0=x0, y0=y0, theta=theta, **setting).test_error
     assert own == pytest.approx(limit, rel=4e-3)
@@ -378,7 +383,8 @@ def test_row_functionals_and_their_derivatives():
     B, s, step = 0.7, 0.3, 1e-6
     _, P, _, by_B, by_s = bulk.functionals(B, s)
     for i, shift in enumerate(np.eye(2) * step):
-        up, down = bulk.functionals(B + shift[0], s + shift[1]), bulk.functionals(B - shift[0], s - shift[1])
+        up = bulk.functionals(B + shift[0], s + shift[1])
+        down = bulk.functionals(B - shift[0], s - shift[1])
         np.testing.assert_allclose(-(up[0] - down[0]) / (2 * step), P[:, i], rtol=1e-6)
         np.testing.assert_allclose(-(up[2] - down[2]) / (2 * step), (by_B, by_s)[i], rtol=1e-5)
 

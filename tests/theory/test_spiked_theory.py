@@ -65,7 +65,8 @@ def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
         ).all()
     errors = ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
     result = [bounds.bounds("tanh", target, r=float(r)) for r in np.linspace(8 / 60, 8, 60)]
-    lower, upper = min(bound.lower for bound in result), min(bound.upper for bound in result)
+    lower = min(bound.lower for bound in result)
+    upper = min(bound.upper for bound in result)
     assert lower <= errors.min() + 1e-9 and lower <= upper
     assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
 
@@ -215,7 +216,8 @@ def test_what_is_learned_along_the_target_bounds_the_error_and_is_all_of_it_with
 
 
 def test_without_the_overlap_along_the_spike_the_rest_solves_the_same_equations():
-    kind, alpha = equivalent("tanh", "sin", alpha0=4.0, step=4.0), np.array([0.5, 2.0, 8.0])
+    kind = equivalent("tanh", "sin", alpha0=4.0, step=4.0)
+    alpha = np.array([0.5, 2.0, 8.0])
     numbers = {"alpha": alpha, "beta": 1.0, "lam": 0.1}
     with_zeta = ridge_theory.solve("tanh", "sin", **numbers, **vars(kind))
     cut = measure.without_zeta("tanh", "sin", **numbers, spiked=kind)
