@@ -100,7 +100,9 @@ class Chapter:
         if results.study.name in self._sampled or self._turned:
             return
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
-        found = [*results.refused.values(), *results.differences(records_of(results.study, cells))]
+        found = list(results.refused.values())
+        if cells:
+            found += results.differences(records_of(results.study, cells))
         if not cells and not found:
             return
         self._sampled[results.study.name] = found
