@@ -16,7 +16,7 @@
 #   {claim}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters: {claim}`B.Fig8B-lazy` of $N$.
 # - **With features fewer parameters are enough, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
 #   differs by {claim}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are held at
-#   jamming there have {claim}`B.Fig8B-jump` points a parameter, not one.
+#   jamming there have {claim}`B.Fig8B-jump` points per parameter, not one.
 # - **Because the margin vanishes, norms at lazy jamming have no variance, so that means of networks fail and votes do not.** A norm is one
 #   over a margin; its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no variance exists. Because the largest of twenty networks
 #   then speaks for their mean, we expected a bump of the mean alone, and it came: at jamming of 250 digits the mean has {claim}`B.Fig6-vote`

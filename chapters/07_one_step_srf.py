@@ -362,8 +362,8 @@ sizes = np.geomspace(2, 50, 40)
 fig, ax = plt.subplots()
 for colour, (count, rows) in zip(plots.shades(5), largest.groupby("count")):
     steps = np.inf if count == largest["count"].max() else count
-    courses = [(setting["target"], setting["alpha0"], size) for size in sizes]
-    errors = [stepped_networks.recursion_of_steps(course, rows, [steps], setting["d"])[1] for course in courses]
+    cases = [(setting["target"], setting["alpha0"], size) for size in sizes]
+    errors = [stepped_networks.recursion_of_steps(case, rows, [steps], setting["d"])[1] for case in cases]
     ax.plot(sizes, errors, color=colour, label=r"$\infty$" if steps == np.inf else str(count))
     ax.errorbar(rows["step"].iloc[0], rows["test_error"].mean(), 2 * rows["test_error"].sem(), fmt="o", color=colour)
 ax.set(xscale="log", yscale="log", xlabel=r"size of all steps $\tilde\eta$", ylabel="test error")

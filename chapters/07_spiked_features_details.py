@@ -162,7 +162,7 @@ chapter.slider(fig, draw, labels, "fig-e-knob", knob="step size", alt=alt)
 # {numref}`fig-e-res3` has twelve settings, which differ in activation, target, both numbers of samples, step, width and penalty. We
 # extrapolate the ratio to infinite dimension, assuming a distance of order $1/d$.
 # %%
-cases = spiked_features.beside_theory_of_cases(chapter.rows(studies.agreement, "main"))
+cases = spiked_features.with_theory_of_cases(chapter.rows(studies.agreement, "main"))
 ends = cases[cases["d"].isin([cases["d"].min(), cases["d"].max()])]
 fig, ax = plt.subplots()
 for colour, (target, rows) in zip(plots.PALETTE, ends.groupby("target", sort=False)):

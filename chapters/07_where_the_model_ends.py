@@ -64,7 +64,7 @@ from companion.papers.one_step.theory import measure
 
 chapter = Chapter("07", globals())
 # %%
-networks = stepped_networks.beside_theories(chapter.rows(studies.departure, "size"))
+networks = stepped_networks.with_theories(chapter.rows(studies.departure, "size"))
 cases = networks.groupby(stepped_networks.CASE, sort=False)
 theories = {"srf": "spiked features", "rows": "+ row covariance", "corrected": "+ norms (corrected)"}
 fig, axes = plots.panels(len(cases), columns=3, sharey=True)
@@ -121,12 +121,12 @@ chapter.figure(fig, "fig-e-net", networks, alt=alt)
 # %%
 networks = chapter.rows(studies.multiple_steps, "main")
 counts = sorted(networks["count"].unique())
-courses = stepped_networks.courses_of_steps(networks)
+cases = stepped_networks.rows_by_case(networks)
 columns = {"r": "strength $r$", "gamma": r"alignment $\gamma$", "test_error": "test error"}
 fig, axes = plots.panels(3, columns=3, height=3.8)
-for colour, (course, rows) in zip((plots.PALETTE[0], plots.PALETTE[3]), courses.items()):
-    spikes, errors = stepped_networks.recursion_of_steps(course, rows, counts, networks["d"].max())
-    target, alpha0, step = course
+for colour, (case, rows) in zip((plots.PALETTE[0], plots.PALETTE[3]), cases.items()):
+    spikes, errors = stepped_networks.recursion_of_steps(case, rows, counts, networks["d"].max())
+    target, alpha0, step = case
     label = rf"{target}, $n_0={alpha0:g}\,d$, $\tilde\eta={step:g}$"
     axes[0].plot(counts, [s.r for s in spikes], color=colour, label=label)
     axes[1].plot(counts, [s.gamma for s in spikes], color=colour)

@@ -17,8 +17,8 @@ SEEDS = range(12)
 def verdict(name, **tables):
     """The verdict that a claim's function gives on these rows."""
     claim = ledger.claims()[name]
-    found = claim.function(**{**claim.given, **tables})
-    estimate = found[0] if isinstance(found, tuple) else found
+    result = claim.function(**{**claim.given, **tables})
+    estimate = result[0] if isinstance(result, tuple) else result
     return ledger.judge(claim, estimate.anytime() if claim.looks > 1 else estimate, "laptop")
 
 
@@ -42,8 +42,8 @@ def test_the_correlation_of_a_trained_network(name, column, swapped):
     assert verdict(f"D.Fig1-{name}", trained=rows) == ("not reproduced" if swapped else "reproduced")
 
 
-@pytest.mark.parametrize(("least", "said"), [(0.85, "reproduced"), (0.53, "not reproduced")])
-def test_the_centred_alignment_at_step_5(least, said):
+@pytest.mark.parametrize(("least", "expected"), [(0.85, "reproduced"), (0.53, "not reproduced")])
+def test_the_centred_alignment_at_step_5(least, expected):
     """One scale of one layer has the least; later it is low everywhere."""
 
     def fill(seed, scale, layer, step):
@@ -51,22 +51,24 @@ def test_the_centred_alignment_at_step_5(least, said):
         return {"c": early if step == 5 else 0.3, "uc": 0.4}
 
     rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(0, 5, 20))
-    assert verdict("D.Fig2-cnfa", first_steps=rows) == said
+    assert verdict("D.Fig2-cnfa", first_steps=rows) == expected
 
 
-@pytest.mark.parametrize(("least", "said"), [(0.8, "reproduced"), (0.6, "not reproduced"), (0.53, "not reproduced")])
-def test_the_centred_alignment_over_the_course(least, said):
+@pytest.mark.parametrize(
+    ("least", "expected"), [(0.8, "reproduced"), (0.6, "not reproduced"), (0.53, "not reproduced")]
+)
+def test_the_centred_alignment_over_the_course(least, expected):
     """One layer has the least on the way; at the end, and at another scale, it is the other way round."""
 
     def fill(seed, scale, layer, step):
         return {"c": least if (scale, step, layer) == (0.1, 120, 2) else 0.4 if scale == 1 or step == 0 else 0.9}
 
     rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(0, 5, 120, 800))
-    assert verdict("D.Fig2-throughout-tenth", rows=rows) == said
+    assert verdict("D.Fig2-throughout-tenth", rows=rows) == expected
 
 
-@pytest.mark.parametrize(("large", "said"), [(0.2, "reproduced"), (0.8, "not reproduced")])
-def test_the_double_centred_ratio_in_the_scale(large, said):
+@pytest.mark.parametrize(("large", "expected"), [(0.2, "reproduced"), (0.8, "not reproduced")])
+def test_the_double_centred_ratio_in_the_scale(large, expected):
     """In one layer it does not fall if the rival is true; early it is the other way round."""
 
     def fill(seed, scale, layer, step):
@@ -74,16 +76,16 @@ def test_the_double_centred_ratio_in_the_scale(large, said):
         return {"double": end if step == 800 else 1 - end}
 
     rows = table(fill, seed=SEEDS, scale=SCALES, layer=(1, 2), step=(5, 800))
-    assert verdict("D.AppB-large", throughout=rows) == said
+    assert verdict("D.AppB-large", throughout=rows) == expected
 
 
-@pytest.mark.parametrize(("stripe", "said"), [(0.8, "reproduced"), (0.5, "not reproduced")])
-def test_the_lazy_end_of_two_tasks(stripe, said):
+@pytest.mark.parametrize(("stripe", "expected"), [(0.8, "reproduced"), (0.5, "not reproduced")])
+def test_the_lazy_end_of_two_tasks(stripe, expected):
     def fill(seed, task, layer, remains):
         return {"c": 1.3 - stripe if layer == 2 or remains > 0.01 else stripe if task == "stripe" else 0.5}
 
     rows = table(fill, seed=SEEDS, task=("stripe", "isotropic"), layer=(1, 2), remains=(1.0, 0.1, 0.01))
-    assert verdict("D.Lazy-task", tasks=rows) == said
+    assert verdict("D.Lazy-task", tasks=rows) == expected
 
 
 def stripe(**of_ends):
@@ -96,20 +98,20 @@ def stripe(**of_ends):
     return table(fill, seed=SEEDS, alpha=ALPHAS, moment=("path", "star", "late", "end"))
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.86, "reproduced"), (0.45, "not reproduced")])
-def test_the_centred_alignment_of_lazy_training(value, said):
+@pytest.mark.parametrize(("value", "expected"), [(0.86, "reproduced"), (0.45, "not reproduced")])
+def test_the_centred_alignment_of_lazy_training(value, expected):
     rows = stripe(c=lambda alpha: value if alpha == 1e4 else 1.3 - value, uc=lambda alpha: 0.6)
-    assert verdict("D.Stripe-lazy", stripes=rows) == said
+    assert verdict("D.Stripe-lazy", stripes=rows) == expected
 
 
-@pytest.mark.parametrize(("feature", "said"), [(0.95, "reproduced"), (0.45, "not reproduced")])
-def test_the_uncentred_alignment_of_feature_and_lazy_training(feature, said):
+@pytest.mark.parametrize(("feature", "expected"), [(0.95, "reproduced"), (0.45, "not reproduced")])
+def test_the_uncentred_alignment_of_feature_and_lazy_training(feature, expected):
     rows = stripe(uc=lambda alpha: {1e-6: feature, 1.0: 1.4 - feature, 1e4: 0.45}[alpha], c=lambda alpha: 0.9)
-    assert verdict("D.Stripe-uncentred", stripes=rows) == said
+    assert verdict("D.Stripe-uncentred", stripes=rows) == expected
 
 
-@pytest.mark.parametrize(("off", "said"), [(0.01, "reproduced"), (0.24, "not reproduced")])
-def test_the_prediction_of_single_networks(off, said):
+@pytest.mark.parametrize(("off", "expected"), [(0.01, "reproduced"), (0.24, "not reproduced")])
+def test_the_prediction_of_single_networks(off, expected):
     """Observed lies above or below the prediction by as much; smaller networks do the contrary."""
 
     def fill(seed, n, balance, floor, network):
@@ -117,23 +119,23 @@ def test_the_prediction_of_single_networks(off, said):
         return {"observed": 0.7 + (own if network % 2 else -own), "predicted": 0.7, "printed": 1.2, "first_order": 0.5}
 
     rows = table(fill, seed=SEEDS, n=(256, 1024), balance=(0.25, 0.5), floor=(0.1, 1.0), network=range(4))
-    assert verdict("D.Fig3-well-posed", spike_free=rows) == said
+    assert verdict("D.Fig3-well-posed", spike_free=rows) == expected
 
 
-@pytest.mark.parametrize(("printed", "said"), [(1.0, "reproduced"), (1.18, "corrected")])
-def test_the_trace_of_equation_28(printed, said):
+@pytest.mark.parametrize(("printed", "expected"), [(1.0, "reproduced"), (1.18, "corrected")])
+def test_the_trace_of_equation_28(printed, expected):
     rows = table(lambda seed: {"eq20": 1.2, "eq22": 0.8, "eq28": 2.18 - printed, "eq28_printed": printed}, seed=SEEDS)
-    assert verdict("D.Eq28-free", traces=rows) == said
+    assert verdict("D.Eq28-free", traces=rows) == expected
 
 
-@pytest.mark.parametrize(("printed", "said"), [(0.02, "reproduced"), (2.2, "corrected")])
-def test_the_expectation_of_proposition_10(printed, said):
+@pytest.mark.parametrize(("printed", "expected"), [(0.02, "reproduced"), (2.2, "corrected")])
+def test_the_expectation_of_proposition_10(printed, expected):
     columns = {"agop_printed": printed, "agop": 2.2 - printed, "nfm": 0.3, "agop_printed_ratio": 1.0}
-    assert verdict("D.Prop10-expectation", expectations=table(lambda seed: columns, seed=SEEDS)) == said
+    assert verdict("D.Prop10-expectation", expectations=table(lambda seed: columns, seed=SEEDS)) == expected
 
 
-@pytest.mark.parametrize(("off", "said"), [(0.1, "reproduced"), (0.012, "not reproduced")])
-def test_the_first_order_of_relu_networks(off, said):
+@pytest.mark.parametrize(("off", "expected"), [(0.1, "reproduced"), (0.012, "not reproduced")])
+def test_the_first_order_of_relu_networks(off, expected):
     """At the larger width; the smaller one, and quadratic networks, do the contrary."""
 
     def fill(seed, sigma, target, decay, k):
@@ -143,7 +145,7 @@ def test_the_first_order_of_relu_networks(off, said):
     rows = table(
         fill, seed=SEEDS, sigma=("quadratic", "relu"), target=("low rank", "high rank"), decay=(0.0, 1.0), k=(128, 1024)
     )
-    assert verdict("D.Fig6-relu", decays=rows) == said
+    assert verdict("D.Fig6-relu", decays=rows) == expected
 
 
 def test_the_networks_that_become_unstable_are_counted_at_the_largest_scale():
@@ -166,9 +168,9 @@ def test_networks_are_compared_at_equal_loss(slowest, steps):
             range(2), {1.0: 2, 0.1: 1}.items(), (1, 2), (10, 20, 40)
         )
     ]
-    found = alignment.at_equal_loss(pd.DataFrame(rows))
-    assert len(found) == 4 and set(found.layer) == {1}
-    assert found.groupby("scale").step.unique().map(list).to_dict() == {scale: [step] for scale, step in steps.items()}
+    result = alignment.at_equal_loss(pd.DataFrame(rows))
+    assert len(result) == 4 and set(result.layer) == {1}
+    assert result.groupby("scale").step.unique().map(list).to_dict() == {scale: [step] for scale, step in steps.items()}
 
 
 def courses_of(layer, dip, end, scale=0.1):
@@ -183,18 +185,18 @@ def courses_of(layer, dip, end, scale=0.1):
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(("dip", "said"), [(0.02, "reproduced"), (0.3, "not reproduced")])
-def test_what_the_second_layer_regains(dip, said):
-    assert verdict("D.Fig2-second-regained", rows=courses_of(2, dip, 0.95)) == said
+@pytest.mark.parametrize(("dip", "expected"), [(0.02, "reproduced"), (0.3, "not reproduced")])
+def test_what_the_second_layer_regains(dip, expected):
+    assert verdict("D.Fig2-second-regained", rows=courses_of(2, dip, 0.95)) == expected
     assert verdict("D.Fig2-regained", rows=courses_of(1, 0.37 - dip, 0.95)) == "reproduced"
 
 
-@pytest.mark.parametrize(("end", "said"), [(0.95, "reproduced"), (0.8, "not reproduced")])
-def test_what_the_second_layer_has_beyond_its_law(end, said):
-    assert verdict("D.Fig2-second-features", rows=courses_of(2, 0.02, end)) == said
-    assert verdict("D.Fig2-second-large", rows=courses_of(2, 0.02, end, scale=1.0)) == said
+@pytest.mark.parametrize(("end", "expected"), [(0.95, "reproduced"), (0.8, "not reproduced")])
+def test_what_the_second_layer_has_beyond_its_law(end, expected):
+    assert verdict("D.Fig2-second-features", rows=courses_of(2, 0.02, end)) == expected
+    assert verdict("D.Fig2-second-large", rows=courses_of(2, 0.02, end, scale=1.0)) == expected
 
 
-@pytest.mark.parametrize(("dip", "said"), [(0.1, "reproduced"), (0.4, "not reproduced")])
-def test_what_the_second_layer_keeps(dip, said):
-    assert verdict("D.Fig2-throughout-slow", rows=courses_of(2, dip, 0.95, scale=1.0)) == said
+@pytest.mark.parametrize(("dip", "expected"), [(0.1, "reproduced"), (0.4, "not reproduced")])
+def test_what_the_second_layer_keeps(dip, expected):
+    assert verdict("D.Fig2-throughout-slow", rows=courses_of(2, dip, 0.95, scale=1.0)) == expected

@@ -11,8 +11,8 @@ from tests.claims.test_05 import SEEDS, table, verdict
 PAIRS = [("tanh", "sin", 0), ("erf", "sign", 1)]  # activation, target and number of two settings
 
 
-@pytest.mark.parametrize(("over", "said"), [(1.0, "reproduced"), (1.68, "not reproduced")])
-def test_simulated_features_over_theory(over, said):
+@pytest.mark.parametrize(("over", "expected"), [(1.0, "reproduced"), (1.68, "not reproduced")])
+def test_simulated_features_over_theory(over, expected):
     """What falls as 1/d is extrapolated away; the training error does not count."""
     parts = []
     for activation, target, case in PAIRS:
@@ -23,11 +23,11 @@ def test_simulated_features_over_theory(over, said):
     rows = pd.concat(parts, ignore_index=True)
     known = measure.predicted(rows)["test_error"]
     rows["test_error"] *= known
-    assert verdict("E.Res3-mean", cases=rows) == said
+    assert verdict("E.Res3-mean", cases=rows) == expected
 
 
-@pytest.mark.parametrize(("learned", "said"), [("sin", "reproduced"), ("line", "not reproduced")])
-def test_the_non_linear_part_of_the_learned_function(learned, said):
+@pytest.mark.parametrize(("learned", "expected"), [("sin", "reproduced"), ("line", "not reproduced")])
+def test_the_non_linear_part_of_the_learned_function(learned, expected):
     """With the most samples for the step alone."""
     shape = {"sin": np.sin, "line": lambda t: 0.6 * t}
     other = "line" if learned == "sin" else "sin"
@@ -36,11 +36,11 @@ def test_the_non_linear_part_of_the_learned_function(learned, said):
         return {"output": 0.9 * shape[learned if alpha0 == 16 else other](t)}
 
     rows = table(fill, alpha0=(0.0, 4.0, 16.0), seed=SEEDS, t=tuple(np.linspace(-3, 3, 25)), scatter=1e-3)
-    assert verdict("E.Fig1-nonlinear", profiles=rows, fig1_target="sin") == said
+    assert verdict("E.Fig1-nonlinear", profiles=rows, fig1_target="sin") == expected
 
 
-@pytest.mark.parametrize(("above", "said"), [(-0.07, "reproduced"), (0.32, "not reproduced")])
-def test_the_gain_over_the_best_linear_estimator(above, said):
+@pytest.mark.parametrize(("above", "expected"), [(-0.07, "reproduced"), (0.32, "not reproduced")])
+def test_the_gain_over_the_best_linear_estimator(above, expected):
     """On the second target, at the largest size, with the most samples of both kinds."""
     linear = bounds.best_linear("sign")
 
@@ -51,11 +51,11 @@ def test_the_gain_over_the_best_linear_estimator(above, said):
     rows = table(fill, target=("tanh", "sign"), d=(100, 200), alpha0=(0.0, 16.0), alpha=(1.0, 4.0), seed=SEEDS,
                  scatter=1e-3)  # fmt: skip
     given = {"fig2_targets": ["tanh", "sign"], "fig2_alphas": [1.0, 4.0], "fig2_alpha0": [0.0, 16.0]}
-    assert verdict("E.Fig2-beats-linear", networks=rows, **given) == said
+    assert verdict("E.Fig2-beats-linear", networks=rows, **given) == expected
 
 
-@pytest.mark.parametrize(("many", "few", "said"), [(0.78, 1.09, "reproduced"), (1.09, 0.78, "not reproduced")])
-def test_the_network_over_the_better_kernel(many, few, said):
+@pytest.mark.parametrize(("many", "few", "expected"), [(0.78, 1.09, "reproduced"), (1.09, 0.78, "not reproduced")])
+def test_the_network_over_the_better_kernel(many, few, expected):
     """The better of two kernels, each at its best penalty, at the larger size."""
 
     def fill(learner, d, alpha, penalty, seed):
@@ -67,11 +67,11 @@ def test_the_network_over_the_better_kernel(many, few, said):
                  penalty=(0.1, 0.2, 0.4), seed=SEEDS, scatter=1e-3)  # fmt: skip
     rows = rows[(rows.learner != "network") | (rows.penalty == 0.2)]
     rows = rows.assign(alphas=[[1.0, 4.0, 20.0]] * len(rows))
-    assert {verdict(f"E.Fig2-kernel-{name}", learners=rows) for name in ("beaten", "ahead")} == {said}
+    assert {verdict(f"E.Fig2-kernel-{name}", learners=rows) for name in ("beaten", "ahead")} == {expected}
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.14, "reproduced"), (0.33, "not reproduced")])
-def test_the_error_at_the_perfect_step(share, said):
+@pytest.mark.parametrize(("share", "expected"), [(0.14, "reproduced"), (0.33, "not reproduced")])
+def test_the_error_at_the_perfect_step(share, expected):
     """At the middle step, with the most samples for it."""
     linear = bounds.best_linear("erf")
 
@@ -80,7 +80,7 @@ def test_the_error_at_the_perfect_step(share, said):
         return {"test_error": linear * (share if judged else 0.47 - share)}
 
     rows = table(fill, step=(2.0, 4.0, 8.0), d=(100, 200), alpha0=(4.0, 16.0, 64.0), seed=SEEDS, scatter=1e-3)
-    assert verdict("E.Bounds-perfect", networks=rows) == said
+    assert verdict("E.Bounds-perfect", networks=rows) == expected
 
 
 CASES = (("tanh", 4.0, 3.0), ("sin", 0.5, 3.0), ("sin", 32.0, 8.0))
@@ -92,7 +92,7 @@ APART = [("strong-apart", CASES[1], 1.09), ("large-batch-apart", CASES[2], 0.89)
 @pytest.mark.parametrize(("name", "case", "over"), APART)
 def test_the_network_over_spiked_features(name, case, over):
     """In the limit of the sizes; other cases, and other theories, do not count."""
-    for ratio, said in ((over, "reproduced"), (1.0, "not reproduced")):
+    for ratio, expected in ((over, "reproduced"), (1.0, "not reproduced")):
         parts = []
         for other in CASES:
             wanted = ratio if other == case else 2 - ratio
@@ -101,20 +101,20 @@ def test_the_network_over_spiked_features(name, case, over):
             part["srf"] = 1.0
             part[["rows", "corrected"]] = 1.5
             parts.append(part.assign(**dict(zip(("target", "alpha0", "step"), other))))
-        assert verdict(f"E.Net-{name}", networks=pd.concat(parts, ignore_index=True)) == said
+        assert verdict(f"E.Net-{name}", networks=pd.concat(parts, ignore_index=True)) == expected
 
 
-@pytest.mark.parametrize(("ratio", "said"), [(0.31, "reproduced"), (1.0, "not reproduced")])
-def test_eight_steps_over_one(ratio, said):
+@pytest.mark.parametrize(("ratio", "expected"), [(0.31, "reproduced"), (1.0, "not reproduced")])
+def test_eight_steps_over_one(ratio, expected):
     def fill(count, d, seed):
         own = {1: 1.0, 8: ratio}.get(count, 1.31 - ratio)
         return {"test_error": 0.05 * (own if d == 200 else 1.31 - own), "r": 2.0}
 
-    assert verdict("E.Net-steps-best", networks=table(fill, count=(1, 4, 8, 400), d=(100, 200), seed=SEEDS)) == said
+    assert verdict("E.Net-steps-best", networks=table(fill, count=(1, 4, 8, 400), d=(100, 200), seed=SEEDS)) == expected
 
 
-@pytest.mark.parametrize(("ratio", "said"), [(0.52, "reproduced"), (1.0, "not reproduced")])
-def test_two_readout_values_over_one(ratio, said):
+@pytest.mark.parametrize(("ratio", "expected"), [(0.52, "reproduced"), (1.0, "not reproduced")])
+def test_two_readout_values_over_one(ratio, expected):
     """Of spiked features at the largest size; networks have another ratio."""
 
     def fill(values):
@@ -125,14 +125,14 @@ def test_two_readout_values_over_one(ratio, said):
         scatter = {"varied": 2e-2, "uniform": 1e-2}[values]
         return table(errors, model=("srf", "network"), d=(100, 200), seed=SEEDS, scatter=scatter)
 
-    assert verdict("E.Fig6-varied", varied=fill("varied"), uniform=fill("uniform")) == said
+    assert verdict("E.Fig6-varied", varied=fill("varied"), uniform=fill("uniform")) == expected
 
 
 SAMPLES = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
-@pytest.mark.parametrize(("same", "split", "said"), [(0.9, 1.1, "reproduced"), (1.1, 0.9, "not reproduced")])
-def test_the_network_that_uses_its_samples_twice(same, split, said):
+@pytest.mark.parametrize(("same", "split", "expected"), [(0.9, 1.1, "reproduced"), (1.1, 0.9, "not reproduced")])
+def test_the_network_that_uses_its_samples_twice(same, split, expected):
     """At the largest size, on the samples of the claim, against the linear error; and the price over fresh samples."""
 
     def fill(d, alpha, samples, seed):
@@ -141,43 +141,43 @@ def test_the_network_that_uses_its_samples_twice(same, split, said):
         return {"test_error": 0.5 * ratio, "linear": 0.5}
 
     rows = table(fill, d=(100, 200), alpha=SAMPLES, samples=("same", "split", "fresh"), seed=SEEDS, scatter=1e-3)
-    assert verdict("E.Reuse-linear", rows=rows) == said
-    assert verdict("E.Reuse-price", rows=rows) == said
+    assert verdict("E.Reuse-linear", rows=rows) == expected
+    assert verdict("E.Reuse-price", rows=rows) == expected
     assert reuse.prices(rows, "same").mean()[4.0] == pytest.approx(same / 0.87, rel=1e-3)
 
 
-@pytest.mark.parametrize(("first", "said"), [(3.0, "reproduced"), (5.6, "not reproduced")])
-def test_the_number_of_samples_from_which_the_network_leads(first, said):
+@pytest.mark.parametrize(("first", "expected"), [(3.0, "reproduced"), (5.6, "not reproduced")])
+def test_the_number_of_samples_from_which_the_network_leads(first, expected):
     """Where a power law of the ratio meets 1; with split samples the bands are the other ones."""
     rows = table(lambda alpha, seed: {"test_error": (alpha / first) ** -0.3, "linear": 1.0}, alpha=SAMPLES, seed=SEEDS)
     rows = rows.assign(d=200)
     estimate, _ = reuse.samples_from_which_the_network_leads(rows.assign(samples="same"), samples="same")
     assert estimate.value == pytest.approx(first, rel=0.01)
-    assert verdict("E.Reuse-crossing", rows=rows.assign(samples="same")) == said
-    other = {"reproduced": "not reproduced", "not reproduced": "reproduced"}[said]
+    assert verdict("E.Reuse-crossing", rows=rows.assign(samples="same")) == expected
+    other = {"reproduced": "not reproduced", "not reproduced": "reproduced"}[expected]
     assert verdict("E.Reuse-crossing-split", rows=rows.assign(samples="split")) == other
 
 
-@pytest.mark.parametrize(("over", "said"), [(1.04, "reproduced"), (1.0, "not reproduced")])
-def test_the_network_over_the_theory_of_the_leak(over, said):
+@pytest.mark.parametrize(("over", "expected"), [(1.04, "reproduced"), (1.0, "not reproduced")])
+def test_the_network_over_the_theory_of_the_leak(over, expected):
     """What falls as 1/d is extrapolated away."""
     known = reuse.error_with_the_leak("tanh", "sign", 4.0, 3.14, 0.23)
     rows = table(
         lambda d, seed: {"test_error": over * known * (1 + 4 / d)}, d=(100, 200, 400), seed=SEEDS, scatter=5e-3
     )
     kind = dict(activation="tanh", target="sign", alpha=4.0, step=3.14, lam=0.23, samples="same")
-    assert verdict("E.Reuse-theory", rows=rows.assign(**kind)) == said
+    assert verdict("E.Reuse-theory", rows=rows.assign(**kind)) == expected
 
 
-@pytest.mark.parametrize(("ratio", "said"), [(0.58, "reproduced"), (1.0, "not reproduced")])
-def test_two_readout_values_over_one_at_their_best(ratio, said):
+@pytest.mark.parametrize(("ratio", "expected"), [(0.58, "reproduced"), (1.0, "not reproduced")])
+def test_two_readout_values_over_one_at_their_best(ratio, expected):
     """At the largest size alone."""
 
     def rows(value, scatter):
         errors = {200: 1.58 - value, 400: value}
         return table(lambda d, seed: {"test_error": errors[d]}, d=(200, 400), seed=SEEDS, scatter=scatter)
 
-    assert verdict("E.Fig6-best", two_values=rows(ratio, 2e-2), one_value=rows(1.0, 1e-2)) == said
+    assert verdict("E.Fig6-best", two_values=rows(ratio, 2e-2), one_value=rows(1.0, 1e-2)) == expected
 
 
 def test_the_ratio_of_errors_at_the_largest_size():

@@ -44,8 +44,8 @@ def test_scales_share_everything_but_the_first_layer():
     for layer in (1, 2):
         assert torch.equal(large.weights[layer], small.weights[layer])
     assert torch.equal(data.train.x[:2], data.train.x[2:]) and data.seeds == [3, 4, 3, 4]
-    wide = batch_of([0], k=400, second=0.25).model
-    spread = [float(weight[0].var()) * weight.shape[-1] for weight in wide.weights]
+    network = batch_of([0], k=400, second=0.25).model
+    spread = [float(weight[0].var()) * weight.shape[-1] for weight in network.weights]
     assert spread == pytest.approx([1, 0.25, 1], rel=0.15)
 
 
@@ -71,14 +71,14 @@ def test_the_shrunk_centre_is_what_decay_alone_leaves():
     data = studies.batch(setting, [0, 1, 2])
     blind = data._replace(train=data.train.__class__(0 * data.train.x, 0 * data.train.y, ""))
     *_, still = studies.states(setting, blind)
-    left = (1 - 0.05 * 2.0) ** 20 * data.model.weights[0]
-    torch.testing.assert_close(still.model.weights[0], left)
+    shrunk = (1 - 0.05 * 2.0) ** 20 * data.model.weights[0]
+    torch.testing.assert_close(still.model.weights[0], shrunk)
     *_, end = studies.states(setting, data)
     site = matrices.sites(end.model, data.train.x)[0]
-    expected = matrices.uc_nfa(site.weights - left, site.delta)
+    expected = matrices.uc_nfa(site.weights - shrunk, site.delta)
     rows = rows_of(**changed)
-    found = rows[(rows.step == 20) & (rows.layer == 1)].c_shrunk
-    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    result = rows[(rows.step == 20) & (rows.layer == 1)].c_shrunk
+    np.testing.assert_allclose(result, expected, rtol=1e-3)
 
 
 def test_features_are_read_from_the_trained_network():
@@ -107,13 +107,13 @@ def test_features_are_read_from_what_training_has_added():
 
 def test_frames_keep_what_training_has_added():
     setting = BASE | {"frames": [1, 10], "steps": 10, "scales": [0.3]}
-    one, ten = studies.first_layer_snapshots(setting, [0])
-    assert (one["step"], ten["step"]) == (1, 10)
-    for row in (one, ten):
+    first, tenth = studies.first_layer_snapshots(setting, [0])
+    assert (first["step"], tenth["step"]) == (1, 10)
+    for row in (first, tenth):
         moved, centred = (torch.tensor(row[name]).reshape(8, 8) for name in ("moved", "centred"))
         assert torch.allclose(moved, moved.T, atol=1e-6 * float(moved.abs().max())) and float(moved.trace()) > 0
         assert 0 < float(matrices.correlation(moved, centred)) <= 1 + 1e-6
-    assert sum(one["moved"]) != sum(ten["moved"])
+    assert sum(first["moved"]) != sum(tenth["moved"])
 
 
 STRIPE = {"shape": "stripe", "d": 4, "interfaces": [-0.3, 1.18549], "p": 40, "h": 30, "tolerance": 0.03, "test": 100}
@@ -161,9 +161,9 @@ def test_pictures_of_persons_are_split_by_person_and_others_by_picture(data):
     values = {"data": data, "words": "", "count": 20, "share": 0.6, "k": 4, "scale": 1.0}
     setting = studies.Pictures(**values, rate=1e-2, steps=1, draws=1)
     train, test = studies._split(setting, pool, seed=1)
-    again, _ = studies._split(setting, pool, seed=2)
+    other_train, _ = studies._split(setting, pool, seed=2)
     assert len(train.y) == 12 and sorted(torch.cat([train.x, test.x])[:, 0].tolist()) == x[:, 0].tolist()
-    assert set(again.x[:, 0].tolist()) != set(train.x[:, 0].tolist()), "each seed has its own"
+    assert set(other_train.x[:, 0].tolist()) != set(train.x[:, 0].tolist()), "each seed has its own"
     shared = set(train.classes.tolist()) & set(test.classes.tolist())
     assert bool(shared) == (data == "digits")
 
@@ -171,8 +171,8 @@ def test_pictures_of_persons_are_split_by_person_and_others_by_picture(data):
 def test_balanced_and_coarse():
     y = torch.tensor([1.0, -1, -1, -1, 1, -1], dtype=torch.float64)
     pool = datasets.Task(torch.arange(24.0).reshape(6, 4).double(), y, "p", classes=torch.arange(6))
-    found = datasets.balanced(pool, seed=1)
-    assert sorted(found.y.tolist()) == [-1, -1, 1, 1] and {0, 4} <= set(found.classes.tolist())
+    result = datasets.balanced(pool, seed=1)
+    assert sorted(result.y.tolist()) == [-1, -1, 1, 1] and {0, 4} <= set(result.classes.tolist())
     assert datasets.coarse(pool, (2, 2), 2).x.flatten().tolist() == pool.x.mean(1).tolist()
     image = datasets.Task(torch.arange(16.0).reshape(1, 16).double(), y[:1], "p")
     assert datasets.coarse(image, (4, 4), 2).x.tolist() == [[2.5, 4.5, 10.5, 12.5]]
@@ -211,7 +211,7 @@ def test_a_readers_celeba_is_read(album):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "count", "said"),
+    ("spoil", "count", "message"),
     [
         (lambda f: None, 8, "count must be even and at most 6"),
         (lambda f: None, 5, "count must be even and at most 6"),
@@ -226,9 +226,9 @@ def test_a_readers_celeba_is_read(album):
         (lambda f: (f / "img_align_celeba" / "000003.jpg").write_bytes(b"x"), 6, "cannot be read as a photograph"),
     ],
 )
-def test_a_celeba_that_is_not_as_published_is_named_in_one_line(album, spoil, count, said):
+def test_a_celeba_that_is_not_as_published_is_named_in_one_line(album, spoil, count, message):
     spoil(album)
-    with pytest.raises(InputError, match=said) as error:
+    with pytest.raises(InputError, match=message) as error:
         celeba.celeba(count, side=4)
     assert "\n" not in str(error.value)
 
@@ -243,7 +243,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"rank": 33}, r"rank = \$rank.*\): rank must be at most d = 32, got 33"),
         ({"rank": 1}, "rank must be a whole number from 2"),
@@ -277,8 +277,8 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
         ),
     ],
 )
-def test_parameters_that_make_no_sense_are_named(changed, said):
-    with pytest.raises(InputError, match=said):
+def test_parameters_that_make_no_sense_are_named(changed, message):
+    with pytest.raises(InputError, match=message):
         grids("06", parameters.resolve("06", "laptop", changed))
 
 

@@ -27,7 +27,7 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_shows_them_all():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("corpus", "mnits", "corpus must be one of mnist"),
         ("text", "text8", "text must be one of"),
@@ -43,8 +43,8 @@ def test_every_item_of_paper_c_has_a_claim_and_the_chapter_shows_them_all():
         ("05.text_training.gd_ntk.vocabulary", 10**5, "the words of text pydoc"),
     ],
 )
-def test_bad_input_is_one_line_before_any_computing(name, value, said):
-    with pytest.raises(InputError, match=re.escape(said)):
+def test_bad_input_is_one_line_before_any_computing(name, value, message):
+    with pytest.raises(InputError, match=re.escape(message)):
         studies.grids("05", parameters.resolve("05", "smoke", {name: value}))
 
 
@@ -68,17 +68,17 @@ def test_rows_do_not_depend_on_the_chunk():
 
 def test_gradient_descent_scales_as_theory_and_adam_does_not():
     """NTK parametrisation: the norm of the change keeps its size, its largest entry falls; under Adam both grow."""
-    widths, found = [128, 512, 1024], {}
+    widths, result = [128, 512, 1024], {}
     for optimiser in ("gd", "adam"):
         fixed = {"text": "pydoc", "vocabulary": 32, "looks": [10], "dtype": "float32", "parametrisation": "ntk"}
         fixed["targets"] = "bigrams"
         rows = [depth.text_training({**fixed, "width": w, "optimiser": optimiser}, [0, 1, 2]) for w in widths]
         for name in ("norm", "largest", "relative"):
             values = np.array([[row[name] for row in cell] for cell in rows]).T
-            found[optimiser, name] = exponent(np.array(widths), values, centre="mean").value
-    assert abs(found["gd", "norm"]) < 0.15 and -0.6 < found["gd", "largest"] < -0.25
-    assert found["gd", "relative"] < -0.6  # features are lazy, Prop. 4 notwithstanding
-    assert found["adam", "norm"] > 0.3 and found["adam", "largest"] > 0.1
+            result[optimiser, name] = exponent(np.array(widths), values, centre="mean").value
+    assert abs(result["gd", "norm"]) < 0.15 and -0.6 < result["gd", "largest"] < -0.25
+    assert result["gd", "relative"] < -0.6  # features are lazy, Prop. 4 notwithstanding
+    assert result["adam", "norm"] > 0.3 and result["adam", "largest"] > 0.1
 
 
 def test_draws_follow_the_convention_of_seeds():

@@ -12,11 +12,11 @@ from regimes.kernels import ntk
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
 from regimes.training.optimise import optimise
-from tests.studies.test_depth_by_hand import DIGITS, SPHERE, by_offset, gram, images, points
+from tests.studies.test_depth_by_hand import DIGITS, SPHERE, by_offset, gram, images, offset, points
 
 
-def apart(found, f):
-    return np.linalg.norm(found - f) / np.linalg.norm(f - f.mean(0))
+def relative_distance(result, f):
+    return np.linalg.norm(result - f) / np.linalg.norm(f - f.mean(0))
 
 
 @pytest.mark.parametrize(("n", "test"), [(30, 30), (20, 10), (10, 30)])
@@ -29,9 +29,11 @@ def test_laws_on_a_sphere(n, test):
     nearest = math.acos((x @ x.T - 2 * np.eye(n)).max())
     assert row["nearest"] == pytest.approx(nearest * 3000 / (3 * math.pi))
     for name in ("first", "second", "uniform"):
-        theta, cross = (by_offset(inner, 3000, name) for inner in (x @ x.T, z @ x.T))
+        theta, cross = (by_offset(inner, offset(inner), 3000, name) for inner in (x @ x.T, z @ x.T))
         np.fill_diagonal(theta, 1)
-        assert row[name] == pytest.approx(apart(cross @ np.linalg.solve(theta, y), f), rel=0.05, abs=1e-6), name
+        assert row[name] == pytest.approx(
+            relative_distance(cross @ np.linalg.solve(theta, y), f), rel=0.05, abs=1e-6
+        ), name
         if name == "first":
             assert row["smallest"] == pytest.approx(np.linalg.eigvalsh(theta)[0], rel=1e-3)
     assert row["uniform"] < row["second"] < row["first"] < 0.1
@@ -51,16 +53,16 @@ def test_networks_of_a_finite_width(cloud):
     else:
         ((x, labels),) = images(draw_seeds("train", [2])[0], [50])
         y = np.eye(10)[labels[:30]]
-    wide, (draw,) = gram(x, 4), draw_seeds("weights", [2])
+    infinite, (draw,) = gram(x, 4), draw_seeds("weights", [2])
     narrow = finite.finite_kernel(torch.from_numpy(x), depth=4, width=60, seed=draw).numpy()
-    f, g = (kernel[30:, :30] @ np.linalg.solve(kernel[:30, :30], y) for kernel in (wide, narrow))
+    f, g = (kernel[30:, :30] @ np.linalg.solve(kernel[:30, :30], y) for kernel in (infinite, narrow))
     upper = np.triu_indices(30, 1)
-    assert row["distance"] == pytest.approx(apart(g, f), rel=1e-6)
-    assert row["signal"] == pytest.approx(wide[upper].std(ddof=1), rel=1e-6)
-    assert row["noise"] == pytest.approx((narrow - wide)[upper].std(ddof=1), rel=1e-6)
+    assert row["distance"] == pytest.approx(relative_distance(g, f), rel=1e-6)
+    assert row["signal"] == pytest.approx(infinite[upper].std(ddof=1), rel=1e-6)
+    assert row["noise"] == pytest.approx((narrow - infinite)[upper].std(ddof=1), rel=1e-6)
     if cloud == "images":
-        found = [(h.argmax(1) == labels[30:]).mean() for h in (g, f)]
-        assert [row["accuracy"], row["wide_accuracy"]] == pytest.approx(found)
+        result = [(h.argmax(1) == labels[30:]).mean() for h in (g, f)]
+        assert [row["accuracy"], row["wide_accuracy"]] == pytest.approx(result)
     else:
         assert math.isnan(row["accuracy"]) and math.isnan(row["wide_accuracy"])
 
@@ -81,8 +83,8 @@ def test_trained_networks_against_small_steps_of_descent():
         if float((state.model(z[:12])[0] - targets[0, :, 0]).abs().max()) < 1e-3:
             break
     h = 0.5 * (state.model(z[12:])[0] - base[12:]).numpy()
-    wide, own = gram(x, 3), ntk(net, z)[0].numpy()
-    f, g = (kernel[12:, :12] @ np.linalg.solve(kernel[:12, :12], y[:12]) for kernel in (wide, own))
+    infinite, tangent = gram(x, 3), ntk(net, z)[0].numpy()
+    f, g = (kernel[12:, :12] @ np.linalg.solve(kernel[:12, :12], y[:12]) for kernel in (infinite, tangent))
     variation = np.linalg.norm(f - f.mean())
     assert row["start"] == pytest.approx(np.linalg.norm(g - f) / variation, rel=1e-6)
     assert row["trained"] == pytest.approx(np.linalg.norm(h - f) / variation, rel=0.02)

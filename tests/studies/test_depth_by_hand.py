@@ -19,13 +19,14 @@ DIGITS = {"corpus": "digits", "data": ""}
 SPHERE = {"cloud": "sphere", "n0": 6}
 
 
-def biased(inner, own, depth, bias):
+def biased(inner, variance, depth, bias):
     """The normalised kernel from its definition, ``inner = x·x'/d``, layer by layer."""
     theta = s = inner + bias**2
-    theta_own = s_own = own + bias**2
+    theta_own = s_own = variance + bias**2
     for _ in range(depth - 1):
         phi = np.arccos(np.clip(s / s_own, -1, 1))
-        theta, theta_own = theta * (np.pi - phi) / (2 * np.pi), theta_own / 2
+        theta = theta * (np.pi - phi) / (2 * np.pi)
+        theta_own = theta_own / 2
         s = s_own * (np.sin(phi) + (np.pi - phi) * np.cos(phi)) / (2 * np.pi) + bias**2
         s_own = s_own / 2 + bias**2
         theta, theta_own = theta + s, theta_own + s_own
@@ -48,10 +49,10 @@ def points(n, d, seed):
 
 
 def gram(x, depth, z=None):
-    found = plain(x @ (x if z is None else z).T, depth)[0]
+    result = plain(x @ (x if z is None else z).T, depth)[0]
     if z is None:
-        np.fill_diagonal(found, 1)
-    return found
+        np.fill_diagonal(result, 1)
+    return result
 
 
 def layer(z):
@@ -64,8 +65,8 @@ def test_a_pair_along_depth():
         kernel, correlation = plain(0.3, row["depth"])
         assert row["kernel"] == pytest.approx(kernel, rel=1e-9) and row["gap"] == pytest.approx(1 - correlation)
         offset = row["offset"]
-        said = (3 / 8 * math.log(row["depth"]) + offset / 4 - 1 / 8) / row["depth"]
-        assert row["predicted"] == pytest.approx(said)
+        law = (3 / 8 * math.log(row["depth"]) + offset / 4 - 1 / 8) / row["depth"]
+        assert row["predicted"] == pytest.approx(law)
     deep = 3000  # what is left of the angle far down tells the offset
     phi = math.acos(1 - (1 - plain(0.3, deep)[1]))
     assert 3 * math.pi / phi - deep - 1.5 * math.log(deep) == pytest.approx(rows[0]["offset"], abs=0.01)
@@ -108,12 +109,13 @@ def test_kernel_matrices_against_their_limit():
     x = points(19, 6, 1)
     inner = (x[:12] @ x[:12].T)[np.triu_indices(12, 1)]
     depth = max(2, math.ceil((1 - layer(inner.max())) ** -0.5))
-    theta, cross = gram(x[:12], depth), gram(x[12:], depth, x[:12])
+    theta = gram(x[:12], depth)
+    cross = gram(x[12:], depth, x[:12])
     values, vectors = np.linalg.eigh(theta)
     assert row["depth"] == depth and row["smallest"] == pytest.approx(values[0])
     for name, time in {"early": 1, "norm": math.ceil(1 / values[0])}.items():
-        kept = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
-        assert row[name] == pytest.approx(np.linalg.norm(cross @ kept, axis=1).mean())
+        learnt = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
+        assert row[name] == pytest.approx(np.linalg.norm(cross @ learnt, axis=1).mean())
     assert row["forever"] == pytest.approx(np.linalg.norm(cross @ np.linalg.inv(theta), axis=1).mean())
 
     for size in (12, 40):  # below and above the size from which Lanczos is taken
@@ -123,13 +125,14 @@ def test_kernel_matrices_against_their_limit():
             assert row["smallest"] == pytest.approx(np.linalg.eigvalsh(gram(x, row["depth"]))[0], rel=1e-8)
 
     for row in studies.projectors(SPHERE | {"n": 12, "depths": [3, 5000]}, [1]):
-        theta, x = gram(points(12, 6, 1), row["depth"]), points(12, 6, 1)
+        theta = gram(points(12, 6, 1), row["depth"])
+        x = points(12, 6, 1)
         top = np.linalg.eigh(theta)[1][:, -1]
-        apart = np.linalg.norm(np.outer(top, top) - np.full((12, 12), 1 / 12), 2)
-        assert row["projectors"] == pytest.approx(apart, rel=1e-5)
+        distance = np.linalg.norm(np.outer(top, top) - np.full((12, 12), 1 / 12), 2)
+        assert row["projectors"] == pytest.approx(distance, rel=1e-5)
         assert row["matrix"] == pytest.approx(np.linalg.norm(theta - 0.25 - 0.75 * np.eye(12), 2) / 12, rel=1e-6)
         assert row["excess"] == pytest.approx((theta.sum() - 12) / 132 - 0.25)
-    assert row["sharp"] == pytest.approx(5000 * apart, rel=0.02)
+    assert row["sharp"] == pytest.approx(5000 * distance, rel=0.02)
 
 
 def test_the_closest_pair_and_its_law():
@@ -152,11 +155,12 @@ def test_the_closest_pair_and_its_law():
 
 def test_operators_at_infinite_time():
     rows = studies.operator_distances(SPHERE | {"n": 10, "depths": [30, 3000]}, [1])
-    x, y = points(50, 6, 1), np.random.default_rng(draw_seeds("labels", [1])[0]).choice([-1.0, 1.0], 10)
+    x = points(50, 6, 1)
+    y = np.random.default_rng(draw_seeds("labels", [1])[0]).choice([-1.0, 1.0], 10)
     for row in rows:
         op = gram(x[10:], row["depth"], x[:10]) @ np.linalg.inv(gram(x[:10], row["depth"]))
-        apart = row["depth"] * np.linalg.norm(op[::2] - op[1::2], axis=1)
-        assert row["apart"] == pytest.approx(apart.mean()) and row["least"] == pytest.approx(apart.min())
+        distance = row["depth"] * np.linalg.norm(op[::2] - op[1::2], axis=1)
+        assert row["apart"] == pytest.approx(distance.mean()) and row["least"] == pytest.approx(distance.min())
         assert row["away"] == pytest.approx(abs((op - 1 / 13) @ y).mean(), rel=1e-6)
         assert row["worst"] == pytest.approx(abs(op - 1 / 13).sum(1).mean(), rel=1e-6)
     assert row["law"] == pytest.approx(1, abs=0.03)  # deep down
@@ -168,13 +172,14 @@ def images(draw, sizes):
     x = pool.data / np.linalg.norm(pool.data, axis=1, keepdims=True)
     place = {row.tobytes(): i for i, row in enumerate(np.round(x, 9) + 0.0)}
     parts = datasets.split(datasets.to_sphere(datasets.load("digits")), sizes, seed=draw)
-    found = [np.array([place[row.tobytes()] for row in np.round(part.x.numpy(), 9) + 0.0]) for part in parts]
-    return [(x[index], pool.target[index]) for index in found]
+    result = [np.array([place[row.tobytes()] for row in np.round(part.x.numpy(), 9) + 0.0]) for part in parts]
+    return [(x[index], pool.target[index]) for index in result]
 
 
 def drawn(draw, sizes):
     """The same for images drawn without regard to their classes."""
-    pool, order = load_digits(), np.random.default_rng(draw).permutation(1797)[: sum(sizes)]
+    pool = load_digits()
+    order = np.random.default_rng(draw).permutation(1797)[: sum(sizes)]
     x = pool.data[order] / np.linalg.norm(pool.data[order], axis=1, keepdims=True)
     return list(zip(np.split(x, sizes[:1]), np.split(pool.target[order], sizes[:1])))
 
@@ -203,8 +208,8 @@ def test_regression_far_down(classes, sample):
         for name in ("first", "second", "uniform"):
             theta, cross = (by_offset(inner, c, row["depth"], name) for inner, c in offsets)
             np.fill_diagonal(theta, 1)
-            apart = np.linalg.norm(cross @ np.linalg.solve(theta, np.eye(10)[y]) - f)
-            assert row[name] == pytest.approx(apart / np.linalg.norm(f - f.mean(0)), rel=0.02, abs=1e-6), (
+            distance = np.linalg.norm(cross @ np.linalg.solve(theta, np.eye(10)[y]) - f)
+            assert row[name] == pytest.approx(distance / np.linalg.norm(f - f.mean(0)), rel=0.02, abs=1e-6), (
                 name,
                 row["depth"],
             )
@@ -238,7 +243,8 @@ def by_offset(inner, c, depth, order):
     for _ in range(80):
         m = (low + high) / 2
         above = m - 1.5 * np.log(m) + A / m > depth + c
-        low, high = np.where(above, low, m), np.where(above, m, high)
+        low = np.where(above, low, m)
+        high = np.where(above, m, high)
     first = 3 * np.pi / np.arccos(np.clip(inner, -1, 1 - 1e-9))  # the M of depth 1, where it matters
     return (m / 4 - 1 / 8 + G / m - (first / 4 - 9 / 8) * (first / m) ** 3) / depth
 
@@ -250,18 +256,19 @@ def test_the_recipe():
     layers = math.ceil((1 - layer(inner)) ** -0.5)
     assert [row["depth"] for row in rows] == [0, 2, 30] and [row["layers"] for row in rows] == [layers, 2, 30]
     for row in rows:
-        theta, cross = gram(x, row["layers"]), gram(z, row["layers"], x)
+        theta = gram(x, row["layers"])
+        cross = gram(z, row["layers"], x)
         values, vectors = np.linalg.eigh(theta)
         assert row["time"] == math.ceil(1 / values[0])
-        found = {}
+        result = {}
         for name, time in (("early", 1), ("stopped", row["time"]), ("accuracy", np.inf)):
-            kept = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
-            found[name] = cross @ kept @ np.eye(10)[y]
-            assert row[name] == (found[name].argmax(1) == labels).mean()
-        early = found["early"]
+            learnt = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
+            result[name] = cross @ learnt @ np.eye(10)[y]
+            assert row[name] == (result[name].argmax(1) == labels).mean()
+        early = result["early"]
         spread = np.linalg.norm(early - early.mean(0))
-        assert row["unstopped"] == pytest.approx(np.linalg.norm(found["accuracy"] - early) / spread, rel=1e-6)
-    theta, cross = by_offset(x @ x.T, 30, "first"), by_offset(z @ x.T, 30, "first")
+        assert row["unstopped"] == pytest.approx(np.linalg.norm(result["accuracy"] - early) / spread, rel=1e-6)
+    theta, cross = (by_offset(inner, offset(inner), 30, "first") for inner in (x @ x.T, z @ x.T))
     np.fill_diagonal(theta, 1)
     values, vectors = np.linalg.eigh(theta)
     law = cross @ vectors @ np.diag((1 - np.exp(-values)) / values) @ vectors.T @ np.eye(10)[y]
@@ -287,15 +294,17 @@ def test_what_is_left_at_a_depth_in_proportion():
 def test_pairs_of_near_duplicates():
     (row,) = studies.near_duplicates({"n": 5, "n0": 4, "gap": 0.01, "depths": [3]}, [1])
     x = points(10, 4, 1)
-    first, side = x[:5], x[5:] - (x[5:] * x[:5]).sum(1, keepdims=True) * x[:5]
+    first = x[:5]
+    side = x[5:] - (x[5:] * x[:5]).sum(1, keepdims=True) * x[:5]
     side /= np.linalg.norm(side, axis=1, keepdims=True)
     on = [math.cos(0.01 * k) * first + math.sin(0.01 * k) * side for k in range(6)]
-    theta, cross = gram(np.vstack(on[:2]), 3), gram(np.vstack(on[2:]), 3, np.vstack(on[:2]))
+    theta = gram(np.vstack(on[:2]), 3)
+    cross = gram(np.vstack(on[2:]), 3, np.vstack(on[:2]))
     values, vectors = np.linalg.eigh(theta)
     assert row["smallest"] == pytest.approx(values[0], rel=1e-4)
     for name, time in (("stopped", values[0] ** -0.5), ("forever", np.inf)):
-        kept = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
-        assert row[name] == pytest.approx(np.linalg.norm(cross @ kept, axis=1).max(), rel=1e-4)
+        learnt = vectors @ np.diag((1 - np.exp(-time * values)) / values) @ vectors.T
+        assert row[name] == pytest.approx(np.linalg.norm(cross @ learnt, axis=1).max(), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["leaky ReLU, slope 0.2", "residual, share 1/2", "quadratic"])
@@ -312,19 +321,21 @@ def test_other_layers_are_ridges(name):
         lost = np.where(phi < 0.05, phi**3 / 3 - phi**5 / 30, np.sin(phi) - phi * np.cos(phi))
         return e - bend * lost / np.pi, 1 - bend * phi / np.pi
 
-    def both(inner):
+    def kernel_and_law(inner):
         e, s = 1 - np.clip(inner, -1, 1 - 1e-9), inner
         for depth in range(1, 4000):
             if depth == 200:
                 kernel = s / (1 + share * 199)
             new, slope = step(e)
-            s, e = s * (1 - share) + share * (slope * s + 1 - new), e + share * (new - e)
+            s = s * (1 - share) + share * (slope * s + 1 - new)
+            e = e + share * (new - e)
         deep = 3 * np.pi / (bend * share * 2 * np.arcsin(np.sqrt(e / 2))) if bend else 2 / e
         limit, b, shift = (1 / 4, 1.5, -0.5) if bend else (1 / 3, 1.0, -3.5)
         c = deep - b * np.log(deep) - 4000
         return kernel, limit * (200 + b * np.log(200) + c + shift) / (199 + 1 / share)
 
-    grams, crosses = both(x @ x.T), both(z @ x.T)
+    grams = kernel_and_law(x @ x.T)
+    crosses = kernel_and_law(z @ x.T)
     for kernel in grams:
         np.fill_diagonal(kernel, 1)
     f, g = (cross @ np.linalg.solve(kernel, np.eye(10)[y]) for kernel, cross in zip(grams, crosses))
@@ -343,14 +354,15 @@ def test_layers_of_other_kinds():
     def tanh(rho):
         second = rho[:, None, None] * z[:, None] + np.sqrt(1 - rho[:, None, None] ** 2) * z
         values, slopes = (
-            np.einsum("i,nij,j->n", weight, both, weight)
-            for both in (np.tanh(z)[:, None] * np.tanh(second), (np.cosh(z)[:, None] * np.cosh(second)) ** -2.0)
+            np.einsum("i,nij,j->n", weight, product, weight)
+            for product in (np.tanh(z)[:, None] * np.tanh(second), (np.cosh(z)[:, None] * np.cosh(second)) ** -2.0)
         )
         return scale**2 * values + shift**2, scale**2 * slopes
 
     def leaky(rho, slope=0.0):
         phi = np.arccos(rho)
-        relu, gate = (np.sin(phi) + (np.pi - phi) * rho) / np.pi, (np.pi - phi) / np.pi
+        relu = (np.sin(phi) + (np.pi - phi) * rho) / np.pi
+        gate = (np.pi - phi) / np.pi
         part = (1 - slope) ** 2 / (1 + slope**2)
         return part * relu + (1 - part) * rho, part * gate + 1 - part
 
@@ -360,14 +372,14 @@ def test_layers_of_other_kinds():
     for name, (step, share) in cases.items():
         rows = studies.layer_kernels({"layer": name, "depth_max": 20}, [0])
         rho = theta = np.array([0.0, 0.5, 0.9])
-        known = {1: rho}
+        kernels = {1: rho}
         for depth in range(2, 21):
             new, slope = step(rho)
             rho = (1 - share) * rho + share * new
             theta = (1 - share) * theta + share * (theta * slope + new)
-            known[depth] = theta / (1 + share * (depth - 1))
+            kernels[depth] = theta / (1 + share * (depth - 1))
         for row in rows:
-            expected = known[row["depth"]][[0.0, 0.5, 0.9].index(row["rho"])]
+            expected = kernels[row["depth"]][[0.0, 0.5, 0.9].index(row["rho"])]
             assert row["kernel"] == pytest.approx(expected, abs=1e-6), (name, row)
         assert {row["depth"] for row in rows} >= {1, 2, 20}
 
@@ -383,11 +395,11 @@ def test_kernels_with_biases_and_colinear_points():
         assert row["smallest"] == pytest.approx(np.linalg.eigvalsh(theta)[0], abs=2e-8)
     normal = np.random.default_rng(draw_seeds("train", [1])[0]).standard_normal((4, 3))
     (row,) = studies.colinear_points({"n": 4, "n0": 3, "depth": 3}, [1])
-    both = np.vstack([normal, 2 * normal])
-    unit = both / np.linalg.norm(both, axis=1, keepdims=True)
+    pairs_of_points = np.vstack([normal, 2 * normal])
+    unit = pairs_of_points / np.linalg.norm(pairs_of_points, axis=1, keepdims=True)
     assert row["plain"] == pytest.approx(np.linalg.eigvalsh(gram(unit, 3))[0], abs=1e-12)
-    square = (both**2).sum(1, keepdims=True)
-    lifted = np.hstack([2 * both, square - 1]) / (square + 1)
+    square = (pairs_of_points**2).sum(1, keepdims=True)
+    lifted = np.hstack([2 * pairs_of_points, square - 1]) / (square + 1)
     assert row["embedded"] == pytest.approx(np.linalg.eigvalsh(gram(lifted, 3))[0], rel=1e-8)
 
 
@@ -420,10 +432,11 @@ def test_what_training_does_to_the_last_hidden_layer(taught):
         grads = torch.autograd.grad(loss, weights)
         weights = [(w - rate * g).detach().requires_grad_() for w, g in zip(weights, grads)]
     after = forward()[0].detach().numpy()
-    norm, largest = np.linalg.norm(after - before, axis=1), abs(after - before).max(1)
+    norm = np.linalg.norm(after - before, axis=1)
+    largest = abs(after - before).max(1)
     shift = after @ after.T - before @ before.T
-    found = {"norm": norm.mean(), "largest": largest.mean(), "ratio": (norm / largest).mean()}
-    found |= {"inner": abs(shift)[~np.eye(6, dtype=bool)].mean()}
-    found |= {"relative": np.linalg.norm(shift) / np.linalg.norm(before @ before.T)}
-    for name, value in found.items():
+    result = {"norm": norm.mean(), "largest": largest.mean(), "ratio": (norm / largest).mean()}
+    result |= {"inner": abs(shift)[~np.eye(6, dtype=bool)].mean()}
+    result |= {"relative": np.linalg.norm(shift) / np.linalg.norm(before @ before.T)}
+    for name, value in result.items():
         assert row[name] == pytest.approx(value, rel=1e-6), name

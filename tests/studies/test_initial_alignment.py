@@ -14,9 +14,9 @@ from regimes.validate import InputError
 
 
 def test_outer_products_find_the_rank_of_every_sample():
-    for rank, found in ((4, 2), (5, 5), (8, 6)):
+    for rank, expected_rank in ((4, 2), (5, 5), (8, 6)):
         rows = studies.outer_products({"rank": rank, "d": 10, "points": 2000}, list(range(6)))
-        assert {row["found"] for row in rows} == {found}
+        assert {row["found"] for row in rows} == {expected_rank}
         assert max(row["far"] for row in rows) < 0.2
 
 
@@ -31,8 +31,10 @@ def test_expectations_tell_the_printings_apart():
 
 
 def test_means_of_more_networks_are_nearer():
-    near, far = (studies.expectations({"n": 6, "d": 5, "k": 4, "draws": n}, list(range(6))) for n in (40000, 400))
-    assert np.mean([row["nfm"] for row in near]) < np.mean([row["nfm"] for row in far]) / 3
+    setting = {"n": 6, "d": 5, "k": 4}
+    many_draws = studies.expectations(setting | {"draws": 40000}, list(range(6)))
+    few_draws = studies.expectations(setting | {"draws": 400}, list(range(6)))
+    assert np.mean([row["nfm"] for row in many_draws]) < np.mean([row["nfm"] for row in few_draws]) / 3
 
 
 def test_traces_reject_the_printed_equations():
@@ -62,7 +64,8 @@ def test_averages_by_the_kernel_of_every_network():
     above, first, second = np.array(found).T
     commutes = (above / np.sqrt(first * second)).mean() / (above.mean() / np.sqrt(first.mean() * second.mean()))
     assert row["commutes"] == pytest.approx(commutes, rel=1e-9)
-    mean, square = np.mean(kernels, axis=0), np.mean([one @ one for one in kernels], axis=0)
+    mean = np.mean(kernels, axis=0)
+    square = np.mean([kernel @ kernel for kernel in kernels], axis=0)
     term = ((labelled.T @ mean @ labelled) * (labelled.T @ square @ labelled)).sum()
     assert row["covariance"] == pytest.approx(1 - term / above.mean(), abs=0.04)
 
@@ -78,7 +81,7 @@ def test_the_covariance_term_goes_as_free_probability_says():
     assert row["eq20"] == pytest.approx(1, abs=0.05)
 
 
-SPIKE_FREE = {"n": 64, "reading": studies.FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
+SPIKE_FREE = {"n": 64, "reading": studies.SPIKE_FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
 
 
 def test_reversal_meets_each_data_set_with_the_networks_of_its_seed():

@@ -1,4 +1,4 @@
-"""What a study says that a call takes, beside what it takes: the peak of a process, at three sizes a family."""
+"""What a study says that a call takes, beside what it takes: the peak of a process, at three sizes per family."""
 
 import json
 import subprocess
@@ -62,18 +62,26 @@ def call(setting):
 
 name, *sizes = json.loads(sys.argv[1])
 devices.reuse_memory()
-asked, check, found = [], validate.memory, []
-validate.memory = lambda needed, *rest: (asked.append(needed), check(needed, *rest))
+check = validate.memory
+requests = []
+
+def recorded(needed, *words):
+    requests.append(needed)
+    check(needed, *words)
+
+validate.memory = recorded
 number, item = studies.find(name)
 call(studies.grids(number, parameters.resolve(number, "smoke"), item)[item][0])
-begun = peak()
+at_start = peak()
+axes = ("d", "width", "depth", "p", "h", "alpha0", "n")
+measured = []
 for given in sizes:
-    asked.clear()
+    requests.clear()
     grid = studies.grids(number, parameters.resolve(number, "smoke", given), item)[item]
-    stated = max(asked)
-    call(max(grid, key=lambda s: [s.get(n, 0) for n in ("d", "width", "depth", "p", "h", "alpha0", "n")]))
-    found.append([stated, peak() - begun])
-print(json.dumps(found))
+    stated = max(requests)
+    call(max(grid, key=lambda setting: [setting.get(axis, 0) for axis in axes]))
+    measured.append([stated, peak() - at_start])
+print(json.dumps(measured))
 """
 
 
@@ -81,7 +89,7 @@ print(json.dumps(found))
 @pytest.mark.parametrize("name", CASES)
 def test_a_call_takes_what_its_study_says(name):
     command = [sys.executable, "-c", MEASURE, json.dumps([name, *CASES[name]])]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert all(0.5 <= stated / taken <= 2 for stated, taken in found), found
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    measured = json.loads(process.stdout.splitlines()[-1])
+    assert all(0.5 <= stated / taken <= 2 for stated, taken in measured), measured

@@ -23,7 +23,9 @@ def fits(setting, labels):
         theta, cross = gram(x, 3), gram(z, 3, x)
     if not setting.get("time"):
         return cross @ np.linalg.solve(theta, labels), theta
-    f, g, h = np.zeros_like(labels), np.zeros((12, labels.shape[1])), setting["time"] / 20_000
+    f = np.zeros_like(labels)
+    g = np.zeros((12, labels.shape[1]))
+    h = setting["time"] / 20_000
     for _ in range(20_000):
         f, g = f + h * theta @ (labels - f), g + h * cross @ (labels - f)
     return g, theta
@@ -49,17 +51,20 @@ def test_a_finite_last_layer(readout, width):
     rho, kernel = last_layer.below_last_layer(x, depth=3)
     z, w = last_layer.gaussian_layer(rho, width, seed=draw_seeds("weights", [7])[0])
     end, _ = last_layer.train_layer(kernel, z, w, x[:6, 0].sign(), scale=scale, slack=1e-3)
-    before, after, k = z.relu().numpy(), end.relu().numpy(), kernel.numpy()
+    before = z.relu().numpy()
+    after = end.relu().numpy()
+    k = kernel.numpy()
     moved = after - before
-    change, cross = after @ after.T - before @ before.T, moved @ before.T + before @ moved.T
+    change = after @ after.T - before @ before.T
+    cross = moved @ before.T + before @ moved.T
     assert row["norm"] == pytest.approx(np.linalg.norm(moved, axis=1).mean())
     assert row["relative"] == pytest.approx(np.linalg.norm(change) / np.linalg.norm(before @ before.T))
     upper = np.triu_indices(11, 1)
     assert row["inner"] == pytest.approx(np.abs(change[upper]).mean())
     assert row["crossed"] == pytest.approx(math.sqrt((cross[upper] ** 2).mean() / (change[upper] ** 2).mean()))
     seen = k[6:, :6] / np.linalg.norm(k[6:, :6], axis=1, keepdims=True)
-    later = np.triu_indices(5, 1)
-    assert row["rows"] == pytest.approx(np.corrcoef((seen @ seen.T)[later], np.abs(change[6:, 6:][later]))[0, 1])
+    pairs = np.triu_indices(5, 1)
+    assert row["rows"] == pytest.approx(np.corrcoef((seen @ seen.T)[pairs], np.abs(change[6:, 6:][pairs]))[0, 1])
     residual = np.linalg.solve(3 * gram(x[:6].numpy(), 3), scale * math.sqrt(2 / width) * before[:6] @ w.numpy()
                                - np.sign(x[:6, 0].numpy()))  # fmt: skip
     law = last_layer.layer_motion(rho, kernel, torch.from_numpy(residual)) / scale

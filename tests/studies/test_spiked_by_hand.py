@@ -44,8 +44,10 @@ def descended(setting, w, x, y, step):
 
 def trained(setting, seed, count=1, beta=1.0):
     """The network after its steps: rows before, rows, target direction."""
-    d, n0 = setting["d"], round(setting["alpha0"] * setting["d"])
-    theta, x = unit(normal("direction", seed, d, d)), normal("batch", seed, d, n0, d)
+    d = setting["d"]
+    n0 = round(setting["alpha0"] * d)
+    theta = unit(normal("direction", seed, d, d))
+    x = normal("batch", seed, d, n0, d)
     start = w = unit(normal("weights", seed, d, round(beta * d), d))
     for part in np.array_split(np.arange(n0), count):
         w = descended(setting, w, x[part], TARGETS[setting["target"]](x[part] @ theta), setting["step"] / count)
@@ -54,9 +56,10 @@ def trained(setting, seed, count=1, beta=1.0):
 
 def spiked(setting, seed, u=1.0, c=None, rows="sphere"):
     """Spiked features: bulk, rows, target direction."""
-    d, g = setting["d"], normal("weights", seed, setting["d"], setting["d"], setting["d"])
-    base = {"sphere": lambda: unit(g), "gauss": lambda: g / d**0.5, "orthogonal": lambda: np.linalg.qr(g.T)[0].T}
-    bulk = np.sqrt(setting["c"] if c is None else c) * base[rows]()
+    d = setting["d"]
+    g = normal("weights", seed, d, d, d)
+    unit_bulk = {"sphere": unit(g), "gauss": g / d**0.5, "orthogonal": np.linalg.qr(g.T)[0].T}[rows]
+    bulk = np.sqrt(setting["c"] if c is None else c) * unit_bulk
     theta = np.eye(d)[0] * setting["gamma"] + np.eye(d)[1] * np.sqrt(1 - setting["gamma"] ** 2)
     return bulk, bulk + setting["r"] * np.outer(np.broadcast_to(u, d), np.eye(d)[0]), theta
 
@@ -67,13 +70,15 @@ def ridge(phi, y, lam):
 
 def learnt(setting, seed, w, theta, alpha, lam=None, noise=0.0):
     """Readout, training error and test error by 200,000 points."""
-    d, n = setting["d"], round(alpha * setting["d"])
-    x, target = normal("train", seed, d, n, d), TARGETS[setting["target"]]
-    phi, y = act(setting["activation"], x @ w.T)[0] / len(w) ** 0.5, target(x @ theta)
+    d = setting["d"]
+    target = TARGETS[setting["target"]]
+    x = normal("train", seed, d, round(alpha * d), d)
+    y = target(x @ theta)
+    phi = act(setting["activation"], x @ w.T)[0] / len(w) ** 0.5
     a = ridge(phi, y, lam or setting["lam"])
-    fresh = np.random.default_rng(0).standard_normal((200_000, d))
-    f = act(setting["activation"], fresh @ w.T)[0] @ a / len(w) ** 0.5
-    return a, np.mean((phi @ a - y) ** 2), np.mean((f - target(fresh @ theta)) ** 2)
+    test_x = np.random.default_rng(0).standard_normal((200_000, d))
+    f = act(setting["activation"], test_x @ w.T)[0] @ a / len(w) ** 0.5
+    return a, np.mean((phi @ a - y) ** 2), np.mean((f - target(test_x @ theta)) ** 2)
 
 
 def strata(setting, seed, theta, size=2000):
@@ -87,8 +92,12 @@ def equivalent(setting):
     """Spike and bulk of Result 3.1, by the trapezoid rule, to which smooth functions are no error."""
     z = np.linspace(-9, 9, 2001)
     weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
-    slope, y, step = act(setting["activation"], z)[1], TARGETS[setting["target"]](z), setting["step"]
-    h1, t1, scatter = weight @ slope, weight @ (z * y), weight @ y**2 / setting["alpha0"]
+    slope = act(setting["activation"], z)[1]
+    y = TARGETS[setting["target"]](z)
+    step = setting["step"]
+    h1 = weight @ slope
+    t1 = weight @ (z * y)
+    scatter = weight @ y**2 / setting["alpha0"]
     size = np.sqrt(t1**2 + scatter)
     return {"r": step * h1 * size, "gamma": t1 / size, "c": 1 + step**2 * (weight @ slope**2 - h1**2) * scatter}
 
@@ -137,9 +146,9 @@ def test_errors_and_overlaps_of_spiked_features(name):
         a, train_error, test_error = learnt(setting, row["seed"], w, theta, alpha)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
         pulled = a @ bulk / len(a) ** 0.5
-        found = {"m": a.sum() / len(a) ** 0.5, "zeta": pulled[0], "q1": (pulled[1:] ** 2).sum(), "q2": a @ a / len(a)}
-        found |= {"psi": pulled[1] if own["gamma"] < 1 else 0.0, "train_error": train_error}
-        for column, value in found.items():
+        result = {"m": a.sum() / len(a) ** 0.5, "zeta": pulled[0], "q1": (pulled[1:] ** 2).sum(), "q2": a @ a / len(a)}
+        result |= {"psi": pulled[1] if own["gamma"] < 1 else 0.0, "train_error": train_error}
+        for column, value in result.items():
             assert row[column] == pytest.approx(value, rel=1e-9, abs=1e-12), column
 
 
@@ -152,7 +161,9 @@ def test_what_readout_values_learn_of_the_third_degree(model):
         seed = row["seed"]
         _, w, theta = spiked(setting | {"c": 1.0, "gamma": 1.0}, seed, u=u)
         if model == "network":
-            theta, x, start = unit(normal("direction", seed, 10, 10)), normal("batch", seed, 10, 20, 10), w
+            theta = unit(normal("direction", seed, 10, 10))
+            x = normal("batch", seed, 10, 20, 10)
+            start = w
             start = unit(normal("weights", seed, 10, 10, 10))
             h1, t1, t2 = (WEIGHT @ f for f in (Z * np.tanh(Z), Z * np.sin(Z), np.sin(Z) ** 2))
             value, slope = act("tanh", x @ start.T)
@@ -161,7 +172,8 @@ def test_what_readout_values_learn_of_the_third_degree(model):
             w = start + step / 20 * u[:, None] * ((slope * error[:, None]).T @ x)
         a, _, test_error = learnt(setting, seed, w, theta, 3.0)
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
-        along, rest = w @ theta, np.linalg.norm(w - np.outer(w @ theta, theta), axis=1)
+        along = w @ theta
+        rest = np.linalg.norm(w - np.outer(w @ theta, theta), axis=1)
         means = np.tanh(along[:, None, None] * Z[:, None] + rest[:, None, None] * Z) @ WEIGHT  # neurons, levels
         third = WEIGHT * (Z**3 - 3 * Z)
         assert row["share"] == pytest.approx(a @ means @ third / 10**0.5 / (third @ np.sin(Z)), rel=2e-3, abs=1e-3)
@@ -173,8 +185,8 @@ def test_measured_spikes_over_result_3_1():
     for row in studies.parameters(setting, [1, 2]):
         _, w, theta = trained(setting, row["seed"])
         mean = w.mean(0)
-        found = {"r": np.linalg.norm(mean), "gamma": unit(mean) @ theta, "c": ((w - mean) ** 2).sum(1).mean()}
-        for name, value in found.items():
+        result = {"r": np.linalg.norm(mean), "gamma": unit(mean) @ theta, "c": ((w - mean) ** 2).sum(1).mean()}
+        for name, value in result.items():
             assert row[name] == pytest.approx(value) and row[f"{name}_ratio"] == pytest.approx(value / formula[name])
 
 
@@ -187,8 +199,8 @@ def test_features_of_the_first_batch_beside_the_network():
     spike = 3.0 * (WEIGHT @ slope) * (y @ x) / 20
     c = 1 + 9.0 * (WEIGHT @ slope**2 - (WEIGHT @ slope) ** 2) * (y**2 * (x**2).sum(1)).sum() / 20**2
     drawn = network.one_step("tanh", "sin", d=10, p=10, n0=20, step=3.0, seeds=[2])
-    found = network.equivalent_features("tanh", drawn, 3.0, [2])
-    np.testing.assert_allclose(found.w[0], c**0.5 * w0 + spike, atol=1e-5)
+    result = network.equivalent_features("tanh", drawn, 3.0, [2])
+    np.testing.assert_allclose(result.w[0], c**0.5 * w0 + spike, atol=1e-5)
     assert row["network"] == pytest.approx(learnt(setting, 2, w, theta, 2.0)[2], rel=0.03)
     assert row["features"] == pytest.approx(learnt(setting, 2, c**0.5 * w0 + spike, theta, 2.0)[2], rel=0.03)
     assert all(row[name] > 0 for name in ("srf", "rows", "corrected"))
@@ -199,23 +211,25 @@ def test_ridge_on_the_true_and_on_the_conditional_gaussian_features():
     setting = FEATURES | {"alpha": 3.0, "beta": 2.0}
     (row,) = studies.gaussian_map(setting, [4])
     d, p, n, c = 10, 20, 30, 1.3
-    bulk, x = c**0.5 * unit(normal("weights", 4, d, p, d)), normal("train", 4, d, n, d)
+    bulk = c**0.5 * unit(normal("weights", 4, d, p, d))
+    x = normal("train", 4, d, n, d)
     theta = np.eye(d)[0] * 0.8 + np.eye(d)[1] * 0.6
-    points, noise = strata(setting, 4, theta), normal("fresh", 4, d, n + 2000, p)
+    points = strata(setting, 4, theta)
+    noise = normal("fresh", 4, d, n + 2000, p)
 
     def gaussian(x, noise):
         value, slope = act("tanh", 1.2 * x[:, :1] + c**0.5 * Z)
         mean, tilt, square = (v @ WEIGHT for v in (value, slope, value**2))
-        rest = square - mean**2 - c * tilt**2
-        return (mean[:, None] + tilt[:, None] * (x @ bulk.T) + rest[:, None] ** 0.5 * noise) / p**0.5
+        variance = square - mean**2 - c * tilt**2
+        return (mean[:, None] + tilt[:, None] * (x @ bulk.T) + variance[:, None] ** 0.5 * noise) / p**0.5
 
     def true(x):
         return act("tanh", x @ (bulk + 1.2 * np.eye(d)[0]).T)[0] / p**0.5
 
     kinds = {"true": (true(x), true(points)), "gaussian": (gaussian(x, noise[:n]), gaussian(points, noise[n:]))}
-    for name, (phi, fresh) in kinds.items():
+    for name, (phi, test_phi) in kinds.items():
         a = ridge(phi, np.sin(x @ theta), 0.1)
-        assert row[name] == pytest.approx(np.mean((fresh @ a - np.sin(points @ theta)) ** 2), rel=1e-6), name
+        assert row[name] == pytest.approx(np.mean((test_phi @ a - np.sin(points @ theta)) ** 2), rel=1e-6), name
 
 
 @pytest.mark.parametrize("name", ["profiles", "learned_function_bounds"])
@@ -254,12 +268,14 @@ def test_readouts_of_convex_losses_by_a_general_minimiser(loss):
     noise, bias = (0.3, 0.7) if loss == "square" else (0.0, 0.0)
     (row,) = studies.losses(setting | {"noise": noise, "bias": bias}, [1])
     _, w, theta = spiked(setting, 1)
-    x, points = normal("train", 1, 10, 30, 10), strata(setting, 1, theta)
-    y, clean = np.sign(x @ theta) + noise**0.5 * normal("noise", 1, 10, 30), np.sign(points @ theta)
-    phi, fresh = (np.tanh(z @ w.T + bias) / 10**0.5 for z in (x, points))
+    x = normal("train", 1, 10, 30, 10)
+    y = np.sign(x @ theta) + noise**0.5 * normal("noise", 1, 10, 30)
+    points = strata(setting, 1, theta)
+    clean = np.sign(points @ theta)
+    phi, test_phi = (np.tanh(z @ w.T + bias) / 10**0.5 for z in (x, points))
     a = optimize.minimize(lambda a: LOSSES[loss](y, phi @ a).sum() + 0.05 * a @ a, np.zeros(10), tol=1e-12).x
-    assert row["test_error"] == pytest.approx(np.mean((fresh @ a - clean) ** 2), rel=1e-4)
-    assert row["sign_error"] == pytest.approx(np.mean(fresh @ a * clean < 0), abs=2e-3)
+    assert row["test_error"] == pytest.approx(np.mean((test_phi @ a - clean) ** 2), rel=1e-4)
+    assert row["sign_error"] == pytest.approx(np.mean(test_phi @ a * clean < 0), abs=2e-3)
     assert row["objective"] == pytest.approx((np.sum((phi @ a - y) ** 2) + 0.1 * a @ a) / 30, rel=1e-4)
 
 
@@ -284,41 +300,51 @@ def test_spikes_singular_values_and_errors_after_several_steps():
     w0, w, theta = trained(setting, 5, count=2)
     _, sizes, directions = np.linalg.svd(w - w0)
     mean = w.mean(0)
-    found = {"first": sizes[0] / 10**0.5, "second": sizes[1] / 10**0.5, "along": abs(directions[0] @ theta)}
-    found |= {"second_along": abs(directions[1] @ theta), "r": np.linalg.norm(mean), "gamma": unit(mean) @ theta}
-    found |= {"c": ((w - mean) ** 2).sum(1).mean()}
-    for name, value in found.items():
+    result = {
+        "first": sizes[0] / 10**0.5,
+        "second": sizes[1] / 10**0.5,
+        "along": abs(directions[0] @ theta),
+        "second_along": abs(directions[1] @ theta),
+        "r": np.linalg.norm(mean),
+        "gamma": unit(mean) @ theta,
+        "c": ((w - mean) ** 2).sum(1).mean(),
+    }
+    for name, value in result.items():
         assert row[name] == pytest.approx(value, rel=1e-6), name
     assert row["test_error"] == pytest.approx(learnt(setting, 5, w, theta, 2.0)[2], rel=0.03)
 
 
 def test_the_spike_of_several_steps_is_the_mean_of_the_rows():
-    found = several_steps.train("tanh", "sin", d=10, p=7, n0=20, step=3.0, count=2, seeds=[5])
+    result = several_steps.train("tanh", "sin", d=10, p=7, n0=20, step=3.0, count=2, seeds=[5])
     w = trained(STEP, 5, count=2, beta=0.7)[1]
-    np.testing.assert_allclose(found.w[0], w, atol=1e-12)
-    np.testing.assert_allclose(found.r[0] * found.v[0], w.mean(0), atol=1e-12)
+    np.testing.assert_allclose(result.w[0], w, atol=1e-12)
+    np.testing.assert_allclose(result.r[0] * result.v[0], w.mean(0), atol=1e-12)
 
 
 def test_regression_with_the_networks_kernels_by_quadrature():
     setting = COMMON | {"d": 40, "step": 3.0, "alphas": [0.2], "share": 0.5, "lams": [0.5], "beta": 1.0}
     rows = {row["learner"]: row for row in studies.network_kernels(setting, [3])}
-    theta, x = unit(normal("direction", 3, 40, 40)), normal("train", 3, 40, 8, 40)
+    theta = unit(normal("direction", 3, 40, 40))
+    x = normal("train", 3, 40, 8, 40)
     points = strata(setting, 3, theta)
     z, weight = np.polynomial.hermite_e.hermegauss(16)
     weight = np.outer(weight, weight).ravel() / weight.sum() ** 2
     first, second = (v.ravel() for v in np.meshgrid(z, z))
 
-    def kernel(left, right, tangent):
-        a, b, ab = (left**2).sum(1)[:, None] / 40, (right**2).sum(1) / 40, left @ right.T / 40
-        found = np.zeros_like(ab)
+    def kernel(x, z, tangent):
+        a = (x**2).sum(1)[:, None] / 40
+        b = (z**2).sum(1) / 40
+        ab = x @ z.T / 40
+        result = np.zeros_like(ab)
         for s, t, mass in zip(first, second, weight):  # u, u' from two independent normal numbers
             u = a**0.5 * s
             v = ab / a**0.5 * s + np.maximum(b - ab**2 / a, 0) ** 0.5 * t
-            found += mass * (np.tanh(u) * np.tanh(v) + tangent * ab / (np.cosh(u) * np.cosh(v)) ** 2)
-        return found
+            result += mass * (np.tanh(u) * np.tanh(v) + tangent * ab / (np.cosh(u) * np.cosh(v)) ** 2)
+        return result
 
     for name in ("conjugate", "tangent"):
-        gram, cross = kernel(x, x, name == "tangent"), kernel(points, x, name == "tangent")
+        gram = kernel(x, x, name == "tangent")
+        cross = kernel(points, x, name == "tangent")
         f = cross @ np.linalg.solve(gram + 0.5 * np.eye(8), np.sin(x @ theta))
         error = np.mean((f - np.sin(points @ theta)) ** 2)
         assert rows[name]["test_error"] == pytest.approx(error, rel=1e-3), name
@@ -331,11 +357,16 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
     inputs = rng.standard_normal((60, 5)) * [2, 1, 1, 1, 1]
     labels = np.where(inputs[:, 1] + rng.standard_normal(60) > 0, 1.0, -1.0)
     setting = {"activation": "tanh", "target": target, "d": 5, "p": 6, "n0": 15, "n": 20, "step": 2.0, "lam": 0.1}
-    (found,) = studies.on_images(studies.OnDigits(**setting), [3], *(torch.from_numpy(v) for v in (inputs, labels)))
+    (result,) = studies.on_images(studies.OnDigits(**setting), [3], *(torch.from_numpy(v) for v in (inputs, labels)))
     rng = np.random.default_rng([3, 5])
-    x, theta = inputs[order := rng.permutation(60)], unit(rng.standard_normal(5))
-    theta, normals, noise = np.eye(5)[0] if target == "leading" else theta, rng.standard_normal((60, 5)), rng
-    noise, share = noise.standard_normal(60), 1.0
+    order = rng.permutation(60)
+    x = inputs[order]
+    theta = unit(rng.standard_normal(5))
+    if target == "leading":
+        theta = np.eye(5)[0]
+    normals = rng.standard_normal((60, 5))
+    noise = rng.standard_normal(60)
+    share = 1.0
     if target == "parity":  # the linear part that signs along one direction have is 2/pi
         share = np.clip(np.pi / 2 * (np.sum(np.mean(labels[:, None] * inputs, 0) ** 2) - 5 / 60), 0, 1)
     y = labels[order] if target == "parity" else np.sign(x @ theta)
@@ -345,7 +376,7 @@ def test_errors_on_images_and_on_normal_inputs_like_them(target):
         w = descended(setting, w0, points[:15], signs[:15], 2.0)
         phi = np.tanh(points[15:] @ w.T) / 6**0.5
         f = phi[20:] @ ridge(phi[:20], signs[15:35], 0.1)
-        assert found[name] == pytest.approx(np.mean((f - signs[35:]) ** 2), rel=1e-6), name
+        assert result[name] == pytest.approx(np.mean((f - signs[35:]) ** 2), rel=1e-6), name
 
 
 def test_without_samples_or_without_length_there_is_no_step():

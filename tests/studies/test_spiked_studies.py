@@ -86,11 +86,11 @@ def test_a_grid_asks_for_the_memory_of_as_many_seeds_as_a_call_gets():
 STUDIES = [spiked.agreement, spiked.departure, spiked.gaussian_map, spiked.reuse, spiked.white_images]
 
 
-@pytest.mark.parametrize("one", [*STUDIES, spiked.multiple_steps, spiked.network_kernels])
-def test_a_seed_does_not_depend_on_its_chunk(one):
+@pytest.mark.parametrize("item", [*STUDIES, spiked.multiple_steps, spiked.network_kernels])
+def test_a_seed_does_not_depend_on_its_chunk(item):
     values = parameters.resolve("07", "smoke")
-    setting = {name: value for name, value in one.grid(values)[0].items() if name != "seeds"}
-    together = [row for row in one(setting, [0, 1]) if row["seed"] == 1]
-    for row, alone in zip(together, one(setting, [1]), strict=True):
+    setting = {name: value for name, value in item.grid(values)[0].items() if name != "seeds"}
+    together = [row for row in item(setting, [0, 1]) if row["seed"] == 1]
+    for row, alone in zip(together, item(setting, [1]), strict=True):
         for name, value in alone.items():
             assert row[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name

@@ -52,8 +52,8 @@ class Relu(torch.nn.Module):
 
 
 def drawn(seed, setting=NET):
-    found = fully_connected([6, 9, 9, 1], seeds=draw_seeds("weights", [seed]), parametrisation="standard", gain=1.0)
-    first, second, last = (w[0] for w in found.weights)
+    result = fully_connected([6, 9, 9, 1], seeds=draw_seeds("weights", [seed]), parametrisation="standard", gain=1.0)
+    first, second, last = (w[0] for w in result.weights)
     return Relu([first * setting["scales"][0] ** 0.5, second * setting["second"] ** 0.5, last])
 
 
@@ -81,32 +81,35 @@ def outer(rows):
 def test_correlations_along_training_by_autograd(change):
     setting = NET | change
     (x, y), (z, labels) = (map(torch.from_numpy, chain(kind, 2, n)) for kind, n in (("train", 30), ("test", 40)))
-    begun, net = drawn(2, setting), drawn(2, setting)
+    initial_net = drawn(2, setting)
+    net = drawn(2, setting)
     method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
     descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
     for row in alignment.correlations(setting | {"every": 6}, [2]):
         layer = row["layer"] - 1
-        start, delta_start = begun.read(x, layer)
+        start, delta_start = initial_net.read(x, layer)
         if row["step"] == 0:
-            hidden = x if layer == 0 else (x @ begun.layers[0].T).relu()
+            hidden = x if layer == 0 else (x @ initial_net.layers[0].T).relu()
             assert row["uc"] == pytest.approx(cosine(outer(start), outer(delta_start @ start)), rel=1e-4)
-            for name, residual in (("c", y - begun(x)), ("c_labels", y)):
-                speed = delta_start.T @ (hidden * residual[:, None]).detach().numpy()
-                assert row[name] == pytest.approx(cosine(outer(speed), outer(delta_start @ speed)), rel=1e-4)
+            for name, residual in (("c", y - initial_net(x)), ("c_labels", y)):
+                velocity = delta_start.T @ (hidden * residual[:, None]).detach().numpy()
+                assert row[name] == pytest.approx(cosine(outer(velocity), outer(delta_start @ velocity)), rel=1e-4)
         if row["step"] == 6:
             weights, delta = net.read(x, layer)
             moved = weights - start
-            found = {"uc": cosine(outer(weights), outer(delta @ weights))}
-            found |= {"c": cosine(outer(moved), outer(delta @ moved))}
-            found |= {"ptk": cosine(outer(start), outer((delta - delta_start) @ start))}
-            whole = np.sum(outer(moved) * outer(delta @ moved))
-            found |= {"double": np.sum(outer(moved) * outer((delta - delta_start) @ moved)) / whole}
+            total = np.sum(outer(moved) * outer(delta @ moved))
+            result = {
+                "uc": cosine(outer(weights), outer(delta @ weights)),
+                "c": cosine(outer(moved), outer(delta @ moved)),
+                "ptk": cosine(outer(start), outer((delta - delta_start) @ start)),
+                "double": np.sum(outer(moved) * outer((delta - delta_start) @ moved)) / total,
+            }
             if setting["penalty"]:
                 shrunk = weights - (1 - setting["rate"] * 0.5) ** 6 * start
-                found["c_shrunk"] = cosine(outer(shrunk), outer(delta @ shrunk))
-            found["train_loss"] = float(((net(x) - y) ** 2).mean().detach())
-            found["test_loss"] = float(((net(z) - labels) ** 2).mean().detach())
-            for name, value in found.items():
+                result["c_shrunk"] = cosine(outer(shrunk), outer(delta @ shrunk))
+            result["train_loss"] = float(((net(x) - y) ** 2).mean().detach())
+            result["test_loss"] = float(((net(z) - labels) ** 2).mean().detach())
+            for name, value in result.items():
                 assert row[name] == pytest.approx(value, rel=5e-3), name
 
 
@@ -119,7 +122,7 @@ def test_inputs_have_the_covariance_that_their_spectrum_names():
 
 def test_features_and_frames_by_autograd():
     x, y = map(torch.from_numpy, chain("train", 0, 30))
-    net, begun = descend(drawn(0), x, y, 6, 0.1), drawn(0)
+    net, start = descend(drawn(0), x, y, 6, 0.1), drawn(0)
     first, second = alignment.learned_features(NET | {"draws": 2}, [0])
     for row in (first, second):
         weights, delta = net.read(x, row["layer"] - 1)
@@ -132,7 +135,7 @@ def test_features_and_frames_by_autograd():
     for name, matrix in (("egop_nfm", outer(weights)), ("egop_agop", outer(delta @ weights))):
         assert first[name] == pytest.approx(cosine(egop, matrix), rel=1e-6)
     _, row = alignment.first_layer_snapshots(NET | {"frames": [3, 6]}, [0])
-    moved = weights - begun.read(x, 0)[0]
+    moved = weights - start.read(x, 0)[0]
     shown = {"nfm": weights, "agop": delta @ weights / 30**0.5, "moved": moved, "centred": delta @ moved / 30**0.5}
     for name, rows in shown.items():  # up to the number of points in the gradients' mean
         assert cosine(np.reshape(row[name], (6, 6)), outer(rows)) == pytest.approx(1, abs=1e-9), name
@@ -167,13 +170,14 @@ def test_pictures_by_a_plain_loop():
     setting |= {"steps": 5, "draws": 2}
     train, test = alignment._split(alignment.Pictures.of(setting), pool, 0)
     assert len(train.y) == 45 and len(test.y) == 15
-    found = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
-    net = Relu([w[0] * s for w, s in zip(found.weights, (0.1**0.5, 1, 1))])
+    result = fully_connected([64, 8, 8, 1], seeds=draw_seeds("weights", [0]), parametrisation="standard", gain=1.0)
+    net = Relu([w[0] * s for w, s in zip(result.weights, (0.1**0.5, 1, 1))])
     x, y = train.x.double(), train.y.double()
     descend(net, x, y, 5, 1e-2, method=torch.optim.Adam)
     (row,) = alignment.saliency_maps(setting, [0])
     weights, delta = net.read(x, 0)
-    nfm, agop = np.diag(outer(weights)), np.diag(outer(delta @ weights))
+    nfm = np.diag(outer(weights))
+    agop = np.diag(outer(delta @ weights))
     assert row["agop"] == pytest.approx(np.corrcoef(nfm, agop)[0, 1], rel=1e-3)
     assert row["train_loss"] == pytest.approx(float(((net(x) - y) ** 2).mean().detach()), rel=1e-3)
     assert row["error"] == float((net(test.x.double()) * test.y <= 0).double().mean())
@@ -188,10 +192,10 @@ def test_networks_at_the_start_by_autograd():
     (row,) = initial_alignment.decays(setting, [3])
     points, basis = (draw_seeds(kind, [3])[0] for kind in ("train", "rotation"))
     task = tasks.chain_monomial(20, 20, r=4, decay=1.0, basis=basis, seed=points)
-    found = fully_connected(
+    result = fully_connected(
         [20, 15, 15, 1], seeds=draw_seeds("weights", [3], size=15), sigma="relu", parametrisation="standard", gain=1.0
     )
-    net = Relu([w[0] for w in found.weights])
+    net = Relu([w[0] for w in result.weights])
     delta = net.read(task.x, 0)[1]
     for name, residual in (("observed", task.y), ("residual", task.y - net(task.x))):
         speed = delta.T @ (task.x * residual[:, None]).detach().numpy()
@@ -221,7 +225,7 @@ def swish(setting, seed, d):
 
 
 def jacobian(model, x):
-    """The derivatives of one realisation's outputs by all weights, a row a point, by autograd."""
+    """The derivatives of one realisation's outputs by all weights, one row per point, by autograd."""
     weights = [w.detach() for w in model.parameters()]
     f = lambda *w: model.with_parameters(w)(x)[0]  # noqa: E731
     return torch.cat([j.flatten(1) for j in torch.autograd.functional.jacobian(f, tuple(weights))], 1)
@@ -237,11 +241,13 @@ def principal(count):
 
 def test_ensembles_are_read_as_stated(ensemble):
     row, early = jamming.ensembles(ensemble, [1])
-    sets, start = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1), swish(ensemble, 1, 4)
+    sets = jamming.draw_sets(jamming.Ensemble.of(ensemble), 1)
+    start = swish(ensemble, 1, 4)
     flow = gauss_newton(start, sets.train.x, sets.train.y, alpha=5.0, loss="quadratic_hinge", rule="settle", steps=60)
     done = run(flow)
     F = (5.0 * (done.model(sets.test.x) - start(sets.test.x))).numpy()
-    y, margins = sets.test.y.numpy(), (done.F * sets.train.y).numpy()
+    y = sets.test.y.numpy()
+    margins = (done.F * sets.train.y).numpy()
     assert row["parameters"] == 4 * 4 + 4 * 4 + 4
     assert row["error"] == pytest.approx(np.mean(F * y <= 0), abs=0.02)
     assert row["ensemble_error"] == pytest.approx(np.mean(F.mean(0) * y <= 0), abs=0.02)
@@ -256,9 +262,9 @@ def test_ensembles_are_read_as_stated(ensemble):
         changes.append(np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0]))
     assert row["kernel_change"] == pytest.approx(np.exp(np.mean(np.log(changes))), rel=1e-2)
     alone = {name: value for name, value in ensemble.items() if name not in ("stops", "decay")}
-    found = jamming.steps_to_fit(alone, [1])
-    assert [r["needed"] < math.inf for r in found] == [why == "fitted" for why in done.ended]
-    assert [r["time"] for r in found if r["time"] < math.inf] == pytest.approx(
+    result = jamming.steps_to_fit(alone, [1])
+    assert [r["needed"] < math.inf for r in result] == [why == "fitted" for why in done.ended]
+    assert [r["time"] for r in result if r["time"] < math.inf] == pytest.approx(
         [float(t) for t, why in zip(done.t, done.ended) if why == "fitted"], rel=1e-3
     )
 
@@ -309,10 +315,10 @@ def test_components_of_a_kernel_by_a_plain_decomposition():
         values, vectors = np.linalg.eigh(gram / 60)
         values, vectors = values[::-1][:10], vectors[:, ::-1][:, :10]
         squares = (y @ vectors) ** 2 / 60
-        found = {"values": values, "projections": squares, "dimension": np.trace(gram) ** 2 / (gram**2).sum()}
-        found |= {"alignment": y @ gram @ y / np.linalg.norm(gram) / 60}
-        found |= {"norm": (squares / values).sum() * np.trace(gram) / 60}
-        for name, value in found.items():
+        result = {"values": values, "projections": squares, "dimension": np.trace(gram) ** 2 / (gram**2).sum()}
+        result |= {"alignment": y @ gram @ y / np.linalg.norm(gram) / 60}
+        result |= {"norm": (squares / values).sum() * np.trace(gram) / 60}
+        for name, value in result.items():
             np.testing.assert_allclose(row[f"{name}{ending}"], value, rtol=1e-6, atol=1e-9, err_msg=name)
         plane = np.array(row[f"plane{ending}"])
         assert abs(np.diag(plane.T @ vectors[:, :2])) / 60**0.5 == pytest.approx([1, 1], rel=1e-3)
@@ -345,8 +351,10 @@ def test_networks_on_images_are_read_as_stated():
     setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 60, "test": 60}
     setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5}
     s = kernel_pca.ImageKernels(**setting)
-    sets, models = kernel_pca.draw_images(s, [1]), kernel_pca.convolutional_networks(s, [1], members=2)
-    x, y = sets["train"].x.expand(2, -1, -1), sets["train"].y.expand(2, -1)
+    sets = kernel_pca.draw_images(s, [1])
+    models = kernel_pca.convolutional_networks(s, [1], members=2)
+    x = sets["train"].x.expand(2, -1, -1)
+    y = sets["train"].y.expand(2, -1)
     done = run(kernel_pca.descend(s, models, tasks.Task(x, y, ""), "settle"))
     (row,) = kernel_pca.image_ensembles(setting | {"members": 2}, [1])
     F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]

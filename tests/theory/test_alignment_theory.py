@@ -107,8 +107,8 @@ def test_expected_kernel_is_that_of_wide_networks(sigma, hidden):
     x = normal(7, 5, seed=1)
     model = fully_connected([5, *[1500] * hidden, 1], seeds=range(12), sigma=sigma, gain=1.0)
     kernels = matrices.ptk_kernel(matrices.sites(model, x)[0].delta)
-    found = predictions.expected_kernel(x, sigma=sigma, hidden=hidden)
-    assert relative(kernels.mean(0), found) < 0.04
+    result = predictions.expected_kernel(x, sigma=sigma, hidden=hidden)
+    assert relative(kernels.mean(0), result) < 0.04
 
 
 def test_expected_kernel_against_quadrature_at_depth_three():
@@ -214,14 +214,14 @@ def set_partitions(items):
 
 
 def cycles(permutation):
-    left, found = set(permutation), []
+    left, result = set(permutation), []
     while left:
         cycle = [min(left)]
         while permutation[cycle[-1]] != cycle[0]:
             cycle.append(permutation[cycle[-1]])
         left -= set(cycle)
-        found.append(cycle)
-    return found
+        result.append(cycle)
+    return result
 
 
 def free_trace(factors, cumulants):
@@ -252,7 +252,9 @@ CUMULANTS = (0.7, 1.3, -0.4, 2.1)
 
 
 def test_formulas_20_22_and_28_are_sums_over_non_crossing_partitions():
-    a, b, one = symmetric(6, 1), symmetric(6, 2), torch.eye(6).double()
+    a = symmetric(6, 1)
+    b = symmetric(6, 2)
+    one = torch.eye(6).double()
     r = [free_trace([one] * j, CUMULANTS) for j in range(1, 5)]
     t = free_probability.matrix_traces(a, b)
     assert float(free_probability.numerator(t, r)) == pytest.approx(free_trace([a, a, b], CUMULANTS), rel=1e-12)
@@ -285,10 +287,11 @@ def test_moments_against_sampled_matrices(d, k):
     """With a network's own readout in the formula its heavy tail drops out, and what is left is of order 1/d."""
     ratios = []
     for seed in range(6):
-        weights, a = normal(k, d, seed=seed) / k**0.5, normal(k, seed=100 + seed)
-        found = free_probability.moments(free_probability.readout_matrix(weights, a))
+        weights = normal(k, d, seed=seed) / k**0.5
+        a = normal(k, seed=100 + seed)
+        result = free_probability.moments(free_probability.readout_matrix(weights, a))
         powers = [float((a ** (2 * j)).mean()) for j in range(1, 5)]
-        ratios.append([float(f) / e for f, e in zip(found, free_probability.readout_moments(d / k, powers))])
+        ratios.append([float(f) / e for f, e in zip(result, free_probability.readout_moments(d / k, powers))])
     assert np.abs(np.mean(ratios, 0) - 1).max() < 25 / d
 
 
@@ -339,13 +342,14 @@ def test_monte_carlo_rejects_19_as_printed(rotated):
 
 def test_observed_traces_are_those_of_the_networks_matrices():
     x, y = normal(20, 20, seed=1), normal(20, seed=2)
-    weights, readout = normal(3, 20, 20, seed=3), normal(3, 20, seed=4)
+    weights = normal(3, 20, 20, seed=3)
+    readout = normal(3, 20, seed=4)
     a, b = free_probability.data_matrices(x, y)
     r = free_probability.readout_matrix(weights, readout)
-    found = free_probability.observed_traces(a.expand_as(r), b.expand_as(r), r)
+    result = free_probability.observed_traces(a.expand_as(r), b.expand_as(r), r)
     delta = readout.unsqueeze(-2) * (x @ weights.mT)
     speed = matrices.velocity(x.expand(3, -1, -1), delta, y.expand(3, -1))
-    early = found[0] / (found[1] * found[2]).sqrt()
+    early = result[0] / (result[1] * result[2]).sqrt()
     assert torch.allclose(early, matrices.uc_nfa(speed, delta), rtol=1e-10, atol=0)
 
 
@@ -359,8 +363,11 @@ def test_prediction_is_a_correlation_and_the_printed_one_is_not():
 
 def test_alternating_words_of_equations_12_to_15():
     """Of two matrices in general position, the same in every place; Eq. 15 needs both of its pairs."""
-    n, turn, raw = 800, tasks.rotation(800, seed=3), normal(2, 800, seed=4)
-    C, R = raw[0] - raw[0].mean(), (turn * (raw[1] + 1)) @ turn.mT
+    n = 800
+    turn = tasks.rotation(800, seed=3)
+    raw = normal(2, 800, seed=4)
+    C = raw[0] - raw[0].mean()
+    R = (turn * (raw[1] + 1)) @ turn.mT
     words = itertools.accumulate([C[:, None] * R] * 4, torch.matmul)
     one, two, three, four = (float(word.diagonal().mean()) for word in words)
     r, apart = float(R.diagonal().mean()), float((R * R).sum() / n) - float(R.diagonal().mean()) ** 2  # tr R̄²
@@ -383,7 +390,8 @@ def test_the_covariance_term_is_all_but_the_product_of_the_means():
     x, y = normal(7, 7, seed=8), normal(7, seed=9)
     t = free_probability.matrix_traces(*free_probability.data_matrices(x, y))
     for k in (7, 70):  # what is left out of Prop. 10 in the limit is 5/k of its second term
-        nfm, agop = free_probability.data_matrices(x, y)[0], predictions.expected_agop(x, y, k)
+        nfm = free_probability.data_matrices(x, y)[0]
+        agop = predictions.expected_agop(x, y, k)
         a, b = free_probability.data_matrices(x, y)
         first = float((nfm * agop).sum() - 5 / k * (a @ a * b).sum()) / 7
         whole = float(free_probability.numerator(t, free_probability.readout_moments(7 / k)))

@@ -9,22 +9,24 @@ from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 
 
-def exact(x, fresh, depth):
-    gram, cross = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
+def exact(x, test_x, depth):
+    gram = infinite_ntk(x, depth=depth)
+    cross = infinite_ntk(test_x, x, depth=depth)
     return spectrum.operators(gram, cross, [float("inf")])[0]
 
 
-def law(x, fresh, depth):
-    return deep_limit.operator(deep_limit.offsets(x), deep_limit.offsets(fresh, x), depth)
+def law(x, test_x, depth):
+    return deep_limit.operator(deep_limit.offsets(x), deep_limit.offsets(test_x, x), depth)
 
 
 @pytest.mark.parametrize(("n", "d"), [(3, 3), (40, 5), (120, 40)])
 def test_the_operator_is_right_to_first_order(n, d):
     """What is left after the law falls like (ln L/L)²; without its tilt, or with the limit's 1/4 for a, it does not."""
-    x, fresh = pairs.sphere(n, d, seed=0), pairs.sphere(20, d, seed=1)
+    x = pairs.sphere(n, d, seed=0)
+    test_x = pairs.sphere(20, d, seed=1)
     left = []
     for depth in (10**4, 10**6):
-        op, first = exact(x, fresh, depth), law(x, fresh, depth)
+        op, first = exact(x, test_x, depth), law(x, test_x, depth)
         tilt = (op - op.mean()).norm()
         left.append(float((op - first).norm() / tilt))
         flat = torch.full_like(op, 1 / (n + 3))
@@ -34,9 +36,12 @@ def test_the_operator_is_right_to_first_order(n, d):
 
 def test_the_mean_needs_the_logarithm():
     """With targets of one sign a law with ``n/(n + 3)`` in place of ``n beta`` is off at order ln L/L."""
-    x, fresh, depth = pairs.sphere(5, 4, seed=0), pairs.sphere(30, 4, seed=1), 10**6
+    x = pairs.sphere(5, 4, seed=0)
+    test_x = pairs.sphere(30, 4, seed=1)
+    depth = 10**6
     y = torch.ones(5, 1, dtype=torch.float64)
-    f, first = exact(x, fresh, depth) @ y, law(x, fresh, depth) @ y
+    f = exact(x, test_x, depth) @ y
+    first = law(x, test_x, depth) @ y
     a = 1 / 4 + (3 / 8 * np.log(depth) - 1 / 8) / depth
     beta = a / (1 + 4 * a)
     naive = first - 5 * beta + 5 / 8
@@ -46,46 +51,51 @@ def test_the_mean_needs_the_logarithm():
 def test_centred_targets_leave_the_form_without_the_logarithm():
     """For targets of mean zero: (1/3L) Σ_i [c(x·x_i) - Σ_j c_ij/(n + 3)] y_i, to the same order."""
     n, depth = 60, 10**6
-    x, fresh = pairs.sphere(n, 6, seed=0), pairs.sphere(25, 6, seed=1)
+    x = pairs.sphere(n, 6, seed=0)
+    test_x = pairs.sphere(25, 6, seed=1)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((n, 2)))
     y -= y.mean(0)
-    c, cross = deep_limit.offsets(x), deep_limit.offsets(fresh, x)
+    c = deep_limit.offsets(x)
+    cross = deep_limit.offsets(test_x, x)
     simple = (cross - c.sum(1) / (n + 3)) @ y / (3 * depth)
-    f = exact(x, fresh, depth) @ y
+    f = exact(x, test_x, depth) @ y
     assert float((f - simple).norm() / simple.norm()) < 1e-3
     assert float((f - 0.75 * simple).norm() / simple.norm()) > 0.2  # the gap 1 in place of 3/4
 
 
 def test_operators_of_two_points_differ_by_their_offsets():
     n, depth = 80, 10**6
-    x, fresh = pairs.sphere(n, 16, seed=0), pairs.sphere(10, 16, seed=1)
-    cross = deep_limit.offsets(fresh, x)
+    x = pairs.sphere(n, 16, seed=0)
+    test_x = pairs.sphere(10, 16, seed=1)
+    cross = deep_limit.offsets(test_x, x)
     apart = cross[::2] - cross[1::2]
     predicted = (apart - apart.sum(1, keepdim=True) / (n + 3)).norm(dim=-1) / 3
-    op = exact(x, fresh, depth)
+    op = exact(x, test_x, depth)
     assert torch.allclose(depth * (op[::2] - op[1::2]).norm(dim=-1), predicted, rtol=2e-3, atol=0)
 
 
 def test_the_worst_targets_attain_the_bound_of_theorem_3_and_random_ones_do_not():
     """The distance from the limit's predictor goes as n/L for the worst targets of size 1, as √n/L for random ones."""
-    sizes, depth, found = np.array([50, 100, 200, 400]), 10**4, []
+    sizes, depth, result = np.array([50, 100, 200, 400]), 10**4, []
     for n in sizes:
-        x, fresh = pairs.sphere(int(n), 16, seed=0), pairs.sphere(20, 16, seed=1)
-        rest = exact(x, fresh, depth) - 1 / (n + 3)
+        x = pairs.sphere(int(n), 16, seed=0)
+        test_x = pairs.sphere(20, 16, seed=1)
+        rest = exact(x, test_x, depth) - 1 / (n + 3)
         y = torch.from_numpy(np.random.default_rng(0).choice([-1.0, 1.0], (n, 20)))
-        found.append((float(rest.abs().sum(-1).mean()), float((rest @ y).abs().mean())))
-    worst, random = np.polyfit(np.log(sizes), np.log(found), 1)[0]
+        result.append((float(rest.abs().sum(-1).mean()), float((rest @ y).abs().mean())))
+    worst, random = np.polyfit(np.log(sizes), np.log(result), 1)[0]
     assert worst == pytest.approx(1, abs=0.02) and random == pytest.approx(0.5, abs=0.05)
 
 
 def test_balanced_classes_keep_their_argmax_and_unbalanced_ones_end_at_the_largest():
-    x, fresh = pairs.sphere(60, 3, seed=0), pairs.sphere(200, 3, seed=1)
-    sides = (fresh[:, 0] > 0).long()
+    x = pairs.sphere(60, 3, seed=0)
+    test_x = pairs.sphere(200, 3, seed=1)
+    sides = (test_x[:, 0] > 0).long()
     labels = (x[:, 0] > x[:, 0].median()).long()
     fewer = labels.clone()
     fewer[labels.argmax()] = 0
     for y, low, high in ((labels, 0.7, 1.0), (fewer, 0.4, 0.6)):
-        f = exact(x, fresh, 10**7) @ torch.nn.functional.one_hot(y).double()
+        f = exact(x, test_x, 10**7) @ torch.nn.functional.one_hot(y).double()
         assert low < regression.accuracy(f, sides) <= high
 
 
@@ -114,8 +124,11 @@ def test_the_laws_of_three_orders():
 
 
 def test_the_kernel_is_a_ridge_beside_the_offsets():
-    x, fresh, depth = pairs.sphere(30, 5, seed=0), pairs.sphere(10, 5, seed=1), 200
-    c, cross = deep_limit.offsets(x), deep_limit.offsets(fresh, x)
+    x = pairs.sphere(30, 5, seed=0)
+    test_x = pairs.sphere(10, 5, seed=1)
+    depth = 200
+    c = deep_limit.offsets(x)
+    cross = deep_limit.offsets(test_x, x)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
     for order in ("first", "second"):
         gram, row = deep_limit.ridge_kernels(c, cross, depth, order)
@@ -132,15 +145,17 @@ def test_the_kernel_is_a_ridge_beside_the_offsets():
 @pytest.mark.parametrize("time", [0.5, 1.0, 3.0, float("inf")])
 def test_the_ridge_stopped_early_is_the_deep_kernel_stopped_early(time):
     """Also their argmax; the predictor that is not stopped is far from both at the first of these times."""
-    x, fresh, depth = pairs.sphere(200, 16, seed=0), pairs.sphere(200, 16, seed=1), 100
+    x = pairs.sphere(200, 16, seed=0)
+    test_x = pairs.sphere(200, 16, seed=1)
+    depth = 100
     y = torch.nn.functional.one_hot(x[:, :3].argmax(1)).double()
-    kernels = infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth)
-    ridge = deep_limit.ridge_kernels(deep_limit.offsets(x), deep_limit.offsets(fresh, x), depth)
+    kernels = infinite_ntk(x, depth=depth), infinite_ntk(test_x, x, depth=depth)
+    ridge = deep_limit.ridge_kernels(deep_limit.offsets(x), deep_limit.offsets(test_x, x), depth)
     f, g = (spectrum.operators(*pair, [time])[0] @ y for pair in (kernels, ridge))
     variation = (f - f.mean(0)).norm()
     assert float((f - g).norm() / variation) < 0.03
     assert float((f.argmax(1) == g.argmax(1)).double().mean()) > 0.98
-    end = exact(x, fresh, depth) @ y
+    end = exact(x, test_x, depth) @ y
     assert time > 1 or float((f - end).norm() / variation) > 0.5
 
 
@@ -162,16 +177,16 @@ def test_errors_on_a_sphere_follow_from_the_eigenvalues_and_the_ridge():
 def test_eigenvalues_of_the_offset_are_those_of_large_matrices():
     mu, count = deep_limit.sphere_modes(4, 12)
     assert count.tolist() == [(k + 1) ** 2 for k in range(13)]
-    found = np.linalg.eigvalsh(deep_limit.offsets(pairs.sphere(1500, 4, seed=0)).numpy())[::-1] / 1500
-    assert found[0] == pytest.approx(mu[0], rel=0.01) and found[1:5].mean() == pytest.approx(mu[1], rel=0.05)
-    assert found[5:14].mean() == pytest.approx(mu[2], rel=0.1)
+    result = np.linalg.eigvalsh(deep_limit.offsets(pairs.sphere(1500, 4, seed=0)).numpy())[::-1] / 1500
+    assert result[0] == pytest.approx(mu[0], rel=0.01) and result[1:5].mean() == pytest.approx(mu[1], rel=0.05)
+    assert result[5:14].mean() == pytest.approx(mu[2], rel=0.1)
     shares = deep_limit.sphere_errors(4000, 2000, 4)  # far down: 3L/n is the ridge of each eigenvalue
     assert shares[1:4] == pytest.approx((1.5 / (mu[1:4] + 1.5)) ** 2, rel=0.02) and shares[0] == 0
 
 
 def test_bad_orders_and_sizes_are_one_line():
     c = torch.ones(2, 2).double()
-    for call, said in (
+    for call, message in (
         (lambda: deep_limit.of_offset(c, 10, "third"), "order must be one of first"),
         (lambda: deep_limit.of_offset(c, 4, "uniform"), "depth must be"),
         (lambda: deep_limit.depth_ridge(10, "uniform"), "order must be one of first"),
@@ -179,7 +194,7 @@ def test_bad_orders_and_sizes_are_one_line():
         (lambda: deep_limit.sphere_errors(1, 10, 4), "n must be"),
         (lambda: deep_limit.ridge_kernels(c.triu(), c, 10), "gram_offsets must be symmetric"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             call()
 
 
@@ -194,10 +209,12 @@ def test_the_share_learnt_of_an_eigenvector_is_that_of_the_ridge():
 
 
 def test_the_predictions_are_those_of_the_kernel_and_of_its_laws():
-    x, fresh, depth = pairs.sphere(40, 6, seed=0), pairs.sphere(20, 6, seed=1), 10**4
+    x = pairs.sphere(40, 6, seed=0)
+    test_x = pairs.sphere(20, 6, seed=1)
+    depth = 10**4
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((40, 2)))
-    found = {name: outputs[0] for name, outputs in ridge.predictions(x, fresh, y, [depth]).items()}
-    assert found["deep"].numpy() == pytest.approx((exact(x, fresh, depth) @ y).numpy(), abs=1e-10)
-    assert found["expanded"].numpy() == pytest.approx((law(x, fresh, depth) @ y).numpy(), abs=1e-12)
-    apart = {name: float((output - found["deep"]).norm()) for name, output in found.items()}
-    assert apart["ridge"] < apart["expanded"] < 0.05 * float((found["deep"] - found["deep"].mean(0)).norm())
+    result = {name: outputs[0] for name, outputs in ridge.predictions(x, test_x, y, [depth]).items()}
+    assert result["deep"].numpy() == pytest.approx((exact(x, test_x, depth) @ y).numpy(), abs=1e-10)
+    assert result["expanded"].numpy() == pytest.approx((law(x, test_x, depth) @ y).numpy(), abs=1e-12)
+    apart = {name: float((output - result["deep"]).norm()) for name, output in result.items()}
+    assert apart["ridge"] < apart["expanded"] < 0.05 * float((result["deep"] - result["deep"].mean(0)).norm())

@@ -131,7 +131,8 @@ def test_one_pair_law_is_the_integral_and_the_simulation():
         density = special.gamma(n0 / 2) / special.gamma((n0 - 1) / 2) / math.sqrt(math.pi)
         area = integrate.quad(lambda t, n0=n0: math.sin(t) ** (n0 - 2), 0, angle)[0]
         assert abs(pairs.angle_probability(angle, n0) - density * area) < 1e-12
-    x, z = pairs.sphere(100_000, 5, seed=0), pairs.sphere(100_000, 5, seed=1)
+    x = pairs.sphere(100_000, 5, seed=0)
+    z = pairs.sphere(100_000, 5, seed=1)
     hits = ((x * z).sum(1) >= math.cos(0.8)).double()
     assert abs(float(hits.mean()) - pairs.angle_probability(0.8, 5)) < 4 * float(hits.std()) / math.sqrt(1e5)
 
@@ -209,10 +210,11 @@ def test_projector_distance_is_that_of_the_full_projectors():
     x = pairs.sphere(50, 6, seed=0)
     gram = infinite_ntk(x, depth=20)
     _, vectors = torch.linalg.eigh(gram)
-    found, one = spectrum.projector_distance(gram), torch.full((50, 50), 0.02, dtype=torch.float64)
+    result = spectrum.projector_distance(gram)
+    one = torch.full((50, 50), 0.02, dtype=torch.float64)
     rest = torch.eye(50).double() - one
     for mine, limit in ((vectors[:, -1:], one), (vectors[:, :-1], rest)):
-        assert abs(float(torch.linalg.matrix_norm(mine @ mine.T - limit, 2)) - found) < 1e-12
+        assert abs(float(torch.linalg.matrix_norm(mine @ mine.T - limit, 2)) - result) < 1e-12
 
 
 @pytest.mark.parametrize("n", [4, 31, 32, 50])
@@ -220,8 +222,8 @@ def test_the_distance_from_the_limit_is_that_of_the_full_spectrum(n):
     """Below 32 points the whole spectrum, from there on Lanczos."""
     gram = infinite_ntk(pairs.sphere(n, 6, seed=0), depth=20)
     limit = torch.full((n, n), 0.25, dtype=torch.float64) + 0.75 * torch.eye(n).double()
-    found = spectrum.distance_from_limit(gram)
-    assert found == pytest.approx(float(torch.linalg.matrix_norm(gram - limit, 2)), rel=1e-9) and found > 1e-3
+    result = spectrum.distance_from_limit(gram)
+    assert result == pytest.approx(float(torch.linalg.matrix_norm(gram - limit, 2)), rel=1e-9) and result > 1e-3
     assert spectrum.distance_from_limit(limit) == 0
 
 
@@ -237,18 +239,20 @@ def test_projectors_go_like_one_over_depth_with_the_predicted_constant_and_the_m
 
 
 def test_operator_is_the_flow_and_obeys_the_norm_bound():
-    x, fresh = pairs.sphere(40, 5, seed=0), pairs.sphere(30, 5, seed=1)
-    gram, cross = infinite_ntk(x, depth=3), infinite_ntk(fresh, x, depth=3)
+    x = pairs.sphere(40, 5, seed=0)
+    test_x = pairs.sphere(30, 5, seed=1)
+    gram = infinite_ntk(x, depth=3)
+    cross = infinite_ntk(test_x, x, depth=3)
     times = [0.05, 1.0, 30.0, math.inf]
-    found = spectrum.operators(gram, cross, times)
-    for t, op in zip(times, found):
+    result = spectrum.operators(gram, cross, times)
+    for t, op in zip(times, result):
         decay = torch.linalg.matrix_exp(-min(t, 1e6) * gram)
         exact = cross @ torch.linalg.solve(gram, torch.eye(40).double() - decay)
         assert torch.allclose(op, exact, atol=1e-10)
         # √max_u (1 - e^-u)²/u, from |op|² = Σ (1 - e^{-tλ})²/λ · (v·k)²/λ and kᵀK^{-1}k ≤ 1
         assert float(op.norm(dim=-1).max()) <= 0.638173 * math.sqrt(t) + 1e-12
     smallest = torch.linalg.eigvalsh(gram)[0]
-    assert float(found[-1].norm(dim=-1).max()) <= float(smallest) ** -0.5
+    assert float(result[-1].norm(dim=-1).max()) <= float(smallest) ** -0.5
 
 
 def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicates_come_close():
@@ -258,7 +262,8 @@ def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicat
         torch.tensor([0.0, 1.0, 0.25, 5.0, 20.0], dtype=torch.float64) * close
     )  # two points; between and beyond them
     x = torch.stack([angles.cos(), angles.sin()], dim=-1)
-    gram, cross = infinite_ntk(x[:2], depth=2), infinite_ntk(x[2:], x[:2], depth=2)
+    gram = infinite_ntk(x[:2], depth=2)
+    cross = infinite_ntk(x[2:], x[:2], depth=2)
     stop = 1 / float(torch.linalg.eigvalsh(gram)[0])
     stopped, forever = spectrum.operators(gram, cross, [stop, math.inf]).norm(dim=-1)
     factors = forever / stopped
@@ -268,8 +273,10 @@ def test_stopping_lowers_the_norm_by_at_most_a_factor_of_1_582_and_near_duplicat
 
 
 def test_regression_is_the_operator_after_infinite_time():
-    x, fresh = pairs.sphere(30, 5, seed=0), pairs.sphere(10, 5, seed=1)
-    gram, cross = infinite_ntk(x, depth=3), infinite_ntk(fresh, x, depth=3)
+    x = pairs.sphere(30, 5, seed=0)
+    test_x = pairs.sphere(10, 5, seed=1)
+    gram = infinite_ntk(x, depth=3)
+    cross = infinite_ntk(test_x, x, depth=3)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
     (op,) = spectrum.operators(gram, cross, [math.inf])
     assert torch.allclose(regression.kernel_flow_prediction(gram, cross, y), op @ y, atol=1e-10)
@@ -278,7 +285,8 @@ def test_regression_is_the_operator_after_infinite_time():
 
 def test_scores_equal_scikit_learn():
     rng = np.random.default_rng(0)
-    f, labels = torch.from_numpy(rng.standard_normal((200, 4))), torch.from_numpy(rng.integers(4, size=200))
+    f = torch.from_numpy(rng.standard_normal((200, 4)))
+    labels = torch.from_numpy(rng.integers(4, size=200))
     guess = f.argmax(1).numpy()
     assert regression.accuracy(f, labels) == metrics.accuracy_score(labels, guess)
     assert abs(regression.macro_f1(f, labels) - metrics.f1_score(labels, guess, average="macro")) < 1e-14
@@ -365,10 +373,11 @@ def test_bad_input_is_one_line(monkeypatch):
 @pytest.mark.parametrize(("pivot", "taken"), [(4e-14, True), (1e-14, False), (0.0, False)])
 def test_a_pivot_at_round_off_is_a_singular_matrix(pivot, taken):
     """Twice the round-off of two points is one; the smaller eigenvalue of this matrix is known."""
-    gram, y = torch.diag(torch.tensor([1.0, pivot]).double()), torch.ones(2, 1).double()
+    gram = torch.diag(torch.tensor([1.0, pivot]).double())
+    y = torch.ones(2, 1).double()
     if taken:
-        found = regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)
-        torch.testing.assert_close(found[:, 0], 1 / gram.diagonal())
+        result = regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)
+        torch.testing.assert_close(result[:, 0], 1 / gram.diagonal())
     else:
         with pytest.raises(InputError, match="kernel matrix cannot be inverted"):
             regression.kernel_flow_prediction(gram, torch.eye(2).double(), y)

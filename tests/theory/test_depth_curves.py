@@ -27,7 +27,7 @@ def of_residual_weights(x, depth, width, scale, seed):
         return readout @ stream
 
     jacobian = torch.func.vmap(torch.func.grad(output), (None, 0))(drawn, x)
-    return sum(torch.einsum("iab,jab->ij", one, one) for one in jacobian)
+    return sum(torch.einsum("iab,jab->ij", part, part) for part in jacobian)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.4])
@@ -35,21 +35,21 @@ def test_residual_kernels_are_those_of_wide_networks(scale):
     x, depth = pairs.sphere(5, 4, seed=0), 4
     kernels = torch.stack([of_residual_weights(x, depth, 256, scale, seed) for seed in range(DRAWS)])
     mean = kernels.mean(0)
-    found = mean / mean.diagonal().mean()
+    result = mean / mean.diagonal().mean()
     share = scale**2 / (1 + scale**2)
     expected, plain = (residual.residual_kernel(x @ x.mT, depth=depth, share=s) for s in (share, 1.0))
-    assert torch.allclose(found, expected, atol=0.06)
-    assert not torch.allclose(found, plain, atol=0.12), "the kernel tells a residual network from a plain one"
+    assert torch.allclose(result, expected, atol=0.06)
+    assert not torch.allclose(result, plain, atol=0.12), "the kernel tells a residual network from a plain one"
     grown = (1 + scale**2) ** (depth - 2) * (1 + scale**2 + scale**2 * (depth - 1))  # of the diagonal
     assert float(mean.diagonal().mean()) == pytest.approx(grown, rel=0.1)
 
 
 def test_the_plain_reading_is_the_ridge_of_depth():
     x = pairs.sphere(80, 10, seed=1)
-    found = residual.ridge_reading(x, depth=1000, branch="plain")
-    assert found["ridge"] == pytest.approx(deep_limit.depth_ridge(1000, "second"), rel=0.005)
-    assert found["smallest"] == pytest.approx(3, rel=0.1)
-    assert residual.small_angle_ridge("plain", 1000) == pytest.approx(found["ridge"], rel=0.02)
+    result = residual.ridge_reading(x, depth=1000, branch="plain")
+    assert result["ridge"] == pytest.approx(deep_limit.depth_ridge(1000, "second"), rel=0.005)
+    assert result["smallest"] == pytest.approx(3, rel=0.1)
+    assert residual.small_angle_ridge("plain", 1000) == pytest.approx(result["ridge"], rel=0.02)
     with pytest.raises(InputError, match="three or more"):
         residual.ridge_reading(x[:2], depth=10, branch="plain")
 
@@ -69,17 +69,17 @@ def test_errors_by_degree_are_those_of_points():
     n0, power, n = 4, 2.5, 150
     for depth in (6, 60):
         clouds = [pairs.sphere(n + 200, n0, seed=seed) for seed in range(8)]
-        found = np.mean([curves.field_error(x[:n], x[n:], depth=depth, power=power) for x in clouds])
-        assert found == pytest.approx(curves.ridgeless_error(n, depth, n0, power), rel=0.06)
-        assert found != pytest.approx(curves.ridgeless_error(n, 10 * depth, n0, power), rel=0.2)
+        result = np.mean([curves.field_error(x[:n], x[n:], depth=depth, power=power) for x in clouds])
+        assert result == pytest.approx(curves.ridgeless_error(n, depth, n0, power), rel=0.06)
+        assert result != pytest.approx(curves.ridgeless_error(n, 10 * depth, n0, power), rel=0.2)
 
 
 def test_theory_is_right_of_gaussian_features_and_off_on_the_sphere():
     """What errors by degree assume, drawn: there they hold to a few thousandths."""
     n0, power, n, depth = 3, 2.0, 80, 5
     law = curves.ridgeless_error(n, depth, n0, power)
-    found = [curves.gaussian_error(n, 100, depth, n0, power, seed=seed) for seed in range(12)]
-    assert np.mean(found) == pytest.approx(law, rel=0.015)
+    result = [curves.gaussian_error(n, 100, depth, n0, power, seed=seed) for seed in range(12)]
+    assert np.mean(result) == pytest.approx(law, rel=0.015)
     clouds = [pairs.sphere(n + 200, n0, seed=seed) for seed in range(12)]
     sphere = np.mean([curves.field_error(x[:n], x[n:], depth=depth, power=power) for x in clouds])
     assert sphere / law - 1 > 0.03

@@ -25,35 +25,37 @@ def of_drawn_weights(x, depth, width):
 def test_kernels_without_weights_have_the_law_of_those_with_weights():
     x, depth, width = pairs.sphere(3, 3, seed=0), 4, 24
     drawn = torch.stack([finite.finite_kernel(x, depth=depth, width=width, seed=seed) for seed in range(DRAWS)])
-    known, wider = (of_drawn_weights(x, depth, m) for m in (width, 2 * width))
-    error = known.std(0) * math.sqrt(2 / DRAWS)
-    assert bool(((drawn.mean(0) - known.mean(0)).abs() < 4 * error).all())
-    assert torch.allclose(drawn.std(0), known.std(0), rtol=0.12)
+    by_weights, wider = (of_drawn_weights(x, depth, m) for m in (width, 2 * width))
+    error = by_weights.std(0) * math.sqrt(2 / DRAWS)
+    assert bool(((drawn.mean(0) - by_weights.mean(0)).abs() < 4 * error).all())
+    assert torch.allclose(drawn.std(0), by_weights.std(0), rtol=0.12)
     assert not torch.allclose(drawn.std(0), wider.std(0), rtol=0.25), "the spread tells a width from its double"
     upper = torch.triu_indices(3, 3)
-    found, there = (torch.corrcoef(kernels[:, upper[0], upper[1]].mT) for kernels in (drawn, known))
-    assert float((found - there).abs().max()) < 0.12 < 0.2 < float((found - torch.eye(6)).abs().max())
+    result, expected_correlation = (
+        torch.corrcoef(kernels[:, upper[0], upper[1]].mT) for kernels in (drawn, by_weights)
+    )
+    assert float((result - expected_correlation).abs().max()) < 0.12 < 0.2 < float((result - torch.eye(6)).abs().max())
 
 
 def test_wide_networks_have_the_infinite_kernel():
     x, depth = pairs.sphere(20, 5, seed=0), 8
-    apart = [
+    distances = [
         float((finite.finite_kernel(x, depth=depth, width=m, seed=0) - infinite_ntk(x, depth=depth)).norm())
         for m in (500, 20_000)
     ]
-    assert apart[1] < apart[0] / 4 and apart[1] < 0.5
+    assert distances[1] < distances[0] / 4 and distances[1] < 0.5
 
 
 def angles_of_layers(rho, depth, width, draws):
     """``3π/phi_L`` of networks with weights: the points are two, so that a layer's neurons are pairs of Gaussians."""
-    random, found = np.random.default_rng(0), []
+    random, result = np.random.default_rng(0), []
     for _ in range(draws):
         gram = np.array([[1, rho], [rho, 1]])
         for _ in range(depth - 1):
             z = np.maximum(random.standard_normal((width, 2)) @ np.linalg.cholesky(gram).T, 0)
             gram = 2 * z.T @ z / width
-        found.append(3 * math.pi / math.acos(gram[0, 1] / math.sqrt(gram[0, 0] * gram[1, 1])))
-    return np.array(found)
+        result.append(3 * math.pi / math.acos(gram[0, 1] / math.sqrt(gram[0, 0] * gram[1, 1])))
+    return np.array(result)
 
 
 def test_the_offset_of_a_pair_walks_with_growing_steps():
@@ -89,20 +91,20 @@ def on_a_grid(kernel, rings, points):
 
 @pytest.mark.parametrize("depth", [3, 10])
 def test_eigenvalues_by_degree_are_those_of_a_matrix(depth):
-    found = on_a_grid(lambda phi: 4 * depth * relu_recursion.kernel_of_angle(phi, depth)[0].numpy(), 16, 32)
+    result = on_a_grid(lambda phi: 4 * depth * relu_recursion.kernel_of_angle(phi, depth)[0].numpy(), 16, 32)
     expected = degrees.degree_eigenvalues(3, range(4), depth)
     repeated = np.sort(np.repeat(expected, [1, 3, 5, 7]))[::-1]
-    assert found[:16] == pytest.approx(repeated, rel=0.03)
+    assert result[:16] == pytest.approx(repeated, rel=0.03)
     wrong = np.sort(np.repeat(degrees.degree_eigenvalues(4, range(4), depth), [1, 3, 5, 7]))[::-1]
-    assert found[:16] != pytest.approx(wrong, rel=0.1)
+    assert result[:16] != pytest.approx(wrong, rel=0.1)
 
 
 def test_eigenvalues_of_the_offset_are_the_limit_of_those_of_deep_kernels():
     at = [1, 2, 5, 20]
-    known, _ = deep_limit.sphere_modes(6)
-    assert degrees.degree_eigenvalues(6, at) == pytest.approx(known[at], rel=1e-6)
-    assert degrees.degree_eigenvalues(6, at, 10**7) == pytest.approx(known[at], rel=1e-4)
-    assert degrees.degree_eigenvalues(6, at, 30) != pytest.approx(known[at], rel=0.1)
+    eigenvalues, _ = deep_limit.sphere_modes(6)
+    assert degrees.degree_eigenvalues(6, at) == pytest.approx(eigenvalues[at], rel=1e-6)
+    assert degrees.degree_eigenvalues(6, at, 10**7) == pytest.approx(eigenvalues[at], rel=1e-4)
+    assert degrees.degree_eigenvalues(6, at, 30) != pytest.approx(eigenvalues[at], rel=0.1)
 
 
 @pytest.mark.parametrize("n0", [3, 4, 8])
@@ -125,8 +127,8 @@ def test_antipodes_make_the_kernel_of_two_layers_singular_and_that_of_three_not(
     An angle next to π is known to the root of round-off.
     """
     x = pairs.sphere(n, n0, seed=0)
-    both = torch.cat([x, -x])
-    two, three = (torch.linalg.eigvalsh(infinite_ntk(both, depth=depth)) for depth in (2, 3))
+    points = torch.cat([x, -x])
+    two, three = (torch.linalg.eigvalsh(infinite_ntk(points, depth=depth)) for depth in (2, 3))
     assert int((two < 1e-7).sum()) == max(0, n - n0)
     assert float(three[0]) > 0.01
     assert float(torch.linalg.eigvalsh(infinite_ntk(x, depth=2))[0]) > 1e-3, "without the antipodes"

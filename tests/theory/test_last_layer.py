@@ -40,9 +40,9 @@ def test_the_layer_moves_as_in_a_network_with_a_wide_layer_below(scale):
     y = x[:5, 0].sign()
     before, after, readout = descend(x, y, 7, scale=scale, seed=1, slack=0.1)
     _, kernel = last_layer.below_last_layer(x, depth=3)
-    found, _ = last_layer.train_layer(kernel, before, readout, y, scale=scale, slack=0.1)
+    result, _ = last_layer.train_layer(kernel, before, readout, y, scale=scale, slack=0.1)
     moved = after - before
-    assert float((found - after).norm() / moved.norm()) < 0.06
+    assert float((result - after).norm() / moved.norm()) < 0.06
     assert float(moved.norm() / before.norm()) > 0.15, "else the end is the start"
     other, _ = last_layer.train_layer(kernel, before, readout, y, scale=2 * scale, slack=0.1)
     assert float((other - after).norm() / moved.norm()) > 0.2, "another scale is told apart"
@@ -83,7 +83,9 @@ def test_smaller_steps_end_at_the_same_place():
 
 def test_the_same_points_are_refused(monkeypatch):
     monkeypatch.setattr(last_layer, "MOST_STEPS", 100)
-    kernel, z, y = torch.ones(2, 2).double(), torch.ones(2, 3).double(), torch.tensor([1.0, -1.0]).double()
+    kernel = torch.ones(2, 2).double()
+    z = torch.ones(2, 3).double()
+    y = torch.tensor([1.0, -1.0]).double()
     with pytest.raises(InputError, match="nearly the same"):
         last_layer.train_layer(kernel, z, torch.ones(3).double(), y, slack=1e-3)
 
@@ -109,7 +111,8 @@ def variances_and_kernel(rho, depth, weights):
     own, both, theta_own, theta = weights, weights * rho, weights, weights * rho
     for _ in range(depth - 1):
         phi = math.acos(both / own)
-        theta_own, theta = theta_own / 2, theta * (math.pi - phi) / (2 * math.pi)
+        theta_own = theta_own / 2
+        theta = theta * (math.pi - phi) / (2 * math.pi)
         both = own * (math.sin(phi) + (math.pi - phi) * math.cos(phi)) / (2 * math.pi)
         own /= 2
         own, both, theta_own, theta = (weights * value for value in (own, both, theta_own + own, theta + both))
@@ -132,12 +135,13 @@ def test_inputs_that_are_uncorrelated_with_the_data_have_one_prediction():
     """Footnote 7: that of the matrix of ones, the labels' mean, but for a factor ``n/(n + 3)``."""
     n = 60
     points = torch.linalg.qr(torch.from_numpy(np.random.default_rng(0).standard_normal((80, 80))))[0]
-    x, fresh = points[:, :40], points[40:, 40:]
-    x, fresh = torch.cat([x[:n], torch.zeros(n, 40)], 1), torch.cat([torch.zeros(40, 40), fresh], 1)
-    x, fresh = (z / z.norm(dim=1, keepdim=True) for z in (x, fresh))
+    x, test_x = points[:, :40], points[40:, 40:]
+    x = torch.cat([x[:n], torch.zeros(n, 40)], 1)
+    test_x = torch.cat([torch.zeros(40, 40), test_x], 1)
+    x, test_x = (z / z.norm(dim=1, keepdim=True) for z in (x, test_x))
     y = torch.from_numpy(np.random.default_rng(1).choice([-1.0, 1.0, 1.0], (n, 1)))
     for depth in (3, 30, 3000):
-        f = regression.kernel_flow_prediction(infinite_ntk(x, depth=depth), infinite_ntk(fresh, x, depth=depth), y)
+        f = regression.kernel_flow_prediction(infinite_ntk(x, depth=depth), infinite_ntk(test_x, x, depth=depth), y)
         assert float(f.max() - f.min()) < 1e-9
         if depth == 3000:
             assert float(f.mean() / y.mean()) == pytest.approx(n / (n + 3), abs=0.01)
@@ -170,7 +174,8 @@ def test_the_second_half_of_example_2():
 def test_data_off_the_sphere_are_learnt_as_on_it():
     """By the recursion for inputs of any norm: a factor ``|x|``, and labels over the norms."""
     random = np.random.default_rng(3)
-    x, y = random.standard_normal((9, 4)), random.standard_normal(6)
+    x = random.standard_normal((9, 4))
+    y = random.standard_normal(6)
     norms = np.linalg.norm(x, axis=1)
     inner, own = x @ x.T, np.outer(norms, norms)
     theta, both = inner, inner
@@ -180,6 +185,7 @@ def test_data_off_the_sphere_are_learnt_as_on_it():
         theta = theta * (np.pi - phi) / np.pi + both
     f = theta[6:, :6] @ np.linalg.solve(theta[:6, :6], y)
     unit = torch.from_numpy(x / norms[:, None])
-    gram, cross = infinite_ntk(unit[:6], depth=7), infinite_ntk(unit[6:], unit[:6], depth=7)
+    gram = infinite_ntk(unit[:6], depth=7)
+    cross = infinite_ntk(unit[6:], unit[:6], depth=7)
     g = regression.kernel_flow_prediction(gram, cross, torch.from_numpy(y / norms[:6])[:, None])[:, 0].numpy()
     assert f == pytest.approx(norms[6:] * g, rel=1e-5)  # arccos near 1 has 1e-8

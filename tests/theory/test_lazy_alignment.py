@@ -20,11 +20,13 @@ def test_dual_coefficients_are_the_integral_of_the_residuals_of_the_flow():
     """Against descent in small steps; the kernel has a null space."""
     rng, dt = np.random.default_rng(0), 1e-4
     factor = rng.standard_normal((3, 8, 5))
-    kernel, residual = torch.tensor(factor @ factor.transpose(0, 2, 1)), torch.tensor(rng.standard_normal((3, 8)))
-    left, total = residual.clone(), torch.zeros_like(residual)
+    kernel = torch.tensor(factor @ factor.transpose(0, 2, 1))
+    residual = torch.tensor(rng.standard_normal((3, 8)))
+    remaining = residual.clone()
+    total = torch.zeros_like(residual)
     for step in range(1, 20_001):
-        total += dt * left
-        left = left - dt * torch.einsum("eij,ej->ei", kernel, left) / 8
+        total += dt * remaining
+        remaining = remaining - dt * torch.einsum("eij,ej->ei", kernel, remaining) / 8
         if step in (10, 1000, 20_000):
             assert torch.allclose(FrozenFlow.of(kernel, residual).duals(step * dt), total, rtol=1e-3, atol=1e-4)
 
@@ -36,27 +38,29 @@ def trained(scale, steps, k=256):
     """The C-NFA of both layers of a network, and its frozen law, after some numbers of steps."""
     model = fully_connected([6, k, k, 1], seeds=[0], parametrisation="standard", gain=1.0).to(dtype=torch.float64)
     task = tasks.chain_monomial(24, 6, r=2, seed=1)
-    x, y = task.x.double()[None], scale * task.y.double()[None]
+    x = task.x.double()[None]
+    y = scale * task.y.double()[None]
     flow = FrozenFlow.of(ntk(model, x), y)
-    start, found = matrices.sites(model, x), {}
+    initial_sites = matrices.sites(model, x)
+    result = {}
     for step, state in enumerate(optimise(model, x, y, rate=RATE, centred=True)):
         if step in steps:
-            now = matrices.sites(state.model, x)
-            own = [float(matrices.measure(one, begun)["c"]) for one, begun in zip(now, start, strict=True)]
-            law = [float(flow.c_nfa(begun, RATE * step)) for begun in start]
-            found[step] = own[:2], law[:2]
+            pairs = zip(matrices.sites(state.model, x), initial_sites, strict=True)
+            alignment = [float(matrices.measure(site, start)["c"]) for site, start in pairs]
+            law = [float(flow.c_nfa(start, RATE * step)) for start in initial_sites]
+            result[step] = alignment[:2], law[:2]
         if step == max(steps):
-            return found
+            return result
 
 
 def test_a_lazy_network_follows_the_law_at_every_step_and_one_that_learns_features_does_not():
     """Small targets leave the kernel as it is: the network need not move. With large ones it turns."""
-    for own, law in trained(1e-3, (1, 200, 1000)).values():
-        assert own == pytest.approx(law, abs=2e-3)
+    for alignment, law in trained(1e-3, (1, 200, 1000)).values():
+        assert alignment == pytest.approx(law, abs=2e-3)
     first, last = trained(1e-3, (1, 1000)).values()
     assert first[1][1] - last[1][1] > 0.1, "the law is not constant in time"
-    own, law = trained(30.0, (200,), k=32)[200]
-    assert law[0] - own[0] > 0.05
+    alignment, law = trained(30.0, (200,), k=32)[200]
+    assert law[0] - alignment[0] > 0.05
 
 
 def test_any_torch_module_has_the_law_and_follows_it_if_its_targets_are_small():
@@ -65,23 +69,25 @@ def test_any_torch_module_has_the_law_and_follows_it_if_its_targets_are_small():
     hidden = [nn.Linear(6, 256), nn.Tanh(), nn.Linear(256, 128), nn.ReLU()]
     torch.manual_seed(0)
     net = nn.Sequential(*hidden, nn.Linear(128, 1)).double()
-    begun, state = net(x).squeeze(-1).detach(), {k: v.clone() for k, v in net.state_dict().items()}
+    initial_outputs = net(x).squeeze(-1).detach()
+    state = {name: values.clone() for name, values in net.state_dict().items()}
     off = {}
     for size in (1e-3, 30.0):
         net.load_state_dict(state)
-        y = begun + size * x[:, 0] * x[:, 1]
+        y = initial_outputs + size * x[:, 0] * x[:, 1]
         law = lazy_alignment(net, x, y, [RATE * 50, RATE * 1000])
-        start, found = matrices.sites(module(net), x), []
+        initial_sites = matrices.sites(module(net), x)
+        result = []
         descent = torch.optim.SGD(net.parameters(), lr=RATE)
         for step in range(1, 1001):
             descent.zero_grad()
             ((net(x).squeeze(-1) - y).square().mean() / 2).backward()
             descent.step()
             if step in (50, 1000):
-                now = matrices.sites(module(net), x)
-                found.append([float(matrices.measure(*pair)["c"]) for pair in zip(now, start, strict=True)])
+                pairs = zip(matrices.sites(module(net), x), initial_sites, strict=True)
+                result.append([float(matrices.measure(site, start)["c"]) for site, start in pairs])
         assert law.shape == (2, 1, 2)
-        off[size] = np.abs(np.array(found).T - law[:, 0].numpy()).max()
+        off[size] = np.abs(np.array(result).T - law[:, 0].numpy()).max()
     assert off[1e-3] < 0.005 and off[30.0] > 0.02
 
 
@@ -110,10 +116,10 @@ def test_lazy_ends_are_read_from_the_start_to_what_is_left():
 def test_the_centred_term_is_all_of_the_numerator_where_the_weights_began_at_zero():
     rng = np.random.default_rng(1)
     weights, inputs, delta = (torch.tensor(rng.standard_normal((1, *s))) for s in ((4, 3), (5, 3), (5, 4)))
-    now = matrices.Site(weights, inputs, delta)
+    site = matrices.Site(weights, inputs, delta)
     for factor, share in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.5**4)):
         start = matrices.Site(factor * weights, inputs, delta)
-        assert float(studies.contained(now, start)) == pytest.approx(share)
+        assert float(studies.contained(site, start)) == pytest.approx(share)
 
 
 def test_times_and_shapes_are_checked():

@@ -50,8 +50,11 @@ def test_sign_error_of_a_cubic_target_against_draws():
     shift, w = 2.0 * k, np.exp(-((z := np.linspace(-8, 8, 81)) ** 2) / 2)
     table = np.linspace(-11, 11, 2001)
     values = np.tanh(table[:, None] + np.sqrt(1.2) * z)
-    kappa0, first, square = values @ w / w.sum(), values @ (w * z) / w.sum(), values**2 @ w / w.sum()
-    kappa1, rest = first / np.sqrt(1.2), square - kappa0**2 - first**2
+    kappa0 = values @ w / w.sum()
+    first = values @ (w * z) / w.sum()
+    square = values**2 @ w / w.sum()
+    kappa1 = first / np.sqrt(1.2)
+    rest = square - kappa0**2 - first**2
     kappa0, kappa1, rest = (np.interp(shift, table, column) for column in (kappa0, kappa1, rest))
     spread = np.sqrt(kappa1**2 * (x.q1 - x.psi**2) + rest * x.q2)
     f = kappa0 * x.m + k * kappa1 * x.zeta + kappa1 * x.psi * s + spread * xi
@@ -70,10 +73,10 @@ def test_labels_in_one_variable_are_labels_in_two():
 @pytest.mark.parametrize("gamma", [0.99, 1.0])
 @pytest.mark.parametrize("loss", [convex_theory.logistic(), convex_theory.huber(0.2)])
 def test_other_losses_converge_at_alignment_and_strong_spikes(gamma, loss):
-    found = convex_theory.solve_loss(
+    result = convex_theory.solve_loss(
         "tanh", "sign", loss, alpha=2.0, beta=1.0, lam=0.1, r=8.0, c=1.2, gamma=gamma, width=200.0
     )
-    assert 0 < found.sign_error < np.arccos(gamma) / np.pi + 0.02
+    assert 0 < result.sign_error < np.arccos(gamma) / np.pi + 0.02
 
 
 def test_huber_converges_where_the_plain_iteration_oscillates():
@@ -100,13 +103,13 @@ def test_moments_against_a_proximal_map_by_brute_force(name, mean, spread, V):
         return np.logaddexp(0, -y * f) if name == "logistic" else u**2 / 2 if u <= delta else delta * (u - delta / 2)
 
     def g(omega):
-        found = optimize.minimize_scalar(
+        result = optimize.minimize_scalar(
             lambda f: cost(f) + (f - omega) ** 2 / (2 * V),
             bounds=(omega - 9, omega + 9),
             method="bounded",
             options={"xatol": 1e-10},
         )
-        return (found.x - omega) / V
+        return (result.x - omega) / V
 
     arrays = (np.array([v]) for v in (y, mean, spread, V))
     first, second, slope = (m.item() for m in loss.moments(*arrays))
@@ -134,7 +137,8 @@ SLOPES = {
 @pytest.mark.parametrize("loss", SLOPES)
 def test_a_readout_has_no_gradient_left(loss, n, p, lam):
     rng = np.random.default_rng(0)
-    phi, y = rng.standard_normal((3, n, p)) / 5, np.sign(rng.standard_normal((3, n)))
+    phi = rng.standard_normal((3, n, p)) / 5
+    y = np.sign(rng.standard_normal((3, n)))
     a = fit_readout.readout(torch.from_numpy(phi), torch.from_numpy(y), loss, lam, delta=0.5).numpy()
     for one, rows, labels in zip(a, phi, y):
         first = np.linalg.norm(rows.T @ SLOPES[loss](labels, np.zeros(n)))
@@ -145,7 +149,8 @@ def test_a_readout_has_no_gradient_left(loss, n, p, lam):
 
 def test_a_hinge_readout_does_not_depend_on_its_batch():
     rng = np.random.default_rng(3)
-    phi, y = torch.from_numpy(rng.standard_normal((6, 40, 25)) / 5), torch.from_numpy(rng.choice([-1.0, 1.0], (6, 40)))
+    phi = torch.from_numpy(rng.standard_normal((6, 40, 25)) / 5)
+    y = torch.from_numpy(rng.choice([-1.0, 1.0], (6, 40)))
     both = fit_readout.readout(phi, y, "hinge", 0.1)
     alone = [fit_readout.readout(phi[i : i + 1], y[i : i + 1], "hinge", 0.1) for i in range(6)]
     torch.testing.assert_close(both, torch.cat(alone), rtol=1e-10, atol=1e-12)
@@ -153,7 +158,8 @@ def test_a_hinge_readout_does_not_depend_on_its_batch():
 
 def test_hinge_readout_is_a_support_vector_machine():
     rng = np.random.default_rng(0)
-    phi, y = rng.standard_normal((2, 60, 25)) / 5, np.sign(rng.standard_normal((2, 60)))
+    phi = rng.standard_normal((2, 60, 25)) / 5
+    y = np.sign(rng.standard_normal((2, 60)))
     a = fit_readout.readout(torch.from_numpy(phi), torch.from_numpy(y), "hinge", 0.3).numpy()
     for one, rows, labels in zip(a, phi, y):
         machine = LinearSVC(loss="hinge", C=1 / 0.3, fit_intercept=False, tol=1e-9, max_iter=10**6).fit(rows, labels)
@@ -172,7 +178,7 @@ SOLVERS = [
 @pytest.mark.parametrize("loss, solver", SOLVERS)
 def test_classification_error_against_simulation(loss, solver):
     d, seeds = 100, range(48)
-    found = convex_theory.solve_loss("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
+    result = convex_theory.solve_loss("tanh", "sign", solver, width=d, **BASE | {"beta": 1.0})
     weights = network.spiked_features(d=d, p=d, r=2.0, c=1.2, gamma=0.8, seeds=seeds)
     target = function("sign")
     x, y = network.second_batch(target, weights, round(1.5 * d), seeds)
@@ -181,7 +187,7 @@ def test_classification_error_against_simulation(loss, solver):
     f = (network.feature_map(function("tanh"), weights, x) @ a[..., None]).squeeze(-1)
     wrong = (f * y < 0).double().mean(-1)
     error = float(wrong.std()) / len(seeds) ** 0.5
-    assert abs(float(wrong.mean()) - found.sign_error) <= 3 * error + found.sign_error * 2 / d
+    assert abs(float(wrong.mean()) - result.sign_error) <= 3 * error + result.sign_error * 2 / d
 
 
 def test_bad_input_gets_one_line(monkeypatch):

@@ -58,7 +58,8 @@ def test_a_seed_alone_gives_what_it_gives_in_a_batch():
 
 
 def test_parameters_of_the_trained_network():
-    seeds, formula = range(16), equivalent("tanh", "sin", alpha0=2.0, step=2.0)
+    seeds = range(16)
+    formula = equivalent("tanh", "sin", alpha0=2.0, step=2.0)
     made = network.one_step("tanh", "sin", d=300, p=300, n0=600, step=2.0, seeds=seeds)
     for name, values in network.measured_parameters(made).items():
         error = 3 * float(values.std()) / 4 + 3 / 300 * getattr(formula, name)
@@ -85,11 +86,11 @@ def test_theory_against_simulation(target, alpha):
     d, seeds = 160, range(24)
     setting = dict(r=1.6, c=1.3, gamma=0.8, beta=1.0, lam=0.1)
     drawn = dict(setting, model="srf", activation="tanh", target=target, d=d, alphas=[alpha], panel="r")
-    found = ridge_theory.solve("tanh", target, alpha=alpha, **setting)
+    result = ridge_theory.solve("tanh", target, alpha=alpha, **setting)
     measured = studies.spikes(drawn, seeds)
     for name in ("test_error", "train_error", "m", "psi", "q1", "q2"):
         values = np.array([row[name] for row in measured])
-        exact = float(getattr(found, name))
+        exact = float(getattr(result, name))
         assert abs(values.mean() - exact) <= 3 * values.std() / np.sqrt(len(values)) + 8 / d * abs(exact), name
 
 
@@ -98,7 +99,8 @@ def test_theory_against_simulation(target, alpha):
 )
 def test_noise_and_bias_against_simulation(activation, noise, bias):
     """Without the noise or the bias theory is elsewhere."""
-    names, numbers = (activation, "tanh(x+1)"), dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
+    names = (activation, "tanh(x+1)")
+    numbers = dict(r=1.6, c=1.3, gamma=1.0, beta=1.0, lam=0.1, alpha=2.0)
     setting = numbers | dict(zip(("activation", "target"), names)) | dict(model="srf", loss="square", delta=1.0, d=160)
     rows = studies.losses(setting | {"noise": noise, "bias": bias}, list(range(24)))
     e = np.array([row["test_error"] for row in rows])
@@ -114,8 +116,8 @@ def test_the_trained_bias_is_at_the_minimum_of_the_theorys_objective():
     setting = dict(numbers, activation="tanh", target="tanh(x+1)", model="srf", d=100)
     biases = np.array([row["bias"] for row in studies.biases(setting, list(range(24)))])
     shifts = np.linspace(-1.5, 3, 181)
-    found = ridge_theory.solve("tanh", "tanh(x+1)", bias=shifts, **numbers)
-    best = shifts[(found.train_error + 0.1 / 2 * found.q2).argmin()]
+    result = ridge_theory.solve("tanh", "tanh(x+1)", bias=shifts, **numbers)
+    best = shifts[(result.train_error + 0.1 / 2 * result.q2).argmin()]
     assert abs(biases.mean() - best) < 3 * biases.std() / 24**0.5 + 0.0125  # half a step of the grid
     assert best > 1.5
 
@@ -156,7 +158,8 @@ def outside(profile, basis):
 
 def test_without_a_step_a_line_is_learned_and_after_one_a_function_of_the_pool():
     """The mean output along the target is a line, and after a step in the span of the step's three functions."""
-    levels, kind = np.linspace(-3, 3, 25), dict(activation="tanh", target="sin", step=8.0, alpha=4.0, lam=1.0, d=100)
+    levels = np.linspace(-3, 3, 25)
+    kind = dict(activation="tanh", target="sin", step=8.0, alpha=4.0, lam=1.0, d=100)
     profiles = {}
     for alpha0 in (0.0, 16.0):
         rows = pd.DataFrame(studies.profiles(kind | {"alpha0": alpha0}, list(range(8))))
@@ -213,12 +216,12 @@ def test_population_error_against_quadrature(activation, target):
     theta = network.unit(torch.from_numpy(rng.standard_normal((1, 2))))
     a = torch.tensor([[[1.3, -0.4], [0.2, 0.9]]], dtype=torch.float64)
     f, g = function(activation), function(target)
-    found = population.population_error(f, g, w, theta, a)[0]
+    result = population.population_error(f, g, w, theta, a)[0]
     frame = torch.stack([theta[0], theta[0].flip(0) * torch.tensor([-1.0, 1.0])])
     (t, wt), (z, wz) = gaussian.rule(g.breaks), gaussian.trapezoid(200)
     x = torch.tensor(np.stack(np.meshgrid(t, z, indexing="ij"), -1).reshape(-1, 2)) @ frame
     weight = np.outer(wt, wz).ravel()
-    for readout, error in zip(a[0], found):
+    for readout, error in zip(a[0], result):
         out = (f.tensor(x @ w[0].T) @ readout / 2**0.5 - g.tensor(x @ theta[0])).numpy()
         assert float(error) == pytest.approx(weight @ out**2, rel=2e-4 if activation == "tanh" else 1e-7)
 
@@ -304,9 +307,9 @@ def test_density_and_outlier_against_sampled_features():
 
 def test_stieltjes_at_a_negative_point_is_the_ridge_variance():
     e = channel(function("tanh"), function("identity"), r=1.5, c=1.2, gamma=1.0)
-    found = spectrum.stieltjes(e, np.array([-0.3 + 1e-12j]), alpha=2.0, beta=0.7, c=1.2)
+    result = spectrum.stieltjes(e, np.array([-0.3 + 1e-12j]), alpha=2.0, beta=0.7, c=1.2)
     ridge = ridge_theory.solve("tanh", "identity", alpha=2.0, beta=0.7, lam=0.3, r=1.5, c=1.2)
-    np.testing.assert_allclose(found[:, 0].real, [ridge.V1, ridge.V2], rtol=1e-6)
+    np.testing.assert_allclose(result[:, 0].real, [ridge.V1, ridge.V2], rtol=1e-6)
 
 
 def batch(target, alpha0, step, d, seed=3):
@@ -329,14 +332,16 @@ def test_without_corrections_the_network_theory_is_the_saddle_point():
 
 
 def test_infinite_batch_is_the_limit_of_growing_batches_and_not_the_saddle_point():
-    target, setting = "He1+He3", dict(step=3.0, alpha=1.0, beta=1.0, lam=0.1)
+    target = "He1+He3"
+    setting = dict(step=3.0, alpha=1.0, beta=1.0, lam=0.1)
     d = 100
     limit = row_covariance.predict_infinite_batch("tanh", target, width=d, **setting).test_error
     bare = row_covariance.predict_infinite_batch("tanh", target, norms=False, **setting).test_error
     spiked = equivalent("tanh", target, alpha0=np.inf, step=3.0)
     plain = ridge_theory.solve("tanh", target, alpha=1.0, beta=1.0, lam=0.1, r=spiked.r)
     assert bare == pytest.approx(float(plain.test_error), rel=1e-6)
-    theta, x0 = np.eye(d)[0], np.random.default_rng(0).standard_normal((400 * d, d))
+    theta = np.eye(d)[0]
+    x0 = np.random.default_rng(0).standard_normal((400 * d, d))
     y0 = function(target).array(x0 @ theta)
     own = row_covariance.predict_network("tanh", target, x0=x0, y0=y0, theta=theta, **setting).test_error
     assert own == pytest.approx(limit, rel=4e-3)
@@ -378,7 +383,8 @@ def test_row_functionals_and_their_derivatives():
     B, s, step = 0.7, 0.3, 1e-6
     _, P, _, by_B, by_s = bulk.functionals(B, s)
     for i, shift in enumerate(np.eye(2) * step):
-        up, down = bulk.functionals(B + shift[0], s + shift[1]), bulk.functionals(B - shift[0], s - shift[1])
+        up = bulk.functionals(B + shift[0], s + shift[1])
+        down = bulk.functionals(B - shift[0], s - shift[1])
         np.testing.assert_allclose(-(up[0] - down[0]) / (2 * step), P[:, i], rtol=1e-6)
         np.testing.assert_allclose(-(up[2] - down[2]) / (2 * step), (by_B, by_s)[i], rtol=1e-5)
 
@@ -399,8 +405,8 @@ def test_row_functionals_against_sampled_rows():
 def test_corrected_theory_meets_the_network_where_spiked_features_do_not():
     setting = dict(activation="tanh", target="sin", alpha0=0.5, step=3.0, alpha=1.0, beta=1.0, lam=0.1, d=160)
     setting |= {"panel": "size"}
-    found = pd.DataFrame(studies.departure(setting, list(range(32))))
-    ratio = {name: (found["network"] / found[name]).to_numpy() for name in ("srf", "corrected")}
+    result = pd.DataFrame(studies.departure(setting, list(range(32))))
+    ratio = {name: (result["network"] / result[name]).to_numpy() for name in ("srf", "corrected")}
     error = {name: r.std() / np.sqrt(len(r)) for name, r in ratio.items()}
     assert ratio["srf"].mean() - 1 > 3 * error["srf"]
     assert abs(ratio["corrected"].mean() - 1) < 3 * error["corrected"] + 3 / 160

@@ -28,12 +28,12 @@ CASES = (
 @pytest.mark.parametrize(("activation", "target", "alpha", "step", "beta", "lam"), CASES)
 def test_without_the_leak_it_is_the_saddle_point_of_fresh_samples(activation, target, alpha, step, beta, lam):
     kind = dict(alpha=alpha, beta=beta, lam=lam, width=300.0)
-    found = reused_samples.predict_reuse(activation, target, step=step, leak=0.0, **kind)
-    known = ridge_theory.solve(
+    result = reused_samples.predict_reuse(activation, target, step=step, leak=0.0, **kind)
+    theory = ridge_theory.solve(
         activation, target, **kind, **vars(equivalent(activation, target, alpha0=alpha, step=step))
     )
     for name in FIELDS:
-        assert float(getattr(found, name)) == pytest.approx(float(getattr(known, name)), rel=1e-6, abs=1e-8), name
+        assert float(getattr(result, name)) == pytest.approx(float(getattr(theory, name)), rel=1e-6, abs=1e-8), name
 
 
 def test_the_leak_fades_with_the_number_of_samples():
@@ -74,11 +74,11 @@ def test_features_that_hold_their_label_have_the_errors_of_the_theory(alpha, ste
     d = 300
     errors = _leaky_features(alpha=alpha, step=step, lam=lam, d=d, seeds=range(700, 708))
     kind = dict(alpha=alpha, step=step, beta=1.0, lam=lam, width=float(d))
-    known, other = (
+    theory, without_leak = (
         float(reused_samples.predict_reuse("tanh", "sign", leak=leak, **kind).test_error) for leak in (1.0, 0.0)
     )
-    assert abs(errors.mean() / known - 1) < 0.015
-    assert abs(other / known - 1) > 0.03
+    assert abs(errors.mean() / theory - 1) < 0.015
+    assert abs(without_leak / theory - 1) > 0.03
 
 
 def test_the_best_ridge_regression_has_the_error_of_the_linear_theory():
@@ -86,11 +86,11 @@ def test_the_best_ridge_regression_has_the_error_of_the_linear_theory():
     start = network.one_step("tanh", target, d=d, p=1, n0=0, step=0.0, seeds=seeds)
     x, y = network.second_batch(target, start, 3 * d, seeds)
     errors = kernel_baseline.best_ridge(target, x, y, start.theta)
-    known = float(kernel_baseline.linear_error(target, np.array(3.0)))
-    assert float(errors.mean()) == pytest.approx(known, rel=0.03)
+    theory = float(kernel_baseline.linear_error(target, np.array(3.0)))
+    assert float(errors.mean()) == pytest.approx(theory, rel=0.03)
     w = torch.linalg.solve(x[0].mT @ x[0] + 100 * torch.eye(d, dtype=x.dtype), x[0].mT @ y[0])
-    fresh, clean = network.test_set(target, start, seeds)
-    by_hand = float((fresh[0] @ w - clean[0]).square().mean())
+    test_x, clean = network.test_set(target, start, seeds)
+    by_hand = float((test_x[0] @ w - clean[0]).square().mean())
     assert float(errors[0]) < 1.03 * by_hand
 
 
@@ -103,19 +103,18 @@ def _errors(samples, **changed):
 
 def test_the_learners_of_a_seed_have_the_same_data():
     """What has no step does not depend on how the network shares its samples; the network does."""
-    same, split, fresh = (_errors(samples) for samples in ("same", "split", "fresh"))
-    for rows in (split, fresh):
-        for one, other in zip(same, rows):
-            assert [one[name] for name in ("linear", "conjugate", "tangent")] == [
-                other[name] for name in ("linear", "conjugate", "tangent")
-            ]
-            assert one["test_error"] != other["test_error"]
-    found = studies.network_kernels(
+    same, *others = (_errors(samples) for samples in ("same", "split", "fresh"))
+    for rows in others:
+        for row_of_same, row in zip(same, rows):
+            for name in ("linear", "conjugate", "tangent"):
+                assert row_of_same[name] == row[name]
+            assert row_of_same["test_error"] != row["test_error"]
+    result = studies.network_kernels(
         dict(activation="tanh", target="sign", lam=1.0, step=2.0, alphas=[3.0], lams=[0.2], share=0.8, beta=1.0, d=60),
         [5, 6],
     )
-    known = [row["test_error"] for row in found if row["learner"] == "tangent"]
-    assert [row["tangent"] for row in same] == pytest.approx(known)
+    theory = [row["test_error"] for row in result if row["learner"] == "tangent"]
+    assert [row["tangent"] for row in same] == pytest.approx(theory)
 
 
 def test_all_samples_in_both_is_a_step_and_a_readout_on_them():
@@ -133,8 +132,8 @@ def test_all_samples_in_both_is_a_step_and_a_readout_on_them():
 @pytest.mark.parametrize("activation", ["erf", "erf(x/√2)", "sin"])
 def test_the_bound_of_networks_is_that_of_features_where_the_norms_add_no_function(activation):
     for r in (0.7, 2.5):
-        known = bounds.bounds(activation, "sign", r=r).lower
-        assert bounds.network_bound(activation, "sign", r=r) == pytest.approx(known, rel=1e-8)
+        theory = bounds.bounds(activation, "sign", r=r).lower
+        assert bounds.network_bound(activation, "sign", r=r) == pytest.approx(theory, rel=1e-8)
 
 
 @pytest.mark.parametrize(("target", "r"), [("He1+He3", 2.0), ("sign", 2.5)])
@@ -142,9 +141,9 @@ def test_networks_reach_their_bound_and_not_that_of_features(target, r):
     """The corrected theory with ever more samples and neurons at a small penalty."""
     step = r / equivalent("tanh", target, alpha0=np.inf, step=1.0).r
     kind = dict(step=step, alpha=1e6, beta=1e3, lam=1e-3)
-    network_error, other = (
+    network_error, features_error = (
         row_covariance.predict_infinite_batch("tanh", target, norms=norms, **kind).test_error for norms in (True, False)
     )
     assert network_error == pytest.approx(bounds.network_bound("tanh", target, r=r), rel=4e-3)
-    assert other == pytest.approx(bounds.bounds("tanh", target, r=r).lower, rel=4e-3)
-    assert abs(network_error / other - 1) > 0.01
+    assert features_error == pytest.approx(bounds.bounds("tanh", target, r=r).lower, rel=4e-3)
+    assert abs(network_error / features_error - 1) > 0.01

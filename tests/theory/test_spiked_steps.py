@@ -17,11 +17,11 @@ TARGETS = ("sin", "tanh", "sign", "He1+He3")
 @pytest.mark.parametrize("target", TARGETS)
 def test_one_of_several_steps_is_the_step(target):
     for alpha0, step in ((0.5, 3.0), (8.0, 8.0), (np.inf, 2.0)):
-        found = several_steps.predict("tanh", target, alpha0=alpha0, step=step, count=1)
-        assert vars(found) == pytest.approx(vars(equivalent("tanh", target, alpha0=alpha0, step=step)), rel=1e-8)
+        result = several_steps.predict("tanh", target, alpha0=alpha0, step=step, count=1)
+        assert vars(result) == pytest.approx(vars(equivalent("tanh", target, alpha0=alpha0, step=step)), rel=1e-8)
     kind = dict(d=12, p=9, n0=20, step=1.3, seeds=[4, 7])
-    one = network.one_step("tanh", target, **kind)
-    torch.testing.assert_close(several_steps.train("tanh", target, count=1, **kind).w, one.w)
+    network_of_one_step = network.one_step("tanh", target, **kind)
+    torch.testing.assert_close(several_steps.train("tanh", target, count=1, **kind).w, network_of_one_step.w)
 
 
 def test_each_step_is_the_gradient_of_the_loss_on_its_own_batch():
@@ -60,9 +60,9 @@ def test_recursion_against_simulation(target, count):
     for name, values in network.measured_parameters(made).items():
         expected = getattr(formula, name)
         assert abs(float(values.mean()) - expected) < 3 * float(values.std()) / 8**0.5 + 3 / d * expected, name
-    found = several_steps.spectrum(made, seeds)
-    torch.testing.assert_close(found["along"], network.measured_parameters(made)["gamma"], rtol=0.02, atol=0)
-    assert (found["second"] < 0.15 * found["first"]).all() and (found["second_along"] < 0.4).all()
+    result = several_steps.spectrum(made, seeds)
+    torch.testing.assert_close(result["along"], network.measured_parameters(made)["gamma"], rtol=0.02, atol=0)
+    assert (result["second"] < 0.15 * result["first"]).all() and (result["second_along"] < 0.4).all()
 
 
 @pytest.mark.parametrize(("target", "alpha0", "step"), [("sin", 8.0, 8.0), ("sign", 4.0, 3.0)])
@@ -101,8 +101,8 @@ def test_conjugate_kernel_is_that_of_error_functions():
         alone = population.mean_square(function(name), gram, pairs[None])[0]
         expected = (both - alone[:, None] - alone) / 2
         expected.diagonal().copy_(alone)
-        found = kernel_baseline.conjugate_and_tangent(name, x)["conjugate"][0]
-        torch.testing.assert_close(found, expected, rtol=0, atol=near)
+        result = kernel_baseline.conjugate_and_tangent(name, x)["conjugate"][0]
+        torch.testing.assert_close(result, expected, rtol=0, atol=near)
 
 
 def test_tangent_kernel_adds_the_first_layer():
@@ -113,18 +113,20 @@ def test_tangent_kernel_adds_the_first_layer():
     right = q / np.sqrt(s) * u[:, None] + np.sqrt(t - q**2 / s) * u
     slope = derivative(function("tanh"))
     slopes = weight @ (slope(np.sqrt(s) * u)[:, None] * slope(right)) @ weight
-    found = kernel_baseline.conjugate_and_tangent("tanh", x, z)
-    assert float(found["tangent"] - found["conjugate"]) == pytest.approx(q * slopes, rel=1e-6)
-    own = kernel_baseline.conjugate_and_tangent("tanh", x)
-    assert float(own["tangent"] - own["conjugate"]) == pytest.approx(
+    result = kernel_baseline.conjugate_and_tangent("tanh", x, z)
+    assert float(result["tangent"] - result["conjugate"]) == pytest.approx(q * slopes, rel=1e-6)
+    kernels = kernel_baseline.conjugate_and_tangent("tanh", x)
+    assert float(kernels["tangent"] - kernels["conjugate"]) == pytest.approx(
         s * (weight @ slope(np.sqrt(s) * u) ** 2), rel=1e-6
     )
 
 
 def test_best_linear_ridge_in_its_limits_and_against_simulation():
     target = function("sign")
-    few, many = kernel_baseline.linear_error(target, np.array([1e-9, 1e9]))
-    assert few == pytest.approx(1, rel=1e-6) and many == pytest.approx(bounds.best_linear(target), rel=1e-6)
+    few_samples, many_samples = kernel_baseline.linear_error(target, np.array([1e-9, 1e9]))
+    assert few_samples == pytest.approx(1, rel=1e-6) and many_samples == pytest.approx(
+        bounds.best_linear(target), rel=1e-6
+    )
     rng, d, alpha, errors = np.random.default_rng(3), 150, 1.5, []
     noise = bounds.best_linear(target)
     for _ in range(30):  # theta is the first axis
@@ -137,10 +139,10 @@ def test_best_linear_ridge_in_its_limits_and_against_simulation():
 
 def test_kernels_learn_what_the_best_linear_ridge_does():
     kind = dict(d=60, lams=[0.1, 0.2, 0.4], seeds=range(6))
-    found = kernel_baseline.errors("tanh", "sign", alphas=[2.0, 6.0], **kind)
+    result = kernel_baseline.errors("tanh", "sign", alphas=[2.0, 6.0], **kind)
     for name in kernel_baseline.KERNELS:
         for alpha in (2.0, 6.0):
-            best = min((e for n, a, _, e in found if (n, a) == (name, alpha)), key=lambda e: float(e.mean()))
+            best = min((e for n, a, _, e in result if (n, a) == (name, alpha)), key=lambda e: float(e.mean()))
             expected = float(kernel_baseline.linear_error("sign", np.array(alpha)))
             assert abs(float(best.mean()) - expected) < 3 * float(best.std()) / 6**0.5 + 2 / 60 * expected
 

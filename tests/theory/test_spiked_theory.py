@@ -42,17 +42,17 @@ def test_infinite_penalty_reaches_the_upper_bound(target, setting):
 @pytest.mark.parametrize("target, setting", list(random_settings(12, seed=1)))
 def test_bounds_hold(target, setting):
     penalties = np.geomspace(1e-6, 1e10, 50)
-    both = bounds.bounds("tanh", target, r=setting["r"], c=setting["c"])
+    bound = bounds.bounds("tanh", target, r=setting["r"], c=setting["c"])
     errors = ridge_theory.solve("tanh", target, lam=penalties, **setting).test_error
-    assert errors.min() <= both.upper + 1e-9
-    assert (errors >= both.lower - 1e-9).all()
+    assert errors.min() <= bound.upper + 1e-9
+    assert (errors >= bound.lower - 1e-9).all()
 
 
 def test_many_samples_and_neurons_come_near_the_lower_bound():
     penalties = np.geomspace(1e-3, 1e4, 60)
     rich = ridge_theory.solve("tanh", "He1+He3", alpha=400.0, beta=100.0, lam=penalties, r=1.5).test_error.min()
-    both = bounds.bounds("tanh", "He1+He3", r=1.5)
-    assert 0 < (rich - both.lower) / (both.upper - both.lower) < 0.1
+    bound = bounds.bounds("tanh", "He1+He3", r=1.5)
+    assert 0 < (rich - bound.lower) / (bound.upper - bound.lower) < 0.1
 
 
 @pytest.mark.parametrize("target, setting", list(random_settings(6, seed=2)))
@@ -64,8 +64,9 @@ def test_bounds_hold_at_a_bias_and_over_steps(target, setting):
             ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e4, 40), bias=bias, **plain).test_error >= low
         ).all()
     errors = ridge_theory.solve("tanh", target, lam=np.geomspace(1e-6, 1e10, 50), **plain).test_error
-    found = [bounds.bounds("tanh", target, r=float(r)) for r in np.linspace(8 / 60, 8, 60)]
-    lower, upper = min(one.lower for one in found), min(one.upper for one in found)
+    result = [bounds.bounds("tanh", target, r=float(r)) for r in np.linspace(8 / 60, 8, 60)]
+    lower = min(bound.lower for bound in result)
+    upper = min(bound.upper for bound in result)
     assert lower <= errors.min() + 1e-9 and lower <= upper
     assert upper <= bounds.bounds("tanh", target, r=plain["r"]).upper + 1e-9
 
@@ -81,8 +82,8 @@ def test_several_readout_values_span_more_than_one(target):
 @pytest.mark.parametrize("name, strength", [("erf", np.sqrt(3)), ("erf(x/√2)", np.sqrt(2))])
 def test_perfect_learning(name, strength):
     value = lambda r: bounds.bounds(name, name, r=float(r)).upper  # noqa: E731
-    found = minimize_scalar(value, bounds=(0.1, 8), method="bounded", options={"xatol": 1e-9})
-    assert found.x == pytest.approx(strength, abs=1e-5)
+    result = minimize_scalar(value, bounds=(0.1, 8), method="bounded", options={"xatol": 1e-9})
+    assert result.x == pytest.approx(strength, abs=1e-5)
     assert bounds.bounds(name, name, r=strength).upper < 1e-15
     assert ridge_theory.solve(name, name, alpha=2, beta=1, lam=1e12, r=strength).test_error < 1e-9
 
@@ -102,8 +103,8 @@ def test_perfect_step_in_closed_form():
 
 
 def test_best_linear_is_the_limit_of_random_features():
-    wide = ridge_theory.solve("tanh", "sin", alpha=1e5, beta=1e3, lam=1.0, r=0.0).test_error
-    assert wide == pytest.approx(bounds.best_linear("sin"), rel=2e-2)
+    large_error = ridge_theory.solve("tanh", "sin", alpha=1e5, beta=1e3, lam=1.0, r=0.0).test_error
+    assert large_error == pytest.approx(bounds.best_linear("sin"), rel=2e-2)
 
 
 def test_readout_values_that_are_equal_are_one():
@@ -116,9 +117,9 @@ def test_readout_values_that_are_equal_are_one():
 
 def test_readout_values_of_opposite_sign_span_one_function_only():
     plain = dict(alpha=2.0, beta=1.0, lam=0.05, r=1.5, gamma=1.0)
-    both = readout_values.solve_readout_values("tanh", "sin", values=(1.0, -1.0), **plain)
-    assert np.isfinite(both.test_error)
-    assert both.m[0] == pytest.approx(-both.m[1], rel=1e-6)
+    solution = readout_values.solve_readout_values("tanh", "sin", values=(1.0, -1.0), **plain)
+    assert np.isfinite(solution.test_error)
+    assert solution.m[0] == pytest.approx(-solution.m[1], rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +169,8 @@ def test_marchenko_pastur_functionals_against_sampled_spectra(beta):
     S = s + B * D
     V, P = ridge_theory.marchenko_pastur(*(np.array(v) for v in (B, s, c, beta)))
     sampled = [np.mean(D / S), np.mean(1 / S), np.mean((D / S) ** 2), np.mean(D / S**2), np.mean(1 / S**2)]
-    found = [*V, P[0, 0], P[0, 1], P[1, 1]]
-    np.testing.assert_allclose(found, sampled, rtol=5e-3)
+    result = [*V, P[0, 0], P[0, 1], P[1, 1]]
+    np.testing.assert_allclose(result, sampled, rtol=5e-3)
 
 
 def test_marchenko_pastur_derivatives():
@@ -193,10 +194,10 @@ def test_arrays_give_what_single_settings_give():
 def test_a_row_gives_what_its_spike_gives_and_so_does_a_table():
     row = {"activation": "tanh", "target": "sin", "alpha0": 4.0, "alpha": 2.0, "beta": 1.0, "lam": 0.1, "step": 0.0}
     steps = np.array([0.0, 1.0, 8.0])
-    found = measure.theory(pd.Series(row), step=steps)
+    result = measure.theory(pd.Series(row), step=steps)
     table = measure.predicted(pd.DataFrame([row | {"step": step} for step in steps[::-1]]))
-    np.testing.assert_allclose(table["test_error"][::-1], found.test_error, rtol=1e-10)
-    for step, error in zip(steps, found.test_error):
+    np.testing.assert_allclose(table["test_error"][::-1], result.test_error, rtol=1e-10)
+    for step, error in zip(steps, result.test_error):
         kind = vars(equivalent("tanh", "sin", alpha0=4.0, step=step))
         alone = ridge_theory.solve("tanh", "sin", alpha=2.0, beta=1.0, lam=0.1, **kind)
         assert error == pytest.approx(alone.test_error, rel=1e-10)
@@ -215,13 +216,14 @@ def test_what_is_learned_along_the_target_bounds_the_error_and_is_all_of_it_with
 
 
 def test_without_the_overlap_along_the_spike_the_rest_solves_the_same_equations():
-    kind, alpha = equivalent("tanh", "sin", alpha0=4.0, step=4.0), np.array([0.5, 2.0, 8.0])
+    kind = equivalent("tanh", "sin", alpha0=4.0, step=4.0)
+    alpha = np.array([0.5, 2.0, 8.0])
     numbers = {"alpha": alpha, "beta": 1.0, "lam": 0.1}
-    whole = ridge_theory.solve("tanh", "sin", **numbers, **vars(kind))
+    with_zeta = ridge_theory.solve("tanh", "sin", **numbers, **vars(kind))
     cut = measure.without_zeta("tanh", "sin", **numbers, spiked=kind)
-    assert abs(cut.zeta).max() < 1e-12 < abs(whole.zeta).min()
-    np.testing.assert_allclose(cut.test_error, whole.test_error, rtol=1e-4)
-    assert (cut.test_error != whole.test_error).all(), "the overlap is small, and not nothing"
+    assert abs(cut.zeta).max() < 1e-12 < abs(with_zeta.zeta).min()
+    np.testing.assert_allclose(cut.test_error, with_zeta.test_error, rtol=1e-4)
+    assert (cut.test_error != with_zeta.test_error).all(), "the overlap is small, and not nothing"
     linear = equivalent("tanh", "sin", alpha0=4.0, step=0.0)  # no spike: nothing to leave out of the error
     flat = measure.without_zeta("tanh", "sin", **numbers, spiked=linear)
     assert flat.test_error.shape == (3,) and (np.diff(flat.test_error) < 0).all()
@@ -229,9 +231,9 @@ def test_without_the_overlap_along_the_spike_the_rest_solves_the_same_equations(
 
 def test_the_fewest_seeds_of_any_key_at_any_size():
     seeds = {("a", 10): [0, 1], ("a", 20): [0, 5, 5], ("b", 10): [0, 0, 7, 8]}
-    rows = [(*key, seed) for key, own in seeds.items() for seed in own]
+    rows = [(*key, seed) for key, seeds_of_key in seeds.items() for seed in seeds_of_key]
     table = pd.DataFrame(rows, columns=["key", "d", "seed"])
-    assert measure.fewest(table, ["key"]) == 2 and measure.fewest(table[table.key == "b"], ["key"]) == 3
+    assert measure.block_count(table, ["key"]) == 2 and measure.block_count(table[table.key == "b"], ["key"]) == 3
 
 
 def test_interpolation_peak_at_a_tiny_penalty():
@@ -242,8 +244,8 @@ def test_interpolation_peak_at_a_tiny_penalty():
 
 def test_no_step_is_no_spike():
     for zero in ({"alpha0": 0, "step": 2.0}, {"alpha0": 1.0, "step": 0}):
-        found = equivalent("tanh", "sin", **zero)
-        assert (found.c, found.r) == (1.0, 0.0)
+        result = equivalent("tanh", "sin", **zero)
+        assert (result.c, result.r) == (1.0, 0.0)
     perfect = equivalent("tanh", "sin", alpha0=np.inf, step=2.0)
     assert (perfect.c, perfect.gamma) == pytest.approx((1.0, 1.0))
 
@@ -296,11 +298,11 @@ def test_one_saddle_point_for_three_bulks():
     plain = ridge_theory.solve("tanh", "sign", **setting)
     letter = readout_values.solve_readout_values("tanh", "sign", **setting)
     rows = row_covariance.predict_features("tanh", "sign", **setting)
-    for other in (letter, rows):
+    for solution in (letter, rows):
         for name in ("test_error", "train_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2"):
-            assert np.squeeze(getattr(other, name)) == pytest.approx(float(getattr(plain, name)), rel=1e-6), name
-        assert other.test_error == pytest.approx(float(plain.test_error), rel=1e-9)
-        assert other.train_error == pytest.approx(float(plain.train_error), rel=1e-9)
+            assert np.squeeze(getattr(solution, name)) == pytest.approx(float(getattr(plain, name)), rel=1e-6), name
+        assert solution.test_error == pytest.approx(float(plain.test_error), rel=1e-9)
+        assert solution.train_error == pytest.approx(float(plain.train_error), rel=1e-9)
 
 
 def test_fixed_point_and_its_curvature():
@@ -311,12 +313,12 @@ def test_fixed_point_and_its_curvature():
     def bulk(hats, _):
         return ridge_theory.marchenko_pastur(hats[:, 0], 0.1 + hats[:, 1], np.array([1.2]), np.array([0.8]))
 
-    V, one, steps = saddle_point.variances(bulk, e.squares, e.weight, ratio, np.array([[12.0, 10.0]]), {})
+    V, one_plus_V, steps = saddle_point.variances(bulk, e.squares, e.weight, ratio, np.array([[12.0, 10.0]]), {})
     assert steps[0] < 10
-    np.testing.assert_allclose(one, 1 + V @ e.squares[0], rtol=1e-15)
-    plain, _ = bulk(saddle_point.hats(e.squares, e.weight, one, ratio), None)
+    np.testing.assert_allclose(one_plus_V, 1 + V @ e.squares[0], rtol=1e-15)
+    plain, _ = bulk(saddle_point.hats(e.squares, e.weight, one_plus_V, ratio), None)
     np.testing.assert_allclose(plain, V, rtol=1e-11)
-    curvature = saddle_point.curvature(e.squares, e.weight, one, ratio)
+    curvature = saddle_point.curvature(e.squares, e.weight, one_plus_V, ratio)
     for i, step in enumerate(np.diag(1e-6 * V[0])):
         ends = (1 + (V + sign * step) @ e.squares[0] for sign in (1, -1))
         up, down = (saddle_point.hats(e.squares, e.weight, end, ratio) for end in ends)

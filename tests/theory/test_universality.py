@@ -19,7 +19,7 @@ def by_quadrature(sigma, slope, rho, kink):
     """``E σ(u) σ(v)`` and ``E σ'(u) σ'(v)`` at correlation ``rho``, node by node."""
     x, w = gaussian.rule([0.0] if kink else [])
     u = torch.from_numpy(x)
-    found = []
+    result = []
     for f in (sigma, slope):
         inner = [
             gaussian.moments(
@@ -27,15 +27,15 @@ def by_quadrature(sigma, slope, rho, kink):
             )[0]
             for a in x
         ]
-        found.append(float(w * f(u).numpy() @ np.array(inner)))
-    return found
+        result.append(float(w * f(u).numpy() @ np.array(inner)))
+    return result
 
 
 def test_the_relu_is_the_recursion_of_the_kernels():
     depths = [1, 2, 7, 100, 1000]
-    found = universality.along_depth(universality.kinked(), RHO, depths)
+    result = universality.along_depth(universality.kinked(), RHO, depths)
     exact, _ = relu_recursion.along_depth(torch.acos(torch.from_numpy(RHO)), depths)
-    assert np.allclose(found, exact.numpy(), rtol=0, atol=1e-12)
+    assert np.allclose(result, exact.numpy(), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("a", [-1.0, 0.3])
@@ -103,7 +103,7 @@ def test_a_residual_network_has_that_kernel():
     """Three layers of width 1500, averaged over networks: kernel of one coordinate, by automatic differentiation."""
     width, share, rho = 1500, 0.4, 0.3
     x = torch.tensor([[1.0, 0.0], [rho, math.sqrt(1 - rho**2)]], dtype=torch.float64)
-    found = []
+    result = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         weights = [
@@ -116,8 +116,8 @@ def test_a_residual_network_has_that_kernel():
             for w in weights[1:]:
                 y = math.sqrt(1 - share) * y + math.sqrt(2 * share / width) * (w @ torch.relu(y))
             gradients.append(torch.autograd.grad(y[0], weights))
-        found.append([[float(sum((a * b).sum() for a, b in zip(f, g))) for f in gradients] for g in gradients])
-    mean = np.mean(found, axis=0)
+        result.append([[float(sum((a * b).sum() for a, b in zip(f, g))) for f in gradients] for g in gradients])
+    mean = np.mean(result, axis=0)
     (expected,) = universality.along_depth(universality.kinked(share=share), np.array([rho]), [3])[0]
     assert mean[0, 1] / math.sqrt(mean[0, 0] * mean[1, 1]) == pytest.approx(expected, abs=0.02)
     assert mean[0, 0] == pytest.approx(1 + 2 * share, rel=0.1)

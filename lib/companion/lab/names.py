@@ -36,7 +36,7 @@ def list_studies(_: object = None) -> None:
         for name, text in texts_of_papers("studies", number).items():
             for function in _studies(ast.parse(text)):
                 study = f"{name.rpartition('.')[2]}.{function.name}"
-                print(f"{number}  {study:36} {ast.get_docstring(function).splitlines()[0]}")
+                print(f"{number}  {study:44} {ast.get_docstring(function).splitlines()[0]}")
 
 
 def _studies(module: ast.Module) -> Iterator[ast.FunctionDef]:

@@ -12,7 +12,7 @@ SLOWLY = {"rate": 0.0125}
 SOURCE = "paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it"
 
 
-def alignment_courses(rows, scale, layer=1):
+def alignment_curves(rows, scale, layer=1):
     """``(seeds, steps)`` each: the C-NFA of a layer at a scale of the initial weights, and its law of lazy training."""
     rows = rows[(rows.layer == layer) & (rows.scale == scale) & (rows.step > 0)]
     alignment = rows.pivot(index="seed", columns="step", values="c")
@@ -37,7 +37,7 @@ def distance_from_the_law(rows):
     root mean square over training of the C-NFA of the first layer less its value in gradient flow with the kernel of
     the start
     """
-    c, law = alignment_courses(rows, 1.0)
+    c, law = alignment_curves(rows, 1.0)
     return mean(np.sqrt(((c - law) ** 2).mean(axis=1)))
 
 
@@ -50,7 +50,7 @@ def end_of_the_law(frozen=correlations["frozen"]):
 
     the law at the end of training, scale 1
     """
-    _, law = alignment_courses(frozen, 1.0)
+    _, law = alignment_curves(frozen, 1.0)
     return mean(law.iloc[:, -1])
 
 
@@ -71,7 +71,7 @@ def regained_alignment(rows, *, layer):
     C-NFA of the first layer at the end of training less its least value on the way; it also falls from the first
     measured step to that value
     """
-    c, _ = alignment_courses(rows, 0.1, layer)
+    c, _ = alignment_curves(rows, 0.1, layer)
     minimum = c.min(axis=1)
     return mean(np.minimum(c.iloc[:, -1] - minimum, c.iloc[:, 0] - minimum))
 
@@ -100,11 +100,11 @@ def sign_of_features(rows, *, scale, layer):
 
     C-NFA of the first layer at the end of training less its law, scale 0.01
     """
-    c, law = alignment_courses(rows, scale, layer)
+    c, law = alignment_curves(rows, scale, layer)
     return mean(c.iloc[:, -1] - law.iloc[:, -1])
 
 
-def ends_of_laws(tasks):
+def final_laws(tasks):
     """``(seeds, tasks)``: the law of the first layer when the least share of the loss is left."""
     ends = tasks[(tasks.layer == 1) & (tasks.remains == tasks.remains.min())]
     return ends.pivot(index="seed", columns="task", values="c")
@@ -122,5 +122,5 @@ def lazy_end_in_task(tasks=lazy_predictions["tasks"]):
     the law of the first layer when a hundredth of the loss is left, stripe less chain monomial of isotropic points;
     same networks and sizes
     """
-    ends = ends_of_laws(tasks)
-    return mean(ends["stripe"] - ends["isotropic"])
+    laws = final_laws(tasks)
+    return mean(laws["stripe"] - laws["isotropic"])

@@ -534,7 +534,8 @@ def stripes(s: StripeFlow, seeds: list[int]) -> Rows:
         of_network = {"seed": seed, "error": float(wrong(F, test.y)), "ended": str(path.ended[0].kind)}
         moments = [{"moment": "start", **_limit_at_start(network, train)}]
         for row in path.path[1:-1]:
-            moments.append({"moment": "path", **{name: value for name, value in row.items() if name != "realisation"}})
+            measured = {name: value for name, value in row.items() if name != "realisation"}
+            moments.append({"moment": "path", **measured})
         for moment, event in MOMENTS.items():
             snapshot = path.events.get(event, {}).get(0)
             if snapshot is not None:

@@ -20,11 +20,11 @@ from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
 CHAPTER = "06"
-FREE = "without spikes"  # the reading of App. F that can be built and predicted
+SPIKE_FREE = "without spikes"  # the reading of App. F that can be built and predicted
 LOWEST = 1e-4  # floor of these data
 MATRICES = 12  # square matrices of float64 that a realisation holds
-READINGS = (*data.READINGS, FREE)
-SEVERAL = "count from 2 to 1000"  # realisations
+READINGS = (*data.READINGS, SPIKE_FREE)
+REALISATIONS = "count from 2 to 1000"
 Few = Count[2, 1000]
 
 
@@ -91,7 +91,7 @@ class ReversingData(SquareData):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Both parts of the data have points enough, and without spikes there is a floor to divide by."""
-        n, balance, free = self.n, self.balance, self.reading == FREE
+        n, balance, free = self.n, self.balance, self.reading == SPIKE_FREE
         low, high = (2, n // 2) if free else (1, n)
         if not low <= round(balance * n) <= high:
             raise InputError(f"balance must give the first part {low} to {high} of n = {n} points, got {balance:g}")
@@ -148,7 +148,7 @@ def _square(n: int) -> int:
     return 8 * MATRICES * n**2
 
 
-@study(version=1, seeds=SEVERAL, chunk=100, data="chain monomial of standard normal points, drawn here")
+@study(version=1, seeds=REALISATIONS, chunk=100, data="chain monomial of standard normal points, drawn here")
 def outer_products(s: Ring, seeds: list[int]) -> Rows:
     """The mean outer product of the chain monomial's gradients: its ``found`` rank, and how ``far`` the closed form is.
 
@@ -164,7 +164,7 @@ def outer_products(s: Ring, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=SEVERAL, chunk=4, data="standard normal points and labels, drawn here")
+@study(version=1, seeds=REALISATIONS, chunk=4, data="standard normal points and labels, drawn here")
 def expectations(s: FewPoints, seeds: list[int]) -> Rows:
     """Means of ``ẆᵀẆ`` and ``ẆᵀKẆ`` over ``draws`` quadratic networks, all on the same few points.
 
@@ -210,7 +210,9 @@ def _mean_velocities(x: Tensor, y: Tensor, k: int, draws: int, seed: int) -> tup
     return velocity.mT @ velocity / draws, gradients.mT @ gradients / draws
 
 
-@study(version=1, seeds=SEVERAL, rtol=1e-4, data="Gaussian points of unit mean square and normal labels, drawn here")
+@study(
+    version=1, seeds=REALISATIONS, rtol=1e-4, data="Gaussian points of unit mean square and normal labels, drawn here"
+)
 def traces(s: SquareData, seeds: list[int]) -> Rows:
     """The traces of the C-NFA over their free-probability formulas; one row per network, which has its own data.
 
@@ -260,7 +262,7 @@ def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
 
 @study(
     version=1,
-    seeds=SEVERAL,
+    seeds=REALISATIONS,
     rtol=1e-4,
     data="Gaussian points of unit mean square, or the rows of a rotation, and normal labels, drawn here",
 )
@@ -309,7 +311,7 @@ def averages(s: Ensembles, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    seeds=SEVERAL,
+    seeds=REALISATIONS,
     chunk=4,
     rtol=1e-3,
     nonfinite=["printed"],
@@ -331,7 +333,7 @@ def reversal(s: ReversingData, seeds: list[int]) -> Rows:
         task = _reversing(s, drawn)
         t = free_probability.matrix_traces(*free_probability.data_matrices(task.x, task.y))
         of_data = {"seed": seed, "source": task.source, "predicted": float(free_probability.correlation(t, r))}
-        if s.reading == FREE:  # on spikes it can be the root of a negative number
+        if s.reading == SPIKE_FREE:  # on spikes it can be the root of a negative number
             of_data["printed"] = float(free_probability.correlation(t, r, printing="printed"))
         kernel = predictions.expected_kernel(task.x, sigma="quadratic", hidden=1)
         of_data["first_order"] = float(predictions.early_correlation(task.x, task.y, kernel))
@@ -343,7 +345,7 @@ def reversal(s: ReversingData, seeds: list[int]) -> Rows:
 
 
 def _reversing(s: ReversingData, seed: int) -> Task:
-    if s.reading == FREE:
+    if s.reading == SPIKE_FREE:
         return data.spike_free(s.n, balance=s.balance, floor=s.floor, seed=seed)
     return data.reversing(s.n, balance=s.balance, reading=s.reading, seed=seed)
 
@@ -359,7 +361,9 @@ def _early(site: Site, y: Tensor) -> Tensor:
     return matrices.uc_nfa(velocity, site.delta)
 
 
-@study(version=2, seeds=SEVERAL, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here")
+@study(
+    version=2, seeds=REALISATIONS, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here"
+)
 def decays(s: DecayingData, seeds: list[int]) -> Rows:
     """Observed and first-order C-NFA of the first of two hidden layers at initialisation, against the data's decay.
 

@@ -44,10 +44,10 @@ class CloudOrImages(Cloud):
         """The words for its images, if it has any, of which ``names`` say how many it takes."""
         if self.corpus is None and self.cloud == "images":
             raise InputError("images need a corpus")
-        return self.corpus and images_told_apart(self.corpus, names, needed)
+        return self.corpus and corpus_identity(self.corpus, names, needed)
 
 
-def images_told_apart(corpus: str, names: str, needed: int) -> str:
+def corpus_identity(corpus: str, names: str, needed: int) -> str:
     """The words for a corpus, which must hold the images that ``names`` count: other data are other cells."""
     try:
         words = identity(corpus)
@@ -90,6 +90,6 @@ def clouds(
         yield x, {"seed": seed, "source": source}
 
 
-def off_by(g: torch.Tensor, f: torch.Tensor) -> float:
+def relative_distance(g: torch.Tensor, f: torch.Tensor) -> float:
     """The distance of two predictors ``(n, k)`` on the same points, over the variation of ``f``."""
     return float((g - f).norm() / (f - f.mean(0)).norm())

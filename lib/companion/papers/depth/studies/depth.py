@@ -19,10 +19,10 @@ from companion.papers.depth.studies._clouds import (
     Corpus,
     Dimensions,
     clouds,
+    corpus_identity,
     images_on_sphere,
-    images_told_apart,
-    off_by,
     points_fit,
+    relative_distance,
 )
 from companion.papers.depth.theory import (
     deep_limit,
@@ -44,13 +44,13 @@ from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
 CHAPTER = "05"
-KERNELS = 32  # bytes per entry: a kernel and what is made of it, four float64
+BYTES_PER_ENTRY = 32  # four float64: a kernel and what is made of it
 TABLE_2 = 30  # the depth of paper C's Table 2: measured whatever else a reader asks for, as are those of
 FIGURE_7 = (5, 30)  # its sentence on Fig. 7
-LIMITS = (30, 1_000_000)  # depths at which the deep predictor is judged
-APART = (30, 10_000)  # those at which operators are
+PREDICTOR_DEPTHS = (30, 1_000_000)  # depths at which the deep predictor is judged
+OPERATOR_DEPTHS = (30, 10_000)  # those at which operators are
 EXACT = "none, the kernel is a function of one correlation"
-FEW = "count from 2 to 1000"  # realisations
+REALISATIONS = "count from 2 to 1000"
 WIDE_AS = 16  # neurons of the last hidden layer at which both readouts are the same
 LEARNT = 1e-3  # residual at which it counts as trained
 SMOOTH = 0.15  # width of the Gaussian kernel
@@ -114,8 +114,8 @@ class ImageSplit(Setting):
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice, and the depths that are always measured."""
         n, test = self.n, self.test
-        validate.memory(KERNELS * n * max(n, test), f"n = {n} with test = {test}")
-        words = images_told_apart(self.corpus, "n + test", n + test)
+        validate.memory(BYTES_PER_ENTRY * n * max(n, test), f"n = {n} with test = {test}")
+        words = corpus_identity(self.corpus, "n + test", n + test)
         return replace(self, data=words, depths=sorted({*self.always, *self.depths}))
 
 
@@ -125,7 +125,7 @@ class DeepSplit(ImageSplit):
 
     classes: Literal["balanced", "drawn"]
 
-    always = LIMITS
+    always = PREDICTOR_DEPTHS
 
 
 @record
@@ -171,8 +171,8 @@ class CloudOperators(Cloud):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the depths at which they are judged; memory holds a kernel."""
-        points_fit(self.n, self.n0, KERNELS * self.n**2)
-        return replace(self, depths=sorted({*APART, *self.depths}))
+        points_fit(self.n, self.n0, BYTES_PER_ENTRY * self.n**2)
+        return replace(self, depths=sorted({*OPERATOR_DEPTHS, *self.depths}))
 
 
 @record
@@ -196,7 +196,7 @@ class FreshPoints(CloudOrImages):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice."""
-        points_fit(self.n, self.n0, KERNELS * self.n**2)
+        points_fit(self.n, self.n0, BYTES_PER_ENTRY * self.n**2)
         return replace(self, data=self._words("n + fresh", self.n + self.fresh))
 
 
@@ -209,7 +209,7 @@ class MatrixAlongDepth(CloudOrImages):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice."""
-        points_fit(self.n, self.n0, KERNELS * self.n**2)
+        points_fit(self.n, self.n0, BYTES_PER_ENTRY * self.n**2)
         return replace(self, data=self._words("n", self.n))
 
 
@@ -224,7 +224,9 @@ class SizeOverDepth(CloudOrImages):
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice."""
         n, n0, test = self.n, self.n0, self.test
-        validate.memory(KERNELS * n * max(n, test) + POINTS * n * n0, f"n = {n} with test = {test} with n0 = {n0}")
+        validate.memory(
+            BYTES_PER_ENTRY * n * max(n, test) + POINTS * n * n0, f"n = {n} with test = {test} with n0 = {n0}"
+        )
         return replace(self, data=self._words("n + test", n + test))
 
 
@@ -356,7 +358,7 @@ class NoisyLabels(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the kernels."""
-        validate.memory(KERNELS * self.n * (self.n + self.fresh), f"n = {self.n} with fresh = {self.fresh}")
+        validate.memory(BYTES_PER_ENTRY * self.n * (self.n + self.fresh), f"n = {self.n} with fresh = {self.fresh}")
         return self
 
 
@@ -612,7 +614,7 @@ def _pair_distances(op: torch.Tensor) -> torch.Tensor:
 
 @study(
     version=2,
-    seeds=FEW,
+    seeds=REALISATIONS,
     columns=dict.fromkeys(("error", "closed", *deep_limit.ORDERS), (1e-4, 1e-9)),  # rounding at depth 10^6: 5e-10
 )
 def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
@@ -638,12 +640,12 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
                 "source": train.source,
                 "largest": largest,
                 "error": float((f - law).norm() / (law - law.mean(0)).norm()),
-                "closed": off_by(law, f),
+                "closed": relative_distance(law, f),
             }
             for order in deep_limit.ORDERS:
                 gram, cross = deep_limit.ridge_kernels(*offsets, layers, order)
                 ridge = cross @ torch.linalg.solve(gram, y)  # a law's matrix need not be positive
-                row[order] = off_by(ridge, f)
+                row[order] = relative_distance(ridge, f)
                 if order == "first":
                     row["ridge_accuracy"] = regression.accuracy(ridge, test.y)
             row["accuracy"] = regression.accuracy(f, test.y)
@@ -652,7 +654,7 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=FEW, columns={"stop": 1e-4}, nonfinite=("stop",))
+@study(version=1, seeds=REALISATIONS, columns={"stop": 1e-4}, nonfinite=("stop",))
 def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
     """One-hot regression at the depth and times of the paper's recipe and at others, images as they are drawn.
 
@@ -679,12 +681,12 @@ def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
                 "early": regression.accuracy(f_early, test.y),
                 "stopped": regression.accuracy(f_recipe, test.y),
                 "accuracy": regression.accuracy(f, test.y),
-                "unstopped": off_by(f, f_early),
+                "unstopped": relative_distance(f, f_early),
                 "stop": math.nan,
             }
             if layers >= TABLE_2:
                 (op,) = spectrum.operators(*deep_limit.ridge_kernels(*offsets, layers), [1])
-                row["stop"] = off_by(op @ y, f_early)
+                row["stop"] = relative_distance(op @ y, f_early)
             rows.append(row)
     return rows
 
@@ -745,7 +747,7 @@ def near_duplicates(s: NearDuplicates, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=FEW, columns={"smallest": (1e-4, 1e-10)})
+@study(version=1, seeds=REALISATIONS, columns={"smallest": (1e-4, 1e-10)})
 def label_noise(s: NoisyLabels, seeds: list[int]) -> Rows:
     """How far the noise of labels moves predictions at fresh points of a sphere; one row per data set.
 
@@ -823,7 +825,7 @@ def layer_prediction(s: LayerSplit, seeds: list[int]) -> Rows:
                 "source": train.source,
                 "depth": depth,
                 "k": 1 / layer.limit - 1,
-                "first": off_by(g, f),
+                "first": relative_distance(g, f),
                 "accuracy": regression.accuracy(f, test.y),
                 "ridge_accuracy": regression.accuracy(g, test.y),
             }
@@ -874,7 +876,7 @@ def colinear_points(s: Colinear, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=FEW, rtol=1e-3, device="any")
+@study(version=1, seeds=REALISATIONS, rtol=1e-3, device="any")
 def text_training(s: TextTraining, seeds: list[int]) -> Rows:
     """How far the last hidden layer moves while two hidden layers learn a text (``hidden_motion.learn``).
 
@@ -899,7 +901,7 @@ def text_training(s: TextTraining, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=FEW, rtol=1e-3)
+@study(version=1, seeds=REALISATIONS, rtol=1e-3)
 def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
     """How far a last hidden layer of finite width moves above infinitely wide ones, trained; one row per draw.
 

@@ -9,7 +9,7 @@ import torch
 
 from companion.lab.record import Count, Number, Positive, Setting, record
 from companion.lab.sweep import Rows, study
-from companion.papers.depth.studies._clouds import CloudOrImages, clouds, images_on_sphere, off_by
+from companion.papers.depth.studies._clouds import CloudOrImages, clouds, images_on_sphere, relative_distance
 from companion.papers.depth.theory import curves, deep_limit, finite, pairs, regression, residual
 from regimes import devices, validate
 from regimes.data import datasets
@@ -23,11 +23,12 @@ from regimes.training.state import fitted
 from regimes.validate import InputError
 
 CHAPTER = "05"
-KEPT = 8  # bytes of a number
+BYTES_PER_NUMBER = 8
 CLASSES = 10  # of the images
 MEMBERS = 100  # of an ensemble, at most
-FEW = "count from 0 to 1000"  # realisations
-MET = 1e-3  # at this distance from its label a point counts as fitted: some hundredth of the smallest distance measured
+REALISATIONS = "count from 0 to 1000"
+# from its label, at which a point counts as fitted: some hundredth of the smallest distance measured
+FITTED_DISTANCE = 1e-3
 
 
 @record
@@ -45,12 +46,14 @@ class FiniteNetwork(CloudOrImages):
         together = self.n + self.test
         if self.width < together:
             raise InputError(f"width must be at least n + test = {together}, got {self.width}")
-        needed = KEPT * self.depth * together * (self.width + together)
+        needed = BYTES_PER_NUMBER * self.depth * together * (self.width + together)
         validate.memory(needed, f"depth = {self.depth} with width = {self.width}")
         return replace(self, data=self._words("n + test", together))
 
 
-@study(version=1, seeds=FEW, columns={"distance": 1e-4, "noise": 1e-4}, nonfinite=("accuracy", "wide_accuracy"))
+@study(
+    version=1, seeds=REALISATIONS, columns={"distance": 1e-4, "noise": 1e-4}, nonfinite=("accuracy", "wide_accuracy")
+)
 def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
     """The tangent kernel of a network at its start against that of infinite width; one row per network.
 
@@ -72,7 +75,7 @@ def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
         f = regression.kernel_flow_prediction(infinite[:n, :n], infinite[n:, :n], y[:n])
         g = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n])
         row = {
-            "distance": off_by(g, f),
+            "distance": relative_distance(g, f),
             "signal": float(infinite[i, j].std()),
             "noise": float((kernel - infinite)[i, j].std()),
             "accuracy": math.nan if labels is None else regression.accuracy(g, labels[n:]),
@@ -114,11 +117,11 @@ class NetworkEnsemble(Setting):
         if self.width < together:
             raise InputError(f"width must be at least n + test = {together}, got {self.width}")
         neurons = self.draws * self.width
-        validate.memory(KEPT * self.depth * together * (neurons + together), f"draws * width = {neurons}")
+        validate.memory(BYTES_PER_NUMBER * self.depth * together * (neurons + together), f"draws * width = {neurons}")
         return self
 
 
-@study(version=1, seeds=FEW, columns={"ensemble": 1e-4, "single": 1e-4})
+@study(version=1, seeds=REALISATIONS, columns={"ensemble": 1e-4, "single": 1e-4})
 def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
     """The mean predictor of several networks' own kernels, beside one network of as many neurons a layer in all.
 
@@ -139,7 +142,9 @@ def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
         predictors = [predictor(finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)) for draw in members]
         single = predictor(finite.finite_kernel(x, depth=s.depth, width=s.draws * s.width, seed=single_draw))
         mean = torch.stack(predictors).mean(0)
-        rows.append(start | {"ensemble": off_by(mean, infinite), "single": off_by(single, infinite)})
+        rows.append(
+            start | {"ensemble": relative_distance(mean, infinite), "single": relative_distance(single, infinite)}
+        )
     return rows
 
 
@@ -155,7 +160,9 @@ class DeepNetwork(Setting):
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the weights, of which a step has some ten copies."""
-        validate.memory(10 * KEPT * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}")
+        validate.memory(
+            10 * BYTES_PER_NUMBER * self.depth * self.width**2, f"depth = {self.depth} with width = {self.width}"
+        )
         return self
 
 
@@ -173,7 +180,7 @@ class LinearisedNetwork(DeepNetwork):
     activation: Literal["relu", "swish"]
 
 
-@study(version=1, seeds=FEW, rtol=2e-2, device="any")
+@study(version=1, seeds=REALISATIONS, rtol=2e-2, device="any")
 def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
     """Networks trained to the end by gradient flow, beside their linearisation and infinite width; a row per network.
 
@@ -195,12 +202,12 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
         kernel = ntk(net, z)[0]
         f = regression.kernel_flow_prediction(infinite[:n, :n], infinite[n:, :n], y[:n, None])[:, 0]
         g = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n, None])[:, 0]
-        end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=MET), until=fitted)
+        end = run(gauss_newton(net, z[:n], y[:n], alpha=s.scale, loss="square", slack=FITTED_DISTANCE), until=fitted)
         h = s.scale * (end.model(z[n:]) - net(z[n:]))[0]
         row = {
-            "start": off_by(g, f),
-            "trained": off_by(h, f),
-            "moved": off_by(f + h - g, f),
+            "start": relative_distance(g, f),
+            "trained": relative_distance(h, f),
+            "moved": relative_distance(f + h - g, f),
             "kernel_change": float((ntk(end.model, z)[0] - kernel).norm() / kernel.norm()),
             "residual": float((end.F[0] - y[:n]).abs().max()),
             "error": float((h - y[n:]).square().mean()),
@@ -211,7 +218,7 @@ def trained_networks(s: TrainedNetwork, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=FEW, rtol=2e-2, device="any")
+@study(version=1, seeds=REALISATIONS, rtol=2e-2, device="any")
 def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
     """Networks trained to the end by gradient flow, beside their linearisation; one row per network.
 
@@ -231,10 +238,10 @@ def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
         net = fully_connected(widths, seeds=[draw], sigma=sigma, gain=1.0, device=x.device)
         kernel = ntk(net, z)[0]
         linear = regression.kernel_flow_prediction(kernel[:n, :n], kernel[n:, :n], y[:n, None])[:, 0]
-        end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=MET), until=fitted)
+        end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=FITTED_DISTANCE), until=fitted)
         trained = (end.model(z[n:]) - net(z[n:]))[0]
         change = (ntk(end.model, z)[0] - kernel).norm() / kernel.norm()
-        rows.append(start | {"moved": off_by(trained, linear), "kernel_change": float(change)})
+        rows.append(start | {"moved": relative_distance(trained, linear), "kernel_change": float(change)})
     return rows
 
 
@@ -253,7 +260,7 @@ class SpherePrediction(Setting):
         return self
 
 
-@study(version=1, seeds=FEW, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
+@study(version=1, seeds=REALISATIONS, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
 def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
     """The deep predictor on a sphere of few dimensions against its laws; one row per data set.
 
@@ -273,7 +280,7 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
         row = {"nearest": math.acos(pairs.largest_correlation(x[:n])) * s.depth / (3 * math.pi)}
         for order in deep_limit.ORDERS:
             gram, cross = deep_limit.ridge_kernels(*offsets, s.depth, order)
-            row[order] = off_by(cross @ torch.linalg.solve(gram, y[:n]), f)
+            row[order] = relative_distance(cross @ torch.linalg.solve(gram, y[:n]), f)
             if order == "first":
                 row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
         rows.append(start | row)
@@ -290,7 +297,7 @@ class MergedPoints(Setting):
     branch: Literal[*residual.BRANCHES]
 
 
-@study(version=1, seeds=FEW, columns={"smallest": 1e-6})
+@study(version=1, seeds=REALISATIONS, columns={"smallest": 1e-6})
 def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
     """The ridge of a residual network's kernel beside the offsets ``c`` of plain ones; one row per data set.
 
@@ -324,7 +331,7 @@ class SphereCurve(Setting):
         return self
 
 
-@study(version=1, seeds=FEW, columns={"error": 1e-4})
+@study(version=1, seeds=REALISATIONS, columns={"error": 1e-4})
 def sphere_curves(s: SphereCurve, seeds: list[int]) -> Rows:
     """What the deep predictor leaves of targets with power-law spectra, and its law; one row per data set.
 

@@ -12,7 +12,7 @@ from regimes import validate
 from regimes.data.tasks import gaussian_points
 from regimes.validate import InputError
 
-MOST = 10**15  # points and dimensions that a formula takes
+LARGEST = 10**15  # points and dimensions that a formula takes
 TOLERANCE = 1e-9  # how far a squared norm may be from 1, or two points from each other, to count as on it, or the same
 
 
@@ -81,7 +81,7 @@ def angle_probability(angle: float, n0: int) -> float:
 
     Source: Cai, Fan and Jiang 2013, as quoted in paper C, Prop. 7; in closed form a regularised beta function.
     """
-    validate.whole(2, MOST, n0=n0)
+    validate.whole(2, LARGEST, n0=n0)
     validate.within(0, math.pi / 2 + 1e-12, angle=angle)
     return float(special.betainc((n0 - 1) / 2, 0.5, math.sin(angle) ** 2) / 2)
 
@@ -91,8 +91,8 @@ def pair_bound(n: int, n0: int, delta: float) -> float:
 
     Source: paper C, Prop. 7.
     """
-    validate.whole(2, MOST, n=n)
-    validate.whole(3, MOST, n0=n0)
+    validate.whole(2, LARGEST, n=n)
+    validate.whole(3, LARGEST, n0=n0)
     validate.within(0, math.pi + 1e-12, delta=delta)
     logarithm = math.log(math.comb(n, 2)) + 0.5 * math.log(n0 / 2 / math.pi) + (n0 - 1) * math.log(delta)
     return math.exp(logarithm) / (n0 - 1) if logarithm < 700 else math.inf
@@ -103,7 +103,7 @@ def chance_of_pair(n: int, n0: int, angle: float) -> float:
 
     The error is of order ``n³ p²``, far below one where it is used here.
     """
-    validate.whole(2, MOST, n=n)
+    validate.whole(2, LARGEST, n=n)
     return -math.expm1(-math.comb(n, 2) * angle_probability(angle, n0))
 
 
@@ -113,7 +113,7 @@ def closest_quantile(n: int, n0: int, chance: float) -> float:
     A chance that so few points reach at no inner product is refused.
     """
     validate.within(0, 1, chance=chance)
-    validate.whole(2, MOST, n=n, n0=n0)
+    validate.whole(2, LARGEST, n=n, n0=n0)
     single = -math.log1p(-chance) / math.comb(n, 2)
     if single >= 1:
         raise InputError(f"chance must be below {-math.expm1(-math.comb(n, 2)):.3g} for {n} points, got {chance!r}")

@@ -181,7 +181,7 @@ def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        x, y, source = _labelled(s, seed)
+        x, y, source = _training_set(s, seed)
         guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
         shares = _search(functools.partial(_fitting, s, seed, x, y), guess)
         for h, share in sorted(shares.items()):
@@ -218,7 +218,7 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     return shares
 
 
-def _labelled(s: FittingWidth, seed: int) -> tuple[Tensor, Tensor, str]:
+def _training_set(s: FittingWidth, seed: int) -> tuple[Tensor, Tensor, str]:
     if s.data != RANDOM:
         sets = draw_sets(s, seed)
         return sets.train.x, sets.train.y, sets.train.source

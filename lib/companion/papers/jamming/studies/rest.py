@@ -41,7 +41,7 @@ class PeakAtJamming(Networks):
     """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at.
 
     Attributes:
-        observe: what is measured beside: ``votes``, what a vote of the members says, and each member's norm.
+        observe: what else is measured: ``votes``, what a vote of the members says, and each member's norm.
     """
 
     rounds: Counts
@@ -72,7 +72,7 @@ class Stochastic(OnImages):
     looks: Counts
 
 
-def _drawn(s: Networks, seed: int) -> tuple[Draw, FullyConnected, Tensor, Tensor]:
+def _ensemble_at_start(s: Networks, seed: int) -> tuple[Draw, FullyConnected, Tensor, Tensor]:
     """The sets of a realisation, its networks at the start, and points and labels for each of these."""
     sets = draw_sets(s, seed)
     x, y = repeated([sets.train], s.members)
@@ -118,7 +118,7 @@ def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets, start, x, y = _drawn(s, seed)
+        sets, start, x, y = _ensemble_at_start(s, seed)
         f0 = start(sets.test.x)
         for n, (model, ended) in _to_rest(s, x, y, start, s.rounds).items():
             gaps = (1 - y * s.scale * (model(x) - start(x))).clamp(min=0)
@@ -164,7 +164,7 @@ def minima_at_jamming(s: MinimaAtJamming, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        sets, start, x, y = _drawn(s, seed)
+        sets, start, x, y = _ensemble_at_start(s, seed)
         scale = s.scale
         f0 = start(x)
         model = train_to_verdict(s, start, x, y).model

@@ -14,7 +14,7 @@ from companion.papers.one_step.studies import spiked as studies
 from companion.papers.one_step.theory import bounds, measure, reused_samples
 
 CHAPTER = "07"
-MOST = 8  # samples over dimension up to which the price is judged
+LARGEST_ALPHA = 8  # samples over dimension up to which the price is judged
 STRENGTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the spikes at which bounds are compared
 SPLIT = (1.074, "samples split between step and readout at the best share, step and penalty, theory of spiked features")
 
@@ -141,9 +141,9 @@ def samples_from_which_the_network_leads(rows=studies.reuse["shared"], *, sample
 
 
 def prices(rows, samples):
-    """By seed and number of samples, up to MOST: the test error over that with as many fresh ones in the readout."""
+    """The test error over that with as many fresh samples in the readout, by seed and samples, to ``LARGEST_ALPHA``."""
     errors = errors_of_sharing(rows)
-    alphas = sorted(alpha for alpha in rows["alpha"].unique() if 2 <= alpha <= MOST)
+    alphas = sorted(alpha for alpha in rows["alpha"].unique() if 2 <= alpha <= LARGEST_ALPHA)
     return pd.DataFrame({alpha: errors[alpha, samples] / errors[alpha, "fresh"] for alpha in alphas})
 
 
@@ -219,12 +219,12 @@ def network_over_the_leak(rows=studies.reuse["shared"], *, samples):
 
     Ratio of test errors, mean over $2d$ to $8d$ samples, extrapolated to infinite dimension in $1/d$; target sign.
     """
-    rows = rows[(rows["samples"] == samples) & (rows["alpha"] >= 2) & (rows["alpha"] <= MOST)]
+    rows = rows[(rows["samples"] == samples) & (rows["alpha"] >= 2) & (rows["alpha"] <= LARGEST_ALPHA)]
     settings = rows[["activation", "target", "alpha", "step", "lam"]].itertuples(index=False, name=None)
     leak = float(samples == "same")
     theory = [error_with_the_leak(*setting, leak) for setting in settings]
     means = rows.assign(ratio=rows["test_error"] / theory).groupby(["d", "seed"], as_index=False)["ratio"].mean()
-    limits = measure.limits(means.assign(kind=samples), "ratio", ["kind"], blocks=measure.fewest(means, []))
+    limits = measure.limits(means.assign(kind=samples), "ratio", ["kind"], blocks=measure.block_count(means, []))
     return mean(limits.to_numpy().ravel()), rows
 
 

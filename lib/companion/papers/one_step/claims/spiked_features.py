@@ -116,7 +116,7 @@ def difference_of_gaussian_features(features=studies.gaussian_map["main"]):
     return mean(rows.groupby("seed")["difference"].mean()), rows
 
 
-def beside_theory_of_cases(cases):
+def with_theory_of_cases(cases):
     """Rows of the twelve settings with what theory predicts, and the test error over it."""
     rows = cases.join(measure.predicted(cases).add_suffix("_theory"))
     return rows.assign(ratio=rows["test_error"] / rows["test_error_theory"])
@@ -138,20 +138,20 @@ def features_over_theory(cases=studies.agreement["main"]):
     Simulation over theory, mean over 12 settings of activation, target, samples for the step, step size, samples for
     the readout, width and penalty, extrapolated to infinite dimension in $1/d$.
     """
-    rows = beside_theory_of_cases(cases)
-    limits = measure.limits(rows, "ratio", ["case"], blocks=measure.fewest(rows, ["case"]))
+    rows = with_theory_of_cases(cases)
+    limits = measure.limits(rows, "ratio", ["case"], blocks=measure.block_count(rows, ["case"]))
     return mean(limits.to_numpy().ravel())
 
 
 def _overlap_slope(cases, name):
     """The slope of a measured overlap against theory over the settings, in the limit; ``(blocks)``."""
-    rows = beside_theory_of_cases(cases)
+    rows = with_theory_of_cases(cases)
     theory = rows[f"{name}_theory"]
     variance = _scatter_of_overlap(rows, name)
     scale = (theory**2 / variance).groupby(rows["case"]).first().mean()
     products = rows.assign(product=rows[name] * theory / variance / scale)
     products["product"] = measure.controlled(products, "product", "ratio", ["case", "d"])
-    limits = measure.limits(products, "product", ["case"], blocks=measure.fewest(rows, ["case"]))
+    limits = measure.limits(products, "product", ["case"], blocks=measure.block_count(rows, ["case"]))
     return limits.mean(axis=1).to_numpy()
 
 
@@ -426,7 +426,7 @@ def isolated_eigenvalue(spectra=studies.spectra["main"], *, activation):
     pulls = spectra.assign(pull=spectra["top"] / spectra["d"] / spectra["r"].map(population))
     pulls["control"] = (pulls["top"] + pulls["bulk"].map(sum)) / pulls["d"] / pulls["r"].map(squares)
     pulls["pull"] = measure.controlled(pulls, "pull", "control", ["r", "d"])
-    limits = measure.limits(pulls, "pull", ["r"], blocks=measure.fewest(pulls, ["r"]))
+    limits = measure.limits(pulls, "pull", ["r"], blocks=measure.block_count(pulls, ["r"]))
     return furthest_mean(limits.to_numpy() - 1)
 
 
@@ -492,7 +492,7 @@ def error_less_the_bound_without_bias(features=studies.losses["biased"], *, acti
     return least(errors.to_numpy() - _lower_bound(features.iloc[0], activation, loss_bias_target, 0.0)), rows
 
 
-def _over_loss_theory(features, loss):
+def _ratio_to_loss_theory(features, loss):
     """The squared error over the theory of a loss with the finite-width rule, at the largest size, and the rows."""
     rows = largest_size(features)
     row = rows.iloc[0]
@@ -514,7 +514,7 @@ def logistic_loss_over_theory(features=studies.losses["logistic"]):
 
     Simulation over theory at the larger size.
     """
-    return _over_loss_theory(features, convex_theory.logistic())
+    return _ratio_to_loss_theory(features, convex_theory.logistic())
 
 
 @claim(
@@ -530,7 +530,7 @@ def huber_loss_over_theory(features=studies.losses["huber"]):
 
     Simulation over theory at the larger size.
     """
-    return _over_loss_theory(features, convex_theory.huber(features["delta"].iloc[0]))
+    return _ratio_to_loss_theory(features, convex_theory.huber(features["delta"].iloc[0]))
 
 
 @claim(
@@ -547,7 +547,7 @@ def hinge_loss_over_theory(features=studies.losses["hinge"]):
 
     Simulation over theory at the larger size.
     """
-    return _over_loss_theory(features, convex_theory.hinge())
+    return _ratio_to_loss_theory(features, convex_theory.hinge())
 
 
 @claim(
@@ -653,7 +653,7 @@ def _crossing(strengths, shares):
 
 def measured_strengths(features):
     """The sizes, and the strength that learns the share at each: one row per group of seeds."""
-    blocks = measure.fewest(features, ["r"])
+    blocks = measure.block_count(features, ["r"])
     sizes = sorted(features["d"].unique())
     means = features.assign(block=features["seed"] % blocks).groupby(["block", "d", "r"])["share"].mean()
     strengths = np.zeros((blocks, len(sizes)))

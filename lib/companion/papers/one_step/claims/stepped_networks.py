@@ -114,7 +114,7 @@ def curves_over_theory(networks=studies.learning_curves["main"]):
     means = rows.groupby(["target", "alpha0", "d", "seed"])[["test", "train"]].mean().reset_index()
     means["test"] = measure.controlled(means, "test", "train", ["target", "alpha0", "d"])
     keys = ["target", "alpha0"]
-    limits = measure.limits(means, "test", keys, blocks=measure.fewest(means, keys))
+    limits = measure.limits(means, "test", keys, blocks=measure.block_count(means, keys))
     return furthest_mean(limits.to_numpy() - 1), rows
 
 
@@ -377,7 +377,7 @@ def error_less_upper_bound(networks=studies.widths["bounds"], *, activation, str
     return mean(rows["test_error"] - upper), rows
 
 
-def beside_theories(networks):
+def with_theories(networks):
     """Rows of networks beside spiked features: ratios to three theories, the control, and the departure."""
     return networks.assign(
         control=networks["features"] / networks["srf"],
@@ -390,9 +390,9 @@ def beside_theories(networks):
 
 def _limits_over(networks, theory):
     """The limit in 1/d of the ratio to a theory, one column per case, and the rows."""
-    rows = beside_theories(networks)
+    rows = with_theories(networks)
     adjusted = measure.controlled(rows, f"{theory}_ratio", "control", [*CASE, "d"])
-    blocks = measure.fewest(rows, CASE)
+    blocks = measure.block_count(rows, CASE)
     return measure.limits(rows.assign(adjusted=adjusted), "adjusted", CASE, blocks=blocks), rows
 
 
@@ -487,8 +487,8 @@ def departure_of_the_largest(networks=studies.departure["size"], *, net_d):
 
     Slope over five cases of the departures at the largest $d$ against those at the smallest.
     """
-    rows = beside_theories(networks)
-    blocks = measure.fewest(rows, CASE)
+    rows = with_theories(networks)
+    blocks = measure.block_count(rows, CASE)
     sizes = (min(net_d), max(net_d))
     ends = rows[rows["d"].isin(sizes)].assign(block=lambda x: x["seed"] % blocks)
     table = ends.groupby(["block", "d", *CASE])["apart"].mean().unstack(CASE)
@@ -522,14 +522,14 @@ def departure_far_out(networks=studies.departure["order"]):
     return mean(rows["network"] / rows["features"] - 1), rows
 
 
-def courses_of_steps(networks):
-    """The rows of each course, by target, samples for the step and size of all steps."""
+def rows_by_case(networks):
+    """The rows of each case, by target, samples for the step and size of all steps."""
     return dict(list(networks.groupby(CASE, sort=False)))
 
 
-def recursion_of_steps(course, rows, counts, width):
+def recursion_of_steps(case, rows, counts, width):
     """The spike after each number of steps by the recursion, and the test error of spiked features with it."""
-    target, alpha0, step = course
+    target, alpha0, step = case
     row = rows.iloc[0]
     spikes = [several_steps.predict(row["activation"], target, alpha0=alpha0, step=step, count=n) for n in counts]
     parameters = {name: np.array([getattr(spike, name) for spike in spikes]) for name in ("r", "c", "gamma")}
@@ -552,14 +552,14 @@ def exponent_of_the_second_direction(networks=studies.multiple_steps["main"]):
     Exponent in $d$ of the second over the first singular value of $W-W_0$, mean of two targets.
     """
     rows = networks[networks["count"] == networks["count"].max()]
-    blocks = measure.fewest(rows, CASE)
+    blocks = measure.block_count(rows, CASE)
     shares = (rows["second"] / rows["first"]).groupby([rows["seed"] % blocks, rows["target"], rows["d"]])
     table = shares.mean().unstack("d")
     means_of_targets = table.groupby(level=0).agg(lambda x: np.exp(np.log(x).mean()))
     return exponent(table.columns.to_numpy(float), means_of_targets.to_numpy()), rows
 
 
-def _over_errors(rows, before, after):
+def _ratio_between_counts(rows, before, after):
     """Test error after some steps over that after others, and the rows of both."""
     pair = rows.pivot(index="seed", columns="count", values="test_error")[[before, after]].to_numpy()
     ratio = jackknife(pair, lambda x: x[:, 1].mean() / x[:, 0].mean())
@@ -582,8 +582,8 @@ def four_steps_over_one(networks=studies.multiple_steps["main"]):
 
     Ratio of test errors at the largest size; target sin, $8d$ samples for all steps, step 8 in all.
     """
-    *_, course = courses_of_steps(largest_size(networks)).values()
-    return _over_errors(course, networks["count"].min(), networks["count"].max())
+    *_, last_case = rows_by_case(largest_size(networks)).values()
+    return _ratio_between_counts(last_case, networks["count"].min(), networks["count"].max())
 
 
 @claim(
@@ -606,10 +606,10 @@ def four_steps_over_theory(networks=studies.multiple_steps["main"]):
     width = networks["d"].max()
     rows = largest_size(networks[networks["count"] == counts[-1]])
     last_error = {}
-    for course, part in courses_of_steps(networks).items():
-        _, errors = recursion_of_steps(course, part, counts, width)
-        last_error[course] = errors[-1]
-    theory = [last_error[tuple(course)] for course in rows[CASE].to_numpy()]
+    for case, part in rows_by_case(networks).items():
+        _, errors = recursion_of_steps(case, part, counts, width)
+        last_error[case] = errors[-1]
+    theory = [last_error[tuple(case)] for case in rows[CASE].to_numpy()]
     rows = rows.assign(ratio=rows["test_error"] / theory)
     return furthest_from_one(rows, "ratio", "target"), rows
 
@@ -651,7 +651,7 @@ def more_steps_at_their_best(networks=studies.multiple_steps["best"], *, steps):
     """On the same samples more steps lower the error, each number of them at its own best size."""
     counts = sorted(set(networks["count"]))
     before, after = (min(n, counts[-1]) for n in steps)
-    return _over_errors(largest_size(networks), before, after)
+    return _ratio_between_counts(largest_size(networks), before, after)
 
 
 @claim(

@@ -28,13 +28,14 @@ from regimes.validate import InputError
 
 CHAPTER = "07"
 TEST = 2000  # test points
-APART = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
-CHUNK, FEW = 8, 4  # seeds that one call gets, at most
+SEEDS_PER_CASE = 1000  # seeds from one case to the next: no two cases share a draw, so that their scatter averages out
+CHUNK = 8  # seeds that one call gets, at most
+SMALL_CHUNK = 4  # of dear studies
 POOL = 5000  # images, the number that an installed package ships
 _drawn = functools.partial(
     study, data="Gaussian inputs and targets of one direction, drawn here", device="any", chunk=CHUNK
 )
-_few = functools.partial(_drawn, chunk=FEW)
+_few = functools.partial(_drawn, chunk=SMALL_CHUNK)
 
 ODD = ("tanh", "erf", "erf(x/√2)", "sin")
 Odd = Literal[*ODD]
@@ -133,7 +134,7 @@ class Case(AfterStep):
 
     def realisations(self, seeds: Sequence[int]) -> list[int]:
         """No two cases share a seed."""
-        return [APART * self.case + seed for seed in seeds]
+        return [SEEDS_PER_CASE * self.case + seed for seed in seeds]
 
 
 @record
@@ -217,7 +218,7 @@ class PoolProfile(AfterStep):
 
     batches = ("alpha0",)
     smallest_batch = 8.0
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the step that makes a spike of the strength which the design gives in its place."""
@@ -256,7 +257,7 @@ class Spectrum(Drawn):
     alpha: Size
 
     batches = ("alpha",)
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
 
 @record
@@ -304,7 +305,7 @@ class Departure(AfterStep):
     d: Dimension
 
     batches = ("alpha0", "alpha")
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
 
 @record
@@ -316,7 +317,7 @@ class SeveralSteps(AfterStep):
     d: Dimension
 
     batches = ("alpha0", "alpha")
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Each step has a sample."""
@@ -427,7 +428,7 @@ class GrowingSpike(OneDirection):
     alpha: Size
     d: Dimension
 
-    chunk = FEW
+    chunk = SMALL_CHUNK
 
     @property
     def batches(self) -> tuple[str, ...]:
@@ -470,7 +471,7 @@ def _neuron_each(values: Sequence[float], d: int) -> None:
         raise InputError(f"values must be at most d = {d}, one neuron each, got {len(values)}")
 
 
-def _named(s: Setting, names: str) -> dict[str, Any]:
+def _fields(s: Setting, names: str) -> dict[str, Any]:
     return {name: getattr(s, name) for name in names.split()}
 
 
@@ -492,39 +493,39 @@ class Stepping(Protocol):
     d: int
 
 
-def trained(s: Stepping, seeds: Sequence[int], *, alpha0: float, beta: float = 1.0) -> network.Weights:
+def trained_network(s: Stepping, seeds: Sequence[int], *, alpha0: float, beta: float = 1.0) -> network.Weights:
     """Networks of width ``beta d`` after one step on ``alpha0 d`` samples."""
-    setting = _named(s, "activation target step d")
+    setting = _fields(s, "activation target step d")
     return network.one_step(**setting, n0=round(alpha0 * s.d), p=round(beta * s.d), seeds=seeds, device="auto")
 
 
-def _featured(
+def _features_of(
     s: SpikedBulk | AfterStep | WidthCurve, seeds: Sequence[int], spike: Mapping[str, float], rows: str = "sphere"
 ) -> network.Weights:
     """Spiked features, ``beta d`` of them."""
     return network.spiked_features(d=s.d, p=round(s.beta * s.d), **spike, rows=rows, seeds=seeds, device="auto")
 
 
-def _of_spike(s: SpikedBulk, seeds: Sequence[int]) -> network.Weights:
-    return _featured(s, seeds, _named(s, "r c gamma"))
+def _spiked_features(s: SpikedBulk, seeds: Sequence[int]) -> network.Weights:
+    return _features_of(s, seeds, _fields(s, "r c gamma"))
 
 
-def _like_a_network(s: AfterStep | WidthCurve, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
+def _equivalent_features(s: AfterStep | WidthCurve, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
     """Spiked features equivalent to the network after its step."""
-    spike = equivalent(**_named(s, "activation target alpha0 step"))
-    return _featured(s, seeds, vars(spike), rows)
+    spike = equivalent(**_fields(s, "activation target alpha0 step"))
+    return _features_of(s, seeds, vars(spike), rows)
 
 
-def _of_model(s: NetworkCurve | WidthCurve | RowNorms, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
+def _weights_of(s: NetworkCurve | WidthCurve | RowNorms, seeds: Sequence[int], rows: str = "sphere") -> network.Weights:
     """The network after its step, or the features equivalent to it."""
     if s.model == "network":
-        return trained(s, seeds, alpha0=s.alpha0, beta=s.beta)
-    return _like_a_network(s, seeds, rows)
+        return trained_network(s, seeds, alpha0=s.alpha0, beta=s.beta)
+    return _equivalent_features(s, seeds, rows)
 
 
 def curve(s: OneDirection, seeds: Sequence[int], drawn: network.Weights, alphas: Sequence[float]) -> Rows:
     """Errors and overlaps at each of ``alphas``, rows for every seed."""
-    names = _named(s, "activation target lam")
+    names = _fields(s, "activation target lam")
     rows = []
     for alpha, point in zip(alphas, network.learning_curve(weights=drawn, alphas=alphas, seeds=seeds, **names)):
         rows += _rows(point, seeds, alpha=alpha)
@@ -543,8 +544,8 @@ def _second_batch(
 @_drawn(version=2)
 def parameters(s: FirstStep, seeds: list[int]) -> Rows:
     """Measured ``r, gamma, c`` of the trained weights, each over the formula (Result 3.1: ``*_ratio``)."""
-    measured = network.measured_parameters(trained(s, seeds, alpha0=s.alpha0))
-    formula = equivalent(**_named(s, "activation target alpha0 step"))
+    measured = network.measured_parameters(trained_network(s, seeds, alpha0=s.alpha0))
+    formula = equivalent(**_fields(s, "activation target alpha0 step"))
     ratios = {f"{name}_ratio": values / getattr(formula, name) for name, values in measured.items()}
     return _rows(measured | ratios, seeds)
 
@@ -552,7 +553,7 @@ def parameters(s: FirstStep, seeds: list[int]) -> Rows:
 @_drawn(version=3)
 def agreement(s: Case, seeds: list[int]) -> Rows:
     """Errors and overlaps of spiked features at settings spread over all that the theory takes (Result 3.3)."""
-    rows = curve(s, seeds, _like_a_network(s, seeds), [s.alpha])
+    rows = curve(s, seeds, _equivalent_features(s, seeds), [s.alpha])
     for row in rows:
         del row["alpha"]  # it is a setting here
     return rows
@@ -561,7 +562,7 @@ def agreement(s: Case, seeds: list[int]) -> Rows:
 @_drawn(version=2)
 def gaussian_map(s: GaussianMap, seeds: list[int]) -> Rows:
     """Test error of ridge on the true features and on the conditional Gaussian ones, same inputs (Result 3.2)."""
-    drawn = _of_spike(s, seeds)
+    drawn = _spiked_features(s, seeds)
     activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha)
     n, d = x.shape[1:]
     p = drawn.w.shape[1]
@@ -582,25 +583,25 @@ def gaussian_map(s: GaussianMap, seeds: list[int]) -> Rows:
 @_drawn(version=2)
 def learning_curves(s: NetworkCurve, seeds: list[int]) -> Rows:
     """Test error against ``alpha`` for several sizes ``alpha0`` of the first batch (Fig. 2)."""
-    return curve(s, seeds, _of_model(s, seeds), s.alphas)
+    return curve(s, seeds, _weights_of(s, seeds), s.alphas)
 
 
 @_drawn(version=2)
 def spikes(s: SpikeCurve, seeds: list[int]) -> Rows:
     """Test error of spiked features against ``alpha`` for several strengths and alignments (Fig. 4)."""
-    return curve(s, seeds, _of_spike(s, seeds), s.alphas)
+    return curve(s, seeds, _spiked_features(s, seeds), s.alphas)
 
 
 @_drawn(version=2)
 def widths(s: WidthCurve, seeds: list[int]) -> Rows:
     """Test error of the network against its width, under both readings of the step size (Fig. 5)."""
-    return curve(s, seeds, _of_model(s, seeds), s.alphas)
+    return curve(s, seeds, _weights_of(s, seeds), s.alphas)
 
 
 @_drawn(version=2)
 def profiles(s: Profile, seeds: list[int]) -> Rows:
     """Mean of the network's output given ``theta·x = t``: rows of ``t``, ``output`` (Fig. 1)."""
-    return _profile(s, trained(s, seeds, alpha0=s.alpha0), seeds)
+    return _profile(s, trained_network(s, seeds, alpha0=s.alpha0), seeds)
 
 
 def _profile(s: Profile | PoolProfile, drawn: network.Weights, seeds: list[int]) -> Rows:
@@ -645,7 +646,7 @@ def losses(s: ConvexLoss, seeds: list[int]) -> Rows:
     The penalty is ``lam/2 |a|^2`` beside losses with a half, so the square loss here is the ridge of the theory, whose
     value at the readout is the ``objective``.
     """
-    drawn = _of_spike(s, seeds)
+    drawn = _spiked_features(s, seeds)
     activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha, s.noise)
     phi = network.feature_map(activation, drawn, x, s.bias)
     a = fit_readout.readout(phi, y, s.loss, s.lam, delta=s.delta)
@@ -666,7 +667,7 @@ def biases(s: BestBias, seeds: list[int]) -> Rows:
 
     Ridge regression at every bias of a grid of 33, then a parabola through the lowest three.
     """
-    drawn = _of_spike(s, seeds)
+    drawn = _spiked_features(s, seeds)
     activation, _, x, y = _second_batch(s, drawn, seeds, s.alpha)
     grid = torch.linspace(-4, 4, 33, dtype=x.dtype).to(x)
 
@@ -688,14 +689,14 @@ def departure(s: Departure, seeds: list[int]) -> Rows:
 
     ``network``, ``features``; ``srf``, ``rows``, ``corrected``.
     """
-    drawn = trained(s, seeds, alpha0=s.alpha0, beta=s.beta)
+    drawn = trained_network(s, seeds, alpha0=s.alpha0, beta=s.beta)
     features = network.equivalent_features(s.activation, drawn, s.step, seeds)
-    names = _named(s, "activation target lam")
+    names = _fields(s, "activation target lam")
     errors = {}
     for label, weights in (("network", drawn), ("features", features)):
         (point,) = network.learning_curve(weights=weights, alphas=[s.alpha], seeds=seeds, **names)
         errors[label] = point["test_error"]
-    setting = _named(s, "activation target lam step alpha beta")
+    setting = _fields(s, "activation target lam step alpha beta")
     x0s, y0s, thetas = (part.cpu().numpy() for part in (*drawn.batch, drawn.theta))
     for label, rows, norms in (("srf", False, False), ("rows", True, False), ("corrected", True, True)):
         predict = functools.partial(row_covariance.predict_network, **setting, rows=rows, norms=norms)
@@ -710,9 +711,9 @@ def multiple_steps(s: SeveralSteps, seeds: list[int]) -> Rows:
 
     ``r``, ``gamma``, ``c`` as in ``parameters``; the others as in ``several_steps.spectrum``.
     """
-    names = _named(s, "activation target step count d")
+    names = _fields(s, "activation target step count d")
     drawn = several_steps.train(**names, p=s.d, n0=round(s.alpha0 * s.d), seeds=seeds)
-    names = _named(s, "activation target lam")
+    names = _fields(s, "activation target lam")
     (readout,) = network.learning_curve(weights=drawn, alphas=[s.alpha], seeds=seeds, **names)
     measured = network.measured_parameters(drawn) | several_steps.spectrum(drawn, seeds)
     measured["test_error"] = readout["test_error"]
@@ -727,11 +728,11 @@ def network_kernels(s: KernelBaseline, seeds: list[int]) -> Rows:
     step and has the penalty ``lam`` of the setting; ``penalty``: the one of the row.
     """
     rows = []
-    names = _named(s, "activation target d alphas lams")
+    names = _fields(s, "activation target d alphas lams")
     for name, alpha, lam, errors in kernel_baseline.errors(**names, seeds=seeds):
         rows += _rows({"test_error": errors}, seeds, learner=name, alpha=alpha, penalty=lam)
     for alpha in s.alphas:
-        drawn = trained(s, seeds, alpha0=s.share * alpha, beta=s.beta)
+        drawn = trained_network(s, seeds, alpha0=s.share * alpha, beta=s.beta)
         for point in curve(s, seeds, drawn, [(1 - s.share) * alpha]):
             learner = {"learner": "network", "alpha": alpha, "penalty": s.lam}
             rows.append({**learner, "seed": point["seed"], "test_error": point["test_error"]})
@@ -741,7 +742,7 @@ def network_kernels(s: KernelBaseline, seeds: list[int]) -> Rows:
 @_drawn(version=2)
 def norms(s: RowNorms, seeds: list[int]) -> Rows:
     """Spiked features whose rows have one norm, or the fluctuating norms of Gaussian rows; same seeds."""
-    return curve(s, seeds, _of_model(s, seeds, s.rows), s.alphas)
+    return curve(s, seeds, _weights_of(s, seeds, s.rows), s.alphas)
 
 
 @_drawn(version=1, chunk=2)
@@ -780,7 +781,7 @@ def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float,
 @_drawn(version=1)
 def scaling(s: GrowingStep, seeds: list[int]) -> Rows:
     """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
-    return curve(s, seeds, trained(s, seeds, alpha0=s.alpha0), s.alphas)
+    return curve(s, seeds, trained_network(s, seeds, alpha0=s.alpha0), s.alphas)
 
 
 @_few(version=1)
@@ -790,7 +791,7 @@ def third_degree_share(s: GrowingSpike, seeds: list[int]) -> Rows:
     if s.model == "srf":
         drawn = network.spiked_features(r=s.r, c=1.0, gamma=1.0, **size)
     else:
-        names = _named(s, "activation target")
+        names = _fields(s, "activation target")
         step = s.r / equivalent(**names, alpha0=s.alpha0, step=1.0).r
         drawn = network.one_step(**names, step=step, n0=round(s.alpha0 * s.d), **size)
     activation, target, x, y = _second_batch(s, drawn, seeds, s.alpha)
@@ -805,7 +806,7 @@ def third_degree_share(s: GrowingSpike, seeds: list[int]) -> Rows:
 @_few(version=1)
 def learned_function_bounds(s: PoolProfile, seeds: list[int]) -> Rows:
     """Mean output given ``theta·x = t`` of wide networks with many samples, at a large and a small penalty (Fig. 3)."""
-    return _profile(s, trained(s, seeds, alpha0=s.alpha0, beta=s.beta), seeds)
+    return _profile(s, trained_network(s, seeds, alpha0=s.alpha0, beta=s.beta), seeds)
 
 
 @study(version=1, chunk=8, data="white principal components of digits", device="any")

@@ -76,7 +76,7 @@ def without_zeta(
     return ridge_theory.solve_channels(e, alpha=np.asarray(alpha, float), **arrays)
 
 
-def fewest(table: pd.DataFrame, keys: Sequence[str]) -> int:
+def block_count(table: pd.DataFrame, keys: Sequence[str]) -> int:
     """The number of realisations (``seed``) that every key has at every size ``d``: blocks for :func:`limits`."""
     return int(table.groupby([*keys, "d"])["seed"].nunique().min())
 
