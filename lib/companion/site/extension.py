@@ -191,7 +191,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     context["body"] = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
     number = lambda found: f"code of Fig. {'.'.join(map(str, numbers.get(found[1], '?')))}"  # noqa: E731
     context["body"] = _CODE_OF.sub(number, context["body"])
-    app.builder.texts[name] = words(context["body"])
+    app.builder.texts[name] = search_text(context["body"])
     for button in (own for group in context["header_buttons"] for own in group.get("buttons", ())):
         if button["label"] == "download-source-button":
             for folder in app.config.html_extra_path:
@@ -200,7 +200,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
             context["saved"] = button["url"]
 
 
-def words(page: str) -> str:
+def search_text(page: str) -> str:
     """The words of a page's HTML, without code, for the search."""
     shown = _TAG.sub(" ", _NO_WORDS.sub(" ", page))
     return " ".join(_TEX.sub("", html.unescape(shown)).split())
