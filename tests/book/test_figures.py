@@ -115,6 +115,7 @@ def test_the_command_below_a_figure_changes_it_and_says_how(number):
             registry.grids(number, values, study)
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_knob_has_three_to_five_choices_whose_cells_are_stored_or_cheap(number):
     """One is the book's; each of the others changes a parameter of the figure, and computes for seconds at most."""
@@ -255,6 +256,7 @@ def test_a_page_shows_the_designs_of_its_figures():
     assert len(labels) > 2 and len(shown) < len(registry.of("03"))
 
 
+@pytest.mark.usefixtures("read_once")
 def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_computed(capsys, monkeypatch):
     monkeypatch.setattr(runner.schedule, "fill", lambda *given: pytest.fail("computed"))
     for more in ([], ["--figure", "fig-b-8d"]):

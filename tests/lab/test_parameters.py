@@ -287,7 +287,7 @@ def unchanged_once(settings):
     return once
 
 
-EXAMPLES = {"few": (9, 2), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
+EXAMPLES = {"few": (5, 2), "many": (34, 34)}  # of a chapter's own parameters, and of the axes of its designs
 
 
 @pytest.mark.parametrize("many", ["few", pytest.param("many", marks=pytest.mark.weekly)])

