@@ -494,11 +494,11 @@ def test_legal_extremes_have_their_values(call, value):
 
 def test_a_jumping_target_sees_the_whole_spike():
     """At perfect alignment the nodes follow the spike: four times as many give the same error."""
-    error = float(solved(target="sign", r=300.0).test_error)
+    error = float(solved(target="sign", r=1000.0).test_error)
     fine = conditional_map.PANEL
     try:
         conditional_map.PANEL = fine / 4
-        dense = float(solved(target="sign", r=300.0).test_error)
+        dense = float(solved(target="sign", r=1000.0).test_error)
     finally:
         conditional_map.PANEL = fine
     assert error == pytest.approx(dense, rel=1e-9)

@@ -58,11 +58,12 @@ def here():
     return computed()
 
 
-# every day torch and MKL without vectors and nothing compiled, every week each alone
-WEEKLY = [pytest.param((variable,), marks=pytest.mark.weekly) for variable in OTHER]
+# torch and MKL without vectors and nothing compiled, then each alone; test_sensitivity.py has a flow for every day
+TOGETHER_AND_ALONE = [tuple(OTHER), *((variable,) for variable in OTHER)]
 
 
-@pytest.mark.parametrize("variables", [tuple(OTHER), *WEEKLY], ids=" ".join)
+@pytest.mark.weekly
+@pytest.mark.parametrize("variables", TOGETHER_AND_ALONE, ids=" ".join)
 def test_another_processor_computes_the_same_numbers(here, variables):
     without = {variable: OTHER[variable] for variable in variables}
     env = os.environ | without

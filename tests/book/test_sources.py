@@ -15,6 +15,7 @@ import yaml
 from bs4 import BeautifulSoup
 from docutils import nodes
 from nbclient import NotebookClient
+from sphinx import addnodes
 
 from companion import paths
 from companion.book import ledger, views
@@ -291,11 +292,36 @@ def test_all_pages_are_written_anew_where_one_has_another_title_or_definition():
         found_docs={"intro", "glossary"},
     )
     app = SimpleNamespace()
-    assert extension._out_of_date(app, env) == env.found_docs and not extension._out_of_date(SimpleNamespace(), env)
+    assert extension._out_of_date(app, env) == env.found_docs and not extension._out_of_date(app, env)
     env.titles["intro"] = nodes.title("", "Two")
-    assert extension._out_of_date(app, env) == env.found_docs and not extension._out_of_date(SimpleNamespace(), env)
+    assert extension._out_of_date(app, env) == env.found_docs and not extension._out_of_date(app, env)
     env.get_doctree = lambda name: nodes.paragraph("", "another")
     assert extension._out_of_date(app, env) == env.found_docs
+
+
+def test_the_search_has_the_words_that_a_parser_finds_and_no_code():
+    page = """<h1>A &lt;law&gt;<a class="headerlink" href="#a" title="Link">#</a></h1><p data-definition="a &gt; b">of
+    <em>lazy</em>\n learning<br>&amp; <span class="math">\\(x^{2}\\)</span></p><pre>code <b>in</b> it</pre>
+    <style>p { x: y }</style><script>window.x = "<p>";</script><table><td>.97</td><td>.90</td></table>"""
+    parsed = BeautifulSoup(page, "html.parser")
+    for part in parsed.select("pre, script, style, .headerlink"):
+        part.decompose()
+    expected = " ".join(re.sub(r"\\[()]|[{}]", "", parsed.get_text(" ")).split())
+    assert extension.search_text(page) == expected
+    assert expected == "A <law> of lazy learning & x^2 .97 .90"
+
+
+def test_the_sidebar_has_the_title_of_a_page_and_the_pages_below_but_no_heading():
+    def entry(words, *below):
+        return nodes.list_item("", addnodes.compact_paragraph("", "", nodes.reference("", words)), *below)
+
+    pages = addnodes.toctree(entries=[(None, "chapters/details")])
+    headings = nodes.bullet_list("", entry("a heading", nodes.bullet_list("", entry("another"))), pages)
+    toc = nodes.bullet_list("", entry("A chapter", headings))
+    titles = extension._without_headings(toc)
+    assert titles.astext().strip() == "A chapter" and "heading" in toc.astext()
+    (kept,) = titles.findall(addnodes.toctree)
+    assert kept["entries"] == pages["entries"]
 
 
 def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line_counts(ran_book):

@@ -22,7 +22,7 @@ from regimes.validate import InputError
 KEPT = registry.stored_sizes()
 # computed again in every run of the tests: seconds in all; the others every week
 CHEAP = {
-    "spiked.agreement", "lazy_feature.finite_width_lazy", "compression.amplification_scaling",
+    "spiked.agreement", "compression.amplification_scaling",
 }  # fmt: skip
 COMPUTED = [name if name in CHEAP else pytest.param(name, marks=pytest.mark.weekly) for name in sorted(KEPT)]
 AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again

@@ -100,7 +100,9 @@ class Chapter:
         if results.study.name in self._sampled or self._turned:
             return
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
-        lines = [*results.refused.values(), *results.differences(records_of(results.study, cells))]
+        lines = list(results.refused.values())
+        if cells:
+            lines += results.differences(records_of(results.study, cells))
         if not cells and not lines:
             return
         self._sampled[results.study.name] = lines

@@ -190,7 +190,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
     numbers = {label: ".".join(map(str, number)) for label, number in figures.items()}
     text = marks_kept(context["body"]).replace(' aria-label="Toggle hidden content"', "")
     context["body"] = _CODE_OF.sub(lambda match: f"code of Fig. {numbers.get(match[1], '?')}", text)
-    app.builder.texts[name] = searched_text(context["body"])
+    app.builder.texts[name] = search_text(context["body"])
     for button in (button for group in context["header_buttons"] for button in group.get("buttons", ())):
         if button["label"] == "download-source-button":
             for folder in app.config.html_extra_path:
@@ -199,7 +199,7 @@ def _page(app: Sphinx, name: str, _: str, context: dict[str, Any], doctree: node
             context["saved"] = button["url"]
 
 
-def searched_text(page: str) -> str:
+def search_text(page: str) -> str:
     """The words of a page's HTML, without code, for the search."""
     text = _TAG.sub(" ", _NO_WORDS.sub(" ", page))
     return " ".join(_TEX.sub("", html.unescape(text)).split())
