@@ -14,6 +14,7 @@ from companion.papers.depth.theory import pairs, spectrum
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
+
 def test_the_chapter_shows_every_claim_of_paper_c():
     declared = [claim for claim in claims.claims_of("05") if claim.id.startswith("C.")]
     assert {claim.figure for claim in declared} <= figures.figures("05").keys()
