@@ -70,16 +70,20 @@ def finite_kernel(x: Tensor, *, depth: int, width: int, seed: int) -> Tensor:
         kernel += inner * grams[layer - 1]
         if layer > 1:
             on, passed = hidden(draws[layer - 2], roots[layer - 2])
-            new = normal(n) @ _root(inner)  # what other weights would bring back
+            new = normal(n) @ symmetric_root(inner)  # what other weights would bring back
             frame = torch.linalg.solve_triangular(roots[layer - 1], passed, upper=True, left=False)  # orthonormal
             back = on * (new + frame @ (draws[layer - 1].mT @ back - frame.mT @ new))
     return kernel / depth
 
 
-def _root(gram: Tensor) -> Tensor:
-    """``r`` with ``rᵀ r = gram``, also of a singular matrix: points with the same active neurons share derivatives."""
+def symmetric_root(gram: Tensor) -> Tensor:
+    r"""The positive root ``R`` of a covariance, ``R R = gram``; ``(n, n)``, also of a singular matrix.
+
+    What it makes of given normal numbers does not depend on the signs and bases of eigenvectors, which each library
+    chooses: this root is unique, and continuous in the matrix.
+    """
     values, vectors = torch.linalg.eigh(gram)
-    return values.clamp_min(0).sqrt()[:, None] * vectors.mT
+    return (vectors * values.clamp_min(0).sqrt()) @ vectors.mT
 
 
 def offset_variance(phi: Tensor, *, depth: int, width: int) -> Tensor:

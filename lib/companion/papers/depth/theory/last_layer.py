@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from companion.papers.depth.theory import pairs
+from companion.papers.depth.theory.finite import symmetric_root
 from regimes import validate
 from regimes.kernels import relu_recursion
 from regimes.validate import InputError
@@ -49,11 +50,10 @@ def gaussian_layer(rho: Tensor, width: int, *, seed: int) -> tuple[Tensor, Tenso
     """Draws of the pre-activations ``(n, width)`` of covariance ``rho``, and of readout weights ``(width)``."""
     validate.arrays(rho=("n n", rho))
     validate.integer(1, width=width)
-    values, vectors = torch.linalg.eigh(rho)
     random = torch.Generator().manual_seed(seed)
     drawn = torch.randn(len(rho), width, dtype=torch.float64, generator=random)
     readout = torch.randn(width, dtype=torch.float64, generator=random)
-    return (vectors * values.clamp_min(0).sqrt()) @ drawn, readout
+    return symmetric_root(rho) @ drawn, readout
 
 
 def train_layer(
