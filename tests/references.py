@@ -1,8 +1,6 @@
 """References of the smoke book: what each chapter shows, as a notebook without numbers, and its ledger, as numbers.
 Beside them what the laptop's chapters say of stored rows and draw from them (``NN.said.txt``), and what the programs
-print for which the reader has a model: ``book/yours/*.txt``. What studies declare, versions, tolerances and the ranges
-of their fields, has no right value: it is kept as it is (``studies.txt``), so that it does not change unseen; so are
-the library's constants, the defaults of its functions and the ranges that they check (``limits.txt``).
+print for which the reader has a model: ``book/yours/*.txt``.
 
 ``make references`` renews them; look at the diff before committing it. They catch drift: that a figure, a caption, a
 table, a verdict or a sentence has come, gone or changed, and that an estimate, a number in a sentence or what a figure
@@ -11,15 +9,12 @@ shows has moved (``NN.smoke.txt``). What numbers should be is for the tests of t
 
 import base64
 import html
-import importlib
 import io
-import math
 import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import MISSING, fields
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -29,22 +24,15 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from companion import paths
-from companion import studies as registry
 from companion.book import ledger
 from companion.book.captions import GLUED
 from companion.lab import parameters
-from companion.lab.record import Axis, Setting
 from companion.lab.store import stamp
-from companion.papers import tasks
-from regimes import validate
-from tests import limits, stored_ledger
+from tests import stored_ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "tests" / "references"
 LEDGER = FOLDER / "ledger.csv"
-DECLARED = FOLDER / "studies.txt"
-LIMITS = FOLDER / "limits.txt"
 SMOKE = ROOT / "build" / "smoke"
 YOURS = sorted((ROOT / "book" / "yours").glob("*.py"))
 _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z]-)[-+−]?(?:\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|inf|nan)(?![\w.]*\w)")
@@ -195,72 +183,14 @@ def measured() -> pd.DataFrame:
     return rows.sort_values("id").set_index("id").fillna({"verdict": ""})
 
 
-def declared() -> list[str]:
-    """What each study declares of its numbers, and the range of each field of the records that studies take."""
-    lines = []
-    for number in registry.modules():
-        for name, item in registry.of(number).items():
-            with_default = [field.name for field in fields(item) if field.default is not MISSING]
-            with_factory = [field.name for field in fields(item) if field.default_factory is not MISSING]
-            about = {key: getattr(item, key) for key in [*with_default, *with_factory]}
-            given = {key: value for key, value in about.items() if value and key not in ("module", "known")}
-            entries = [f"; {key} = {sorted(value.items()) if isinstance(value, dict) else value}"
-                       for key, value in given.items()]  # fmt: skip
-            lines.append(f"{name}: version {item.version}" + "".join(entries))
-    files = [paths.papers() / "tasks.py", *paths.papers().glob("*/studies/*.py")]
-    for name, file in sorted((file.stem, file) for file in files):
-        module = ".".join(file.relative_to(paths.papers().parents[1]).with_suffix("").parts)
-        for made in vars(importlib.import_module(module)).values():
-            if isinstance(made, type) and issubclass(made, Setting) and made.__module__.endswith(f".{name}"):
-                axes = {axis: axis_kind for axis, axis_kind in made.axes().items() if axis in made.__annotations__}
-                lines += [f"{name}.{made.__name__}.{axis}: {_range(axis_kind)}" for axis, axis_kind in axes.items()]
-    return lines + _asked()
-
-
-def _asked() -> list[str]:
-    """The bytes that the cells of each study of the smoke book say they take: the most, and the sum."""
-    lines = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("REGIMES_DATA", raising=False)  # images that are installed
-        for number in parameters.chapters():
-            values = parameters.resolve(number, "smoke")
-            for name, item in registry.of(number).items():
-                tasks._of_one_label.cache_clear()  # draws that are known ask for nothing
-                with validate.memory_asked() as asked:
-                    item.grid(values)
-                lines += [f"{name}: asks for {max(asked)} bytes at most, {sum(asked)} for all"] if any(asked) else []
-    return lines
-
-
-def limits_now() -> list[str]:
-    """The parameters of chapters, with their ranges and values, and what the library's text declares beside them."""
-    ranges = []
-    for number in parameters.chapters():
-        for name, parameter in parameters.declared(number).items():
-            ranges.append(f"{number}.{name}: {_range(Axis(parameter.kind))}; {parameter.value!r}")
-    return ranges + limits.declared()
-
-
-def _range(axis: Axis) -> str:
-    """A field's range in the words of messages."""
-    ends = f" ({axis.kind.low!r} to {axis.kind.high!r})" if math.isfinite(axis.kind.high) else ""  # to the last digit
-    words = f"{axis.kind.allowed()}{ends}{', or none' * axis.optional}{', the first that is here' * axis.alternatives}"
-    return words + (f"; of a design, {axis.several.allowed()}" if axis.several else "")
-
-
 def printed(program: Path) -> str:
     """What a program of ``book/yours`` prints."""
     return subprocess.run([sys.executable, program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
-def main(which: str = "") -> int:
-    """Writes the references from the smoke book; of ``studies`` alone, what these and the library declare."""
+def main() -> int:
+    """Writes the references from the smoke book."""
     FOLDER.mkdir(exist_ok=True)
-    for path, lines in (DECLARED, declared()), (LIMITS, limits_now()):
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        print(f"wrote tests/references/{path.name}")
-    if which == "studies":
-        return 0
     for number in parameters.chapters():
         notebooks = executed(number)
         for stem, notebook in notebooks.items():
@@ -283,4 +213,4 @@ def main(which: str = "") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

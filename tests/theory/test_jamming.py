@@ -261,6 +261,8 @@ def test_curves_of_different_levels_share_an_exponent():
     assert jamming.common_exponent([certain, steep]).value == pytest.approx(-0.5, abs=0.05)
     with pytest.raises(InputError, match="mean must be a number above 0"):
         jamming.common_exponent([-certain])
+    with pytest.raises(InputError, match="mean must be a number above 0"):
+        jamming.common_exponent([certain * [1, 1, 1, -1]])  # a single one of four
     with pytest.raises(InputError, match="realisations must be"):
         jamming.common_exponent([certain[:1]])
 
