@@ -606,14 +606,14 @@ def half_scales(scales, power):
     at={"d": 5},
     headline=True,
 )
-def required_scale(scales=studies.amplification_scaling["scales"], rests=fitting.plateaus["main"], *, interfaces):
+def required_scale(scales=studies.amplification_scaling["scales"], *, interfaces):
     r"""To reach its plateau by $t^*$ the amplification needs $\tau_\perp<t^*$: "Hence the larger the training set
     size, the smaller $\alpha$ needs to be" (stripe, $d=5$).
 
     exponent in $p$ of the scale at which $\Lambda^*$ is half of the plateau, noise divided out (the footnote
     speaks of one neuron's $\lambda$)
     """
-    rate, rate_of_lambda = growth_rates(rests, interfaces)
+    rate, rate_of_lambda = growth_rates(scales, interfaces)
     return drift(growth_of("still"), half_scales(scales, rate / rate_of_lambda)), scales
 
 

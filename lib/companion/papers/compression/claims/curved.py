@@ -41,7 +41,7 @@ def _of_many_points(rows):
     figure="fig-a-curved",
     short=r"compressed by $\sqrt p$ over removed, $d_\parallel=3$",
     at={"p": 1024, "factor": [32, 1e6]},
-    given={"informative": 3},
+    given={"ball": studies.support_vectors["ball"], "informative": 3},
     headline=True,
 )
 @claim(
@@ -54,17 +54,15 @@ def _of_many_points(rows):
     short=r"compressed by $\sqrt p$ over removed, $d_\parallel=4$",
     at={"p": 1024, "factor": [32, 1e6]},
     part_of="A.Sec4-ball-removed",
-    given={"informative": 4},
+    given={"ball": studies.support_vectors["ball_4"], "informative": 4},
 )
-def compressed_over_removed(
-    ball=studies.support_vectors["ball"], ball_4=studies.support_vectors["ball_4"], *, informative
-):
+def compressed_over_removed(ball, *, informative):  # the second is for the words
     r"""With {informative} informative directions a compression by $\sqrt p$ is as good as to remove the others.
 
     Error of the support vector machine at $\Lambda=\sqrt p$ over that at $\Lambda=10^6$; ball, $d=8$, from 1024 points
     on, geometric mean over sizes
     """
-    rows = _of_many_points({3: ball, 4: ball_4}[informative])
+    rows = _of_many_points(ball)
     return None if rows is None else (ratio(over_removed(rows)), rows)
 
 

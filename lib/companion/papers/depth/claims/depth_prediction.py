@@ -353,13 +353,13 @@ def effect_of_label_noise(noise=studies.label_noise["main"], *, column):
 @claim(
     {
         "C.Sec6-tempered": {
-            "given": {"space": 3},
+            "given": {"noise": studies.label_noise["main"], "space": 3},
             "statement": r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (2-sphere).",
             "short": r"spread over $1/\sqrt{n_0-1}$, 2-sphere",
             "at": NOISY | {"n": 5000},
         },
         "C.Sec6-tempered-five": {
-            "given": {"space": 5},
+            "given": {"noise": studies.label_noise["five"], "space": 5},
             "statement": r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (five dimensions).",
             "short": r"spread over $1/\sqrt{n_0-1}$, $n_0=5$",
             "at": NOISY | {"n0": 5, "n": 5000, "depth": 3},
@@ -371,13 +371,12 @@ def effect_of_label_noise(noise=studies.label_noise["main"], *, column):
     figure="fig-c-noise",
     kind="beyond",
 )
-def spread_over_its_limit(main=studies.label_noise["main"], five=studies.label_noise["five"], *, space):
+def spread_over_its_limit(noise, *, space):
     """Fully trained, label noise is passed on by a factor that depends on the dimension alone.
 
     Spread of a prediction at 5000 points over that factor, mean over depths.
     """
-    rows = {3: main, 5: five}[space]
-    largest = rows[rows.n == 5000]
+    largest = noise[noise.n == 5000]
     norms = largest.groupby("seed").norm.mean().to_numpy()
     return mean(norms * math.sqrt(space - 1)), largest
 

@@ -23,8 +23,8 @@ PAPER_WIDTH = {"stripes": studies.stripes["wide"], "task": "stripe"}  # at the w
 
 
 def kernel_at(rows, kernel, moment):
-    """The rows of one kernel at one moment."""
-    return rows[(rows.kernel == kernel) & (rows.moment == moment)]
+    """The rows of one kernel at one moment, by seed, so that those of two moments are pairs."""
+    return rows[(rows.kernel == kernel) & (rows.moment == moment)].sort_values("seed", kind="stable")
 
 
 def by_component(rows, name):

@@ -1,0 +1,115 @@
+"""Every claim on stored rows: what its estimator must not see does not matter, and what it says it takes does."""
+
+import math
+
+import numpy as np
+import pytest
+
+from companion.book import claims
+from companion.book.everywhere import Others
+from companion.estimates import Drift
+from companion.lab import parameters, schedule
+from companion.lab import registry as lab_registry
+from companion.lab.table import CELL, STAMP, origin
+
+SWITCH = "task"  # an argument that says which of its tables a claim is about
+
+
+class NotStoredError(Exception):
+    """A claim needs rows that are not stored."""
+
+
+class Stored:
+    """A chapter's page whose rows are the stored ones alone."""
+
+    def __init__(self, number):
+        self.number, self.parameters = number, parameters.resolve(number)
+        self.asked, self.tables = {}, {}
+
+    def rows(self, study, design=""):
+        if (study, design) not in self.tables:
+            if study not in self.asked:
+                self.asked[study] = lab_registry.asked(self.number, study, self.parameters)
+            self.tables[study, design] = self.asked[study].rows(design)
+        return self.tables[study, design].copy()
+
+
+def ends(result):
+    """The numbers of an estimate."""
+    measured = result[0]
+    parts = (measured.whole, measured.late) if isinstance(measured, Drift) else (measured,)
+    return [end for part in parts for end in (part.value, part.low, part.high)]
+
+
+def taken(claim):
+    return [(study, design) for study, designs in claim.designs.items() for design in sorted(designs)]
+
+
+def shuffled(table, rng):
+    """The same rows in another order under other labels, with a column that nobody asked for."""
+    table = table.sample(frac=1, random_state=int(rng.integers(2**31)))
+    table.index = rng.permutation(10 * len(table))[: len(table)]
+    return table.assign(foreign=rng.normal(size=len(table)))
+
+
+def without_a_seed(table):
+    seeds = sorted(table.seed.unique()) if "seed" in table else []
+    return table[table.seed != seeds[-1]] if len(seeds) > 3 else table
+
+
+def turned_to_nonsense(table, rng):
+    """What was measured, times a random factor of its own in each row; switches turned at random."""
+    setting = origin(table[CELL].iloc[0]).cell.setting if len(table) else {}
+    measured = [name for name in table if name not in {*setting, "seed", CELL, *STAMP}]
+    table = table.copy()
+    for name in measured:
+        if table[name].dtype == bool:
+            table[name] = rng.permutation(~table[name].to_numpy())
+        elif table[name].dtype.kind in "fi":
+            table[name] = table[name] * np.exp(rng.normal(size=len(table)))
+        else:
+            table[name] = [_noisy(value, rng) for value in table[name]]
+    return table
+
+
+def _noisy(entry, rng):
+    if isinstance(entry, list):
+        return [_noisy(one, rng) for one in entry]
+    return entry * math.exp(rng.normal()) if isinstance(entry, float) else entry
+
+
+def matters(claim, page, nonsense):
+    """Whether an estimate is another one on tables of nonsense, which it may refuse."""
+    try:
+        return ends(claim.measured(Others(page, nonsense))) != ends(claim.measured(page))
+    except Exception:
+        return True
+
+
+@pytest.mark.parametrize("number", parameters.chapters())
+def test_every_estimator(number, monkeypatch):
+    def compute(*args, **options):
+        raise NotStoredError
+
+    monkeypatch.setattr(schedule, "fill", compute)
+    page, rng, count, faults = Stored(number), np.random.default_rng(0), 0, []
+    for claim in claims.claims_of(number):
+        try:
+            tables = {(study.name, design): page.rows(study, design) for study, design in taken(claim)}
+        except NotStoredError:
+            continue
+        if not tables or not all(map(len, tables.values())):
+            continue
+        value = ends(claim.measured(page))
+        count += 1
+        other = ends(claim.measured(Others(page, {key: shuffled(table, rng) for key, table in tables.items()})))
+        if not np.allclose(other, value, rtol=1e-7, atol=1e-12, equal_nan=True):
+            faults.append(f"{claim.id}: {value} hangs on the order of rows, their labels or a foreign column: {other}")
+        fewer = claim.measured(Others(page, {key: without_a_seed(table) for key, table in tables.items()}))
+        if fewer is None or max(value[1], ends(fewer)[1]) > min(value[2], ends(fewer)[2]):
+            faults.append(f"{claim.id}: one seed less moves it from {value} to {fewer and ends(fewer)}")
+        idle = [key for key, table in tables.items() if not matters(claim, page, {key: turned_to_nonsense(table, rng)})]
+        if idle and not (SWITCH in claim.given and len(idle) < len(tables)):
+            faults.append(f"{claim.id}: what these hold does not matter: {idle}")
+    assert not faults, "\n".join(faults)
+    assert count > 5
