@@ -125,3 +125,35 @@ def test_a_refused_shape_leaves_no_size_behind():
     sizes = {}
     assert not validate._fits(["n", "n"], (3, 4), sizes) and sizes == {}
     assert validate._fits(["n", "4"], (3, 4), sizes) and sizes == {"n": 3}
+
+
+GIB = 2**30
+CONTAINERS = {  # 8 GiB allowed, 7.8 in use, of which 7.3 are files that were read
+    "second": {
+        "sys/fs/cgroup/memory.max": f"{8 * GIB}\n",
+        "sys/fs/cgroup/memory.current": f"{7.8 * GIB:.0f}\n",
+        "sys/fs/cgroup/memory.stat": f"anon 500\nfile 900\ninactive_file {7.3 * GIB:.0f}\nactive_file 5\n",
+    },
+    "first": {
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{8 * GIB}\n",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{7.8 * GIB:.0f}\n",
+        "sys/fs/cgroup/memory/memory.stat": f"inactive_file 7\ntotal_inactive_file {7.3 * GIB:.0f}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("version", CONTAINERS)
+def test_files_that_were_read_leave_a_containers_memory_free(version, tmp_path, monkeypatch):
+    monkeypatch.setattr(validate, "Path", lambda path: tmp_path / path.lstrip("/"))
+    files = CONTAINERS[version] | {"proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {100 * GIB // 1024} kB\n"}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert validate.free_memory() == pytest.approx(7.5 * GIB, abs=2)
+    limit, used, statistics = list(files)[:3]
+    (tmp_path / statistics).unlink()
+    assert validate.free_memory() == pytest.approx(0.2 * GIB, abs=2)
+    (tmp_path / used).write_text(f"{9 * GIB}\n")
+    assert validate.free_memory() == 0
+    (tmp_path / limit).write_text("max\n" if version == "second" else f"{2**63 - 4096}\n")
+    assert validate.free_memory() == 100 * GIB

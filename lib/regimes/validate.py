@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _ASKED: ContextVar[list[int] | None] = ContextVar("asked", default=None)
+# the files of a control group, of version 2 and 1: what it may use, what it uses, and of that what was read from files
+_GROUPS = (
+    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
 
 class InputError(ValueError):
@@ -149,13 +154,25 @@ def free_memory(device: Any = "cpu") -> int:
         reserved = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, to use again
         return int(torch.cuda.mem_get_info(device)[0]) + reserved
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+    meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         free = int(meminfo.read_text().split("MemAvailable:")[1].split()[0]) * 1024
-    limit, used = group / "memory.max", group / "memory.current"
-    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
-        free = min(free, int(limit.read_text()) - int(used.read_text()))
-    return free
+    return int(min(free, _free_in_container()))
+
+
+def _free_in_container() -> float:
+    """Bytes that a container's limit leaves; without one infinite. The kernel drops files that were read when asked."""
+    for folder, limit, used, dropped in _GROUPS:
+        group = Path(folder)
+        if not (group / limit).exists() or not (group / used).exists():
+            continue
+        allowed = (group / limit).read_text().strip()
+        if allowed == "max":
+            continue
+        statistics = (group / "memory.stat").read_text() if (group / "memory.stat").exists() else ""
+        cache = dict(line.split() for line in statistics.splitlines()).get(dropped, 0)
+        return max(0, int(allowed) - int((group / used).read_text()) + int(cache))
+    return math.inf
 
 
 def is_number(value: Any) -> bool:

@@ -29,11 +29,17 @@ def inside(path):
     return str(path.relative_to(ROOT))
 
 
+def reads(path):
+    """Whether a run reads a file of the library: headers in C, tables and templates with the code."""
+    no_code = path.name in ("LICENSE", "README.md", "pyproject.toml", "py.typed") or path.suffix == ".pyc"
+    return path.is_file() and not no_code and ".egg-info" not in path.parent.suffix
+
+
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_depends_on_all_that_its_run_reads(number):
     known = prerequisites()[number]
     assert {*map(inside, parameters.page_sources(number))} <= known
-    assert {inside(path) for path in (ROOT / "lib").rglob("*.[cp]*") if path.suffix in (".py", ".c")} <= known
+    assert {inside(path) for path in (ROOT / "lib").rglob("*") if reads(path)} <= known
     assert "book/papers.yml" in known
     assert inside(paths.designs_file(number)) in known
     assert {*map(inside, paths.claims_folder().iterdir()), inside(paths.errata_file())} <= known

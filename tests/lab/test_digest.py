@@ -3,6 +3,7 @@
 import importlib
 import linecache
 import runpy
+import shutil
 import sys
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from companion.lab import digest
 from companion.studies import find
 from regimes.validate import InputError
+from tests.references import ROOT
 
+LIBRARY = ROOT / "lib"
 STUDY = '''
 """A reader's own."""
 from helper import half
@@ -161,3 +164,67 @@ def test_a_readers_module_edited_after_it_was_loaded_is_refused(tmp_path, monkey
     with pytest.raises(digest.Edited, match=r"mine.py was edited"):
         _ = loaded.code
     sys.modules.pop("mine")
+
+
+def of_modules(package):
+    """The digest of each module of a package, as files are now."""
+    paths = sorted(LIBRARY.joinpath(*package.split(".")).glob("*.py"))
+    return {name: digest._of_module(name) for name in (f"{package}.{path.stem}" for path in paths)}
+
+
+# of a package, and read by no module of it
+PACKAGING = ("LICENSE", "README.md", "pyproject.toml", "py.typed")
+DATA = [
+    path.relative_to(LIBRARY)
+    for path in sorted(LIBRARY.rglob("*"))
+    if path.is_file() and path.suffix not in (".py", ".pyc") and path.name not in PACKAGING
+]
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """The library's files in a folder of their own, as the digest finds them."""
+    folder, origin = tmp_path / "lib", digest._origin
+    shutil.copytree(LIBRARY, folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+
+    def moved(name):
+        path = origin(name)
+        return path and folder / path.relative_to(LIBRARY)
+
+    monkeypatch.setattr(digest, "_origin", moved)
+    monkeypatch.setattr(digest, "_LOADED", {})
+    return folder
+
+
+def test_each_file_that_is_no_python_is_in_the_digest_of_the_modules_that_read_it(copied):
+    """Templates and tables as well as what is compiled: a byte more changes that of a module beside."""
+    assert {"band.h", "box.h", "products.h", "compiled.c", "fetch.toml", "costs.toml", "show.html"} <= {
+        path.name for path in DATA
+    }
+    for path in DATA:
+        package = ".".join((path.parent.parent if path.parent.name == "templates" else path.parent).parts)
+        before, text = of_modules(package), (copied / path).read_bytes()
+        (copied / path).write_bytes(text + b"\n")
+        assert of_modules(package) != before, path
+        (copied / path).write_bytes(text)
+        assert of_modules(package) == before
+
+
+@pytest.mark.parametrize("name", ["compiled.c", "products.h", "box.h", "band.h"])
+def test_what_is_compiled_is_in_the_digest_of_the_studies_that_call_it(copied, name):
+    known = find("lazy_feature.networks")[1].code
+    assert digest.here.__wrapped__(known) == known.digest
+    (path,) = copied.rglob(name)
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert digest.here.__wrapped__(known) != known.digest
+
+
+def test_a_source_in_c_edited_after_it_was_loaded_is_refused(copied):
+    name = "regimes.training.gradient_flow.pairs"
+    find("lazy_feature.networks")
+    digest.note_loaded(name)
+    assert digest._of_module(name)
+    (path,) = copied.rglob("box.h")
+    path.write_bytes(path.read_bytes() + b"\n")
+    with pytest.raises(digest.Edited, match=r"pairs.py was edited after this process had loaded it"):
+        digest._of_module(name)

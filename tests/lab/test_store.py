@@ -305,6 +305,28 @@ def test_revision_says_what_is_not_committed(tmp_path, monkeypatch):
     assert module.revision.__wrapped__() == clean + "+"
 
 
+def test_a_copy_inside_another_repository_takes_not_its_commit(tmp_path, monkeypatch):
+    """A zip unpacked in a thesis, say, is of no commit of the thesis."""
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
+    book = tmp_path / "book"
+    (book / "chapters" / "designs").mkdir(parents=True)
+    (book / "file").write_text("1")
+    for args in (["init", "-q"], ["add", "book/file"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *args], check=True)
+    monkeypatch.chdir(book)
+    assert module.revision.__wrapped__() == "unknown"
+    with pytest.raises(InputError, match="'unknown': commit all changes first"):
+        monkeypatch.setattr(module, "revision", module.revision.__wrapped__)
+        module.needs_commit("results")
+    subprocess.run(["git", "init", "-q", str(book)], check=True)
+    subprocess.run([*git[:5], "-C", str(book), "add", "file"], check=True)
+    subprocess.run([*git[:5], "-C", str(book), "commit", "-qm", "one"], check=True)
+    link = tmp_path / "link"
+    link.symlink_to(book)
+    monkeypatch.chdir(link)
+    assert module.committed(module.revision())
+
+
 def test_a_copy_without_its_history_is_told_its_revision(tmp_path, monkeypatch):
     (tmp_path / "chapters" / "designs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

@@ -161,9 +161,15 @@ class Claim:
 
     @property
     def measured_by(self) -> dict[str, str]:
-        """The name of its function, and the digest of what that computes."""
-        name = f"{self.function.__module__}.{self.function.__name__}"
-        return {"function": name, "digest": digest.of_function(self.function)}
+        """The name of its function, the digest of what that computes with, and the first digits of each part of it."""
+        name, parts = f"{self.function.__module__}.{self.function.__name__}", self.parts
+        return {"function": name, "digest": digest.of_parts(parts), "parts": digest.brief(parts)}
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The digests of all that its function computes with, by name; of tables the studies, designs and versions."""
+        widened = {"anytime": [Drift.anytime, Estimate.anytime]} if self.looks > 1 else {}
+        return digest.parts(self.function, {**self.given, **widened})
 
     def measured(self, page: Page) -> tuple[Estimate | Drift, list[pd.DataFrame]] | None:
         """What its function finds on a page's rows, and the rows that this rests on; ``None`` if these cannot tell."""

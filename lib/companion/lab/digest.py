@@ -7,24 +7,20 @@ travels with the study, and ``here`` gives the digest of this process.
 
 import ast
 import functools
-import hashlib
 import importlib.util
 import inspect
 import os
 import sys
-import textwrap
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
 from typing import Any
 
+from companion.lab import closure
+from companion.lab.closure import MACHINERY, OURS, is_ours, is_within, sha
 from regimes.validate import InputError
 
-OURS = ("companion", "regimes")
-# the machinery around a study: a change there does not change its numbers
-MACHINERY = ("companion.paths", "companion.lab", "companion.studies", "regimes.validate")
+SHOWS = ("companion.book", "companion.site")  # pages: they show numbers and make none
 
 
 class Edited(InputError):
@@ -55,10 +51,10 @@ def code(function: Callable[..., Any]) -> Code:
         text = script.read_text(encoding="utf-8") if script else ""
         source_digest, modules = (_bare_digest(text), _imports(text, "")) if script else _typed(function)
     folder = _folder(function)
-    closure: set[str] = set()
+    found: set[str] = set()
     for name in modules:
-        _closure(name, folder, closure)
-    names = tuple(sorted(closure))
+        _closure(name, folder, found)
+    names = tuple(sorted(found))
     return Code(source_digest, names, _digest(source_digest, names))
 
 
@@ -76,11 +72,11 @@ def file(function: Callable[..., Any]) -> Path | None:
 
 def module_of(function: Callable[..., Any]) -> str:
     """The first half of a study's name: its module in the library, else its file, told from others of that name."""
-    if _is_ours(function.__module__):
+    if is_ours(function.__module__):
         return function.__module__.rpartition(".")[2]
     path = file(function)
     place = path or Path(os.environ.get("JPY_SESSION_NAME") or Path.cwd())
-    return f"{path.stem if path else 'notebook'}-{_sha(str(place))[:6]}"
+    return f"{path.stem if path else 'notebook'}-{sha(str(place))[:6]}"
 
 
 _LOADED: dict[str, str] = {}
@@ -90,48 +86,55 @@ def note_loaded(name: str) -> None:
     """Notes the files of the module ``name``, which is just being loaded, and of the library's as they are now."""
     _LOADED.pop(name, None)
     for module in [name, *list(sys.modules)]:
-        if module not in _LOADED and (module == name or _is_ours(module)) and module != "__main__":
+        if module not in _LOADED and (module == name or is_ours(module)) and module != "__main__":
             origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
             if origin and os.path.exists(origin):
-                _LOADED[module] = _sha(Path(origin).read_text(encoding="utf-8"))
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+                path = Path(origin)
+                _LOADED[module] = sha(path.read_text(encoding="utf-8") + _beside(module, path))
 
 
 def _digest(source_digest: str, modules: tuple[str, ...]) -> str:
-    return _sha("\n".join([source_digest, *(f"{name} {_of_module(name)}" for name in modules)]))
+    return sha("\n".join([source_digest, *(f"{name} {_of_module(name)}" for name in modules)]))
 
 
 def _of_module(name: str) -> str:
     path = _origin(name)
     if path is None:
         return "not here"
-    text = path.read_text(encoding="utf-8")
-    if _LOADED.get(name, _sha(text)) != _sha(text):
+    text, beside = path.read_text(encoding="utf-8"), _beside(name, path)
+    if _LOADED.get(name, sha(text + beside)) != sha(text + beside):
         raise Edited(f"{path} was edited after this process had loaded it: start again")
-    c_source = path.with_suffix(".c")  # what a module compiles counts with it
-    return _bare_digest(text) + (_sha(c_source.read_text(encoding="utf-8")) if c_source.exists() else "")
+    return _bare_digest(text) + (sha(beside) if beside else "")
 
 
-_parsing = threading.Lock()
+def _beside(name: str, path: Path) -> str:
+    """What a module of the library reads beside itself: each file, or folder of such, whose name its source quotes.
+
+    A suffix is enough for a file of the module's own name. What it compiles is among it.
+    """
+    if not is_ours(name):
+        return ""
+    text = path.read_text(encoding="utf-8")
+    return "\n".join(
+        f"{file.name} {sha(file.read_bytes().hex())}"
+        for entry in _not_python(path.parent)
+        if f'"{entry.name}"' in text or (entry.stem == path.stem and f'"{entry.suffix}"' in text)
+        for file in (sorted(entry.rglob("*")) if entry.is_dir() else [entry])
+        if file.is_file()
+    )
 
 
-def _parsed(text: str) -> ast.Module:
-    """The syntax tree of a source; one at a time, as CPython 3.11 cannot build two in two threads."""
-    with _parsing:
-        return ast.parse(text)
+@functools.cache
+def _not_python(folder: Path) -> list[Path]:
+    """The files of a folder that hold no code of Python, and the folders with none in them."""
+    entries = sorted(it for it in folder.iterdir() if it.name != "__pycache__" and it.suffix not in (".py", ".pyc"))
+    return [it for it in entries if it.is_file() or not any(it.rglob("*.py"))]
 
 
 @functools.cache
 def _bare_digest(text: str) -> str:
     """Of the syntax tree of a source without its docstrings."""
-    tree = _parsed(text)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return _sha(ast.dump(tree))
+    return sha(closure.dumped(closure.bare(text)))
 
 
 def _origin(name: str) -> Path | None:
@@ -145,26 +148,22 @@ def _origin(name: str) -> Path | None:
 
 def _folder(function: Callable[..., Any]) -> Path | None:
     """Where a reader's own modules lie; ``None`` for the library's studies, which import none."""
-    if _is_ours(function.__module__):
+    if is_ours(function.__module__):
         return None
     path = file(function)
     return path.parents[function.__module__.count(".")] if path else Path.cwd()
 
 
-def _closure(name: str, folder: Path | None, closure: set[str]) -> None:
-    """Adds ``name`` and, recursively, what it imports of the library and of ``folder``."""
-    machinery = name.startswith(tuple(f"{module}." for module in MACHINERY)) or name in (*MACHINERY, *OURS)
-    path = None if name in closure or machinery or not _counts(name, folder) else _origin(name)
+def _closure(name: str, folder: Path | None, found: set[str]) -> None:
+    """Adds to ``found`` the module ``name`` and, recursively, what it imports of the library and of ``folder``."""
+    passed = name in found or name in OURS or is_within(name, *MACHINERY)
+    path = None if passed or not _counts(name, folder) else _origin(name)
     if path is None:
         return
-    closure.add(name)
+    found.add(name)
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for imported in _imports(path.read_text(encoding="utf-8"), package):
-        _closure(imported, folder, closure)
-
-
-def _is_ours(module: str) -> bool:
-    return "." in module and module.partition(".")[0] in OURS
+        _closure(imported, folder, found)
 
 
 def _counts(name: str, folder: Path | None) -> bool:
@@ -180,7 +179,7 @@ def _counts(name: str, folder: Path | None) -> bool:
 def _imports(text: str, package: str) -> frozenset[str]:
     """Names of the modules that a source may import."""
     names = set()
-    for node in ast.walk(_parsed(text)):
+    for node in ast.walk(closure.parsed(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -192,68 +191,40 @@ def _imports(text: str, package: str) -> frozenset[str]:
 
 def _typed(function: Callable[..., Any]) -> tuple[str, set[str]]:
     """Digest of a function typed into a notebook and of the functions and constants it names, and their modules."""
-    parts, modules, todo = {}, set(), [function]
-    while todo:
-        item = todo.pop()
-        parts[item.__qualname__] = _source(item)
-        for name, value in _named(item).items():
-            value = getattr(value, "function", value)  # a study's own
-            if isinstance(value, ModuleType):
-                modules.add(value.__name__)
-            elif inspect.isfunction(value) or inspect.isclass(value):
-                if value.__module__ != "__main__":
-                    modules.add(value.__module__)
-                elif value.__qualname__ not in parts:
-                    todo.append(value)
-            elif isinstance(value, (bool, int, float, complex, str, bytes, tuple, list, dict, set)):
-                parts[name] = repr(value)
-    return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items()))), modules
+    parts, modules = closure.parts_of(function, lambda module: module == "__main__")
+    return of_parts(parts), modules
 
 
-def of_function(function: Callable[..., Any]) -> str:
-    """Digest of what a function computes: of its source and of the functions of its module that it names."""
-    parts, todo = {}, [function]
-    while todo:
-        item = todo.pop()
-        parts[item.__qualname__] = ast.dump(_body(item))
-        named = [inspect.unwrap(item).__globals__.get(name) for name in names_used(item)]
-        of_module = [item for item in named if inspect.isfunction(item) and item.__module__ == function.__module__]
-        todo += [item for item in of_module if item.__qualname__ not in parts]
-    return _sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items())))
+def parts(function: Callable[..., Any], given: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """The digests of what a function computes with, by name: functions, classes and constants of papers and library.
+
+    What studies compute is not among it: of these their names and versions.
+    """
+    return closure.parts_of(function, _measures, given)[0]
 
 
-def _body(function: Callable[..., Any]) -> ast.AST:
-    """The syntax tree of a function without decorators and docstring."""
-    (tree,) = _parsed(textwrap.dedent(inspect.getsource(function))).body
-    tree.decorator_list = []
-    if ast.get_docstring(tree) is not None:
-        tree.body = tree.body[1:]
-    return tree
+def _measures(module: str) -> bool:
+    return module == "__main__" or (is_ours(module) and not is_within(module, *MACHINERY, *SHOWS))
 
 
-def _named(item: Any) -> dict[str, Any]:
-    """What a function names: globals, and the record of its settings."""
-    if not inspect.isfunction(item):
-        return {}
-    records = {
-        name: value
-        for name, value in item.__annotations__.items()
-        if inspect.isclass(value) and value.__module__ == "__main__"
-    }
-    return {name: inspect.unwrap(item).__globals__.get(name) for name in names_used(item)} | records
+def of_parts(parts: Mapping[str, str]) -> str:
+    """One digest of all parts."""
+    return sha("\n".join(f"{name} {text}" for name, text in sorted(parts.items())))
 
 
-def _source(item: Any) -> str:
-    """The source of an item without comments; for a function without a source its bytecode."""
-    try:
-        return _bare_digest(textwrap.dedent(inspect.getsource(item)))
-    except (OSError, TypeError, SyntaxError):
-        return item.__code__.co_code.hex() if inspect.isfunction(item) else item.__qualname__
+DIGITS = 4  # of a part's digest, in a record: enough to say which part changed
 
 
-def names_used(item: Any) -> set[str]:
-    """The global names a function uses, also in its inner functions."""
-    code = item.__code__ if inspect.isfunction(item) else item
-    if not isinstance(code, CodeType):
-        return set()
-    return set(code.co_names).union(*map(names_used, code.co_consts))
+def brief(parts: Mapping[str, str]) -> str:
+    """The first digits of the digest of each part, with its name, in a row."""
+    return "".join(sorted(_digits(name, text) for name, text in parts.items()))
+
+
+def changed(parts: Mapping[str, str], known: str) -> list[str]:
+    """The names of the parts that are not among those ``known``, which ``brief`` gave: they changed or are new."""
+    there = {known[start : start + DIGITS] for start in range(0, len(known), DIGITS)}
+    return [name for name, text in sorted(parts.items()) if _digits(name, text) not in there]
+
+
+def _digits(name: str, text: str) -> str:
+    return sha(f"{name} {text}")[:DIGITS]

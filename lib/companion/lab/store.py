@@ -361,11 +361,15 @@ def needs_commit(what: str) -> None:
 def revision() -> str:
     """The checkout's commit, with ``+`` where it holds uncommitted changes; ``unknown`` outside git.
 
-    A copy without its history, as in a container, is told its commit: ``$REGIMES_REVISION``. The digest of the code in
-    every cell shows whether that is so.
+    A copy without its history, as in a container or a folder of another repository, is told its commit:
+    ``$REGIMES_REVISION``. The digest of the code in every cell shows whether that is so.
     """
     try:
-        git = ["git", "-C", str(paths.root())]
+        root = paths.root()
+        git = ["git", "-C", str(root)]
+        top = subprocess.run([*git, "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=True)
+        if Path(top.stdout.strip()).resolve() != root.resolve():
+            raise InputError(f"{root} is no repository of its own")
         commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
         dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError, InputError):

@@ -10,7 +10,7 @@ from typing import Any
 
 from companion.book import views
 from companion.book.claims import claims_of
-from companion.lab import digest
+from companion.lab import closure
 from companion.lab.study import Study
 
 LAWS = re.compile(r"companion\.papers\.\w+\.theory\b|regimes\.(kernels|measures)\.")  # not what trains, nor data
@@ -40,9 +40,9 @@ def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, s
 
 def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> set[Callable[..., Any]]:
     """The functions of theory, kernels and measures with a source that a function calls, by way of its helpers too."""
-    names = digest.names_used(function)
+    names = closure.names_used(function)
     named = [function.__globals__.get(name) for name in names]
-    ours = [callee for callee in named if inspect.ismodule(callee) and callee.__name__.startswith(digest.OURS)]
+    ours = [callee for callee in named if inspect.ismodule(callee) and callee.__name__.startswith(closure.OURS)]
     named += [getattr(module, name, None) for module in ours for name in names]
     called = {callee for callee in map(inspect.unwrap, filter(callable, named)) if inspect.isfunction(callee)} - seen
     helpers = [callee for callee in called if HELPERS.match(callee.__module__)]
