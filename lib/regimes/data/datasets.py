@@ -27,6 +27,7 @@ from regimes import validate
 from regimes.data.tasks import Task, needs_both_labels
 from regimes.validate import InputError
 
+
 class Absent(InputError):
     """Data that are not on this machine, and that nothing that pip installs ships."""
 
@@ -274,9 +275,7 @@ def corpus(name: str = "pydoc") -> Corpus:
     if name == "wiki_text8style":
         raw = _file("wiki_text8style.txt.gz", _ARCHIVES["wiki_text8style.txt.gz"])
         if raw is None:
-            raise Absent(
-                "corpus wiki_text8style needs wiki_text8style.txt.gz in $REGIMES_DATA; pydoc needs nothing"
-            )
+            raise Absent("corpus wiki_text8style needs wiki_text8style.txt.gz in $REGIMES_DATA; pydoc needs nothing")
         source = "wiki_text8style (not text8 itself), 5.2 M characters of Wikipedia"
         return Corpus(gzip.decompress(raw).decode(), source)
     from pydoc_data import topics
