@@ -35,11 +35,11 @@ NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 CODE := $(shell find lib -name '*.py' -o -name '*.[ch]' -o -name '*.toml' ! -name pyproject.toml -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml $(wildcard chapters/changes.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
-PROSE := $(filter-out book/_generated/%,$(wildcard results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
+PROSE := $(filter-out book/_generated/%,$(wildcard README.md results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time
-.PHONY: $(CHAPTERS) help anew book chapters html pages smoke test test-all tested pytest lint lowest data lab bench bench-peers gpu references publish-ledger clean clean-cells
+.PHONY: $(CHAPTERS) help anew book chapters html pages smoke test test-all tested pytest lint lowest newest data lab bench bench-peers gpu references publish-ledger clean clean-cells
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -62,7 +62,7 @@ smoke: ## run all chapters at the smoke profile
 # modules are compiled as they are imported: most never are
 # Debian ships venv without ensurepip: then the machine's pip fills the environment from outside.
 $(READY): requirements.txt constraints.txt lib/pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else f"Python 3.11, 3.12 or 3.13 is needed, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.11 ...")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v >= (3, 11) else f"Python 3.11 or newer is needed, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.11 ...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv --without-pip $(VENV); }
 	@echo "installing the environment into $(VENV) (1.9 GB with a torch for the CPU)"
 	@if test -x $(BIN)/pip; then $(BIN)/python -m pip install -q --no-compile $(INDEX) -r requirements.txt; \
@@ -135,8 +135,13 @@ lint: | $(READY) ## ruff: errors and format; mypy: the types of the engine
 LOWEST := build/lowest
 LOWEST_TESTS ?= tests/test_validate.py tests/test_gaussian.py tests/test_estimates.py tests/data tests/models tests/kernels tests/lab/test_table.py tests/lab/test_store.py
 lowest: ## the library's tests on the lowest versions it says it can use (an environment in build/lowest)
-	@bash .ci/lowest $(PYTHON) $(LOWEST) "$(TORCH_INDEX)"
+	@bash .ci/versions lowest $(PYTHON) $(LOWEST) "$(TORCH_INDEX)"
 	@$(LOWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)
+
+NEWEST := build/newest
+newest: ## the same tests on the newest versions that there are, without constraints.txt (in build/newest)
+	@bash .ci/versions newest $(PYTHON) $(NEWEST) "$(TORCH_INDEX)"
+	@$(NEWEST)/bin/python -m pytest -q -p no:cacheprovider -m "not weekly" $(LOWEST_TESTS)
 
 data: | $(READY) ## fetch full MNIST, Fashion-MNIST, CIFAR-10, ORL faces into $REGIMES_DATA or data/ (some 220 MB)
 	@$(BIN)/python -m companion.fetch

@@ -68,7 +68,7 @@ NOT_RUN = {
     "python -m pip wheel --no-deps ./lib": "fetches setuptools; tests/test_install.py builds the wheel",
     "make data": "fetches 220 MB; tests/data/test_fetch.py has it fetch small files",
     "make lab": "serves until it is stopped; its notebooks are opened by another test below",
-    "sudo apt-get install dataset-fashion-mnist": "Debian's own; .ci/run installs it",
+    "sudo apt-get install dataset-fashion-mnist": "Debian's own; .ci/run test-all installs it",
 }
 
 
@@ -182,8 +182,49 @@ def test_help_lists_every_target_that_is_documented(checkout):
     assert all(f"make {target}" in listed for target in targets), (targets, listed)
 
 
-def test_the_debian_package_is_what_ci_installs():
-    assert "dataset-fashion-mnist" in (ROOT / ".ci" / "run").read_text()
+RUN = """set -- {target}
+make() {{ echo "make $*"; }}
+bash() {{ echo "bash $*"; }}
+command() {{ [ "$2" = apt-get ]; }}
+test() {{ false; }}
+apt-get() {{ echo "apt-get $*" >&2; }}
+"""
+
+
+@pytest.mark.parametrize(("target", "data"), [("test", False), ("test-all", True)])
+def test_what_ci_installs_and_runs(target, data):
+    """Each day on a bare machine, every week with Debian's packages of data: its commands are named, and not run."""
+    script = (ROOT / ".ci" / "run").read_text().replace('cd "$(dirname', 'true "$(dirname')
+    done = subprocess.run(
+        ["bash", "-c", RUN.format(target=target) + script], capture_output=True, text=True, check=True
+    )
+    assert ("dataset-fashion-mnist" in done.stderr) == data and "chromium" in done.stderr
+    assert done.stdout.split("\n")[-2] == ("make test-all" if data else "bash .ci/bare make test")
+
+
+def test_a_bare_command_finds_no_data_and_no_settings(tmp_path):
+    """Where this machine lets nobody mount, the environment alone is cleared, and it says so."""
+    (tmp_path / "mnist.npz").touch()
+    names = ("REGIMES_DATA", "REGIMES_STORE", "PYTHONPATH", "XDG_CACHE_HOME")
+    env = os.environ | {name: str(tmp_path) for name in names} | {"HOME": str(tmp_path)}
+    asked = (
+        "; ".join(f"echo ${{{name}-unset}}" for name in names) + f"; ls -A {tmp_path}; [ $HOME != {tmp_path} ]; exit 3"
+    )
+    done = subprocess.run(
+        ["bash", str(ROOT / ".ci" / "bare"), "bash", "-c", asked], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 3
+    assert done.stdout.splitlines() == 4 * ["unset"] + ["mnist.npz"] * ("nothing can be mounted" in done.stderr)
+    assert (tmp_path / "mnist.npz").exists()
+
+
+def test_one_place_says_how_long_the_book_takes():
+    """``README.md``; the page on running again includes it."""
+    pages = [*ROOT.glob("book/*.md"), ROOT / "lib/companion/site/templates/run.html", ROOT / "README.md"]
+    timed = re.compile(r"\d+ min|\bten min|\d CPU min")
+    found = {page.name for page in pages if timed.search(page.read_text(encoding="utf-8"))}
+    assert found == {"README.md"}
+    assert "<!-- time -->" in (ROOT / "book" / "rerun.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.weekly

@@ -99,11 +99,20 @@ def test_the_version_is_one():
 
 
 def test_make_and_the_workflow_know_the_same_pythons_as_the_library():
-    first, last = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", PROJECT["requires-python"]).groups()
-    made = re.search(r"\(3, (\d+)\) <= v <= \(3, (\d+)\)", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert made.groups() == (first, str(int(last) - 1))
-    run = {str(job.get("strategy", {}).get("matrix", {}).get("python")) for job in WORKFLOW["jobs"].values()}
-    assert str([f"3.{first}", f"3.{int(last) - 1}"]) in run
+    first = re.fullmatch(r">=(3\.\d+)", PROJECT["requires-python"])[1]
+    made = re.search(r"v >= \((3), (\d+)\)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if "Python :: 3." in line]
+    tried = {entry["python"] for entry in WORKFLOW["jobs"]["test-all"]["strategy"]["matrix"]["include"]}
+    assert ".".join(made.groups()) == first == named[0] and COMPANION["requires-python"] == f">={first}"
+    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == [first, named[-1]] and tried == {*named}
+
+
+def test_the_packages_name_lower_bounds_alone():
+    """A library that caps what it uses is refused beside newer versions of it; the lock is the book's."""
+    bounds = [specifier.operator for requirement in ASKED for specifier in requirement.specifier]
+    assert len(bounds) > 10 and set(bounds) == {">="}
+    weekly = [step.get("run") for step in WORKFLOW["jobs"]["newest"]["steps"]]
+    assert "schedule" in WORKFLOW["jobs"]["newest"]["if"] and "make newest" in weekly
 
 
 def test_the_workflow_names_actions_by_commit_and_may_only_read():

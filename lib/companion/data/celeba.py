@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from regimes import validate
+from regimes.data.datasets import Absent
 from regimes.data.tasks import Task
 from regimes.validate import InputError
 
@@ -21,11 +22,11 @@ BOX = (0, 20, 178, 198)  # the square about the face's centre: left, upper, righ
 
 
 def needs_folder() -> Path:
-    """The folder of the data set; an error if it is missing."""
+    """The folder of the data set; Absent if it is missing."""
     named = os.environ.get("REGIMES_DATA")
     there = Path(named or ".") / "celeba"
     if not named or not there.is_dir():
-        raise InputError("data celeba ships with no package: put its folder celeba/ in $REGIMES_DATA")
+        raise Absent("data celeba ships with no package: put its folder celeba/ in $REGIMES_DATA")
     return there
 
 

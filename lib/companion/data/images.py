@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 
 from regimes.data import datasets
+from regimes.data.datasets import Absent
 from regimes.data.tasks import Task
 from regimes.validate import InputError
 
@@ -59,12 +60,15 @@ def needs(name: str, points: int, what: str) -> None:
 
 
 def first_there(names: Sequence[str], look: Callable[[str], object] = identity) -> str:
-    """The first of these data sets that is on this machine: those are not that ``look`` refuses."""
+    """The first of these data sets that is on this machine, as ``look`` finds; Absent if none is.
+
+    A damaged file, or a package of the environment that is missing, is an error: no other data replace it.
+    """
     for name in names:
         try:
             look(name)
-        except InputError as error:
+        except Absent as error:
             lacking = error
         else:
             return name
-    raise InputError(f"none of {', '.join(names)} is on this machine: {lacking}")
+    raise Absent(f"none of {', '.join(names)} is on this machine: {lacking}")

@@ -36,6 +36,7 @@ from typing import Any
 from companion.lab.parameters import Kind, kind
 from companion.lab.record import Axis
 from regimes import validate
+from regimes.data.datasets import Absent
 from regimes.validate import InputError
 
 Entries = dict[str, Any]  # of a setting, by name, as a cell stores them; and in a grid its ``seeds``
@@ -80,7 +81,12 @@ class Designs:
         return json.dumps([setting.get(axis) for axis in self.axes])
 
     def settings(self, values: Mapping[str, Any], design: str) -> list[Entries]:
-        """The settings of a design: all combinations of its axes; zipped axes vary together."""
+        """The settings of a design: all combinations of its axes; zipped axes vary together.
+
+        Raises:
+            Absent: where its data are not on this machine.
+            InputError: for entries that make no setting.
+        """
         where, table, groups = self._merged_table(values, design)
         axes = self.values(values, design)
         try:
@@ -89,7 +95,8 @@ class Designs:
                 raise InputError("two of its settings are the same")
             return settings
         except InputError as error:
-            raise InputError(f"{where}{_knobs(table, str(error))}: {error}") from None
+            kind = Absent if isinstance(error, Absent) else InputError
+            raise kind(f"{where}{_knobs(table, str(error))}: {error}") from None
 
     def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
         """The values of each axis of a design, each of its kind."""
@@ -113,6 +120,10 @@ class Designs:
     def names(self, values: Mapping[str, Any]) -> list[str]:
         """The names of the study's designs."""
         return [*self._tables(values)]
+
+    def own(self, values: Mapping[str, Any], design: str) -> Entries:
+        """The entries that a design has of its own, without those that it inherits."""
+        return self._tables(values)[design][1]
 
     def knobs(self, values: Mapping[str, Any], design: str) -> set[str]:
         """The chapter's parameters that the entries of a design name."""

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import importlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +22,7 @@ from companion.lab.stored import in_order, sample
 from companion.lab.sweep import Setting, Study, cells
 from regimes import validate
 from regimes.data import datasets
+from regimes.data.datasets import Absent
 from regimes.validate import InputError
 
 
@@ -52,11 +53,46 @@ def find(name: str) -> tuple[str, Study]:
 def grids(number: str, values: Mapping[str, Any], study: Study | None = None) -> dict[Study, list[Setting]]:
     """The grid of every study of a chapter, or of one, at the chapter's parameters.
 
-    So a value that makes no sense is named, in an InputError, before anything is computed.
+    So a value that makes no sense is named, in an InputError, before anything is computed. Settings of data that a run
+    does without are not among them.
     """
     for module in _modules(number):
         getattr(module, "check_parameters", lambda values: None)(values)
-    return {item: item.grid(values) for item in ([study] if study else of(number).values())}
+    return {item: _grid(number, item, values) for item in ([study] if study else of(number).values())}
+
+
+def _grid(number: str, study: Study, values: Mapping[str, Any]) -> list[Setting]:
+    """The settings of all designs of a study whose data are on this machine."""
+    if not isinstance(study.grid, Designs):
+        return study.grid(values)
+    try:
+        return study.grid(values)
+    except Absent:
+        there = [design for design in study.grid.names(values) if not _settings(number, study, values, design)[1]]
+    return study.grid(values, there) if there else []
+
+
+def _settings(number: str, study: Study, values: Mapping[str, Any], design: str) -> tuple[list[Setting], str]:
+    """The settings of a design; where a run does without its data, none, and why these are not on this machine.
+
+    A run does without data that the book's own values find missing, too: what stands in ``results/`` judges.
+
+    Raises:
+        Absent: at the papers' sizes, for a design that a reader has changed, and for data that a reader asks for.
+    """
+    if not design:
+        return study.grid(values), ""
+    try:
+        return study.grid.settings(values, design), ""
+    except Absent as error:
+        usual = parameters.resolve(number, values["profile"])
+        if values["profile"] == "paper" or study.grid.own(values, design) != study.grid.own(usual, design):
+            raise
+        try:
+            study.grid.settings(usual, design)
+        except Absent:
+            return [], str(error)
+        raise  # here are those that the book asks for
 
 
 def is_here(setting: Mapping[str, Any]) -> bool:
@@ -107,11 +143,13 @@ class Asked:
         results: what is stored of the study.
         cells: by their keys; by setting in order of appearance, then by seed.
         designs: the keys of each design's cells; of a grid without designs under no name.
+        absent: why the data of a design are not on this machine, where they are not.
     """
 
     results: Results
     cells: Mapping[str, Cell]
     designs: Mapping[str, Collection[str]]
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def new(self) -> list[Cell]:
@@ -129,7 +167,7 @@ class Asked:
         validate.one_of(self.designs, **{f"a design of {name.rpartition('.')[2]}": design})
         selected = {key: cell for key, cell in self.cells.items() if key in self.designs[design]}
         if not selected:
-            say(f"design {design} of {name} {none}")
+            say(self.absent.get(design, f"design {design} of {name} {none}"))
             return self.results.take(self.cells)[:0]  # the columns alone
         return self.results.take(selected)
 
@@ -139,15 +177,21 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
 
     With the laptop's values a design is as large as ``results/`` holds it; where that has no cell of a setting, it is
     computed, unless its data stand in for those of the results. A changed design has its own settings, and beside its
-    own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are.
+    own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are. A design whose data
+    are not on this machine has the cells that ``results/`` holds, and at other values none.
     """
     results, laptop_values = Results(study), parameters.resolve(number)
-    designs = {}
+    designs, absent = {}, {}
     for design in study.grid.names(values) if isinstance(study.grid, Designs) else [""]:
-        settings = study.grid.settings(values, design) if design else study.grid(values)
-        with validate.memory_asked():  # no more than a measure
-            laptop = study.grid.settings(laptop_values, design) if design else settings
         stored = results.of_design(design)
+        settings, why = _settings(number, study, values, design)
+        if why:
+            is_usual = study.grid.values(values, design) == study.grid.values(laptop_values, design)
+            designs[design] = stored if is_usual and values["profile"] == "laptop" else {}
+            absent[design] = why
+            continue
+        with validate.memory_asked():  # no more than a measure
+            laptop = _at_laptop(study, laptop_values, design) if design else settings
         if values["profile"] == "laptop" and settings == laptop and stored:
             data = {cell.setting.get("data") for cell in stored.values()}
             known = results.records.keys() | results.refused.keys()  # what is refused is computed
@@ -161,7 +205,15 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
             seeds = {cell.seed for cell in stored.values()} if _has_usual_seeds(settings, laptop) else set()
             designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, settings, seeds, results))}
     all_cells = in_order(cell for by_key in designs.values() for cell in by_key.values())
-    return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()})
+    return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()}, absent)
+
+
+def _at_laptop(study: Study, values: Mapping[str, Any], design: str) -> list[Setting]:
+    """The settings of a design at the laptop's values; of data that are not here, its axes alone."""
+    try:
+        return study.grid.settings(values, design)
+    except Absent:
+        return replace(study.grid, complete=dict).settings(values, design)
 
 
 def _has_usual_seeds(settings: Sequence[Setting], laptop: Sequence[Setting]) -> bool:

@@ -27,6 +27,11 @@ from regimes import validate
 from regimes.data.tasks import Task, needs_both_labels
 from regimes.validate import InputError
 
+
+class Absent(InputError):
+    """Data that are not on this machine, and that nothing that pip installs ships."""
+
+
 LABELS = ("class", "parity")
 DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")  # package dataset-fashion-mnist
 _IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -270,9 +275,7 @@ def corpus(name: str = "pydoc") -> Corpus:
     if name == "wiki_text8style":
         raw = _file("wiki_text8style.txt.gz", _ARCHIVES["wiki_text8style.txt.gz"])
         if raw is None:
-            raise InputError(
-                "corpus wiki_text8style needs wiki_text8style.txt.gz in $REGIMES_DATA; pydoc needs nothing"
-            )
+            raise Absent("corpus wiki_text8style needs wiki_text8style.txt.gz in $REGIMES_DATA; pydoc needs nothing")
         source = "wiki_text8style (not text8 itself), 5.2 M characters of Wikipedia"
         return Corpus(gzip.decompress(raw).decode(), source)
     from pydoc_data import topics
@@ -424,7 +427,10 @@ def _fashion_mnist() -> Images:
         images = _idx(DEBIAN_FASHION, "fashion_mnist")
     if images is not None:
         return replace(images, source=source)
-    raise InputError("data fashion_mnist needs Debian's package dataset-fashion-mnist, or its files in $REGIMES_DATA")
+    raise Absent(
+        "data fashion_mnist is in no package of pip's: `make data` fetches it, or install Debian's "
+        "dataset-fashion-mnist, or put its files in $REGIMES_DATA"
+    )
 
 
 class _Arrays(pickle.Unpickler):
@@ -450,8 +456,9 @@ def _cifar10() -> Images:
         raise InputError(f"{folder / 'cifar-10-batches-py'} is there, but holds none of {', '.join(_CIFAR_MD5)}")
     if (archive := _archive("cifar10_subset.npz")) is not None:
         return _pool(archive, "CIFAR-10, 16000 images through JPEG (lossy)")
-    raise InputError(
-        "data cifar10 ships with no package: put cifar-10-batches-py/ or cifar10_subset.npz in $REGIMES_DATA"
+    raise Absent(
+        "data cifar10 ships with no package: `make data` fetches it, or put cifar-10-batches-py/ or "
+        "cifar10_subset.npz in $REGIMES_DATA"
     )
 
 
@@ -478,7 +485,7 @@ def _faces() -> Images:
         index = np.arange(400)
         glasses = np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
         return Images(pixels, index // 10 + 1, source, glasses=glasses)
-    raise InputError("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")
+    raise Absent("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")
 
 
 _READERS: dict[str, Callable[[], Images]] = {
