@@ -106,7 +106,7 @@ def needs_repeated(labels: np.ndarray) -> None:
 
 
 def _points_and_labels(x: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Points ``(n, d)`` in float64, zeros without a sign, and one label for each ``(n,)``."""
+    """Points ``(n, d)`` in float64 and one label for each ``(n,)``, zeros without a sign."""
     x = validate.points("x", x)
     y = validate.tensor("y", y)
     if x.ndim not in (1, 2):
@@ -115,7 +115,7 @@ def _points_and_labels(x: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"y must hold one label a point, ({len(x)},), got {tuple(y.shape)}")
     unsigned = x.reshape(len(x), -1).double() + 0.0  # -0 + 0 is 0
     points = unsigned.detach().cpu().numpy()
-    labels = y.detach().cpu().numpy()
+    labels = y.detach().cpu().numpy() + 0  # a sort keeps -0 or 0, by the processor
     if not np.isfinite(labels).all():
         raise InputError("y must hold labels, got NaN or infinity among them")
     return points, labels

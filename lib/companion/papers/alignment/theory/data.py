@@ -79,7 +79,12 @@ def _inverse_rows(x1: Tensor, second_draw: Tensor, *, single: bool) -> Tensor:
         inverse = s**-2
     v2 = torch.linalg.svd(second_draw, full_matrices=False)[0]
     count = min(v2.shape[-1], len(inverse))
-    return v2[:, :count] * inverse[:count] @ vh[:count]
+    return _oriented(v2[:, :count]) * inverse[:count] @ _oriented(vh[:count].mT).mT
+
+
+def _oriented(vectors: Tensor) -> Tensor:
+    """Columns whose largest entry is positive: a singular vector's sign is the library's choice."""
+    return vectors * vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
 
 
 def spike_free(n: int, *, balance: float, floor: float, seed: int) -> Task:

@@ -616,7 +616,7 @@ def _profile(s: Profile | PoolProfile, drawn: network.Weights, seeds: list[int])
     return rows
 
 
-@_drawn(version=2)
+@_drawn(version=3)
 def readout_vocabulary(s: Vocabulary, seeds: list[int]) -> Rows:
     """Test error of spiked features whose spike takes several values, ``p = d``, equal shares (Fig. 6)."""
     u = network.readout_values(s.d, s.values)

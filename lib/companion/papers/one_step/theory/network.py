@@ -189,7 +189,9 @@ def spiked_features(
         raise InputError(f"orthogonal rows need p <= d, got p={p}, d={d}")
     g = draw(seeds, "weights", p, d, d=d, device=device)
     if rows == "orthogonal":
-        bulk = torch.linalg.qr(g.mT.cpu())[0].mT.to(g)  # where the draw is: another library may turn other signs
+        q, triangle = torch.linalg.qr(g.mT)
+        signs = triangle.diagonal(dim1=-2, dim2=-1).sign()  # with them the frame is uniform, and no library's
+        bulk = (q * signs.unsqueeze(-2)).mT
     else:
         bulk = unit(g) if rows == "sphere" else g / d**0.5
     bulk = bulk * torch.as_tensor(c, dtype=g.dtype, device=g.device).sqrt().reshape(-1, 1)
