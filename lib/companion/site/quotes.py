@@ -49,13 +49,17 @@ def anchor(name: str, count: int) -> str:
 def quotes(records: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Quote]]:
     """The sentences of all pages that quote each claim, in the order of the pages; of staged chapters and ``book/``.
 
-    ``records`` of the ledger by claim give the numbers.
+    ``records`` of the ledger by claim give the numbers; of a claim that is not there Sphinx says so.
     """
+
+    def number(role: re.Match[str]) -> str:
+        return ledger.in_text(records[role[1]]) if role[1] in records else role[1]
+
     found: dict[str, list[Quote]] = {}
     for address, title, text in _pages():
         counts: Counter[str] = Counter()
         for sentence in sentences(text):
-            words = _plain(ROLE.sub(lambda match: ledger.in_text(records[match[1]]), sentence))
+            words = _plain(ROLE.sub(number, sentence))
             for name in ROLE.findall(sentence):
                 counts[name] += 1
                 found.setdefault(name, []).append(Quote(title, f"{address}#{anchor(name, counts[name])}", words))
