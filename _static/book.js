@@ -117,7 +117,7 @@
     const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
     const values = (name) => [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
     const text = element("input", { type: "search", name: "q", placeholder: "search the claims", "aria-label": "search the claims" });
-    const chosen = ["verdict", "paper", "chapter", "history"].filter((name) => values(name).length > 1)
+    const chosen = ["verdict", "paper", "chapter", "history", "code"].filter((name) => values(name).length > 1)
       .map((name) => choice(name, "any " + name, values(name)));
     const folded = document.querySelector("details.index"); // the ledger's index, not the rows of a paper
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);
@@ -147,23 +147,46 @@
       row.scrollIntoView({ block: "center" });
     }
 
+    const split = (words) => words.toLowerCase().split(/\s+/).filter(Boolean);
+
+    function has(row, words) {
+      const said = (row.textContent + " " + (row.dataset.words || "")).toLowerCase();
+      return words.every((word) => said.includes(word) || said.includes(GREEK[word]));
+    }
+
     function show() {
-      const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const words = split(text.value);
       let shown = 0;
       rows.forEach((row) => {
-        const said = (row.textContent + " " + (row.dataset.words || "")).toLowerCase();
-        const fits = words.every((word) => said.includes(word) || said.includes(GREEK[word]))
-          && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
+        const fits = has(row, words) && chosen.every((one) => !one.value || row.dataset[one.name] === one.value);
         row.hidden = !fits;
         shown += fits;
       });
       tables.forEach((table) => {
         const section = table.closest("section");
-        if (section) section.hidden = ![...table.tBodies[0].rows].some((row) => !row.hidden);
+        const empty = ![...table.tBodies[0].rows].some((row) => !row.hidden);
+        (section && !section.contains(place) ? section : table).hidden = empty; // never the field itself
         if (words.length || order.value || chosen.some((one) => one.value)) whole(table);
       });
       if (folded && asked()) folded.open = true;
       count.textContent = shown + " of " + rows.length + " claims";
+      if (!shown) advise();
+    }
+
+    // words that no claim here has lead on to some that claims have
+    function advise() {
+      const tries = ["jamming ensemble", "C.Thm2", "lambda", "exponent", "width"]
+        .filter((words) => rows.some((row) => has(row, split(words)))).slice(0, 3);
+      tries.forEach((words, i) => {
+        const button = element("button", { type: "button" }, words);
+        button.addEventListener("click", () => {
+          [text, ...chosen].forEach((one) => { one.value = one === text ? words : ""; });
+          show();
+          keep();
+          text.focus();
+        });
+        count.append(i ? ", " : "; try ", button);
+      });
     }
 
     // what is asked for stands in the address, to be sent to somebody
@@ -262,13 +285,14 @@
   }
 
   // a link to the glossary tells its definition under the pointer or the keyboard, inside the window, and a measured
-  // number its interval; one to an equation or a figure shows that, unless it is on the screen
+  // number its interval; one to an equation or a figure shows that, unless it is on the screen. A finger on a number
+  // shows its interval first, and follows the link the second time
   function glossary() {
     const links = document.querySelectorAll("[data-definition], a[data-preview]");
     if (!links.length) return;
     const tip = element("div", { id: "definition", role: "tooltip", hidden: "" });
     document.body.append(tip);
-    let shown = null;
+    let shown = null, touched = null;
 
     function place(link) {
       const at = link.getClientRects()[0];
@@ -309,6 +333,12 @@
       ["pointerenter", "focus", "click"].forEach((kind) => link.addEventListener(kind, () => show(link)));
       ["pointerleave", "blur"].forEach((kind) => link.addEventListener(kind, hide));
       link.addEventListener("keydown", (event) => { if (event.key === "Enter") show(link); });
+      if (!link.matches("a.measured")) return;
+      link.addEventListener("click", (event) => {
+        if (event.pointerType === "touch" && touched !== link) event.preventDefault();
+        touched = link;
+      });
+      link.addEventListener("blur", () => { touched = null; });
     });
     window.addEventListener("scroll", () => { if (shown) place(shown); }, { passive: true });
     ["wheel", "touchmove"].forEach((kind) => window.addEventListener(kind, hide, { passive: true }));

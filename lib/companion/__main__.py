@@ -2,22 +2,26 @@
 
 import argparse
 import difflib
+import inspect
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from companion import paths
 from companion import studies as registry
 from companion.book import claims, ledger
-from companion.lab import parameters
+from companion.lab import parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.study import Study
-from companion.lab.table import STAMP, names_cell, provenance
+from companion.lab.table import STAMP, names_cell, origin, provenance
 from regimes.validate import InputError
 
-SHOWN = 8  # rows of a table that are printed
+SHOWN, KEYS, WIDTH = 8, 4, 48  # rows of a table and keys of cells that are printed; characters of a setting's values
 
 
 @dataclass
@@ -27,14 +31,48 @@ class Rows:
     Attributes:
         number: the chapter's.
         parameters: its parameters.
+        stored: the keys of the cells that ``results/`` holds, by the names of the studies that were asked for.
     """
 
     number: str
     parameters: Mapping[str, Any]
+    stored: dict[str, Collection[str]] = field(default_factory=dict)
 
     def rows(self, study: Study, design: str = "") -> pd.DataFrame:
         """The rows of one design of a study, or of all."""
-        return registry.asked(self.number, study, self.parameters).rows(design)
+        asked = registry.asked(self.number, study, self.parameters)
+        self.stored[study.name] = asked.results.records.keys()
+        return asked.rows(design)
+
+
+def place(function: Callable[..., Any]) -> str:
+    """File and line of a function, ``lib/companion/…/depth_scales.py:272``, seen from the book's root."""
+    function = inspect.unwrap(function)
+    lines, first = inspect.getsourcelines(function)
+    above = next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))  # its decorators
+    file = Path(function.__code__.co_filename).resolve()
+    root = paths.root().resolve()
+    return f"{file.relative_to(root) if file.is_relative_to(root) else file}:{first + above}"
+
+
+def rests_on(tables: Sequence[pd.DataFrame], stored: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The cells under a claim, in lines: of each study the file that holds them, their settings and their keys.
+
+    ``stored``: the keys of the cells that ``results/`` holds, by study.
+    """
+    found = provenance(*tables)
+    for settings in found.settings:
+        name = settings["study"]
+        keys = [key for key in found.cells if origin(key).cell.study == name]
+        file = f"results/{name}{results.SUFFIX}"
+        for where, inside in ((f"of {file}", True), ("computed here, in the store", False)):
+            if there := [key for key in keys if (key in stored[name]) == inside]:
+                more = f" … ({len(there)})" if len(there) > KEYS else ""
+                yield f"on {len(there)} cells {where}: {', '.join(there[:KEYS])}{more}"
+        values = {axis: ", ".join(map(str, listed)) for axis, listed in settings["values"].items()}
+        shown = [f"{axis} = {textwrap.shorten(text, WIDTH, placeholder=' …')}" for axis, text in values.items()]
+        seeds = f"{settings['seeds']} seed{'s' * (settings['seeds'] != 1)}"
+        yield f"   {'; '.join([*shown, seeds])}"
 
 
 def measure_again(args: argparse.Namespace) -> None:
@@ -62,7 +100,9 @@ def measure_again(args: argparse.Namespace) -> None:
     )
     rival = f"{own.alternative['value']:g}, {own.alternative['what']}"
     print(f"\nmeasured {measured}; accepted {claims.band(own.accept)}; rival: {rival}\n{verdict}")
-    print(f"by {own.measured_by['function']}")
+    print(f"by {place(own.function)}")
+    if tables:  # a claim on formulas has none
+        print("\n".join(rests_on(tables, page.stored)))
 
 
 def main(argv: list[str] | None = None) -> int:

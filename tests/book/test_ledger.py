@@ -207,7 +207,7 @@ def test_an_interval_without_the_stated_number_says_so():
     assert [entry["verdict"] for entry in entries] == ["reproduced"] * 2
     assert [ledger.misses_stated(entry) for entry in entries] == [False, True]
     assert ledger.summary(entries) == (
-        "Statements of the papers (2): 2 reproduced (1 of them without the stated number in the interval)."
+        "Statements of the papers (2): 1 reproduced, 1 reproduced without the stated number in the interval."
     )
     assert "the stated 0.5 lies outside the interval" in show("line", entries[1] | {"data": ""}, "")
     assert not ledger.misses_stated(entries[1] | {"interval": ledger.EXACT})
@@ -371,9 +371,34 @@ def test_bands_read_as_words():
 def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(value, half, words):
     entry = ledger.record_of(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
     assert ledger.in_text(entry) == words and ledger.in_text(ledger.record_of(PLAIN)) == "—"
-    said = f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced"
-    assert f'data-definition="{said}">{words}</span>' in show("number", entry)
+    said = f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced · {entry['id']}"
+    assert f'data-definition="{said}">{words}</span>' in show("number", entry) and "href" not in show("number", entry)
+    link = show("number", entry, "../book/paper-z.html#Z.Fig1-b", "quoted-Z.Fig1-b-2")
+    assert link.startswith(
+        '<a class="measured" href="../book/paper-z.html#Z.Fig1-b" id="quoted-Z.Fig1-b-2" data-claim='
+    )
+    assert f'data-definition="{said}">{words}</a>' in link and "tabindex" not in link
     assert " · paper 0.5 · " in show("number", entry | {"stated": 0.5})
+
+
+def test_a_row_says_whether_its_code_and_its_verdict_are_those_of_the_kept_ledger():
+    kept = {PLAIN.id: ledger.record_of(PLAIN, value=0.5, low=0.45, high=0.55, n=8, verdict="reproduced")}
+    here = kept[PLAIN.id]
+    said = {
+        ledger.SAME: here,
+        ledger.CHANGED: here | {"digest": "another"},
+        ledger.MOVED: here | {"verdict": "undecided"},
+        "": here | {"id": "Z.Fig9-new"},
+    }
+    for words, record in said.items():
+        assert ledger.standing(record, kept) == words
+        row = show("row", record | {"data": ""}, None, None, None, kept=kept)
+        assert ('data-code="' in row) == bool(words) and row.count(f'data-code="{words}"') == bool(words)
+        beside = row.rpartition("<td>")[2]
+        assert (words in beside) == (words != ledger.SAME) and words in row, "words, not colour alone"
+    assert "verdict moved: it was reproduced" in show("row", said[ledger.MOVED], None, None, None, kept=kept)
+    # what this profile may not judge has not moved
+    assert ledger.standing(here | {"verdict": None}, kept) == ledger.SAME
 
 
 def test_papers_come_in_order_with_what_was_not_measured_last():
@@ -497,9 +522,9 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     assert all("cells" not in record for record in kept)
     about = dict.fromkeys(("cite", "title", "asks", "stands", "fails", "open"), "z") | {"matters": [first.id]}
     monkeypatch.setattr(ledger, "about_papers", lambda: {"Z": about})
-    page = sources.paper_page("Z", [kept[0] | {"profile": "laptop", "figure": "f"}], "laptop")
+    page = sources.paper_page("Z", [kept[0] | {"profile": "laptop", "figure": "f"}], "laptop", {})
     assert "at the paper's size: " in page and page.count('class="finding"') == 1 and "<img" not in page
-    assert "at the paper's size: " not in sources.paper_page("Z", kept[:1], "paper")
+    assert "at the paper's size: " not in sources.paper_page("Z", kept[:1], "paper", {})
     ledger.write(paths.paper_ledger(), [kept[0] | {"statement": "another"}, kept[1] | {"id": "Z.Fig9-gone"}])
     assert run("part", 4) == [(second.id, 4.0)]  # what was declared otherwise goes
     ledger.write(paths.paper_ledger(), [kept[0] | {"settings": [{"study": "mini.gone"}]}])

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pandas as pd
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from companion import paths
 from companion.lab import parameters
@@ -643,12 +643,70 @@ def test_a_measured_number_tells_its_interval_under_pointer_keyboard_and_finger(
     said = re.compile(r"measured \S+.* · (paper|accepted|expected) .* · (not )?[a-z]+")
     for number in (numbers.nth(0), numbers.nth(3)):
         number.tap() if width < 640 else number.hover()
-        assert said.match(tip.inner_text()) and number.get_attribute("role") == "button"
+        assert said.match(tip.inner_text()) and tip.inner_text().endswith(number.get_attribute("data-claim"))
+        assert page.url.endswith(f"{CHAPTERS[0]}.html"), "a finger shows the interval first"
         page.keyboard.press("Escape")
         assert not tip.is_visible()
-        number.press("Enter")
+        number.blur()
+        number.focus()
         assert tip.is_visible() and number.get_attribute("aria-describedby") == tip.get_attribute("id")
+    name = number.get_attribute("data-claim")
+    if width < 640:
+        number.tap()
+    number.tap() if width < 640 else number.press("Enter")
+    page.wait_for_url(f"**/paper-*.html#{name}")
     context.close()
+
+
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
+@pytest.mark.parametrize("name", ["book/intro", "book/paper-b", "chapters/01_learning_curve_details", CHAPTERS[-1]])
+def test_a_number_leads_to_its_row_and_the_row_back_to_the_sentence(browser, name, width):
+    """Five of a page by clicks: there, what was clicked stands open in the window; back, the same number does."""
+    with opened(browser, width) as page:
+        address = (HTML / f"{name}.html").as_uri()
+        page.goto(address)
+        equations(page)
+        anchors = page.locator("article a.measured").evaluate_all("all => all.map(one => one.id)")
+        assert len(anchors) >= 3
+        for anchor in anchors[:: max(1, len(anchors) // 5)][:5]:
+            number = page.locator(f'[id="{anchor}"]')
+            claim, shown = number.get_attribute("data-claim"), number.inner_text()
+            number.click()
+            page.wait_for_url(f"**/paper-{claim[0].lower()}.html#{claim}")
+            equations(page)
+            row = page.locator(f'tr[id="{claim}"]')
+            row.locator("details[open]").wait_for()
+            expect(row.locator("summary")).to_be_in_viewport()
+            back = row.locator(f'a[href$="#{anchor}"]')
+            (link,) = [one for one in back.all() if one.evaluate("e => e.href").partition("#")[0] == address]
+            assert shown in link.locator("xpath=..").inner_text()
+            link.click()
+            page.wait_for_url(f"{address}#{anchor}")
+            equations(page)
+            expect(page.locator(f'[id="{anchor}"]')).to_be_in_viewport()
+        assert not page.problems
+
+
+@pytest.mark.parametrize(("name", "asked"), [("book/ledger", "learns faster"), ("book/paper-a", "zzz")])
+def test_a_search_without_a_hit_keeps_its_field_and_says_what_to_try(page, name, asked):
+    page.goto((HTML / f"{name}.html").as_uri())
+    field, said = page.locator("#ledger-filters input"), page.locator("#ledger-filters output")
+    rows = page.locator("table.ledger tr[data-verdict]:visible")
+    total = page.locator("table.ledger tr[data-verdict]").count()
+    field.focus()
+    page.keyboard.type(asked)
+    assert field.is_visible() and field.evaluate("e => e === document.activeElement") and field.input_value() == asked
+    assert rows.count() == 0 and said.inner_text().startswith(f"0 of {total} claims; try ")
+    assert not page.locator("table.ledger:visible").count(), "no head of an empty table"
+    page.goto(page.url)  # the link that one sends
+    page.reload()
+    assert page.url.endswith(f"?q={asked.replace(' ', '+')}") and field.is_visible() and field.input_value() == asked
+    words = said.locator("button").first.inner_text()
+    said.locator("button").first.click()
+    assert (
+        field.input_value() == words and rows.count() > 0 and said.inner_text() == f"{rows.count()} of {total} claims"
+    )
+    assert not page.problems
 
 
 @pytest.fixture(scope="module")

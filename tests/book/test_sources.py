@@ -8,6 +8,7 @@ import re
 import subprocess
 import tarfile
 from types import SimpleNamespace
+from urllib.parse import urljoin
 
 import nbformat
 import pytest
@@ -21,7 +22,7 @@ from companion import paths
 from companion.book import ledger, views
 from companion.book.errata import DRAWERS
 from companion.lab import parameters
-from companion.site import extension, sources
+from companion.site import extension, quotes, sources
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -125,6 +126,36 @@ def test_ledger_file_holds_every_claim_with_the_contracts_keys():
     for record in ledger.read(ROOT / "build" / "smoke" / "ledger.json"):
         row = papers[record["item"][0]].find("tr", id=record["id"])
         assert ledger.measured_value(record) in row.get_text() and row.select_one(f'a[href$="#{record["id"]}"]')
+
+
+def test_every_measured_number_leads_to_its_row_and_the_row_back_to_it():
+    numbers, there = {}, {}
+    for name in (page for page in PAGES if not page.startswith("book/api/")):
+        for link in soup(name).select(".measured"):
+            claim = link["data-claim"]
+            numbers[f"{name}.html#{link['id']}"] = claim
+            row = urljoin(f"{name}.html", link["href"])
+            assert row == f"book/paper-{claim[0].lower()}.html#{claim}" and link["data-definition"].endswith(claim)
+            assert link.name == "a" and not link.find_parent("a")
+    for letter in ledger.about_papers():
+        page = f"book/paper-{letter.lower()}"
+        for row in soup(page).select("table.ledger tr[id]"):
+            quoting = [link["href"] for link in row.select("td:first-child a") if "#quoted-" in link["href"]]
+            there |= {urljoin(f"{page}.html", address): row["id"] for address in quoting}
+    assert there == numbers
+    texts = [path.read_text("utf-8") for path in (ROOT / "chapters").glob("*.py")]
+    texts += [(ROOT / "book" / name).read_text("utf-8") for name in ("intro.md", "tour.md", "papers.yml")]
+    roles = [name for text in texts for name in quotes.ROLE.findall(text)]
+    assert sorted(roles) == sorted(numbers.values()) and len({*roles}) > 400
+
+
+def test_what_a_cell_keeps_for_the_text_is_no_link():
+    """It is no claim and has no row."""
+    page = soup("chapters/03_jamming_details")
+    words = (ROOT / "chapters" / "03_jamming_details.py").read_text(encoding="utf-8")
+    assert (
+        "{glue:text}" in words and {link["data-claim"] for link in page.select("a.measured")} <= ledger.claims().keys()
+    )
 
 
 def test_the_ledger_shows_what_headline_claims_rest_on():

@@ -51,7 +51,11 @@ def test_what_papers_state_is_whole_and_drawn():
     code += (ROOT / "lib" / "companion" / "site" / "start.py").read_text(encoding="utf-8")
     for entry in STATED:
         name, rest = entry["id"], {"place", "quote", "value"}
-        assert rest <= entry.keys() <= rest | {"id", "what"} and entry in ABOUT[name[0]]["stated"] and name[1] == "."
+        assert (
+            rest <= entry.keys() <= rest | {"id", "what", "axis"}
+            and entry in ABOUT[name[0]]["stated"]
+            and name[1] == "."
+        )
         assert re.search(rf'"{name}"|{name.split("-")[0]}-\{{name\}}|B\.\{{name\}}', code), f"{name} is not drawn"
     assert max(Counter(entry["id"] for entry in STATED).values()) == 1
     with pytest.raises(InputError, match="what papers state"):
@@ -87,8 +91,9 @@ def test_what_holds_counts_the_papers_statements_at_both_sizes():
     records = ledger.read(ROOT / "results" / "ledger.json")
     page = BeautifulSoup(start.holds(records, sources.titles(), "laptop"), "html.parser")
     bars = [bar["aria-label"] for bar in page.select(".verdict-bar")]
-    large = [r for r in ledger.read(ROOT / "results" / "ledger.paper.json") if r["kind"] == "paper"]
     own = [r for r in records if r["kind"] == "paper"]
+    large = [r for r in own if stated.at_size(r)]
+    large += [r for r in ledger.read(ROOT / "results" / "ledger.paper.json") if r["kind"] == "paper"]
     for found in (own, large):
         for number in sorted({r["chapter"] for r in found if r["chapter"]}):
             parts = ledger.tally(r for r in found if r["chapter"] == number)
@@ -96,8 +101,45 @@ def test_what_holds_counts_the_papers_statements_at_both_sizes():
     words = page.get_text()
     assert f"Statements of the papers ({len(ledger.statements(own))}, in {len(own)} claims): " in words
     assert words.count("not run") == len(sources.titles()) - len({r["chapter"] for r in large})
+    assert f"{len(large)} in all" in words and {"01", "02", "03", "04"} <= {r["chapter"] for r in large}
     widths = [float(re.search(r"[\d.]+", one["style"])[0]) for one in page.select(".scaled")]
     assert max(widths) == 100 and min(widths) > 0
+
+
+def test_a_claim_is_at_the_papers_size_where_its_rows_have_a_size_that_the_paper_states():
+    records = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}
+    wide = {name for name, record in records.items() if "10000" in str(record["settings"]) and stated.at_size(record)}
+    assert {"A.Fig6-wide-d5", "A.Fig3-wide-star-d10", "A.Fig10-gain-wide", "A.Fig3-own-learner-d5"} <= wide
+    assert len([name for name in wide if name[0] == "A"]) == 20
+    assert stated.at_size(records["B.Fig6-rest-cusp"]) and not stated.at_size(records["B.Sec5-machine-gain-d5"])
+    record = records["A.Fig6-wide-d5"]
+    (setting,) = record["settings"]
+    narrow = setting | {"values": setting["values"] | {"h": [500]}}
+    assert not stated.at_size(record | {"settings": [narrow]}) and not stated.at_size(record | {"settings": None})
+    assert not stated.at_size(record | {"item": "C.Fig1"})  # paper C states another width
+
+
+def test_the_widest_network_on_the_start_page_is_that_of_the_judged_rows(monkeypatch):
+    records = ledger.read(ROOT / "results" / "ledger.json")
+    monkeypatch.setattr(start, "shown", lambda fig, name, alt: "")
+    said = start.places(records, sources.titles(), "laptop")
+    widest = max(h for pairs in start.experiments("laptop").values() for h, _ in pairs)
+    assert "with at most 10000 neurons in the rows" in said and widest == 10000 == stated.value("A.width")
+    narrow = [record for record in records if not stated.at_size(record)]
+    (less,) = re.findall(r"with at most (\d+) neurons", start.places(narrow, sources.titles(), "laptop"))
+    assert int(less) < widest
+
+
+def test_the_start_page_counts_apart_what_holds_without_the_stated_number():
+    own = [record for record in ledger.read(ROOT / "results" / "ledger.json") if record["kind"] == "paper"]
+    said = " ".join(sources.counts(own).split())
+    found = [int(number) for number in re.findall(r"(\d+) (?:statements|hold|more hold|do not)", said)]
+    reproduced = [
+        one for one in ledger.statements(own) if {record["verdict"] for record in one} <= {"reproduced", None}
+    ]
+    reproduced = [one for one in reproduced if any(record["verdict"] for record in one)]
+    near = [one for one in reproduced if any(map(ledger.misses_stated, one))]
+    assert found[0] == len(ledger.statements(own)) and found[1] + found[2] == len(reproduced) and found[2] == len(near)
 
 
 def test_the_tour_stops_at_each_chapter_and_shows_a_figure_of_it():

@@ -22,11 +22,13 @@ from regimes import validate
 from regimes.validate import InputError
 
 IN_PART = "in part"  # of a statement: its claims have several verdicts
+NEAR = "reproduced without the stated number in the interval"  # of a statement
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
 ENDS = ("value", "low", "high")  # of a record: what was measured
 ROUND_OFF = 1e-9  # by which a zero may differ
 MANY = 100.0  # times as many seeds: beyond, another way must be found
 ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
+SAME, CHANGED, MOVED = "same code as measured", "code changed since", "verdict moved"  # since the kept ledger
 MARKS = {
     "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
     IN_PART: "◐", None: "·",
@@ -144,18 +146,18 @@ def lacks(claim: Claim, settings: Iterable[Mapping[str, Any]]) -> list[str]:
     present: dict[str, set[Any]] = {}
     for setting in settings:
         for axis, values in setting["values"].items():
-            present.setdefault(axis, set()).update(_flat(values))
-    named = [(axis, value) for axis, values in claim.at.items() for value in _flat(values)]
+            present.setdefault(axis, set()).update(flat(values))
+    named = [(axis, value) for axis, values in claim.at.items() for value in flat(values)]
     return [f"{axis} = {value}" for axis, value in named if value not in present.get(axis, ())]
 
 
-def _flat(values: Any) -> Iterator[Any]:
+def flat(values: Any) -> Iterator[Any]:
     """The single values of a list of lists, or one value alone."""
     if not isinstance(values, (list, tuple)):
         yield values
         return
     for value in values:
-        yield from _flat(value)
+        yield from flat(value)
 
 
 def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
@@ -230,18 +232,16 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
     """One sentence for each kind of claim, the papers' first, that counts the verdicts on statements.
 
     Claims that are parts or repetitions of one statement count once: with their verdict where all have the same, as
-    *in part* where they differ.
+    *in part* where they differ. Those whose interval leaves out the paper's number are counted apart.
     """
     parts = []
     for kind, words in KINDS.items():
         groups = statements(record for record in records if record["kind"] == kind)
         if not groups:
             continue
-        verdicts = Counter(_in_common(group) for group in groups)
-        missed = sum(_in_common(group) == "reproduced" and any(map(misses_stated, group)) for group in groups)
-        note = {"reproduced": f" ({missed} of them without the stated number in the interval)"} if missed else {}
-        order = [*VERDICTS, IN_PART, "not tested at this size", "not measured yet"]
-        counts = [f"{verdicts[word]} {word}{note.get(word, '')}" for word in order if verdicts[word]]
+        verdicts = Counter(NEAR if is_near(group) else _in_common(group) for group in groups)
+        order = ["reproduced", NEAR, *VERDICTS[1:], IN_PART, "not tested at this size", "not measured yet"]
+        counts = [f"{verdicts[word]} {word}" for word in order if verdicts[word]]
         claims_of = sum(map(len, groups))
         total = f", in {claims_of} claims" * (claims_of > len(groups))
         parts.append(f"{words} ({len(groups)}{total}): {', '.join(counts)}.")
@@ -281,6 +281,11 @@ def _in_common(entries: Sequence[Mapping[str, Any]]) -> str:
     if not judged:
         return word(entries[0])
     return judged.pop() if len(judged) == 1 else IN_PART
+
+
+def is_near(entries: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all claims of a statement are reproduced, and the number stated in one lies outside its interval."""
+    return _in_common(entries) == "reproduced" and any(map(misses_stated, entries))
 
 
 def misses_stated(entry: Mapping[str, Any]) -> bool:
@@ -324,6 +329,18 @@ def first_verdict(record: Mapping[str, Any]) -> str | None:
         return record["verdict"]
     given = [change["verdict"] for change in record["amended"] if change["verdict"] in VERDICTS]
     return given[0] if given else None
+
+
+def standing(record: Mapping[str, Any], kept: Mapping[str, Mapping[str, Any]]) -> str:
+    """Whether a claim's code and verdict are those of the ledger that is ``kept``, in words; empty if it is not there.
+
+    What was not judged here has no verdict that could have moved.
+    """
+    if not (there := kept.get(record["id"])):
+        return ""
+    if record["verdict"] and record["verdict"] != there["verdict"]:
+        return MOVED
+    return SAME if record["digest"] == there["digest"] else CHANGED
 
 
 def changes_of_verdict(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:

@@ -1,24 +1,35 @@
 """Numbers that the papers state, to draw beside ours: ``book/papers.yml`` has them with quotation and place."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
 
-from companion.book import plots
-from companion.book.ledger import about_papers
+from companion.book import ledger, plots
 from regimes import validate
 
 
 @functools.cache
 def _entries() -> dict[str, dict[str, Any]]:
-    return {entry["id"]: entry for paper in about_papers().values() for entry in paper["stated"]}
+    return {entry["id"]: entry for paper in ledger.about_papers().values() for entry in paper["stated"]}
 
 
 def value(name: str) -> Any:
     """The number, or numbers, that a paper states; the name begins with the paper's letter."""
     validate.one_of(sorted(_entries()), **{"what papers state": name})
     return _entries()[name]["value"]
+
+
+def at_size(record: Mapping[str, Any]) -> bool:
+    """Whether a ledger record rests on rows of a size that its paper states, one with an ``axis`` of the studies."""
+    sizes = {
+        entry["axis"]: entry["value"]
+        for name, entry in _entries().items()
+        if name[0] == record["item"][0] and "axis" in entry
+    }
+    values = [(axis, setting["values"].get(axis, ())) for setting in record["settings"] or () for axis in sizes]
+    return any(sizes[axis] in ledger.flat(found) for axis, found in values)
 
 
 def mark(ax: Axes, name: str, x: float | None = None, **style: Any) -> None:

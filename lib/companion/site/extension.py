@@ -9,6 +9,7 @@ import functools
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from sphinx.util.docutils import SphinxTranslator
 from sphinx.util.osutil import relative_uri
 
 from companion.book import ledger, views
+from companion.site import quotes
 
 HOSTS = ("github", "gitlab", "bitbucket")  # the theme knows them, and stops at another's address
 TEXTS = "window.BOOK_TEXTS = "  # what the search shows of each page: one on disk may not fetch another
@@ -37,6 +39,7 @@ _TEX = re.compile(r"\\[()\[\]]|[\\{}]")  # what an excerpt of the search leaves 
 # what the search leaves out: code and the marks behind headings
 _NO_WORDS = re.compile(r'<(pre|script|style)\b.*?</\1>|<a class="headerlink".*?</a>', re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
+_NUMBER = re.compile(r'<a class="measured".*?>(.*?)</a>')  # which stands on its page alone
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -79,13 +82,25 @@ def _button(app: Sphinx, config: Config) -> None:
 def _measured(
     role: str, raw: str, name: str, line: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Thm2-limit```; interval as a tooltip."""
+    """The measured value of a claim, by these pages' ledger: ``{claim}`C.Thm2-limit```; interval as a tooltip.
+
+    It leads to the claim's row, which leads back to it (``companion.site.quotes``).
+    """
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
         if record := _records(path, path.stat().st_mtime_ns if path.exists() else 0).get(name):
-            return [nodes.raw(raw, views.show("number", record), format="html")], []
+            counts = env.temp_data.setdefault("book_quoted", Counter())  # of the page that is read
+            counts[name] += 1
+            shown = views.show("number", record, _row(env, name), quotes.anchor(name, counts[name]))
+            return [nodes.raw(raw, shown, format="html")], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
+
+
+def _row(env: BuildEnvironment, name: str) -> str:
+    """The address of a claim's row, seen from the page that is read; empty for a claim of no paper of the book."""
+    page = f"book/paper-{name[0].lower()}"
+    return f"{relative_uri(f'{env.docname}.html', f'{page}.html')}#{name}" if page in env.found_docs else ""
 
 
 @functools.lru_cache(maxsize=4)
@@ -131,7 +146,7 @@ def _preview(app: Sphinx, anchor: str, node: nodes.Element) -> str:
     bold = next(iter(node.findall(nodes.strong)), node).deepcopy()
     for link in [*bold.findall(nodes.reference), *bold.findall(pending_xref)]:
         link.replace_self(link.children)
-    words = app.builder.render_partial(bold)["fragment"]
+    words = _NUMBER.sub(r"\1", app.builder.render_partial(bold)["fragment"])
     painted = " painted" * any('painted"' in raw.astext() for raw in node.parent.findall(nodes.raw))
     pictures = [f'<div class="drawn{painted}"><img alt="" src="FOLDER{file.name}"></div>' for file in files]
     return "".join(pictures) + words

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from companion.book.errata import DRAWERS, Erratum, errata
 from companion.lab import parameters, results, store, stored
 from companion.lab.cli import one_line_errors
 from companion.lab.store import committed, needs_commit
-from companion.site import graph, start
+from companion.site import graph, quotes, start
 from regimes import validate
 from regimes.validate import InputError
 
@@ -247,10 +248,15 @@ def address() -> str:
     return url.rstrip("/")
 
 
+def kept_ledger() -> dict[str, dict[str, Any]]:
+    """The records of ``results/ledger.json`` by claim."""
+    return {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+
+
 def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
     """The ledger's index as Markdown: a sentence that counts, a bar for each paper, a graph for each chapter."""
     papers = ledger.by_paper(record for record in records if record["kind"] == "paper")
-    by_id = {record["id"]: record for record in records}
+    by_id, kept = {record["id"]: record for record in records}, kept_ledger()
     pages = {}  # of the interface, by the module that they document
     for path in (paths.root() / "book" / "api").glob("*.md"):
         pages |= dict.fromkeys(re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8")), path.stem)
@@ -258,12 +264,14 @@ def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[
     graphs = {number: graph.chapter_graph(number, by_id, pages) for number in parameters.chapters()}
     return views.markdown(
         "ledger", records=records, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
-        titles=titles(),
+        titles=titles(), kept=kept, codes=Counter(ledger.standing(record, kept) for record in records),
     )  # fmt: skip
 
 
-def paper_page(letter: str, records: Sequence[dict[str, Any]], profile: str) -> str:
-    """What holds of a paper, as Markdown; ``records`` are those of its claims."""
+def paper_page(
+    letter: str, records: Sequence[dict[str, Any]], profile: str, quoted: Mapping[str, Sequence[quotes.Quote]]
+) -> str:
+    """What holds of a paper, as Markdown; ``records`` are those of its claims, ``quoted`` the sentences on each."""
     about, by_id = ledger.about_papers()[letter], {record["id"]: record for record in records}
     matters = [by_id[name] for name in about["matters"]]
     pictures = {record["id"]: _picture(record["figure"]) for record in matters}
@@ -273,7 +281,7 @@ def paper_page(letter: str, records: Sequence[dict[str, Any]], profile: str) -> 
     large = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
     return views.markdown(
         "paper", letter=letter, about=about, records=records, stated=stated, ours=ours, profile=profile,
-        matters=matters, pictures=pictures, links=figure_links(records), large=large,
+        matters=matters, pictures=pictures, links=figure_links(records), large=large, quoted=quoted, kept=kept_ledger(),
     )  # fmt: skip
 
 
@@ -291,7 +299,7 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     verdict, ``most`` is the largest share by which they do, of the value or of half its interval. ``sampled``: the
     studies whose stored results were computed again in part, with what differed.
     """
-    stored_ledger = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    stored_ledger = kept_ledger()
     both = [(record, stored_ledger[record["id"]]) for record in records if record["id"] in stored_ledger]
     pairs = [(here, there) for here, there in both if None not in (here["value"], there["value"])]
     others = [(here, there) for here, there in pairs if views.show("number", here) != views.show("number", there)]
@@ -320,6 +328,12 @@ def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
         for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
             claims[study].append(record["id"])
     return views.markdown("unchecked", reasons=reasons, claims=claims)
+
+
+def counts(stated: Sequence[dict[str, Any]]) -> str:
+    """One sentence that counts the papers' statements by verdict, as Markdown."""
+    found = {verdict["kind"]: verdict["count"] for verdict in ledger.tally(stated)}
+    return views.markdown("counts", found=found, near=sum(map(ledger.is_near, ledger.statements(stated))))
 
 
 def cards(records: Sequence[dict[str, Any]]) -> str:
@@ -473,7 +487,7 @@ def compare(folder: Path) -> int:
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
     here = {record["id"]: record for record in ledger.read(folder / "ledger.json")}
-    there = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    there = kept_ledger()
     words = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in here | there}
     lines = [f"{name}: {now} here, {old} in the stored ledger" for name, (now, old) in words.items() if now != old]
     for name in here.keys() & there.keys():
@@ -507,11 +521,10 @@ def write_pages(records: Sequence[dict[str, Any]], folder: Path, profile: str) -
     again = recomputed(records, folder) if profile == "laptop" else None  # the stored ledger is the laptop's
     write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
     stated = [record for record in records if record["kind"] == "paper"]
-    counts = {verdict["kind"]: verdict["count"] for verdict in ledger.tally(stated)}
     studies = {number: registry.of(number) for number in registry.modules()}
     pages = {
         "summary": views.markdown("summary", profile=profile, records=records),
-        "counts": views.markdown("counts", found=counts),
+        "counts": counts(stated),
         "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
         "ledger": ledger_page(records, profile, again),
         "errata": errata_page(records),
@@ -523,8 +536,9 @@ def write_pages(records: Sequence[dict[str, Any]], folder: Path, profile: str) -
         "unchecked": unchecked_table(records),
         "studies": views.markdown("studies", chapters=studies, stored=results.files(), doc=inspect.getdoc),
     }
+    quoted = quotes.quotes({record["id"]: record for record in records})
     for letter, of_paper in ledger.by_paper(records).items():
-        pages[f"paper-{letter.lower()}"] = paper_page(letter, of_paper, profile)
+        pages[f"paper-{letter.lower()}"] = paper_page(letter, of_paper, profile, quoted)
     for name, text in pages.items():
         write_changed(paths.generated() / f"{name}.md", text)
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from companion import paths
 from companion import studies as registry
 from companion.book import ledger, plots, screen, stated, views
-from companion.lab import parameters
+from companion.lab import parameters, results
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
@@ -22,12 +22,14 @@ LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it sho
 def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
     """The papers' statements by chapter and verdict, here and at their size, as Markdown.
 
+    At that size are claims of a run at the paper profile, and those here whose rows have a size that the paper states.
     ``titles``: title and page of each chapter, by number.
     """
     here = [record for record in records if record["kind"] == "paper"]
-    large = [record for record in ledger.read(paths.paper_ledger()) if record["kind"] == "paper"]
+    apart = [record for record in ledger.read(paths.paper_ledger()) if record["kind"] == "paper"]
     verdicts = {record["id"]: record["verdict"] for record in here}
-    moved = [record for record in large if verdicts.get(record["id"]) != record["verdict"]]
+    moved = [record for record in apart if verdicts.get(record["id"]) != record["verdict"]]
+    large = {record["id"]: record for record in [*filter(stated.at_size, here), *apart]}.values()
     return views.markdown("holds", own=here, large=large, moved=moved, titles=titles, profile=profile)
 
 
@@ -36,7 +38,8 @@ def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str,
     networks = experiments(profile)
     alt = "Marks over width and output scale, on both sides of a line."
     picture = shown(place_map(networks, records), "places", alt)
-    widest = max((h for pairs in networks.values() for h, _ in pairs), default=0)
+    settings = [setting["values"] for record in records for setting in record["settings"] or ()]
+    widest = max((width for values in settings for width in ledger.flat(values.get("h", []))), default=0)
     absent = [int(number) for number in titles if number not in networks]
     theirs = stated.value("A.width")
     return views.markdown("places", shown=picture, absent=absent, profile=profile, widest=widest, theirs=theirs)
@@ -55,13 +58,19 @@ def shown(fig: Figure, name: str, alt: str) -> str:
 def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
     """Width and output scale of all networks of each chapter that has both, from its designs.
 
-    The scale multiplies an output divided by the width; it is infinite where the kernel before training is used.
+    The laptop's claims are judged on stored rows, too, so that the networks of these are among them. The scale
+    multiplies an output divided by the width; it is infinite where the kernel before training is used.
     """
     networks: dict[str, set[tuple[int, float]]] = {}
     for number in parameters.chapters():
         values = parameters.resolve(number, profile)
-        grids = [replace(study.grid, complete=dict) for study in registry.of(number).values()]  # axes alone, no data
-        for setting in (setting for grid in grids if "h" in grid.axes for setting in grid(values)):
+        settings: list[Mapping[str, Any]] = []
+        for study in registry.of(number).values():
+            if "h" in study.grid.axes:
+                settings += replace(study.grid, complete=dict)(values)  # axes alone, no data
+                kept = results.Results(study).records.values() if profile == "laptop" else ()
+                settings += [record.cell.setting for record in kept if "h" in record.cell.setting]
+        for setting in settings:
             scale = setting.get("alpha", setting.get("scale", math.inf))  # studies have two names for it
             networks.setdefault(number, set()).add((int(setting["h"]), float(scale)))
     return networks
