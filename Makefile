@@ -152,7 +152,8 @@ lab: | $(READY) ## JupyterLab: a click on a chapter opens it as a notebook
 	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/chapters
 
 bench: | $(READY) ## speed, each measured beside its baseline in one run
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@failed=; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || failed="$$failed $$file"; done; \
+	 test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 bench-peers: | $(READY) ## speed against other packages, in an environment of their own
 	@PYTHON=$(PYTHON) BIN="$(CURDIR)/$(BIN)" bash benchmarks/peers/run.sh

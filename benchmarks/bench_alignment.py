@@ -2,6 +2,8 @@
 
 Paper D's networks (Fig. 2: two hidden ReLU layers of width 256, 256 points in 32 dimensions), at four scales and
 several seeds as one batch. CPU seconds of one core; the two alternate within one run.
+
+    python benchmarks/bench_alignment.py [tiny]
 """
 
 import os
@@ -9,6 +11,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import itertools
+import sys
 import time
 
 import torch
@@ -16,9 +19,21 @@ import torch
 from companion.papers.alignment.studies import alignment as studies
 from regimes.measures.matrices import measure, sites
 
-STEPS, EVERY = 100, 5
-SETTING = {"n": 256, "d": 32, "k": 256, "rank": 5, "test": 10, "spectrum": "isotropic", "second": 1.0}
-SETTING |= {"method": "gd", "rate": 0.05, "penalty": 0.0, "scales": [1.0, 0.1, 0.01, 0.001], "steps": STEPS}
+STEPS, EVERY, POINTS, WIDTH = (5, 5, 16, 8) if "tiny" in sys.argv else (100, 5, 256, 256)
+SETTING = studies.OnChain(
+    n=POINTS,
+    d=32,
+    k=WIDTH,
+    rank=5,
+    test=10,
+    spectrum="isotropic",
+    second=1.0,
+    method="gd",
+    rate=0.05,
+    penalty=0.0,
+    steps=STEPS,
+    scales=[1.0, 0.1, 0.01, 0.001],
+)
 
 
 def seconds(seeds, dtype):

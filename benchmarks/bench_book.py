@@ -1,4 +1,7 @@
-"""The book by stage: CPU and wall seconds cold (no cell stored, no page built), and again with nothing changed."""
+"""The book by stage: CPU and wall seconds cold (no cell stored, no page built), and again with nothing changed.
+
+python benchmarks/bench_book.py [smoke | laptop]
+"""
 
 import os
 import resource

@@ -2,6 +2,8 @@
 
 The ways alternate in this process, in CPU seconds of one core; the peak of resident memory of each is that of a process
 of its own.
+
+    python benchmarks/bench_convolutional.py [tiny]
 """
 
 import os
@@ -23,9 +25,10 @@ from regimes import devices
 from regimes.models.convolutional import convolutional
 from regimes.models.module import module as wrapped
 
-IMAGES, REPEATS = 500, 5
+TINY = "tiny" in sys.argv
+IMAGES, REPEATS = (4, 1) if TINY else (500, 5)
 CHUNK = 250  # the best for both precisions; from 100 to 500 they differ by less than a fifth
-TRAINED = ((1, 50), (1, 200), (5, 200))  # realisations and images of a loss gradient
+TRAINED = ((2, 3),) if TINY else ((1, 50), (1, 200), (5, 200))  # realisations and images of a loss gradient
 
 
 class Module(torch.nn.Module):
@@ -69,7 +72,7 @@ def autograd_pull(modules, x, v):
 
 def kernels(dtype):
     """Three ways to the kernel of ``IMAGES`` images: by layers, by torch.func, by the library from the torch module."""
-    net = convolutional(10, seeds=[0]).to(dtype=dtype)
+    net = convolutional(2 if TINY else 10, seeds=[0]).to(dtype=dtype)
     x, module = torch.randn(IMAGES, *net.shape, dtype=dtype), Module(net)
     return {
         "ours": lambda: net.tangents(x).gram()[0],
@@ -80,8 +83,8 @@ def kernels(dtype):
 
 def gradients(count, p, dtype):
     """The two ways to a loss gradient."""
-    net = convolutional(10, seeds=range(count)).to(dtype=dtype)
-    x, v, modules = torch.randn(p, *net.shape, dtype=dtype), torch.randn(count, p, dtype=dtype), []
+    net = convolutional(2 if TINY else 10, seeds=range(count)).to(dtype=dtype)
+    x, v = torch.randn(p, *net.shape, dtype=dtype), torch.randn(count, p, dtype=dtype)
     modules = [Module(net[e : e + 1]) for e in range(count)]
     return {"ours": lambda: net.tangents(x).vjp(v), "autograd": lambda: autograd_pull(modules, x, v)}
 
@@ -115,7 +118,7 @@ def resident():
 if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 2:  # a way and a precision, in a process of its own
         run, before = kernels(getattr(torch, sys.argv[2]))[sys.argv[1]], resident()
         run()
         print(before, resident())
@@ -125,11 +128,10 @@ if __name__ == "__main__":
         ways = kernels(getattr(torch, name))
         reference, *others = (run() for run in ways.values())
         distances = [f"{float((reference - kernel).norm() / reference.norm()):.0e}" for kernel in others]
-        print(
-            f"kernels of {IMAGES} images in {name} differ by {', '.join(f'{distance:.0e}' for distance in distances)}"
-        )
+        print(f"kernels of {IMAGES} images in {name} differ by {', '.join(distances)}")
         compare(f"kernel of {IMAGES} images, {name}", ways)
-        print("resident memory:", "; ".join(peak(way, name) for way in ways))
+        if not TINY:
+            print("resident memory:", "; ".join(peak(way, name) for way in ways))
         for count, p in TRAINED:
             ways = gradients(count, p, getattr(torch, name))
             compare(f"loss gradient, {count} realisations, {p} images, {name}", ways)

@@ -12,7 +12,7 @@ ones of the hard ones than the flow does: it cannot stand in for the flow where 
 measured. For a low end Newton's rounds after the flow are the better way. And the matrix of a step of four networks,
 three layers, 26 wide, 3840 points: in blocks of points, and from the whole Jacobian.
 
-    python benchmarks/bench_gauss_newton.py [quick]
+    python benchmarks/bench_gauss_newton.py [quick | tiny]
 """
 
 import os
@@ -23,6 +23,7 @@ import math
 import statistics
 import sys
 import time
+from types import SimpleNamespace
 
 import torch
 from scipy.optimize import minimize
@@ -37,19 +38,20 @@ from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import Ended
 
-LIMIT = 120.0
+TINY = "tiny" in sys.argv
+LIMIT = 0.2 if TINY else 120.0
 SETTING = {"data": "mnist", "components": 10, "test": 1000, "kernel_p": 100, "layers": 2, "members": 8}
 WIDTHS = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 24, 30]
 
 
 def networks(p, h):
-    setting = SETTING | {"words": images.identity("mnist"), "p": p, "h": h}
+    setting = SimpleNamespace(**SETTING, words=images.identity("mnist"), p=p)
     sets = studies.draw_sets(setting, 0)
-    return studies.swish_networks(setting, 10, [0]), sets.train.x, sets.train.y
+    return studies.swish_networks(setting, h, [0]), sets.train.x, sets.train.y
 
 
-def against_explicit(h, max_turn):
-    model, x, y = networks(500, h)
+def against_explicit(h, max_turn, p=500):
+    model, x, y = networks(p, h)
     started = time.process_time()
     done = run(gauss_newton(model, x, y, alpha=1.0, rule="settle", steps=1000))
     fast = time.process_time() - started
@@ -66,16 +68,16 @@ def against_explicit(h, max_turn):
     left = float((state.loss / 0.5).max())
     sign, fit = "" if bool(reached.all()) else ">", sum(why.kind == Ended.FITTED for why in done.ended)
     print(
-        f"8 networks, h = {h}, P = 500: implicit {fast:.2f} CPU s, {fit} fitted; "
+        f"8 networks, h = {h}, P = {p}: implicit {fast:.2f} CPU s, {fit} fitted; "
         f"explicit (turn {max_turn:g}) {slow:.1f} CPU s, {int(reached.sum())} at that loss "
         f"(largest loss left: {left:.1e} of the first): {sign}{slow / fast:.0f} times"
     )
 
 
-def to_a_verdict(widths):
+def to_a_verdict(widths, p=500):
     total = 0.0
     for h in widths:
-        model, x, y = networks(500, h)
+        model, x, y = networks(p, h)
         started = time.process_time()
         done = run(gauss_newton(model, x, y, alpha=1.0, rule="settle", steps=400))
         total += time.process_time() - started
@@ -84,7 +86,7 @@ def to_a_verdict(widths):
         print(
             f"  h = {h}: {fitted} of 8 fit, {float(left):.0f} points unsatisfied, {total:.1f} CPU s so far", flush=True
         )
-    print(f"{8 * len(widths)} networks, P = 500, to a verdict: {total:.0f} CPU s (required 160, aimed at 80)")
+    print(f"{8 * len(widths)} networks, P = {p}, to a verdict: {total:.0f} CPU s (required 160, aimed at 80)")
 
 
 def to_rest(p=1000, h=8, scale=12.0, steps=1600):
@@ -113,9 +115,9 @@ def to_rest(p=1000, h=8, scale=12.0, steps=1600):
 
 
 def normal_matrix(p=3840, h=26):
-    setting = {"layers": 3, "members": 4, "h": h}
+    setting = SimpleNamespace(components=10, layers=3, members=4)
     x = gaussian_points(p, 10, seed=0)
-    tangents = studies.swish_networks(setting, 10, [0]).tangents(x)
+    tangents = studies.swish_networks(setting, h, [0]).tangents(x)
     root, size = torch.rand(4, p, dtype=torch.float64), studies.parameters_of(10, h, 3)
     spent = {}
     for block in (p, solver.BLOCK) * 3:
@@ -190,11 +192,23 @@ def all_ways(network, x, y):
     return rows
 
 
-if __name__ == "__main__":
+def main(quick):
     images.identity("mnist")
     for h, max_turn in ((14, 1e-2), (14, 1e-4), (10, 1e-2)):
         against_explicit(h, max_turn)
-    to_a_verdict(WIDTHS[::4] if "quick" in sys.argv else WIDTHS)
-    to_rest(*(200, 5, 12.0, 200) if "quick" in sys.argv else ())
-    from_the_start([14] if "quick" in sys.argv else [14, 12, 10, 8])
-    normal_matrix(*(600, 8) if "quick" in sys.argv else ())
+    to_a_verdict(WIDTHS[::4] if quick else WIDTHS)
+    to_rest(*(200, 5, 12.0, 200) if quick else ())
+    from_the_start([14] if quick else [14, 12, 10, 8])
+    normal_matrix(*(600, 8) if quick else ())
+
+
+def tiny():
+    against_explicit(10, 1e-2, p=10)
+    to_a_verdict([10], p=10)
+    to_rest(20, 3, 1.0, 2)
+    from_the_start([10], members=1, p=10)
+    normal_matrix(20, 3)
+
+
+if __name__ == "__main__":
+    tiny() if TINY else main("quick" in sys.argv)

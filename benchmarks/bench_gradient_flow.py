@@ -18,7 +18,7 @@ beside the flow at nine tolerances, and are compared with it at equal errors of 
 (tolerance 0.005, float64) runs with the compiled step and on tensors, and beside the revision's coarse one; and beside
 the revision's own at sizes up to the paper's, p = h = 10^4, with the peak of memory.
 
-    python benchmarks/bench_gradient_flow.py [quick] [REVISION]
+    python benchmarks/bench_gradient_flow.py [quick | tiny] [REVISION]
 """
 
 import os
@@ -53,11 +53,13 @@ from regimes.training.state import fitted, satisfied, t_star
 
 torch.set_num_threads(1)
 ALPHA, BOUND, MOVE = 1e-6, 1e-4, 0.1
-LIMIT = 60.0  # CPU seconds for the baseline
+TINY = "tiny" in sys.argv
+LIMIT = 0.1 if TINY else 60.0  # CPU seconds for the baseline
+P = H = 30 if TINY else 1000  # points and neurons where nothing else is said
 EVENTS = {"first margin met": satisfied(1e-6), "t*": t_star}
 
 
-def problem(p, seed=0, h=1000):
+def problem(p, seed=0, h=H):
     return one_hidden.one_hidden(5, h, seeds=100 + seed).to(dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
 
 
@@ -119,20 +121,20 @@ def ours(net, task, until, *, repeats=1, events=None, **options):
 
 
 def to_t_star(seeds):
-    net, task = problem(1000)
+    net, task = problem(P)
     ours(net, task, t_star)
     per = {f: euler(net, task, f, trials=200)[1][2] / 200 for f in (closed_form, autograd)}
     print("one trial of the baseline:", ", ".join(f"{f.__name__} {1e3 * s:.2f} ms" for f, s in per.items()))
     gradient = min(per, key=per.get)
     for seed in seeds:
-        net, task = problem(1000, seed)
+        net, task = problem(P, seed)
         events_met, (t, count, spent, share) = euler(net, task, gradient)
         end = (
             ""
             if "t*" in events_met
             else f"; after {count} gradients and {spent:.0f} s it stands at t = {t:.0f}, {share:.1%} met"
         )
-        print(f"\np=h=1000, d=5, alpha=1e-6, seed {seed}{end}")
+        print(f"\np=h={P}, d=5, alpha=1e-6, seed {seed}{end}")
         for name, rule in EVENTS.items():
             exact = float(ours(net, task, rule, tolerance=1e-4, dtype=torch.float64, events=EVENTS)[0].at(name)[1])
             if name in events_met:
@@ -178,7 +180,7 @@ def peers(seeds, h=200):
     """CPU seconds and root mean square errors of t*; scipy's over the flow's at the tolerance that errs as much."""
     spent, errors = {}, {}
     for seed in seeds:
-        net, task = one_hidden.one_hidden(5, h, seeds=100 + seed), tasks.stripe(1000, 5, seed=seed)
+        net, task = one_hidden.one_hidden(5, h, seeds=100 + seed), tasks.stripe(P, 5, seed=seed)
         exact = float(ours(net, task, t_star, tolerance=1e-5, dtype=torch.float64)[0].t[0])
 
         def note(name, cpu, t, exact=exact):
@@ -196,7 +198,7 @@ def peers(seeds, h=200):
     cpu = {name: statistics.mean(values) for name, values in spent.items()}
     error = {name: math.sqrt(statistics.mean(value**2 for value in values)) for name, values in errors.items()}
     flows = sorted((name for name in cpu if name.startswith("flow")), key=error.get)
-    print(f"\nto t*, p=1000, d=5, float64, {len(seeds)} seeds         CPU s    error of t*   over the flow's then")
+    print(f"\nto t*, p={P}, d=5, float64, {len(seeds)} seeds         CPU s    error of t*   over the flow's then")
     for name in cpu:
         at = np.exp(np.interp(math.log(error[name]), *(np.log([one[f] for f in flows]) for one in (error, cpu))))
         bound = "<" if error[name] < error[flows[0]] else " "  # the flow is to err less still
@@ -222,7 +224,7 @@ def converged(revision, sizes, h=200):
 
 
 def one_step():
-    net, task = problem(1000)
+    net, task = problem(P)
     _, y = task.x, task.y.float()[None]
     batch = start(net, task.x.float()[None], y, alpha=ALPHA, tolerance=1e-2)
     for _ in range(10):
@@ -231,7 +233,7 @@ def one_step():
     for _ in range(size):
         advance(batch)
     spent = (time.process_time() - started) / size
-    h, p, k = 1000, 1000, 6
+    h, p, k = H, P, 6
     # five products; twice: write z, read and write the gates, read them for the field; once more for the outputs
     flops, moved = 5 * 2 * h * p * k, 9 * 4 * h * p
     a = torch.ones(h * p)
@@ -245,17 +247,17 @@ def one_step():
 
 
 def to_zero_loss(sizes):
-    print("\nto zero hinge loss, h=1000, d=5     CPU s   time t       status")
+    print(f"\nto zero hinge loss, h={H}, d=5     CPU s   time t       status")
     for p in sizes:
         done, fast = ours(*problem(p), fitted)
         print(f"  p={p:5d}                        {fast:8.2f}   {float(done.t[0]):.4g}   {done.ended[0]}")
 
 
-def to_nearly_all():
+def to_nearly_all(p=8192, h=500):
     """The largest problem of chapters 1 and 2: required 15 CPU seconds of one core."""
-    net, task = one_hidden.one_hidden(5, 500, seeds=100).to(dtype=torch.float32), tasks.stripe(8192, 5, seed=0)
+    net, task = one_hidden.one_hidden(5, h, seeds=100).to(dtype=torch.float32), tasks.stripe(p, 5, seed=0)
     done, fast = ours(net, task, satisfied(0.99))
-    print(f"\np=8192, h=500, d=5 to 99 % of the points: {fast:.1f} CPU s (required 15), t = {float(done.t[0]):.4g}")
+    print(f"\np={p}, h={h}, d=5 to 99 % of the points: {fast:.1f} CPU s (required 15), t = {float(done.t[0]):.4g}")
 
 
 def large(revision, cases):
@@ -287,7 +289,7 @@ def by_share(cases):
         print(f"  p={p:5d}, h={h:5d}:{row}", flush=True)
 
 
-def rates():
+def rates(cases):
     """Each sum over pairs of neurons and points: operations a second, as a share of a product of matrices."""
     matrix = torch.rand(1500, 1500, dtype=torch.float64)
     matrix @ matrix
@@ -295,7 +297,7 @@ def rates():
     matrix @ matrix
     peak = 2 * 1500**3 / (time.process_time() - started)
     print(f"\nsums over pairs, float64: share of dgemm ({peak / 1e9:.0f} GF/s)   outputs   own outputs   field")
-    for p, h, d in ((1000, 500, 5), (10_000, 10_000, 5), (2000, 1000, 10)):
+    for p, h, d in cases:
         net, x = one_hidden.one_hidden(d, h, seeds=0), torch.randn(1, p, d, dtype=torch.float64)
         batch = start(net, x, torch.ones(1, p), alpha=1.0, tolerance=0.01)
         problem, now, k, shares = batch.problem, batch.now, d + 1, []
@@ -305,7 +307,7 @@ def rates():
             (4 * k, functools.partial(problem.own_push, now.u, now.q)),
         )
         for flops, product in sums:
-            started, count = time.process_time(), max(1, 10**8 // (p * h))
+            started, count = time.process_time(), 1 if TINY else max(1, 10**8 // (p * h))
             for _ in range(count):
                 product()
             shares.append(count * flops * p * h / (time.process_time() - started) / peak)
@@ -349,7 +351,7 @@ def revisions(names):
     here = Path(__file__).resolve().parents[1]
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         children = {}
-        for name in names:
+        for name in dict.fromkeys(names):
             lib = here / "lib"
             if name:
                 archive, lib = Path(folder, "lib.tar"), Path(folder, name.replace("/", "_"), "lib")
@@ -403,24 +405,39 @@ def ensemble(count, h, p, *, d=5, share=1.0):
     print(f"t* differ by {apart:.0e} (float32)")
 
 
-if __name__ == "__main__":
-    quick = "quick" in sys.argv
-    names = [name for name in sys.argv[1:] if name != "quick"]
+def main(quick, revision):
     to_t_star([0] if quick else [0, 1, 2])
     one_step()
     to_zero_loss([1000] if quick else [1000, 4000])
     to_nearly_all()
     seeds = range(2) if quick else range(6)
     cases = [(1000, "t*", seeds), (300, "zero_loss", seeds), (1000, "zero_loss", seeds)]
-    revision = names[0] if names else "HEAD~1"
     against(revision, cases, 2 if quick else 3)
     for h in (200,) if quick else (200, 1000):
         peers(range(2) if quick else range(3), h)
     converged(revision, [1000] if quick else [1000, 4000])
     large(revision, [(1000, 500)] if quick else [(1000, 500), (4096, 500), (4096, 2000), (10_000, 10_000)])
     by_share([(1000, 500)] if quick else [(1000, 500), (4096, 500), (10_000, 10_000)])
-    rates()
+    rates(((1000, 500, 5), (10_000, 10_000, 5), (2000, 1000, 10)))
     ensemble(8, 100, 100)
     ensemble(8, 1000, 300)
     # points in the plane: flat kernels, on which steps along the whole gradient creep
     ensemble(4, 300, 1000, d=2, share=0.99)
+
+
+def tiny():
+    """All but the comparisons with another revision, one of which runs with this one in its place."""
+    to_t_star([0])
+    one_step()
+    to_zero_loss([P])
+    to_nearly_all(P, H)
+    peers([0, 1], H)
+    converged("", [P], H)
+    by_share([(P, H)])
+    rates([(P, H, 5)])
+    ensemble(2, H, P)
+
+
+if __name__ == "__main__":
+    named = [name for name in sys.argv[1:] if name not in ("quick", "tiny")]
+    tiny() if TINY else main("quick" in sys.argv, named[0] if named else "HEAD~1")

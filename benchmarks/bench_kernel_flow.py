@@ -11,6 +11,8 @@ the rounds.
 Then the end of the path beside the hard-margin machine of the same kernel, which is another function: shares of wrong
 test labels, and their difference paired by seed. The flow's coefficients ``y c`` only grow; the machine's make the
 margin largest, and it has an intercept.
+
+    python benchmarks/bench_kernel_flow.py [tiny | SIZE ...]
 """
 
 import os
@@ -29,8 +31,9 @@ from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
 from regimes.training import kernel_flow
 
-ROUNDS = 5000  # divided by p
-STALL = 5.0  # CPU seconds given to the baseline on the hinge loss
+TINY = "tiny" in sys.argv
+ROUNDS = 1 if TINY else 5000  # divided by p
+STALL = 0.05 if TINY else 5.0  # CPU seconds given to the baseline on the hinge loss
 
 
 def force(loss, m):
@@ -83,7 +86,7 @@ def report(p, d):
     print(f"  {'original rule, hinge':28s} {seconds:8.3f} CPU s  {trials:6d} steps  {end} (stalled, stopped)")
 
 
-def beside_the_machine(p, d, seeds, test=4000):
+def beside_the_machine(p, d, seeds, test):
     """Prints the error of the flow's end and of scikit-learn's machine, which has an intercept, and their seconds."""
     rows = []
     for seed in seeds:
@@ -106,7 +109,7 @@ def beside_the_machine(p, d, seeds, test=4000):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for size in map(int, sys.argv[1:] or [1000]):
+    for size in [30] if TINY else map(int, sys.argv[1:] or [1000]):
         report(size, 5)
-    for size in (250, 500, 1000):
-        beside_the_machine(size, 5, range(8))
+    for size in [30] if TINY else (250, 500, 1000):
+        beside_the_machine(size, 5, range(2 if TINY else 8), test=100 if TINY else 4000)

@@ -1,6 +1,8 @@
 """The first ten components of a Gram matrix by Lanczos against full and partial decompositions, side by side.
 
 CPU seconds of one core; what the diagnosis of a network adds to its kernel; four times the points without the matrix.
+
+    python benchmarks/bench_kernel_pca.py [tiny | SIZE ...]
 """
 
 import os
@@ -31,8 +33,9 @@ def report(n):
     task = tasks.stripe(n, 10, seed=0)
     net, more = one_hidden(10, 300, seeds=[0]), tasks.stripe(4 * n, 10, seed=0).x
     gram, making = seconds(lambda: ntk(net, task.x))
-    few, fast = seconds(lambda: spectrum._scaled(*spectrum._lanczos(gram, 10)))
-    full, slow = seconds(lambda: spectrum._scaled(*spectrum._lapack(gram, 10)))
+    floor = spectrum.round_off(gram)
+    few, fast = seconds(lambda: spectrum._scaled(*spectrum._lanczos(gram, 10), floor))
+    full, slow = seconds(lambda: spectrum._scaled(*spectrum._lapack(gram, 10), floor))
     _, part = seconds(lambda: eigh(gram[0].numpy(), subset_by_index=[n - 10, n - 1]))
     _, products = seconds(lambda: tangent_components(net, more, 10))
     apart = float(((few.values - full.values) / full.values).abs().max())
@@ -47,5 +50,5 @@ def report(n):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for n in [int(size) for size in sys.argv[1:]] or [1000, 5000]:
+    for n in [40] if "tiny" in sys.argv else [int(size) for size in sys.argv[1:]] or [1000, 5000]:
         report(n)

@@ -6,6 +6,8 @@ population's test error), which gives one point of a learning curve with a reali
 peak included), 10^4 different ones in at most 20 s, at least 1000 times faster than the simulation. Saddle points of
 logistic regression by Anderson's mixing beside plain damped steps, to the same gap. Logistic readouts beside
 scikit-learn's three solvers, each with the gradient that it leaves, over the first one.
+
+    python benchmarks/bench_spiked.py [quick | tiny]
 """
 
 import os
@@ -26,8 +28,11 @@ from companion.papers.one_step.theory import convex_theory, fit_readout, network
 from companion.papers.one_step.theory.conditional_map import equivalent
 from companion.papers.one_step.theory.functions import function
 
-SIZE = 1000 if "--smoke" not in sys.argv else 200
-COUNT = 10_000 if "--smoke" not in sys.argv else 200
+SIZE, COUNT = 1000, 10_000
+if "quick" in sys.argv:
+    SIZE, COUNT = 200, 200
+if "tiny" in sys.argv:
+    SIZE, COUNT = 30, 10
 
 
 def cpu(call: Callable[[], object], repeats: int = 1) -> float:

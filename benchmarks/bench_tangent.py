@@ -4,12 +4,15 @@ Then a reader's perceptron of 261 501 parameters at 256 points in float32 and ``
 layers, from gradients of single points (which a trained factor makes necessary), and by torch.func, which holds them
 all. And the predictor of a frozen kernel through the moved weights against the kernel between test and training points.
 CPU seconds of one core, the least of three runs.
+
+    python benchmarks/bench_tangent.py [tiny]
 """
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import sys
 import time
 
 import torch
@@ -22,7 +25,7 @@ from regimes.models.differentiated import Differentiated
 from regimes.models.fully_connected import fully_connected
 from regimes.models.module import module
 
-REPEATS = 3
+REPEATS, POINTS, WIDTH, TEST = (1, 20, 20, 40) if "tiny" in sys.argv else (3, 1000, 1000, 10_000)
 
 
 class Module(torch.nn.Module):
@@ -99,12 +102,12 @@ def predictor(model, p, n):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for dtype in (torch.float64, torch.float32):
-        x = tasks.stripe(1000, 20, seed=0).x.to(dtype)
-        net = one_hidden.one_hidden(5, 1000, seeds=0).to(dtype=dtype)
-        report("one hidden layer, d=5, h=1000", net, Module(net), x[:, :5])
+        x = tasks.stripe(POINTS, 20, seed=0).x.to(dtype)
+        net = one_hidden.one_hidden(5, WIDTH, seeds=0).to(dtype=dtype)
+        report(f"one hidden layer, d=5, h={WIDTH}", net, Module(net), x[:, :5])
         widths = [20, 300, 300, 1]
         deep = fully_connected(widths, seeds=[0], dtype=dtype)
         report(f"fully connected {widths}", deep, layers(widths, deep), x)
     readers(torch.nn.ReLU)
     readers(torch.nn.PReLU)
-    predictor(one_hidden.one_hidden(5, 1000, seeds=0), 1000, 10_000)
+    predictor(one_hidden.one_hidden(5, WIDTH, seeds=0), POINTS, TEST)
