@@ -59,7 +59,8 @@ def _of_many_points(rows):
 def compressed_over_removed(
     ball=studies.support_vectors["ball"], ball_4=studies.support_vectors["ball_4"], *, informative
 ):
-    r"""With {informative} informative directions a compression by $\sqrt p$ is as good as to remove the others.
+    r"""With {informative} informative directions a kernel learns from data compressed by $\sqrt p$ as well as without
+    the others.
 
     Error of the support vector machine at $\Lambda=\sqrt p$ over that at $\Lambda=10^6$; ball, $d=8$, from 1024 points
     on, geometric mean over sizes
