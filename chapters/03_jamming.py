@@ -283,11 +283,11 @@ chapter.figure(
 # Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided by
 # its norm ({numref}`fig-b-vote`). The predictor is one over the margin $\kappa$ in size. At jamming, among networks that differ in their initial
 # weights, $\kappa$ has a finite density at zero. Hence norms exceed $x$ with a probability of order $1/x$, so that a mean of $M$ networks is about
-# its largest member, for any $M$. Beyond jamming $\kappa$ soon keeps away from zero, the sooner the more points there are. On 1000 points the mean
-# has at jamming {claim}`B.Fig6-vote-large` points more errors than the vote, and on Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote
-# is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a mean. The mean over norms has at no width more errors
-# than either beyond the scatter, and on digits, over all widths, fewer than the vote. We find the end of lazy training by a convex program, on other
-# training sets than those on which we saw the difference first.
+# its largest member, for any $M$. The tail that we measure has an index just below the 1 of this law. Beyond jamming $\kappa$ soon keeps away from
+# zero, the sooner the more points there are. On 1000 points the mean has at jamming {claim}`B.Fig6-vote-large` points more errors than the vote, and
+# on Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains
+# nothing over a mean. The mean over norms has at no width more errors than either beyond the scatter, and on digits, over all widths, fewer than the
+# vote. We find the end of lazy training by a convex program, on other training sets than those on which we saw the difference first.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have no bump
 # ({claim}`B.Fig6-rest-twenty` points); in the lazy regime, trained and without a convex program, they have one of {claim}`B.Fig6-rest-twenty-lazy`.
