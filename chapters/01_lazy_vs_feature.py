@@ -332,9 +332,9 @@ alt = "Left, points on one rising line until few are left. Right, constants of s
 chapter.figure(fig, "fig-a-collapse", *filter(len, tasks.values()), alt=alt)
 # %% [markdown] tags=["caption"]
 # **From 90 to 98 % of fitted points one line without a fitted number describes two planes in $d=5$ and 10 to about a tenth.**
-# Left: networks with 90 to 99 % of 512 to 8192 points fitted; medians over seeds. At 99 %, and with fewer than $8d$ points left, they lie
-# above the line. Right: the constant from 90 to 98 % while $n\ge8d$ (95 % intervals), and theory's with the densities at the planes (bars). The
-# last five tasks were declared before they were run (width 200).
+# Left: networks with 90 to 99 % of 512 to 8192 points fitted, medians over seeds; at 99 % they lie above. Right: the constant from
+# 90 to 98 % while $n\ge8d$ (95 % intervals), and theory's with the densities at the planes (bars). The last five tasks were declared before
+# they were run.
 # %% [markdown]
 # {numref}`fig-a-collapse` puts all dimensions, sizes and shares on this line. In other dimensions than those on which we found the law its constant
 # is {claim}`A.Fig3-planes-fresh` (theory 0.53), for one plane {claim}`A.Fig3-planes-one` (0.38) and for three {claim}`A.Fig3-planes-three` (0.66).
