@@ -114,8 +114,8 @@ chapter.figure(fig, "fig-a-stop", largest, alt=alt)
 # Paper A's runs may have ended earlier. Its public code stops when the smallest margin exceeds 1 *or* after a time limit. With plain steps
 # of the stated size the last points take very long. Paper A reports no collapse of $\Lambda$ (Sec. 3.2.2). An earlier stop would explain
 # this, and much of its Fig. 3. At paper A's own width, with its learner and the factor of its text, compressed data have the error of the
-# network with 98 % of 8192 points fitted, in both dimensions within the scatter, but at most two thirds of the error of the network at the
-# end. This is our inference: the settings of these figures are not recorded.
+# network with 98 % of 8192 points fitted, within the scatter ({numref}`fig-b-fig10`), but about two thirds of the error of the network at
+# the end. This is our inference: the settings of these figures are not recorded.
 #
 # ## The weights lose their compression while many points are left
 # When $\Lambda$ has halved, the number of points that are not yet fitted grows with $p$, with the exponents {claim}`A.Fig6-points-left-d5`

@@ -332,7 +332,7 @@ alt = "Left, points on one rising line until few are left. Right, constants of s
 chapter.figure(fig, "fig-a-collapse", *filter(len, tasks.values()), alt=alt)
 # %% [markdown] tags=["caption"]
 # **From 90 to 98 % of fitted points one line without a fitted number describes two planes in $d=5$ and 10 to about a tenth.**
-# Left: networks with 90 to 99 % of 512 to 8192 points fitted, medians over seeds; at 99 % they lie above. Right: the constant from
+# Left: networks with 90 to 99 % of 128 to 8192 points fitted, medians over seeds; at 99 % or below $n=8d$ they lie above. Right: the constant from
 # 90 to 98 % while $n\ge8d$ (95 % intervals), and theory's with the densities at the planes (bars). The last five tasks were declared before
 # they were run.
 # %% [markdown]

@@ -52,7 +52,7 @@
 # | $h$, $L$, $N$ | `h`, `layers`, `parameters` | | width; hidden layers; parameters, $dh+(L-1)h^2+h$ |
 # | $f$ | `model(x)` | $(P)$ | output, mean-field scale $1/h$, no biases |
 # | $F=\tilde\alpha(f-f_0)$ | `F` | $(P)$ | predictor; $\tilde\alpha=\sqrt h\,\alpha$ in paper B's notation |
-# | $\Delta_\mu=1-y_\mu F(x_\mu)$ | | $(P)$ | gap: a point is unsatisfied where it is positive |
+# | $\Delta_\mu=1-y_\mu F(x_\mu)$ | | $(P)$ | gap: a point is not fitted where it is positive |
 # | $N_\Delta$ | `unsatisfied` | | points with $\Delta>10^{-4}$ at the end |
 # | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
 # | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
