@@ -255,7 +255,7 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # more, up to {claim}`E.Reuse-price`: their error is {claim}`E.Reuse-theory` times the theory's in the limit of large $d$. With fresh samples
 # for the readout the ratio is {claim}`E.Reuse-theory-fresh`, so that the rows' covariance and norms, which both theories leave out, do not
 # explain it. What is left comes from the spike. It is these samples' own correlation with their labels, so that across it hardly any is left
-# for the readout to find in them. In a network whose spike alone comes from other samples the rest of the price vanishes. We have no theory of
+# for the readout to find in them. In a network in which the spike alone comes from other samples the rest of the price vanishes. We have no theory of
 # this part. We had declared a price of at most a tenth. As far as we know the price is new.
 #
 # *What the kernels learn.* They are the network's own two at infinite width, the conjugate kernel of the hidden layer's features and the
