@@ -383,8 +383,8 @@ chapter.figure(fig, "fig-a-function", rows, alt=alt)
 #   {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Theory approximates the kernel between neighbouring
 #   support vectors by its cusp at distance zero, for which they are still too far apart ({numref}`fig-a-layer`).
 # - **Feature learning** should have $\beta=(2d-1)/(3d-2)$, which is 0.692 and 0.679. At the end of training we measure
-#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`, which excludes both. Over the larger sizes the exponent is
-#   smaller still. There the intervals hold paper B's 0.538 and 0.518, although its argument is {ref}`wrong <erratum-b-planar-exponent>`.
+#   {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`. Both intervals exclude these numbers. Over the larger sizes the
+#   exponent is smaller still. There the intervals hold paper B's 0.538 and 0.518, although its argument is {ref}`wrong <erratum-b-planar-exponent>`.
 #   When 98 % of the points are fitted, we measure {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10`. Stopping there
 #   therefore changes the exponent by as much as the papers differ.
 # - **The gain,** the network's exponent less the lazy one on the same data, is {claim}`A.Fig3-gain-d5` and {claim}`A.Fig3-gain-d10`. Paper
