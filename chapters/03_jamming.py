@@ -17,13 +17,15 @@
 # - **With features fewer parameters are enough, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
 #   differs by {claim}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are held at
 #   jamming there have {claim}`B.Fig8B-jump` points per parameter, not one.
-# - **Because the margin vanishes, norms at lazy jamming have no variance, so that means of networks fail and votes do not.** A norm is one
-#   over a margin; its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no variance exists. Because the largest of twenty networks
-#   then speaks for their mean, we expected a bump of the mean alone, and it came: at jamming of 250 digits the mean has {claim}`B.Fig6-vote`
-#   percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`.
-# - **Single networks therefore have their largest error at jamming, if trained to rest**: on 5000 digits the peak is
-#   {claim}`B.Fig6-rest-cusp` points high at scale 12 and {claim}`B.Fig6-rest-lazy` in the lazy regime. Whether stopping early lowers it,
-#   or moves it to wider networks, is undecided ({claim}`B.Fig6-rest-stop` points, each peak at its own jamming).
+# - **Because the margin vanishes near lazy jamming, a few huge norms spoil the mean of networks; divided by its norm each counts alike.** A norm
+#   is one over a margin. On 250 digits, from jamming to half as wide again, its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no
+#   variance exists. This window closes as the data grow: on 1000 digits it is open at jamming, and shut where networks are a fifth wider. As the
+#   largest of twenty networks speaks for their mean there, we expected a bump of the mean alone, and it came: at jamming of 250 digits the mean
+#   has {claim}`B.Fig6-vote` percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`.
+# - **Single networks, too, have a peak of the error at jamming if trained to rest.** On 5000 digits it is {claim}`B.Fig6-rest-cusp` points above
+#   the least error of narrower networks at scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy regime. Norms are not the reason, because the
+#   sign of a single network does not depend on its norm. Whether stopping early lowers it, or moves it to wider networks, is undecided
+#   ({claim}`B.Fig6-rest-stop` points, each peak at its own jamming).
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side of the {term}`margin`, as grains get stuck
@@ -50,7 +52,7 @@
 # | $h$, $L$, $N$ | `h`, `layers`, `parameters` | | width; hidden layers; parameters, $dh+(L-1)h^2+h$ |
 # | $f$ | `model(x)` | $(P)$ | output, mean-field scale $1/h$, no biases |
 # | $F=\tilde\alpha(f-f_0)$ | `F` | $(P)$ | predictor; $\tilde\alpha=\sqrt h\,\alpha$ in paper B's notation |
-# | $\Delta_\mu=1-y_\mu F(x_\mu)$ | | $(P)$ | gap: a point is unsatisfied where it is positive |
+# | $\Delta_\mu=1-y_\mu F(x_\mu)$ | | $(P)$ | gap: a point is not fitted where it is positive |
 # | $N_\Delta$ | `unsatisfied` | | points with $\Delta>10^{-4}$ at the end |
 # | $N^*$, $h^*$ | `transition` | | parameters, width at which half of the networks fit |
 # | $H_0$, $H_p$, $N_-$ | `hessian` | $(N,N)$ | the parts of the Hessian; negative eigenvalues of $H_p$ |
@@ -273,21 +275,23 @@ chapter.figure(
     alt="Two panels of error against width: peaked at jamming at rest, most so in the lazy regime; flatter for stopped networks.",
 )
 # %% [markdown] tags=["caption"]
-# **Trained to rest, the error of single networks peaks at jamming.** Error against the width for growing numbers of points, after the steps
-# of the map (dotted) and after the last round (full). Circles: the width at which most nearly half of the networks fit, open after the
-# steps of the map.
+# **Trained to rest, the error of single networks peaks at jamming, from about 1000 points on.** Error against the width after the steps
+# of the map (dotted) and after the last round (full): means over three training sets up to 1000 points, one training set beyond, without bands.
+# Circles: the width at which most nearly half of the networks fit, open after the steps of the map.
 # %% [markdown]
-# ## Vote, do not average
-# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none ({numref}`fig-b-vote`). The predictor is
-# one over the margin $\kappa$ in size. Among networks that differ in their initial weights, $\kappa$ has a finite density at zero. Hence norms
-# exceed $x$ with a probability of order $1/x$, so that a mean of $M$ networks is about its largest member, for any $M$. On 1000 points the mean
-# has {claim}`B.Fig6-vote-large` points more errors than the vote, and on Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is
-# {claim}`B.Fig6-vote-bump`. A mean of predictors over their norms does as well as a vote. We find the end of lazy training by a convex program,
-# on other training sets than those on which we saw the difference first.
+# ## Divide by the norm, then average
+# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided by
+# its norm ({numref}`fig-b-vote`). The predictor is one over the margin $\kappa$ in size. At jamming, among networks that differ in their initial
+# weights, $\kappa$ has a finite density at zero. Hence norms exceed $x$ with a probability of order $1/x$, so that a mean of $M$ networks is about
+# its largest member, for any $M$. The tail that we measure has an index just below the 1 of this law. Beyond jamming $\kappa$ soon keeps away from
+# zero, the sooner the more points there are. On 1000 points the mean has at jamming {claim}`B.Fig6-vote-large` points more errors than the vote, and
+# on Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains
+# nothing over a mean. The mean over norms has at no width more errors than either beyond the scatter, and on digits, over all widths, fewer than the
+# vote. We find the end of lazy training by a convex program, on other training sets than those on which we saw the difference first.
 #
-# Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have a
-# bump of {claim}`B.Fig6-rest-twenty` points; in the lazy regime, trained and not programmed, {claim}`B.Fig6-rest-twenty-lazy`. Since
-# norms stay finite where networks learn features, we expected mean and vote to be alike there. At jamming of 250 digits they differ by
+# Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have no bump
+# ({claim}`B.Fig6-rest-twenty` points); in the lazy regime, trained and without a convex program, they have one of {claim}`B.Fig6-rest-twenty-lazy`.
+# Since norms stay finite where networks learn features, we expected mean and vote to be alike there. At jamming of 250 digits they differ by
 # {claim}`B.Fig6-vote-features` points, far fewer than at lazy jamming, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
 # %%
 voters = chapter.rows(voting.votes, "small")
@@ -315,9 +319,9 @@ alt = "Left, error of single networks and of their mean, which has a bump at jam
 alt += "none. Right, distributions of norms, along a line of slope minus one near jamming and steep far from it."
 chapter.figure(fig, "fig-b-vote", voters, alt=alt)
 # %% [markdown] tags=["caption"]
-# **At lazy jamming a mean of networks fails and their vote does not, for norms have no variance.** Left: test error on 250 points, mean and
+# **Near lazy jamming a mean of networks fails, whereas their vote and their mean over norms do not.** Left: test error on 250 points, mean and
 # two standard errors over training sets, ensembles of twenty. Right: distribution of the norms at widths beyond jamming, all training sets;
-# dashed: the tail of one over a margin (paper B, Fig. 6).
+# dashed: the tail of one over a margin, which has no variance (paper B, Fig. 6).
 # %% [markdown]
 # ## Exercises
 # **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be

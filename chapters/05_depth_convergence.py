@@ -6,7 +6,7 @@
 # ---
 # %% [markdown]
 # (chapter-05)=
-# # Depth is a ridge
+# # Depth is a ridge, except for nearby inputs
 # We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, and what it then predicts.
 #
 # ## What we find

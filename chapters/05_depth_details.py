@@ -286,12 +286,14 @@ chapter.table(
 )
 # %% [markdown]
 # ## The ridge stays in residual networks, unless their branches shrink
-# A layer $x\to x+\beta W\sigma(x)$ has the kernel of the share $s=\beta^2/(1+\beta^2)$. Pairs merge $1/s$ times slower than in a plain
-# network, so that beside the kernel $c$ one expects a ridge of $3sL$. From depth 30 to 1000 the measured ridge has the exponent
-# {claim}`C.Thm3-skip-fixed` at $\beta=1$, and at depth 1000 the plain one is {claim}`C.Thm3-skip-slower` times as large,
-# where small angles alone would give 2 ({numref}`fig-c-residual`). With $\beta=1/\sqrt L$ the exponent is {claim}`C.Thm3-skip-shrunk`, and the smallest eigenvalue at most
-# {claim}`C.Thm3-skip-eigenvalue` of a mean entry, where merged pairs have 3. So it is not the skip connection that removes the
-# ridge, but the scale of the branches. That residual kernels get spiky with depth, or do not, by this scale is known {cite}`belfer2021`; the ridge is new as far as we know.
+# A layer $x\to x+\beta W\sigma(x)$ has the kernel of the share $s=\beta^2/(1+\beta^2)$. Pairs merge $1/s$ times slower than in a plain network, so
+# that one expects a ridge of $3sL$. From depth 30 to 1000 the measured ridge has the exponent {claim}`C.Thm3-skip-fixed` at $\beta=1$, and at depth
+# 1000 the plain one is {claim}`C.Thm3-skip-slower` times as large, where small angles give 2 ({numref}`fig-c-residual`). The unit makes the
+# difference, because we read both ridges beside the plain kernel $c$. Like the layers of the table above, residual ones have an offset of their own.
+# It is steeper than $c$, and beside it their ridge is half of the plain one, to a per cent. With $\beta=1/\sqrt L$ the exponent is
+# {claim}`C.Thm3-skip-shrunk`, and the smallest eigenvalue at most {claim}`C.Thm3-skip-eigenvalue` of a mean entry, where merged pairs have 3. So it
+# is not the skip connection that removes the ridge, but the scale of the branches. That residual kernels get spiky with depth, or do not, by this
+# scale is known {cite}`belfer2021`; the ridge is new as far as we know.
 # %%
 rows = chapter.rows(scales.residual_ridges, "main")
 fig, axes = plots.panels(2, width=4.3, height=3.6)
@@ -313,8 +315,8 @@ chapter.figure(
     "eigenvalues over mean entries run to three for the first two, and stay low for the third.",
 )
 # %% [markdown] tags=["caption"]
-# **A skip connection makes the ridge less than half as large; with branches of scale $1/\sqrt L$ it does not grow.** Left: ridge beside the kernel $c$ from 200 points on a
-# sphere in ten dimensions; lines: $3sL$. Right: smallest eigenvalue of the kernel matrix over the mean of its other entries; line: 3.
+# **A skip connection halves the ridge; with branches of scale $1/\sqrt L$ it does not grow.** Left: ridge beside the plain kernel $c$, which puts the residual one
+# too low by a seventh, from 200 points on a sphere in ten dimensions; lines: $3sL$. Right: smallest eigenvalue of the kernel matrix over the mean of its other entries; line: 3.
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one
 # On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by

@@ -14,35 +14,35 @@
 # - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
 #   step 5 its median over networks is at least {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
 #   factor, a kernel, separates the two sides.
-# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it has early beyond a random
-#   matrix its least value in training keeps {claim}`D.Fig2-throughout` from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1,
-#   {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from 0.001. Lazy training has a closed form. It
-#   falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at equal sizes and with the
-#   square loss, the end differs by {claim}`D.Lazy-task`: it is lower, where we expected it to be higher.
-# - **Features bring it back.** From scale 0.1 it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends {claim}`D.Fig2-features` above
-#   its lazy value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy
-#   training with the hinge ends at {claim}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment
-#   (UC-NFA), of all the weights, is larger there by {claim}`D.Stripe-uncentred` where the network compresses.
-# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, once two formulas
-#   are corrected. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a
-#   relative error of {claim}`D.Prop10-expectation`.
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it has early beyond a random matrix its least value
+#   in training keeps {claim}`D.Fig2-throughout` from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1, {claim}`D.Fig2-throughout-hundredth` from 0.01 and
+#   {claim}`D.Fig2-throughout-thousandth` from 0.001. The kernels of these networks move a little, and at scale 1 some networks are unstable. With the kernel
+#   frozen the alignment has a closed form, and falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at
+#   equal sizes and with the square loss, the end differs by {claim}`D.Lazy-task`: it is lower, where we expected it to be higher.
+# - **Features bring it back.** From scale 0.1 it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends {claim}`D.Fig2-features` above its lazy
+#   value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy training with the hinge ends
+#   at {claim}`D.Stripe-lazy`, though nothing is compressed. The step must be small, however: at paper D's, networks of scale 1 end about a tenth
+#   above their lazy value, too, whereas at a quarter of it they do not. The *uncentred* alignment (UC-NFA), of all the weights, is larger on the
+#   stripe by {claim}`D.Stripe-uncentred` where the network compresses.
+# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, once two formulas are
+#   corrected. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative error of
+#   {claim}`D.Prop10-expectation`.
 #
 # ## Overview
 # Two matrices show which inputs a network uses. The {term}`neural feature matrix` (NFM) is made of the first layer's weights. The
-# {term}`average gradient outer product` (AGOP) is made of the gradients of the output by the input. In trained networks the two are
-# alike: this is the neural feature ansatz {cite}`radhakrishnan2024`. Paper D {cite}`beaglehole2024` explains it by the
-# {term}`centred ansatz <centred neural feature ansatz>`: the change of the weights since the start is aligned with the gradients by
-# the pre-activations.
+# {term}`average gradient outer product` (AGOP) is made of the gradients of the output by the input. In trained networks the two are alike: this is
+# the neural feature ansatz {cite}`radhakrishnan2024`. Paper D {cite}`beaglehole2024` explains it by the
+# {term}`centred ansatz <centred neural feature ansatz>`: the change of the weights since the start is aligned with the gradients by the
+# pre-activations.
 #
-# You need to know what a gradient of a network is; chapter 2 explains {term}`compression`. The [details](#cnfa-details) hold
-# the derivations, the other figures of paper D and its single statements.
+# You need to know what a gradient of a network is; chapter 2 explains {term}`compression`. The [details](#cnfa-details) hold the derivations, the
+# other figures of paper D and its single statements.
 #
-# Before us: a later version of paper D has a proof in high dimension {cite}`beaglehole2024v4`. In linear networks a power of the
-# ansatz holds that depends on the depth, and some networks fit without it {cite}`tansley2025`. What holds at convergence is derived
-# in {cite}`boixadsera2025`. Instabilities of the loss raise the alignment {cite}`zhu2024`, and the AGOP makes classes collapse
-# {cite}`beaglehole2024collapse`. New as far as we know are the law of lazy training; the corrected formulas with closed moments; data that
-# oppose NFM and AGOP without a few dominant directions; a centring that takes out weight decay, on which compare {cite}`tansley2025`; and
-# the comparison of the ansatz with compression.
+# Before us: a later version of paper D has a proof in high dimension {cite}`beaglehole2024v4`. In linear networks a power of the ansatz holds that depends on the
+# depth, and some networks fit without it {cite}`tansley2025`. What holds at convergence is derived in {cite}`boixadsera2025`. Instabilities of the loss raise the
+# alignment {cite}`zhu2024`, and the AGOP makes classes collapse {cite}`beaglehole2024collapse`. New as far as we know are the law of lazy training; the corrected
+# formulas with closed moments; data that oppose NFM and AGOP without a few dominant directions; a centring that takes out weight decay, on which compare
+# {cite}`tansley2025`; and the comparison of the ansatz with compression.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -215,14 +215,14 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. With it the alignment falls, on this task to
 # {claim}`D.Fig2-law-end` at scale 1. `companion.papers.alignment.theory.lazy.lazy_alignment` gives it for any torch module, without training.
 #
-# How much is lost depends on the task (table below). We expected the stripe to keep more than the chain monomial, as it does below.
-# At equal sizes and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves
-# fitted points alone, or to the single hidden layer: that is open.
+# How much is lost depends on the task (table below). We expected the stripe to keep more than the chain monomial, as it does below. At equal sizes
+# and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves fitted points alone, or to
+# the single hidden layer: that is open.
 #
-# {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first.
-# Then the kernel turns, and alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has
-# beyond its law is the sign of feature learning: at the end {claim}`D.Fig2-features` at scale 0.01. Networks of scale 1 leave the law by
-# {claim}`D.Fig2-law` at paper D's rate, where descent changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it.
+# {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first. Then the kernel turns, and
+# alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has beyond its law at the end, {claim}`D.Fig2-features`
+# at scale 0.01, is the sign of feature learning, if its step is small. Networks of scale 1 leave the law by {claim}`D.Fig2-law` at paper D's rate, where descent
+# itself changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it. So of an excess at paper D's rate about a tenth may be due to the step.
 # %%
 rows = chapter.rows(studies.correlations, "frozen").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
@@ -253,15 +253,15 @@ chapter.table(
 )
 # %% [markdown]
 # ## One kernel factor separates the two sides at the start
-# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. Hence the velocity $\dot W$ at initialisation sets the early
-# C-NFA. To second order in the time $t$, from $\bar W=0$ (Prop. 3),
+# The C-NFA at step 5 is {claim}`D.Prop3-early` times its value at step 0. Hence the velocity $\dot W$ at initialisation sets the early C-NFA. To
+# second order in the time $t$, from $\bar W=0$ (Prop. 3),
 #
 # $$
 # \bar W^\top\bar W=t^2\,\dot W^\top\dot W+\dots,\qquad \bar W^\top K\bar W=t^2\,\dot W^\top K\dot W+\dots
 # $$ (eq:D:second)
 #
-# The velocity is $\dot W=\delta^\top YX$, with the inputs $X$ of the layer and the diagonal matrix $Y$ of the residuals. So, with the
-# kernel $\mathcal K=\delta\delta^\top$ (Prop. 4),
+# The velocity is $\dot W=\delta^\top YX$, with the inputs $X$ of the layer and the diagonal matrix $Y$ of the residuals. So, with the kernel
+# $\mathcal K=\delta\delta^\top$ (Prop. 4),
 #
 # $$
 # \dot W^\top\dot W=X^\top Y\mathcal KYX,\qquad \dot W^\top K\dot W=X^\top Y\mathcal K^2YX .
@@ -305,16 +305,16 @@ chapter.figure(fig, "fig-d-stripe", flow, alt=alt)
 # from feature learning (small output scale $\alpha$) to lazy. Left and middle: along training, one network for each scale; dots: 98 % of
 # the points are fitted. Right: at the end of training, all networks.
 # %% [markdown]
-# The centred ansatz weakens after the time $t^*$, when a tenth of the points have a margin above 1, because the remaining points drive the
-# weights with another velocity. The uncentred ansatz comes with compression: both grow until $t^*$. There it is saturated, while $\Lambda$ grows
-# on: from then to 98 % of the points the rank correlation of the two is {claim}`D.Stripe-rank-late`. While the last 2 % of the points are
-# fitted both ansätze persist, though $\Lambda$ falls. A correlation near 1 means that the one large direction agrees, and says little about
-# the small ones: the gradients are compressed {claim}`D.Stripe-gradient` times as much as the weights.
+# The centred ansatz weakens after the time $t^*$, when a tenth of the points have a margin above 1, because the remaining points drive the weights
+# with another velocity. The uncentred ansatz comes with compression: both grow until $t^*$. There it is saturated, while $\Lambda$ grows on: from
+# then to 98 % of the points the rank correlation of the two is {claim}`D.Stripe-rank-late`. While the last 2 % of the points are fitted both ansätze
+# persist, though $\Lambda$ falls. A correlation near 1 means that the one large direction agrees, and says little about the small ones: the gradients
+# are compressed {claim}`D.Stripe-gradient` times as much as the weights.
 # %% [markdown]
 # ## Random matrices predict single networks
-# The prediction of the C-NFA at initialisation has a root mean square error of {claim}`D.Fig3-well-posed` for single networks
-# ({numref}`fig-d-3`); they scatter by {claim}`D.Fig3-self-averaging` about their mean. We take a quadratic network $f=a^\top(Wx)^2$ with
-# $a\sim\mathcal N(0,1)$ and $W\sim\mathcal N(0,1/k)$, and as many neurons $k$ as points $n$ and dimensions $d$. At step 0 the C-NFA is
+# The prediction of the C-NFA at initialisation has a root mean square error of {claim}`D.Fig3-well-posed` for single networks ({numref}`fig-d-3`);
+# they scatter by {claim}`D.Fig3-self-averaging` about their mean. We take a quadratic network $f=a^\top(Wx)^2$ with $a\sim\mathcal N(0,1)$ and
+# $W\sim\mathcal N(0,1/k)$, and as many neurons $k$ as points $n$ and dimensions $d$. At step 0 the C-NFA is
 #
 # $$
 # \begin{aligned}

@@ -6,15 +6,15 @@
 # ---
 # %% [markdown]
 # (chapter-07)=
-# # One gradient step buys one direction, and its samples serve the readout too
+# # One gradient step gives one direction, and its samples serve the readout too
 # A network with an untrained first layer learns only a linear function from a number of samples in proportion to the dimension. We ask
 # what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #
 # ## What we find
-# - **One step buys one direction, and the model prices it.** After a step the network can be non-linear along one direction alone, the
+# - **One step gives one direction, and the model predicts its use.** After a step the network can be non-linear along one direction alone, the
 #   *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
 #   error of its equations, over 12 settings. Yet they are not the network.
-# - **The network pays less when it uses its samples twice.** Paper E splits the samples between step and readout, as its theory needs,
+# - **The network loses less when it uses its samples twice.** Paper E splits the samples between step and readout, as its theory needs,
 #   because one would expect that a readout on the samples of the step overfits. It does, but this costs at most
 #   {claim}`E.Reuse-price` of the error where the split costs at least {claim}`E.Reuse-split` (target sign, as many neurons as
 #   dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the error of
@@ -23,7 +23,7 @@
 #   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
 #   norms fluctuate. This gap does not close as the dimension grows.
-# - **Short steps and several readout values buy more.** Eight steps have {claim}`E.Net-steps-best` times the error of one at the sine
+# - **Short steps and several readout values gain more.** Eight steps have {claim}`E.Net-steps-best` times the error of one at the sine
 #   target, whereas in the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one at a cubic target, at
 #   the largest width that we simulate. Each of the four has its own best size.
 #
@@ -242,7 +242,7 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # {claim}`E.Fig2-theory` of it. With fewer samples the error lies above it, because there the rows' covariance matters
 # ({numref}`fig-e-map`).
 #
-# ## Used twice, the samples of the step pay for the readout as well
+# ## Used twice, the samples of the step serve the readout as well
 #
 # If the readout is trained on the samples of the step, the network passes the best linear ridge regression from
 # {claim}`E.Reuse-crossing` $d$ samples on; with the split it takes {claim}`E.Reuse-crossing-split` $d$ ({numref}`fig-e-kernels`). On
@@ -254,8 +254,9 @@ chapter.figure(fig, "fig-e-2", networks, alt=alt)
 # costs {glue:text}`leak-price-few` on $2d$ samples and {glue:text}`leak-price-many` on $8d$, each at its best step and penalty. Networks pay
 # more, up to {claim}`E.Reuse-price`: their error is {claim}`E.Reuse-theory` times the theory's in the limit of large $d$. With fresh samples
 # for the readout the ratio is {claim}`E.Reuse-theory-fresh`, so that the rows' covariance and norms, which both theories leave out, do not
-# explain it. What is left is that the bulk's noise stems from the samples on which the readout is trained; we have no theory of this part.
-# We had declared a price of at most a tenth. As far as we know the price is new.
+# explain it. What is left comes from the spike. It is these samples' own correlation with their labels, so that across it hardly any is left
+# for the readout to find in them. In a network in which the spike alone comes from other samples the rest of the price vanishes. We have no theory of
+# this part. We had declared a price of at most a tenth. As far as we know the price is new.
 #
 # *What the kernels learn.* They are the network's own two at infinite width, the conjugate kernel of the hidden layer's features and the
 # NTK. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. Theory therefore expects the best *linear* ridge

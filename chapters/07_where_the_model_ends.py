@@ -177,8 +177,9 @@ chapter.figure(fig, "fig-e-steps", networks, alt=alt)
 # $$ (eq:E:leak)
 #
 # and slopes along $z$ and $\delta$ of their own, in the training set. The test error has the moments without the leak. Features with
-# isotropic rows whose training points hold the label so have this theory's error. Networks have {claim}`E.Reuse-theory` times as much,
-# because the noise $\delta$ of their bulk comes from the readout's own samples.
+# isotropic rows whose training points hold the label so have this theory's error. Networks have {claim}`E.Reuse-theory` times as much. The
+# reason is their spike, the correlation of the readout's own samples with their labels: across it hardly any correlation is left in them.
+# With the spike of other samples, and all else the same, the error of networks on $2d$ and $4d$ samples is no longer above the theory's.
 #
 # ## Two readout values can learn more than one, three need not
 #

@@ -124,7 +124,8 @@
   const law = (n, p, m) => Math.sqrt(m * n / Math.PI) / p;
   explore.stripe = { PLANES, draw, flow, square, error, law };
 
-  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000, ENOUGH = 16; // points left from which the law is meant: 8 d
+  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
+  const MOST = 0.1, ENOUGH = 16; // the law is meant while a tenth of the points is left, or less, to 8 d of them
 
   function start({ alpha, points, planes, seed }) {
     const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, TOLERANCE);
@@ -144,7 +145,7 @@
       while (more && it.t <= until && performance.now() < end) {
         more = it.step() && it.steps < STEPS && it.left(TOLERANCE) > (1 - FITTED) * p;
         most = Math.max(most, it.amplification());
-        if (!placed && it.left(TOLERANCE) <= ENOUGH) placed = look();
+        if (!placed && MOST * p >= ENOUGH && it.left(TOLERANCE) <= ENOUGH) placed = look();
       }
       look();
       return more;
@@ -170,8 +171,7 @@
       const ticks = [256, 64, 16, 4, 1].filter((n) => n <= p).map((n) => [n, n]), placing = (n) => [n, law(n, p, at.length)];
       const axes = explore.plot(curve, { from: p, to: 0.9, log: true, ticks, label: "points left n" },
         { from: 0.005, to: 0.6, log: true, ticks: [0.5, 0.1, 0.05, 0.01].map((e) => [e, `${100 * e} %`]) });
-      axes.line([p / 2, ENOUGH].map(placing), curve.ink, [6, 4]);
-      axes.line([ENOUGH, 1].map(placing), curve.faint, [2, 4]);
+      if (MOST * p >= ENOUGH) axes.line([MOST * p, ENOUGH].map(placing), curve.ink, [6, 4]);
       let least = Infinity; // the error each time that fewer points are left than ever
       const lower = path.filter((one) => one === now || (one.left < least && (least = one.left)));
       axes.line(lower.map((one) => [Math.max(1, one.left), one.error]), curve.pink);
@@ -199,7 +199,7 @@
     panels: [
       { title: "what it predicts; lines: the label changes", alt: "The predictor over the plane." },
       { title: "its weights βω", alt: "The weights as arrows." },
-      { title: "its error; dashed: the law", alt: "Test error against the points left.", wide: 0.74 },
+      { title: "its error; dashed: the law (p = 256)", alt: "Test error against the points left.", wide: 0.74 },
     ],
     start,
   });

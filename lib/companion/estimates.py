@@ -51,6 +51,12 @@ def plain(words: str) -> str:
     return digits.replace("-", "−").replace("inf", "∞")
 
 
+def significant(number: float, digits: int = 2) -> str:
+    """A number's words with so many digits, zeros among them: ``1.0``, ``0.50``, ``150``."""
+    mantissa, e, power = f"{number:#.{digits}g}".partition("e")
+    return plain(mantissa.removesuffix(".") + e + power)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A measured number with its interval: ``value`` in ``[low, high]`` from ``n`` realisations, none of them NaN.

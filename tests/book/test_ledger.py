@@ -366,7 +366,16 @@ def test_bands_read_as_words():
 
 @pytest.mark.parametrize(
     ("value", "half", "words"),
-    [(0.37504, 0.0005, "0.375"), (0.992, 0.03, "0.99"), (-1.56, 0.1, "−1.6"), (1.69e-6, 1e-7, "1.7\u202f×\u202f10⁻⁶")],
+    [
+        (0.37504, 0.0005, "0.375"),
+        (0.992, 0.03, "0.99"),
+        (-1.56, 0.1, "−1.6"),
+        (1.69e-6, 1e-7, "1.7\u202f×\u202f10⁻⁶"),
+        (1.004, 0.05, "1.0"),
+        (-4.998, 0.01, "−5.0"),
+        (13.0, 2.0, "13"),
+        (2.0, 0.0, "2"),
+    ],
 )
 def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(value, half, words):
     entry = ledger.record_of(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")

@@ -34,8 +34,9 @@ TYPED = {
         **dict.fromkeys(("0.692", "0.679"), "(2d-1)/(3d-2), paper A's exponent of feature learning"),
         **dict.fromkeys(("0.62", "0.64", "0.31", "0.32", "0.14"), "gains by paper A's formulas"),
         **dict.fromkeys(("10", "90", "95", "98", "99"), "fitted fractions at which networks are looked at"),
-        **dict.fromkeys(("0.56", "0.40", "0.69"), "the root of m/2 pi, the constant of m planes"),
-        "0.05": "the density at a plane",
+        **dict.fromkeys(("0.538", "0.518"), "(d+d_perp/2)/(3d-2), paper B's exponent of feature learning"),
+        **dict.fromkeys(("0.54", "0.53", "0.38", "0.66"), "placing_error, the constant of planes at their densities"),
+        **dict.fromkeys(("0.40", "0.05"), "densities at planes"),
         **dict.fromkeys(("0.3", "0.5"), "where planes stand"),
     },
     "02": {

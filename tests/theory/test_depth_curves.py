@@ -54,6 +54,29 @@ def test_the_plain_reading_is_the_ridge_of_depth():
         residual.ridge_reading(x[:2], depth=10, branch="plain")
 
 
+def test_beside_its_own_offsets_a_residual_ridge_grows_half_as_fast_as_the_plain_one():
+    """And beside the plain ones, which rise less, more slowly than that: the kernel is another one."""
+    x, share = pairs.sphere(60, 10, seed=2), 0.5
+    above = torch.triu_indices(60, 60, 1)
+    rho = (x @ x.mT)[above[0], above[1]]
+    h = rho.numpy().copy()
+    for _ in range(4000):  # the map of a layer, from its arc-cosine kernel
+        angle = np.arccos(np.clip(h, -1, 1))
+        h = (1 - share) * h + share * (np.sin(angle) + (math.pi - angle) * h) / math.pi
+    own, plain = 3 * math.pi / np.arccos(h), deep_limit.offsets(x)[above[0], above[1]].numpy()
+
+    def growth(offsets, share):
+        ridges = []
+        for depth in (500, 1000):
+            entries = residual.residual_kernel(rho, depth=depth, share=share).numpy()
+            slope, level = np.polyfit(offsets, entries, 1)
+            ridges.append((1 - level) / slope)
+        return ridges[1] - ridges[0]
+
+    assert growth(plain, 1.0) / growth(own, share) == pytest.approx(2, rel=0.01)
+    assert growth(plain, 1.0) / growth(plain, share) > 2.2
+
+
 def test_shares_of_branches():
     assert residual.branch_share("residual, scale 1", 30) == 0.5
     assert residual.branch_share("residual, scale 1/√L", 99) == pytest.approx(0.01)

@@ -18,6 +18,7 @@ from companion.papers.one_step.theory.conditional_map import equivalent
 from companion.papers.one_step.theory.functions import derivative_at, function
 
 FIELDS = ("test_error", "train_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2")
+H1 = float(equivalent("tanh", "sign", alpha0=np.inf, step=1.0).r * (np.pi / 2) ** 0.5)  # the mean slope of tanh
 CASES = (
     ("tanh", "sign", 2.0, 2.0, 1.0, 1.0),
     ("erf", "sin", 4.0, 2.0, 0.5, 0.3),
@@ -79,6 +80,31 @@ def test_features_that_hold_their_label_have_the_errors_of_the_theory(alpha, ste
     )
     assert abs(errors.mean() / theory - 1) < 0.015
     assert abs(without_leak / theory - 1) > 0.03
+
+
+@pytest.mark.parametrize(("alpha", "step", "lam"), [(2.0, 1.64, 0.21), (4.0, 3.14, 0.23)])
+def test_what_networks_pay_beyond_the_leak_is_the_spike_of_their_own_samples(alpha, step, lam):
+    """With the spike of other samples, and the bulk and the leak of their own, they are no longer above the theory."""
+    d, seeds, target = 100, range(800, 836), function("sign")
+    n = round(alpha * d)
+    start = network.one_step("tanh", target, d=d, p=d, n0=0, step=0.0, seeds=seeds)
+    inputs, labels = network.second_batch(target, start, 2 * n, seeds)
+    spikes = []
+    for x, y in ((inputs[:, :n], labels[:, :n]), (inputs[:, n:], labels[:, n:])):
+        slopes = derivative_at(function("tanh"), x @ start.w.mT)
+        residual = (y - torch.tanh(x @ start.w.mT).mean(-1))[..., None]
+        spikes.append(step / n * H1 * (residual.mT @ x))
+        if len(spikes) == 1:
+            own, leak = (x, y), step / n * H1 * residual * x.square().sum(-1, keepdim=True)
+            w = start.w + step / n * (slopes * residual).mT @ x
+    x, y = own
+    errors = []
+    for rows, at_training in ((w, 0), (w - spikes[0] + spikes[1], leak)):
+        a = network.ridge(torch.tanh(x @ rows.mT + at_training) / d**0.5, y, lam)
+        errors.append(population.population_error(function("tanh"), target, rows, start.theta, a[:, None])[:, 0])
+    theory = float(reused_samples.predict_reuse("tanh", "sign", alpha=alpha, step=step, beta=1.0, lam=lam).test_error)
+    own_error, other_error = (torch.stack(errors) / theory).mean(-1).tolist()
+    assert own_error > 1.05 and 0.95 < other_error < 1.01
 
 
 def test_the_best_ridge_regression_has_the_error_of_the_linear_theory():

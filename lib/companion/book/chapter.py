@@ -15,7 +15,7 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
-from companion import paths
+from companion import estimates, paths
 from companion import studies as registry
 from companion.book import captions, claims, ledger, plots, screen, views
 from companion.estimates import Drift, Estimate
@@ -194,7 +194,8 @@ class Chapter:
 
     def glue(self, name: str, value: Any) -> None:
         """Keeps a number, two digits, or words for the text of the page, ``{glue:text}`name```, as MyST-NB does."""
-        text = f"{value:.2g}" if isinstance(value, Estimate | float) else str(value)
+        number = value.value if isinstance(value, Estimate) else value
+        text = estimates.significant(number) if isinstance(number, float) else str(number)
         about = {"scrapbook": {"name": name, "mime_prefix": captions.GLUED}}
         display({f"{captions.GLUED}text/plain": views.typeset(text)}, raw=True, metadata=about)
 

@@ -388,11 +388,16 @@ def measured_value(entry: Mapping[str, Any]) -> str:
 
 
 def in_text(entry: Mapping[str, Any]) -> str:
-    """The measured value in a sentence, or a dash: two digits, three where two would leave the interval."""
+    """The measured value in a sentence, or a dash: two digits, three where two would leave the interval.
+
+    An exact whole number, a count, is written as one.
+    """
     if entry["value"] is None:
         return "—"
+    if entry["low"] == entry["high"] and float(entry["value"]).is_integer():
+        return estimates.plain(f"{entry['value']:.0f}")
     digits = 2 if entry["low"] <= float(f"{entry['value']:.2g}") <= entry["high"] else 3
-    return estimates.plain(f"{entry['value']:.{digits}g}")
+    return estimates.significant(entry["value"], digits)
 
 
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:

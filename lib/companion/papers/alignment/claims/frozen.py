@@ -96,9 +96,10 @@ def regained_alignment(rows, *, layer):
     measure="The same at scale 1.", given=SECOND | {"scale": 1.0},
 )  # fmt: skip
 def sign_of_features(rows, *, scale, layer):
-    r"""What the alignment has at the end beyond the law of lazy training is the sign of feature learning.
+    r"""Networks that learn features end with more alignment than the law of lazy training.
 
-    C-NFA of the first layer at the end of training less its law, scale 0.01
+    C-NFA of the first layer at the end of training less its law, scale 0.01; at this rate the step alone makes about
+    a tenth, by which networks of scale 1 end beyond the law
     """
     c, law = alignment_curves(rows, scale, layer)
     return mean(c.iloc[:, -1] - law.iloc[:, -1])

@@ -57,7 +57,8 @@ def _of_many_points(rows):
     given={"ball": studies.support_vectors["ball_4"], "informative": 4},
 )
 def compressed_over_removed(ball, *, informative):  # the second is for the words
-    r"""With {informative} informative directions a compression by $\sqrt p$ is as good as to remove the others.
+    r"""With {informative} informative directions a kernel learns from data compressed by $\sqrt p$ as well as without
+    the others.
 
     Error of the support vector machine at $\Lambda=\sqrt p$ over that at $\Lambda=10^6$; ball, $d=8$, from 1024 points
     on, geometric mean over sizes

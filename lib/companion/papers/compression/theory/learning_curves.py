@@ -44,7 +44,7 @@ def feature_exponent(d: int, d_parallel: int) -> float:
     """``β`` of feature learning: ``(2d - 1)/(3d - 2)`` for ``d_parallel = 1``, else ``(d + d_perp/2)/(3d - 2)``.
 
     It is the lazy exponent of data compressed by ``Λ ~ √p``, by the papers' argument. For ``d_parallel >= 3`` it
-    exceeds ``d_parallel/(3 d_parallel - 2)``, that of the informative coordinates alone, and cannot hold.
+    exceeds ``d_parallel/(3 d_parallel - 2)``, that of the informative coordinates alone: it cannot hold at large ``p``.
     Source: paper A, Sec. 3.1 and 4.
 
     Raises:

@@ -413,7 +413,8 @@ def growth_of_the_ridge(ridges=studies.residual_ridges["main"], *, branch):
 def ridge_of_plain_over_residual(ridges=studies.residual_ridges["main"]):
     """Branches of scale 1 halve the ridge: half of a layer's output is its input, and pairs merge half as fast.
 
-    Ridge of plain over that of residual networks at depth 1000
+    Ridge of plain over that of residual networks at depth 1000, both beside the offsets c of plain ones, on which
+    those of residual ones rise by 1.16: beside their own the ratio is 2
     """
     rows = ridges[(ridges.depth == 1000) & (ridges.branch != SHRUNK)]
     table = rows.pivot_table(index="seed", columns="branch", values="ridge")

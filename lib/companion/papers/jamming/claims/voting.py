@@ -1,4 +1,4 @@
-r"""Claims of chapter 3 on the end of lazy training: norms at jamming have no variance, so means fail, votes do not."""
+r"""Claims of chapter 3 on the end of lazy training: huge norms near jamming, by which means fail and votes do not."""
 
 import math
 
@@ -175,7 +175,7 @@ def hill_index(values):
     rival=(3, "a variance: the density of the margin vanishes at no margin as its square"),
     at={"members": 20},
     figure="fig-b-vote",
-    short="tail index of norms, lazy, at jamming",
+    short="tail index of norms, lazy, 250 points",
     headline=True,
     given={"rows": voting.votes["small"], "low": 1, "high": 1.5},
 )
@@ -207,11 +207,12 @@ def hill_index(values):
     looks=2,
 )
 def tail_of_norms(rows, *, low, high):
-    """At lazy jamming the norms of networks that differ in their initial weights have no variance.
+    """Near lazy jamming of 250 points the norms of networks that differ in their initial weights have no variance.
 
     Index of their distribution's tail, from the largest quarter of the norms over the median of their training set, at
-    the widths from the one where half of the networks fit to 1.5 times it, 250 points; it is 1 for one over a margin
-    whose density stays finite at zero, and there is no variance below 2.
+    the widths from the one where half of the networks fit to 1.5 times it; it is 1 for one over a margin whose density
+    stays finite at zero, and there is no variance below 2. The window closes as the data grow: on 1000 points the
+    same number is above 2.
     """
     ends = _at_the_end(rows)
     h_star = _jamming_width(ends, low, high)

@@ -641,7 +641,7 @@ def _mean_log_ratio(rows, first, second):
     looks=4,
     given={"first": ["network", "end"], "second": ["full", "end"]},
     statement="At the largest $p$ the kernel frozen after training has at most the network's error.",
-    measure="difference of log errors, network minus kernel",
+    measure="difference of log errors, network minus kernel, which learns from as many other images",
     headline=True,
 )
 @claim(
@@ -813,7 +813,7 @@ def image_exponent(curves=studies.image_curves["main"], *, kernel):
 def error_of_scales(scan=studies.image_ensembles["main"]):
     """For a CNN feature learning outperforms the lazy regime.
 
-    ensemble error of lazy minus feature, per cent
+    ensemble error of lazy minus feature, per cent, on 50 images
     """
     smallest, largest = scan.alpha.min(), scan.alpha.max()
     errors = scan.pivot(index="seed", columns="alpha", values="ensemble_error")
