@@ -86,7 +86,12 @@ class Bystanders:
 
 def _reach(value: Any, found: dict[int, Any], functions: dict[int, types.FunctionType], depth: int = DEPTH) -> None:
     """Adds the containers and functions at and below a value."""
-    if id(value) in found or id(value) in functions or depth == 0 or isinstance(value, Tensor | type | types.ModuleType):
+    if (
+        id(value) in found
+        or id(value) in functions
+        or depth == 0
+        or isinstance(value, Tensor | type | types.ModuleType)
+    ):
         return
     if isinstance(value, types.FunctionType):
         if not value.__module__ or not value.__module__.startswith("torch."):

@@ -108,8 +108,8 @@ class _Call:
         layer: itself.
         h: what it took.
         into: the zeros that were added to this.
-        out: what it gave, with the zeros ``zero`` that were added.
-        zero: these.
+        out: what it gave.
+        zero: the zeros that were added to that.
         weight: the weights that it holds.
         bias: its biases.
         slope: ``∂z/∂h`` of a linear layer, ``None`` where there is none.
@@ -139,7 +139,7 @@ def seen_layers(network: Realisation, x: Tensor) -> Found:
             entry = _entry(watch, calls)
             entries.append(entry._replace(h=entry.h[: len(x)], delta=entry.delta[: len(x)]))
         except InputError as error:
-            watch.left_out[calls[0].name] = str(error)
+            watch.left_out[calls[0].name] = f"{_called(calls[0].name)} {error}"
     watch.name_others()
     return Found(entries, watch.left_out)
 
@@ -174,8 +174,11 @@ def dense_layers(network: Realisation, x: Tensor) -> list[Layer]:
 
 def reasons(left_out: dict[str, str]) -> str:
     """Why layers are left out, in one line."""
-    named = [f"layer {name or 'itself'} {why}" for name, why in list(left_out.items())[:NAMED]]
-    return "; ".join(named) + ("; …" if len(left_out) > NAMED else "")
+    return "; ".join(list(left_out.values())[:NAMED]) + ("; …" if len(left_out) > NAMED else "")
+
+
+def _called(name: str) -> str:
+    return f"layer {name}" if name else "the layer"
 
 
 class _Watch:
@@ -202,7 +205,7 @@ class _Watch:
         self.used: set[int] = set()
         self._forward = True
         self._computed: dict[str, Tensor] = {}
-        self._entered: list[tuple[Tensor, Tensor | None] | None] = []
+        self._taken: list[tuple[Tensor, Tensor | None] | None] = []
         values = dict(zip(network.names, network.tensors)) | network.fixed
         known = network.names if lean else [name for name, _ in network.skeleton.module.named_parameters()]
         self.leaves = {n: values[n].detach().requires_grad_() for n in known if values[n].is_floating_point()}
@@ -215,8 +218,8 @@ class _Watch:
         handles = []
         for name, part in self.parts.items():
             if isinstance(part, kinds):
-                handles.append(part.register_forward_pre_hook(self._enters(name), with_kwargs=True))
-                handles.append(part.register_forward_hook(self._leaves(name)))
+                handles.append(part.register_forward_pre_hook(self._takes(name), with_kwargs=True))
+                handles.append(part.register_forward_hook(self._gives(name)))
             if isinstance(part, parametrize.ParametrizationList):
                 handles.append(part.register_forward_hook(self._computes(name)))
         try:
@@ -234,21 +237,21 @@ class _Watch:
             for handle in handles:
                 handle.remove()
 
-    def _enters(self, name: str) -> Callable:
+    def _takes(self, name: str) -> Callable:
         def note(layer: nn.Module, args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]] | None:
             given: dict[Any, Any] = dict(enumerate(args)) | options
             place, h = next(((key, value) for key, value in given.items() if isinstance(value, Tensor)), (None, None))
             if h is None or not h.is_floating_point() or not torch.is_grad_enabled():
                 if self._forward:
-                    self.left_out[name] = QUIET
-                self._entered.append(None)
+                    self.left_out[name] = f"{_called(name)} {QUIET}"
+                self._taken.append(None)
                 return None
             if self.lean:
-                self._entered.append((h, None))
+                self._taken.append((h, None))
                 return None
             zero = torch.zeros_like(h, requires_grad=True)
             given[place] = h + zero
-            self._entered.append((given[place], zero))
+            self._taken.append((given[place], zero))
             return tuple(given[i] for i in range(len(args))), {key: given[key] for key in options}
 
         return note
@@ -259,9 +262,9 @@ class _Watch:
 
         return note
 
-    def _leaves(self, name: str) -> Callable:
+    def _gives(self, name: str) -> Callable:
         def note(layer: Any, given: tuple, output: Any) -> Any:
-            taken = self._entered.pop() if self._entered else None
+            taken = self._taken.pop() if self._taken else None
             if taken is None or not isinstance(output, Tensor):
                 return None
             zero = torch.zeros_like(output, requires_grad=True)
@@ -270,7 +273,7 @@ class _Watch:
                 h, into = taken
                 h = h.detach().clone()  # the module may change its own inputs in place later
                 weight, bias = (self._used(name, layer, kind) for kind in ("weight", "bias"))
-                self.calls.append(_Call(name, layer, h, into, z, zero, cast(Tensor, weight), bias))
+                self.calls.append(_Call(name, layer, h, into, output, zero, cast(Tensor, weight), bias))
             return z
 
         return note
@@ -306,7 +309,7 @@ class _Watch:
             if leaf.ndim < 2 or embeds or id(leaf) in tied or id(leaf) not in self.used:
                 continue
             if not any(f"{name}.".startswith(f"{part}." if part else "") for part in known):
-                self.left_out[name] = "is used, but not by the call of a Linear or Conv2d"
+                self.left_out[name] = f"{name} is used, but not by the call of a Linear or Conv2d"
 
 
 def _names(call: _Call) -> tuple[str, ...]:
