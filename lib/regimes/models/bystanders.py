@@ -71,7 +71,7 @@ class Bystanders:
         """A context after which all is as before."""
         attributes = [(part, dict(vars(part))) for part in self.parts]
         notes = [(value, _noted(value)) for value in (*self.inside, *self._outside())]
-        names = [(function, _referred(function)) for function in self.functions]
+        referred = [(function, _referred(function)) for function in self.functions]
         try:
             yield
         finally:
@@ -80,8 +80,8 @@ class Bystanders:
                 vars(part).update(before)
             for value, note in notes:
                 _put_back(value, note)
-            for function, before in names:
-                _rebind(function, before)
+            for function, held in referred:
+                _rebind(function, held)
 
 
 def _reach(value: Any, found: dict[int, Any], functions: dict[int, types.FunctionType], depth: int = DEPTH) -> None:

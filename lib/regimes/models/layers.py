@@ -152,7 +152,7 @@ def dense_layers(network: Realisation, x: Tensor) -> list[Layer]:
     """
     watch = _Watch(network, x, lean=True)
     parts = []
-    pulled = []
+    pulled: list[tuple[str, Tensor]] = []
     for call in watch.calls:
         names = tuple(name for name in _names(call) if name in watch.leaves)
         if not names:
@@ -279,7 +279,7 @@ class _Watch:
         return note
 
     def _used(self, name: str, layer: nn.Module, kind: str) -> Tensor | None:
-        """The weights or biases of the layer's last call: a parametrised layer makes them anew whenever they are read."""
+        """The weights or biases of the last call: a parametrised layer makes them anew whenever they are read."""
         place = f"{name}.parametrizations.{kind}" if name else f"parametrizations.{kind}"
         return self._computed[place] if place in self._computed else getattr(layer, kind, None)
 
@@ -319,7 +319,7 @@ def _names(call: _Call) -> tuple[str, ...]:
 
 
 def _slope(call: _Call, delta: dict[int, Tensor]) -> Tensor | None:
-    """``∂z/∂h`` of a linear layer: its weights, or of its class and its hooks as they are; ``None`` if there is none."""
+    """``∂z/∂h`` of a linear layer as it is: its weights, or what its class makes of them, or ``None``."""
     h = call.h.flatten(0, -2) if call.h.ndim > 1 else call.h[None]
     out = call.out.detach().reshape(len(h), -1)
     slopes, given = (delta[id(cast(Tensor, zero))].reshape(len(h), -1) for zero in (call.zero, call.into))

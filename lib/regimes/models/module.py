@@ -251,7 +251,7 @@ def module(
             for a function, and a function that builds different modules, or one module for several seeds.
     """
     if shape is not None:
-        shape = (shape,) if validate.is_whole(shape) else shape
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
         validate.length(1, 8, shape=shape)
         validate.integer(1, **{f"shape[{i}]": n for i, n in enumerate(shape)})
     networks = _built(source, seeds)
@@ -271,7 +271,7 @@ def module(
 
     tensors = tuple(map(stacked, names))
     fixed = tuple(map(stacked, fixed_names))
-    return ModuleModel(skeletons, names, tensors, fixed_names, fixed, tuple(shape) if shape else None)
+    return ModuleModel(skeletons, names, tensors, fixed_names, fixed, shape)
 
 
 def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | None) -> list[nn.Module]:
