@@ -198,15 +198,17 @@ def needs_finite(values: Tensor, what: str, model: Model, x: Tensor) -> None:
     for name, tensor in zip(model.names, model.parameters()):
         if not bool(tensor.isfinite().all()):
             raise InputError(f"the model's {name} holds NaN or infinity: did its training diverge?")
-    with torch.no_grad():
-        begins = what if bool(model(x).isfinite().all()) else "outputs"
     dtype = str(values.dtype).removeprefix("torch.")
-    single = "model.to(dtype=torch.float64) and x.to(torch.float64) have more room"
-    remedy = single if values.dtype == torch.float32 else "its weights or points are too large"
-    verb = "overflows" if begins == what else "overflow"
-    if begins == "outputs" and not bool(model(x).isinf().any()):
-        raise InputError(f"the model's outputs are not numbers (NaN) in {dtype}: {remedy}")
-    raise InputError(f"the model's {begins} {verb} {dtype}: {remedy}")
+    remedy = "its weights or points are too large"
+    if values.dtype == torch.float32:
+        remedy = "model.to(dtype=torch.float64) and x.to(torch.float64) have more room"
+    with torch.no_grad():
+        outputs = model(x)
+    if bool(outputs.isfinite().all()):
+        raise InputError(f"the model's {what} overflows {dtype}: {remedy}")
+    if bool(outputs.isinf().any()):
+        raise InputError(f"the model's outputs overflow {dtype}: {remedy}")
+    raise InputError(f"the model's outputs are NaN: it overflows {dtype} inside, or divides by zero: {remedy}")
 
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:

@@ -218,7 +218,8 @@ class _Watch:
         handles = []
         for name, part in self.parts.items():
             if isinstance(part, kinds):
-                handles.append(part.register_forward_pre_hook(self._takes(name), with_kwargs=True))
+                # before the reader's own hooks, and after them
+                handles.append(part.register_forward_pre_hook(self._takes(name), prepend=True, with_kwargs=True))
                 handles.append(part.register_forward_hook(self._gives(name)))
             if isinstance(part, parametrize.ParametrizationList):
                 handles.append(part.register_forward_hook(self._computes(name)))
@@ -366,7 +367,10 @@ def _entry(watch: _Watch, calls: list[_Call]) -> Entry:
     groups = getattr(first.layer, "groups", 1)
     names = _names(first)
     bias = first.bias is not None
-    plain = len({id(call.bias) for call in calls}) == 1
+    everything = [name for name in _all_names(watch, calls) if id(watch.leaves[name]) in watch.used]
+    held = {id(leaf) for leaf in watch.leaves.values()}
+    plain = len({id(call.bias) for call in calls}) == 1 and (id(first.weight) in held or not everything)
+    plain = plain and all(watch.leaves[name] is first.weight or watch.leaves[name] is first.bias for name in everything)
     if plain and first.weight.requires_grad:
         formula = Convolution(h[None], delta[None], 1.0, bias, groups, names=names).vjp(watch.v[None])
         by_graph = [watch.weighted[id(value)] for value in (first.weight, first.bias) if value is not None]

@@ -7,9 +7,11 @@ for random ``u``, which the fast way's ``J`` must give, too. Where it fails or d
 points are taken, then and from then on.
 """
 
+import collections
 import contextlib
 import copy
 import threading
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -108,8 +110,9 @@ class Skeleton:
         copies: dict[int, Any] = {}
         for name, value in [*module.named_parameters(), *lent_buffers(module)]:
             copies[id(value)] = _placeholder(name, value)
+        copies |= {id(value): value.detach().clone() for value in _sparse(module)}  # torch copies not all of them
         for part in module.modules():
-            for value in _tensors(vars(part)):
+            for value in _tensors(vars(part), set()):
                 if value.grad_fn is not None:
                     copies.setdefault(id(value), value.detach().clone().requires_grad_())
         try:
@@ -121,7 +124,7 @@ class Skeleton:
         """This thread's copy, which is made outside of ``vmap`` and the like, with what it may write to."""
         if self._own.copied is None:
             with self._lock.held:
-                copied = copy.deepcopy(self.module)
+                copied = copy.deepcopy(self.module, {id(value): value for value in _sparse(self.module)})
             self._own.copied = copied, Bystanders.of(copied)
         return self._own.copied
 
@@ -142,6 +145,10 @@ def lent_buffers(module: nn.Module) -> list[tuple[str, Tensor]]:
     return [(name, value) for name, value in module.named_buffers() if value.layout == torch.strided]
 
 
+def _sparse(module: nn.Module) -> list[Tensor]:
+    return [value for value in module.buffers() if value.layout != torch.strided]
+
+
 def _placeholder(name: str, value: Tensor) -> Tensor:
     if is_lazy(value):
         raise InputError(f"the module's {name} has no shape yet: call the module once on a few points first")
@@ -149,16 +156,23 @@ def _placeholder(name: str, value: Tensor) -> Tensor:
     return nn.Parameter(empty, requires_grad=value.requires_grad) if isinstance(value, nn.Parameter) else empty
 
 
-def _tensors(values: Any) -> Iterator[Tensor]:
-    """The tensors among attributes, also those in lists, tuples and dictionaries."""
+def _tensors(values: Any, seen: set[int]) -> Iterator[Tensor]:
+    """The tensors among attributes, also those in containers and objects, and of those that hooks are methods of."""
+    if id(values) in seen:
+        return
+    seen.add(id(values))
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, dict):
-        for value in values.values():
-            yield from _tensors(value)
-    elif isinstance(values, (list, tuple)):
-        for value in values:
-            yield from _tensors(value)
+        for value in list(values.values()):
+            yield from _tensors(value, seen)
+    elif isinstance(values, (list, tuple, set, collections.deque)):
+        for value in list(values):
+            yield from _tensors(value, seen)
+    elif isinstance(values, types.MethodType):
+        yield from _tensors(values.__self__, seen)
+    elif not isinstance(values, nn.Module | type | types.ModuleType | types.FunctionType):
+        yield from _tensors(getattr(values, "__dict__", {}), seen)
 
 
 def _culprit(module: nn.Module, copies: dict[int, Any]) -> str:
