@@ -310,12 +310,14 @@ def test_outputs_may_lack_or_have_an_axis_of_length_one():
             assert model(x).shape == (1, 3)
 
 
-def test_layers_need_a_row_a_point_and_a_layer():
+def test_layers_need_a_layer_and_take_rows_that_are_folded_points():
     split = (nn.Unflatten(1, (2, 2)), nn.Flatten(0, 1))
     merged = (nn.Unflatten(0, (-1, 2)), nn.Flatten())
-    rows = nn.Sequential(*split, nn.Linear(2, 1), *merged, nn.Linear(2, 1)).double()
-    with pytest.raises(InputError, match="layer 2 takes 6 rows for 3 points"):
-        module(rows).layers(points(3, 4))
+    rows = nn.Sequential(*split, nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1), *merged, nn.Linear(2, 1)).double()
+    model, x = module(rows), points(3, 4)
+    layers = model.layers(x)
+    assert [layer.h.shape[1:3] for layer in layers] == [(3, 2), (3, 2), (3, 1)]
+    torch.testing.assert_close(Tangents(tuple(layers)).gram(), model.tangents(x).gram())
     scale = nn.PReLU(dtype=torch.float64)
     with pytest.raises(InputError, match="no Linear or Conv2d"):
         module(scale).layers(points(3, 1))

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 import regimes
 from regimes.data.tasks import Task
 from regimes.measures.matrices import sites
+from regimes.models.tangents import Tangents
 from tests.cases import for_each, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad=True:UserWarning")
@@ -298,7 +300,10 @@ def test_optimisers_and_the_flow_take_torchs_steps(*case):
 def test_layers_have_the_derivatives_of_their_inputs(*case):
     """The sum of the gradients of a layer's weights is the product of its derivatives and inputs."""
     network, model, x, _ = made(*case)
-    for site in sites(model, x):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="left out of the layers: [ab] is used")
+        seen = sites(model, x)
+    for site in seen:
         layer = network.get_submodule(site.name)
         layer.weight.requires_grad_()
         if sum(value is layer.weight for value in network.state_dict(keep_vars=True).values()) == 1:
@@ -306,19 +311,49 @@ def test_layers_have_the_derivatives_of_their_inputs(*case):
             torch.testing.assert_close(site.delta[0].mT @ site.inputs[0], expected)
 
 
-def test_layers_whose_rows_are_not_the_points_are_refused_by_name():
+def left_out(call, words):
+    """What a call gives that warns of layers that it leaves out, or ``None`` where no layer is left."""
+    with pytest.warns(UserWarning, match=words):
+        return call()
+
+
+def test_layers_whose_rows_are_not_the_points_are_left_out_by_name():
     _, model, x, _ = made(*MODULES["sorted inside"])
     refused(lambda: sites(model, x), "layer net.0 takes the points in another order")
     assert sites(model, x[:2])[0].name == "net.0"  # these are in order
-    _, model, x, _ = made(*MODULES["two branches"])
-    refused(lambda: sites(model, x), "layer . takes . rows for 5 points")
+    network, model, x, _ = made(*MODULES["two branches"])
+    (last,) = left_out(lambda: model.layers(x), "left out .*layer a takes . rows for 5 points.*layer b takes")
+    assert last.layer == "o"
+    network, model, x, _ = made(*MODULES["experts"])
+    (choice,) = left_out(lambda: sites(model, x), "layer experts.0 takes . rows for 5 points")
+    expected = rows(network, x, weights=[network.choice.weight]).sum(0).view(3, 5)
+    torch.testing.assert_close(choice.delta[0].mT @ choice.inputs[0], expected)
+    _, model, x, _ = made(*MODULES["a frozen part"])
+    (base,) = left_out(lambda: sites(model, x), "left out .*: a is used, but not .*; b is used")
+    assert base.name == "base"
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_points_on_any_axis_of_a_layers_input_are_found(count):
     places_first = Of(lambda s, x: s.o(s.l(x.transpose(0, 1)).tanh().mean(0)), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
-    model = regimes.module(places_first.double(), shape=(5, 3))
-    refused(lambda: sites(model, draw(5, 5, 3)), "layer l takes the points in another order")
-    refused(lambda: sites(model, draw(4, 5, 3)), "layer l takes 5 rows for 4 points")
+    folded = Of(
+        lambda s, x: s.o(s.l(x.reshape(-1, 3)).tanh().view(len(x), -1, 4).mean(1)), l=nn.Linear(3, 4), o=nn.Linear(4, 1)
+    )
+    folded_places_first = Of(
+        lambda s, x: s.o(s.l(x.transpose(0, 1).reshape(-1, 3)).tanh().view(5, -1, 4).mean(0)),
+        l=nn.Linear(3, 4),
+        o=nn.Linear(4, 1),
+    )
+    x = draw(count, 5, 3)
+    for network in (places_first, folded, folded_places_first):
+        model = regimes.module(network.double(), shape=(5, 3))
+        J = rows(network, x)
+        layers = model.layers(x)
+        torch.testing.assert_close(layers[0].h[0], x)
+        torch.testing.assert_close(Tangents(tuple(layers)).jacobian()[0], J)
 
 
-def test_layers_without_derivatives_are_refused_by_name():
+def test_layers_without_derivatives_are_left_out_by_name():
     def quiet(s, x):
         with torch.no_grad():
             h = torch.tanh(s.l(x))
@@ -327,9 +362,10 @@ def test_layers_without_derivatives_are_refused_by_name():
     def recomputed(s, x):
         return s.o(checkpoint(lambda h: torch.tanh(s.l(h)), x, use_reentrant=True))
 
+    words = "layer l runs under torch.no_grad or in a reentrant checkpoint"
     for forward in (quiet, recomputed):
         model = regimes.module(Of(forward, l=nn.Linear(3, 4), o=nn.Linear(4, 1)).double())
-        refused(lambda: sites(model, draw(5, 3)), "layer l runs under torch.no_grad or in a reentrant checkpoint")  # noqa: B023
+        assert [layer.layer for layer in left_out(lambda: model.layers(draw(5, 3)), words)] == ["o"]  # noqa: B023
     _, model, x, _ = made(*MODULES["energy by torch.func"])
     refused(lambda: sites(model, x), "the derivatives by the module's layers cannot be had: RuntimeError")
 
@@ -364,15 +400,15 @@ def test_a_branch_of_the_whole_batch_is_found_beyond_two_points():
 
 
 def test_many_points_of_the_first_batch_are_taken_within_memory():
-    counts = []
+    counts = torch.zeros(2)  # not a list, which would be put back after the call
 
     def noting(s, x):
-        counts.append(len(x))
+        counts[0] = max(counts[0], len(x))
         return s.o(torch.relu(s.c(x)).mean((2, 3)))
 
     network = Of(noting, c=nn.Conv2d(1, 16, 3, padding=1), o=nn.Linear(16, 1)).double()
     regimes.module(network, shape=(1, 32, 32)).points(draw(300, 1, 32, 32))
-    assert 2 < max(counts) < 40
+    assert 2 < counts[0] < 40
 
 
 def test_numbers_of_a_coarser_precision_are_named_as_such():

@@ -26,9 +26,10 @@ from torch import Tensor
 from regimes import validate
 from regimes.kernels import tiles
 from regimes.kernels.infinite import infinite_ntk
-from regimes.models import WORK, Model, checked
+from regimes.models import WORK, Model, checked, needs_finite
 from regimes.models.differentiated import Differentiated
-from regimes.models.module import ModuleModel, ReorderedError
+from regimes.models.layers import UncertifiedError
+from regimes.models.module import ModuleModel
 from regimes.models.tangents import Tangents, chosen
 
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
@@ -56,7 +57,7 @@ def ntk(
         ``(E, n, m)``, in the weights' dtype, on their device.
 
     Raises:
-        InputError: for what is no model, points that do not fit it, and unknown parameters.
+        InputError: for what is no model, points that do not fit it, unknown parameters, and a kernel that overflows.
 
     Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
@@ -64,6 +65,12 @@ def ntk(
     x = checked(model, x)
     z = None if z is None else checked(model, z, "z")
     params = chosen(params, model.names)
+    kernel = _kernel(model, x, z, params, memory)
+    needs_finite(kernel, "kernel", model, x if z is None else z)
+    return kernel
+
+
+def _kernel(model: Model, x: Tensor, z: Tensor | None, params: Collection[str], memory: int) -> Tensor:
     first = model.parameters()[0]
     shape = (len(first), x.shape[1], (x if z is None else z).shape[1])
     validate.memory(math.prod(shape) * first.element_size(), f"a kernel of shape {shape}", first.device)
@@ -73,7 +80,7 @@ def ntk(
     model = model.only(params)
     dense_size = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
     if dense_size:
-        with contextlib.suppress(ReorderedError):  # of other points than those of the first look
+        with contextlib.suppress(UncertifiedError):
             return _tiled(out, model, params, x, z, max(model.tangent_size, 2 * dense_size), memory)
     del out
     mine = Differentiated(model, x, memory)

@@ -149,6 +149,7 @@ def inputs(
     count = len(first)
     axes = len(shape)
     given = tuple(x.shape)
+    whole_allowed = whole
     whole = whole and x.dtype in (torch.int32, torch.int64)
     if given[-axes:] != shape and axes > 1 and x.ndim in (2, 3) and given[-1] == math.prod(shape):
         x = x.unflatten(-1, shape)
@@ -156,6 +157,9 @@ def inputs(
         sizes = ", ".join(map(str, shape))
         dense = math.prod(shape)
         vectors = f" or (p, {dense})" if axes > 1 else ""
+        if given[-axes:] == shape and x.dtype != first.dtype:
+            tokens = "" if x.is_floating_point() or not whole_allowed else f", or {name}.long() for tokens"
+            hint = f"; {name}.to({first.dtype}) converts{tokens}"
         if axes == 1 and len(given) > 2 and dense == math.prod(given[1:]):
             hint = f"; {name}.flatten(1) makes vectors"
         wanted = f"(p, {sizes}) or ({count}, p, {sizes}){vectors} in {first.dtype}"
@@ -178,6 +182,33 @@ def checked(model: Model, x: Tensor, name: str = "x") -> Tensor:
     """
     validate.model(model)
     return model.points(validate.points(name, x), name)
+
+
+def needs_finite(values: Tensor, what: str, model: Model, x: Tensor) -> None:
+    """Raises ``InputError`` for values of a model at points ``x`` that are not all finite: it says where that begins.
+
+    Args:
+        values: of the model.
+        what: they are, for the message.
+        model: theirs.
+        x: points as the model takes them.
+    """
+    if math.isfinite(float(values.detach().sum())) or bool(values.isfinite().all()):
+        return
+    for name, tensor in zip(model.names, model.parameters()):
+        if not bool(tensor.isfinite().all()):
+            raise InputError(f"the model's {name} holds NaN or infinity: did its training diverge?")
+    dtype = str(values.dtype).removeprefix("torch.")
+    remedy = "its weights or points are too large"
+    if values.dtype == torch.float32:
+        remedy = "model.to(dtype=torch.float64) and x.to(torch.float64) have more room"
+    with torch.no_grad():
+        outputs = model(x)
+    if bool(outputs.isfinite().all()):
+        raise InputError(f"the model's {what} overflows {dtype}: {remedy}")
+    if bool(outputs.isinf().any()):
+        raise InputError(f"the model's outputs overflow {dtype}: {remedy}")
+    raise InputError(f"the model's outputs are NaN: it overflows {dtype} inside, or divides by zero: {remedy}")
 
 
 def blocks(model: Model, x: Tensor, memory: int) -> Iterator[slice]:

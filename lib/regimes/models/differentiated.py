@@ -56,7 +56,7 @@ class Differentiated:
 
     def outputs(self) -> Tensor:
         """The outputs ``(E, p)``."""
-        return torch.stack([outputs.detach() for _, outputs in self._graphs])
+        return torch.stack([graph.outputs.detach() for graph in self._graphs])
 
     def vjp(self, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (E, p)``, one tensor per parameter."""
@@ -65,12 +65,17 @@ class Differentiated:
             pulled.append(network.pull(graph, weights))
         return [torch.stack(gradients) for gradients in zip(*pulled)]
 
+    @functools.cached_property
+    def _pushes(self) -> list[bool]:
+        """Whether each network's forward differentiation is certified at these points."""
+        return [network.pushes(graph) for (network, _), graph in zip(self._networks, self._graphs)]
+
     def jvp(self, w: Sequence[Tensor]) -> Tensor:
         """``J w`` for one tensor per parameter: ``(E, p)``."""
         products = []
         for e, (network, x) in enumerate(self._networks):
             weights = [tensor[e] for tensor in w]
-            pushed = network.push(x, weights)
+            pushed = network.push(x, weights) if self._pushes[e] else None
             products.append(self._by_rows(e, weights) if pushed is None else pushed)
         return torch.stack(products)
 
@@ -143,14 +148,24 @@ class _Rows:
         """Some of them, one matrix ``(rows, ...)`` per parameter, made in parts of ``memory`` bytes."""
         parts = self.split(rows, memory)
         if len(parts) == 1:
-            return [gradient.reshape(len(gradient), -1) for gradient in self.network.rows(self.x[rows])]
+            return [gradient.reshape(len(gradient), -1) for gradient in self._made(rows)]
         count = rows.stop - rows.start
         out = [tensor.new_empty(count, tensor.numel()) for tensor in self.network.tensors]
         for part in parts:
             place = slice(part.start - rows.start, part.stop - rows.start)
-            for matrix, gradient in zip(out, self.network.rows(self.x[part])):
+            for matrix, gradient in zip(out, self._made(part)):
                 matrix[place] = gradient.reshape(matrix[place].shape)
         return out
+
+    @functools.cached_property
+    def _certified(self) -> Tensor:
+        """Which rows have been certified: those that are made again need not be."""
+        return torch.zeros(len(self), dtype=torch.bool)
+
+    def _made(self, rows: slice) -> list[Tensor]:
+        made = self.network.rows(self.x[rows], certified=bool(self._certified[rows].all()))
+        self._certified[rows] = True
+        return made
 
     def capacity(self, memory: int) -> tuple[int, int]:
         """The number of rows that are kept, and the bytes for making others: at least a sixteenth of all.

@@ -7,6 +7,7 @@ alone. Points, parameters and random numbers stay as they are.
 import contextlib
 import pickle
 import random
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from regimes.validate import InputError
 
 MEMORY = 2**24  # bytes of the points of the first batch that are computed together
 ALONE = 16  # of them are computed alone, too
+_LOOKING = threading.RLock()
 
 
 @torch.inference_mode(False)
@@ -35,17 +37,25 @@ def look(network: Realisation, x: Tensor) -> None:
         InputError: for a module that draws random numbers, changes its parameters or buffers, gives two outputs for
             the same points, lets a point depend on the others of its batch, or has no derivatives by its parameters.
     """
+    with _LOOKING:  # the generators of random numbers are the process's
+        if not network.skeleton.looked:
+            _look(network, x)
+
+
+def _look(network: Realisation, x: Tensor) -> None:
     few = x[[0, -1]] if len(x) > 1 else x.clone()
     fixed = {name: value.detach().clone() for name, value in network.fixed.items()}
     tensors = tuple(tensor.detach().clone() for tensor in network.tensors)
     copied = Realisation(network.skeleton, network.names, tensors, fixed)
+    copied.skeleton.own()
     with _same_chance(x.device) as drawn:
         with _Named():
             copied.graph(few)
-        graph = _counted(copied, few)
-        _, outputs = graph
+        _count(copied, few)
+        graph = copied.graph(few)
+        outputs = graph.outputs
         _needs_rest(network, copied, drawn())
-        _, repeated = copied.graph(few)
+        repeated = copied.graph(few).outputs
         if not torch.allclose(outputs, repeated, rtol=1e-6, atol=0.0, equal_nan=True):
             raise InputError("the module gives two outputs for the same points: something in it changes at each call")
         _needs_own_leaves(graph, few)
@@ -95,25 +105,21 @@ def _states(device: torch.device) -> bytes:
     return pickle.dumps((bits, np.random.get_state(), random.getstate()))  # noqa: NPY002
 
 
-def _counted(network: Realisation, few: Tensor) -> Graph:
-    """Leaves and outputs; notes the count of numbers that the backward pass needs of each point."""
+def _count(network: Realisation, few: Tensor) -> None:
+    """Notes how many numbers the backward pass needs of each point."""
     registered = {tensor.untyped_storage().data_ptr() for tensor in (*network.tensors, *network.fixed.values())}
     saved: dict[int, int] = {}
 
     def note(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in registered:
+        storage = tensor.untyped_storage() if tensor.layout == torch.strided else None
+        if storage is not None and storage.data_ptr() not in registered:
             saved[storage.data_ptr()] = storage.nbytes()
-        return tensor
+        return tensor.detach()  # an operation that saved its own result would keep itself alive
 
-    try:
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            graph = network.graph(few)
-    except InputError:  # torch.func inside of the module takes no such hooks
-        saved.clear()
-        graph = network.graph(few)
-    network.skeleton.activations = sum(saved.values()) // (len(few) * network.tensors[0].element_size())
-    return graph
+    # torch.func inside of the module takes no such hooks
+    with contextlib.suppress(InputError), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        network.graph(few)
+        network.skeleton.activations = sum(saved.values()) // (len(few) * network.tensors[0].element_size())
 
 
 def _needs_rest(network: Realisation, copied: Realisation, drawn: bool) -> None:
@@ -136,7 +142,7 @@ def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
 
     It may end at the points, too, where the module takes its own derivative by them, as a force of an energy.
     """
-    leaves, outputs = graph
+    leaves, outputs, _ = graph
     registered = {id(leaf) for leaf in leaves}
     seen = set()
     waiting = [outputs.grad_fn]
@@ -185,7 +191,7 @@ def _needs_separate(network: Realisation, few: Tensor, v: Tensor, outputs: Tenso
 def _alone(network: Realisation, few: Tensor, v: Tensor) -> tuple[Tensor, list[Tensor]]:
     """The outputs of single points, and the sum of their gradients with weights ``v``."""
     graphs = [network.graph(point.unsqueeze(0)) for point in few]
-    outputs = torch.cat([output.detach() for _, output in graphs])
+    outputs = torch.cat([graph.outputs.detach() for graph in graphs])
     rows = [network.pull(graph, weight[None]) for graph, weight in zip(graphs, v)]
     summed = [torch.stack(gradients).sum(0) for gradients in zip(*rows)]
     return outputs, summed
@@ -196,6 +202,10 @@ def _needs_separate_all(network: Realisation, x: Tensor, scale: float) -> None:
     """Checks that many points give together what some of them give alone: they may take another branch than two do."""
     point_bytes = max(1, WORK * network.skeleton.activations * network.tensors[0].element_size())
     x = x[_spread(len(x), max(2, MEMORY // point_bytes))]
+    try:
+        network.outputs(network.tensors, x[:1])
+    except InputError:  # it was a function of these points when derivatives were on
+        network.skeleton.differentiates = True
     some = _spread(len(x), ALONE)
     together = network.outputs(network.tensors, x)[some]
     alone = torch.cat([network.outputs(network.tensors, x[row : row + 1]) for row in some.tolist()])
@@ -231,7 +241,7 @@ def _needs_slope(network: Realisation, few: Tensor) -> None:
             graph = moved.graph(x)
         except InputError:  # outside of its domain
             return
-        if any(bool(gradient.any()) for gradient in moved.pull(graph, torch.ones_like(graph[1]))):
+        if any(bool(gradient.any()) for gradient in moved.pull(graph, torch.ones_like(graph.outputs))):
             return
     hint = "is the output rounded, a sign or an argmax?"
     raise InputError(

@@ -24,40 +24,22 @@ rules, for all functions that take a model:
 - **Errors.** Bad input gets one line; an error inside the module stands above it with its own traceback.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad, unfold
 from torch.nn.parameter import is_lazy
 
 from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
+from regimes.models.layers import Derived, Entry, Seen, UncertifiedError, dense_layers, reasons, seen_layers
 from regimes.models.look import look
-from regimes.models.realisation import Realisation, Skeleton, needs_autograd, same, short
+from regimes.models.realisation import Realisation, Skeleton, lent_buffers, needs_autograd
 from regimes.models.tangents import Layer, Tangents
-from regimes.models.windows import Convolution
 from regimes.validate import InputError
-
-
-class ReorderedError(InputError):
-    """A layer whose rows are not the points."""
-
-
-@dataclass(frozen=True)
-class Seen(Convolution):
-    """The tangents of a ``Linear`` or ``Conv2d`` layer of a module.
-
-    Attributes:
-        layer: its name, as in ``named_modules()``.
-        weight: the weights it used ``(E, ...)``, also where they are frozen or computed from other parameters.
-    """
-
-    layer: str = field(kw_only=True)
-    weight: Tensor = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -127,46 +109,79 @@ class ModuleModel(Realisations):
         return Tangents((Differentiated(self, self.points(x)),))
 
     def layers(self, x: Tensor) -> list[Seen]:
-        """The tangents of each ``Linear`` and ``Conv2d``, in the order of calls; a shared layer appears at each call.
+        """The tangents of each ``Linear`` and ``Conv2d``, in the order of their first calls.
 
         Each holds the layer's inputs ``h (E, p, positions, n_in)`` and ``δ (E, p, positions, n_out)``; a linear layer
-        of vectors has one position. Frozen and reparametrised layers are among them. The cost is one forward and one
-        backward pass per realisation.
+        of vectors has one position, one that is called several times, or shares its weights with another layer, has
+        those of all calls. Frozen and reparametrised layers are among them. Layers of a class or with hooks of their
+        own have the derivatives of the graph, whatever their forward is. The cost is one forward and two backward
+        passes per realisation.
+
+        Layers whose rows are not the points, and matrices that are used without the call of a layer, are left out, with
+        a warning that names them.
 
         Raises:
-            InputError: as the call, for a module without such layers, or with some that run without derivatives, or
-            whose rows are not the points in their order.
+            InputError: as the call, and for a module without such layers.
         """
         needs_autograd()
         x = self.points(x)
-        by_network = [_probe(network, points) for network, points in self.each(x)]
-        if not by_network[0]:
-            raise InputError("the module has no Linear or Conv2d layers")
-        called = [[layer.layer for layer in layers] for layers in by_network]
+        by_network = [seen_layers(network, points) for network, points in self.each(x)]
+        left_out = {name: why for found in by_network for name, why in found.left_out.items()}
+        if not by_network[0].entries:
+            why = f": {reasons(left_out)}" if left_out else ""
+            raise InputError(f"the module has no Linear or Conv2d layers to be seen{why}")
+        if left_out:
+            warnings.warn(f"left out of the layers: {reasons(left_out)}", stacklevel=2)
+        called = [[entry.layer for entry in found.entries] for found in by_network]
         if any(names != called[0] for names in called):
             raise InputError("the realisations must call the same layers in the same order")
-        return [replace(calls[0], **_joined(calls)) for calls in zip(*by_network)]
+        return [self._seen(entries, x) for entries in zip(*(found.entries for found in by_network))]
+
+    def _seen(self, entries: Sequence[Entry], x: Tensor) -> Seen:
+        """A layer of all realisations."""
+        first = entries[0]
+        h, delta, weight = (torch.stack([getattr(e, kind) for e in entries]) for kind in ("h", "delta", "weight"))
+        seen = Seen(h, delta, 1.0, first.bias, first.groups, names=first.names, layer=first.layer, weight=weight)
+        names = next((entry.names for entry in entries if not entry.plain), None)
+        if names is None:
+            return seen
+        if not names:
+            raise InputError(f"layer {first.layer} has no parameters of its own, and is no plain layer of its class")
+        by_graph = Differentiated(self.of(names), x)
+        return Derived(**vars(replace(seen, names=by_graph.names)), by_graph=by_graph)
 
     def dense_size(self, x: Tensor) -> int:
-        """The count of numbers in :meth:`dense` of one point; 0 where other operations depend on trained parameters.
+        """The count of numbers in :meth:`dense` of one point; 0 where that has failed or cannot be.
 
-        It is found at two of the points ``x``, where :meth:`dense` is compared with backward passes. It is 0, too,
-        where a point has another output in a batch than alone: :meth:`dense` takes them together.
+        It is 0, too, where a point has another output in a batch than alone: :meth:`dense` takes them together.
         """
         needs_autograd()
-        for network, points in self.each(x):
-            if self.names not in network.skeleton.dense:
-                network.skeleton.dense[self.names] = _dense_size(network, points[:2].detach())
-        sizes = {skeleton.dense[self.names] for skeleton in self.skeletons}
-        if sizes == {0} or len(sizes) != 1:
+        if any(("dense", self.names) in skeleton.slow for skeleton in self.skeletons):
+            return 0
+        parts = dict(self.skeletons[0].module.named_modules())
+        owners = {name.rpartition(".")[0] for name in self.names}
+        owned = {f"{owner}.{kind}" if owner else kind for owner in owners for kind in ("weight", "bias")}
+        linear = [part for part in map(parts.get, owners) if isinstance(part, nn.Linear)]
+        if len(linear) < len(owners) or not owned.issuperset(self.names):
             return 0
         separate = all(network.separates(points) for network, points in self.each(x))
-        return sizes.pop() if separate else 0
+        return sum(part.in_features + part.out_features for part in linear) if separate else 0
 
     def dense(self, x: Tensor) -> Tangents:
-        """The tangents from the inputs and ``δ`` of linear layers, of a module that has a :meth:`dense_size`."""
-        wanted = {*self.names}
-        return Tangents(tuple(_dense(seen).only(wanted) for seen in self.layers(x) if wanted & {*seen.names}))
+        """The tangents from the inputs and ``δ`` of linear layers, certified by a backward pass at these points.
+
+        Raises:
+            UncertifiedError: where they are not those of the backward pass; then :meth:`dense_size` is 0.
+        """
+        try:
+            by_network = [dense_layers(network, points) for network, points in self.each(self.points(x))]
+            if len({tuple(part.names for part in parts) for parts in by_network}) > 1:
+                raise UncertifiedError
+        except (UncertifiedError, InputError) as error:
+            for skeleton in self.skeletons:
+                skeleton.slow.add(("dense", self.names))
+            raise UncertifiedError from error
+        return Tangents(tuple(_together(parts) for parts in zip(*by_network)))
 
     def parameters(self) -> list[Tensor]:
         """The trained parameters, in the order of ``names``."""
@@ -178,8 +193,12 @@ class ModuleModel(Realisations):
 
     def only(self, names: Collection[str]) -> "ModuleModel":
         """The same module with fewer trained parameters."""
+        return self.of([name for name in self.names if name in names])
+
+    def of(self, names: Collection[str]) -> "ModuleModel":
+        """The same module with other trained parameters, also such as were fixed."""
         values = dict(zip((*self.names, *self.fixed_names), (*self.tensors, *self.fixed)))
-        wanted = tuple(name for name in self.names if name in names)
+        wanted = tuple(name for name in values if name in names)
         others = tuple(name for name in values if name not in wanted)
         tensors = tuple(values[name] for name in wanted)
         fixed = tuple(values[name] for name in others)
@@ -195,6 +214,12 @@ class ModuleModel(Realisations):
         return replace(self, tensors=tuple(map(change, self.tensors)), fixed=tuple(map(change, self.fixed)))
 
 
+def _together(parts: Sequence[Layer]) -> Layer:
+    """A layer of all realisations."""
+    h, delta = (torch.cat([getattr(part, kind) for part in parts]) for kind in ("h", "delta"))
+    return replace(parts[0], h=h, delta=delta)
+
+
 def _usable(tensor: Tensor) -> Tensor:
     """The tensor, or a copy of one that was made in inference mode, which autograd refuses."""
     return tensor.clone() if tensor.is_inference() and not torch.is_inference_mode_enabled() else tensor
@@ -204,7 +229,7 @@ def module(
     source: nn.Module | Callable[[], nn.Module],
     *,
     seeds: Sequence[int] | None = None,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     params: Collection[str] | None = None,
 ) -> ModuleModel:
     """A torch module as a model, at its current parameters or built once for each seed.
@@ -216,7 +241,7 @@ def module(
         source: a module, which makes one realisation; or a function that builds one, for ``seeds``.
         seeds: one initialisation each, by ``source()`` with torch's generator at that seed; the generator's state
             outside is restored.
-        shape: of one point, such as ``(1, 28, 28)``; points may then also be vectors. ``None`` for vectors.
+        shape: of one point, such as ``(1, 28, 28)`` or ``6``; points may then also be vectors. ``None`` for vectors.
         params: trained parameters, out of ``named_parameters()``; ``None`` for all that require gradients.
 
     Raises:
@@ -226,13 +251,14 @@ def module(
             for a function, and a function that builds different modules, or one module for several seeds.
     """
     if shape is not None:
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
         validate.length(1, 8, shape=shape)
         validate.integer(1, **{f"shape[{i}]": n for i, n in enumerate(shape)})
     networks = _built(source, seeds)
     for network in networks:
         _needs_own_kind(network)
         _needs_separate_points(network)
-    by_network = [dict([*network.named_parameters(), *network.named_buffers()]) for network in networks]
+    by_network = [dict([*network.named_parameters(), *lent_buffers(network)]) for network in networks]
     kinds = [[(name, value.shape, value.dtype) for name, value in values.items()] for values in by_network]
     if any(kind != kinds[0] for kind in kinds):
         raise InputError("source must build modules with the same parameters for all seeds")
@@ -245,7 +271,7 @@ def module(
 
     tensors = tuple(map(stacked, names))
     fixed = tuple(map(stacked, fixed_names))
-    return ModuleModel(skeletons, names, tensors, fixed_names, fixed, tuple(shape) if shape else None)
+    return ModuleModel(skeletons, names, tensors, fixed_names, fixed, shape)
 
 
 def _built(source: nn.Module | Callable[[], nn.Module], seeds: Sequence[int] | None) -> list[nn.Module]:
@@ -315,130 +341,6 @@ def _trained(network: nn.Module, params: Collection[str] | None) -> tuple[str, .
         raise InputError(f"params must be some of {', '.join(names)}; got {params!r}")
     dtypes = sorted({str(value.dtype) for value in values.values()})
     if len(dtypes) > 1 or dtypes[0] not in ("torch.float32", "torch.float64"):
-        raise InputError(f"parameters must be of one precision, float32 or float64, got {', '.join(dtypes)}")
+        got = ", ".join(dtypes)
+        raise InputError(f"parameters must be of one precision, float32 or float64, got {got}: module.float() converts")
     return tuple(name for name in names if params is None or name in params)
-
-
-class _Call(NamedTuple):
-    """A call of a layer: its inputs ``h``, the zeros that were added to its output, and its weights."""
-
-    name: str
-    layer: Any
-    h: Tensor
-    zero: Tensor
-    weight: Tensor
-
-
-def _probe(network: Realisation, x: Tensor) -> list[Seen]:
-    """The layers of one network: ``δ`` is the derivative with respect to zeros added to a layer's output."""
-    calls: list[_Call] = []
-    forward = True
-
-    def hook(name: str) -> Callable:
-        def note(layer: nn.Module, given: tuple[Tensor], output: Tensor) -> Tensor:
-            zero = torch.zeros_like(output, requires_grad=True)
-            if forward and not torch.is_grad_enabled():
-                remedy = "derivatives by it cannot be had"
-                raise InputError(f"layer {name} runs under torch.no_grad or in a reentrant checkpoint: {remedy}")
-            if forward:  # else it is computed again in the backward pass
-                # copies: the module may change its own inputs in place later
-                h = given[0].detach().clone()
-                weight = cast(Tensor, layer.weight).detach().clone()
-                calls.append(_Call(name, layer, h, zero, weight))
-            return output + zero
-
-        return note
-
-    def job(module: nn.Module) -> Sequence[Tensor]:
-        nonlocal forward
-        layers = [(name, part) for name, part in module.named_modules() if isinstance(part, nn.Linear | nn.Conv2d)]
-        hooks = [layer.register_forward_hook(hook(name)) for name, layer in layers]
-        try:
-            outputs = network.called(module, x)
-            forward = False
-            zeros = [call.zero for call in calls]
-            if not zeros:
-                return ()
-            deltas = torch.autograd.grad(outputs.sum(), zeros, retain_graph=True, materialize_grads=True)
-            v = torch.randn(len(x), generator=torch.Generator().manual_seed(0)).to(outputs)
-            weighted = torch.autograd.grad(outputs @ v, zeros, materialize_grads=True)
-            _needs_order(v, deltas, weighted, [call.name for call in calls])
-            return deltas
-        except (torch.OutOfMemoryError, InputError):
-            raise
-        except Exception as error:
-            raise InputError(f"the derivatives by the module's layers cannot be had: {short(error)}") from error
-        finally:
-            for handle in hooks:
-                handle.remove()
-
-    with torch.enable_grad():
-        deltas = network.run(network.tensors, job)
-    return [_layer(call, delta, len(x)) for call, delta in zip(calls, deltas)]
-
-
-def _needs_order(v: Tensor, deltas: Sequence[Tensor], weighted: Sequence[Tensor], names: Sequence[str]) -> None:
-    """Checks by the derivatives of ``Σ f`` and ``Σ v f`` that each layer takes the points in their order."""
-    for delta, weighted_delta, name in zip(deltas, weighted, names):
-        weights = v.view(-1, *[1] * (delta.ndim - 1))
-        if len(delta) == len(v) and not same([weights * delta], [weighted_delta]):
-            raise ReorderedError(
-                f"layer {name} takes the points in another order or mixes them: each must keep one row"
-            )
-
-
-def _dense(seen: Seen) -> Layer:
-    return Layer(seen.h[:, :, 0], seen.delta[:, :, 0], seen.multiplier, seen.bias, names=seen.names)
-
-
-def _dense_size(network: Realisation, few: Tensor) -> int:
-    """As ``dense_size``, for one network."""
-    try:
-        seen = _probe(network, few)
-    except torch.OutOfMemoryError:
-        raise
-    except Exception:  # rows that are not points, layers that are computed again in the backward pass: gradients work
-        return 0
-    called = [name for layer in seen for name in layer.names]
-    vectors = all(layer.weight.ndim == 3 and layer.h.shape[2] == 1 for layer in seen)
-    if not (vectors and len(called) == len(set(called)) and set(network.names) <= set(called)):
-        return 0
-    trained = [layer for layer in seen if {*layer.names} & {*network.names}]
-    parts = [_dense(layer).only(network.names) for layer in trained]
-    rows = dict(zip(network.names, network.backwards(few)))
-    expected = [torch.cat([rows[name].reshape(len(few), -1) for name in part.names], 1)[None] for part in parts]
-    right = same([part.jacobian() for part in parts], expected)
-    return sum(part.h.shape[-1] + part.delta.shape[-1] for part in parts) if right else 0
-
-
-def _layer(call: _Call, delta: Tensor, points: int) -> Seen:
-    """The tangents of a layer of one realisation, from a call and the derivatives ``δ`` with respect to its outputs."""
-    name, layer, h = call.name, call.layer, call.h
-    if len(h) != points:
-        raise InputError(f"layer {name} takes {len(h)} rows for {points} points: each point must keep one row")
-    if isinstance(layer, nn.Conv2d):
-        h = _patches(layer, h).mT
-        delta = delta.flatten(2).mT
-    else:
-        h, delta = (maps.flatten(1, -2) if maps.ndim > 2 else maps.unsqueeze(1) for maps in (h, delta))
-    bias = layer.bias is not None
-    kinds = ("weight", "bias") if bias else ("weight",)
-    names = tuple(f"{name}.{kind}" if name else kind for kind in kinds)
-    groups = getattr(layer, "groups", 1)
-    h, delta, weight = (tensor.unsqueeze(0) for tensor in (h, delta, call.weight))
-    return Seen(h, delta, 1.0, bias, groups, names=names, layer=name, weight=weight)
-
-
-def _patches(layer: nn.Conv2d, h: Tensor) -> Tensor:
-    """The windows of a convolution, ``(p, n_in, positions)``."""
-    sides = []
-    for i, (size, spread) in enumerate(zip(layer.kernel_size, layer.dilation)):
-        total = spread * (size - 1) if layer.padding == "same" else 0
-        plain = 0 if isinstance(layer.padding, str) else layer.padding[i]
-        sides.append((total // 2 + plain, total - total // 2 + plain))
-    mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-    return unfold(pad(h, (*sides[1], *sides[0]), mode), layer.kernel_size, layer.dilation, stride=layer.stride)
-
-
-def _joined(calls: Sequence[Seen]) -> dict[str, Tensor]:
-    return {kind: torch.cat([getattr(layer, kind) for layer in calls]) for kind in ("h", "delta", "weight")}

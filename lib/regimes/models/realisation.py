@@ -1,18 +1,21 @@
 """One network of a torch module: its outputs and derivatives at given parameters, by automatic differentiation.
 
 A :class:`Skeleton` is a copy of the reader's module without its numbers. A :class:`Realisation` runs it at parameters
-and buffers that are given from outside. The fast way of a derivative (``vmap`` for gradients of single points, forward
-differentiation for ``J w``) is compared once with a backward pass for each point. Where it fails or differs, backward
-passes for single points are taken.
+and buffers that are given from outside. A fast way of a derivative (``vmap`` for gradients of single points, forward
+differentiation for ``J w``) is certified at each use: a backward pass over all of the points at once gives ``Jᵀ u``
+for random ``u``, which the fast way's ``J`` must give, too. Where it fails or differs, backward passes for single
+points are taken, then and from then on.
 """
 
+import collections
 import contextlib
 import copy
-import functools
+import threading
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,13 +23,23 @@ from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parameter import is_lazy
 
+from regimes.models.bystanders import Bystanders
 from regimes.models.tangents import total
 from regimes.validate import InputError
 
 LONGEST = 160  # characters of another library's message that are repeated
 TOGETHER = 1024  # points of a batch that is compared with its points alone
+SMALLEST = 1e-3  # rows that are smaller than this part of the largest have less weight in a certificate
+ROUGH = 2.0**-17  # taken as the precision of float32 on a GPU, whose convolutions round to ten bits
 Given = TypeVar("Given")
-Graph = tuple[list[Tensor], Tensor]  # trained parameters as leaves, and the outputs (p,)
+
+
+class Graph(NamedTuple):
+    """The trained parameters as leaves, the outputs ``(p,)``, and the points."""
+
+    leaves: list[Tensor]
+    outputs: Tensor
+    x: Tensor
 
 
 class _Holder(nn.Module):
@@ -41,27 +54,51 @@ class _Holder(nn.Module):
         return job(self.held)
 
 
+class _Own(threading.local):
+    """What each thread has for itself; a copy begins empty."""
+
+    copied: "tuple[nn.Module, Bystanders] | None" = None
+
+    def __deepcopy__(self, memo: dict) -> "_Own":
+        return _Own()
+
+    def __reduce__(self) -> tuple:
+        return (_Own, ())
+
+
+class _Lock:
+    """A lock that a copy has anew."""
+
+    def __init__(self) -> None:
+        self.held = threading.RLock()
+
+    def __reduce__(self) -> tuple:
+        return (_Lock, ())
+
+
 @dataclass(eq=False)
 class Skeleton:
     """A copy of a module, whose parameters and buffers are on the device *meta*, and what is known of it.
 
     Attributes:
-        module: the copy.
+        module: the copy, which is never run: each thread runs one of its own.
         looked: whether :func:`regimes.models.look.look` has passed it.
         pairs: whether a point alone is computed together with itself: the module takes no batch of one.
-        by_vmap: whether ``vmap`` gives the gradients of single points; ``None`` before the first attempt.
-        forwards: the same of forward differentiation.
+        differentiates: whether the module takes derivatives itself, which it cannot where they are turned off.
+        once: whether its graphs bear one backward pass each.
         activations: count of numbers that a forward pass keeps for the backward one, for one point.
-        dense: of trained parameters, see :meth:`regimes.models.module.ModuleModel.dense_size`.
+        slow: the fast ways that have failed.
     """
 
     module: nn.Module
     looked: bool = False
     pairs: bool = False
-    by_vmap: bool | None = None
-    forwards: bool | None = None
+    differentiates: bool = False
+    once: bool = False
     activations: int = 0
-    dense: dict[tuple[str, ...], int] = field(default_factory=dict)
+    slow: set[Any] = field(default_factory=set)
+    _own: _Own = field(default_factory=_Own)
+    _lock: _Lock = field(default_factory=_Lock)
 
     @classmethod
     def of(cls, module: nn.Module) -> "Skeleton":
@@ -71,31 +108,45 @@ class Skeleton:
             InputError: for an attribute that cannot be copied.
         """
         copies: dict[int, Any] = {}
-        for name, value in [*module.named_parameters(), *module.named_buffers()]:
+        for name, value in [*module.named_parameters(), *lent_buffers(module)]:
             copies[id(value)] = _placeholder(name, value)
+        copies |= {id(value): value.detach().clone() for value in _sparse(module)}  # torch copies not all of them
         for part in module.modules():
-            for value in _tensors(vars(part)):
+            for value in _tensors(vars(part), set()):
                 if value.grad_fn is not None:
                     copies.setdefault(id(value), value.detach().clone().requires_grad_())
         try:
-            return cls(copy.deepcopy(module, copies))
+            return cls(copy.deepcopy(module, dict(copies)))
         except Exception as error:
             raise InputError(f"the module cannot be copied{_culprit(module, copies)}: {short(error)}") from error
 
-    @functools.cached_property
-    def _parts(self) -> list[nn.Module]:
-        return list(self.module.modules())
+    def own(self) -> tuple[nn.Module, Bystanders]:
+        """This thread's copy, which is made outside of ``vmap`` and the like, with what it may write to."""
+        if self._own.copied is None:
+            with self._lock.held:
+                copied = copy.deepcopy(self.module, {id(value): value for value in _sparse(self.module)})
+            self._own.copied = copied, Bystanders.of(copied)
+        return self._own.copied
 
     def run(self, values: dict[str, Tensor], job: Callable[[nn.Module], Given]) -> Given:
-        """``job(module)`` while the module holds ``values``. What it sets on itself meanwhile is forgotten."""
-        before = [(part, dict(vars(part))) for part in self._parts]
+        """``job(module)`` while the module holds ``values``. What it sets meanwhile is forgotten.
+
+        That is what it sets on itself, and what its hooks write to the reader's own lists and dictionaries. A module
+        that does so is run by one thread at a time.
+        """
+        module, bystanders = self.own()
         lent = {f"held.{name}": value for name, value in values.items()}
-        try:
-            return functional_call(_Holder(self.module), lent, (job,))
-        finally:
-            for part, attributes in before:
-                vars(part).clear()
-                vars(part).update(attributes)
+        with self._lock.held if bystanders.shared else contextlib.nullcontext(), bystanders.kept():
+            return functional_call(_Holder(module), lent, (job,))
+
+
+def lent_buffers(module: nn.Module) -> list[tuple[str, Tensor]]:
+    """The buffers that are lent to a skeleton; sparse ones, which torch cannot stack, stay in it."""
+    return [(name, value) for name, value in module.named_buffers() if value.layout == torch.strided]
+
+
+def _sparse(module: nn.Module) -> list[Tensor]:
+    return [value for value in module.buffers() if value.layout != torch.strided]
 
 
 def _placeholder(name: str, value: Tensor) -> Tensor:
@@ -105,16 +156,23 @@ def _placeholder(name: str, value: Tensor) -> Tensor:
     return nn.Parameter(empty, requires_grad=value.requires_grad) if isinstance(value, nn.Parameter) else empty
 
 
-def _tensors(values: Any) -> Iterator[Tensor]:
-    """The tensors among attributes, also those in lists, tuples and dictionaries."""
+def _tensors(values: Any, seen: set[int]) -> Iterator[Tensor]:
+    """The tensors among attributes, also those in containers and objects, and of those that hooks are methods of."""
+    if id(values) in seen:
+        return
+    seen.add(id(values))
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, dict):
-        for value in values.values():
-            yield from _tensors(value)
-    elif isinstance(values, (list, tuple)):
-        for value in values:
-            yield from _tensors(value)
+        for value in list(values.values()):
+            yield from _tensors(value, seen)
+    elif isinstance(values, (list, tuple, set, collections.deque)):
+        for value in list(values):
+            yield from _tensors(value, seen)
+    elif isinstance(values, types.MethodType):
+        yield from _tensors(values.__self__, seen)
+    elif not isinstance(values, nn.Module | type | types.ModuleType | types.FunctionType):
+        yield from _tensors(getattr(values, "__dict__", {}), seen)
 
 
 def _culprit(module: nn.Module, copies: dict[int, Any]) -> str:
@@ -142,18 +200,42 @@ def needs_autograd() -> None:
         raise InputError("torch.inference_mode turns derivatives off: call this outside of it (torch.no_grad is fine)")
 
 
-@contextlib.contextmanager
-def differentiable() -> Iterator[None]:
-    """Attention in the form that every derivative is known of, and without torch's remarks on its own workings."""
-    fast = torch.backends.mha.get_fastpath_enabled()
-    with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):
+class _Differentiable:
+    """Settings of the whole process, in force while at least one thread needs them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.settings = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.users:
+                self._set()
+            self.users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.settings.close()
+
+    def _set(self) -> None:
+        fast = torch.backends.mha.get_fastpath_enabled()
+        self.settings.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="There is a performance drop")
         warnings.filterwarnings("ignore", message=r"`torch\.jit\.", category=DeprecationWarning)
+        self.settings.enter_context(sdpa_kernel(SDPBackend.MATH))
+        self.settings.callback(torch.backends.mha.set_fastpath_enabled, fast)
         torch.backends.mha.set_fastpath_enabled(False)
-        try:
-            yield
-        finally:
-            torch.backends.mha.set_fastpath_enabled(fast)
+
+
+_DIFFERENTIABLE = _Differentiable()
+
+
+def differentiable() -> _Differentiable:
+    """Attention in the form that every derivative is known of, and without torch's remarks on its own workings."""
+    return _DIFFERENTIABLE
 
 
 @dataclass(frozen=True)
@@ -178,6 +260,9 @@ class Realisation:
 
     def outputs(self, tensors: Sequence[Tensor], x: Tensor) -> Tensor:
         """The outputs ``(p,)`` at points ``x (p, ...)``."""
+        if self.skeleton.differentiates and not torch.is_grad_enabled():
+            with torch.enable_grad():
+                return self.run(tensors, lambda module: self.called(module, x)).detach()
         return self.run(tensors, lambda module: self.called(module, x))
 
     def called(self, module: nn.Module, x: Tensor) -> Tensor:
@@ -190,7 +275,8 @@ class Realisation:
             raise
         except Exception as error:
             kind = f"{tuple(x.shape[1:])} in {str(x.dtype).removeprefix('torch.')}"
-            raise InputError(f"the module cannot take points of shape {kind}: {short(error)}") from error
+            why = short(error) + self._another_precision(module)
+            raise InputError(f"the module cannot take points of shape {kind}: {why}") from error
         if not isinstance(outputs, Tensor) or outputs.numel() != len(x) or outputs.shape[:1] not in ((len(x),), ()):
             got = str(tuple(outputs.shape)) if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
             raise InputError(f"the module must give one number a point, it gives {got} for {len(x)} points")
@@ -199,55 +285,107 @@ class Realisation:
             raise InputError(f"the module must give dense real floating-point numbers, it gives {got}")
         return outputs.reshape(len(x))
 
+    def _another_precision(self, module: nn.Module) -> str:
+        """The attributes that are no buffers and stay in their precision, for a message."""
+        mine = self.tensors[0].dtype
+        others = []
+        for name, part in module.named_modules():
+            for key, value in vars(part).items():
+                if isinstance(value, Tensor) and value.is_floating_point() and value.dtype != mine:
+                    others.append(f"{name}.{key}" if name else key)
+        if not others:
+            return ""
+        return f" (its {others[0]} is no buffer and stays in another precision than {mine}: call register_buffer)"
+
     def graph(self, x: Tensor) -> Graph:
         """Leaves and outputs ``(p,)`` for backward passes."""
         with torch.enable_grad():
             leaves = [tensor.detach().requires_grad_() for tensor in self.tensors]
-            return leaves, self.outputs(leaves, x)
+            return Graph(leaves, self.outputs(leaves, x), x)
 
     def pull(self, graph: Graph, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (p,)``: a backward pass, while the module holds the leaves, for what it computes again."""
-        leaves, outputs = graph
+        try:
+            return self._pulled(self.graph(graph.x) if self.skeleton.once else graph, v)
+        except (torch.OutOfMemoryError, InputError):
+            raise
+        except Exception as error:
+            if "donated" in str(error) and not self.skeleton.once:  # buffers of a compiled module
+                self.skeleton.once = True
+                return self.pull(graph, v)
+            raise InputError(f"the module has no backward pass: {short(error)}") from error
+
+    def _pulled(self, graph: Graph, v: Tensor) -> list[Tensor]:
+        leaves, outputs, _ = graph
         if not outputs.requires_grad:
             return [torch.zeros_like(leaf) for leaf in leaves]
 
         def job(_: nn.Module) -> list[Tensor]:
-            torch.autograd.backward(outputs, v.to(outputs), retain_graph=True)  # reentrant checkpoints know no grad()
+            # reentrant checkpoints know no grad()
+            torch.autograd.backward(outputs, v.to(outputs), retain_graph=not self.skeleton.once)
             return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to_dense() for leaf in leaves]
 
         try:
             with torch.enable_grad():
-                gradients = self.run(leaves, job)
-        except (torch.OutOfMemoryError, InputError):
-            raise
-        except Exception as error:
-            raise InputError(f"the module has no backward pass: {short(error)}") from error
+                return self.run(leaves, job)
         finally:  # a pass adds to what it finds
             for leaf in leaves:
                 leaf.grad = None
-        return gradients
 
     def push(self, x: Tensor, w: Sequence[Tensor]) -> Tensor | None:
-        """``J w (p,)`` by forward differentiation, or ``None`` where it cannot be had so."""
-        if self.skeleton.forwards is None:
-            few = x[:2]
-            rows = self.backwards(few)
-            expected = total((row * tensor).reshape(len(few), -1).sum(1) for row, tensor in zip(rows, w))
-            self.skeleton.forwards = _agrees(lambda: [self._forwards(few, w)], [expected])
-        pushed = self._forwards(x, w) if self.skeleton.forwards else None
+        """``J w (p,)`` by forward differentiation, or ``None`` where it cannot be had so; not certified."""
+        if "forward" in self.skeleton.slow:
+            return None
+        self.skeleton.own()
+        try:
+            with differentiable():
+                pushed = jvp(lambda *tensors: self.outputs(tensors, x), self.tensors, tuple(w))[1]
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # of whatever kind: the slow way works
+            self.skeleton.slow.add("forward")
+            return None
         # forward derivatives are NaN where a root is 0 by a cut, backward ones are not
-        return None if pushed is None or bool(pushed.isnan().any()) else pushed
+        return None if bool(pushed.isnan().any()) else pushed
 
-    def _forwards(self, x: Tensor, w: Sequence[Tensor]) -> Tensor:
-        with differentiable():
-            return jvp(lambda *tensors: self.outputs(tensors, x), self.tensors, tuple(w))[1]
+    def pushes(self, graph: Graph) -> bool:
+        """Whether forward differentiation has the ``J`` of the backward pass, at the points of a graph.
 
-    def rows(self, x: Tensor) -> list[Tensor]:
-        """The gradients of single points, one tensor ``(p, ...)`` a parameter, made together."""
-        if self.skeleton.by_vmap is None:
-            few = x[:2]
-            self.skeleton.by_vmap = _agrees(lambda: self._vmapped(few), self.backwards(few))
-        return self._vmapped(x) if self.skeleton.by_vmap else self.backwards(x)
+        ``u·(J w)`` must be ``(Jᵀ u)·w`` for random ``u`` and ``w``.
+        """
+        w = [normal(tensor.shape, seed, tensor) for seed, tensor in enumerate(self.tensors)]
+        pushed = self.push(graph.x, w)
+        if pushed is None:
+            return False
+        u = weights(pushed.abs())
+        forth = (u * pushed).double()
+        back = float(total((g.double() * t.double()).sum() for g, t in zip(self.pull(graph, u), w)))
+        agrees = abs(float(forth.sum()) - back) <= tolerance(pushed) * float(forth.norm())
+        if not agrees:
+            self.skeleton.slow.add("forward")
+        return agrees
+
+    def rows(self, x: Tensor, *, certified: bool = False) -> list[Tensor]:
+        """The gradients of single points, one tensor ``(p, ...)`` a parameter, made together.
+
+        They are certified by a backward pass, unless these have been before.
+        """
+        if len(x) > 1 and "vmap" not in self.skeleton.slow:
+            rows = self._vmapped(x)
+            if rows is not None and (certified or self._are(rows, x)):
+                return rows
+            self.skeleton.slow.add("vmap")
+        return self.backwards(x)
+
+    def _are(self, rows: list[Tensor], x: Tensor) -> bool:
+        """Whether ``Σ u J`` over rows is the ``Jᵀ u`` of a backward pass, for random ``u``."""
+        flat = [row.reshape(len(x), -1) for row in rows]
+        u = weights(torch.stack([part.norm(dim=1) for part in flat]).norm(dim=0))
+        try:
+            expected = self.pull(self.graph(x), u)
+        except InputError:  # a module that takes its points only one by one
+            return False
+        return same([u @ part for part in flat], [gradient.flatten() for gradient in expected])
 
     def separates(self, x: Tensor) -> bool:
         """Whether the outputs of points in a batch are those of each alone; no, too, where ``vmap`` cannot tell."""
@@ -256,17 +394,29 @@ class Realisation:
             return self.outputs(self.tensors, point.unsqueeze(0)).squeeze(0)
 
         def agree(part: Tensor) -> bool:
-            return _agrees(lambda: [vmap(alone)(part)], [self.outputs(self.tensors, part)])
+            try:
+                return same([vmap(alone)(part)], [self.outputs(self.tensors, part)])
+            except torch.OutOfMemoryError:
+                raise
+            except Exception:  # of whatever kind: the slow way works
+                return False
 
+        self.skeleton.own()
         with torch.no_grad(), differentiable():
             return all(map(agree, x.split(TOGETHER)))
 
-    def _vmapped(self, x: Tensor) -> list[Tensor]:
+    def _vmapped(self, x: Tensor) -> list[Tensor] | None:
         def output(tensors: list[Tensor], point: Tensor) -> Tensor:
             return self.outputs(tensors, point.unsqueeze(0)).squeeze(0)
 
-        with differentiable():
-            return vmap(grad(output), (None, 0))(list(self.tensors), x)
+        self.skeleton.own()
+        try:
+            with differentiable():
+                return vmap(grad(output), (None, 0))(list(self.tensors), x)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # of whatever kind: the slow way works
+            return None
 
     def backwards(self, x: Tensor) -> list[Tensor]:
         """:meth:`rows` by a forward and a backward pass for each point."""
@@ -279,14 +429,26 @@ class Realisation:
         return replace(self, tensors=tuple(tensors))
 
 
-def _agrees(fast: Callable[[], list[Tensor]], expected: list[Tensor]) -> bool:
-    """Whether a fast way works and gives what single backward passes give."""
-    try:
-        return same(fast(), expected)
-    except torch.OutOfMemoryError:
-        raise
-    except Exception:  # of whatever kind: the slow way works
-        return False
+def normal(shape: Sequence[int], seed: int, like: Tensor) -> Tensor:
+    """Random normal numbers of a seed, in the precision and on the device of a tensor."""
+    return torch.randn(tuple(shape), generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(like)
+
+
+def weights(sizes: Tensor) -> Tensor:
+    """Random ``u (p,)`` that give rows of these sizes the same weight: a small one that is wrong shows, too."""
+    largest = sizes.nan_to_num(posinf=0.0).amax()
+    small = sizes.nan_to_num(posinf=0.0).clamp(min=float(largest) * SMALLEST)
+    return normal(sizes.shape, 0, sizes) / small if largest > 0 else normal(sizes.shape, 0, sizes)
+
+
+def tolerance(*tensors: Tensor) -> float:
+    """The relative difference that rounding may make: three times the root of the precision."""
+    return 3 * max(map(_precision, tensors)) ** 0.5
+
+
+def _precision(tensor: Tensor) -> float:
+    rounds = tensor.is_cuda and tensor.dtype == torch.float32 and torch.backends.cudnn.allow_tf32
+    return ROUGH if rounds else torch.finfo(tensor.dtype).eps
 
 
 def same(found: Sequence[Tensor], expected: Sequence[Tensor], scale: float = 0.0) -> bool:
@@ -295,9 +457,9 @@ def same(found: Sequence[Tensor], expected: Sequence[Tensor], scale: float = 0.0
         return False
     found = [tensor.nan_to_num() for tensor in found]
     expected = [tensor.nan_to_num() for tensor in expected]
-    eps = max(torch.finfo(tensor.dtype).eps for tensor in (*found, *expected))
     difference = _norm([a.double() - b.double() for a, b in zip(found, expected)])
-    return not difference > 3 * eps**0.5 * max(_norm(found), _norm(expected), scale)  # a difference of NaN agrees
+    # a difference of NaN agrees
+    return not difference > tolerance(*found, *expected) * max(_norm(found), _norm(expected), scale)
 
 
 def _norm(tensors: Sequence[Tensor]) -> float:

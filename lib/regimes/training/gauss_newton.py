@@ -39,7 +39,7 @@ from torch import Tensor
 
 from regimes import devices, validate
 from regimes.data.tasks import needs_labels
-from regimes.models import WORK, Model, checked, losses
+from regimes.models import WORK, Model, checked, losses, needs_finite
 from regimes.models.losses import Loss
 from regimes.models.tangents import Tangents
 from regimes.training import state
@@ -154,6 +154,8 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
     needs_labels(y)
     with torch.no_grad():
         base = initial(x)
+    needs_finite(base, "outputs", initial, x)
+    state.needs_resolution(alpha, base)
     y = state.labels_of(y, base)
     return Problem(x, y, base, float(alpha), loss, float(decay))
 
@@ -188,6 +190,10 @@ def gauss_newton(
         slack: distance from the margin at which a point counts as fitted, for losses that only approach it.
         decay: ``λ``, towards the initial weights, per unit of time.
         steps: attempted steps after which a realisation is given up.
+
+    Raises:
+        InputError: before computing, for invalid data and options, for outputs or a gradient that are not finite, and
+            for an ``alpha`` that makes the rounding of the outputs as large as a margin.
 
     Source: paper A, Eq. 2; paper B, Sec. 2.
     """
@@ -248,6 +254,8 @@ def _states(
     initial = ImplicitState(rows, problem.loss, slack, problem, zero, zero, model, model, model, torch.zeros_like(y))
     yield initial
     batch = _Batch.at(initial, zero, zero, initial.cost)
+    if not bool(norm(batch.gradient).isfinite().all()):
+        raise InputError(f"the gradient at the start overflows {str(y.dtype).removeprefix('torch.')}")
     batch = replace(batch, dt=_first(batch))
     step = _follow if rule == "follow" else _settle
     for _ in range(steps):

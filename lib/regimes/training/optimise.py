@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.models import Model, checked, losses
+from regimes.models import Model, checked, losses, needs_finite
 from regimes.models.losses import Loss
 from regimes.training import state
 from regimes.training.state import Ended, Ending, expand_like, squared_norm, where_rows
@@ -118,6 +118,9 @@ def optimise(
         raise InputError(f"targets other than ±1 need the square loss, got {loss.name}")
     with torch.no_grad():
         outputs = _outputs(model, x, y.ndim > 2)
+    needs_finite(outputs, "outputs", model, x)
+    if centred:
+        state.needs_resolution(alpha, outputs)
     y = state.labels_of(y, outputs)
     if isinstance(rate, Tensor) and len(rate) != len(outputs):
         raise InputError(f"rate must be one number, or one for each of {len(outputs)} realisations, got {len(rate)}")

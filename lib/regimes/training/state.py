@@ -239,6 +239,20 @@ t_star_of_each_label = satisfied_of_each_label(0.1)
 """10 % of the training points of each label have ``y F >= 1``: a :data:`t_star` that unequal labels leave its sense."""
 
 
+def needs_resolution(alpha: float, base: Tensor) -> None:
+    """Raises ``InputError`` where the first rounding of outputs ``f_0`` in ``F = α (f - f_0)`` is as large as a margin.
+
+    Args:
+        alpha: scale of the predictor.
+        base: the outputs ``f_0``.
+    """
+    rounding = torch.finfo(base.dtype).eps * float(base.abs().max())
+    if alpha * rounding > 1:
+        dtype = str(base.dtype).removeprefix("torch.")
+        why = f"beyond, alpha (f - f_0) is round-off in {dtype} for outputs of {float(base.abs().max()):.3g}"
+        raise InputError(f"alpha must be at most {1 / rounding:.3g}: {why}, got {alpha:g}")
+
+
 def fitted(state: State) -> Tensor:
     """The end of training: every margin is at least 1, or within the slack if the loss only approaches it."""
     m = state.margins if state.objective.two_sided else state.margins_to(1)

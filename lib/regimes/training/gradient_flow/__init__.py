@@ -41,7 +41,7 @@ from regimes.training.gradient_flow import pairs
 from regimes.training.gradient_flow.batch import GATES, Batch, start
 from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import walk
-from regimes.training.state import Ended, Ending
+from regimes.training.state import Ended, Ending, needs_resolution
 from regimes.validate import InputError
 
 TOLERANCE = 1e-2
@@ -113,6 +113,9 @@ def gradient_flow(
     network = network.to(dtype=chosen, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
+    if alpha * torch.finfo(x.dtype).eps > 1e-6:  # else outputs would have to be beyond a million
+        for e in range(count):
+            needs_resolution(float(alpha), network[e : e + 1](x[e : e + 1]))
     network_bytes = flow_memory(network.h, x.shape[-2], network.d, dtype=x.dtype, device=x.device)
     if together is None:
         together = at_once(network_bytes, place) if place.type == "cuda" else 1

@@ -1,0 +1,760 @@
+"""Nothing is believed that was right once: each answer is checked at its own points and weights, and others do it anew.
+
+The oracle is a backward pass for each point, and autograd by a layer's input for its AGOP.
+"""
+
+import collections
+import gc
+import threading
+import types
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils import prune
+
+import regimes
+from regimes.data.tasks import Task
+from regimes.measures.matrices import agop, nfm, sites
+from regimes.measures.spectrum import tangent_components
+from regimes.models import layers as layers_of_modules
+from regimes.models.realisation import Realisation
+from regimes.models.tangents import Tangents
+from regimes.training.gauss_newton import gauss_newton
+from tests.cases import for_each, refused
+
+pytestmark = pytest.mark.filterwarnings("ignore:left out of the layers:UserWarning")
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def built(make, seed=0):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return make().double().eval()
+
+
+def rows(network, x, weights=None):
+    """The oracle."""
+    weights = weights or [w for w in network.parameters() if w.requires_grad]
+    gradients = []
+    for point in x:
+        slopes = torch.autograd.grad(network(point[None].clone()).reshape(()), weights, allow_unused=True)
+        gradients.append(
+            torch.cat([(torch.zeros_like(w) if g is None else g).flatten() for g, w in zip(slopes, weights)])
+        )
+    return torch.stack(gradients)
+
+
+class Of(nn.Module):
+    """A module from a forward function and its parts."""
+
+    def __init__(self, forward, **parts):
+        super().__init__()
+        self.run = forward
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x):
+        return self.run(self, x)
+
+
+def uses_twice(s, x):
+    return s.o(torch.tanh(F.linear(torch.tanh(s.l(x)), s.l.weight)))
+
+
+def zero_head():
+    made = Of(uses_twice, l=nn.Linear(6, 6, bias=False), o=nn.Linear(6, 1))
+    nn.init.zeros_(made.o.weight)
+    nn.init.zeros_(made.o.bias)
+    return made
+
+
+def test_a_way_that_was_right_at_a_zero_head_is_not_believed_after_training():
+    network, x = built(zero_head), draw(12, 6)
+    start = regimes.module(network)
+    J = rows(network, x)
+    torch.testing.assert_close(regimes.ntk(start, x)[0], J @ J.T)
+    y = torch.where(x[:, 0] > 0, 1.0, -1.0).double()
+    trained = [now for now, _ in zip(gauss_newton(start, x, y, alpha=1.0), range(30))][-1].model
+    for tensor, value in zip(network.parameters(), trained.parameters()):
+        tensor.data = value[0].clone()
+    J_then = rows(network, x)
+    assert torch.dist(J_then, J) > 0.1 * J.norm()
+    torch.testing.assert_close(regimes.ntk(trained, x)[0], J_then @ J_then.T)
+
+
+@pytest.mark.parametrize("blank", [0, 2, 4])
+def test_a_way_that_is_right_for_blank_pictures_is_not_believed_of_others(blank):
+    network = built(
+        lambda: Of(lambda s, x: (x - F.linear(s.l(x), s.l.weight.T)).square().sum(1), l=nn.Linear(5, 3, bias=False))
+    )
+    x = draw(6, 5)
+    x[:blank] = 0.0
+    J = rows(network, x)
+    model = regimes.module(network)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    torch.testing.assert_close(regimes.ntk(model, x[:2], x)[0], J[:2] @ J.T)
+
+
+def test_products_are_the_backward_pass_where_forward_differentiation_has_another_derivative():
+    """A padding index has no derivative backwards, but one forwards, and comes late among the points."""
+    made = lambda: Of(
+        lambda s, t: s.o(torch.tanh(s.e(t).mean(1))), e=nn.Embedding(9, 4, padding_idx=0), o=nn.Linear(4, 1)
+    )
+    network = built(made)
+    x = torch.randint(1, 9, (8, 5), generator=torch.Generator().manual_seed(0))
+    x[3:, 2:] = 0
+    model = regimes.module(network)
+    model.tangents(x[:2]).jvp(model.parameters())  # no padding there
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
+    J = rows(network, x)
+    torch.testing.assert_close(model.tangents(x).jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+
+
+# false fast ways, planted
+
+
+def small():
+    return nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 1))
+
+
+def with_factor():
+    return small().append(nn.PReLU())
+
+
+@pytest.mark.parametrize("wrong", [0, 17, 29])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_wrong_row_among_many_is_caught(wrong, dtype, monkeypatch):
+    network, x = built(with_factor), draw(30, 3)
+    J = rows(network, x)
+    original = Realisation._vmapped
+    calls = []
+
+    def planted(self, x):
+        made = original(self, x)
+        calls.append(len(x))
+        for part in made:
+            part[wrong] *= 1.5
+        return made
+
+    monkeypatch.setattr(Realisation, "_vmapped", planted)
+    model = regimes.module(network).to(dtype=dtype)
+    for _ in range(2):
+        torch.testing.assert_close(regimes.ntk(model, x.to(dtype))[0].double(), J @ J.T, rtol=1e-4, atol=1e-4)
+    assert calls == [30]  # once: what has failed is not tried again
+
+
+def test_wrong_layers_are_caught(monkeypatch):
+    network, x = built(small), draw(30, 3)
+    J = rows(network, x)
+    original = layers_of_modules.Layer
+    calls = []
+
+    def planted(h, *args, **options):
+        calls.append(h.shape)
+        h = h.clone()
+        h[0, 11] *= 1.2
+        return original(h, *args, **options)
+
+    monkeypatch.setattr(layers_of_modules, "Layer", planted)
+    model = regimes.module(network)
+    for _ in range(2):
+        torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    assert len(calls) == 3
+
+
+def test_a_wrong_pass_of_forward_differentiation_is_caught(monkeypatch):
+    network, x = built(with_factor), draw(30, 3)
+    model = regimes.module(network)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
+    J = rows(network, x)
+    original = Realisation.push
+
+    def planted(self, x, w):
+        pushed = original(self, x, w)
+        if pushed is not None:
+            pushed[11] *= 1.1
+        return pushed
+
+    monkeypatch.setattr(Realisation, "push", planted)
+    torch.testing.assert_close(model.tangents(x).jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
+    assert "forward" in model.skeletons[0].slow
+
+
+def test_a_wrong_formula_of_a_layer_is_caught(monkeypatch):
+    network = built(lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(12, 1)))
+    x = draw(5, 1, 4, 4)
+    J = rows(network, x)
+    original = layers_of_modules._patches
+    monkeypatch.setattr(layers_of_modules, "_patches", lambda layer, h: original(layer, h).flip(1))
+    layers = regimes.module(network, shape=(1, 4, 4)).layers(x)
+    torch.testing.assert_close(Tangents(tuple(layers)).gram()[0], J @ J.T)
+
+
+# layers that are no W h + b
+
+
+class Masked(nn.Linear):
+    """Of a density estimator."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.register_buffer("mask", torch.rand(self.weight.shape).round())
+
+    def forward(self, x):
+        return F.linear(x, self.weight * self.mask, self.bias)
+
+
+class LoRA(nn.Linear):
+    """A linear layer with an addition of low rank."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.a, self.b = nn.Parameter(torch.randn(2, sizes[0])), nn.Parameter(torch.randn(sizes[1], 2))
+
+    def forward(self, x):
+        return super().forward(x) + x @ self.a.T @ self.b.T
+
+
+class LoRAOfLayers(nn.Linear):
+    """The same of layers within the layer, which are seen for themselves."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.a, self.b = nn.Linear(sizes[0], 2, bias=False), nn.Linear(2, sizes[1], bias=False)
+
+    def forward(self, x):
+        return super().forward(x) + self.b(self.a(x))
+
+
+class Standardised(nn.Linear):
+    def forward(self, x):
+        w = self.weight - self.weight.mean(1, keepdim=True)
+        return F.linear(x, w / w.std(1, keepdim=True), self.bias)
+
+
+class Scale(nn.Linear):
+    """In the parametrisation of the tangent kernel."""
+
+    def forward(self, x):
+        return F.linear(x, self.weight / self.in_features**0.5, 0.1 * self.bias)
+
+
+class Readout(nn.Linear):
+    """Of maximal updates: the input is divided."""
+
+    def forward(self, x):
+        return super().forward(x / 7)
+
+
+class Quantised(nn.Linear):
+    """Weights that are rounded, with the derivative straight through."""
+
+    def forward(self, x):
+        return F.linear(x, self.weight + ((4 * self.weight).round() / 4 - self.weight).detach(), self.bias)
+
+
+class Detached(nn.Linear):
+    """Weights that have no derivative."""
+
+    def forward(self, x):
+        return F.linear(x, self.weight.detach(), self.bias)
+
+
+class Gained(nn.Linear):
+    """A gain for each output, a parameter of its own."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.gain = nn.Parameter(torch.rand(sizes[1]))
+
+    def forward(self, x):
+        return super().forward(x) * self.gain
+
+
+class Symmetric(nn.Linear):
+    def forward(self, x):
+        return F.linear(x, self.weight + self.weight.flip(0), self.bias)
+
+
+class Positive(nn.Linear):
+    def forward(self, x):
+        return F.linear(x, F.softplus(self.weight), self.bias)
+
+
+class Keyword(nn.Linear):
+    def forward(self, *, given):
+        return F.linear(given, 2 * self.weight, self.bias)
+
+
+class Called(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(given=x)
+
+
+def hooked(before=None, after=None):
+    def make(*sizes):
+        layer = nn.Linear(*sizes)
+        if before:
+            layer.register_forward_pre_hook(lambda _, given: (before(given[0]),))
+        if after:
+            layer.register_forward_hook(lambda _, given, output: after(output))
+        return layer
+
+    return make
+
+
+def pruned(*sizes):
+    layer = nn.Linear(*sizes)
+    prune.random_unstructured(layer, "weight", 0.4)
+    return layer
+
+
+LAYERS = {
+    "plain": nn.Linear,
+    "masked": Masked,
+    "lora": LoRA,
+    "lora of layers": LoRAOfLayers,
+    "weight standardised": Standardised,
+    "scaled": Scale,
+    "readout": Readout,
+    "quantised": Quantised,
+    "detached": Detached,
+    "gained": Gained,
+    "symmetric": Symmetric,
+    "positive": Positive,
+    "by keyword": lambda *sizes: Called(Keyword(*sizes)),
+    "hook on the output": hooked(after=lambda z: 3 * z),
+    "hook on the input": hooked(before=lambda h: h / 2),
+    "a shift by a hook": hooked(after=lambda z: z + 0.3),
+    "pruned": pruned,
+    "weight norm": lambda *sizes: nn.utils.parametrizations.weight_norm(nn.Linear(*sizes)),
+    "old weight norm": lambda *sizes: nn.utils.weight_norm(nn.Linear(*sizes)),
+    "orthogonal": lambda *sizes: nn.utils.parametrizations.orthogonal(nn.Linear(*sizes)),
+}
+
+
+class From(nn.Module):
+    """The rest of a network, from a layer's input on."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.body = body
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
+@for_each(LAYERS)
+def test_the_agop_of_a_layer_is_that_of_its_inputs_whatever_its_forward_is(make):
+    network = built(lambda: nn.Sequential(nn.Linear(5, 4), nn.Tanh(), make(4, 6), nn.Tanh(), nn.Linear(6, 1)))
+    x = draw(9, 5)
+    model = regimes.module(network)
+    name = "2.layer" if hasattr(network[2], "layer") else "2"
+    (site,) = [site for site in sites(model, x) if site.name == name]
+    h = network[:2](x).detach().requires_grad_()
+    (slopes,) = torch.autograd.grad(network[2:](h).sum(), h)
+    torch.testing.assert_close(agop(site.weights, site.delta)[0], slopes.T @ slopes / 9)
+    torch.testing.assert_close(site.gradients[0], slopes)
+    inputs = h[:1].detach().requires_grad_()
+    effective = torch.stack([torch.autograd.grad(network[2](inputs)[0, i], inputs)[0][0] for i in range(6)])
+    torch.testing.assert_close(nfm(site.weights)[0], effective.T @ effective)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
+@for_each(LAYERS)
+def test_the_layers_of_a_module_are_the_tangents_of_all_its_parameters(make):
+    network = built(lambda: nn.Sequential(nn.Linear(5, 4), nn.Tanh(), make(4, 6), nn.Tanh(), nn.Linear(6, 1)))
+    x, z = draw(9, 5), draw(4, 5, seed=1)
+    model = regimes.module(network)
+    J, J_z = rows(network, x), rows(network, z)
+    mine, theirs = (Tangents(tuple(model.layers(points))) for points in (x, z))
+    assert sorted(mine.names) == sorted(model.names)
+    torch.testing.assert_close(mine.gram()[0], J @ J.T)
+    torch.testing.assert_close(mine.gram(theirs)[0], J @ J_z.T)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    v = draw(1, 9, seed=2)
+    pulled = dict(zip(mine.names, mine.vjp(v)))
+    torch.testing.assert_close(torch.cat([pulled[name].flatten() for name in model.names]), v[0] @ J)
+    torch.testing.assert_close(mine.jvp(mine.vjp(v))[0], J @ J.T @ v[0])
+
+
+def again(s, x):
+    return s.o(torch.tanh(s.l(torch.tanh(s.l(x)))))
+
+
+def tied_layers():
+    made = nn.Sequential(
+        nn.Linear(4, 4, bias=False), nn.Tanh(), nn.Linear(4, 4, bias=False), nn.Tanh(), nn.Linear(4, 1)
+    )
+    made[2].weight = made[0].weight
+    return made
+
+
+def tied_with_biases():
+    made = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    made[2].weight = made[0].weight
+    return made
+
+
+def convolved_twice():
+    return Of(
+        lambda s, x: s.o(torch.tanh(s.c(torch.tanh(s.c(x[:, None, :, None])))).flatten(1)),
+        c=nn.Conv2d(1, 1, (3, 1), padding=(1, 0)),
+        o=nn.Linear(4, 1),
+    )
+
+
+@for_each(
+    {
+        "called twice": lambda: Of(again, l=nn.Linear(4, 4), o=nn.Linear(4, 1)),
+        "called and used": lambda: Of(uses_twice, l=nn.Linear(4, 4, bias=False), o=nn.Linear(4, 1)),
+        "two layers of the same weights": tied_layers,
+        "two layers of the same weights and other biases": tied_with_biases,
+        "a convolution twice": convolved_twice,
+    }
+)
+def test_a_layer_called_twice_has_its_cross_terms(make):
+    network, x = built(make), draw(7, 4)
+    model = regimes.module(network)
+    J = rows(network, x)
+    layers = Tangents(tuple(model.layers(x)))
+    torch.testing.assert_close(layers.gram()[0], J @ J.T)
+    torch.testing.assert_close(
+        layers.vjp(torch.ones(1, 7).double())[0].flatten(), J.sum(0)[: layers.vjp(torch.ones(1, 7).double())[0].numel()]
+    )
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+
+
+def test_what_is_used_but_not_called_is_named():
+    by_function = Of(lambda s, x: s.h(torch.tanh(F.linear(x, s.l.weight))), l=nn.Linear(3, 4), h=nn.Linear(4, 2))
+    by_function.o = nn.Linear(2, 1)
+    network = nn.Sequential(by_function.double(), nn.Linear(2, 1).double())
+    with pytest.warns(UserWarning, match=r"left out of the layers: 0\.l\.weight is used, but not by the call"):
+        assert [site.name for site in sites(regimes.module(network), draw(5, 3))] == ["0.h"]
+    attention = Of(
+        lambda s, x: s.h(s.a(x, x, x, need_weights=False)[0]).sum((1, 2)),
+        a=nn.MultiheadAttention(4, 2, batch_first=True),
+        h=nn.Linear(4, 2),
+    ).double()
+    with pytest.warns(UserWarning, match="a.in_proj_weight is used, .*; a.out_proj.weight is used"):
+        sites(regimes.module(attention, shape=(3, 4)), draw(5, 3, 4))
+
+
+def test_a_layer_that_is_not_affine_is_left_out_by_name():
+    class Curved(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).tanh()
+
+    network = built(lambda: nn.Sequential(Curved(3, 4), nn.Linear(4, 2), nn.Tanh(), nn.Linear(2, 1)))
+    with pytest.warns(UserWarning, match="layer 0 has a forward that is no affine map"):
+        assert [site.name for site in sites(regimes.module(network), draw(5, 3))] == ["1"]
+
+
+def test_layers_called_by_keyword_are_seen():
+    network = built(lambda: Of(lambda s, x: s.o(input=torch.tanh(s.l(input=x))), l=nn.Linear(3, 4), o=nn.Linear(4, 1)))
+    x = draw(5, 3)
+    J = rows(network, x)
+    torch.testing.assert_close(Tangents(tuple(regimes.module(network).layers(x))).gram()[0], J @ J.T)
+    torch.testing.assert_close(regimes.ntk(regimes.module(network), x)[0], J @ J.T)
+
+
+# the reader's own
+
+
+def test_the_readers_activations_stay_as_they_are():
+    acts, log, per_layer = {}, [], collections.defaultdict(list)
+    counter = types.SimpleNamespace(calls=0)
+
+    class Recorder:
+        def __init__(self):
+            self.seen = []
+
+        def hook(self, layer, given, output):
+            self.seen.append(output)
+
+    def note(name):
+        def hook(layer, given, output):
+            counter.calls += 1
+            per_layer[name].append(output.detach())
+
+        return hook
+
+    recorder = Recorder()
+    make = lambda: nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 1))  # noqa: E731
+    network = built(make)
+    network[0].register_forward_hook(lambda m, i, o: acts.update(h=o))
+    network[1].register_forward_hook(recorder.hook)
+    network[2].register_forward_hook(note("flat"))
+    network[3].register_forward_pre_hook(lambda m, i: log.append(len(i[0])))
+    x = draw(4, 1, 4, 4)
+    network(x)
+    before = acts["h"], list(log), list(per_layer["flat"]), counter.calls, list(recorder.seen)
+    J = rows(network, x)
+    acts["h"], log[:], per_layer["flat"][:], counter.calls, recorder.seen[:] = before
+    model = regimes.module(network, shape=(1, 4, 4))
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    model.layers(x)
+    model.tangents(x).jvp(model.parameters())
+    assert acts["h"] is before[0] and acts["h"].sum().isfinite()
+    assert (log, per_layer["flat"], counter.calls) == (before[1], before[2], 1)
+    assert len(recorder.seen) == 1 and recorder.seen[0] is before[4][0]
+
+
+GLOBAL = []
+COUNT = 0
+
+
+def growing(s, x):
+    global COUNT
+    COUNT += 1
+    GLOBAL.append(x)
+    s.own.append(x)
+    s.deep["a"].append(x)
+    return s.o(torch.tanh(s.l(x)))
+
+
+def test_lists_that_grow_in_forward_are_put_back():
+    network = built(lambda: Of(growing, l=nn.Linear(3, 4), o=nn.Linear(4, 1)))
+    network.own, network.deep = [], {"a": []}
+    model, x = regimes.module(network), draw(5, 3)
+    regimes.ntk(model, x)
+    assert (GLOBAL, COUNT, network.own, network.deep) == ([], 0, [], {"a": []})
+    inner, _ = model.skeletons[0].own()
+    assert (inner.own, inner.deep) == ([], {"a": []})
+
+
+def test_the_reason_why_a_module_cannot_be_copied_is_kept():
+    class Writer:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+    network = small()
+    network[2].writer = Writer()
+    refused(
+        lambda: regimes.module(network), "its attribute 2.writer is the reason: TypeError: cannot pickle '_thread.lock'"
+    )
+
+
+# nothing stays behind
+
+
+def everyday(model, x):
+    y = torch.where(x.flatten(1)[:, 0] > 0, 1.0, -1.0).to(x)
+    task = Task(x, y, "")
+    shape = x.shape[1:]
+    network = nn.Sequential(nn.Flatten(), nn.Linear(shape.numel(), 8), nn.ReLU(), nn.Linear(8, 1), nn.PReLU()).to(x)
+    taken = lambda: regimes.module(network, shape=tuple(shape))  # noqa: E731
+    return {
+        "call": lambda: taken()(x),
+        "ntk": lambda: regimes.ntk(taken(), x),
+        "layers": lambda: taken().layers(x),
+        "sites": lambda: sites(taken(), x),
+        "tangents": lambda: (t := taken().tangents(x)).jvp(t.vjp(torch.ones(1, len(x)).to(x))),
+        "components": lambda: tangent_components(taken(), x, 2),
+        "lazy": lambda: regimes.lazy(taken(), task, task, ridge=0.1),
+        "kernel_pca": lambda: regimes.kernel_pca(network, x, y, count=2),
+        "gauss_newton": lambda: [s for s, _ in zip(gauss_newton(taken(), x, y, alpha=1.0), range(3))],
+        "gradient_flow": lambda: regimes.run(
+            regimes.gradient_flow(regimes.one_hidden(shape.numel(), 6, seeds=[0]), Task(x.flatten(1), y, ""), alpha=1.0)
+        ),
+        "optimise": lambda: [s for s, _ in zip(regimes.optimise(taken(), x, y, rate=0.1), range(3))],
+        "infinite_ntk": lambda: regimes.infinite_ntk(x.flatten(1), depth=3),
+    }
+
+
+def test_twenty_calls_of_every_function_leave_no_object_and_no_memory():
+    x = draw(8, 6)
+    for name, call in everyday(None, x).items():
+        for _ in range(3):
+            call()
+        gc.collect()
+        alive = lambda: [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor | nn.Module)]  # noqa: E731
+        before, held = len(alive()), torch_bytes()
+        for _ in range(20):
+            call()
+        gc.collect()
+        assert (name, len(alive()), torch_bytes()) == (name, before, held)
+
+
+def torch_bytes():
+    """Bytes of all tensors that Python knows of."""
+    seen = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in gc.get_objects() if is_dense(t)}
+    return sum(seen.values())
+
+
+def is_dense(value):
+    return issubclass(type(value), torch.Tensor) and value.layout == torch.strided
+
+
+MEMORY = """
+import gc, re, torch, regimes
+from pathlib import Path
+from torch import nn
+
+def resident():
+    gc.collect()
+    return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
+
+torch.set_num_threads(1)
+network = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.Tanh(), nn.Linear(1024, 1))
+x = torch.randn(4, 256)
+for _ in range(4):
+    regimes.module(network)(x)
+begun = resident()
+for _ in range(20):
+    regimes.module(network)(x)
+print(resident() - begun)
+"""
+
+
+def test_a_network_that_was_used_is_freed():
+    """Operations that save their own result, as ReLU, kept themselves alive: nothing that Python counts."""
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 15e6  # three networks of 5 MB, of twenty that were made
+
+
+# threads
+
+
+def test_one_model_in_four_threads_gives_the_numbers_of_one():
+    make = lambda: nn.Sequential(
+        nn.Conv1d(1, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, 1)
+    )
+    model = regimes.module(built(make), shape=(1, 6))
+    xs = [draw(6, 1, 6, seed=seed) for seed in range(5)]
+    models = [model, model.with_parameters([2 * w for w in model.parameters()])]
+    jobs = [(m, x) for m in models for x in xs] * 6
+
+    def results(job):
+        m, x = job
+        return regimes.ntk(m, x), m(x), *m.tangents(x).vjp(torch.ones(1, 6).double()), m.layers(x)[1].delta
+
+    expected = [results(job) for job in jobs[:10]] * 6
+    fresh = regimes.module(built(make), shape=(1, 6))
+    models[:] = [fresh, fresh.with_parameters([2 * w for w in fresh.parameters()])]
+    jobs = [(m, x) for m in models for x in xs] * 6
+    fast = torch.backends.mha.get_fastpath_enabled()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(results, jobs))
+    for mine, theirs in zip(found, expected):
+        for a, b in zip(mine, theirs, strict=True):
+            torch.testing.assert_close(a, b)
+    assert torch.backends.mha.get_fastpath_enabled() == fast
+
+
+# overflow
+
+
+def test_overflow_is_said_of_the_dtype_and_a_diverged_weight_by_name():
+    network = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 1))
+    x = draw(5, 3).float()
+    large = regimes.module(network).with_parameters([1e20 * w[None].detach() for w in network.parameters()])
+    task = Task(x, torch.tensor([1.0, -1, 1, -1, 1]), "")
+    for call in (lambda: regimes.ntk(large, x), lambda: regimes.lazy(large, task, task)):
+        refused(call, "the model's outputs .*overflows? float32.*: model.to\\(dtype=torch.float64\\)")
+    bad = regimes.module(network).with_parameters([w[None].detach() / 0 for w in network.parameters()])
+    words = "the model's 0.weight holds NaN or infinity: did its training diverge"
+    y = task.y
+    for call in (
+        lambda: regimes.ntk(bad, x),
+        lambda: regimes.lazy(bad, task, task),
+        lambda: next(gauss_newton(bad, x, y, alpha=1.0)),
+        lambda: regimes.run(regimes.gradient_flow(bad, task, alpha=1.0, loss="soft_hinge")),
+        lambda: next(regimes.optimise(bad, x, y, rate=0.1)),
+    ):
+        refused(call, words)
+    closed = regimes.one_hidden(3, 4, seeds=[0])
+    huge = closed.with_parameters([1e200 * w for w in closed.parameters()])
+    refused(lambda: regimes.ntk(huge, x.double()), "the model.s outputs.* overflows? float64")
+    refused(lambda: next(gauss_newton(huge, x.double(), y.double(), alpha=1.0)), "the model.s outputs.* overflows? float64")
+
+
+def test_a_scale_beyond_round_off_is_refused():
+    model, x = regimes.module(built(small)), draw(6, 3)
+    y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
+    for alpha in (1e30, 1e100):
+        refused(lambda: next(gauss_newton(model, x, y, alpha=alpha)), "alpha must be at most .* round-off")  # noqa: B023
+        task = Task(x, y, "")
+        flow = lambda: regimes.run(regimes.gradient_flow(regimes.one_hidden(3, 6, seeds=[0]), task, alpha=alpha))  # noqa: B023, E731
+        refused(flow, "alpha must be at most .* round-off")
+    assert next(gauss_newton(model, x, y, alpha=1e12))
+
+
+# false refusals
+
+
+def residual(s, x):
+    x = x.requires_grad_()
+    (slope,) = torch.autograd.grad(s.u(x).sum(), x, create_graph=True)
+    return slope[:, 0] - x[:, 1].detach()
+
+
+def test_a_residual_of_derivatives_by_the_input_is_a_module():
+    network, x = built(lambda: Of(residual, u=small())), draw(6, 3)
+    model = regimes.module(network)
+    J = rows(network, x)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    with torch.no_grad():
+        outputs = model(x)
+    assert not outputs.requires_grad
+    torch.testing.assert_close(outputs[0], network(x.clone()).detach())
+    y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
+    assert next(gauss_newton(model, x, y, alpha=1.0)).loss.isfinite().all()
+
+
+@pytest.mark.parametrize("layout", ["to_dense", "to_sparse", "to_sparse_csr"])
+def test_sparse_buffers_are_buffers(layout):
+    network = built(
+        lambda: Of(
+            lambda s, x: s.o(torch.tanh(s.l((s.adjacency @ x.mT).mT)))[:, 0], l=nn.Linear(4, 3), o=nn.Linear(3, 1)
+        )
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        matrix = getattr(torch.eye(4).roll(1, 0).double() + 0.5 * torch.eye(4), layout)()
+        network.register_buffer("adjacency", matrix)
+        x = draw(5, 4)
+        J = rows(network, x)
+        torch.testing.assert_close(regimes.ntk(regimes.module(network), x)[0], J @ J.T)
+
+
+def test_a_compiled_module_with_donated_buffers_is_taken():
+    network = built(small)
+    compiled = torch.compile(network, backend="aot_eager")
+    x = draw(5, 3)
+    J = rows(network, x)
+    model = regimes.module(compiled)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    torch.testing.assert_close(
+        torch.cat([t.flatten() for t in model.tangents(x).vjp(torch.ones(1, 5).double())]), J.sum(0)
+    )
+
+
+def test_a_point_is_a_whole_number_of_numbers():
+    model = regimes.module(built(small), shape=3)
+    assert model.shape == (3,) and model(draw(4, 3)).shape == (1, 4)
+
+
+def test_messages_say_what_to_do():
+    model = regimes.module(built(small))
+    refused(lambda: model(draw(4, 3).half()), r"x.to\(torch.float64\) converts")
+    refused(
+        lambda: model(torch.ones(4, 3, dtype=torch.uint8)), r"x.to\(torch.float64\) converts, or x.long\(\) for tokens"
+    )
+    refused(lambda: regimes.module(small().half()), r"module.float\(\) converts")
+    network = Of(lambda s, x: s.o(x * s.scale), o=nn.Linear(3, 1)).double()
+    network.scale = torch.ones(3).double()
+    refused(lambda: regimes.module(network).to(dtype=torch.float32)(draw(4, 3).float()), "its scale is no buffer")
