@@ -18,8 +18,8 @@ until most points are fitted. Later, nearby paths diverge, as they reach kinks a
 amplifies both the tolerance and rounding. Chapter 1 measures by how much. On a few hundred points, float64 with a
 tolerance of 0.005 determines the end of training.
 
-**Precision.** ``dtype="auto"`` takes float64 wherever the steps are taken in C, which is faster than float32 on tensors;
-elsewhere float32 where it gives the same path to the tolerance until t* (see :func:`precision`).
+**Precision.** ``dtype="auto"`` takes float64 wherever the steps are taken in C, which is faster than float32 on
+tensors; elsewhere float32 where it gives the same path to the tolerance until t* (see :func:`precision`).
 
 Source: paper A, Sec. 2.2 and 2.5.
 """
