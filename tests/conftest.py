@@ -59,6 +59,12 @@ print("scale =", scale)
 """
 
 
+def pytest_configure(config):
+    """The mark of pytest-xdist, which need not be there; and a machine may have no C compiler."""
+    config.addinivalue_line("markers", "xdist_group(name): tests that go to one process")
+    config.addinivalue_line("filterwarnings", "ignore:.*no C compiler is found:UserWarning")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Those of a file run in one process: what they share is made once. The largest group begins: the browser's."""

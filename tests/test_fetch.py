@@ -6,6 +6,7 @@ import http.server
 import io
 import tarfile
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -20,6 +21,17 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_every_home_has_a_certificate():
     homes = [home for wanted in fetch.SETS.values() for home in wanted["homes"]]
     assert len(homes) > 5 and [home for home in homes if not home.startswith("https://")] == []
+
+
+def test_every_file_has_two_checksums_or_its_pixels_have_one():
+    files = {name: sums for wanted in fetch.SETS.values() for name, sums in wanted["files"].items()}
+    lengths = {name: {method: len(digest) for method, digest in sums.items()} for name, sums in files.items()}
+    assert lengths.pop("att_faces.zip") == {"md5": 32} and len(datasets._FACES_SHA256) == 64
+    assert len(lengths) == 5 and all(found == {"md5": 32, "sha256": 64} for found in lengths.values())
+
+
+def sums_of(raw):
+    return {"md5": hashlib.md5(raw).hexdigest(), "sha256": hashlib.sha256(raw).hexdigest()}
 
 
 @pytest.fixture
@@ -51,13 +63,13 @@ def sets(server, tmp_path, monkeypatch):
         archive.addfile(member, io.BytesIO(b"one"))
     for name in ("a.gz", "b.gz"):
         (served / name).write_bytes(name.encode() * 9)
-    md5 = {path.name: "md5:" + hashlib.md5(path.read_bytes()).hexdigest() for path in served.iterdir()}
+    sums = {path.name: sums_of(path.read_bytes()) for path in served.iterdir()}
     plain = fetch.SETS["mnist"] | {
-        "files": {n: md5[n] for n in ("a.gz", "b.gz")},
+        "files": {n: sums[n] for n in ("a.gz", "b.gz")},
         "homes": [address],
         "folder": "plain",
     }
-    packed = fetch.SETS["cifar10"] | {"files": {"few.tar.gz": md5["few.tar.gz"]}, "homes": [address]}
+    packed = fetch.SETS["cifar10"] | {"files": {"few.tar.gz": sums["few.tar.gz"]}, "homes": [address]}
     monkeypatch.setattr(fetch, "SETS", {"mnist": plain, "cifar10": packed})
     monkeypatch.setenv("REGIMES_DATA", str(tmp_path / "data"))
     return fetch.SETS
@@ -88,6 +100,72 @@ def test_a_forged_file_stays_out(server, sets, tmp_path, capsys):
     assert fetch.main(["mnist"]) == 1
     assert not (tmp_path / "data" / "plain" / "a.gz").exists()
     assert "a.gz of" in (said := capsys.readouterr().err) and "is not the published one" in said
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10"])
+@pytest.mark.parametrize("wrong", ["byte", "md5", "sha256"])
+def test_one_wrong_byte_or_checksum_is_refused_in_one_line(server, sets, tmp_path, capsys, monkeypatch, name, wrong):
+    file = next(iter(sets[name]["files"]))
+    if wrong == "byte":
+        raw = bytearray((server[0] / file).read_bytes())
+        raw[-1] ^= 1
+        (server[0] / file).write_bytes(raw)
+    else:
+        sums = sets[name]["files"][file]
+        turned = {wrong: sums[wrong].translate(str.maketrans("0123456789abcdef", "123456789abcdef0"))}
+        monkeypatch.setitem(fetch.SETS, name, sets[name] | {"files": {file: sums | turned}})
+    assert fetch.main([name]) == 1
+    assert not {path.name for path in (tmp_path / "data").rglob("*")} & {file, "batches"}
+    said = capsys.readouterr().err
+    assert (
+        said.count("\n") == 1 and said.startswith(f"missing: {name} ({file} of http") and "is not the published" in said
+    )
+
+
+def tar_of(path, *members):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, kind, link in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname, member.mode = kind, link, 0o6777
+            member.size = 3 * (kind == tarfile.REGTYPE)
+            archive.addfile(member, io.BytesIO(b"one"))
+
+
+def zip_of(path, *names):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"one")
+
+
+@pytest.mark.parametrize("leads_out", ["../one", "batches/../../one", "/tmp/of-no-test/one"])
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_an_archive_writes_nothing_outside_its_folder(tmp_path, leads_out, kind):
+    (folder := tmp_path / "folder").mkdir()
+    if kind == "tar":
+        tar_of(folder / "archive", (leads_out, tarfile.REGTYPE, ""))
+    else:
+        zip_of(folder / "archive", leads_out)
+    with pytest.raises(ValueError):
+        fetch._unpack(folder / "archive")
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["archive"]
+
+
+def test_an_archive_writes_plain_files_only_and_completes_what_is_cut_short(tmp_path):
+    links = [
+        ("link", tarfile.SYMTYPE, "/etc"),
+        ("hard", tarfile.LNKTYPE, "batches/one"),
+        ("pipe", tarfile.FIFOTYPE, ""),
+    ]
+    tar_of(tmp_path / "archive", ("batches", tarfile.DIRTYPE, ""), ("batches/one", tarfile.REGTYPE, ""), *links)
+    for there in (b"", b"o", b"one"):
+        fetch._unpack(tmp_path / "archive")
+        one = tmp_path / "batches" / "one"
+        assert one.read_bytes() == b"one" and not one.stat().st_mode & 0o7111
+        assert sorted(path.name for path in tmp_path.rglob("*")) == ["archive", "batches", "one"]
+        one.write_bytes(there)
+    zip_of(tmp_path / "archive", "batches/one", "s1/two")
+    fetch._unpack(tmp_path / "archive")
+    assert (tmp_path / "s1" / "two").read_bytes() == b"one"
 
 
 def test_off_line_one_line_says_what_is_missing_and_who_judges_instead(sets, monkeypatch, capsys):

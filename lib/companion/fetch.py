@@ -1,14 +1,18 @@
 """The full data sets in one command: ``python -m companion.fetch [NAME ...]``, which is ``make data``.
 
 They go into the folder that ``regimes.data.datasets`` reads: ``$REGIMES_DATA``, else ``data/`` of the book. Each file
-comes from the first of its addresses that has it, and its published checksum is checked. Files that exist are not
-fetched again, so that a stopped command resumes.
+comes from the first of its addresses that has it, and its published checksums are checked before it is unpacked. Files
+that exist are not fetched again, so that a stopped command resumes.
 """
 
+import functools
+import hashlib
 import re
 import sys
+import tarfile
 import tomllib
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +43,64 @@ def fetch(names: Sequence[str], folder: Path) -> dict[str, str]:
 
 def _one(pooch, file: str, wanted: Mapping[str, Any], folder: Path) -> str | None:
     """One file from the first home that has it, or the reason why the last one failed."""
-    reason, place, checksum = None, folder / wanted["folder"], wanted["files"][file]
-    unpack = {".zip": pooch.Unzip, ".gz": pooch.Untar}[Path(file).suffix](extract_dir=".") if wanted["unpack"] else None
+    reason, place, checksums = None, folder / wanted["folder"], wanted["files"][file]
+    strongest = next(reversed(checksums))
+
+    def accept(path: str, action: str, _) -> None:
+        _check(Path(path), checksums)
+        if wanted["unpack"]:
+            _unpack(Path(path))
+
     for home in wanted["homes"]:
         ask = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS)
+        known = f"{strongest}:{checksums[strongest]}"
         try:
-            pooch.retrieve(f"{home}/{file}", checksum, fname=file, path=place, processor=unpack, downloader=ask)
+            pooch.retrieve(f"{home}/{file}", known, fname=file, path=place, processor=accept, downloader=ask)
             return None
         except OSError:  # and all of requests' errors
             reason = f"{file} of {home} could not be fetched"
         except ValueError:  # another checksum
             reason = f"{file} of {home} is not the published one"
     return reason
+
+
+def _check(path: Path, checksums: Mapping[str, str]) -> None:
+    """ValueError, and the file is gone, unless it has all of its checksums: pooch compares one."""
+    for method, digest in checksums.items():
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, method).hexdigest() != digest:
+                path.unlink()
+                raise ValueError
+
+
+def _unpack(archive: Path) -> None:
+    """Writes the plain files of a zip or tar beside it, but those that are there; nothing else, and nowhere else.
+
+    Python 3.11's tarfile takes links and names that lead out of the folder unless it is told, and pooch tells it from
+    Python 3.12 on, not in all of its versions.
+    """
+    folder = archive.parent.resolve()
+    for name, size, content in _members(archive):
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder):
+            raise ValueError
+        if not path.is_file() or path.stat().st_size != size:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content())
+
+
+def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+    """Name, size and content of each plain file."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for member in packed.infolist():
+                if not member.is_dir():
+                    yield member.filename, member.file_size, functools.partial(packed.read, member)
+    else:
+        with tarfile.open(archive) as packed:
+            for entry in packed:
+                if entry.isfile():
+                    yield entry.name, entry.size, packed.extractfile(entry).read
 
 
 def _instead(name: str) -> str:

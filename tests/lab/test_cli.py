@@ -2,7 +2,8 @@
 
 import pytest
 
-from companion.lab.cli import Parser, one_line_errors
+from companion.lab import parameters
+from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 
 
 def parser():
@@ -46,3 +47,51 @@ def test_an_error_of_the_machine_is_one_line_with_or_without_words(capsys, error
     with pytest.raises(SystemExit) as stopped, one_line_errors():
         raise error
     assert stopped.value.code == 1 and capsys.readouterr().err == f"{said}\n"
+
+
+DEEP_WORDS = {
+    "signs": "+" * 20_000 + "1",
+    "minus": "0" + "-" * 200_000 + "1",
+    "sum": "1" + "+1j" * 50_000,
+    "brackets": "[" * 100_000,
+    "no key": "{[]: 1}",
+    "digits": "1" * 5_000,
+}
+
+
+@pytest.mark.parametrize("text", DEEP_WORDS.values(), ids=DEEP_WORDS.keys())
+def test_an_expression_that_is_too_deep_is_one_line(capsys, text):
+    options = Parser(prog="program")
+    add_parameter_options(options)
+    count = parameters.kind("count")
+    with pytest.raises(SystemExit) as stopped, one_line_errors():
+        (given,) = overrides(options.parse_args(["-p", "n", text]))
+        count.checked("n", given["n"])
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2 and said.startswith("error: n must be a whole number from 1 to 1000000, got ")
+    assert said.count("\n") == 1 and len(said) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a = {'[' * 3000}1{']' * 3000}",
+        f"a = {'{a = ' * 3000}1{'}' * 3000}",
+        f"{'a.' * 3000}a = 1",
+        f"[{'a.' * 3000}a]",
+        f"{'a.' * parameters.DEEPEST}a = 1",
+    ],
+    ids=["lists", "tables", "dots", "header", "one level"],
+)
+def test_a_file_that_is_too_deep_is_one_line(capsys, tmp_path, text):
+    options = Parser(prog="program")
+    add_parameter_options(options)
+    (file := tmp_path / "deep.toml").write_text(text)
+    with pytest.raises(SystemExit) as stopped, one_line_errors():
+        overrides(options.parse_args(["-f", str(file)]))
+    said = capsys.readouterr().err
+    assert (
+        stopped.value.code == 2 and said == f"error: parameter file {file} has tables or lists of more than 20 levels\n"
+    )
+    file.write_text(f"{'a.' * (parameters.DEEPEST - 1)}a = 1")
+    assert overrides(options.parse_args(["-f", str(file)]))[0]["a"]

@@ -1,15 +1,18 @@
-"""The commands of the page on clusters: on the loopback or with certificates, and typed as they stand there."""
+"""The commands of the page on clusters, typed as they stand there, and who can reach what they start."""
 
+import contextlib
 import os
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.references import ROOT
@@ -28,11 +31,12 @@ def block(start):
 
 
 def test_every_process_is_on_the_loopback_or_demands_certificates():
+    """By their options; the sockets that they open are looked at below, every week."""
     started = [line for text in BLOCKS for line in text.splitlines() if re.search(r"\bdask (scheduler|worker)\b", line)]
     assert len(started) == 6
     for line in started:
         assert "--protocol tls" in line or "--host 127.0.0.1" in line, line
-        assert "--no-dashboard" in line and "--host 0" not in line, line
+        assert "--no-dashboard --dashboard-address 127.0.0.1:0" in line and "--host 0" not in line, line
     asked = re.findall(r"REGIMES_SCHEDULER=(\S+?):", PAGE)
     assert asked == ["tcp", "tls", "tls"] and "tcp://127.0.0.1:8786 python" in PAGE
     assert block("#!/bin/bash").index("source tls.sh") < block("#!/bin/bash").index("dask scheduler")
@@ -98,20 +102,44 @@ def listening(address):
 
 
 def cluster(terminals, text, first=""):
-    """Scheduler, worker and client of a block of the page, in this order; what the client says, and its exit code."""
+    """Scheduler, worker and client of a block of the page, in this order; what the client says, and its exit code.
+
+    Last, the open sockets of the first two while the client runs.
+    """
     scheduler, worker, client = text.strip().splitlines()
-    terminals.type(scheduler, first)
+    jobs = [terminals.type(scheduler, first)[0]]
     listening(("127.0.0.1", int(terminals.port)))
-    terminals.type(worker, first)
+    jobs.append(terminals.type(worker, first)[0])
     job, log = terminals.type(client, first)
-    return job.returncode, log.read_text()
+    return job.returncode, log.read_text(), {address for one in jobs for address in sockets(one)}
+
+
+def sockets(job):
+    """Addresses at which a process and its children accept connections."""
+    processes = [psutil.Process(job.pid), *psutil.Process(job.pid).children(recursive=True)]
+    found = [one for process in processes for one in process.net_connections("inet")]
+    return {tuple(one.laddr) for one in found if one.status == psutil.CONN_LISTEN}
+
+
+def answers(number):
+    """Whether a stranger without a certificate who connects to a port of this machine gets a word from it."""
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    for speaks in (lambda plain: plain, trusting.wrap_socket):
+        with socket.create_connection(("127.0.0.1", number), timeout=5) as plain, contextlib.suppress(OSError):
+            with speaks(plain) as asked:
+                asked.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                if asked.recv(1):
+                    return True
+    return False
 
 
 @pytest.mark.weekly
 @pytest.mark.xdist_group("cluster")
 def test_the_commands_for_one_machine(terminals):
-    code, said = cluster(terminals, block("dask scheduler --host 127"))
+    code, said, found = cluster(terminals, block("dask scheduler --host 127"))
     assert code == 0 and "cells stored" in said, said
+    assert len(found) >= 5 and {host for host, _ in found} == {"127.0.0.1"}  # two and their web servers, and the nanny
 
 
 @pytest.mark.weekly
@@ -123,8 +151,12 @@ def test_the_commands_for_several_machines_and_without_a_certificate_nobody_gets
     assert (terminals.folder / "key.pem").stat().st_mode & 0o077 == 0
     (terminals.folder / "tls.sh").write_text(block("export DASK"))
     text = block("dask worker tls")
-    code, said = cluster(terminals, text, "source tls.sh")
+    code, said, found = cluster(terminals, text, "source tls.sh")
     assert code == 0 and "cells stored" in said, said
+    assert (scheduler := ("127.0.0.1", int(terminals.port))) in found
+    open_to_all = {number for host, number in found if host != "127.0.0.1"}
+    assert open_to_all and not any(answers(number) for number in (scheduler[1], *open_to_all))
+    assert any(answers(number) for _, number in found), "web servers answer, on the loopback"
     client = text.strip().splitlines()[2]
     for stranger in (client, client.replace("tls://", "tcp://")):  # no certificate; no encryption
         shutil.rmtree(terminals.folder / "cells")

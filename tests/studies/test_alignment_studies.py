@@ -224,6 +224,11 @@ def test_a_readers_celeba_is_read(album):
             "2 attributes a line",
         ),
         (lambda f: (f / "img_align_celeba" / "000003.jpg").write_bytes(b"x"), 6, "cannot be read as a photograph"),
+        (
+            lambda f: (f / "identity_CelebA.txt").write_text("000001.jpg 1\n"),
+            4,
+            r"disagree: .*, 5 of them, .* 000002\.jpg$",
+        ),
     ],
 )
 def test_a_celeba_that_is_not_as_published_is_named_in_one_line(album, spoil, count, message):

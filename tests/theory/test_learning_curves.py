@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from companion.papers.compression.theory import learning_curves
 from regimes.data import tasks
@@ -22,15 +23,14 @@ from tests.models.cases import MODELS
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name, monkeypatch):
+def test_the_predictor_through_moved_weights_is_that_of_the_kernel(name):
     net = MODELS[name]
     x = tasks.gaussian_points(40, 3, seed=[2, 3])
     z = tasks.gaussian_points(55, 3, seed=[4, 5])
     c = torch.randn(2, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(6))
     expected = (ntk(net, z, x) @ c[..., None])[..., 0]
     for points in (7, 100):  # blocks of seven points, the last one smaller; all at once
-        monkeypatch.setattr("regimes.measures.lazy.MEMORY", points * 2 * 8 * WORK * net.tangent_size)
-        predictor = tangent_predictor(net, x, c, z)
+        predictor = tangent_predictor(net, x, c, z, memory=points * 2 * 8 * WORK * net.tangent_size)
         torch.testing.assert_close(predictor, expected, rtol=1e-10, atol=1e-11)
 
 
@@ -65,6 +65,23 @@ def test_the_lazy_solution_is_that_of_either_model_of_one_hidden_layer():
     net = one_hidden.Network(deep.weights[0], deep.biases[0], deep.weights[1][:, 0])
     predictors = [lazy(model, train, test).f for model in (deep, net)]
     torch.testing.assert_close(*predictors, rtol=1e-9, atol=1e-10)
+
+
+def peak(work):
+    """The largest number of bytes that tensors hold at once during ``work()``, beyond what they hold before."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        work()
+    events = [event for event in seen.profiler.kineto_results.events() if event.name() == "[memory]"]
+    held = itertools.accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns()))
+    return max(held)
+
+
+def test_the_bound_on_memory_holds_for_kernel_and_predictor_alike():
+    """The kernel itself, of 200² numbers, is no temporary. With the bounds of each they take 49 MiB."""
+    net = one_hidden.one_hidden(20, 4000, seeds=[0])
+    train = tasks.stripe(200, 20, seed=0)
+    test = tasks.stripe(500, 20, seed=1)
+    assert peak(lambda: lazy(net, train, test, ridge=1e-3, memory=2**22)) < 2**22 + 8 * 200**2
 
 
 def test_lazy_learning_fits_the_training_set_and_counts_its_errors():

@@ -296,9 +296,25 @@ def fresh_routines():
         pairs.routines.cache_clear()
 
 
-def test_no_compiler_is_no_error(monkeypatch):
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """A folder of its own for what is compiled, and short code, which takes no time."""
+    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("CFLAGS", raising=False)
+    monkeypatch.setitem(
+        pairs.SOURCES, "compiled.c", "#ifndef ANSWER\n#define ANSWER 1\n#endif\nint it(void) { return ANSWER; }"
+    )
+    return tmp_path / "cache"
+
+
+def test_no_compiler_is_one_line_and_no_error(monkeypatch, cache):
     monkeypatch.setattr(pairs.shutil, "which", lambda name: None)
-    assert fresh_routines() is None
+    with pytest.warns(UserWarning, match=r"steps on tensors, .* as slowly: no C compiler is found") as said:
+        pairs.routines.cache_clear()
+        assert pairs.routines() is pairs.routines() is None
+    pairs.routines.cache_clear()
+    assert len(said) == 1 and "\n" not in str(said[0].message)
 
 
 def test_turned_off(monkeypatch):
@@ -306,9 +322,69 @@ def test_turned_off(monkeypatch):
     assert fresh_routines() is None
 
 
-def test_a_compiler_that_fails_is_said_in_one_line(monkeypatch, tmp_path):
-    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path))
-    monkeypatch.setitem(pairs.SOURCES, "compiled.c", "no C at all")
-    with pytest.warns(UserWarning, match="compiled step of the gradient flow is not used"):
+@pytest.mark.parametrize(("code", "why"), [("no C at all", "fails: .*error"), ("#include <no.h>", "fails: .*no.h")])
+def test_a_compiler_that_fails_is_said_in_one_line(monkeypatch, cache, code, why):
+    monkeypatch.setitem(pairs.SOURCES, "compiled.c", code)
+    with pytest.warns(UserWarning, match=rf"not in C, several times as slowly: \S+ {why}") as said:
         assert fresh_routines() is None
-    assert not list(tmp_path.glob("*.so"))
+    assert len(said) == 1 and "\n" not in str(said[0].message) and not list(cache.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [("CC", "no-such-compiler", "no-such-compiler"), ("CC", "cc 'x", "No closing"), ("CFLAGS", "-fno-such", "fails: ")],
+)
+def test_a_compiler_that_is_not_there_is_said_in_one_line(monkeypatch, cache, name, value, why):
+    monkeypatch.setenv(name, value)
+    with pytest.warns(UserWarning, match=f"not in C, several times as slowly: .*{why}"):
+        assert fresh_routines() is None
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch, cache):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("REGIMES_CACHE")
+    monkeypatch.setattr(pairs.Path, "home", no_home)
+    with pytest.warns(UserWarning, match="no home directory .*: set REGIMES_CACHE to a folder$"):
+        assert fresh_routines() is None
+
+
+def compiled_with(monkeypatch, **variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return fresh_routines().it()
+
+
+def test_each_compiler_and_its_flags_have_a_file_of_their_own(monkeypatch, cache, tmp_path):
+    """A wrapper stands for a compiler that is renewed in its place."""
+    assert compiled_with(monkeypatch) == 1 and compiled_with(monkeypatch, CFLAGS="-DANSWER=2 -O1") == 2
+    wrapper = tmp_path / "a compiler"
+    real = pairs.shutil.which("cc") or pairs.shutil.which("gcc") or pairs.shutil.which("clang")
+    for version, answer in (("1.0", 3), ("2.0", 4)):
+        asked = f'case "$*" in *--version) echo {version}; exit; esac'
+        wrapper.write_text(f'#!/bin/sh\n{asked}\nexec {real} -DANSWER={answer} "$@"\n')
+        wrapper.chmod(0o755)
+        assert compiled_with(monkeypatch, CC=f"'{wrapper}' -g0", CFLAGS="") == answer
+    assert len(list(cache.iterdir())) == 4
+    monkeypatch.delenv("CC")
+    assert compiled_with(monkeypatch) == 1 and len(list(cache.iterdir())) == 4
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:2000], lambda whole: whole[:-1] + b"x", lambda whole: b""])
+def test_a_damaged_file_is_said_and_compiled_again(cache, damage):
+    """A file cut short ends every process that loads it by SIGBUS."""
+    assert fresh_routines().it() == 1
+    (path,) = cache.iterdir()
+    whole = path.read_bytes()
+    path.rename(cache.parent / "elsewhere")  # this process has loaded it
+    path.write_bytes(damage(whole))
+    with pytest.warns(UserWarning, match=r"flow-\S+\.so is not what was written there, and is compiled again") as said:
+        assert fresh_routines().it() == 1
+    assert len(said) == 1 and [pairs._is_whole(it, it.name.split("-")[1]) for it in cache.iterdir()] == [True]
+
+
+def test_what_is_compiled_reaches_the_disk_before_it_has_its_name(monkeypatch, cache):
+    seen, sync = [], pairs.os.fsync
+    monkeypatch.setattr(pairs.os, "fsync", lambda file: seen.append(list(cache.glob("*.so"))) or sync(file))
+    assert fresh_routines() is not None and seen == [[]]

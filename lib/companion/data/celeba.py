@@ -43,6 +43,9 @@ def celeba(count: int, *, side: int = 32) -> Task:
     validate.whole(2, 178, side=side)
     there = needs_folder()
     glasses, persons = _attribute(there), _persons(there)
+    if unknown := sorted(glasses.keys() - persons.keys()):
+        known = "list_attr_celeba.txt names photographs that identity_CelebA.txt does not"
+        raise InputError(f"the lists in {there} disagree: {known}, {len(unknown)} of them, such as {unknown[0]}")
     kinds = [sorted(name for name, has in glasses.items() if has == sign) for sign in (True, False)]
     if count % 2 or count > 2 * min(map(len, kinds)):
         raise InputError(f"count must be even and at most {2 * min(map(len, kinds))} for these faces, got {count}")

@@ -44,7 +44,7 @@ def _literal(text: str) -> Any:
     """A Python literal, else the text itself."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # the last two of what is nested too deep
         return text
 
 

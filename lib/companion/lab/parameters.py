@@ -31,7 +31,7 @@ import importlib.util
 import math
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ PROFILES = ("smoke", "laptop", "paper")
 SIZES = ("smoke", "paper", "stored")  # of a design, where they differ from the laptop's
 LEAST = "least"  # of a design: how many values of an axis its figures need
 ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
+DEEPEST = 20  # levels of tables and lists in a file; the designs have six
 NEAR = 3  # names that a message offers
 MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
 _PAGE = re.compile(r"file: chapters/(\w+)")  # in the book's contents
@@ -405,6 +406,21 @@ def _toml(path: Path) -> dict[str, Any]:
         raise InputError(f"parameter file {path} is not text in UTF-8, which TOML is") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"parameter file {path} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"parameter file {path} has tables or lists of more than {DEEPEST} levels") from None
 
 
-_parsed = functools.cache(tomllib.loads)  # profiles are read often and seldom changed
+@functools.cache  # profiles are read often and seldom changed
+def _parsed(text: str) -> dict[str, Any]:
+    """The dictionary of a text; RecursionError where it is too deep for the parser, or for those who use it."""
+    whole = tomllib.loads(text)
+    level: list[Any] = [whole]
+    for _ in range(DEEPEST + 1):
+        level = [entry for held in level if isinstance(held, dict | list) for entry in _entries(held)]
+    if level:
+        raise RecursionError
+    return whole
+
+
+def _entries(held: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return held.values() if isinstance(held, dict) else held

@@ -24,6 +24,7 @@ from companion.lab.store import Cell, stamp
 from companion.lab.study import Rows, Study
 from companion.lab.table import STAMP, names_cell
 from regimes import devices
+from regimes.training.gradient_flow import pairs
 from regimes.validate import InputError
 
 # with less than this left to do, starting worker processes costs more than it saves: new ones import torch
@@ -133,6 +134,7 @@ class Local:
             done += 1
             spent += result.provenance["seconds"] * len(chunk.cells)  # without what a first call looks up once
             seconds = spent / done * (count - done)
+        pairs.routines()  # compiled, or why not, once and not by every worker
         yield from (_forked if forks() else _parallel)(chunks, min(self.jobs, max(count - done, 2)))
 
 

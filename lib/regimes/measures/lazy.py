@@ -73,7 +73,7 @@ def lazy(
     *,
     params: Collection[str] | None = None,
     ridge: float = 0.0,
-    memory: int = MEMORY,
+    memory: int | None = None,
 ) -> Lazy:
     """Learning with the tangent kernel frozen at the model's current weights, initial or trained.
 
@@ -88,7 +88,8 @@ def lazy(
         test: points and labels likewise.
         params: names of the parameters that move, ``None`` for all.
         ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points needs it for a unique end.
-        memory: as of :func:`tangent_predictor`.
+        memory: bytes of temporaries, of the kernel as of the predictor (:func:`tangent_predictor`); ``None`` for
+            the bound that each has by itself. The kernel of the training points, ``p²`` numbers, is no temporary.
 
     Raises:
         InputError: for points that do not fit the model, and labels that are not one per point.
@@ -97,10 +98,11 @@ def lazy(
     """
     x, y = _as_taken(model, "train", train)
     z, labels = _as_taken(model, "test", test)
-    grams = ntk(model, x, params=params)
+    bound = {} if memory is None else {"memory": memory}
+    grams = ntk(model, x, params=params, **bound)
     fits = [_fit_seen(gram, train_labels, ridge) for gram, train_labels in zip(grams, y, strict=True)]
     c = torch.stack([coefficients for coefficients, _ in fits])
-    f = tangent_predictor(model, x, c, z, params=params, memory=memory)
+    f = tangent_predictor(model, x, c, z, params=params, **bound)
     return Lazy(wrong(f, labels), tuple(why for _, why in fits), f)
 
 
