@@ -7,9 +7,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
+import regimes
 from regimes import validate
-from regimes.kernels import infinite, infinite_ntk, relu_asymptotics, relu_recursion
+from regimes.kernels import biased, infinite, infinite_ntk, relu_asymptotics, relu_recursion
 from regimes.validate import InputError
 from tests import quadrature
 
@@ -162,6 +164,112 @@ def test_biased_kernel_equals_quadrature():
     assert abs(float(infinite_ntk(x, z, depth=depth, bias=beta)) - theta / root) < 1e-12
 
 
+def plain(x, z, depth, beta):
+    """``Θ(x, z)`` of two points by the layers, as in the module's head, in multiple precision."""
+    mp.mp.dps = 40
+    x, z = ([mp.mpf(float(v)) for v in p] for p in (x, z))
+    b = mp.mpf(beta) ** 2
+
+    def product(u, v):
+        return sum(i * j for i, j in zip(u, v)) / len(u) + b
+
+    q, r, sigma = product(x, x), product(z, z), product(x, z)
+    theta = sigma
+    for _ in range(depth - 1):
+        root = mp.sqrt(q * r)
+        rho = sigma / root if root else mp.mpf(0)
+        phi = mp.acos(min(1, max(-1, rho)))
+        sigma = root * (mp.sin(phi) + (mp.pi - phi) * rho) / (2 * mp.pi) + b
+        theta = (1 - phi / mp.pi) / 2 * theta + sigma
+        q, r = q / 2 + b, r / 2 + b
+    return float(theta)
+
+
+@pytest.mark.parametrize("bias", [0.0, 1e-3, 0.7, 40.0])
+@pytest.mark.parametrize("depth", [1, 2, 7, 60])
+def test_plain_kernel_equals_forty_digits(depth, bias):
+    x = points(5, 3) * torch.tensor([1e-3, 0.5, 1.0, 2.0, 900.0], dtype=torch.float64).unsqueeze(-1)
+    x[1] = x[2] * (1 + 1e-9)
+    exact = torch.tensor([[plain(a, b, depth, bias) for b in x] for a in x], dtype=torch.float64)
+    found = infinite_ntk(x, depth=depth, bias=bias, normalised=False)
+    size = exact.diagonal().sqrt()
+    assert float(((found - exact) / (size.unsqueeze(-1) * size)).abs().max()) < 3e-14
+    assert torch.equal(found, found.mT)
+
+
+def test_zero_points_have_the_kernel_of_the_biases():
+    x = points(4, 3)
+    x[2] = 0
+    for depth in (1, 3, 8):
+        gram = infinite_ntk(x, depth=depth, bias=0.4, normalised=False)
+        by_hand = [plain(x[2], row, depth, 0.4) for row in x]
+        assert torch.allclose(gram[2], torch.tensor(by_hand, dtype=torch.float64), rtol=1e-14, atol=0)
+        assert torch.equal(infinite_ntk(x, depth=depth, normalised=False)[2], torch.zeros(4).double())
+    assert float(infinite_ntk(x[2:3], torch.zeros(1, 3).double(), depth=5, bias=2.0)) == 1.0
+
+
+class WithBiases(nn.Module):
+    """NTK parametrisation: weights and biases N(0, 1), each layer's input divided by the root of its width."""
+
+    def __init__(self, widths, beta):
+        super().__init__()
+        pairs = list(zip(widths, widths[1:]))
+        self.weights = nn.ParameterList([nn.Parameter(torch.randn(b, a, dtype=torch.float64)) for a, b in pairs])
+        self.biases = nn.ParameterList([nn.Parameter(torch.randn(b, dtype=torch.float64)) for _, b in pairs])
+        self.beta = beta
+
+    def forward(self, x):
+        for k, (weight, bias) in enumerate(zip(self.weights, self.biases)):
+            x = x.relu() if k else x
+            x = x @ weight.mT / math.sqrt(weight.shape[1]) + self.beta * bias
+        return x
+
+
+@pytest.mark.parametrize(("depth", "beta"), [(2, 0.0), (3, 0.5)])
+def test_a_modules_kernel_tends_to_the_plain_one(depth, beta):
+    x = 2 * points(4, 3)
+    infinite_width = infinite_ntk(x, depth=depth, bias=beta, normalised=False)
+    apart = []
+    for width in (50, 800):
+        widths = [3, *[width] * (depth - 1), 1]
+        wide = regimes.module(lambda widths=widths: WithBiases(widths, beta), seeds=range(8))
+        apart.append(float((regimes.ntk(wide, x) - infinite_width).square().mean().sqrt() / infinite_width.norm()))
+    assert apart[1] < 0.05 and 2 < apart[0] / apart[1] < 8, "as 1/√width"
+    net = regimes.fully_connected([3, *[800] * (depth - 1), 1], parametrisation="ntk", gain=1.0, seeds=range(8))
+    kernel = regimes.ntk(net, x).mean(0)
+    without = infinite_ntk(x, depth=depth, normalised=False)
+    assert float((kernel - without).norm() / without.norm()) < 0.05
+
+
+@pytest.mark.skipif(biased.routines() is None, reason="no C compiler here")
+@pytest.mark.parametrize("depth", [1, 2, 5, 40, 500, 10**9])
+def test_the_layers_in_c_are_those_on_tensors(monkeypatch, depth):
+    x = points(150, 4) * torch.logspace(-4, 4, 150, dtype=torch.float64).unsqueeze(-1)
+    x[3], x[5], x[8] = x[4] * (1 + 1e-9), x[4] + 1e-7, 0
+    compiled = [infinite_ntk(x, depth=depth, bias=bias) for bias in (0.01, 1.0)]
+    monkeypatch.setattr(biased, "routines", lambda: None)
+    on_tensors = [infinite_ntk(x, depth=depth, bias=bias) for bias in (0.01, 1.0)]
+    assert all(float((a - b).abs().max()) < 2e-14 for a, b in zip(compiled, on_tensors))
+
+
+def test_the_interpolants_in_c_are_those_of_forty_digits():
+    mp.mp.dps = 40
+
+    def arc(z):
+        return mp.asin(mp.sqrt(z)) / mp.sqrt(z)
+
+    def loss(z):
+        phi = 2 * mp.asin(mp.sqrt(z))
+        return (mp.sin(phi) - phi * mp.cos(phi)) / (2 * mp.pi * z ** mp.mpf(1.5))
+
+    text = biased.CODE.sources[biased.NAME]
+    for name, function in (("ANGLE", arc), ("LOSS", loss)):
+        numbers = re.search(rf"{name}\[TERMS\] = \{{(.*?)\}};", text, re.DOTALL).group(1).split(",")
+        c = [mp.mpf(float(number)) for number in numbers]
+        for z in (mp.mpf(k) / 400 for k in range(1, 101)):
+            assert abs(mp.polyval(c[::-1], z) / function(z) - 1) < 1.1e-16
+
+
 def test_result_is_all_that_is_large(monkeypatch):
     sizes = []
     empty = torch.empty
@@ -184,7 +292,9 @@ def test_result_is_all_that_is_large(monkeypatch):
         ({"depth": 2.5}, "depth must be a whole number"),
         ({"depth": 2, "bias": -1}, "bias must be a number of at least 0"),
         ({"depth": 2, "z": torch.ones(3, 4).double()}, "z must be float64 points"),
-        ({"depth": 2, "z": torch.zeros(3, 3).double()}, "z holds a zero or non-finite point"),
+        ({"depth": 2, "z": torch.full((3, 3), math.inf).double()}, "z holds a point that is not finite"),
+        ({"depth": 3000, "normalised": False}, "the plain kernel at depth 3000 leaves the range of float64"),
+        ({"depth": 2, "z": torch.zeros(3, 3).double()}, "z holds a zero point: without biases the normalised kernel"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message):

@@ -191,5 +191,7 @@ def needs_outputs(h: int, **points: int) -> None:
 
 def needs_flow(s: ByFlow) -> None:
     """The flow of one network and its hidden layer must fit into the memory; InputError has sizes and bytes."""
-    flow = flow_memory(s.h, s.p, s.d, dtype=precision(s.alpha, s.tolerance), device=devices.pick())
+    place = devices.pick()
+    dtype = precision(s.alpha, s.tolerance, place, s.d + 1)
+    flow = flow_memory(s.h, s.p, s.d, dtype=dtype, device=place)
     validate.memory(flow + 16 * min(s.p * s.h, one_hidden.ENTRIES), f"p = {s.p} with h = {s.h}")

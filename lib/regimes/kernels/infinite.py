@@ -1,14 +1,18 @@
-"""The tangent kernel of infinitely wide, deep ReLU networks, normalised to a unit diagonal.
+"""The tangent kernel of infinitely wide, deep ReLU networks: normalised to a unit diagonal, or plain.
 
-The network has ``depth = L`` layers of weights drawn from N(0, 1), each layer's input divided by the root of its width,
-and biases ``beta b`` with ``b`` drawn from N(0, 1) (NTK parametrisation). Its kernel is
+The network is fully connected, in NTK parametrisation: ``depth = L`` layers of weights drawn from N(0, 1), each layer's
+input divided by the root of its width, and biases ``beta b`` in every layer, with ``b`` drawn from N(0, 1); one output.
+With ``q`` the variance of a pre-activation and ``Θ(x, x) = q`` in the first layer, ``|x|²/d + beta²``, each further one
+takes ``q -> q/2 + beta²`` and ``Θ(x, x) -> Θ(x, x)/2 + q``: a ReLU halves the square, and nothing makes up for it. The
+function of this module returns
 
-``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``.
+``Θ̄(x, z) = Θ(x, z) / √(Θ(x, x) Θ(z, z))``, or ``Θ`` itself.
 
 Without biases ``Θ̄`` depends on the angle ``phi`` only and equals the paper's ``n_0 2^(L-1) Θ / L`` on the unit sphere.
 It is a smooth function of ``t = ln(1 + L phi/(3π))``: at any depth a Chebyshev interpolant of degree 20 to 80 replaces
 the layers. A Gram matrix costs some 2·degree multiply-adds per entry of its upper triangle, in tiles that stay in
-cache. Besides the result it needs memory for the normalised inputs and a few tiles.
+cache. With biases it takes the layers (:mod:`regimes.kernels.biased`). Besides the result it needs memory for the
+normalised inputs and a few tiles.
 
 Sources: paper C, Theorem 1, Definition 4, Propositions 2 and 5; the interpolant is ours.
 """
@@ -23,7 +27,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.kernels import relu_recursion, tiles
+from regimes.kernels import biased, relu_recursion, tiles
 from regimes.validate import InputError
 
 NODES = 192  # Chebyshev nodes of the fit; the degree kept is found from the coefficients
@@ -38,41 +42,74 @@ WIDE = 1e30  # |x|/√d over the bias, or the inverse, beyond which the kernel i
 Tile = Callable[[slice, slice], Tensor]  # rows and columns of the kernel
 
 
-def infinite_ntk(x: Tensor, z: Tensor | None = None, *, depth: int, bias: float = 0.0) -> Tensor:
-    """The normalised infinite-width tangent kernel ``Θ̄^(L)`` between the rows of ``x`` and ``z``.
+def infinite_ntk(
+    x: Tensor, z: Tensor | None = None, *, depth: int, bias: float = 0.0, normalised: bool = True
+) -> Tensor:
+    """The infinite-width tangent kernel between the rows of ``x`` and ``z``, normalised to a unit diagonal by default.
+
+    ``normalised=False`` gives the plain ``Θ^(L)``, to which :func:`regimes.ntk` of a wide ReLU network in NTK
+    parametrisation tends, such as ``fully_connected(widths, seeds=seeds, gain=1)``. Weights drawn from N(0, g²) and no
+    biases make it ``g^(2L-2)`` times as large, and a gain ``g`` in every layer ``g^(2L)`` times.
 
     Args:
-        x: inputs ``(..., n, d)``, float64, any non-zero norm; leading axes are independent realisations.
-        z: inputs ``(..., m, d)``; ``None`` for ``x`` itself, whose diagonal is exactly 1.
+        x: inputs ``(..., n, d)``, float64; leading axes are independent realisations. A zero point has a kernel with
+            ``bias`` or without normalisation only.
+        z: inputs ``(..., m, d)``; ``None`` for ``x`` itself, whose normalised diagonal is exactly 1.
         depth: number of weight layers ``L``, at least 1; without ``bias`` it does not affect the cost.
         bias: standard deviation ``beta`` of the biases, at least 0; the paper's kernel has 0.
+        normalised: whether to divide by ``√(Θ(x, x) Θ(z, z))``.
 
     Returns:
-        ``(..., n, m)``, values in [-1, 1].
+        ``(..., n, m)``; normalised, its values are in [-1, 1].
+
+    Raises:
+        InputError: for points of other shapes or precision, zero ones where the kernel needs their direction, and where
+            the plain kernel leaves the range of float64.
 
     Source: paper C, Theorem 1, Definition 4 and Prop. 5.
     """
     depth = relu_recursion.needs_depth(depth)
     validate.at_least(0, bias=bias)
-    x, z = _needs_points(x, z)
+    x, z = _needs_points(x, z, zero=bool(bias) or not normalised)
     n, m = x.shape[-2], (x if z is None else z).shape[-2]
     validate.memory(x.shape[:-2].numel() * n * m * 8, f"the kernel of {n} × {m} points", x.device)
+    roots_x = None if normalised else _roots(x, depth, bias)
+    roots_z = roots_x if z is None or normalised else _roots(z, depth, bias)
     out = torch.empty(*x.shape[:-1], m, dtype=torch.float64, device=x.device)
     mirrored = z is None
     for index in np.ndindex(*x.shape[:-2]):
         pair = x[index], x[index] if z is None else z[index]
         tile = _biased(*pair, depth, bias) if bias else _angular(*pair, depth)
         for rows, columns in _tiles(n, m, x.device.type, mirrored):
-            tiles.write(out[index], rows.start, columns.start, tile(rows, columns), mirrored)
+            values = tile(rows, columns)
+            if roots_x is not None and roots_z is not None:
+                values = values.mul_(roots_x[index][rows].unsqueeze(-1) * roots_z[index][columns])
+            tiles.write(out[index], rows.start, columns.start, values, mirrored)
     if mirrored:
-        out.diagonal(dim1=-2, dim2=-1).fill_(1)
+        out.diagonal(dim1=-2, dim2=-1).copy_(torch.ones_like(out[..., 0]) if roots_x is None else roots_x.square())
     return out
+
+
+def _roots(points: Tensor, depth: int, bias: float) -> Tensor:
+    """``√Θ(x, x) (..., n)``, checked to be within float64."""
+    points, scale = _scaled(points)
+    size = (points.norm(dim=-1, keepdim=True) / scale).squeeze(-1) / math.sqrt(points.shape[-1])
+    if bias:
+        kept = (size / bias).clamp_max(WIDE)
+        beyond = torch.where(size > kept * bias, size / (kept * bias), 1.0)
+        roots = _diagonal(kept**2, depth, 1.0).sqrt() * bias * beyond
+    else:
+        roots = size * math.sqrt(depth) * 2.0 ** ((1 - depth) / 2)
+    squares = roots * roots
+    if not bool(((squares > 0) | (size == 0)).all() and torch.isfinite(squares).all()):
+        raise InputError(f"the plain kernel at depth {depth} leaves the range of float64: ask for the normalised one")
+    return roots
 
 
 def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
     """``Θ(x, x)`` from ``|x|²/d``, in the paper's scale. After ``settled`` layers the sums are constant, or zero."""
     q = theta = square + variance
-    settled = 2200 if variance else depth
+    settled = biased.SETTLED if variance else depth
     for _ in range(min(depth, settled) - 1):
         q = q / 2 + variance
         theta = theta / 2 + q
@@ -81,9 +118,7 @@ def _diagonal(square: Tensor, depth: int, variance: float) -> Tensor:
 
 def _angular(x: Tensor, z: Tensor, depth: int) -> Tile:
     """Tiles without biases: the interpolant in the angle."""
-    x, z = _scaled(x)[0], _scaled(z)[0]
-    x = x / x.norm(dim=-1, keepdim=True)
-    z = z / z.norm(dim=-1, keepdim=True)
+    x, z = _directions(_scaled(x)[0]), _directions(_scaled(z)[0])
 
     def tile(rows: slice, columns: slice) -> Tensor:
         return _clenshaw(_angles(x[rows], z[columns]), *_interpolant(depth))
@@ -92,44 +127,30 @@ def _angular(x: Tensor, z: Tensor, depth: int) -> Tile:
 
 
 def _biased(x: Tensor, z: Tensor, depth: int, bias: float) -> Tile:
-    """Tiles with biases, the unit: the layer recursion, free of cancellation for nearby inputs of any norm."""
-    x, a = _split(x, bias)
-    z, b = _split(z, bias)
-    root_x = _diagonal(a, depth, 1.0).sqrt()
-    root_z = _diagonal(b, depth, 1.0).sqrt()
+    """Tiles with biases, the unit: layer by layer, free of cancellation for nearby inputs of any norm."""
+    x, turns_x, over_x = _split(x, depth, bias)
+    z, turns_z, over_z = _split(z, depth, bias)
 
     def tile(rows: slice, columns: slice) -> Tensor:
-        e = 2 * torch.sin(_angles(x[rows], z[columns]) / 2) ** 2
-        return _layers(e, a[rows], b[columns].mT, depth) / (root_x[rows] * root_z[columns].mT)
+        layers = biased.layers(_gaps(x[rows], z[columns]), turns_x.at(rows), turns_z.at(columns), depth)
+        return layers.mul_(over_x[rows].unsqueeze(-1)).mul_(over_z[columns]).clamp_max_(1)
 
     return tile
 
 
-def _split(points: Tensor, bias: float) -> tuple[Tensor, Tensor]:
-    """Directions ``(n, d)``, and ``|x|²/d`` in units of the squared bias ``(n, 1)``."""
+def _split(points: Tensor, depth: int, bias: float) -> tuple[Tensor, biased.Turns, Tensor]:
+    """Directions ``(n, d)``, what the biases do to their lengths, and ``√(q/Θ(x, x)) (n,)``."""
     points, scale = _scaled(points)
+    size = (points.norm(dim=-1, keepdim=True) / scale).squeeze(-1) / math.sqrt(points.shape[-1])
+    square = (size / bias).clamp(1 / WIDE, WIDE) ** 2
+    turns = biased.Turns(square, depth)
+    return _directions(points), turns, (turns.variance / _diagonal(square, depth, 1.0)).sqrt()
+
+
+def _directions(points: Tensor) -> Tensor:
+    """Unit rows; a zero row stays as it is."""
     norm = points.norm(dim=-1, keepdim=True)
-    size = norm / math.sqrt(points.shape[-1]) / scale / bias
-    return points / norm, size.clamp(1 / WIDE, WIDE) ** 2
-
-
-def _layers(e: Tensor, a: Tensor, b: Tensor, depth: int) -> Tensor:
-    e, a, b = _add_bias(e, a, b, 1.0)
-    theta = (a * b).sqrt() * (1 - e)
-    for _ in range(depth - 1):
-        phi = relu_recursion.angle(e)
-        e, a, b = _add_bias(relu_recursion.contract(e, phi), a, b, 0.5)
-        theta = 0.5 * (1 - phi / math.pi) * theta + (a * b).sqrt() * (1 - e)
-    return theta
-
-
-def _add_bias(e: Tensor, a: Tensor, b: Tensor, weight: float) -> tuple[Tensor, Tensor, Tensor]:
-    """``1 - rho`` and the variances after ``Σ -> weight Σ + 1``."""
-    inner = weight * (a * b).sqrt()
-    spread = weight * (a.sqrt() - b.sqrt()) ** 2
-    a, b = weight * a + 1, weight * b + 1
-    total = (a * b).sqrt()
-    return (inner * e + spread / (total + inner + 1)) / total, a, b
+    return points / torch.where(norm > 0, norm, 1.0)
 
 
 @lru_cache(maxsize=256)
@@ -169,6 +190,15 @@ def _angles(x: Tensor, z: Tensor) -> Tensor:
     return phi
 
 
+def _gaps(x: Tensor, z: Tensor) -> Tensor:
+    """``1 - x·z (n, m)`` of unit rows; those of nearby inputs from their distance."""
+    e = (x @ z.mT).neg_().add_(1)
+    for pairs in (e < CLOSE).nonzero().split(2**15):
+        i, j = pairs.unbind(1)
+        e[i, j] = (x[i] - z[j]).square().sum(-1) / 2
+    return e
+
+
 def _tiles(n: int, m: int, device: str, mirrored: bool) -> list[tuple[slice, slice]]:
     side = TILE.get(device, 1024)
     pairs = []
@@ -189,8 +219,8 @@ def _scaled(points: Tensor) -> tuple[Tensor, Tensor | float]:
     return points * scale, scale
 
 
-def _needs_points(x: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """The points as tensors, checked: float64, of one dimension, none of them zero."""
+def _needs_points(x: Tensor, z: Tensor | None, *, zero: bool) -> tuple[Tensor, Tensor | None]:
+    """The points as tensors, checked: float64, of one dimension, finite, and not ``zero`` unless that is allowed."""
     x = validate.tensor("x", x)
     z = None if z is None else validate.tensor("z", z)
     for name, points in (("x", x), ("z", x if z is None else z)):
@@ -205,6 +235,10 @@ def _needs_points(x: Tensor, z: Tensor | None) -> tuple[Tensor, Tensor | None]:
             or shape[:-2] != x.shape[:-2]
         ):
             raise InputError(f"{name} must be float64 points (..., n, d) matching x, got {points.dtype} {shape}")
-        if not bool((points.abs().amax(-1) > 0).all()) or not bool(torch.isfinite(points).all()):
-            raise InputError(f"{name} holds a zero or non-finite point; the kernel needs a direction for each")
+        if not bool(torch.isfinite(points).all()):
+            raise InputError(f"{name} holds a point that is not finite")
+        if not zero and not bool((points.abs().amax(-1) > 0).all()):
+            raise InputError(
+                f"{name} holds a zero point: without biases the normalised kernel needs a direction of each"
+            )
     return x, z

@@ -19,6 +19,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Collection
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,38 +31,74 @@ from regimes.models import WORK, Model, checked, needs_finite
 from regimes.models.differentiated import Differentiated
 from regimes.models.layers import UncertifiedError
 from regimes.models.module import ModuleModel
+from regimes.models.outputs import opened
 from regimes.models.tangents import Tangents, chosen
 
+Points = Tensor | tuple | list | dict  # one tensor, or several of one row a point
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
 TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core's cache, or fill a GPU
 
 
 @torch.no_grad()
 def ntk(
-    model: Model, x: Tensor, z: Tensor | None = None, *, params: Collection[str] | None = None, memory: int = MEMORY
+    model: Model,
+    x: Points,
+    z: Points | None = None,
+    *,
+    params: Collection[str] | None = None,
+    memory: int = MEMORY,
+    outputs: str = "sum",
 ) -> Tensor:
     """The tangent kernel ``Θ(x, z)`` of a network at its current weights, initial or trained.
 
+    For a module of ``C`` outputs ``Θ_cd(x, z) = ∂f_c(x)·∂f_d(z)`` it is ``Σ_c Θ_cc``, or what ``outputs`` says.
+
     Args:
-        model: ``E`` realisations with one output; ``regimes.module`` makes one of a torch module.
+        model: ``E`` realisations; ``regimes.module`` makes one of a torch module.
         x: points ``(n, ...)``, the same for all realisations, or ``(E, n, ...)``: each as a vector, or of the shape
-            that the model has for them (:func:`regimes.models.inputs`).
+            that the model has for them (:func:`regimes.models.inputs`); for a torch module also a tuple, list or
+            dictionary of tensors ``(n, ...)``, the arguments of its ``forward``.
         z: other points, likewise ``m``; ``None`` for ``x`` itself (Gram matrix, exactly symmetric).
         params: parameters to differentiate with respect to, out of ``model.names``: for one hidden layer ``omega``,
             ``b``, ``beta``, for fully connected networks ``W1``, ``b1``, …, ``WL`` (``WL`` alone gives the last-layer
             kernel). ``None``: all that are trained.
         memory: bytes of temporaries, for a torch module with what a forward pass keeps for the backward one; one point
             of one realisation is computed at any cost.
+        outputs: of a module with several: ``"sum"`` of their kernels, ``"each"`` kernel, or ``"all"`` pairs.
 
     Returns:
-        ``(E, n, m)``, in the weights' dtype, on their device.
+        ``(E, n, m)``, in the weights' dtype, on their device; ``(E, C, n, m)`` for ``"each"``, ``(E, n, C, m, C)`` for
+        ``"all"``.
 
     Raises:
-        InputError: for what is no model, points that do not fit it, unknown parameters, and a kernel that overflows.
+        InputError: for what is no model, points that do not fit it, and unknown parameters.
 
     Source: paper A, Sec. 2.4 (definition) and App. D (closed form for one hidden layer).
     """
+    validate.one_of(("sum", "each", "all"), outputs=outputs)
     validate.integer(1, memory=memory)
+    validate.model(model)
+    model, (x, z), count = opened(model, x, z)
+    if outputs == "sum" and count == 1:
+        return _ntk(model, x, z, params, memory)
+    if outputs == "all":
+        return _of_pairs(model, x, z, params, memory)
+    kernels = (_ntk(model.output(c) if count > 1 else model, x, z, params, memory) for c in range(count))
+    return torch.stack(list(kernels), 1) if outputs == "each" else functools.reduce(torch.Tensor.add_, kernels)
+
+
+def _of_pairs(model: Any, x: Tensor, z: Tensor | None, params: Collection[str] | None, memory: int) -> Tensor:
+    """``Θ_cd (E, n, C, m, C)``: the kernel of all pairs of a point and an output."""
+    if not hasattr(model, "paired"):
+        return _ntk(model, x, z, params, memory)[:, :, None, :, None]
+    single, mine, count = model.paired(validate.points("x", x))
+    theirs = None if z is None else model.paired(validate.points("z", z))[1]
+    kernel = _ntk(single, mine, theirs, params, memory)
+    return kernel.unflatten(2, (-1, count)).unflatten(1, (-1, count))
+
+
+def _ntk(model: Model, x: Tensor, z: Tensor | None, params: Collection[str] | None, memory: int) -> Tensor:
+    """The kernel of a model of one output."""
     x = checked(model, x)
     z = None if z is None else checked(model, z, "z")
     params = chosen(params, model.names)

@@ -9,6 +9,7 @@ import pickle
 import random
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from regimes.models import WORK
-from regimes.models.realisation import Graph, Realisation, same
+from regimes.models.realisation import PLAIN, Graph, Realisation, same
 from regimes.validate import InputError
 
 MEMORY = 2**24  # bytes of the points of the first batch that are computed together
@@ -46,7 +47,7 @@ def _look(network: Realisation, x: Tensor) -> None:
     few = x[[0, -1]] if len(x) > 1 else x.clone()
     fixed = {name: value.detach().clone() for name, value in network.fixed.items()}
     tensors = tuple(tensor.detach().clone() for tensor in network.tensors)
-    copied = Realisation(network.skeleton, network.names, tensors, fixed)
+    copied = replace(network, tensors=tensors, fixed=fixed)
     copied.skeleton.own()
     with _same_chance(x.device) as drawn:
         with _Named():
@@ -69,6 +70,21 @@ def _look(network: Realisation, x: Tensor) -> None:
         if not any(bool(gradient.any()) for gradient in pulled):
             _needs_slope(copied, few)
     network.skeleton.looked = len(x) > 1  # a single point says nothing about batches
+
+
+@torch.inference_mode(False)
+def count_outputs(network: Realisation, x: Tensor) -> int:
+    """How many numbers a module gives for a point, out of ``x (p, ...)``; 1 where it fails: a look says why."""
+    few = x[:2].detach()
+
+    def numbers(module: Any) -> Any:
+        return (network.form or PLAIN).outputs(module, few.clone())
+
+    with _LOOKING, _same_chance(x.device), torch.enable_grad(), contextlib.suppress(Exception):
+        given = network.run(network.tensors, numbers)
+        if isinstance(given, Tensor) and given.ndim > 1 and len(given) == len(few):
+            return given[0].numel()
+    return 1
 
 
 class _Named(TorchFunctionMode):

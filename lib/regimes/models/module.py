@@ -27,6 +27,7 @@ rules, for all functions that take a model:
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,7 +37,8 @@ from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
 from regimes.models.layers import Derived, Entry, Seen, UncertifiedError, dense_layers, reasons, seen_layers
-from regimes.models.look import look
+from regimes.models.look import count_outputs, look
+from regimes.models.outputs import Form, by_output, is_structured, packed
 from regimes.models.realisation import Realisation, Skeleton, lent_buffers, needs_autograd
 from regimes.models.tangents import Layer, Tangents
 from regimes.validate import InputError
@@ -53,6 +55,7 @@ class ModuleModel(Realisations):
         fixed_names: of the other parameters and the buffers.
         fixed: the other parameters and the buffers, each ``(E, ...)``.
         shape: of one point.
+        form: of points and outputs, see :mod:`regimes.models.outputs`; ``None`` for a tensor and all outputs.
     """
 
     skeletons: Each
@@ -61,6 +64,34 @@ class ModuleModel(Realisations):
     fixed_names: tuple[str, ...] = ()
     fixed: tuple[Tensor, ...] = ()
     shape: tuple[int, ...] | None = None
+    form: Form | None = None
+
+    def output(self, number: int) -> "ModuleModel":
+        """The model of one of a module's outputs, counted from 0, of which all functions here can be taken."""
+        validate.integer(0, number=number)
+        return replace(self, form=replace(self.form or Form(), column=int(number)))
+
+    def taking(self, *points: Any) -> tuple["ModuleModel", list[Any]]:
+        """The model that takes points as tensors, where a caller's may be several tensors each, and these points."""
+        if not any(map(is_structured, points)):
+            return self, list(points)
+        like = self.tensors[0]
+        taken = [None if x is None else packed(x, like) for x in points]
+        forms = [found[1] for found in taken if found is not None]
+        if any(form != forms[0] for form in forms):
+            raise InputError("all points must be made of the same tensors, of the same shapes and precision")
+        form = forms[0] if self.form is None else replace(forms[0], column=self.form.column)
+        return replace(self, form=form, shape=None), [None if found is None else found[0] for found in taken]
+
+    def count_outputs(self, x: Any) -> int:
+        """How many numbers the module gives for a point, or 1 if the model takes one of them."""
+        if self.form is not None and (self.form.column is not None or self.form.classes):
+            return 1
+        first = self.skeletons[0]
+        if not first.outputs:
+            network, points = self.each(self._shaped(x))[0]
+            first.outputs = count_outputs(network, points)
+        return first.outputs
 
     @property
     def tangent_size(self) -> int:
@@ -75,7 +106,7 @@ class ModuleModel(Realisations):
     def _alone(self, e: int) -> Realisation:
         tensors = tuple(_usable(tensor[e]) for tensor in self.tensors)
         fixed = {name: _usable(tensor[e]) for name, tensor in zip(self.fixed_names, self.fixed)}
-        return Realisation(self.skeletons[e], self.names, tensors, fixed)
+        return Realisation(self.skeletons[e], self.names, tensors, fixed, self.form)
 
     def points(self, x: Tensor, name: str = "x") -> Tensor:
         """Points as the module takes them, see :func:`regimes.models.inputs`; at first, a look at the module.
@@ -83,30 +114,57 @@ class ModuleModel(Realisations):
         Raises:
             InputError: for points of another shape or precision, and as :func:`regimes.models.look.look`.
         """
+        x = self._shaped(x, name)
+        if (count := self.count_outputs(x)) > 1:
+            several = "ntk, kernel_pca, lazy and sites take all of them, model.output(c) is the model of one"
+            raise InputError(f"the module must give one number a point, it gives {count}: {several}")
+        if not all(skeleton.looked for skeleton in self.skeletons):
+            for network, points in self.each(x):
+                look(network, points.detach())
+        return x
+
+    def _shaped(self, x: Any, name: str = "x") -> Tensor:
+        """Points ``(1, p, ...)`` or ``(E, p, ...)``."""
         x = validate.tensor(name, x)
         shape = self.shape or tuple(x.shape[-1:])
         hint = "; module(shape=...) says the shape of one point" if x.ndim != 2 else ""
         x = inputs(x, shape, self.tensors[0], name=name, hint=hint, whole=True)
         if not x.numel():
             raise InputError(f"{name} must hold at least one point, got shape {tuple(x.shape)}")
-        if not all(skeleton.looked for skeleton in self.skeletons):
-            for network, points in self.each(x):
-                look(network, points.detach())
         return x
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``."""
-        x = self.points(x)
-        return torch.stack([network.outputs(network.tensors, points) for network, points in self.each(x)])
+    def paired(self, x: Any) -> tuple["ModuleModel", Tensor, int]:
+        """A model of one output at pairs of points and outputs, these pairs, and the number ``C`` of outputs.
+
+        For a module of one output it is the model itself at its points.
+        """
+        model, (x,) = self.taking(x)
+        if (count := model.count_outputs(x)) == 1:
+            return model, model.points(x), 1
+        single, pairs = by_output(model, model._shaped(x), count)
+        return single, single.points(pairs), count
+
+    def __call__(self, x: Any) -> Tensor:
+        """Outputs ``(E, p)`` at points ``x (p, ...)`` shared by all realisations, or ``(E, p, ...)``.
+
+        A module of ``C`` outputs gives ``(E, p, C)``.
+        """
+        model, x, count = self.paired(x)
+        f = torch.stack([network.outputs(network.tensors, points) for network, points in model.each(x)])
+        return f if count == 1 else f.unflatten(1, (-1, count))
 
     def pullback(self, x: Tensor) -> tuple[Tensor, Callable[[Tensor], list[Tensor]]]:
         """Outputs ``f (E, p)``, and ``v -> Jᵀ v`` for ``v`` of their shape, one tensor per parameter."""
         tangents = Differentiated(self, self.points(x))
         return tangents.outputs(), tangents.vjp
 
-    def tangents(self, x: Tensor) -> Tangents:
-        """The derivatives of the outputs with respect to the parameters."""
-        return Tangents((Differentiated(self, self.points(x)),))
+    def tangents(self, x: Any) -> Tangents:
+        """The derivatives of the outputs with respect to the parameters.
+
+        Those of a module of ``C`` outputs have ``p C`` rows, as ``f (E, p, C)`` flattened.
+        """
+        model, x, _ = self.paired(x)
+        return Tangents((Differentiated(model, x),))
 
     def layers(self, x: Tensor) -> list[Seen]:
         """The tangents of each ``Linear`` and ``Conv2d``, in the order of their first calls.

@@ -24,6 +24,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parameter import is_lazy
 
 from regimes.models.bystanders import Bystanders
+from regimes.models.outputs import Form
 from regimes.models.tangents import total
 from regimes.validate import InputError
 
@@ -31,6 +32,7 @@ LONGEST = 160  # characters of another library's message that are repeated
 TOGETHER = 1024  # points of a batch that is compared with its points alone
 SMALLEST = 1e-3  # rows that are smaller than this part of the largest have less weight in a certificate
 ROUGH = 2.0**-17  # taken as the precision of float32 on a GPU, whose convolutions round to ten bits
+PLAIN = Form()
 Given = TypeVar("Given")
 
 
@@ -88,6 +90,7 @@ class Skeleton:
         once: whether its graphs bear one backward pass each.
         activations: count of numbers that a forward pass keeps for the backward one, for one point.
         slow: the fast ways that have failed.
+        outputs: numbers a point, 0 before it was called.
     """
 
     module: nn.Module
@@ -97,6 +100,7 @@ class Skeleton:
     once: bool = False
     activations: int = 0
     slow: set[Any] = field(default_factory=set)
+    outputs: int = 0
     _own: _Own = field(default_factory=_Own)
     _lock: _Lock = field(default_factory=_Lock)
 
@@ -247,12 +251,14 @@ class Realisation:
         names: of the trained parameters.
         tensors: the trained parameters.
         fixed: the other parameters and the buffers, by name.
+        form: of its points and outputs, where these are not a tensor and one number each.
     """
 
     skeleton: Skeleton
     names: tuple[str, ...]
     tensors: tuple[Tensor, ...]
     fixed: dict[str, Tensor] = field(default_factory=dict)
+    form: Form | None = None
 
     def run(self, tensors: Sequence[Tensor], job: Callable[[nn.Module], Given]) -> Given:
         """``job(module)`` at trained parameters ``tensors``."""
@@ -270,7 +276,7 @@ class Realisation:
         if len(x) == 1 and self.skeleton.pairs:
             return self.called(module, torch.cat([x, x]))[:1]
         try:
-            outputs = module(x.clone())  # it may change its points in place
+            outputs = (self.form or PLAIN).outputs(module, x.clone())  # it may change its points in place
         except (torch.OutOfMemoryError, InputError):
             raise
         except Exception as error:

@@ -18,8 +18,8 @@ until most points are fitted. Later, nearby paths diverge, as they reach kinks a
 amplifies both the tolerance and rounding. Chapter 1 measures by how much. On a few hundred points, float64 with a
 tolerance of 0.005 determines the end of training.
 
-**Precision.** ``dtype="auto"`` takes float32 where it gives the same path to the tolerance until t*, and float64 for
-finer tolerances, which the end of training needs (see :func:`precision`).
+**Precision.** ``dtype="auto"`` takes float64 wherever the steps are taken in C, which is faster than float32 on
+tensors; elsewhere float32 where it gives the same path to the tolerance until t* (see :func:`precision`).
 
 Source: paper A, Sec. 2.2 and 2.5.
 """
@@ -109,7 +109,8 @@ def gradient_flow(
     place = devices.pick(network.omega.device if device is None else device)
     count = len(network.omega)
     given = network.omega.dtype
-    network = network.to(dtype=precision(alpha, tolerance) if isinstance(dtype, str) else dtype, device=place)
+    chosen = precision(alpha, tolerance, place, network.d + 1) if isinstance(dtype, str) else dtype
+    network = network.to(dtype=chosen, device=place)
     x = task.x.to(network.omega).expand(count, *task.x.shape[-2:])
     y = task.y.to(network.omega).expand(count, task.y.shape[-1])
     if alpha * torch.finfo(x.dtype).eps > 1e-6:  # else outputs would have to be beyond a million
@@ -141,13 +142,22 @@ def flow_memory(
     return GATES * h * p * dtype.itemsize
 
 
-def precision(alpha: float, tolerance: float) -> torch.dtype:
-    """The precision a flow needs: float32 for ``1e-10 <= alpha <= 1`` and tolerances from 0.01, else float64.
+def precision(alpha: float, tolerance: float, place: torch.device, k: int) -> torch.dtype:
+    """The precision that ``dtype="auto"`` takes: float64 in C, which is several times as fast as float32 on tensors.
 
-    At larger ``alpha`` the weights' increments of order ``1/alpha`` are lost in rounding. At smaller ``alpha`` neurons
-    come so close to their fixed points that rounding decides their gates. After t*, rounding in float32 moves the final
-    error by several per cent at any tolerance, differently on each type of CPU. float64 costs 1.2 to 1.6 times as much.
+    Where steps are not taken in C, it is float32 for ``1e-10 <= alpha <= 1`` and tolerances from 0.01, else float64. At
+    larger ``alpha`` the weights' increments of order ``1/alpha`` are lost in float32's rounding. At smaller ``alpha``
+    neurons come so close to their fixed points that rounding decides their gates. After t*, rounding in float32 moves
+    the final error by several per cent at any tolerance, differently on each type of CPU.
+
+    Args:
+        alpha: scale of the predictor.
+        tolerance: of a step.
+        place: device.
+        k: number of inputs of a neuron, the bias among them.
     """
+    if pairs.compiles(torch.float64, place, k):
+        return torch.float64
     return torch.float32 if 1e-10 <= alpha <= 1.0 and tolerance >= 1e-2 else torch.float64
 
 

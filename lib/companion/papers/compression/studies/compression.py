@@ -20,6 +20,7 @@ from companion.papers.compression.studies._flows import (
     fastest_attractor,
     fastest_ring,
     predicted_amplification,
+    stored_precision,
 )
 from companion.papers.compression.theory import (
     FixedPoint,
@@ -197,14 +198,14 @@ def _drawn(s: Resting, seed: int) -> tuple[Task, Network]:
     return train, networks_of(s, [seed])
 
 
-def _path(s: Resting, seed: int) -> tuple[Task, list[Snapshot]]:
+def _path(s: Resting, seed: int, dtype: str | torch.dtype = "auto") -> tuple[Task, list[Snapshot]]:
     """Training set and path of one realisation as far as the setting says, in float64 and units of ``τ``.
 
     Both on the CPU: what is read from a path is cheap, or numpy's.
     """
     task, network = _drawn(s, seed)
     unit = time_unit(s.h, s.d)
-    states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance)
+    states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance, dtype=dtype)
 
     def save(state: State) -> Snapshot:
         moment = snapshot(state)
@@ -254,7 +255,7 @@ def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[st
     task, network = _drawn(s, seed)
     d_parallel = task.d_parallel
     unit = time_unit(s.h, s.d)
-    states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance)
+    states = gradient_flow(network, task, alpha=s.alpha, tolerance=s.tolerance, dtype=stored_precision(s))
     path = run(
         states, until=rule_of(s.until), observe=lambda state: {"size": amplification(state.model.omega, d_parallel)}
     )
@@ -489,7 +490,7 @@ def late_training(s: LateTraining, seeds: list[int]) -> Rows:
 
 
 def _late_training(s: LateTraining, seed: int) -> dict[str, Any]:
-    _, path = _path(s, seed)
+    _, path = _path(s, seed, stored_precision(s))
     (test,) = draw_tasks(s, [seed], "test")
     test = test.to(device="cpu")
     first = path[0].model

@@ -8,7 +8,13 @@ from torch import Tensor
 
 from companion.lab.record import record
 from companion.lab.sweep import STATISTICAL, Rows, study
-from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
+from companion.papers.compression.studies._flows import (
+    FreshSets,
+    compressed_tasks,
+    machine,
+    stored_precision,
+    train_network,
+)
 from companion.papers.compression.theory import amplification, learning_curves
 from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
 from regimes.data.tasks import Task
@@ -68,7 +74,7 @@ def _at_star(s: AtStar, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
     learnt = train if s.points == "own" else fresh
     until = t_star_of_each_label if s.star else t_star
-    trained = train_network(networks_of(s, [seed]), train, s, until=until)
+    trained = train_network(networks_of(s, [seed]), train, s, dtype=stored_precision(s), until=until)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
     at_end = amplification(trained.network.omega, train.d_parallel)

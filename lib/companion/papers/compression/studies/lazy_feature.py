@@ -21,6 +21,7 @@ from companion.papers.compression.studies._flows import (
     lines,
     machine,
     predicted_amplification,
+    stored_precision,
     train_network,
 )
 from companion.papers.compression.theory import amplification
@@ -203,7 +204,7 @@ def _only(task: Task, realisation: slice) -> Task:
 
 def _until_t_star(s: Learning, network: Network, train: Task) -> tuple[Trained, Tensor]:
     """Networks trained until ``t*``, and their ``Λ*``, which all must have."""
-    trained = train_network(network, train, s, until=t_star)
+    trained = train_network(network, train, s, dtype=stored_precision(s), until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
     return trained, train.x.new_tensor(trained.star)

@@ -1,0 +1,125 @@
+"""C code of this library, compiled once for this processor, where there is a C compiler.
+
+The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags.
+``REGIMES_COMPILED=0`` turns all compiled code off. What is compiled stays in ``REGIMES_CACHE``, by default
+``~/.cache/regimes``, under a name that holds its checksum.
+"""
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+
+
+@dataclass(frozen=True)
+class Code:
+    """C code, and what is said where it cannot be compiled.
+
+    Attributes:
+        name: of the compiled file.
+        sources: names and texts of the files, the one to be compiled first.
+        flags: of the compiler.
+        otherwise: how the work is done without it, for a warning.
+    """
+
+    name: str
+    sources: dict[str, str]
+    flags: tuple[str, ...]
+    otherwise: str
+
+    def load(self) -> ctypes.CDLL | None:
+        """The compiled code; ``None``, with one line of warning, if it cannot be had, and without if turned off."""
+        if os.environ.get("REGIMES_COMPILED") == "0":
+            return None
+        try:
+            return ctypes.CDLL(str(self._library(self._command())))
+        except subprocess.CalledProcessError as error:
+            why = f"{error.cmd[0]} fails: {_first_line(error.stderr)}"
+        except (OSError, RuntimeError, ValueError) as error:
+            why = str(error)
+        warnings.warn(f"{self.otherwise}: {why}", stacklevel=3)
+        return None
+
+    def _command(self) -> list[str]:
+        """The compiler and its flags."""
+        found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or ""
+        compiler = shlex.split(os.environ.get("CC") or shlex.quote(found) * bool(found))
+        if not compiler:
+            raise OSError("no C compiler is found (cc, gcc, clang, or $CC)")
+        return [*compiler, *self.flags, *shlex.split(os.environ.get("CFLAGS", ""))]
+
+    def _library(self, command: list[str]) -> Path:
+        """The compiled file, which is built unless it is there as it was written.
+
+        To load a file that is cut short ends the process by a signal, so its checksum is compared first.
+        """
+        folder = _folder()
+        key = self._key(command)
+        for path in folder.glob(f"{self.name}-{key}-*.so"):
+            if self._is_whole(path, key):
+                return path
+            warnings.warn(f"{path} is not what was written there, and is compiled again", stacklevel=4)
+            path.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        return self._compile(command, folder, key)
+
+    def _key(self, command: list[str]) -> str:
+        """Of the source, the compiler with its place, version and flags, and the processor."""
+        asked = [*command[: command.index(self.flags[0])], "--version"]
+        version = subprocess.run(asked, check=False, capture_output=True, text=True).stdout
+        parts = [*self.sources.values(), shutil.which(command[0]) or "", version, *command, _processor()]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    def _file(self, key: str, content: bytes) -> str:
+        return f"{self.name}-{key}-{hashlib.sha256(content).hexdigest()[:32]}.so"
+
+    def _is_whole(self, path: Path, key: str) -> bool:
+        try:
+            return path.name == self._file(key, path.read_bytes())
+        except FileNotFoundError:  # another process has found it damaged
+            return False
+
+    def _compile(self, command: list[str], folder: Path, key: str) -> Path:
+        """The compiled file, which appears in ``folder`` whole: to other processes, and after a power cut."""
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            for name, text in self.sources.items():
+                Path(work, name).write_text(text, encoding="utf-8")
+            made, main = Path(work, "made.so"), Path(work, next(iter(self.sources)))
+            subprocess.run([*command, "-o", made, main, "-lm"], check=True, capture_output=True, text=True)
+            with made.open("rb+") as file:
+                content = file.read()
+                os.fsync(file.fileno())
+            return made.replace(folder / self._file(key, content))
+
+
+def _folder() -> Path:
+    """Where compiled files stay."""
+    if named := os.environ.get("REGIMES_CACHE"):
+        return Path(named)
+    try:
+        return Path.home() / ".cache" / "regimes"
+    except RuntimeError:  # a container may have users without a name or a home
+        raise OSError("there is no home directory to keep what is compiled: set REGIMES_CACHE to a folder") from None
+
+
+def _processor() -> str:
+    """The compiler's target: the machine's name and its instruction sets."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    flags = [line for line in lines if line.startswith(("flags", "Features"))]
+    return platform.platform() + (flags[0] if flags else "")
+
+
+def _first_line(said: str | None) -> str:
+    """Of what a compiler says, the first line with an error."""
+    lines = (said or "").strip().splitlines() or ["it says nothing"]
+    return next((line for line in lines if "error" in line), lines[0])
