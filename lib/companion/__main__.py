@@ -15,6 +15,7 @@ import pandas as pd
 from companion import paths
 from companion import studies as registry
 from companion.book import claims, ledger
+from companion.book.everywhere import everywhere
 from companion.lab import parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.study import Study
@@ -103,6 +104,17 @@ def measure_again(args: argparse.Namespace) -> None:
     print(f"by {place(own.function)}")
     if tables:  # a claim on formulas has none
         print("\n".join(rests_on(tables, page.stored)))
+    if args.everywhere:
+        print("\n".join(found_elsewhere(own, page)))
+
+
+def found_elsewhere(claim: claims.Claim, page: claims.Page) -> Iterator[str]:
+    """What a claim's estimator finds on all other rows that it can read, in lines; those that contradict it first."""
+    found = everywhere(claim, page)
+    judged, others = found or (None, [])
+    yield f"\nelsewhere: {len(others)} other selections of rows that it can read"
+    for other in sorted(others, key=lambda one: not one.contradicts(judged)):
+        yield f"   {'DISJOINT' if other.contradicts(judged) else 'overlaps'}  {other.rows}: {other.estimate}"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -111,6 +123,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     one = commands.add_parser("claim", help="measure a claim again on its rows", description=measure_again.__doc__)
     one.add_argument("name", metavar="CLAIM", help="its id, such as A.Fig2-feature")
+    one.add_argument("--everywhere", action="store_true", help="put its estimator on all other rows that it can read")
     add_parameter_options(one)
     one.set_defaults(run=measure_again)
     args = parser.parse_args(argv)

@@ -679,7 +679,9 @@ def test_overflow_is_said_of_the_dtype_and_a_diverged_weight_by_name():
     closed = regimes.one_hidden(3, 4, seeds=[0])
     huge = closed.with_parameters([1e200 * w for w in closed.parameters()])
     refused(lambda: regimes.ntk(huge, x.double()), "the model.s outputs.* overflows? float64")
-    refused(lambda: next(gauss_newton(huge, x.double(), y.double(), alpha=1.0)), "the model.s outputs.* overflows? float64")
+    refused(
+        lambda: next(gauss_newton(huge, x.double(), y.double(), alpha=1.0)), "the model.s outputs.* overflows? float64"
+    )
 
 
 def test_a_scale_beyond_round_off_is_refused():
