@@ -1,29 +1,27 @@
 r"""Claims: a statement of a paper, the interval that counts as reproduced, and the function of rows that measures it.
 
-::
+The numbers stand in the decorator, the words in the docstring::
 
-    @claim(
-        "B.Sec2-norm", "paper B, Sec. 2", accept=(-1.15, -0.85), stated=-1, figure="fig-b-8d",
-        rival=(-0.5, "least squares with random labels: the squared norm diverges"),
-    )
-    def norm_exponent(slices=ensembles["slices"], *, growth_from):
-        r'''In the lazy regime the norm of the predictor diverges as $1/(N-N^*)$.
+    @claim("D.Fig2-late-layer-1", accept=(0.02, math.inf), rival=0, figure="tab-d-end", given={"layer": 1})
+    @again("D.Fig2-late-layer-2", given={"layer": 2}, part_of="D.Fig2-late-layer-1")
+    def late_robustness(rows=studies.correlations["isotropic"], *, layer):
+        r'''On isotropic data the C-NFA of layer {layer} is more robust to the scale than the UC-NFA.
 
-        Slope of $\log$ norm in $\log(N-N^*)$ at the largest output scale; one per training set.
+        Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, at the end of training.
+
+        Rival: both depend on the scale alike
+        Source: paper D, App. G and Fig. 2
+        Short: UC-NFA varies more, layer {layer}
         '''
-        return mean(slopes_of(slices[slices.p >= growth_from]))
+        return robustness(rows[rows.layer == layer])
 
-The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. An
-argument with a default is a table: the rows of that design of a study, or of all designs of a study. An argument
-without one is a parameter of the chapter, or what ``given`` holds, a design among it; ``{d}`` in the words stands for
-the value given.
+The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. Below
+stand what gives the rival's number, the place in the paper, and the statement in at most eight words. A source that
+begins with "derived" makes it a claim beyond the papers. An argument with a default is a table: the rows of that design
+of a study, or of all designs of a study. An argument without one is a parameter of the chapter, or what ``given``
+holds, a design among it; ``{layer}`` in the words stands for the value given.
 
-A statement in several dimensions is one function, and one declaration says by id in what its claims differ::
-
-    @claim(
-        {"A.Fig6-star-d5": {"given": {"d": 5}, "headline": True}, "A.Fig6-star-d10": {"given": {"d": 10}}},
-        "paper A, Fig. 6 left", accept=(0.4, 0.6), stated=0.5, rival=(0, "no compression"), figure="fig-a-6",
-    )
+``again`` declares another claim on the same function: its id, and what differs.
 
 The function returns an ``Estimate``, or for a claim on large sizes a ``Drift``. If it rests on some of its rows alone,
 it returns these, too: ``return mean(far.off), far``. It returns ``None`` where the rows cannot tell.
@@ -35,6 +33,7 @@ that is typed into a notebook is typed there, too, and is no claim of the book: 
 import importlib
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -122,6 +121,8 @@ class Claim:
         validate.one_of(KINDS, kind=self.kind)
         if not self.statement:
             raise InputError("it needs a statement: the first paragraph of its function's docstring")
+        if not self.source:
+            raise InputError("it needs a source: the line 'Source: ' of its function's docstring")
         if set(self.alternative) != {"value", "what"} or not str(self.alternative["what"]).strip():
             raise InputError(f"alternative must hold a value and what gives it, got {dict(self.alternative)}")
         value = self.alternative["value"]
@@ -187,67 +188,86 @@ class Claim:
 
 
 TYPED = "__main__"  # the module of what is typed into a notebook
+DERIVED = "derived"  # the first word of the source of what no paper says
+ALONE = ("headline", "part_of")  # a claim's own, which those below it do not share
+Declarator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_LABEL = re.compile(r"^(Rival|Source|Short): ", re.MULTILINE)
 _DECLARED: dict[str, list[Claim]] = {}  # by module
+_AGAIN: dict[Callable[..., Any], dict[str, dict[str, Any]]] = {}  # by function: what differs, by id, in order
 
 
-def claim(
-    name: str | Mapping[str, Mapping[str, Any]],
-    source: str,
-    *,
-    accept: tuple[float, float],
-    rival: tuple[float, str],
-    figure: str,
-    **about: Any,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator that declares a claim, or several, on what a function finds.
+def claim(name: str, *, accept: tuple[float, float], rival: float, figure: str, **about: Any) -> Declarator:
+    """Decorator that declares a claim on what a function finds; its words are the function's docstring.
 
     Args:
-        name: the claim's id: its item in the papers' list, a hyphen, a word or several. For several claims, what is
-            ``about`` each alone, by id.
-        source: paper and place.
+        name: the claim's id: its item in the papers' list, a hyphen, a word or several.
         accept: the interval that counts as reproduced.
-        rival: the value that a wrong theory, the null or the rival paper gives, outside ``accept``, and what gives it.
+        rival: the value that a wrong theory, the null or the rival paper gives, outside ``accept``.
         figure: the label of the figure or table that shows it.
-        about: ``given``, arguments of the function by name; ``kind``, if it is not ``paper``; ``profiles``, if those at
-            which it may be judged are not laptop and paper; ``statement`` and ``measure`` in place of the docstring's;
-            ``short``, ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``.
+        about: ``given``, arguments of the function by name; ``profiles``, if those at which it may be judged are not
+            laptop and paper; ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``;
+            ``kind``, where its source does not tell.
 
     Raises:
         InputError: for a declaration that is not whole, or cannot fail.
     """
+    first = {"accept": accept, "rival": rival, "figure": figure} | about
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-        each = {name: {}} if isinstance(name, str) else name
-        shared = {"source": source, "accept": accept, "figure": figure}
-        made = [_made(name, function, about | alone, rival, **shared) for name, alone in each.items()]
+        others = _AGAIN.pop(function, {})
+        shared = {key: value for key, value in first.items() if key not in ALONE}
+        declared = {name: first} | {other: shared | own for other, own in others.items()}
         of_module = _DECLARED.setdefault(function.__module__, [])
         # of a module that was loaded again, or a cell that ran again
-        current = [it for it in of_module if it.function is function or it.function.__name__ != function.__name__]
-        of_module[:] = current
-        below = [i for i, claim in enumerate(of_module) if claim.function is function]  # decorators go upwards
-        at = below[0] if below else len(of_module)
-        of_module[at:at] = made
+        of_module[:] = [it for it in of_module if it.function.__name__ != function.__name__]
+        of_module += [_made(it, function, **numbers) for it, numbers in declared.items()]
         return function
 
     return wrap
 
 
-def _made(
-    name: str, function: Callable[..., Any], about: Mapping[str, Any], rival: tuple[float, str], **shared: Any
-) -> Claim:
-    """A claim on what a function finds; its words are those of the docstring, where ``about`` has no others."""
-    first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
-    words = {"statement": about.get("statement", first), "measure": about.get("measure", rest)}
+def again(name: str, **differs: Any) -> Declarator:
+    """Decorator, below ``claim``, that declares another claim on the same function.
+
+    Args:
+        name: its id.
+        differs: what ``claim`` takes, where it is another value; ``rival=(value, words)``, ``statement``, ``measure``,
+            ``source`` and ``short`` where the docstring's words do not hold. ``headline`` and ``part_of`` are each
+            claim's own.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        _AGAIN[function] = {name: differs} | _AGAIN.get(function, {})  # decorators go upwards
+        return function
+
+    return wrap
+
+
+def words(docstring: str) -> dict[str, str]:
+    """The words of a claim, by name: ``statement``, ``measure``, and what its docstring labels."""
+    head, *labelled = _LABEL.split(docstring)
+    statement, _, measure = head.strip().partition("\n\n")
+    named = dict(zip([label.lower() for label in labelled[::2]], labelled[1::2]))
+    return {key: " ".join(text.split()) for key, text in ({"statement": statement, "measure": measure} | named).items()}
+
+
+def _made(name: str, function: Callable[..., Any], rival: Any, **about: Any) -> Claim:
+    """A claim on what a function finds: its words are those of the docstring, where ``about`` has no others."""
+    value, *told = rival if isinstance(rival, tuple) else (rival,)
     given = dict(about.get("given", {}))
-    for key, text in words.items():
-        for argument, value in given.items():
-            text = text.replace(f"{{{argument}}}", str(value))
-        words[key] = " ".join(text.split())
-    defaults = {"item": name.partition("-")[0], "kind": "paper", "profiles": ("laptop", "paper")}
-    attributes = defaults | dict(about) | words | {"given": given}
+    texts = words(inspect.getdoc(function) or "")
+    texts |= {key: about[key] for key in (*texts, "short") if key in about}
+    if told:
+        (texts["rival"],) = told
+    for key, text in texts.items():
+        for argument, of_claim in given.items():
+            text = text.replace(f"{{{argument}}}", str(of_claim))
+        texts[key] = text
+    alternative = {"value": value, "what": texts.pop("rival", "")}
+    kind = "beyond" if texts.setdefault("source", "").startswith(DERIVED) else "paper"
+    defaults = {"item": name.partition("-")[0], "kind": kind, "profiles": ("laptop", "paper")}
     try:
-        alternative = dict(zip(("value", "what"), rival))
-        return Claim(id=name, function=function, alternative=alternative, **shared, **attributes)
+        return Claim(id=name, function=function, alternative=alternative, **defaults | about | texts | {"given": given})
     except (TypeError, IndexError, AttributeError, InputError) as error:
         raise InputError(f"claim {name}: {error}") from None
 

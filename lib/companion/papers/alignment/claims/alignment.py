@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, jackknife, least, mean, median, ratio
 from companion.papers.alignment.studies import alignment as studies
 
@@ -69,69 +69,61 @@ def _largest(values):
 
 
 @claim(
-    "D.Fig1-agop",
-    "paper D, Fig. 1 and Sec. 2.2",
-    accept=(0.88, 0.98),
-    stated=0.93,
-    rival=(0.53, "a random matrix of $K$'s spectrum in its place, as printed"),
-    figure="tab-d-1",
-    short="NFM and AGOP, trained, layer 1",
-    headline=True,
-    given={"column": "uc"},
+    "D.Fig1-agop", accept=(0.88, 0.98), stated=0.93, rival=0.53, headline=True, figure="tab-d-1", given={"column": "uc"}
 )
-@claim(
+@again(
     "D.Fig1-random",
-    "paper D, Fig. 1 and Sec. 2.2",
     accept=(0.43, 0.63),
     stated=0.53,
     rival=(0.93, "the network's own $K$, as printed"),
-    figure="tab-d-1",
-    short="the same with a random $K$",
-    statement=(
-        "With a random matrix of $K$'s spectrum in place of $K$ the correlation of neural feature matrix and "
-        "AGOP is 0.53."
-    ),
     given={"column": "random"},
+    statement=(
+        "With a random matrix of $K$'s spectrum in place of $K$ the correlation of neural feature matrix "
+        "and AGOP is 0.53."
+    ),
+    short="the same with a random $K$",
 )
-@claim(
+@again(
     "D.Fig1-spread",
-    "paper D, Sec. 2.2",
     accept=(4.9, 6.9),
+    stated=None,
     rival=(0.58, r"Gaussian derivatives, $\sqrt{k/n}$ (Marchenko-Pastur)"),
-    figure="tab-d-1",
-    short="spread of the eigenvalues of $K$",
-    statement="The eigenvalues of $K$ have standard deviation over mean 5.9.",
     given={"column": "spread"},
+    source="paper D, Sec. 2.2",
+    statement="The eigenvalues of $K$ have standard deviation over mean 5.9.",
+    short="spread of the eigenvalues of $K$",
 )
-@claim(
+@again(
     "D.Fig1-egop",
-    "paper D, Fig. 1",
     accept=(0.8, 1),
+    stated=None,
     rival=(0.32, "a multiple of the identity, nothing learned"),
-    figure="tab-d-1",
-    short="AGOP and the EGOP of the task",
+    given={"column": "egop_agop"},
+    source="paper D, Fig. 1",
     statement="The AGOP resembles the EGOP of the task.",
     measure="Correlation of the two after training.",
-    given={"column": "egop_agop"},
+    short="AGOP and the EGOP of the task",
 )
 def correlation_when_trained(trained=studies.learned_features["main"], *, column):
-    """After training the neural feature matrix and the AGOP have correlation 0.93 (first layer)."""
+    """After training the neural feature matrix and the AGOP have correlation 0.93 (first layer).
+
+    Rival: a random matrix of $K$'s spectrum in its place, as printed
+    Source: paper D, Fig. 1 and Sec. 2.2
+    Short: NFM and AGOP, trained, layer 1
+    """
     first = trained[trained.layer == 1]
     return mean(first[column]), first
 
 
-@claim(
-    "D.Prop2-alignment",
-    "paper D, Proposition 2 and Sec. 2.2",
-    accept=(0.05, 2),
-    rival=(0, "the spectrum alone makes the correlation"),
-    figure="tab-d-1",
-    short="$K$ less a random matrix, layer 2",
-)
+@claim("D.Prop2-alignment", accept=(0.05, 2), rival=0, figure="tab-d-1")
 def alignment_beyond_spectrum(trained=studies.learned_features["main"]):
     """The eigenvectors of $K$, not its spectrum alone, make the neural feature ansatz.
 
     Correlation with the trained $K$ less that with its eigenvectors drawn at random (second layer).
+
+    Rival: the spectrum alone makes the correlation
+    Source: paper D, Proposition 2 and Sec. 2.2
+    Short: $K$ less a random matrix, layer 2
     """
     second = trained[trained.layer == 2]
     return mean(second.uc - second.random), second
@@ -143,71 +135,65 @@ def share_unstable(paths):
     return float((first[studies.EARLY] > first[0]).loc[paths["scale"].max()].mean())
 
 
-@claim(
-    "D.Fig2-cnfa",
-    "paper D, Fig. 2 and Sec. 2.3",
-    accept=(0.75, 1),
-    rival=(0.53, "$K$ independent of the weights, the correlation printed for Fig. 1"),
-    figure="fig-d-2",
-    short="C-NFA at step 5, smallest",
-    headline=True,
-)
+@claim("D.Fig2-cnfa", accept=(0.75, 1), rival=0.53, headline=True, figure="fig-d-2")
 def early_centred_alignment(first_steps=studies.correlations["first_steps"]):
     """Early in training the C-NFA is high at every initialisation scale.
 
     Smallest correlation over scales and layers at step 5.
+
+    Rival: $K$ independent of the weights, the correlation printed for Fig. 1
+    Source: paper D, Fig. 2 and Sec. 2.3
+    Short: C-NFA at step 5, smallest
     """
     early = _at(first_steps, studies.EARLY)
     return _extreme_median(_in_both_layers(early, "c"), min), early
 
 
 @claim(
-    {
-        "D.Fig2-throughout": {
-            "given": BOTH_LAYERS | {"scale": 1.0},
-            "at": {"scales": 1.0},
-            "short": "early C-NFA kept, scale 1",
-        },
-        "D.Fig2-throughout-tenth": {
-            "given": BOTH_LAYERS | {"scale": 0.1},
-            "at": {"scales": 0.1},
-            "part_of": "D.Fig2-throughout",
-            "short": "early C-NFA kept, scale 0.1",
-            "statement": "From scale 0.1 the C-NFA remains high throughout training.",
-        },
-        "D.Fig2-throughout-hundredth": {
-            "given": BOTH_LAYERS | {"scale": 0.01},
-            "at": {"scales": 0.01},
-            "part_of": "D.Fig2-throughout",
-            "short": "early C-NFA kept, scale 0.01",
-            "statement": "From scale 0.01 the C-NFA remains high throughout training.",
-        },
-        "D.Fig2-throughout-thousandth": {
-            "given": BOTH_LAYERS | {"scale": 0.001},
-            "at": {"scales": 0.001},
-            "part_of": "D.Fig2-throughout",
-            "short": "early C-NFA kept, scale 0.001",
-            "statement": "From scale 0.001 the C-NFA remains high throughout training.",
-        },
-    },
-    'paper D, Sec. 2.3: "remains high throughout training across initialization scale"',
+    "D.Fig2-throughout",
     accept=(0.5, 1.5),
-    rival=(0, "$K$ independent of the weights: the alignment falls to 0.53, the correlation printed for Fig. 1"),
+    rival=0,
     erratum="d-scale-one",
     figure="fig-d-2",
+    given=BOTH_LAYERS | {"scale": 1.0},
+    at={"scales": 1.0},
 )
-@claim(
+@again(
+    "D.Fig2-throughout-tenth",
+    part_of="D.Fig2-throughout",
+    given=BOTH_LAYERS | {"scale": 0.1},
+    at={"scales": 0.1},
+    statement="From scale 0.1 the C-NFA remains high throughout training.",
+    short="early C-NFA kept, scale 0.1",
+)
+@again(
+    "D.Fig2-throughout-hundredth",
+    part_of="D.Fig2-throughout",
+    given=BOTH_LAYERS | {"scale": 0.01},
+    at={"scales": 0.01},
+    statement="From scale 0.01 the C-NFA remains high throughout training.",
+    short="early C-NFA kept, scale 0.01",
+)
+@again(
+    "D.Fig2-throughout-thousandth",
+    part_of="D.Fig2-throughout",
+    given=BOTH_LAYERS | {"scale": 0.001},
+    at={"scales": 0.001},
+    statement="From scale 0.001 the C-NFA remains high throughout training.",
+    short="early C-NFA kept, scale 0.001",
+)
+@again(
     "D.Fig2-throughout-slow",
-    'paper D, Sec. 2.3: "remains high throughout training across initialization scale", Fig. 2, bottom row',
-    accept=(0.5, 1.5),
     rival=(0.26, "the same at the rate 0.05, where networks become unstable"),
+    erratum=None,
     part_of="D.Fig2-throughout",
     figure="tab-d-end",
-    short="slowly, layer 2: C-NFA kept, scale 1",
+    given={"rows": studies.correlations["slow"], "layers": (2,), "scale": 1.0},
     at={"scales": 1.0, "rate": 0.0125},
+    source=('paper D, Sec. 2.3: "remains high throughout training across initialization scale", Fig. 2, bottom row'),
     statement="At a quarter of the rate the second layer's C-NFA remains high throughout training from scale 1.",
     measure="The same of the second layer alone.",
-    given={"rows": studies.correlations["slow"], "layers": (2,), "scale": 1.0},
+    short="slowly, layer 2: C-NFA kept, scale 1",
 )
 def alignment_kept_throughout(rows, *, scale, layers):
     """From scale 1 the C-NFA remains high throughout training.
@@ -215,6 +201,10 @@ def alignment_kept_throughout(rows, *, scale, layers):
     The least C-NFA over the course from step 5 on, mean over networks, as a part of the C-NFA at step 5; both above
     0.53, the value printed for a $K$ independent of the weights; the smaller of the two layers. At least half is kept
     if it remains high.
+
+    Rival: $K$ independent of the weights: the alignment falls to 0.53, the correlation printed for Fig. 1
+    Source: paper D, Sec. 2.3: "remains high throughout training across initialization scale"
+    Short: early C-NFA kept, scale 1
     """
     rows = rows[(rows.scale == scale) & (rows.step >= studies.EARLY) & rows.layer.isin(layers)]
     paths = [layer.pivot(index="seed", columns="step", values="c").to_numpy() for _, layer in rows.groupby("layer")]
@@ -228,19 +218,15 @@ def alignment_kept_throughout(rows, *, scale, layers):
     return jackknife(np.stack(paths, 1), smallest_share), rows
 
 
-@claim(
-    "D.AppB-large",
-    'paper D, App. B: "do not significantly contribute [...] when initialization is large"',
-    accept=(-2, -0.1),
-    rival=(0, "the scale does not matter to the double-centred term"),
-    at={"scales": [0.001, 1]},
-    figure="fig-d-4",
-    short="double-centred ratio, largest less smallest scale",
-)
+@claim("D.AppB-large", accept=(-2, -0.1), rival=0, figure="fig-d-4", at={"scales": [0.001, 1]})
 def double_centred_in_scale(throughout=studies.correlations["throughout"]):
     """Where the initialisation is large the double-centred term contributes less.
 
     Its ratio to the centred term at the end of training, largest scale less smallest, the larger of the two layers.
+
+    Rival: the scale does not matter to the double-centred term
+    Source: paper D, App. B: "do not significantly contribute [...] when initialization is large"
+    Short: double-centred ratio, largest less smallest scale
     """
     end = _end(throughout)
     ratios = [_per_seed(layer, "double") for _, layer in end.groupby("layer")]
@@ -248,44 +234,38 @@ def double_centred_in_scale(throughout=studies.correlations["throughout"]):
     return _largest(np.stack(differences, axis=1)), end
 
 
-@claim(
-    {
-        "D.Sec23-contained": {"given": {"scale": 0.01}, "at": {"scales": 0.01}, "short": "centred share, scale 0.01"},
-        "D.Sec23-contained-large": {
-            "given": {"scale": 1.0},
-            "at": {"scales": 1.0},
-            "part_of": "D.Sec23-contained",
-            "short": "centred share, scale 1",
-            "statement": "At scale 1, too, the centred term is a good part of the NFA's numerator.",
-        },
-    },
-    'paper D, Sec. 2.3: "the numerator of the NFA correlation [...] contains the term" of the centred weights',
-    accept=(0.25, 1.5),
-    rival=(0, "the initial weights make all of the numerator"),
-    figure="tab-d-end",
+@claim("D.Sec23-contained", accept=(0.25, 1.5), rival=0, figure="tab-d-end", given={"scale": 0.01}, at={"scales": 0.01})
+@again(
+    "D.Sec23-contained-large",
+    part_of="D.Sec23-contained",
+    given={"scale": 1.0},
+    at={"scales": 1.0},
+    statement="At scale 1, too, the centred term is a good part of the NFA's numerator.",
+    short="centred share, scale 1",
 )
 def share_of_the_centred(throughout=studies.correlations["throughout"], *, scale):
     """The centred term is a good part of the numerator of the neural feature ansatz.
 
     Its share at the end of training, first layer: a quarter or more is a good part.
+
+    Rival: the initial weights make all of the numerator
+    Source: paper D, Sec. 2.3: "the numerator of the NFA correlation [...] contains the term" of the centred weights
+    Short: centred share, scale 0.01
     """
     end = _end(throughout, 1)
     end = end[end["scale"] == scale]
     return (mean(end.contained), end) if len(end) else None
 
 
-@claim(
-    "D.Fig2-contrast",
-    "paper D, Sec. 2.3",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
-    figure="fig-d-2",
-    short="UC-NFA varies more than C-NFA, early",
-)
+@claim("D.Fig2-contrast", accept=(0.02, math.inf), rival=0, figure="fig-d-2")
 def early_robustness(first_steps=studies.correlations["first_steps"]):
     """The C-NFA is more robust to the scale than the UC-NFA.
 
     Range of the UC-NFA minus range of the C-NFA over scales, early (first layer).
+
+    Rival: both depend on the scale alike
+    Source: paper D, Sec. 2.3
+    Short: UC-NFA varies more than C-NFA, early
     """
     return _robustness(_at(first_steps, studies.EARLY, 1)), _at(first_steps, studies.EARLY)
 
@@ -298,39 +278,37 @@ def _improvement(end):
 
 @claim(
     "D.Fig2-test-loss",
-    "paper D, Fig. 2 and App. G",
     accept=(0.02, math.inf),
-    rival=(0, "the scale does not matter"),
+    rival=0,
     figure="fig-d-2",
-    short="test loss, largest less smallest scale",
     given={"rows": studies.correlations["isotropic"], "spectrum": "isotropic"},
 )
-@claim(
+@again(
     "D.Fig7-test-loss",
-    "paper D, App. G",
     accept=(0.005, math.inf),
-    rival=(0, "the scale does not matter"),
-    figure="fig-d-2",
-    short="test loss, largest less smallest, $1/(1+k)$",
-    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k)$).",
     given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k)"},
+    source="paper D, App. G",
+    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k)$).",
+    short="test loss, largest less smallest, $1/(1+k)$",
 )
-@claim(
+@again(
     "D.Fig8-test-loss",
-    "paper D, App. G",
     accept=(0.005, math.inf),
-    rival=(0, "the scale does not matter"),
     looks=2,
-    figure="fig-d-2",
-    short="test loss, largest less smallest scale, $1/(1+k^2)$",
-    measure="Largest scale minus smallest scale, after the paper's 800 steps.",
-    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).",
     given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k^2)"},
+    source="paper D, App. G",
+    statement="The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).",
+    measure="Largest scale minus smallest scale, after the paper's 800 steps.",
+    short="test loss, largest less smallest scale, $1/(1+k^2)$",
 )
 def loss_in_scale(rows, *, spectrum):
     """The test loss improves for smaller initialisation.
 
     Largest scale minus smallest scale.
+
+    Rival: the scale does not matter
+    Source: paper D, Fig. 2 and App. G
+    Short: test loss, largest less smallest scale
     """
     end = _end(rows[rows.spectrum == spectrum], 1)
     return _improvement(end), end
@@ -338,36 +316,34 @@ def loss_in_scale(rows, *, spectrum):
 
 @claim(
     "D.Fig8-test-loss-small",
-    "paper D, App. G",
     accept=(0.005, math.inf),
-    rival=(0, "the scale does not matter"),
+    rival=0,
     part_of="D.Fig8-test-loss",
-    at={"scales": [0.001, 0.1]},
     figure="fig-d-2",
-    short="test loss, scale 0.1 less 0.001, $1/(1+k^2)$",
+    at={"scales": [0.001, 0.1]},
 )
 def loss_in_small_scales_steepest(small_scales=studies.correlations["small_scales"]):
     """The test loss goes on improving below scale 0.1 (spectrum $1/(1+k^2)$).
 
     Scale 0.1 minus scale 0.001, after the paper's 800 steps.
+
+    Rival: the scale does not matter
+    Source: paper D, App. G
+    Short: test loss, scale 0.1 less 0.001, $1/(1+k^2)$
     """
     end = _end(small_scales[small_scales.spectrum == "1/(1+k^2)"], 1)
     return _improvement(end[end["scale"].isin([0.1, 0.001])]), end
 
 
-@claim(
-    "D.Prop3-early",
-    "paper D, Proposition 3 and Sec. 3.1",
-    accept=(0.9, 1.1),
-    rival=(0.67, "$K$ independent of the weights, 0.53 as printed, over 0.79, a first run at initialisation"),
-    looks=2,
-    figure="fig-d-2",
-    short="C-NFA at step 5 over step 0",
-)
+@claim("D.Prop3-early", accept=(0.9, 1.1), rival=0.67, looks=2, figure="fig-d-2")
 def early_over_start(first_steps=studies.correlations["first_steps"]):
     r"""The C-NFA of the first steps is set at initialisation.
 
     Correlation at step 5 over that of $2\dot W^\top\dot W$ and $2\dot W^\top K\dot W$ at step 0 (first layer).
+
+    Rival: $K$ independent of the weights, 0.53 as printed, over 0.79, a first run at initialisation
+    Source: paper D, Proposition 3 and Sec. 3.1
+    Short: C-NFA at step 5 over step 0
     """
     early = _at(first_steps, studies.EARLY, 1)
     start = _at(first_steps, 0, 1)
@@ -375,20 +351,15 @@ def early_over_start(first_steps=studies.correlations["first_steps"]):
     return ratio(np.exp(np.log(factor).mean(axis=1))), early, start
 
 
-@claim(
-    "D.Prop4-labels",
-    "paper D, Proposition 4, Eq. 4",
-    accept=(0.95, 1.05),
-    rival=(0.81, "constant labels, a first run at initialisation"),
-    at={"scales": 0.01},
-    looks=2,
-    figure="fig-d-2",
-    short="labels in place of residuals",
-)
+@claim("D.Prop4-labels", accept=(0.95, 1.05), rival=0.81, looks=2, figure="fig-d-2", at={"scales": 0.01})
 def labels_for_residuals(first_steps=studies.correlations["first_steps"]):
     """Where the outputs are near 0 the labels may replace the residuals.
 
     The correlation of Eq. 4 with the labels over the one with the residuals (first layer, scale 0.01).
+
+    Rival: constant labels, a first run at initialisation
+    Source: paper D, Proposition 4, Eq. 4
+    Short: labels in place of residuals
     """
     start = _at(first_steps, 0, 1)
     nearest = (start["scale"] - SMALL).abs().argmin()
@@ -396,52 +367,42 @@ def labels_for_residuals(first_steps=studies.correlations["first_steps"]):
     return ratio(small.c_labels / small.c), small
 
 
-@claim(
-    "D.Fig2-ucnfa",
-    "paper D, Fig. 2",
-    accept=(0.1, 1),
-    rival=(0, "the scale does not matter"),
-    figure="tab-d-end",
-    short="range of the UC-NFA, layer 1",
-    given={"layer": 1},
-)
-@claim(
+@claim("D.Fig2-ucnfa", accept=(0.1, 1), rival=0, figure="tab-d-end", given={"layer": 1})
+@again(
     "D.Fig2-ucnfa-layer-2",
-    "paper D, Fig. 2 and Sec. 2.3",
     accept=(0.3, 1),
     corrected=(0, 0.15),
     rival=(0, "the first layer's scale does not matter to the second layer"),
     erratum="d-second-row",
-    figure="tab-d-end",
-    short="range of the UC-NFA, layer 2",
-    statement="The UC-NFA can be extremely sensitive to the initialisation scale, as in the second row of Fig. 2.",
-    measure="Largest minus smallest correlation over scales of the first layer (second layer).",
     given={"layer": 2},
+    source="paper D, Fig. 2 and Sec. 2.3",
+    statement=("The UC-NFA can be extremely sensitive to the initialisation scale, as in the second row of Fig. 2."),
+    measure="Largest minus smallest correlation over scales of the first layer (second layer).",
 )
 def range_of_uncentred(isotropic=studies.correlations["isotropic"], *, layer):
     """The final UC-NFA depends on the initialisation scale.
 
     Largest minus smallest correlation over scales (first layer).
+
+    Rival: the scale does not matter
+    Source: paper D, Fig. 2
+    Short: range of the UC-NFA, layer {layer}
     """
     end = _end(isotropic, layer)
     return jackknife(_per_seed(end, "uc"), _range), end
 
 
-@claim(
-    "D.Fig2-second-scale",
-    "derived from paper D, Fig. 2",
-    kind="beyond",
-    accept=(0.3, 1),
-    rival=(0, "the scale does not matter"),
-    figure="tab-d-end",
-    short="UC-NFA over its own scale, layer 2",
-)
+@claim("D.Fig2-second-scale", accept=(0.3, 1), rival=0, figure="tab-d-end")
 def range_in_second_scale(
     second_layer=studies.correlations["second_layer"], isotropic=studies.correlations["isotropic"]
 ):
     """The second layer's UC-NFA is sensitive to its own scale.
 
     Largest minus smallest correlation over scales of the second layer.
+
+    Rival: the scale does not matter
+    Source: derived from paper D, Fig. 2
+    Short: UC-NFA over its own scale, layer 2
     """
     at_unit_scale = isotropic[isotropic["scale"].isin(second_layer["scale"]) & isotropic.seed.isin(second_layer.seed)]
     rows = pd.concat([second_layer[second_layer.second != 1], at_unit_scale])
@@ -450,123 +411,106 @@ def range_in_second_scale(
 
 
 @claim(
-    {
-        "D.Fig2-robust": {
-            "given": {"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 1},
-            "short": "UC-NFA varies more, isotropic, layer 1",
-        },
-        "D.Fig2-robust-layer-2": {
-            "given": {"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 2},
-            "part_of": "D.Fig2-robust",
-            "short": "UC-NFA varies more, isotropic, layer 2",
-            "statement": (
-                "On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training."
-            ),
-            "measure": "Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, second layer.",
-        },
-    },
-    "paper D, App. G and Fig. 2",
+    "D.Fig2-robust",
     accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
+    rival=0,
     erratum="d-appendix-g",
-    at={"scales": [0.001, 1]},
     figure="tab-d-end",
+    given={"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 1},
+    at={"scales": [0.001, 1]},
 )
-@claim(
+@again(
+    "D.Fig2-robust-layer-2",
+    part_of="D.Fig2-robust",
+    given={"rows": studies.correlations["isotropic"], "spectrum": "isotropic", "layer": 2},
+    statement="On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training.",
+    measure="Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, second layer.",
+)
+@again(
     "D.Fig7-robust",
-    "paper D, Fig. 7 and App. G",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
-    at={"scales": [0.001, 1]},
-    figure="tab-d-end",
-    short="UC-NFA varies more, $1/(1+k)$, layer 1",
-    statement="On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation scale "
-    "than the UC-NFA.",
-    measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    erratum=None,
     given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k)", "layer": 1},
-)
-@claim(
-    "D.Fig8-robust",
-    "paper D, Fig. 8 and App. G",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
-    at={"scales": [0.001, 1]},
-    figure="tab-d-end",
-    short="UC-NFA varies more, $1/(1+k^2)$, layer 1",
+    source="paper D, Fig. 7 and App. G",
     statement=(
-        "On data of spectrum $1/(1+k^2)$ the C-NFA of the first layer is more robust to the initialisation "
+        "On data of spectrum $1/(1+k)$ the C-NFA of the first layer is more robust to the initialisation "
         "scale than the UC-NFA."
     ),
     measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    short="UC-NFA varies more, $1/(1+k)$, layer 1",
+)
+@again(
+    "D.Fig8-robust",
+    erratum=None,
     given={"rows": studies.correlations["decaying"], "spectrum": "1/(1+k^2)", "layer": 1},
+    source="paper D, Fig. 8 and App. G",
+    statement=(
+        "On data of spectrum $1/(1+k^2)$ the C-NFA of the first layer is more robust to the "
+        "initialisation scale than the UC-NFA."
+    ),
+    measure="Difference of the ranges over scales from 1 to 0.001 at the end of training.",
+    short="UC-NFA varies more, $1/(1+k^2)$, layer 1",
 )
 def late_robustness(rows, *, spectrum, layer):
     """On isotropic data the C-NFA is more robust to the scale than the UC-NFA at the end of training, too ("similar to
     Figure 2").
 
     Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, first layer.
+
+    Rival: both depend on the scale alike
+    Source: paper D, App. G and Fig. 2
+    Short: UC-NFA varies more, isotropic, layer {layer}
     """
     end = _end(rows[rows.spectrum == spectrum], layer)
     return _robustness(end), end
 
 
 @claim(
-    {
-        "D.Fig2-robust-small": {
-            "given": {"spectrum": "isotropic", "layer": 1},
-            "short": "UC-NFA varies more, isotropic, small scales, layer 1",
-        },
-        "D.Fig2-robust-layer-2-small": {
-            "given": {"spectrum": "isotropic", "layer": 2},
-            "short": "UC-NFA varies more, isotropic, small scales, layer 2",
-            "statement": (
-                "On isotropic data the C-NFA of the second layer is more robust to scales up to 0.1 than the UC-NFA."
-            ),
-        },
-    },
-    "paper D, App. G and Fig. 2",
+    "D.Fig2-robust-small",
     accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
+    rival=0,
     part_of="D.Fig2-robust",
-    at={"scales": 0.1},
     figure="tab-d-end",
+    given={"spectrum": "isotropic", "layer": 1},
+    at={"scales": 0.1},
 )
-@claim(
+@again(
+    "D.Fig2-robust-layer-2-small",
+    part_of="D.Fig2-robust",
+    given={"spectrum": "isotropic", "layer": 2},
+    statement=("On isotropic data the C-NFA of the second layer is more robust to scales up to 0.1 than the UC-NFA."),
+)
+@again(
     "D.Fig7-robust-layer-2-small",
-    "paper D, Fig. 7 and App. G",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
     erratum="d-appendix-g",
     part_of="D.Fig7-robust",
-    at={"scales": 0.1},
-    figure="tab-d-end",
-    short="UC-NFA varies more, $1/(1+k)$, small scales, layer 2",
-    statement=(
-        "On data of spectrum $1/(1+k)$ the C-NFA of the second layer is more robust to scales up to 0.1 than "
-        "the UC-NFA."
-    ),
     given={"spectrum": "1/(1+k)", "layer": 2},
+    source="paper D, Fig. 7 and App. G",
+    statement=(
+        "On data of spectrum $1/(1+k)$ the C-NFA of the second layer is more robust to scales up to 0.1 "
+        "than the UC-NFA."
+    ),
+    short="UC-NFA varies more, $1/(1+k)$, small scales, layer 2",
 )
-@claim(
+@again(
     "D.Fig8-robust-layer-2-small",
-    "paper D, Fig. 8 and App. G",
-    accept=(0.02, math.inf),
-    rival=(0, "both depend on the scale alike"),
     erratum="d-appendix-g",
     part_of="D.Fig8-robust",
-    at={"scales": 0.1},
-    figure="tab-d-end",
-    short="UC-NFA varies more, $1/(1+k^2)$, small scales, layer 2",
+    given={"spectrum": "1/(1+k^2)", "layer": 2},
+    source="paper D, Fig. 8 and App. G",
     statement=(
         "On data of spectrum $1/(1+k^2)$ the C-NFA of the second layer is more robust to scales up to 0.1 "
         "than the UC-NFA."
     ),
-    given={"spectrum": "1/(1+k^2)", "layer": 2},
+    short="UC-NFA varies more, $1/(1+k^2)$, small scales, layer 2",
 )
 def late_robustness_small(small_scales=studies.correlations["small_scales"], *, spectrum, layer):
     """On isotropic data the C-NFA of the first layer is more robust to scales up to 0.1 than the UC-NFA.
 
     Range of the UC-NFA minus range of the C-NFA over these scales at the end of training.
+
+    Rival: both depend on the scale alike
+    Source: paper D, App. G and Fig. 2
+    Short: UC-NFA varies more, isotropic, small scales, layer {layer}
     """
     end = _end(small_scales[small_scales.spectrum == spectrum], layer)
     return _robustness(end), end
@@ -579,92 +523,78 @@ def _least_growth(rows):
     return least(np.hstack(growth)), *map(_end, parts)
 
 
-@claim(
-    "D.Fig7-grows",
-    "paper D, App. G",
-    accept=(0.1, math.inf),
-    rival=(0, "training leaves the UC-NFA as it was"),
-    erratum="d-appendix-g",
-    at={"scales": 1},
-    figure="tab-d-end",
-    short="UC-NFA grows in training, scale 1",
-)
+@claim("D.Fig7-grows", accept=(0.1, math.inf), rival=0, erratum="d-appendix-g", figure="tab-d-end", at={"scales": 1})
 def growth_of_uncentred(decaying=studies.correlations["decaying"]):
     """On data with a decaying spectrum the UC-NFA becomes high through training, while being small at initialisation.
 
     Its value at the end minus that at the start, from scale 1, least over layers and both spectra.
+
+    Rival: training leaves the UC-NFA as it was
+    Source: paper D, App. G
+    Short: UC-NFA grows in training, scale 1
     """
     return _least_growth(_largest_scale(decaying))
 
 
 @claim(
     "D.Fig7-grows-small",
-    "paper D, App. G",
     accept=(0.1, math.inf),
-    rival=(0, "training leaves the UC-NFA as it was"),
+    rival=0,
     part_of="D.Fig7-grows",
-    at={"scales": 0.1},
     figure="tab-d-end",
-    short="UC-NFA grows in training, small scales",
+    at={"scales": 0.1},
 )
 def growth_of_uncentred_small(small_scales=studies.correlations["small_scales"]):
     """On data with a decaying spectrum the UC-NFA becomes high from scales up to 0.1, while being small at
     initialisation.
 
     Its value at the end minus that at the start, least over these scales, layers and both spectra.
+
+    Rival: training leaves the UC-NFA as it was
+    Source: paper D, App. G
+    Short: UC-NFA grows in training, small scales
     """
     return _least_growth(small_scales)
 
 
-@claim(
-    "D.Fig2-random-centred",
-    "derived from paper D, Sec. 2.2 and 2.3",
-    kind="beyond",
-    accept=(0.03, 1),
-    rival=(0, "a random matrix of $K$'s spectrum gives as much"),
-    at={"scales": 1},
-    figure="tab-d-random",
-    short="C-NFA less a random matrix, least",
-)
+@claim("D.Fig2-random-centred", accept=(0.03, 1), rival=0, figure="tab-d-random", at={"scales": 1})
 def late_alignment_beyond_random(largest_scale=studies.learned_features["largest_scale"]):
     """Where the C-NFA falls, it is still above its value with a random matrix of the same spectrum.
 
-    C-NFA at the end of training from scale 1 minus that with $K$'s eigenvectors drawn at random, the least over the
-    two layers.
+    C-NFA at the end of training from scale 1 minus that with $K$'s eigenvectors drawn at random, the least over the two
+    layers.
+
+    Rival: a random matrix of $K$'s spectrum gives as much
+    Source: derived from paper D, Sec. 2.2 and 2.3
+    Short: C-NFA less a random matrix, least
     """
     rows = largest_scale[largest_scale["scale"] == 1].assign(more=lambda table: table.c - table.c_random)
     return least(_per_seed(rows, "more", "layer")), rows
 
 
-@claim(
-    "D.Fig4-early",
-    "paper D, Fig. 4 and App. B",
-    accept=(0, 0.1),
-    rival=(1, "$K$ is all change, $K$ at initialisation counts for nothing"),
-    figure="fig-d-4",
-    short="double-centred share at step 5, largest",
-)
+@claim("D.Fig4-early", accept=(0, 0.1), rival=1, figure="fig-d-4")
 def early_double_centred(first_steps=studies.correlations["first_steps"]):
     """The double-centred term is not significant early in training.
 
     Largest ratio over scales and layers at step 5.
+
+    Rival: $K$ is all change, $K$ at initialisation counts for nothing
+    Source: paper D, Fig. 4 and App. B
+    Short: double-centred share at step 5, largest
     """
     early = _at(first_steps, studies.EARLY)
     return _extreme_median(_in_both_layers(early, "double"), max), early
 
 
-@claim(
-    "D.Fig4-late",
-    "paper D, App. B",
-    accept=(0.1, math.inf),
-    rival=(0, "$K$ does not change, lazy learning"),
-    figure="fig-d-4",
-    short="double-centred share at the end, largest",
-)
+@claim("D.Fig4-late", accept=(0.1, math.inf), rival=0, figure="fig-d-4")
 def late_double_centred(isotropic=studies.correlations["isotropic"]):
     """The double-centred term becomes relevant over longer periods.
 
     Largest ratio at the end.
+
+    Rival: $K$ does not change, lazy learning
+    Source: paper D, App. B
+    Short: double-centred share at the end, largest
     """
     end = _end(isotropic)
     return _largest(_in_both_layers(end, "double")), end
@@ -678,56 +608,55 @@ def _change_of_kernel_centred(rows):
 
 @claim(
     "D.Fig5-isotropic",
-    "paper D, Fig. 5a and App. B",
     accept=(-2, -0.02),
     corrected=(0.02, 2),
-    rival=(0, "the correlation stays as it is"),
+    rival=0,
     erratum="d-scale-one",
-    at={"scales": 1},
     figure="fig-d-4",
-    short="PTK-centred correlation falls, scale 1",
+    at={"scales": 1},
 )
 def fall_of_kernel_centred(isotropic=studies.correlations["isotropic"]):
     """The PTK-centred correlation decreases through training on isotropic data from scale 1, too.
 
     Late minus early, largest over layers.
+
+    Rival: the correlation stays as it is
+    Source: paper D, Fig. 5a and App. B
+    Short: PTK-centred correlation falls, scale 1
     """
     return _change_of_kernel_centred(_largest_scale(isotropic))
 
 
 @claim(
     "D.Fig5-small-scale",
-    "paper D, Fig. 5a and App. B",
     accept=(-2, -0.02),
-    rival=(0, "the correlation stays as it is"),
+    rival=0,
     part_of="D.Fig5-isotropic",
-    at={"scales": 0.1},
     figure="fig-d-4",
-    short="PTK-centred correlation falls, small scales",
     given={"spectrum": "isotropic"},
+    at={"scales": 0.1},
 )
 def fall_of_kernel_centred_small(small_scales=studies.correlations["small_scales"], *, spectrum):
     """The PTK-centred correlation decreases through training on isotropic data from scales up to 0.1.
 
     Late minus early, largest over these scales and layers.
+
+    Rival: the correlation stays as it is
+    Source: paper D, Fig. 5a and App. B
+    Short: PTK-centred correlation falls, small scales
     """
     return _change_of_kernel_centred(small_scales[small_scales.spectrum == spectrum])
 
 
-@claim(
-    "D.Fig5-decaying",
-    "paper D, Fig. 5b",
-    accept=(-2, -0.02),
-    rival=(0, "the correlation stays as it is"),
-    looks=2,
-    figure="fig-d-4",
-    short="PTK-centred correlation falls, spectrum $1/(1+k^2)$",
-    given={"spectrum": "1/(1+k^2)"},
-)
+@claim("D.Fig5-decaying", accept=(-2, -0.02), rival=0, looks=2, figure="fig-d-4", given={"spectrum": "1/(1+k^2)"})
 def fall_of_kernel_centred_decaying(decaying=studies.correlations["decaying"], *, spectrum):
     """The PTK-centred correlation decreases on data of spectrum $1/(1+k^2)$.
 
     Late minus early, largest over scales and layers.
+
+    Rival: the correlation stays as it is
+    Source: paper D, Fig. 5b
+    Short: PTK-centred correlation falls, spectrum $1/(1+k^2)$
     """
     return _change_of_kernel_centred(decaying[decaying.spectrum == spectrum])
 
@@ -739,18 +668,15 @@ def _rank_correlations(rows, ansatz):
     return np.array([np.corrcoef(loss, alignment)[0, 1] for loss, alignment in zip(loss_ranks, alignment_ranks)])
 
 
-@claim(
-    "D.Fig7-loss-alignment",
-    "paper D, App. G",
-    accept=(-1, -0.5),
-    rival=(0, "the loss does not depend on the alignment"),
-    figure="tab-d-also",
-    short="loss against alignment, $1/(1+k)$",
-)
+@claim("D.Fig7-loss-alignment", accept=(-1, -0.5), rival=0, figure="tab-d-also")
 def loss_against_alignment(decaying=studies.correlations["decaying"]):
     """The test loss is smaller where the C-NFA and UC-NFA are higher (spectrum $1/(1+k)$).
 
     Rank correlation over the scales at the end of training, the larger of the two (first layer).
+
+    Rival: the loss does not depend on the alignment
+    Source: paper D, App. G
+    Short: loss against alignment, $1/(1+k)$
     """
     end = _end(decaying[decaying.spectrum == "1/(1+k)"], 1)
     correlations = [_rank_correlations(end, ansatz) for ansatz in ("uc", "c")]
@@ -767,27 +693,24 @@ def at_equal_loss(paths):
     return fitted.sort_values("step").groupby(["seed", "scale"]).head(1)
 
 
-@claim(
-    {
-        "D.Fig8-loss-alignment": {"given": {"ansatz": "uc"}, "short": "loss against UC-NFA, $1/(1+k^2)$"},
-        "D.Fig8-loss-centred": {
-            "given": {"ansatz": "c"},
-            "part_of": "D.Fig8-loss-alignment",
-            "looks": 2,
-            "short": "loss against C-NFA, $1/(1+k^2)$",
-            "statement": "The test loss is smaller where the C-NFA is higher (spectrum $1/(1+k^2)$).",
-        },
-    },
-    "paper D, App. G",
-    accept=(-1, -0.5),
-    rival=(0, "the loss does not depend on the alignment"),
-    figure="tab-d-steepest",
+@claim("D.Fig8-loss-alignment", accept=(-1, -0.5), rival=0, figure="tab-d-steepest", given={"ansatz": "uc"})
+@again(
+    "D.Fig8-loss-centred",
+    looks=2,
+    part_of="D.Fig8-loss-alignment",
+    given={"ansatz": "c"},
+    statement="The test loss is smaller where the C-NFA is higher (spectrum $1/(1+k^2)$).",
+    short="loss against C-NFA, $1/(1+k^2)$",
 )
 def loss_against_alignment_steepest(longer=studies.correlations["longer"], *, ansatz):
     """The test loss is smaller where the UC-NFA is higher (spectrum $1/(1+k^2)$).
 
     Rank correlation over the scales, each at the first measured step with a training loss of at most 0.03 (first
     layer).
+
+    Rival: the loss does not depend on the alignment
+    Source: paper D, App. G
+    Short: loss against UC-NFA, $1/(1+k^2)$
     """
     first = at_equal_loss(longer)
     return mean(_rank_correlations(first, ansatz)), first
@@ -804,42 +727,31 @@ def _compressing(flow):
     return flow[flow.alpha <= 1]
 
 
-@claim(
-    "D.Stripe-lazy",
-    "derived from paper D, Sec. 2.3, and paper A, Fig. 4",
-    kind="beyond",
-    accept=(0.75, 1),
-    rival=(0.45, "the UC-NFA there, which stays that of the initial weights, a first run"),
-    looks=3,
-    figure="fig-d-stripe",
-    short="C-NFA in the lazy regime",
-    headline=True,
-)
+@claim("D.Stripe-lazy", accept=(0.75, 1), rival=0.45, looks=3, headline=True, figure="fig-d-stripe")
 def lazy_centred_alignment(stripes=studies.stripes["main"]):
     r"""On the stripe the centred ansatz is no sign of compression.
 
     C-NFA at the end of training in the lazy regime, where nothing is compressed (paper A's network on the stripe,
     largest $\alpha$).
+
+    Rival: the UC-NFA there, which stays that of the initial weights, a first run
+    Source: derived from paper D, Sec. 2.3, and paper A, Fig. 4
+    Short: C-NFA in the lazy regime
     """
     flow = with_star(stripes)
     lazy = flow[(flow.moment == "end") & (flow.alpha == stripes.alpha.max())]
     return mean(lazy.c), lazy
 
 
-@claim(
-    "D.Stripe-uncentred",
-    "derived from paper D, Sec. 2.1, and paper A, Fig. 4",
-    kind="beyond",
-    accept=(0.3, 1),
-    rival=(0, "alignment has nothing to do with compression"),
-    figure="fig-d-stripe",
-    short="UC-NFA, feature less lazy",
-    headline=True,
-)
+@claim("D.Stripe-uncentred", accept=(0.3, 1), rival=0, headline=True, figure="fig-d-stripe")
 def uncentred_of_feature_and_lazy(stripes=studies.stripes["main"]):
     r"""The uncentred ansatz holds where the network compresses.
 
     UC-NFA at the end of training, smallest $\alpha$ minus largest.
+
+    Rival: alignment has nothing to do with compression
+    Source: derived from paper D, Sec. 2.1, and paper A, Fig. 4
+    Short: UC-NFA, feature less lazy
     """
     flow = with_star(stripes)
     ends = flow[flow.moment == "end"]
@@ -848,20 +760,16 @@ def uncentred_of_feature_and_lazy(stripes=studies.stripes["main"]):
     return mean(gain.dropna()), feature, lazy
 
 
-@claim(
-    "D.Stripe-rank-late",
-    "derived from paper D, Sec. 2.1, and paper A, Fig. 4",
-    kind="beyond",
-    accept=(0.3, 1),
-    rival=(0, "the two have nothing to do with each other"),
-    figure="fig-d-stripe",
-    short="UC-NFA and amplification after $t^*$",
-)
+@claim("D.Stripe-rank-late", accept=(0.3, 1), rival=0, figure="fig-d-stripe")
 def uncentred_against_amplification(stripes=studies.stripes["main"]):
     r"""After $t^*$, too, the UC-NFA rises with the amplification.
 
-    Rank correlation of the two over the path from $t^*$ until 98 % of the points are fitted, the least over $\alpha$
-    up to 1.
+    Rank correlation of the two over the path from $t^*$ until 98 % of the points are fitted, the least over $\alpha$ up
+    to 1.
+
+    Rival: the two have nothing to do with each other
+    Source: derived from paper D, Sec. 2.1, and paper A, Fig. 4
+    Short: UC-NFA and amplification after $t^*$
     """
     flow = _compressing(with_star(stripes))
     rising = flow[(flow.satisfied <= studies.LATE) & (flow.t >= flow.t_star)]
@@ -870,20 +778,16 @@ def uncentred_against_amplification(stripes=studies.stripes["main"]):
     return least(ranks.dropna()), rising
 
 
-@claim(
-    "D.Stripe-gradient",
-    "derived from paper D, Ansatz 1",
-    kind="beyond",
-    accept=(1.3, math.inf),
-    rival=(1, "the ansatz to the letter, NFM proportional to AGOP"),
-    figure="fig-d-stripe",
-    short="gradients compressed further than weights",
-)
+@claim("D.Stripe-gradient", accept=(1.3, math.inf), rival=1, figure="fig-d-stripe")
 def compression_of_gradients(stripes=studies.stripes["main"]):
     r"""A correlation near 1 does not make the two matrices proportional.
 
     Amplification of the gradients over that of the weights at the end of training (geometric mean over $\alpha$ up to
     1).
+
+    Rival: the ansatz to the letter, NFM proportional to AGOP
+    Source: derived from paper D, Ansatz 1
+    Short: gradients compressed further than weights
     """
     flow = _compressing(with_star(stripes))
     end = flow[flow.moment == "end"]
@@ -891,74 +795,60 @@ def compression_of_gradients(stripes=studies.stripes["main"]):
     return ratio(np.exp(np.log(further).mean(axis=1))), end
 
 
-@claim(
-    "D.Fig9-agop",
-    "paper D, Fig. 9",
-    accept=(0.7, 1),
-    rival=(0.04, "a random matrix of $K$'s spectrum in its place, as printed"),
-    figure="tab-d-9",
-    short="NFM and AGOP of faces, diagonals",
-    given={"column": "agop"},
-)
-@claim(
+@claim("D.Fig9-agop", accept=(0.7, 1), rival=0.04, figure="tab-d-9", given={"column": "agop"})
+@again(
     "D.Fig9-random",
-    'paper D, Fig. 9: "from 0.91 to 0.04"',
     accept=(-0.2, 0.2),
     stated=0.04,
     rival=(0.91, "the network's own $K$, as printed"),
-    part_of="D.Fig9-contrast",
-    profiles=("paper",),  # CelebA's faces: ours are others
     looks=2,
-    figure="tab-d-9",
-    short="faces, a random matrix",
+    profiles=("paper",),
+    part_of="D.Fig9-contrast",
+    given={"column": "random"},
+    source='paper D, Fig. 9: "from 0.91 to 0.04"',
     statement=(
         "With a random matrix of $K$'s spectrum in place of $K$ the Pearson correlation of the diagonals is 0.04."
     ),
     measure="Mean over draws and networks (ORL faces for CelebA).",
-    given={"column": "random"},
+    short="faces, a random matrix",
 )
 def diagonals_of_faces(faces=studies.saliency_maps, *, column):
     """On faces with glasses the diagonals of neural feature matrix and AGOP have Pearson correlation 0.91.
 
     ORL faces for CelebA, so high is what can be asked.
+
+    Rival: a random matrix of $K$'s spectrum in its place, as printed
+    Source: paper D, Fig. 9
+    Short: NFM and AGOP of faces, diagonals
     """
     return mean(faces[column]) if faces.data.iloc[0] in FACES else None
 
 
-@claim(
-    "D.Fig9-contrast",
-    "paper D, App. H and Fig. 9",
-    accept=(0.3, 1.5),
-    stated=0.87,
-    rival=(0, "the spectrum of $K$ alone makes the correlation"),
-    looks=2,
-    figure="tab-d-9",
-    short="faces, $K$ less a random matrix",
-)
+@claim("D.Fig9-contrast", accept=(0.3, 1.5), stated=0.87, rival=0, looks=2, figure="tab-d-9")
 def diagonals_beyond_random(faces=studies.saliency_maps):
     """A random matrix of $K$'s spectrum in place of $K$ disrupts the correspondence.
 
     Pearson correlation of the diagonals with the network's own $K$ minus that with random ones (ORL faces for CelebA,
     so large is what can be asked).
+
+    Rival: the spectrum of $K$ alone makes the correlation
+    Source: paper D, App. H and Fig. 9
+    Short: faces, $K$ less a random matrix
     """
     return mean(faces.agop - faces.random) if faces.data.iloc[0] in FACES else None
 
 
-@claim(
-    "D.Descent-penalty",
-    "derived from paper D, Sec. 2.3",
-    kind="beyond",
-    accept=(-1.5, -0.3),
-    rival=(0, "weight decay does not matter"),
-    figure="fig-d-descent",
-    short="C-NFA lost to weight decay",
-)
+@claim("D.Descent-penalty", accept=(-1.5, -0.3), rival=0, figure="fig-d-descent")
 def alignment_lost_to_decay(
     weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"], *, seeds
 ):
     """Weight decay breaks the ansatz centred at the initial weights.
 
     C-NFA at the end with the largest penalty minus that without (second layer, gradient descent).
+
+    Rival: weight decay does not matter
+    Source: derived from paper D, Sec. 2.3
+    Short: C-NFA lost to weight decay
     """
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
     strongest = end[end.penalty == end.penalty.max()]
@@ -967,20 +857,15 @@ def alignment_lost_to_decay(
     return mean(loss.iloc[:, 0]), strongest, _end(without, 2)
 
 
-@claim(
-    "D.Descent-decayed-weights",
-    "derived from paper D, Sec. 2.3",
-    kind="beyond",
-    accept=(0.85, 1),
-    rival=(0.27, "centred at the initial weights, the smaller penalty, a first run"),
-    looks=2,
-    figure="fig-d-descent",
-    short="C-NFA with decay centred out, least",
-)
+@claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, looks=2, figure="fig-d-descent")
 def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"], *, seeds):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 
     C-NFA at the end, least over penalties (second layer, gradient descent).
+
+    Rival: centred at the initial weights, the smaller penalty, a first run
+    Source: derived from paper D, Sec. 2.3
+    Short: C-NFA with decay centred out, least
     """
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
     return least(_per_seed(end, "c_shrunk", "penalty")), end

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, jackknife, least, mean
 from companion.papers.alignment.studies import initial_alignment as studies
 from companion.papers.alignment.theory import agreement
@@ -19,117 +19,96 @@ def _largest_networks(rows):
 
 @claim(
     "D.Fig1-rank",
-    "paper D, Sec. 2.1",
     accept=(3.5, 4.5),
     stated=4,
     corrected=(1.5, 2.5),
-    rival=(2, r"eigenvalues $4\cos^2(2\pi j/r)$, two of which vanish where 4 divides $r$"),
+    rival=2,
     erratum="d-egop-rank",
-    figure="tab-d-also",
-    short="rank of the EGOP at $r=4$",
     profiles=("smoke", "laptop", "paper"),
+    figure="tab-d-also",
 )
 def rank_of_egop(four=studies.outer_products["four"]):
-    """The EGOP of the chain monomial has rank $r$.
+    r"""The EGOP of the chain monomial has rank $r$.
 
     Its rank at $r=4$.
+
+    Rival: eigenvalues $4\cos^2(2\pi j/r)$, two of which vanish where 4 divides $r$
+    Source: paper D, Sec. 2.1
+    Short: rank of the EGOP at $r=4$
     """
     return Estimate.span(four.found)
 
 
-@claim(
-    "D.Fig3-well-posed",
-    "derived from paper D, Fig. 3 and App. F",
-    kind="beyond",
-    accept=(0, 0.05),
-    rival=(0.24, "the printed Eq. 28 against the corrected one, on these data"),
-    figure="fig-d-3",
-    short="prediction of single networks, no spikes",
-    headline=True,
-)
+@claim("D.Fig3-well-posed", accept=(0, 0.05), rival=0.24, headline=True, figure="fig-d-3")
 def error_of_prediction(spike_free=studies.reversal["spike_free"]):
     """Predicted and observed C-NFA agree on data of the same design without spikes.
 
     Root mean square difference over single networks and data sets.
+
+    Rival: the printed Eq. 28 against the corrected one, on these data
+    Source: derived from paper D, Fig. 3 and App. F
+    Short: prediction of single networks, no spikes
     """
     large = _largest_networks(spike_free)
     return mean(agreement.root_mean_square(large)), large
 
 
-@claim(
-    "D.Fig3-self-averaging",
-    "paper D, Sec. 3.2",
-    accept=(0, 0.03),
-    rival=(0.29, "correlations spread evenly over 0 … 1"),
-    at={"n": 1024},
-    figure="fig-d-3",
-    short="scatter over networks at $N=1024$",
-)
+@claim("D.Fig3-self-averaging", accept=(0, 0.03), rival=0.29, figure="fig-d-3", at={"n": 1024})
 def scatter_of_networks(spike_free=studies.reversal["spike_free"]):
     """A single network suffices at $N=1024$.
 
     Standard deviation of the observed C-NFA over networks (data without spikes), mean over the data sets.
+
+    Rival: correlations spread evenly over 0 … 1
+    Source: paper D, Sec. 3.2
+    Short: scatter over networks at $N=1024$
     """
     large = _largest_networks(spike_free)
     scatter = large.groupby(["seed", "balance", "floor"])["observed"].std()
     return mean(scatter.groupby("seed").mean().to_numpy()), large
 
 
-@claim(
-    "D.Fig3-floor",
-    "derived from paper D, Fig. 3 and App. F",
-    kind="beyond",
-    accept=(0.1, 1),
-    rival=(0, "the spread does not matter"),
-    figure="fig-d-3",
-    short="C-NFA falls as eigenvalues spread",
-    profiles=("smoke", "laptop", "paper"),
-)
+@claim("D.Fig3-floor", accept=(0.1, 1), rival=0, profiles=("smoke", "laptop", "paper"), figure="fig-d-3")
 def alignment_in_floor(spike_free=studies.reversal["spike_free"]):
     """Without spikes alignment falls as the eigenvalues spread, at every balance.
 
     Observed C-NFA at the largest floor minus that at the smallest, the smallest over balances.
+
+    Rival: the spread does not matter
+    Source: derived from paper D, Fig. 3 and App. F
+    Short: C-NFA falls as eigenvalues spread
     """
     large = _largest_networks(spike_free)
     means = large.groupby(["seed", "balance", "floor"])["observed"].mean().unstack()
     return least((means.iloc[:, -1] - means.iloc[:, 0]).unstack("balance").to_numpy()), large
 
 
-@claim(
-    "D.Fig3-reverses",
-    "paper D, Fig. 3",
-    accept=(0.05, 1),
-    rival=(0, "the balance does not matter"),
-    erratum="d-reversing",
-    at={"n": 1024},
-    figure="tab-d-app-f",
-    short="C-NFA falls with the balance",
-)
+@claim("D.Fig3-reverses", accept=(0.05, 1), rival=0, erratum="d-reversing", figure="tab-d-app-f", at={"n": 1024})
 def alignment_in_balance(judged=studies.reversal["judged"]):
     """Alignment falls as the balance parameter decreases.
 
     Observed C-NFA at the largest balance minus that at the smallest (App. F's data at the paper's $N=1024$, the
     interpretation with a subsample).
+
+    Rival: the balance does not matter
+    Source: paper D, Fig. 3
+    Short: C-NFA falls with the balance
     """
     large = _largest_networks(judged)
     curves = large.pivot(index="seed", columns="balance", values="observed")
     return mean((curves.iloc[:, -1] - curves.iloc[:, 0]).to_numpy()), large
 
 
-@claim(
-    "D.Fig3-averages",
-    "paper D, Fig. 3 and Sec. 3.2",
-    accept=(0, 0.05),
-    rival=(0.24, "the printed Eq. 28 against the corrected one, on data of this design without spikes"),
-    erratum="d-reversing",
-    figure="tab-d-app-f",
-    short="prediction of the means, App. F's data",
-)
+@claim("D.Fig3-averages", accept=(0, 0.05), rival=0.24, erratum="d-reversing", figure="tab-d-app-f")
 def error_of_means(judged=studies.reversal["judged"]):
     """Predicted and observed C-NFA agree in the mean over seeds on the alignment-reversing data of App. F, at the
     paper's $N=1024$.
 
     Root mean square difference of the averages over the balances.
+
+    Rival: the printed Eq. 28 against the corrected one, on data of this design without spikes
+    Source: paper D, Fig. 3 and Sec. 3.2
+    Short: prediction of the means, App. F's data
     """
     large = _largest_networks(judged)
     pairs = [large.pivot(index="seed", columns="balance", values=name) for name in ("observed", "predicted")]
@@ -141,20 +120,15 @@ def error_of_means(judged=studies.reversal["judged"]):
     return jackknife(np.stack(pairs, 1), error_of_mean), large
 
 
-@claim(
-    "D.Fig3-pseudo-saturated",
-    "derived from paper D, Fig. 3 and App. F",
-    kind="beyond",
-    accept=(0.99, math.inf),
-    rival=(0.7, "the fall with the interpretation as a subsample, a first run"),
-    looks=2,
-    figure="tab-d-app-f",
-    short="pseudo-inverse, least C-NFA over balances",
-)
+@claim("D.Fig3-pseudo-saturated", accept=(0.99, math.inf), rival=0.7, looks=2, figure="tab-d-app-f")
 def alignment_of_pseudo_inverse(readings=studies.reversal["readings"], *, reversal_n):
     """With a pseudo-inverse for the inverse of App. F the C-NFA is 1 to within a hundredth at every balance.
 
     Smallest mean of the observed C-NFA over balances.
+
+    Rival: the fall with the interpretation as a subsample, a first run
+    Source: derived from paper D, Fig. 3 and App. F
+    Short: pseudo-inverse, least C-NFA over balances
     """
     pseudo = readings[(readings.n == reversal_n) & (readings.reading == "pseudo-inverse")]
     return least(pseudo.pivot(index="seed", columns="balance", values="observed").to_numpy()), pseudo
@@ -167,93 +141,74 @@ def _of_width(rows, sigma, width):
 
 
 @claim(
-    "D.Fig6-quadratic",
-    "paper D, Fig. 6 and App. C",
-    accept=(0, 0.05),
-    rival=(0.087, "$K$ a projector, correlation 1 at every rate"),
-    at={"k": 1024},
-    figure="fig-d-6",
-    short="error of the prediction, quadratic",
-    given={"sigma": "quadratic"},
+    "D.Fig6-quadratic", accept=(0, 0.05), rival=0.087, figure="fig-d-6", given={"sigma": "quadratic"}, at={"k": 1024}
 )
-@claim(
+@again(
     "D.Fig6-relu",
-    "paper D, App. C",
     accept=(0.05, 1),
     corrected=(0, 0.05),
     rival=(0.012, "the exact kernel of infinite width, a first run at initialisation"),
     erratum="d-relu",
-    at={"k": 1024},
     looks=2,
-    figure="fig-d-6",
-    short="further terms needed for ReLU: error",
     headline=True,
+    given={"sigma": "relu"},
+    source="paper D, App. C",
     statement="For ReLU networks the first-order prediction is not enough, and further terms are required.",
     measure="Root mean square difference at width 1024.",
-    given={"sigma": "relu"},
+    short="further terms needed for ReLU: error",
 )
 def error_of_first_order(decays=studies.decays["main"], *, sigma):
     """For quadratic networks the first-order prediction agrees with observation at width 1024.
 
     Root mean square difference over decay rates.
+
+    Rival: $K$ a projector, correlation 1 at every rate
+    Source: paper D, Fig. 6 and App. C
+    Short: error of the prediction, quadratic
     """
     widest = _of_width(decays, sigma, "largest")
     return mean(agreement.root_mean_square(widest)), widest
 
 
-@claim(
-    "D.Fig6-width",
-    "paper D, App. C",
-    accept=(0.005, math.inf),
-    rival=(0, "the width does not matter"),
-    at={"k": [128, 1024]},
-    figure="fig-d-6",
-    short="prediction better at the larger width",
-)
+@claim("D.Fig6-width", accept=(0.005, math.inf), rival=0, figure="fig-d-6", at={"k": [128, 1024]})
 def error_of_first_order_in_width(decays=studies.decays["main"]):
     """For quadratic networks the first-order prediction agrees better at width 1024 than at 128.
 
     Difference of the two root mean squares.
+
+    Rival: the width does not matter
+    Source: paper D, App. C
+    Short: prediction better at the larger width
     """
     narrowest = agreement.root_mean_square(_of_width(decays, "quadratic", "smallest"))
     widest = agreement.root_mean_square(_of_width(decays, "quadratic", "largest"))
     return mean(narrowest - widest), decays[decays.sigma == "quadratic"]
 
 
-@claim(
-    "D.Fig6-data-sets",
-    "derived from paper D, Fig. 6",
-    kind="beyond",
-    accept=(0.8, 1.2),
-    rival=(0, "the decay rate makes both, and data sets scatter independently of the prediction"),
-    at={"k": 1024},
-    figure="fig-d-6",
-    short="slope between data sets of one rate",
-)
+@claim("D.Fig6-data-sets", accept=(0.8, 1.2), rival=0, figure="fig-d-6", at={"k": 1024})
 def slope_between_data_sets(decays=studies.decays["main"]):
     """Between data sets of one decay rate, observation and prediction differ alike.
 
     Slope of the observed on the predicted differences from their mean at width 1024.
+
+    Rival: the decay rate makes both, and data sets scatter independently of the prediction
+    Source: derived from paper D, Fig. 6
+    Short: slope between data sets of one rate
     """
     widest = decays[decays.k == decays.k.max()]
     return agreement.slope(widest, ["sigma", "target", "decay"], within=True), widest
 
 
-@claim(
-    "D.Fig6-projector",
-    "paper D, App. C and Sec. 3.1",
-    accept=(-1, -0.7),
-    rival=(0, "the labels decide, and the distance says nothing"),
-    erratum="d-projector",
-    at={"k": 1024},
-    figure="fig-d-6",
-    short="distance from a projector against C-NFA",
-)
+@claim("D.Fig6-projector", accept=(-1, -0.7), rival=0, erratum="d-projector", figure="fig-d-6", at={"k": 1024})
 def alignment_against_projector(decays=studies.decays["main"]):
     r"""The data's spectrum sets how far $\mathbb E\mathcal K$ is from a projector, and with that the C-NFA.
 
     Correlation over decay rates of $1-\rho(\mathbb E\mathcal K,(\mathbb E\mathcal K)^2)$ and the observed C-NFA at
     width 1024, the largest over activations and targets.
+
+    Rival: the labels decide, and the distance says nothing
+    Source: paper D, App. C and Sec. 3.1
+    Short: distance from a projector against C-NFA
     """
     widest = decays[decays.k == decays.k.max()]
     table = widest.pivot(index=["sigma", "target", "seed"], columns="decay", values=["apart", "observed"]).T
@@ -262,34 +217,35 @@ def alignment_against_projector(decays=studies.decays["main"]):
 
 
 @claim(
-    {
-        "D.Fig6-dip": {
-            "given": {"sigma": "quadratic", "targets": ["low rank"]},
-            "short": "dip at intermediate decay, quadratic, low rank",
-        },
-        "D.Fig6-dip-high": {
-            "given": {"sigma": "quadratic", "targets": ["high rank"]},
-            "part_of": "D.Fig6-dip",
-            "short": "dip at intermediate decay, quadratic, high rank",
-            "statement": "For the high-rank target, too, observed and predicted values dip at intermediate decay.",
-        },
-        "D.Fig6-dip-relu": {
-            "given": {"sigma": "relu", "targets": ["low rank", "high rank"]},
-            "short": "dip at intermediate decay, ReLU",
-            "statement": "Observed and predicted values dip at intermediate decay for ReLU networks too.",
-            "measure": "Smaller of the two ends minus the minimum (observed, width 1024), for both targets.",
-        },
-    },
-    "paper D, App. C",
+    "D.Fig6-dip",
     accept=(0.02, 1),
-    rival=(0, "no dip"),
-    at={"k": 1024},
+    rival=0,
     figure="fig-d-6",
+    given={"sigma": "quadratic", "targets": ["low rank"]},
+    at={"k": 1024},
+)
+@again(
+    "D.Fig6-dip-high",
+    part_of="D.Fig6-dip",
+    given={"sigma": "quadratic", "targets": ["high rank"]},
+    statement="For the high-rank target, too, observed and predicted values dip at intermediate decay.",
+    short="dip at intermediate decay, quadratic, high rank",
+)
+@again(
+    "D.Fig6-dip-relu",
+    given={"sigma": "relu", "targets": ["low rank", "high rank"]},
+    statement="Observed and predicted values dip at intermediate decay for ReLU networks too.",
+    measure="Smaller of the two ends minus the minimum (observed, width 1024), for both targets.",
+    short="dip at intermediate decay, ReLU",
 )
 def dip_in_decay(decays=studies.decays["main"], *, sigma, targets):
     """Observed and predicted values dip at intermediate decay.
 
     Smaller of the two ends minus the minimum (observed, quadratic, width 1024).
+
+    Rival: no dip
+    Source: paper D, App. C
+    Short: dip at intermediate decay, quadratic, low rank
     """
     widest = _of_width(decays, sigma, "largest")
     widest = widest[widest.target.isin(targets)]
@@ -299,86 +255,76 @@ def dip_in_decay(decays=studies.decays["main"], *, sigma, targets):
 
 @claim(
     "D.Prop10-expectation",
-    "paper D, Proposition 10",
     accept=(0, 0.05),
     corrected=(0.5, math.inf),
-    rival=(2.2, "the sum over all pairs of neurons, $(n,d,k)=(6,5,4)$"),
+    rival=2.2,
     erratum="d-proposition-10",
-    figure="tab-d-formulas",
-    short="error of Prop. 10 as printed",
     profiles=("smoke", "laptop", "paper"),
     headline=True,
+    figure="tab-d-formulas",
 )
 def printed_expectation(expectations=studies.expectations["main"]):
     r"""The expected $\dot W^\top K\dot W$ is $3\operatorname{tr}(X^\top X)(X^\top YX)^2$ $+\,6X^\top YX\,X^\top
     X\,X^\top YX$.
 
     Relative error against Monte Carlo at $(n,d,k)=(6,5,4)$.
+
+    Rival: the sum over all pairs of neurons, $(n,d,k)=(6,5,4)$
+    Source: paper D, Proposition 10
+    Short: error of Prop. 10 as printed
     """
     return mean(expectations.agop_printed.to_numpy())
 
 
-@claim(
-    "D.Eq20-free",
-    "paper D, Eq. 20",
-    accept=(0.97, 1.03),
-    stated=1,
-    rival=(1.79, r"Eq. 19 as printed, $\operatorname{tr}(R)^3$ in place of $\operatorname{tr}(R^3)$"),
-    figure="tab-d-formulas",
-    short="Eq. 20, observed over predicted",
-    given={"column": "eq20"},
-)
-@claim(
+@claim("D.Eq20-free", accept=(0.97, 1.03), stated=1, rival=1.79, figure="tab-d-formulas", given={"column": "eq20"})
+@again(
     "D.Eq22-free",
-    "paper D, Eq. 22",
-    accept=(0.97, 1.03),
-    stated=1,
     rival=(1.57, "the first term alone, no fluctuation of $R$"),
-    figure="tab-d-formulas",
-    short="Eq. 22, observed over predicted",
-    statement=r"The formula for $\operatorname{tr}(ARAR)$ holds.",
     given={"column": "eq22"},
+    source="paper D, Eq. 22",
+    statement=r"The formula for $\operatorname{tr}(ARAR)$ holds.",
+    short="Eq. 22, observed over predicted",
 )
-@claim(
+@again(
     "D.Eq28-free",
-    "paper D, Eq. 28",
-    accept=(0.97, 1.03),
-    stated=1,
     corrected=(1.05, 1.35),
     rival=(
         1.18,
-        r"the last term as in Eq. 27, $(\operatorname{tr}B)^2\operatorname{tr}(\bar "
-        r"A^2)\operatorname{tr}(R^2)^2$",
+        (
+            r"the last term as in Eq. 27, $(\operatorname{tr}B)^2\operatorname{tr}(\bar "
+            r"A^2)\operatorname{tr}(R^2)^2$"
+        ),
     ),
     erratum="d-equation-28",
-    at={"n": 1024},
-    figure="tab-d-formulas",
-    short="Eq. 28 as printed, observed over predicted",
     headline=True,
+    given={"column": "eq28_printed"},
+    at={"n": 1024},
+    source="paper D, Eq. 28",
     statement=r"The formula for $\operatorname{tr}(ARBRARBR)$ holds as printed.",
     measure="Observed over predicted at $N=1024$ (normal labels).",
-    given={"column": "eq28_printed"},
+    short="Eq. 28 as printed, observed over predicted",
 )
 def trace_over_formula(traces=studies.traces["main"], *, column):
     r"""The free-probability formula for $\operatorname{tr}(ARARBR)$ holds.
 
     Observed over predicted.
+
+    Rival: Eq. 19 as printed, $\operatorname{tr}(R)^3$ in place of $\operatorname{tr}(R^3)$
+    Source: paper D, Eq. 20
+    Short: Eq. 20, observed over predicted
     """
     return mean(traces[column].to_numpy())
 
 
-@claim(
-    "D.Eq5-covariance",
-    "paper D, Sec. 3.1, Eq. 5",
-    accept=(-1.1, -0.6),
-    rival=(0, "the term stays"),
-    figure="tab-d-covariance",
-    short="exponent of Eq. 5's covariance",
-)
+@claim("D.Eq5-covariance", accept=(-1.1, -0.6), rival=0, figure="tab-d-covariance")
 def covariance_in_width(widths=studies.averages["widths"]):
     """The covariance term of Eq. 5 tends to 0 as the width tends to infinity with points and dimension fixed.
 
     Exponent in the width of its share in the left side, between 4 and 16 times the dimension.
+
+    Rival: the term stays
+    Source: paper D, Sec. 3.1, Eq. 5
+    Short: exponent of Eq. 5's covariance
     """
     *_, second, largest = sorted(set(widths.k))
     shares = widths.pivot(index="seed", columns="k", values="covariance")
@@ -386,37 +332,28 @@ def covariance_in_width(widths=studies.averages["widths"]):
     return mean(exponents.to_numpy()), widths[widths.k >= second]
 
 
-@claim(
-    "D.Eq6-isotropic",
-    "paper D, Eq. 6",
-    accept=(0.97, 1.03),
-    stated=1,
-    rival=(1.32, "the first term alone"),
-    figure="tab-d-also",
-    short="Eq. 6, observed over predicted",
-)
+@claim("D.Eq6-isotropic", accept=(0.97, 1.03), stated=1, rival=1.32, figure="tab-d-also")
 def trace_of_isotropic_data(isotropic=studies.averages["isotropic"]):
     r"""Eq. 6 holds on isotropic data, $X^\top X=1$.
 
     Observed over predicted, with each network's own moments.
+
+    Rival: the first term alone
+    Source: paper D, Eq. 6
+    Short: Eq. 6, observed over predicted
     """
     return mean(isotropic.eq20.to_numpy())
 
 
-@claim(
-    "D.Ass9-commutes",
-    "paper D, App. E, Assumption 9 (Eq. 11)",
-    accept=(0.98, 1.02),
-    stated=1,
-    rival=(1.044, "networks of 64 neurons, a first run"),
-    at={"k": 1024, "n": 1024},
-    figure="tab-d-also",
-    short="mean of ratios over ratio of means",
-)
+@claim("D.Ass9-commutes", accept=(0.98, 1.02), stated=1, rival=1.044, figure="tab-d-also", at={"k": 1024, "n": 1024})
 def ratio_of_means(proportional=studies.averages["proportional"]):
     """The expectation commutes with ratio and square root at $N=1024$.
 
     Mean of the networks' correlations over the correlation of their mean traces.
+
+    Rival: networks of 64 neurons, a first run
+    Source: paper D, App. E, Assumption 9 (Eq. 11)
+    Short: mean of ratios over ratio of means
     """
     large = _largest_networks(proportional)
     return mean(large.commutes.to_numpy()), large

@@ -3,7 +3,7 @@ r"""Claims of chapter 2 on unequal labels: when a constant fits the first tenth,
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import mean, ratio
 from companion.papers.compression.studies.compression import amplification_scaling
 from companion.papers.compression.theory import Stripe
@@ -56,33 +56,29 @@ def _first_below(curve: pd.Series) -> float:
 
 @claim(
     "A.Sec3-balance-d5",
-    SOURCE,
-    kind="beyond",
     accept=(0.32, 0.44),
-    rival=(0.175, r"no dependence on $d$: the mean label of $d=20$"),
-    figure="fig-a-balance",
-    short=r"$\langle y\rangle\sqrt d$ where $\Lambda^*$ falls, $d=5$",
-    at={"d": 5, "p": 4096},
-    given={"d": 5, "theory": 0.392},
+    rival=0.175,
     headline=True,
-)
-@claim(
-    "A.Sec3-balance-d20",
-    SOURCE,
-    kind="beyond",
-    accept=(0.32, 0.44),
-    rival=(0.784, r"no dependence on $d$: the mean label of $d=5$"),
     figure="fig-a-balance",
-    short=r"$\langle y\rangle\sqrt d$ where $\Lambda^*$ falls, $d=20$",
-    at={"d": 20, "p": 4096},
-    given={"d": 20, "theory": 0.350},
+    given={"d": 5, "theory": 0.392},
+    at={"d": 5, "p": 4096},
+)
+@again(
+    "A.Sec3-balance-d20",
+    rival=(0.784, "no dependence on $d$: the mean label of $d=5$"),
     part_of="A.Sec3-balance-d5",
+    given={"d": 20, "theory": 0.350},
+    at={"d": 20, "p": 4096},
 )
 def imbalance_at_the_fall(balance=amplification_scaling["balance"], *, d, theory):
     r"""Planes are selected until $t^*$ only if the labels balance to within about $0.4/\sqrt d$ (stripe, $d={d}$).
 
     mean label times $\sqrt d$ at which $\Lambda^*$ has half of its value for balanced labels, as the right plane moves
     inwards; the growth rates of the fixed points cross at {theory} (1024 to 4096 points, width 100)
+
+    Rival: no dependence on $d$: the mean label of $d=20$
+    Source: derived from paper A, Sec. 3.2.1, whose planes have $\langle y\rangle=0$
+    Short: $\langle y\rangle\sqrt d$ where $\Lambda^*$ falls, $d={d}$
     """
     rows = balance[balance.d == d]
     if rows.empty:
@@ -91,21 +87,16 @@ def imbalance_at_the_fall(balance=amplification_scaling["balance"], *, d, theory
     return (mean(falls), rows) if len(falls) > 1 else None
 
 
-@claim(
-    "A.Sec3-balance-constant",
-    SOURCE,
-    kind="beyond",
-    accept=(0.85, 1.2),
-    rival=(5, "the neurons of the balanced stripe's fixed point still set it"),
-    figure="fig-a-balance",
-    short=r"$\Lambda^*$ over theory, unequal labels",
-    at={"d": [5, 20], "p": 4096},
-)
+@claim("A.Sec3-balance-constant", accept=(0.85, 1.2), rival=5, figure="fig-a-balance", at={"d": [5, 20], "p": 4096})
 def constant_of_unequal_labels(balance=amplification_scaling["balance"]):
     r"""Where the labels do not balance, $\Lambda^*$ is that of neurons that are active on all points.
 
     measured over predicted $\Lambda^*$ of the fastest fixed point, at $\langle y\rangle\sqrt d\ge0.5$, $d=5$ and 20,
     1024 to 4096 points
+
+    Rival: the neurons of the balanced stripe's fixed point still set it
+    Source: derived from paper A, Sec. 3.2.1, whose planes have $\langle y\rangle=0$
+    Short: $\Lambda^*$ over theory, unequal labels
     """
     rows = unbalanced(balance)
     rows = rows[rows.scaled >= UNEQUAL]

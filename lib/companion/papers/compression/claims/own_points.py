@@ -3,7 +3,7 @@ r"""Claims of chapter 1 on the kernel at :math:`t^*`: on its own points, at equa
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import mean, ratio
 from companion.papers.compression.claims.learning_curves import curve_of, learnt_by
 from companion.papers.compression.studies import hard_margin, lazy_feature, selection
@@ -31,37 +31,39 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
 
 @claim(
     "A.Fig3-own-points",
-    SOURCE,
-    kind="beyond",
     accept=(0.75, 1.33),
-    rival=(2, "the points that chose the kernel are spent: half as many count"),
-    figure="fig-a-own-points",
-    short="kernel at $t^*$: own points over fresh",
-    at={"d": [5, 10], "p": 2048},
+    rival=2,
     looks=2,
     headline=True,
-    given={"first": OWN, "second": hard_margin.star_kernel["stripe"], "from_p": RELAXED_FROM},
-)
-@claim(
-    "A.Fig3-each-label",
-    SOURCE,
-    kind="beyond",
-    accept=(0, 0.2),
-    rival=(1, r"what the kernel lacks is not a matter of $t^*$"),
     figure="fig-a-own-points",
-    short="unequal labels: each $t^*$ over paper A's",
-    at={"d": 5, "p": 512},
-    statement="Where the labels do not balance, a tenth of each label must be fitted for the kernel to be one of "
-    "planes.",
-    measure="test error of the kernel frozen when a tenth of each label is fitted over that when a tenth of all points "
-    "is (stripe, planes at -0.3 and 0.5, $d=5$, 512 points)",
+    given={"first": OWN, "second": hard_margin.star_kernel["stripe"], "from_p": RELAXED_FROM},
+    at={"d": [5, 10], "p": 2048},
+)
+@again(
+    "A.Fig3-each-label",
+    accept=(0, 0.2),
+    rival=(1, "what the kernel lacks is not a matter of $t^*$"),
+    looks=1,
     given={"first": EACH_LABEL, "second": hard_margin.star_kernel["unequal"], "from_p": 0},
+    at={"d": 5, "p": 512},
+    statement=(
+        "Where the labels do not balance, a tenth of each label must be fitted for the kernel to be one of planes."
+    ),
+    measure=(
+        "test error of the kernel frozen when a tenth of each label is fitted over that when a tenth of "
+        "all points is (stripe, planes at -0.3 and 0.5, $d=5$, 512 points)"
+    ),
+    short="unequal labels: each $t^*$ over paper A's",
 )
 def star_over_star(first, second, *, from_p):
-    r"""The kernel frozen at $t^*$ learns as well from the points that chose it as from fresh ones.
+    """The kernel frozen at $t^*$ learns as well from the points that chose it as from fresh ones.
 
     test error on the network's own training set over that on a fresh one, same network, $d=5$ and 10, 1024 and 2048
     points
+
+    Rival: the points that chose the kernel are spent: half as many count
+    Source: derived from paper A, Fig. 3 and Sec. 3
+    Short: kernel at $t^*$: own points over fresh
     """
     first = learnt_by(first[first.p >= from_p], "star")
     second = learnt_by(second, "star").merge(first[["d", "p", "seed"]])
@@ -71,36 +73,34 @@ def star_over_star(first, second, *, from_p):
 
 @claim(
     "A.Fig3-own-constant",
-    SOURCE,
-    kind="beyond",
     accept=(0.8, 1.25),
     stated=1,
-    rival=(2, "the points that chose the kernel are spent: half as many count"),
-    figure="fig-a-own-points",
-    short="own points: error times $p/d$",
-    at={"d": [5, 10], "p": 2048},
+    rival=2,
     looks=2,
-    given={"rows": OWN, "from_p": RELAXED_FROM},
-)
-@claim(
-    "A.Fig3-each-label-constant",
-    SOURCE,
-    kind="beyond",
-    accept=(0.7, 1.4),
-    stated=1,
-    rival=(0.5, "one plane"),
     figure="fig-a-own-points",
-    short="unequal labels, each $t^*$: error times $p/d$",
-    at={"d": 5, "p": 512},
+    given={"rows": OWN, "from_p": RELAXED_FROM},
+    at={"d": [5, 10], "p": 2048},
+)
+@again(
+    "A.Fig3-each-label-constant",
+    accept=(0.7, 1.4),
+    rival=(0.5, "one plane"),
+    looks=1,
     part_of="A.Fig3-each-label",
+    given={"rows": EACH_LABEL, "from_p": 0},
+    at={"d": 5, "p": 512},
     statement="With a $t^*$ of each label the kernel has the error $d/p$ on unequal labels, too.",
     measure=r"geometric mean of $\varepsilon\,p/d$ (planes at -0.3 and 0.5, $d=5$, 512 points)",
-    given={"rows": EACH_LABEL, "from_p": 0},
+    short="unequal labels, each $t^*$: error times $p/d$",
 )
 def constant_at_star(rows, *, from_p):
     r"""Train to $t^*$, freeze, start again on the same points: the error is $d/p$ with $p$ points in all.
 
     geometric mean of $\varepsilon\,p/d$, $d=5$ and 10, 1024 and 2048 points
+
+    Rival: the points that chose the kernel are spent: half as many count
+    Source: derived from paper A, Fig. 3 and Sec. 3
+    Short: own points: error times $p/d$
     """
     rows = learnt_by(rows[rows.p >= from_p], "star")
     if rows.seed.nunique() < 2:
@@ -109,31 +109,24 @@ def constant_at_star(rows, *, from_p):
 
 
 @claim(
-    {
-        "A.Fig3-equal-points-d5": {
-            "given": {"d": 5},
-            "short": "kernel over network, equal totals, $d=5$",
-            "at": {"d": 5, "p": [4096, 8192]},
-        },
-        "A.Fig3-equal-points-d10": {
-            "given": {"d": 10},
-            "short": "kernel over network, equal totals, $d=10$",
-            "at": {"d": 10, "p": [4096, 8192]},
-            "part_of": "A.Fig3-equal-points-d5",
-        },
-    },
-    SOURCE,
-    kind="beyond",
+    "A.Fig3-equal-points-d5",
     accept=(0, 1),
-    rival=(1.25, "half of the points for the kernel cost more than it gains, as on 1024 points in all"),
-    figure="fig-a-learners",
+    rival=1.25,
     looks=2,
+    figure="fig-a-learners",
+    given={"d": 5},
+    at={"d": 5, "p": [4096, 8192]},
 )
+@again("A.Fig3-equal-points-d10", part_of="A.Fig3-equal-points-d5", given={"d": 10}, at={"d": 10, "p": [4096, 8192]})
 def star_at_equal_points(kernels=hard_margin.star_kernel["stripe"], nets=lazy_feature.networks["stripe"], *, stop, d):
-    r"""At equal totals of points the kernel frozen at $t^*$ has a smaller error than the network (stripe, $d={d}$).
+    """At equal totals of points the kernel frozen at $t^*$ has a smaller error than the network (stripe, $d={d}$).
 
     test error of the kernel that learns 4096 fresh points, after a network that learnt 4096, over that of a network
     with 98 % of 8192 points fitted; the ratio was seen before it was declared
+
+    Rival: half of the points for the kernel cost more than it gains, as on 1024 points in all
+    Source: derived from paper A, Fig. 3 and Sec. 3
+    Short: kernel over network, equal totals, $d={d}$
     """
     at_star = learnt_by(kernels[kernels.d == d], "star")
     stopped = curve_of(nets[nets.d == d], "feature", stop)
@@ -148,22 +141,24 @@ def star_at_equal_points(kernels=hard_margin.star_kernel["stripe"], nets=lazy_fe
 
 @claim(
     "A.Fig8-star-initial",
-    "paper A, Fig. 8 and Sec. 4",
     kind="beyond",
     accept=(1.1, np.inf),
-    rival=(0.5, "training selects features on the cylinder, too"),
-    figure="fig-a-fig8",
-    short="kernel at $t^*$ over initial kernel, cylinder",
-    at={"d": 3, "p": [512, 4096]},
+    rival=0.5,
     headline=True,
+    figure="fig-a-fig8",
+    at={"d": 3, "p": [512, 4096]},
 )
 def ring_star_over_initial(
     kernels=hard_margin.star_kernel["cylinder"], initial=lazy_feature.infinite_width_lazy["cylinder_networks"]
 ):
-    r"""On the cylinder the kernel frozen at $t^*$ has a larger test error than the untrained one.
+    """On the cylinder the kernel frozen at $t^*$ has a larger test error than the untrained one.
 
     its test error over that of the infinitely wide initial kernel, 512 to 4096 points, one a seed; the ratio was seen
     before it was declared
+
+    Rival: training selects features on the cylinder, too
+    Source: paper A, Fig. 8 and Sec. 4
+    Short: kernel at $t^*$ over initial kernel, cylinder
     """
     at_star = learnt_by(kernels, "star")
     ratios = over_on_same_sets(at_star, initial)
@@ -174,31 +169,32 @@ def ring_star_over_initial(
 
 @claim(
     "A.Fig6-where",
-    "paper A, Sec. 3.2.2",
     accept=DURING,
-    rival=(FEW, r"$\Lambda$ is largest at $t^*$"),
+    rival=FEW,
     figure="fig-a-function",
-    short=r"fitted fraction at $\Lambda_{\max}$, stripe",
-    at={"p": 4096},
     given={"boundary": selection.boundary["stripe"]},
-)
-@claim(
-    "A.Fig8-where",
-    "paper A, Sec. 3.2.2 and Fig. 8",
-    accept=DURING,
-    rival=(FEW, r"$\Lambda$ is largest at $t^*$"),
-    figure="fig-a-function",
-    short=r"fitted fraction at $\Lambda_{\max}$, cylinder",
     at={"p": 4096},
+)
+@again(
+    "A.Fig8-where",
     part_of="A.Fig6-where",
-    statement='The amplification is largest "during the fitting regime", between $t^*$ and the end (cylinder).',
-    measure=r"fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points",
     given={"boundary": selection.boundary["cylinder"]},
+    source="paper A, Sec. 3.2.2 and Fig. 8",
+    statement='The amplification is largest "during the fitting regime", between $t^*$ and the end (cylinder).',
+    measure=(
+        r"fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 "
+        "points"
+    ),
+    short=r"fitted fraction at $\Lambda_{\max}$, cylinder",
 )
 def share_at_the_largest(boundary):
     r"""The amplification is largest "during the fitting regime", between $t^*$ and the end (stripe).
 
     fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points, $d=5$ and 10
+
+    Rival: $\Lambda$ is largest at $t^*$
+    Source: paper A, Sec. 3.2.2
+    Short: fitted fraction at $\Lambda_{\max}$, stripe
     """
     rows = boundary[boundary.p == boundary.p.max()]
     largest = rows.loc[rows.groupby(["d", "seed"]).weights.idxmax()]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import mean, ratio
 from companion.papers.compression.studies.lazy_feature import networks
 from companion.papers.compression.studies.selection import boundary
@@ -70,87 +70,121 @@ def constants(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 @claim(
-    "A.Fig3-planes-constant", "derived in this chapter; paper A, Fig. 3, has the errors and no formula for them",
-    kind="beyond", accept=(0.5, 0.63), figure="fig-a-collapse", short=r"$\varepsilon p/\sqrt{nd}$, two planes",
-    rival=(planes.placing_constant(1), r"one plane's formula, $\sqrt{1/2\pi}$"), headline=True,
-)  # fmt: skip
+    "A.Fig3-planes-constant",
+    accept=(0.5, 0.63),
+    rival=planes.placing_constant(1),
+    headline=True,
+    figure="fig-a-collapse",
+)
 def constant_of_two_planes(stripe=networks["stripe"]):
     r"""From 90 to 98 % of fitted points, with $n\ge8d$ left, the network's error is $\sqrt{nd/\pi}/p$ (two planes).
 
     mean of $\varepsilon p/\sqrt{nd}$ over $d=5$ and 10, at least 512 points, 90, 95 and 98 % of them fitted; theory:
     0.564, with the densities at these planes 0.54. The law was found on these rows
+
+    Rival: one plane's formula, $\sqrt{1/2\pi}$
+    Source: derived in this chapter; paper A, Fig. 3, has the errors and no formula for them
+    Short: $\varepsilon p/\sqrt{nd}$, two planes
     """
     rows = placing(stripe[(stripe.curve == "feature") & (stripe.p >= 512)])
     return by_set(rows), rows
 
 
 @claim(
-    "A.Fig3-planes-fresh", "derived in this chapter", kind="beyond", accept=(0.5, 0.63), figure="fig-a-collapse",
-    short="the same in other dimensions", rival=(planes.placing_constant(1), r"one plane's formula, $\sqrt{1/2\pi}$"),
-    at={"d": [3, 7]}, part_of="A.Fig3-planes-constant", given={"networks": boundary["fresh"]},
-)  # fmt: skip
-@claim(
-    "A.Fig3-planes-one", "derived in this chapter", kind="beyond", accept=(0.33, 0.47), figure="fig-a-collapse",
-    short="one plane", rival=(planes.placing_constant(2), "the constant of two planes"),
-    statement=r"From 90 to 98 % of fitted points a single plane is placed with the error $\sqrt{nd/2\pi}/p$.",
-    measure=r"mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, $n\ge8d$; theory: 0.399, with the finite "
-    "dimension 0.385",
+    "A.Fig3-planes-fresh",
+    accept=(0.5, 0.63),
+    rival=planes.placing_constant(1),
+    part_of="A.Fig3-planes-constant",
+    figure="fig-a-collapse",
+    given={"networks": boundary["fresh"]},
+    at={"d": [3, 7]},
+)
+@again(
+    "A.Fig3-planes-one",
+    accept=(0.33, 0.47),
+    rival=(planes.placing_constant(2), "the constant of two planes"),
     given={"networks": boundary["one_plane"]},
-)  # fmt: skip
-@claim(
-    "A.Fig3-planes-three", "derived in this chapter", kind="beyond", accept=(0.63, 0.76), figure="fig-a-collapse",
-    short="three planes", rival=(planes.placing_constant(2), "the constant of two planes"),
-    statement=r"From 90 to 98 % of fitted points three planes are placed with the error $\sqrt{3nd/2\pi}/p$.",
-    measure=r"mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, $n\ge8d$; theory: 0.691, with the densities "
-    "at these planes 0.66. At 98 % the points left are too few for three planes, and the error is above the law",
+    at={},
+    statement=r"From 90 to 98 % of fitted points a single plane is placed with the error $\sqrt{nd/2\pi}/p$.",
+    measure=(
+        r"mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, $n\ge8d$; theory: 0.399, with the "
+        "finite dimension 0.385"
+    ),
+    short="one plane",
+)
+@again(
+    "A.Fig3-planes-three",
+    accept=(0.63, 0.76),
+    rival=(planes.placing_constant(2), "the constant of two planes"),
     given={"networks": boundary["three_planes"]},
-)  # fmt: skip
-@claim(
-    "A.Fig3-planes-density", "derived in this chapter; paper B, Sec. 5, asks for a density that does not vanish",
-    kind="beyond", accept=(0.45, 0.63), figure="fig-a-collapse", short="planes of unequal density",
+    at={},
+    statement=r"From 90 to 98 % of fitted points three planes are placed with the error $\sqrt{3nd/2\pi}/p$.",
+    measure=(
+        r"mean of $\varepsilon p/\sqrt{nd}$, $d=5$, $p=2048$ and 4096, $n\ge8d$; theory: 0.691, with the "
+        "densities at these planes 0.66. At 98 % the points left are too few for three planes, and the "
+        "error is above the law"
+    ),
+    short="three planes",
+)
+@again(
+    "A.Fig3-planes-density",
+    accept=(0.45, 0.63),
     rival=(planes.placing_constant(1), "only the plane at the larger density counts"),
-    statement="From 90 to 98 % of fitted points the density of the points at a plane cancels.",
-    measure=r"mean of $\varepsilon p/\sqrt{nd}$, two planes at densities of 0.40 and 0.05; theory: 0.51, with points "
-    "left in proportion to the densities. At 90 % the far plane is not yet found",
     given={"networks": boundary["uneven_planes"]},
-)  # fmt: skip
+    at={},
+    source="derived in this chapter; paper B, Sec. 5, asks for a density that does not vanish",
+    statement="From 90 to 98 % of fitted points the density of the points at a plane cancels.",
+    measure=(
+        r"mean of $\varepsilon p/\sqrt{nd}$, two planes at densities of 0.40 and 0.05; theory: 0.51, with "
+        "points left in proportion to the densities. At 90 % the far plane is not yet found"
+    ),
+    short="planes of unequal density",
+)
 def constant_of_planes(networks):
     r"""The law of the unfitted points holds in dimensions and at sizes on which it was not found.
 
     mean of $\varepsilon p/\sqrt{nd}$ over $d=3$ and 7, $p=2048$ and 4096, at the same shares; width 200
+
+    Rival: one plane's formula, $\sqrt{1/2\pi}$
+    Source: derived in this chapter
+    Short: the same in other dimensions
     """
     rows = placing(networks)
     return by_set(rows), rows
 
 
 @claim(
-    "A.Fig3-share-d5", "paper A, Sec. 4, whose exponent is $(2d-1)/(3d-2)$", kind="beyond", accept=(0.4, 0.6),
-    figure="fig-a-collapse", short="exponent at a fixed share, $d=5$", given={"d": 5},
-    rival=(9 / 13, "paper A's exponent of feature learning"), at={"d": 5},
-)  # fmt: skip
-@claim(
-    "A.Fig3-share-d10", "paper A, Sec. 4, whose exponent is $(2d-1)/(3d-2)$", kind="beyond", accept=(0.4, 0.6),
-    figure="fig-a-collapse", short="exponent at a fixed share, $d=10$", given={"d": 10},
-    rival=(19 / 28, "paper A's exponent of feature learning"), at={"d": 10}, part_of="A.Fig3-share-d5",
-)  # fmt: skip
+    "A.Fig3-share-d5",
+    kind="beyond",
+    accept=(0.4, 0.6),
+    rival=9 / 13,
+    figure="fig-a-collapse",
+    given={"d": 5},
+    at={"d": 5},
+)
+@again("A.Fig3-share-d10", rival=19 / 28, part_of="A.Fig3-share-d5", given={"d": 10}, at={"d": 10})
 def exponent_at_a_fixed_share(stripe=networks["stripe"], *, d):
-    r"""At a fixed share of fitted points the network's error falls as $p^{-1/2}$, whatever the dimension ($d={d}$).
+    """At a fixed share of fitted points the network's error falls as $p^{-1/2}$, whatever the dimension ($d={d}$).
 
     exponent of the error in $p$ where 95 % of the points are fitted, from 1024 points on
+
+    Rival: paper A's exponent of feature learning
+    Source: paper A, Sec. 4, whose exponent is $(2d-1)/(3d-2)$
+    Short: exponent at a fixed share, $d={d}$
     """
     rows = stripe[(stripe.curve == "feature") & (stripe.d == d) & (stripe.share == 0.95) & (stripe.p >= 1024)]
     return (None if rows.empty else beta(rows)), rows
 
 
-@claim(
-    "A.Fig3-function-share", "paper A, Sec. 3.2, where the compression grows as $\\sqrt p$", kind="beyond",
-    accept=(1.2, 1.65), figure="fig-a-collapse", short="compression of the function, 95 over 90 %",
-    rival=(1, "the number of points alone sets it"), at={"p": 4096},
-)  # fmt: skip
+@claim("A.Fig3-function-share", kind="beyond", accept=(1.2, 1.65), rival=1, figure="fig-a-collapse", at={"p": 4096})
 def compression_between_shares(stripe=boundary["stripe"]):
     r"""The function is compressed as $p/\sqrt n$: the fewer points are left, the more.
 
     compression of the function where 95 % of 4096 points are fitted over that at 90 %, $d=5$ and 10; theory: $\sqrt2$
+
+    Rival: the number of points alone sets it
+    Source: paper A, Sec. 3.2, where the compression grows as $\sqrt p$
+    Short: compression of the function, 95 over 90 %
     """
     rows = stripe[(stripe.p == 4096) & stripe.share.isin([0.9, 0.95])]
     if rows.empty:
@@ -161,52 +195,64 @@ def compression_between_shares(stripe=boundary["stripe"]):
     return mean(np.exp(sum(logs) / len(logs))), rows
 
 
-@claim(
-    "A.Fig3-planes-end", "derived in this chapter", kind="beyond", accept=(0.8, 1.35), figure="fig-a-collapse",
-    short=r"$\varepsilon p/d$ at the end, $p\le50d$", rival=(0.5, "one plane, $d/2p$"), headline=True,
-)  # fmt: skip
+@claim("A.Fig3-planes-end", accept=(0.8, 1.35), rival=0.5, headline=True, figure="fig-a-collapse")
 def end_of_two_planes(stripe=networks["stripe"]):
     r"""At the end of training the network has the test error $d/p$ on up to $50d$ points, as the kernel at $t^*$ has.
 
     mean of $\varepsilon p/d$ at the end of training, $d=5$ and 10, $p\le50d$. The law was found on these rows
+
+    Rival: one plane, $d/2p$
+    Source: derived in this chapter
+    Short: $\varepsilon p/d$ at the end, $p\le50d$
     """
     rows = stripe[(stripe.curve == "feature") & (stripe.share == 1) & (stripe.p <= PLANES_TO * stripe.d)]
     return by_set(unfitted(rows), "reduced"), rows
 
 
 @claim(
-    "A.Fig3-end-law", "none; paper A, Fig. 3, has the errors", kind="beyond", accept=(0.12, 0.17),
-    figure="fig-a-left", short=r"$\varepsilon\sqrt{p/d}$ at the end, $p\ge100d$",
-    rival=(0.1, "$d/p$, the error of the kernel at $t^*$, where it is largest in these units"),
-    statement=r"On more than $100d$ points the network ends with the error $0.14\sqrt{d/p}$.",
-    measure=r"mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=5$ and 10, $p\ge100d$, width 500. "
-    "The law was found on these rows",
+    "A.Fig3-end-law",
+    kind="beyond",
+    accept=(0.12, 0.17),
+    rival=0.1,
+    figure="fig-a-left",
     given={"networks": networks["stripe"]},
-)  # fmt: skip
-@claim(
-    "A.Fig3-end-fresh", "none; paper A, Fig. 3, has the errors", kind="beyond", accept=(0.12, 0.17),
-    figure="fig-a-left", short="the same in other dimensions, at the end",
-    rival=(0.1, "$d/p$, the error of the kernel at $t^*$, where it is largest in these units"),
-    at={"d": [6, 14]}, part_of="A.Fig3-end-law", given={"networks": boundary["end"]},
-)  # fmt: skip
+)
+@again(
+    "A.Fig3-end-fresh",
+    part_of="A.Fig3-end-law",
+    given={"networks": boundary["end"]},
+    at={"d": [6, 14]},
+    statement="The law of the end holds in dimensions on which it was not found.",
+    measure=(
+        r"mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=6$ and 14, $p=2048$ and 4096, width "
+        "200"
+    ),
+    short="the same in other dimensions, at the end",
+)
 def constant_of_the_end(networks):
-    r"""The law of the end holds in dimensions on which it was not found.
+    r"""On more than $100d$ points the network ends with the error $0.14\sqrt{d/p}$.
 
-    mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=6$ and 14, $p=2048$ and 4096, width 200
+    mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=5$ and 10, $p\ge100d$, width 500. The law was found on
+    these rows
+
+    Rival: $d/p$, the error of the kernel at $t^*$, where it is largest in these units
+    Source: none; paper A, Fig. 3, has the errors
+    Short: $\varepsilon\sqrt{p/d}$ at the end, $p\ge100d$
     """
     rows = at_the_end(networks)
     rows = rows[rows.d > FEW_DIRECTIONS]
     return by_set(rows, "spoilt"), rows
 
 
-@claim(
-    "A.Fig3-end-plane", "none; paper A has no figure of it", kind="beyond", accept=(0.5, 1.2), figure="fig-a-left",
-    short="error at the end over 98 %, $d=2$", rival=(1.7, "the factor of $d=5$ and 10"), at={"d": 2},
-)  # fmt: skip
+@claim("A.Fig3-end-plane", kind="beyond", accept=(0.5, 1.2), rival=1.7, figure="fig-a-left", at={"d": 2})
 def end_in_the_plane(end=boundary["end"]):
-    r"""With one uninformative direction the last points spoil nothing.
+    """With one uninformative direction the last points spoil nothing.
 
     error at the end of training over that where 98 % of the points are fitted, $d=2$, $p=2048$ and 4096, width 200
+
+    Rival: the factor of $d=5$ and 10
+    Source: none; paper A has no figure of it
+    Short: error at the end over 98 %, $d=2$
     """
     rows = end[end.d == 2]
     if rows.empty:

@@ -3,7 +3,7 @@ r"""Claims of chapter 2 at paper A's own width: what the width of a network does
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import ratio
 from companion.papers.compression.claims.compression import plateau_exponent
 from companion.papers.compression.studies import compression as studies
@@ -13,48 +13,37 @@ NO_NOISE = (0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone")
 
 
 @claim(
-    {
-        "A.Fig6-wide-d5": {
-            "given": {"d": 5},
-            "short": r"exponent of $\Lambda^*$, width $10^4$, stripe $d=5$",
-            "at": {"d": 5, "p": 1024, "h": 10000},
-        },
-        "A.Fig6-wide-d10": {
-            "given": {"d": 10},
-            "short": r"exponent of $\Lambda^*$, width $10^4$, stripe $d=10$",
-            "at": {"d": 10, "p": 1024, "h": 10000},
-            "part_of": "A.Fig6-wide-d5",
-        },
-    },
-    "paper A, Fig. 6 bottom and Eq. 9",
+    "A.Fig6-wide-d5",
     accept=(0.4, 0.6),
     stated=0.5,
-    rival=NO_NOISE,
+    rival=0,
     figure="fig-a-width",
+    given={"d": 5},
+    at={"d": 5, "p": 1024, "h": 10000},
 )
+@again("A.Fig6-wide-d10", part_of="A.Fig6-wide-d5", given={"d": 10}, at={"d": 10, "p": 1024, "h": 10000})
 def wide_stripe_exponent(networks=studies.amplification_scaling["wide"], *, growth_from, d):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
 
     exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
+
+    Rival: no noise: $\Lambda^*$ is set by $\alpha$ alone
+    Source: paper A, Fig. 6 bottom and Eq. 9
+    Short: exponent of $\Lambda^*$, width $10^4$, stripe $d={d}$
     """
     rows = networks[(networks.d == d) & (networks.p >= growth_from)]
     return (plateau_exponent(rows), rows) if rows.seed.nunique() > 1 else None
 
 
-@claim(
-    "A.Fig8-wide",
-    "paper A, Fig. 8 top",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=NO_NOISE,
-    figure="fig-a-width",
-    short=r"exponent of $\Lambda^*$, width $10^4$, cylinder",
-    at={"d": 3, "p": 1024, "h": 10000},
-)
+@claim("A.Fig8-wide", accept=(0.4, 0.6), stated=0.5, rival=0, figure="fig-a-width", at={"d": 3, "p": 1024, "h": 10000})
 def wide_cylinder_exponent(networks=studies.amplification_scaling["wide_cylinder"], *, growth_from):
     r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (cylinder, $d=3$).
 
     exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
+
+    Rival: no noise: $\Lambda^*$ is set by $\alpha$ alone
+    Source: paper A, Fig. 8 top
+    Short: exponent of $\Lambda^*$, width $10^4$, cylinder
     """
     rows = networks[networks.p >= growth_from]
     return (plateau_exponent(rows), rows) if rows.seed.nunique() > 1 else None
@@ -77,12 +66,10 @@ def width_ratios(wide, narrow):
 
 @claim(
     "A.Fig6-width",
-    "paper A, Fig. 6 bottom",
     kind="beyond",
     accept=(0.9, 1.1),
-    rival=(0.32, r"$\Lambda^*\propto h^{-1/4}$: it follows the fluctuations over initial weights"),
+    rival=0.32,
     figure="fig-a-width",
-    short=r"$\Lambda^*$, width $10^4$ over width 100",
     at={"d": 5, "p": 1024, "h": [100, 10000]},
 )
 def width_ratio(
@@ -90,8 +77,12 @@ def width_ratio(
 ):
     r"""The width does not set the amplification factor: networks of width $10^4$ have that of width 100.
 
-    $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, from 1024
-    points on); geometric mean over sizes and dimensions, one a training set
+    $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, from 1024 points
+    on); geometric mean over sizes and dimensions, one a training set
+
+    Rival: $\Lambda^*\propto h^{-1/4}$: it follows the fluctuations over initial weights
+    Source: paper A, Fig. 6 bottom
+    Short: $\Lambda^*$, width $10^4$ over width 100
     """
     ratios = width_ratios(wide[wide.p >= growth_from], narrow)
     if ratios.seed.nunique() < 2:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, exponent, least, mean, proportion
 from companion.lab.parameters import PROFILES
 from companion.papers.depth.studies import depth as studies
@@ -19,20 +19,15 @@ EXAMPLE_2 = 2**30, 128  # points and dimensions of Example 2
 WITH_ANTIPODES = 30, 10  # points, more than dimensions, each with its antipode
 
 
-@claim(
-    "C.Fig3-contact",
-    "paper C, Fig. 3 and the expansion in the proof of Theorem 2",
-    accept=(1.45, 1.55),
-    rival=(1, "a fixed point of slope below one, as with biases, which attracts geometrically"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="exponent of contact of $h$",
-    stated=1.5,
-)
+@claim("C.Fig3-contact", accept=(1.45, 1.55), stated=1.5, rival=1, profiles=PROFILES, figure="tab-c-checked")
 def contact_exponent(layer_map=studies.layer_map["main"]):
     """The map $h$ touches the identity at 1 with slope one, and the gap $h(z)-z$ closes as $(1-z)^{3/2}$.
 
     Exponent over the last ten points of the grid.
+
+    Rival: a fixed point of slope below one, as with biases, which attracts geometrically
+    Source: paper C, Fig. 3 and the expansion in the proof of Theorem 2
+    Short: exponent of contact of $h$
     """
     closest = layer_map[layer_map.z < 1].tail(CLOSEST)
     gap = (closest.h - closest.z).to_numpy()
@@ -42,19 +37,21 @@ def contact_exponent(layer_map=studies.layer_map["main"]):
 
 @claim(
     "C.Thm2-limit",
-    "paper C, Theorem 2",
     accept=(0, 0.001),
-    rival=(0.75, "a limit of 1, that of the correlation"),
-    figure="fig-c-rate",
+    rival=0.75,
     profiles=PROFILES,
-    short="distance from 1/4, every pair",
-    at={"depth_max": 1_000_000},
     headline=True,
+    figure="fig-c-rate",
+    at={"depth_max": 1_000_000},
 )
 def distance_from_a_quarter(curves=studies.normalised_kernel["main"], *, curve_depth):
     """Off the diagonal the normalised kernel tends to 1/4 from every initial correlation below 1.
 
     Largest distance at depth $10^6$.
+
+    Rival: a limit of 1, that of the correlation
+    Source: paper C, Theorem 2
+    Short: distance from 1/4, every pair
     """
     deepest = curves[curves.depth == curve_depth]
     return Estimate.exact((deepest.kernel - 0.25).abs().max(), 1e-12), deepest
@@ -70,19 +67,22 @@ def _last_decade(curves, deepest):
 
 @claim(
     "C.Thm2-rate",
-    "paper C, Theorem 2",
     accept=(-0.01, 0.01),
-    rival=(0.375, r"the rate $\log L/L$ with the constant 3/8, derived in the chapter"),
-    figure="fig-c-rate",
-    profiles=PROFILES,
-    short="slope of $L$ times the distance",
     stated=0,
-    erratum="c-rate",
     corrected=(0.365, 0.385),
+    rival=0.375,
+    erratum="c-rate",
+    profiles=PROFILES,
     headline=True,
+    figure="fig-c-rate",
 )
 def logarithmic_growth(curves=studies.normalised_kernel["main"], *, curve_depth):
-    r"""The distance from 1/4 is $O(1/L)$, so that $L$ times it has slope 0 in $\ln L$."""
+    r"""The distance from 1/4 is $O(1/L)$, so that $L$ times it has slope 0 in $\ln L$.
+
+    Rival: the rate $\log L/L$ with the constant 3/8, derived in the chapter
+    Source: paper C, Theorem 2
+    Short: slope of $L$ times the distance
+    """
     decade, start, end = _last_decade(curves, curve_depth)
     rise = (end.kernel - 0.25) * end.depth - (start.kernel - 0.25) * start.depth
     return Estimate.span(rise / np.log(end.depth / start.depth)), decade
@@ -90,35 +90,34 @@ def logarithmic_growth(curves=studies.normalised_kernel["main"], *, curve_depth)
 
 @claim(
     "C.Thm2-angle",
-    "paper C, proof of Theorem 2",
     accept=(0.99, 1.01),
-    rival=(0.1111, r"$\pi^2/(2L^2)$, by the slope $\sqrt2/\pi$ in the proof of Corollary 1"),
-    figure="fig-c-rate",
-    profiles=PROFILES,
-    short="correlation over its asymptotic law",
-    at={"depth_max": 1_000_000},
     stated=1,
+    rival=0.1111,
+    profiles=PROFILES,
+    figure="fig-c-rate",
+    at={"depth_max": 1_000_000},
 )
 def angle_over_its_law(curves=studies.normalised_kernel["main"], *, curve_depth):
     r"""One minus the correlation falls as $9\pi^2/(2L^2)$.
 
     The ratio at depth $10^6$ is 1.
+
+    Rival: $\pi^2/(2L^2)$, by the slope $\sqrt2/\pi$ in the proof of Corollary 1
+    Source: paper C, proof of Theorem 2
+    Short: correlation over its asymptotic law
     """
     deepest = curves[curves.depth == curve_depth]
     return Estimate.span(deepest.gap * 2 * deepest.depth**2 / (9 * np.pi**2)), deepest
 
 
-@claim(
-    "C.Fig2-logarithmic",
-    "paper C, Sec. 6.4 and Definition 7",
-    accept=(0.999, 1),
-    rival=(0.7071, "geometric convergence, as with biases: $2^{-1/2}$ a layer"),
-    figure="fig-c-rate",
-    profiles=PROFILES,
-    short="ratio of successive errors",
-)
+@claim("C.Fig2-logarithmic", accept=(0.999, 1), rival=0.7071, profiles=PROFILES, figure="fig-c-rate")
 def ratio_of_successive_errors(curves=studies.normalised_kernel["main"], *, curve_rho, curve_depth):
-    """The convergence is logarithmic (Definition 7): the ratio of successive errors tends to 1."""
+    """The convergence is logarithmic (Definition 7): the ratio of successive errors tends to 1.
+
+    Rival: geometric convergence, as with biases: $2^{-1/2}$ a layer
+    Source: paper C, Sec. 6.4 and Definition 7
+    Short: ratio of successive errors
+    """
     drawn = curves[curves.rho.isin(curve_rho[:4])]  # the correlations of the figure
     last = drawn[drawn.depth == curve_depth]
     before = drawn[drawn.depth == curve_depth - 1]
@@ -129,21 +128,22 @@ def ratio_of_successive_errors(curves=studies.normalised_kernel["main"], *, curv
 
 @claim(
     "C.Cor1-slope",
-    "paper C, proof of Corollary 1",
     accept=(0.44, 0.46),
-    rival=(0.15, r"$\sqrt2/(3\pi)$, by the proof of Theorem 2"),
-    figure="fig-c-crossover",
-    profiles=PROFILES,
-    short=r"growth of $1/\sqrt{1-\rho}$ a layer",
     stated=0.45016,
-    erratum="c-corollary-1",
     corrected=(0.149, 0.151),
+    rival=0.15,
+    erratum="c-corollary-1",
+    profiles=PROFILES,
+    figure="fig-c-crossover",
 )
 def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
-    r"""$1/\sqrt{1-\rho}$ grows by $\sqrt2/\pi=0.450$ a layer, which makes $1/\sqrt{1-\rho^{(2)}}$ the unit of
-    depth.
+    r"""$1/\sqrt{1-\rho}$ grows by $\sqrt2/\pi=0.450$ a layer, which makes $1/\sqrt{1-\rho^{(2)}}$ the unit of depth.
 
     Mean growth over the last decade of depth.
+
+    Rival: $\sqrt2/(3\pi)$, by the proof of Theorem 2
+    Source: paper C, proof of Corollary 1
+    Short: growth of $1/\sqrt{1-\rho}$ a layer
     """
     decade, start, end = _last_decade(curves, curve_depth)
     return Estimate.span((end.gap**-0.5 - start.gap**-0.5) / (end.depth - start.depth)), decade
@@ -151,32 +151,31 @@ def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
 
 @claim(
     "C.Thm2-kinked",
-    "derived in this chapter, $1/(1+k)$ with $k=3$; the class is that of Hayou et al. 2019",
     accept=(0.249, 0.252),
-    rival=(0.3333, "$k=2$, the class of smooth activations"),
-    figure="fig-c-layers",
-    kind="beyond",
+    rival=0.3333,
     profiles=PROFILES,
-    statement="Other layers with a non-smooth activation have the limit 1/4.",
-    measure="Leaky ReLU, absolute value and residual layers at the largest depth, least to largest.",
+    figure="fig-c-layers",
     given={"limit": 1 / 4},
-    short="limit 1/4, other non-smooth layers",
 )
-@claim(
+@again(
     "C.Thm2-smooth",
-    "derived in this chapter, $1/(1+k)$ with $k=2$; the class is that of Hayou et al. 2019",
     accept=(0.331, 0.336),
     rival=(0.25, "$k=3$, the class of non-smooth activations"),
-    figure="fig-c-layers",
-    kind="beyond",
-    profiles=PROFILES,
+    given={"limit": 1 / 3},
+    source="derived in this chapter, $1/(1+k)$ with $k=2$; the class is that of Hayou et al. 2019",
     statement="Smooth critical layers have the limit 1/3.",
     measure="Tanh, erf, swish and the square at the largest depth, least to largest.",
-    given={"limit": 1 / 3},
     short="limit 1/3, smooth layers",
 )
 def limit_of_layers(layers=studies.layer_kernels["main"], *, limit):
-    """Critical layers have the limit of their class."""
+    """Other layers with a non-smooth activation have the limit 1/4.
+
+    Leaky ReLU, absolute value and residual layers at the largest depth, least to largest.
+
+    Rival: $k=2$, the class of smooth activations
+    Source: derived in this chapter, $1/(1+k)$ with $k=3$; the class is that of Hayou et al. 2019
+    Short: limit 1/4, other non-smooth layers
+    """
     deepest = layers[(layers.limit == limit) & (layers.depth == layers.depth.max())]
     return Estimate.span(deepest.kernel), deepest
 
@@ -194,72 +193,67 @@ def _remaining_share(paths, kernel):
 
 @claim(
     "C.Fig4-correlation",
-    r'paper C, Sec. 6.4 of Fig. 4: correlation and $\eta$ converge "rather quickly"',
     accept=(0, 0.1),
-    rival=(0.266, "the tangent kernel's law at depth 30 for orthogonal points, over 1/4"),
-    figure="fig-c-fig4",
+    rival=0.266,
     profiles=PROFILES,
-    statement=(
-        "On points of the cube $[-1,1]^{128}$, projected on the sphere, thirty layers show that the "
-        "correlation converges."
-    ),
-    measure="Less than a tenth of the mean distance from 1 is left.",
+    figure="fig-c-fig4",
     given={"kernel": "rho"},
-    short="correlation's remaining distance, cube",
     at={"n0": 128, "depth_max": 30},
 )
-@claim(
+@again(
     "C.Fig4-theta",
-    "derived in this chapter, for paper C, Fig. 4",
     accept=(0.15, 0.6),
     rival=(0.0296, "what is left of the correlation's distance, which falls as $1/L^2$"),
-    figure="fig-c-fig4",
-    kind="beyond",
-    profiles=PROFILES,
+    given={"kernel": "theta"},
+    at={"depth_max": 30, "n0": 128},
+    source="derived in this chapter, for paper C, Fig. 4",
     statement=(
-        "On points of the cube $[-1,1]^{128}$, projected on the sphere, the tangent kernel converges more"
-        r" slowly than the correlation and $\eta$."
+        "On points of the cube $[-1,1]^{128}$, projected on the sphere, the tangent kernel converges more "
+        r"slowly than the correlation and $\eta$."
     ),
     measure=("Its mean distance from 1/4 that is left, relative to the first layer, at depth 30, off the diagonal."),
-    given={"kernel": "theta"},
     short="tangent kernel's remaining distance, cube",
-    at={"depth_max": 30, "n0": 128},
 )
-@claim(
+@again(
     "C.Fig4-eta",
-    r'paper C, Sec. 6.4 of Fig. 4: correlation and $\eta$ converge "rather quickly"',
-    accept=(0, 0.1),
-    rival=(0.266, "the tangent kernel's law at depth 30 for orthogonal points, over 1/4"),
-    figure="fig-c-fig4",
-    profiles=PROFILES,
+    part_of="C.Fig4-correlation",
+    given={"kernel": "eta"},
     statement=(
-        r"On points of the cube $[-1,1]^{128}$, projected on the sphere, thirty layers show that $\eta$ " "converges."
+        r"On points of the cube $[-1,1]^{128}$, projected on the sphere, thirty layers show that $\eta$ "
+        "converges."
     ),
     measure="Less than a tenth of the mean distance from its fixed point is left.",
-    given={"kernel": "eta"},
     short=r"remaining distance of $\eta$, cube",
-    at={"n0": 128, "depth_max": 30},
-    part_of="C.Fig4-correlation",
 )
 def distance_left_on_the_cube(paths=studies.trajectories["cube"], *, kernel):
-    """Thirty layers show which kernels converge on points of the cube."""
+    r"""On points of the cube $[-1,1]^{128}$, projected on the sphere, thirty layers show that the correlation
+    converges.
+
+    Less than a tenth of the mean distance from 1 is left.
+
+    Rival: the tangent kernel's law at depth 30 for orthogonal points, over 1/4
+    Source: paper C, Sec. 6.4 of Fig. 4: correlation and $\eta$ converge "rather quickly"
+    Short: correlation's remaining distance, cube
+    """
     return _remaining_share(paths, kernel)
 
 
 @claim(
     "C.Fig4-sublinear",
-    "paper C, Fig. 4 and Sec. 6.4",
     accept=(0.9, 1),
-    rival=(0.7071, "geometric convergence, as with biases: $2^{-1/2}$ a layer"),
-    figure="fig-c-fig4",
+    rival=0.7071,
     profiles=PROFILES,
-    short="ratio of successive errors, cube",
-    at={"depth_max": 30, "n0": 128},
     part_of="C.Fig2-logarithmic",
+    figure="fig-c-fig4",
+    at={"depth_max": 30, "n0": 128},
 )
 def successive_errors_on_the_cube(paths=studies.trajectories["cube"]):
     """On points of the cube $[-1,1]^{128}$, projected on the sphere, the normalised kernel converges sublinearly:
     successive errors have a ratio near 1 at depth 30.
+
+    Rival: geometric convergence, as with biases: $2^{-1/2}$ a layer
+    Source: paper C, Fig. 4 and Sec. 6.4
+    Short: ratio of successive errors, cube
     """
     last = paths[(paths.kernel == "theta") & paths.depth.isin([29, 30])]
     means = last.assign(mean=last.pair.map(np.mean)).pivot_table(index="seed", columns="depth", values="mean")
@@ -268,38 +262,35 @@ def successive_errors_on_the_cube(paths=studies.trajectories["cube"]):
 
 @claim(
     "C.Fig5-theta",
-    "paper C, Fig. 5, Sec. 6.4 and App. D",
     accept=(0, 0.1),
-    rival=(0.522, r"the law $\log L/L$ at depth 30 for correlation 0.4, over 0.15"),
-    figure="fig-c-fig4",
-    profiles=PROFILES,
-    short="tangent kernel's remaining distance, digits",
-    at={"corpus": "mnist", "depth_max": 30},
-    erratum="c-depth-30",
     corrected=(0.15, 0.6),
+    rival=0.522,
+    erratum="c-depth-30",
+    profiles=PROFILES,
+    figure="fig-c-fig4",
+    at={"corpus": "mnist", "depth_max": 30},
 )
 def distance_left_on_images(paths=studies.trajectories["images"]):
-    """On MNIST digits, the tangent kernel at depth 30 is close to its limit.
+    r"""On MNIST digits, the tangent kernel at depth 30 is close to its limit.
 
     Less than a tenth of the mean distance from 1/4 is left off the diagonal.
+
+    Rival: the law $\log L/L$ at depth 30 for correlation 0.4, over 0.15
+    Source: paper C, Fig. 5, Sec. 6.4 and App. D
+    Short: tangent kernel's remaining distance, digits
     """
     return _remaining_share(paths, "theta")
 
 
-@claim(
-    "C.Fig7-depth",
-    "paper C, Fig. 7 and Sec. 6.4",
-    accept=(1e-06, math.inf),
-    rival=(0, "no change with depth"),
-    figure="fig-c-fig7",
-    profiles=PROFILES,
-    short="smallest eigenvalue grows with depth",
-    at={"depths": 30},
-)
+@claim("C.Fig7-depth", accept=(1e-06, math.inf), rival=0, profiles=PROFILES, figure="fig-c-fig7", at={"depths": 30})
 def step_of_the_smallest_eigenvalue(eigenvalues=studies.smallest_eigenvalue["main"]):
     r"""The smallest eigenvalue increases with depth for $L=1,\dots,30$ at every $n$.
 
     Smallest mean step.
+
+    Rival: no change with depth
+    Source: paper C, Fig. 7 and Sec. 6.4
+    Short: smallest eigenvalue grows with depth
     """
     table = eigenvalues.pivot_table(index="seed", columns=["n", "depth"], values="smallest")
     steps = [np.diff(table[n].to_numpy(), axis=1) for n in sorted(set(eigenvalues.n))]
@@ -312,79 +303,59 @@ def _at_five_and_thirty(eigenvalues):
     return rows.pivot_table(index="seed", columns="depth", values="smallest"), rows
 
 
-@claim(
-    "C.Fig7-away",
-    "paper C, Sec. 6.4",
-    accept=(0.375, 0.75),
-    rival=(0, "depth 1, where more points than dimensions make the matrix singular"),
-    figure="fig-c-fig7",
-    short="smallest eigenvalue at depth 5",
-    at={"n": 2000},
-    looks=2,
-)
+@claim("C.Fig7-away", accept=(0.375, 0.75), rival=0, looks=2, figure="fig-c-fig7", at={"n": 2000})
 def smallest_eigenvalue_at_five(eigenvalues=studies.smallest_eigenvalue["main"]):
-    """For large $n$ a depth of 5 stabilises the smallest eigenvalue, that is, keeps it away from 0 (to $n=2000$;
-    at the paper profile 5000).
+    """For large $n$ a depth of 5 stabilises the smallest eigenvalue, that is, keeps it away from 0 (to $n=2000$; at
+    the paper profile 5000).
 
     Its value there at the largest $n$, of which at least half of the limit 3/4 is asked.
+
+    Rival: depth 1, where more points than dimensions make the matrix singular
+    Source: paper C, Sec. 6.4
+    Short: smallest eigenvalue at depth 5
     """
     table, rows = _at_five_and_thirty(eigenvalues)
     return mean(table[5].to_numpy()), rows
 
 
-@claim(
-    "C.Fig7-stabilised",
-    "derived in this chapter, for paper C, Sec. 6.4",
-    accept=(1.2, 2),
-    rival=(1, "stabilised means settled: the eigenvalue grows no further"),
-    figure="fig-c-fig7",
-    kind="beyond",
-    short="smallest eigenvalue, depth 30 over 5",
-    at={"depths": 30},
-    erratum="c-depth-5",
-)
+@claim("C.Fig7-stabilised", accept=(1.2, 2), rival=1, erratum="c-depth-5", figure="fig-c-fig7", at={"depths": 30})
 def growth_from_five_to_thirty(eigenvalues=studies.smallest_eigenvalue["main"]):
     """At depth 5 the smallest eigenvalue has not settled: to depth 30 it still grows.
 
     Ratio of its values at depths 30 and 5, at the largest $n$.
+
+    Rival: stabilised means settled: the eigenvalue grows no further
+    Source: derived in this chapter, for paper C, Sec. 6.4
+    Short: smallest eigenvalue, depth 30 over 5
     """
     table, rows = _at_five_and_thirty(eigenvalues)
     return mean((table[30] / table[5]).to_numpy()), rows
 
 
-@claim(
-    "C.Fig8-trend",
-    "paper C, Fig. 8",
-    accept=(0.005, 0.1),
-    rival=(0, "no growth"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="depth bound against $n$",
-)
+@claim("C.Fig8-trend", accept=(0.005, 0.1), rival=0, profiles=PROFILES, figure="tab-c-checked")
 def growth_of_the_depth_bound(bounds=studies.depth_bound["main"]):
     """The depth bound of Theorem 3 grows slowly with $n$ on the sphere.
 
     Exponent in $n$.
+
+    Rival: no growth
+    Source: paper C, Fig. 8
+    Short: depth bound against $n$
     """
     table = bounds.pivot_table(index="seed", columns="n", values="bound")
     return exponent(table.columns.to_numpy(), table.to_numpy())
 
 
-@claim(
-    "C.Fig8-invertible",
-    "derived in this chapter, for paper C, Fig. 8",
-    accept=(1, 2),
-    rival=(4.62, "the depth at which the closest of $10^4$ points is half-way to 1/4, 2.975 in this unit"),
-    figure="tab-c-checked",
-    kind="beyond",
-    short="depth bound on the sphere",
-    erratum="c-depth-bound",
-)
+@claim("C.Fig8-invertible", accept=(1, 2), rival=4.62, erratum="c-depth-bound", figure="tab-c-checked")
 def depth_bound_of_most_points(bounds=studies.depth_bound["main"]):
-    r"""Taken as a depth, the bound that Fig. 8 plots, $\max1/\sqrt{1-h}$, rounds up to 2 on the paper's sphere
-    data, the least depth at which the kernel of points without antipodes is invertible.
+    r"""Taken as a depth, the bound that Fig. 8 plots, $\max1/\sqrt{1-h}$, rounds up to 2 on the paper's sphere data,
+    the least depth at which the kernel of points without antipodes is invertible.
 
     Its mean at the largest $n$.
+
+    Rival: the depth at which the closest of $10^4$ points is half-way to 1/4, 2.975 in this unit
+    Source: derived in this chapter, for paper C, Fig. 8
+    Short: depth bound on the sphere
     """
     of_most_points = bounds[bounds.n == bounds.n.max()]
     return mean(of_most_points.bound), of_most_points
@@ -405,58 +376,58 @@ def _with_antipodes(depth):
 
 @claim(
     "C.Sec4-invertible",
-    "paper C, Sec. 4",
     accept=(0.001, math.inf),
-    rival=(0, r"the odd part of the kernel at $L=2$ is $\rho$ itself, of rank $n_0$"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="smallest eigenvalue with antipodes, $L=2$",
-    erratum="c-invertible",
     corrected=(-1e-7, 1e-7),
+    rival=0,
+    erratum="c-invertible",
+    profiles=PROFILES,
     headline=True,
+    figure="tab-c-checked",
 )
 def invertible_at_two():
     r"""If all data points lie on the unit sphere, the kernel is invertible for $L\ge2$.
 
     Its smallest eigenvalue at $L=2$ on 30 points of the sphere in ten dimensions and their antipodes.
+
+    Rival: the odd part of the kernel at $L=2$ is $\rho$ itself, of rank $n_0$
+    Source: paper C, Sec. 4
+    Short: smallest eigenvalue with antipodes, $L=2$
     """
     return Estimate.exact(_with_antipodes(2), 1e-8)
 
 
 @claim(
-    "C.Sec4-three",
-    "derived in this chapter, for paper C, Sec. 4",
-    accept=(0.001, math.inf),
-    rival=(0, r"the kernel at $L=2$ on the same points"),
-    figure="tab-c-checked",
-    kind="beyond",
-    profiles=PROFILES,
-    short="smallest eigenvalue with antipodes, $L=3$",
-    erratum="c-invertible",
+    "C.Sec4-three", accept=(0.001, math.inf), rival=0, erratum="c-invertible", profiles=PROFILES, figure="tab-c-checked"
 )
 def invertible_at_three():
-    r"""The least depth at which the kernel of all distinct points of the sphere is invertible is 3.
+    """The least depth at which the kernel of all distinct points of the sphere is invertible is 3.
 
     Its smallest eigenvalue at $L=3$ on 30 points of the sphere in ten dimensions and their antipodes.
+
+    Rival: the kernel at $L=2$ on the same points
+    Source: derived in this chapter, for paper C, Sec. 4
+    Short: smallest eigenvalue with antipodes, $L=3$
     """
     return Estimate.exact(_with_antipodes(3), 1e-14)
 
 
 @claim(
     "C.Prop5-range",
-    "paper C, Prop. 5",
     accept=(0, 1),
-    rival=(-0.0684, "the closed form at correlation -0.794, where it turns"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="smallest value of the kernel, $L=2$",
-    erratum="c-range",
     corrected=(-1, -1e-06),
+    rival=-0.0684,
+    erratum="c-range",
+    profiles=PROFILES,
+    figure="tab-c-checked",
 )
 def smallest_kernel_value():
     """The normalised kernel takes values in $[0,1]$.
 
     Its smallest value at $L=2$.
+
+    Rival: the closed form at correlation -0.794, where it turns
+    Source: paper C, Prop. 5
+    Short: smallest value of the kernel, $L=2$
     """
     rho, kernel = _on_a_fine_grid()
     spacing = float(rho[1] - rho[0])  # the slope is below 1 there
@@ -465,19 +436,21 @@ def smallest_kernel_value():
 
 @claim(
     "C.Prop5-monotone",
-    "paper C, Sec. 6.3",
     accept=(-1, -0.999),
-    rival=(-0.7941, r"$L=2$: $-\cos\psi$ with $\psi\tan\psi=\frac12$, from the closed form"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="kernel increases from this correlation on",
-    erratum="c-range",
     corrected=(-0.8, -0.79),
+    rival=-0.7941,
+    erratum="c-range",
+    profiles=PROFILES,
+    figure="tab-c-checked",
 )
 def turning_correlation():
     r"""The normalised kernel increases with the inner product for any $L$.
 
     The correlation from which on it does, largest over $L=2,\dots,8$.
+
+    Rival: $L=2$: $-\cos\psi$ with $\psi\tan\psi=\frac12$, from the closed form
+    Source: paper C, Sec. 6.3
+    Short: kernel increases from this correlation on
     """
     rho, kernel = _on_a_fine_grid()
     return Estimate.exact(float(rho[kernel.argmin(1)].max()), float(rho[1] - rho[0]))
@@ -485,19 +458,21 @@ def turning_correlation():
 
 @claim(
     "C.Prop8-definite",
-    "paper C, Prop. 8",
     accept=(0, math.inf),
-    rival=(-0.0273, r"the third harmonic, from the power series to fifth order: $6\,(5/7680-1/192)$"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short=r"smallest eigenvalue of $\eta$",
-    erratum="c-eta",
     corrected=(-math.inf, -0.01),
+    rival=-0.0273,
+    erratum="c-eta",
+    profiles=PROFILES,
+    figure="tab-c-checked",
 )
 def smallest_eigenvalue_of_eta():
     r"""The kernels $\eta$ are positive definite on the sphere.
 
     Smallest eigenvalue of $\eta$ at depth 2 on 12 evenly spaced points of a circle.
+
+    Rival: the third harmonic, from the power series to fifth order: $6\,(5/7680-1/192)$
+    Source: paper C, Prop. 8
+    Short: smallest eigenvalue of $\eta$
     """
     circle = sigmoid_kernel.circle(12)
     eta = sigmoid_kernel.eta((circle @ circle.T).clamp(-1, 1), 2)
@@ -506,19 +481,21 @@ def smallest_eigenvalue_of_eta():
 
 @claim(
     "C.Ex2-probability",
-    "paper C, Example 2",
     accept=(0, 0.045),
-    rival=(1, "the exact law of one pair, at the angle that belongs to that inner product"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="probability of nearby inputs, $n=2^{30}$",
-    erratum="c-angle",
-    part_of="C.Prop7-bound",
     corrected=(0.99, 1),
+    rival=1,
+    erratum="c-angle",
+    profiles=PROFILES,
+    part_of="C.Prop7-bound",
+    figure="tab-c-checked",
 )
 def chance_of_nearby_inputs():
-    r"""For $n=2^{30}$ and $n_0=128$ the probability of a pair with inner product at least $1-\delta$,
-    $\delta=0.72$, is at most 0.04.
+    r"""For $n=2^{30}$ and $n_0=128$ the probability of a pair with inner product at least $1-\delta$, $\delta=0.72$, is
+    at most 0.04.
+
+    Rival: the exact law of one pair, at the angle that belongs to that inner product
+    Source: paper C, Example 2
+    Short: probability of nearby inputs, $n=2^{30}$
     """
     n, n0 = EXAMPLE_2
     delta = float(1 / np.exp(np.log(n * (n - 1) / 2) / (n0 - 1)))
@@ -527,20 +504,22 @@ def chance_of_nearby_inputs():
 
 @claim(
     "C.Ex2-theorem",
-    "paper C, Example 2, of Theorem 2 of Cai et al. 2013",
     accept=(0, 0.025),
-    rival=(1, "the exact law of one pair, at the angle that belongs to that inner product"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="probability by Cai's theorem, $n=2^{30}$",
     stated=0.02,
-    erratum="c-angle",
-    part_of="C.Prop7-bound",
     corrected=(0.99, 1),
+    rival=1,
+    erratum="c-angle",
+    profiles=PROFILES,
+    part_of="C.Prop7-bound",
+    figure="tab-c-checked",
 )
 def chance_by_the_theorem_of_cai():
-    r"""For $n=2^{30}$ and $n_0=128$ the probability of a pair with inner product at least $1-n^{-2/(n_0-1)}$ is at most
+    """For $n=2^{30}$ and $n_0=128$ the probability of a pair with inner product at least $1-n^{-2/(n_0-1)}$ is at most
     0.02.
+
+    Rival: the exact law of one pair, at the angle that belongs to that inner product
+    Source: paper C, Example 2, of Theorem 2 of Cai et al. 2013
+    Short: probability by Cai's theorem, $n=2^{30}$
     """
     n, n0 = EXAMPLE_2
     return Estimate.exact(pairs.chance_of_pair(n, n0, float(np.arccos(1 - n ** (-2 / (n0 - 1))))))
@@ -548,19 +527,21 @@ def chance_by_the_theorem_of_cai():
 
 @claim(
     "C.Ex2-depth",
-    "paper C, Example 2",
     accept=(1, 1.375),
-    rival=(1.97, "the exact law of one pair: inner product 0.690"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="depth bound, $n=2^{30}$",
-    erratum="c-angle",
     corrected=(1.9, 2.2),
+    rival=1.97,
+    erratum="c-angle",
+    profiles=PROFILES,
+    figure="tab-c-checked",
 )
 def depth_bound_of_many_points():
     r"""With high probability the depth bound $1/\sqrt{1-\rho^{(2)}}$ is at most 1.37 for $n=2^{30}$.
 
     Its 96 % quantile.
+
+    Rival: the exact law of one pair: inner product 0.690
+    Source: paper C, Example 2
+    Short: depth bound, $n=2^{30}$
     """
     level = pairs.closest_quantile(*EXAMPLE_2, 0.04)
     error = abs(pairs.chance_of_pair(*EXAMPLE_2, float(np.arccos(level))) - 0.04)  # the quantile, put back into the law
@@ -569,76 +550,71 @@ def depth_bound_of_many_points():
 
 @claim(
     "C.Prop7-bound",
-    "paper C, Prop. 7",
     accept=(0, 3.04e-05),
-    rival=(1, "the exact law of one pair, at the angle that belongs to that inner product"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="probability of nearby inputs",
-    at={"delta": 0.3, "n": 200, "n0": 16},
-    erratum="c-angle",
     corrected=(0.9, 1),
+    rival=1,
+    erratum="c-angle",
+    profiles=PROFILES,
+    figure="tab-c-checked",
+    at={"delta": 0.3, "n": 200, "n0": 16},
 )
 def frequency_of_nearby_inputs(draws=studies.closest_pair["inner"]):
-    r"""The probability of a pair with inner product at least $1-\delta$ is at most the bound, $3.04\cdot10^{-5}$
-    for 200 points, $n_0=16$, $\delta=0.3$.
+    r"""The probability of a pair with inner product at least $1-\delta$ is at most the bound, $3.04\cdot10^{-5}$ for
+    200 points, $n_0=16$, $\delta=0.3$.
 
     Measured probability.
+
+    Rival: the exact law of one pair, at the angle that belongs to that inner product
+    Source: paper C, Prop. 7
+    Short: probability of nearby inputs
     """
     return proportion(draws.found)
 
 
 @claim(
     "C.AppA-limit",
-    "paper C, App. A",
     accept=(0.01, 1),
-    rival=(0, "the correlation's fixed point has slope 1/2: all entries tend to the diagonal"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="with biases, is the limit invertible",
-    erratum="c-biases",
     corrected=(-1e-06, 1e-06),
+    rival=0,
+    erratum="c-biases",
+    profiles=PROFILES,
+    figure="tab-c-checked",
 )
 def distance_from_singular_with_biases(biases=studies.biases["main"]):
     """With biases the limit is invertible.
 
     One minus off-diagonal over diagonal at depth 100, largest over pairs.
+
+    Rival: the correlation's fixed point has slope 1/2: all entries tend to the diagonal
+    Source: paper C, App. A
+    Short: with biases, is the limit invertible
     """
     deepest = biases[biases.depth == 100]
     return Estimate.exact(deepest.gap.abs().max(), 1e-13), deepest
 
 
-@claim(
-    "C.AppA-equal",
-    "paper C, App. A",
-    accept=(-1e-06, 1e-06),
-    rival=(0.00512, "without biases: $(c(0.5)-c(0))/(4L)$ at $L=100$"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="with biases, off-diagonal entries equal",
-    stated=0,
-)
+@claim("C.AppA-equal", accept=(-1e-06, 1e-06), stated=0, rival=0.00512, profiles=PROFILES, figure="tab-c-checked")
 def spread_with_biases(biases=studies.biases["main"]):
     """With biases the off-diagonal entries become equal.
 
     Their spread at depth 100.
+
+    Rival: without biases: $(c(0.5)-c(0))/(4L)$ at $L=100$
+    Source: paper C, App. A
+    Short: with biases, off-diagonal entries equal
     """
     deepest = biases[biases.depth == 100]
     return Estimate.exact(deepest.spread.max(), 1e-13), deepest
 
 
-@claim(
-    "C.AppB-embedded",
-    "paper C, Sec. 4 and App. B",
-    accept=(1e-05, math.inf),
-    rival=(0, "the same points without the embedding"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="embedded colinear points, smallest eigenvalue",
-)
+@claim("C.AppB-embedded", accept=(1e-05, math.inf), rival=0, profiles=PROFILES, figure="tab-c-checked")
 def smallest_eigenvalue_of_embedded_points(colinear=studies.colinear_points["main"]):
     """The inverse stereographic embedding makes the kernel of collinear points invertible.
 
     Its smallest eigenvalue, smallest mean over depths.
+
+    Rival: the same points without the embedding
+    Source: paper C, Sec. 4 and App. B
+    Short: embedded colinear points, smallest eigenvalue
     """
     return least(colinear.pivot_table(index="seed", columns="depth", values="embedded").to_numpy())

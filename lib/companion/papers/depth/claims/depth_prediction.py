@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import exponent, least, mean
 from companion.lab.parameters import PROFILES
 from companion.papers.depth.studies import depth as studies
@@ -15,58 +15,50 @@ DEEPEST = 1_000_000
 
 @claim(
     "C.Thm3-ridge",
-    "derived in this chapter; it replaces the exponents of paper C, Theorem 3",
     accept=(0, 0.05),
-    rival=(1.5, "the closed law, which expands in the offsets over the depth"),
-    figure="fig-c-laws",
-    kind="beyond",
-    statement=(
-        "At depth 30 the deep predictor on 500 images is kernel ridge regression with the depthless "
-        "kernel $c$ and the ridge $4(1-a)L$."
-    ),
-    measure="Distance over the predictor's variation, mean over data sets.",
-    given={"law": "first", "depth": 30},
-    short="distance from ridge regression, depth 30",
-    at={"depths": 30, "n": 500},
+    rival=1.5,
     headline=True,
-)
-@claim(
-    "C.Thm3-ridge-close",
-    "derived in this chapter",
-    accept=(0, 0.05),
-    rival=(0.098, "the ridge, first order"),
     figure="fig-c-laws",
-    kind="beyond",
+    given={"law": "first", "depth": 30},
+    at={"depths": 30, "n": 500},
+)
+@again(
+    "C.Thm3-ridge-close",
+    rival=(0.098, "the ridge, first order"),
+    given={"law": "uniform", "depth": 10},
+    at={"depths": 10, "n": 500},
+    source="derived in this chapter",
     statement="At small depth ridge regression is wrong only for nearby inputs, for which the kernel saturates.",
     measure=(
         "Distance of the predictor from the law that is uniform in $c$ at depth 10 on 500 images, over "
         "the predictor's variation."
     ),
-    given={"law": "uniform", "depth": 10},
     short="distance from uniform law, depth 10",
-    at={"depths": 10, "n": 500},
 )
 def distance_from_ridge(predictions=studies.deep_prediction["drawn"], *, law, depth):
-    """The deep predictor is ridge regression with a kernel that does not depend on depth."""
+    """At depth 30 the deep predictor on 500 images is kernel ridge regression with the depthless kernel $c$ and the
+    ridge $4(1-a)L$.
+
+    Distance over the predictor's variation, mean over data sets.
+
+    Rival: the closed law, which expands in the offsets over the depth
+    Source: derived in this chapter; it replaces the exponents of paper C, Theorem 3
+    Short: distance from ridge regression, depth 30
+    """
     rows = predictions[predictions.depth == depth]
     return mean(rows[law]), rows
 
 
-@claim(
-    "C.Thm3-ridge-layers",
-    "derived in this chapter",
-    accept=(0, 0.03),
-    rival=(0.31, "the ReLU's offsets and ridge for all layers, at the one that it fits best"),
-    figure="tab-c-layers",
-    kind="beyond",
-    short="distance from ridge, eight layers",
-    at={"depths": 300},
-)
+@claim("C.Thm3-ridge-layers", accept=(0, 0.03), rival=0.31, figure="tab-c-layers", at={"depths": 300})
 def distance_from_ridge_of_layers(predictions=studies.layer_prediction["main"]):
-    """Every critical layer acts as a ridge of about $kL$ beside its own offsets ($k=3$ for a non-smooth
-    activation, 2 for a smooth one).
+    """Every critical layer acts as a ridge of about $kL$ beside its own offsets ($k=3$ for a non-smooth activation, 2
+    for a smooth one).
 
     Distance of the predictor from that law at depth 300, largest mean over eight layers.
+
+    Rival: the ReLU's offsets and ridge for all layers, at the one that it fits best
+    Source: derived in this chapter
+    Short: distance from ridge, eight layers
     """
     rows = predictions[predictions.depth == 300]
     distances = rows.pivot_table(index="seed", columns="layer", values="first").to_numpy()
@@ -81,54 +73,46 @@ def _accuracy_far_down(predictions):
 
 @claim(
     "C.Thm3-accuracy-balanced",
-    "derived in this chapter",
     accept=(0.7, 0.9),
-    rival=(0.1, "chance, an argmax independent of the data"),
-    figure="fig-c-deep",
-    kind="beyond",
-    short="accuracy at depth $10^6$, equal classes",
-    at={"depths": 1_000_000},
+    rival=0.1,
     headline=True,
+    figure="fig-c-deep",
+    at={"depths": 1_000_000},
 )
 def accuracy_with_equal_classes(predictions=studies.deep_prediction["balanced"]):
     """The predicted values tend to a constant, but with ten classes in equal parts their argmax does not.
 
     Its accuracy on fresh images at depth $10^6$.
+
+    Rival: chance, an argmax independent of the data
+    Source: derived in this chapter
+    Short: accuracy at depth $10^6$, equal classes
     """
     return _accuracy_far_down(predictions)
 
 
-@claim(
-    "C.Thm3-accuracy-drawn",
-    "paper C, Sec. 6.4 and Sec. 7",
-    accept=(0, 0.2),
-    rival=(0.81, "the closed law where the means of all classes are equal"),
-    figure="fig-c-deep",
-    short="accuracy at depth $10^6$, as drawn",
-    at={"depths": 1_000_000},
-)
+@claim("C.Thm3-accuracy-drawn", accept=(0, 0.2), rival=0.81, figure="fig-c-deep", at={"depths": 1_000_000})
 def accuracy_with_drawn_classes(predictions=studies.deep_prediction["drawn"]):
     """Too large a depth makes predictions independent of the data.
 
     Accuracy of the argmax on fresh images at depth $10^6$, classes as they are drawn.
+
+    Rival: the closed law where the means of all classes are equal
+    Source: paper C, Sec. 6.4 and Sec. 7
+    Short: accuracy at depth $10^6$, as drawn
     """
     return _accuracy_far_down(predictions)
 
 
-@claim(
-    "C.Thm3-collapse-all",
-    "derived in this chapter",
-    accept=(0.9, 1.1),
-    rival=(0.7, "depth without effect: four times the data at one depth, 12"),
-    figure="fig-c-collapse",
-    kind="beyond",
-    short="error at equal $n/L$",
-    at={"n": 1000},
-)
+@claim("C.Thm3-collapse-all", accept=(0.9, 1.1), rival=0.7, figure="fig-c-collapse", at={"n": 1000})
 def error_at_equal_ratio(shares=studies.size_over_depth["images"]):
     """To within a tenth the squared error on images is a function of $n/L$ alone.
 
     That of 1000 images over that of the fewest at the same $n/L$, at the ratio where it is largest.
+
+    Rival: depth without effect: four times the data at one depth, 12
+    Source: derived in this chapter
+    Short: error at equal $n/L$
     """
     table = shares.pivot_table(index=["seed", "ratio"], columns="n", values="left")
     fewest = table.bfill(axis=1).iloc[:, 0]  # points at that ratio
@@ -138,20 +122,21 @@ def error_at_equal_ratio(shares=studies.size_over_depth["images"]):
 
 @claim(
     "C.Thm3-recipe-depth",
-    'derived in this chapter, for paper C, Sec. 6.4: "the Goldilocks zone"',
     accept=(0.02, 0.06),
-    rival=(0, "no effect of depth"),
-    figure="fig-c-recipe",
-    kind="beyond",
-    short="accuracy gained over depth 30",
-    at={"corpus": "mnist", "depths": 30, "n": 500},
+    rival=0,
     headline=True,
+    figure="fig-c-recipe",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
 )
 def gain_of_the_prescribed_depth(tried=studies.recipe["main"]):
     r"""The depth that the paper prescribes predicts better than a depth of 30.
 
     Accuracy on digits at the least whole $L$ above $\max1/\sqrt{1-h}$ less that at depth 30, 500 digits as they are
     drawn.
+
+    Rival: no effect of depth
+    Source: derived in this chapter, for paper C, Sec. 6.4: "the Goldilocks zone"
+    Short: accuracy gained over depth 30
     """
     accuracy = tried.pivot_table(index="seed", columns="depth", values="accuracy")
     return mean(accuracy[0] - accuracy[30])
@@ -159,18 +144,19 @@ def gain_of_the_prescribed_depth(tried=studies.recipe["main"]):
 
 @claim(
     "C.Thm3-recipe-best",
-    "derived in this chapter, for paper C, Sec. 6.4",
     accept=(-0.005, 0.005),
-    rival=(-0.0385, "as far from the best as depth 30 is"),
+    rival=-0.0385,
     figure="fig-c-recipe",
-    kind="beyond",
-    short="accuracy, paper's depth less the best",
     at={"corpus": "mnist", "depths": 30},
 )
 def prescribed_depth_less_best(tried=studies.recipe["main"]):
     """On digits the paper's depth is within half a per cent of the best, on a flat top of depths.
 
     Accuracy there less that of the best of nine depths from 2 to 30, chosen afterwards.
+
+    Rival: as far from the best as depth 30 is
+    Source: derived in this chapter, for paper C, Sec. 6.4
+    Short: accuracy, paper's depth less the best
     """
     accuracy = tried.pivot_table(index="seed", columns="depth", values="accuracy")
     best = accuracy.drop(columns=0).mean().idxmax()
@@ -179,97 +165,86 @@ def prescribed_depth_less_best(tried=studies.recipe["main"]):
 
 @claim(
     "C.Tab2-accuracy",
-    "paper C, Tab. 2",
     accept=(0.854, 0.894),
-    rival=(0.9, "depth 2 on the same splits: no effect of depth"),
-    figure="tab-c-tab2",
-    statement="Kernel regression at depth 30 on 500 MNIST digits classifies with accuracy 0.874.",
-    given={"score": "accuracy"},
-    short="accuracy on digits, depth 30",
-    at={"corpus": "mnist", "depths": 30, "n": 500},
     stated=0.874,
-)
-@claim(
-    "C.Tab2-f1",
-    "paper C, Tab. 2",
-    accept=(0.85, 0.89),
-    rival=(0.8995, "depth 2 on the same splits: no effect of depth"),
+    rival=0.9,
     figure="tab-c-tab2",
-    statement="Kernel regression at depth 30 on 500 MNIST digits has F1 score 0.870.",
-    given={"score": "f1"},
-    short="F1 score on digits, depth 30",
+    given={"score": "accuracy"},
     at={"corpus": "mnist", "depths": 30, "n": 500},
+)
+@again(
+    "C.Tab2-f1",
+    accept=(0.85, 0.89),
     stated=0.87,
+    rival=0.8995,
     part_of="C.Tab2-accuracy",
+    given={"score": "f1"},
+    statement="Kernel regression at depth 30 on 500 MNIST digits has F1 score 0.870.",
+    short="F1 score on digits, depth 30",
 )
 def score_at_thirty(scores=studies.mnist_regression["main"], *, score):
-    """Kernel regression at depth 30 on 500 MNIST digits has the scores of the table."""
+    """Kernel regression at depth 30 on 500 MNIST digits classifies with accuracy 0.874.
+
+    Rival: depth 2 on the same splits: no effect of depth
+    Source: paper C, Tab. 2
+    Short: accuracy on digits, depth 30
+    """
     rows = scores[scores.depth == 30]
     return mean(rows[score]), rows
 
 
 @claim(
     "C.Tab2-error",
-    ('paper C, App. D: "We report the mean squared error, accuracy and F1 score on MNIST data in Table 2"'),
     accept=(6.21, 6.66),
-    rival=(1, "predicting 0 for one-hot targets"),
-    figure="tab-c-tab2",
-    short="mean squared error, depth 30",
-    at={"corpus": "mnist", "depths": 30, "n": 500},
     stated=6.435,
+    rival=1,
     erratum="c-table-2",
+    figure="tab-c-tab2",
+    at={"corpus": "mnist", "depths": 30, "n": 500},
 )
 def squared_error_at_thirty(scores=studies.mnist_regression["main"]):
     """The mean squared error of kernel regression at depth 30 on 500 MNIST digits is 6.435.
 
     One-hot targets, classes in equal parts; the band is three of the paper's deviations.
+
+    Rival: predicting 0 for one-hot targets
+    Source: paper C, App. D: "We report the mean squared error, accuracy and F1 score on MNIST data in Table 2"
+    Short: mean squared error, depth 30
     """
     return mean(scores[scores.depth == 30].mse)
 
 
 @claim(
     "C.Tab2-residual",
-    "found in this chapter among several readings of paper C, Tab. 2",
-    accept=(6.36, 6.51),
-    rival=(10, "predicting 0 for one-hot targets; ten times the mean squared error is 4.46"),
-    figure="tab-c-tab2",
     kind="beyond",
-    short="ten times the residual, depth 30",
+    accept=(6.36, 6.51),
+    rival=10,
+    figure="tab-c-tab2",
     at={"corpus": "mnist", "depths": 30, "n": 500},
 )
 def ten_residuals_at_thirty(scores=studies.mnist_regression["main"]):
-    """Ten times the mean Euclidean norm of the residual of kernel regression at depth 30 on 500 MNIST digits is
-    the number that paper C's Table 2 calls an average error, 6.435.
+    """Ten times the mean Euclidean norm of the residual of kernel regression at depth 30 on 500 MNIST digits is the
+    number that paper C's Table 2 calls an average error, 6.435.
 
     Classes in equal parts, as for the table's other two numbers.
+
+    Rival: predicting 0 for one-hot targets; ten times the mean squared error is 4.46
+    Source: found in this chapter among several readings of paper C, Tab. 2
+    Short: ten times the residual, depth 30
     """
     return mean(10 * scores[scores.depth == 30].residual)
 
 
-@claim(
-    {
-        "C.Fig6-early-sphere": {
-            "given": {"cloud": "sphere"},
-            "statement": "A proper stopping time controls the norm of the operator (sphere).",
-            "short": "stopping lowers the norm, sphere",
-        },
-        "C.Fig6-early-images": {
-            "given": {"cloud": "images"},
-            "statement": "A proper stopping time controls the norm of the operator (images).",
-            "short": "stopping lowers the norm, images",
-            "part_of": "C.Fig6-early-sphere",
-        },
-    },
-    "paper C, Fig. 6 and Sec. 6.4",
-    accept=(1.29, math.inf),
-    rival=(1, "stopping changes nothing"),
-    figure="fig-c-fig6",
-    looks=3,
-)
+@claim("C.Fig6-early-sphere", accept=(1.29, math.inf), rival=1, looks=3, figure="fig-c-fig6", given={"cloud": "sphere"})
+@again("C.Fig6-early-images", part_of="C.Fig6-early-sphere", given={"cloud": "images"})
 def effect_of_stopping(norms=studies.projection_norm, *, cloud):
-    """A proper stopping time controls the norm of the operator.
+    """A proper stopping time controls the norm of the operator ({cloud}).
 
     Norm at infinite time over that at $t=1$, the first of the figure's times, mean over data sizes.
+
+    Rival: stopping changes nothing
+    Source: paper C, Fig. 6 and Sec. 6.4
+    Short: stopping lowers the norm, {cloud}
     """
     rows = norms[norms.cloud == cloud]
     return mean((rows.forever / rows.early).groupby(rows.seed).mean().to_numpy()), rows
@@ -277,19 +252,20 @@ def effect_of_stopping(norms=studies.projection_norm, *, cloud):
 
 @claim(
     "C.Thm3-duplicates",
-    "derived in this chapter, for paper C, Theorem 3 b)",
     accept=(-0.05, 0.05),
-    rival=(-0.5, r"the bound $\lambda_n^{-1/2}$ attained"),
-    figure="tab-c-duplicates",
-    kind="beyond",
-    profiles=PROFILES,
-    short="norm with near-duplicates against their angle",
+    rival=-0.5,
     erratum="c-norm",
+    profiles=PROFILES,
+    figure="tab-c-duplicates",
 )
 def norm_with_near_duplicates(doubles=studies.near_duplicates["main"]):
-    """With near-duplicates among the points the operator stays bounded even without stopping.
+    r"""With near-duplicates among the points the operator stays bounded even without stopping.
 
     Exponent in their angle of its largest norm at infinite time, depth 2.
+
+    Rival: the bound $\lambda_n^{-1/2}$ attained
+    Source: derived in this chapter, for paper C, Theorem 3 b)
+    Short: norm with near-duplicates against their angle
     """
     closest = doubles[(doubles.depth == 2) & (doubles.gap <= 0.01)]
     table = closest.pivot_table(index="seed", columns="gap", values="forever")
@@ -309,72 +285,71 @@ def _power_of_n(rows, column):
 
 
 @claim(
-    {
-        "C.Sec6-unstable": {
-            "given": {"column": "norm"},
-            "statement": (
-                "At fixed depth noisy labels make predictions unstable as $n$ grows, if training does not stop."
-            ),
-            "measure": f"Spread of a prediction over label noise. {GROWTH}",
-            "short": "spread over label noise, no stopping",
-        },
-        "C.Sec6-worst": {
-            "given": {"column": "worst"},
-            "statement": "At fixed depth so do the worst labels.",
-            "measure": f"Largest change of a prediction where no label changes by more than 1. {GROWTH}",
-            "short": "worst change of labels, no stopping",
-            "part_of": "C.Sec6-unstable",
-        },
-    },
-    NO_STOP,
+    "C.Sec6-unstable",
     accept=(0.1, math.inf),
-    rival=(0, "an eigenvalue spectrum that is a power law, whose ridgeless fits amplify noise by a constant"),
-    figure="fig-c-noise",
+    rival=0,
     erratum="c-unstable",
+    figure="fig-c-noise",
+    given={"column": "norm"},
     at=NOISY,
 )
-@claim(
+@again(
+    "C.Sec6-worst",
+    part_of="C.Sec6-unstable",
+    given={"column": "worst"},
+    statement="At fixed depth so do the worst labels.",
+    measure=(
+        "Largest change of a prediction where no label changes by more than 1. Exponent in $n$ from 200 "
+        "to 5000 points on the 2-sphere, depths 2 and 3."
+    ),
+    short="worst change of labels, no stopping",
+)
+@again(
     "C.Sec6-eigenvalue",
-    'paper C, Sec. 6: "the smallest eigenvalue of the NTK will become arbitrarily close to zero"',
     accept=(-math.inf, -0.5),
     rival=(0, "the limit of large depth, 3/4 for any number of points"),
-    figure="fig-c-noise",
-    statement="At fixed depth the smallest eigenvalue tends to 0 as $n$ grows.",
-    measure=f"Its power of $n$. {GROWTH}",
+    erratum=None,
     given={"column": "smallest"},
+    source='paper C, Sec. 6: "the smallest eigenvalue of the NTK will become arbitrarily close to zero"',
+    statement="At fixed depth the smallest eigenvalue tends to 0 as $n$ grows.",
+    measure="Its power of $n$. Exponent in $n$ from 200 to 5000 points on the 2-sphere, depths 2 and 3.",
     short="smallest eigenvalue against $n$",
-    at=NOISY,
 )
 def effect_of_label_noise(noise=studies.label_noise["main"], *, column):
-    """What the number of points does at fixed depth."""
+    r"""At fixed depth noisy labels make predictions unstable as $n$ grows, if training does not stop.
+
+    Spread of a prediction over label noise. Exponent in $n$ from 200 to 5000 points on the 2-sphere, depths 2 and 3.
+
+    Rival: an eigenvalue spectrum that is a power law, whose ridgeless fits amplify noise by a constant
+    Source: paper C, Sec. 6: "leading to highly unstable predictions as $t\to+\infty$"
+    Short: spread over label noise, no stopping
+    """
     return _power_of_n(noise, column)
 
 
 @claim(
-    {
-        "C.Sec6-tempered": {
-            "given": {"noise": studies.label_noise["main"], "space": 3},
-            "statement": r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (2-sphere).",
-            "short": r"spread over $1/\sqrt{n_0-1}$, 2-sphere",
-            "at": NOISY | {"n": 5000},
-        },
-        "C.Sec6-tempered-five": {
-            "given": {"noise": studies.label_noise["five"], "space": 5},
-            "statement": r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (five dimensions).",
-            "short": r"spread over $1/\sqrt{n_0-1}$, $n_0=5$",
-            "at": NOISY | {"n0": 5, "n": 5000, "depth": 3},
-        },
-    },
-    "derived in this chapter, with the theory of Mallinar et al. 2022",
+    "C.Sec6-tempered",
     accept=(0.85, 1.15),
-    rival=(1.73, r"the kernel of a trained readout alone, whose eigenvalues fall as $\ell^{-(n_0+2)}$"),
+    rival=1.73,
     figure="fig-c-noise",
-    kind="beyond",
+    given={"noise": studies.label_noise["main"], "space": 3},
+    at=NOISY | {"n": 5000},
+)
+@again(
+    "C.Sec6-tempered-five",
+    given={"noise": studies.label_noise["five"], "space": 5},
+    at=NOISY | {"n0": 5, "n": 5000, "depth": 3},
+    statement=r"Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (five dimensions).",
+    short=r"spread over $1/\sqrt{n_0-1}$, $n_0=5$",
 )
 def spread_over_its_limit(noise, *, space):
-    """Fully trained, label noise is passed on by a factor that depends on the dimension alone.
+    r"""Fully trained, label noise is passed on by the factor $1/\sqrt{n_0-1}$ (2-sphere).
 
     Spread of a prediction at 5000 points over that factor, mean over depths.
+
+    Rival: the kernel of a trained readout alone, whose eigenvalues fall as $\ell^{-(n_0+2)}$
+    Source: derived in this chapter, with the theory of Mallinar et al. 2022
+    Short: spread over $1/\sqrt{n_0-1}$, 2-sphere
     """
     largest = noise[noise.n == 5000]
     norms = largest.groupby("seed").norm.mean().to_numpy()
@@ -383,64 +358,55 @@ def spread_over_its_limit(noise, *, space):
 
 @claim(
     "C.Sec6-smooth",
-    "derived in this chapter; a control for paper C, Sec. 6",
     accept=(0.5, math.inf),
-    rival=(0, "a measure that no kernel would raise"),
+    rival=0,
     figure="fig-c-noise",
-    kind="beyond",
-    short="spread over label noise, smooth kernel",
     at={"n0": 3, "n": [200, 800], "kernel": "Gaussian"},
 )
 def effect_of_label_noise_on_a_smooth_kernel(noise=studies.label_noise["smooth"]):
     """With a Gaussian kernel predictions do become unstable as $n$ grows.
 
     Exponent in $n$ of the spread of a prediction over label noise, from 200 to 800 points on the 2-sphere.
+
+    Rival: a measure that no kernel would raise
+    Source: derived in this chapter; a control for paper C, Sec. 6
+    Short: spread over label noise, smooth kernel
     """
     return _power_of_n(noise, "norm")
 
 
 @claim(
-    "C.Thm3-stopped",
-    r'paper C, Theorem 3 b): "by setting $t\in o(1/\lambda_n)$ […] the norm […] remains in $O(n)$"',
-    accept=(-math.inf, 1),
-    rival=(1.5, r"the bound $|k_x|/\lambda_n$, of the order $n^{3/2}$ on the 2-sphere"),
-    figure="fig-c-noise",
-    short="norm of the operator at $t=1$",
-    statement=r"Stopped in $o(1/\lambda_n)$ the operator's norm is in $O(n)$.",
-    at=NOISY | {"n": [200, 1800], "time": 1},
+    "C.Thm3-stopped", accept=(-math.inf, 1), rival=1.5, figure="fig-c-noise", at=NOISY | {"n": [200, 1800], "time": 1}
 )
-@claim(
+@again(
     "C.Sec6-stopped",
-    "derived in this chapter, for paper C, Sec. 6",
     accept=(-0.5, -0.1),
     rival=(0, "the spread without stopping"),
-    figure="fig-c-noise",
-    kind="beyond",
-    short="spread over label noise, stopped at 1",
+    source="derived in this chapter, for paper C, Sec. 6",
     statement="Stopped at a fixed time, label noise averages out as $n$ grows.",
-    at=NOISY | {"n": [200, 1800], "time": 1},
+    short="spread over label noise, stopped at 1",
 )
 def effect_of_label_noise_stopped(noise=studies.label_noise["stopped"]):
-    """Training that stops keeps the operator small.
+    r"""Stopped in $o(1/\lambda_n)$ the operator's norm is in $O(n)$.
 
     Exponent in $n$ of its norm at $t=1$, from 200 to 1800 points on the 2-sphere, depths 2 and 3.
+
+    Rival: the bound $|k_x|/\lambda_n$, of the order $n^{3/2}$ on the 2-sphere
+    Source: paper C, Theorem 3 b): "by setting $t\in o(1/\lambda_n)$ […] the norm […] remains in $O(n)$"
+    Short: norm of the operator at $t=1$
     """
     return _power_of_n(noise, "norm")
 
 
-@claim(
-    "C.Thm3-nontrivial",
-    "paper C, eq. (5)",
-    accept=(0.1, math.inf),
-    rival=(0.011, r"the chain of eq. (5) as printed: $L\,|k_x-k_{x'}|/n$, about $0.3/\sqrt n$, at $n=800$"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="operators of two inputs differ",
-)
+@claim("C.Thm3-nontrivial", accept=(0.1, math.inf), rival=0.011, profiles=PROFILES, figure="tab-c-checked")
 def least_difference_of_operators(operators=studies.operator_distances["main"]):
-    """Operators of two inputs differ by at least the order $1/L$.
+    r"""Operators of two inputs differ by at least the order $1/L$.
 
     $L$-fold difference of the closest of 20 pairs, smallest mean over $n$ and $L$.
+
+    Rival: the chain of eq. (5) as printed: $L\,|k_x-k_{x'}|/n$, about $0.3/\sqrt n$, at $n=800$
+    Source: paper C, eq. (5)
+    Short: operators of two inputs differ
     """
     return least(operators.pivot_table(index="seed", columns=["n", "depth"], values="least").to_numpy())
 
@@ -456,84 +422,73 @@ def _slope_in_the_logarithm(rows, column):
 
 @claim(
     "C.Thm3-rate",
-    "paper C, Theorem 3",
     accept=(-0.01, 0.01),
-    rival=(0.375, r"the rate $\log L/L$ with the constant 3/8, derived in the chapter"),
-    figure="fig-c-projectors",
-    profiles=PROFILES,
-    short="rate $1/L$, images",
     stated=0,
-    erratum="c-rate",
-    part_of="C.Thm2-rate",
     corrected=(0.365, 0.385),
+    rival=0.375,
+    erratum="c-rate",
+    profiles=PROFILES,
+    part_of="C.Thm2-rate",
+    figure="fig-c-projectors",
 )
 def logarithm_of_the_entries(matrices=studies.projectors["images"]):
     r"""Componentwise, 1/4 minus the kernel between different images is $O(1/L)$.
 
     Slope of its $L$-fold in $\ln L$, mean over all pairs of the data.
+
+    Rival: the rate $\log L/L$ with the constant 3/8, derived in the chapter
+    Source: paper C, Theorem 3
+    Short: rate $1/L$, images
     """
     return _slope_in_the_logarithm(matrices, "excess")
 
 
 @claim(
     "C.Thm3-perturbation",
-    "paper C, proof of Theorem 3, eq. (4)",
     accept=(-0.05, 0.05),
-    rival=(0.375, r"the rate $n\log L/L$ with the constant 3/8, derived in the chapter"),
-    figure="fig-c-projectors",
-    profiles=PROFILES,
-    short="matrix within $O(n/L)$ of its limit",
     stated=0,
-    erratum="c-projector",
     corrected=(0.3, 0.45),
+    rival=0.375,
+    erratum="c-projector",
+    profiles=PROFILES,
+    figure="fig-c-projectors",
 )
 def logarithm_of_the_matrix(matrices=studies.projectors["images"]):
     r"""The kernel matrix is within $O(n/L)$ of its limit in spectral norm.
 
     Slope in $\ln L$ of $L$ times the distance over $n$, on images.
+
+    Rival: the rate $n\log L/L$ with the constant 3/8, derived in the chapter
+    Source: paper C, proof of Theorem 3, eq. (4)
+    Short: matrix within $O(n/L)$ of its limit
     """
     return _slope_in_the_logarithm(matrices, "matrix")
 
 
-@claim(
-    "C.Thm3-projector",
-    "paper C, Theorem 3 a)",
-    accept=(-1.1, -0.9),
-    rival=(-0.862, r"$\log L/L$ over the same depths: Davis and Kahan with the matrix's true distance"),
-    figure="fig-c-projectors",
-    profiles=PROFILES,
-    short="projectors converge as $1/L$",
-    stated=-1,
-)
+@claim("C.Thm3-projector", accept=(-1.1, -0.9), stated=-1, rival=-0.862, profiles=PROFILES, figure="fig-c-projectors")
 def exponent_of_the_projectors(matrices=studies.projectors["images"]):
-    """The projectors converge like $1/L$.
+    r"""The projectors converge like $1/L$.
 
     Exponent in $L$ of their distance on images.
+
+    Rival: $\log L/L$ over the same depths: Davis and Kahan with the matrix's true distance
+    Source: paper C, Theorem 3 a)
+    Short: projectors converge as $1/L$
     """
     table = matrices.pivot_table(index="seed", columns="depth", values="projectors")
     late = table.columns[1:]
     return exponent(late.to_numpy(), table[late].to_numpy()), matrices[matrices.depth.isin(late)]
 
 
-@claim(
-    "C.Thm3-constant",
-    "paper C, eq. (4)",
-    accept=(0, 12.566371),
-    rival=(
-        21.8,
-        (
-            r"$4(\frac38\ln L+\frac c4-\frac18)$ at $L=300000$, $c=3.39$: the matrix's true distance over the "
-            "gap $n/4$"
-        ),
-    ),
-    figure="fig-c-projectors",
-    profiles=PROFILES,
-    short=r"projectors' distance, bound $4\pi/L$",
-)
+@claim("C.Thm3-constant", accept=(0, 12.566371), rival=21.8, profiles=PROFILES, figure="fig-c-projectors")
 def distance_of_the_projectors(matrices=studies.projectors):
     r"""The distance of the projectors is at most $4\pi/L$.
 
     $L$ times it, largest mean over depths and data.
+
+    Rival: $4(\frac38\ln L+\frac c4-\frac18)$ at $L=300000$, $c=3.39$: the matrix's true distance over the gap $n/4$
+    Source: paper C, eq. (4)
+    Short: projectors' distance, bound $4\pi/L$
     """
     scaled = matrices.assign(scaled=matrices.depth * matrices.projectors)
     table = scaled.pivot_table(index="seed", columns=["cloud", "n0", "depth"], values="scaled")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, exponent, least, mean, median, ratio
 from companion.lab.parameters import PROFILES
 from companion.papers.depth.studies import depth_scales as studies
@@ -21,32 +21,29 @@ LOST = "Accuracy of the infinite kernel less that of a network's own, both at in
 
 @claim(
     "C.Thm3-width-depth",
-    DERIVED,
-    kind="beyond",
     accept=(1.25, 1.75),
-    rival=(0.5, "the noise of an entry, a function of depth over width"),
+    rival=0.5,
     figure="fig-c-width",
-    short="distance of finite networks against depth",
-    at={"depth": [12, 24, 48], "width": WIDEST},
     given={"column": "depth", "fixed": ("width", WIDEST)},
+    at={"depth": [12, 24, 48], "width": WIDEST},
 )
-@claim(
+@again(
     "C.Thm3-width-width",
-    DERIVED,
-    kind="beyond",
     accept=(-0.6, -0.4),
     rival=(-1, "the mean kernel's distance from its limit, which is of order one over the width"),
-    figure="fig-c-width",
-    short="distance of finite networks against width",
-    at={"depth": 12, "width": [500, 4000, WIDEST]},
-    statement="At one depth the predictor of a network's own kernel approaches that of infinite width as $m^{-1/2}$.",
-    measure="Exponent in $m$ of the distance over the variation of the infinite predictor, at depth 12",
     given={"column": "width", "fixed": ("depth", 12)},
+    at={"depth": 12, "width": [500, 4000, WIDEST]},
+    statement=("At one depth the predictor of a network's own kernel approaches that of infinite width as $m^{-1/2}$."),
+    measure="Exponent in $m$ of the distance over the variation of the infinite predictor, at depth 12",
 )
 def exponent_of_the_distance(sphere=studies.finite_networks["sphere"], *, column, fixed):
-    r"""At one width the predictor of a network's own kernel leaves that of infinite width as $L^{3/2}$.
+    """At one width the predictor of a network's own kernel leaves that of infinite width as $L^{3/2}$.
 
     Exponent in $L$ of the distance over the variation of the infinite predictor, at the largest width
+
+    Rival: the noise of an entry, a function of depth over width
+    Source: derived in this chapter
+    Short: distance of finite networks against {column}
     """
     name, value = fixed
     rows = sphere[sphere[name] == value]
@@ -56,19 +53,20 @@ def exponent_of_the_distance(sphere=studies.finite_networks["sphere"], *, column
 
 @claim(
     "C.Thm3-width-cubed",
-    DERIVED,
-    kind="beyond",
     accept=(0.7, 1.4),
-    rival=(0.25, r"a function of depth over width, $\sqrt{L/m}$; of the depth squared over the width: 0.5"),
-    figure="fig-c-width",
-    short="distance at equal $m/L^3$",
-    at={"depth": [12, 48], "width": [500, WIDEST]},
+    rival=0.25,
     headline=True,
+    figure="fig-c-width",
+    at={"depth": [12, 48], "width": [500, WIDEST]},
 )
 def distance_at_one_scale(sphere=studies.finite_networks["sphere"]):
     r"""How far a network is from the limit of infinite width depends on $m/L^3$.
 
     Distance of the predictors at depth 48 and width 32000 over that at depth 12 and width 500, geometric mean
+
+    Rival: a function of depth over width, $\sqrt{L/m}$; of the depth squared over the width: 0.5
+    Source: derived in this chapter
+    Short: distance at equal $m/L^3$
     """
     table = sphere.pivot_table(index="seed", columns=["depth", "width"], values="distance")
     shallow, deep = (table[pair] for pair in SAME_SCALE)
@@ -77,20 +75,21 @@ def distance_at_one_scale(sphere=studies.finite_networks["sphere"]):
 
 @claim(
     "C.Thm3-trained-distance",
-    DERIVED,
-    kind="beyond",
     accept=(0.85, 1.15),
-    rival=(1.28, "a motion that has nothing to do with the distance at the start, added in quadrature"),
-    figure="fig-c-width",
-    short="distance after training over before",
-    at={"depth": [10, 20], "width": [128, 1024], "scale": 1},
+    rival=1.28,
     looks=2,
+    figure="fig-c-width",
+    at={"depth": [10, 20], "width": [128, 1024], "scale": 1},
 )
 def distance_after_training(trained=studies.trained_networks["main"]):
-    r"""Trained to the end, networks lie as far from infinite width as their own kernels do at their start.
+    """Trained to the end, networks lie as far from infinite width as their own kernels do at their start.
 
     Distance of the trained predictor over that of the kernel at the start, at depth 10 and width 128 and at depth 20
     and width 1024, geometric mean
+
+    Rival: a motion that has nothing to do with the distance at the start, added in quadrature
+    Source: derived in this chapter
+    Short: distance after training over before
     """
     table = trained.pivot_table(index="seed", columns=["depth", "width"], values=["trained", "start"])
     logs = [np.log(table["trained"][pair] / table["start"][pair]) for pair in ONE_SCALE[1]]
@@ -99,20 +98,21 @@ def distance_after_training(trained=studies.trained_networks["main"]):
 
 @claim(
     "C.Thm3-trained-cubed",
-    DERIVED,
-    kind="beyond",
     accept=(0.5, 1.5),
-    rival=(0.25, "a function of depth over width, as the mean of the kernel's first step is"),
-    figure="fig-c-width",
-    short="motion of the predictor at equal $m/L^3$",
-    at={"depth": [5, 10, 20], "width": [128, 1024], "scale": 1},
+    rival=0.25,
     looks=2,
+    figure="fig-c-width",
+    at={"depth": [5, 10, 20], "width": [128, 1024], "scale": 1},
 )
 def motion_at_one_scale(trained=studies.trained_networks["main"]):
-    r"""How far training takes a network from its linearisation depends on $m/L^3$, too.
+    """How far training takes a network from its linearisation depends on $m/L^3$, too.
 
     Distance of the trained predictor from that of the kernel at the start, at twice the depth and eight times the width
     over that before: depths 5 and 10, 10 and 20, geometric mean
+
+    Rival: a function of depth over width, as the mean of the kernel's first step is
+    Source: derived in this chapter
+    Short: motion of the predictor at equal $m/L^3$
     """
     table = trained.pivot_table(index="seed", columns=["depth", "width"], values="moved")
     logs = [np.log(table[deep] / table[shallow]) for shallow, deep in ONE_SCALE]
@@ -121,19 +121,20 @@ def motion_at_one_scale(trained=studies.trained_networks["main"]):
 
 @claim(
     "C.Thm3-trained-width",
-    DERIVED,
-    kind="beyond",
     accept=(-1.05, -0.6),
-    rival=(-0.5, "the distance of the kernel at the start"),
-    figure="fig-c-width",
-    short="motion of the predictor against width",
-    at={"depth": 5, "width": [128, 512, 1024], "scale": 1},
+    rival=-0.5,
     looks=2,
+    figure="fig-c-width",
+    at={"depth": 5, "width": [128, 512, 1024], "scale": 1},
 )
 def motion_against_the_width(trained=studies.trained_networks["main"]):
-    r"""In wide networks this motion falls faster with the width than the distance from infinite width does.
+    """In wide networks this motion falls faster with the width than the distance from infinite width does.
 
     Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, at depth 5
+
+    Rival: the distance of the kernel at the start
+    Source: derived in this chapter
+    Short: motion of the predictor against width
     """
     rows = trained[trained.depth == 5]
     table = rows.pivot_table(index="seed", columns="width", values="moved")
@@ -142,19 +143,20 @@ def motion_against_the_width(trained=studies.trained_networks["main"]):
 
 @claim(
     "C.Thm3-trained-far",
-    DERIVED,
-    kind="beyond",
     accept=(-1.1, -0.9),
-    rival=(-0.69, "the exponent at depth 5, width 128 to 1024, where $m/L^3$ is 1 to 8"),
+    rival=-0.69,
     figure="fig-c-kinks",
-    short="motion of the predictor, far beyond $L^3$",
     at={"depth": 3, "width": [512, 2048], "scale": 1},
 )
 def motion_far_beyond(wide_networks=studies.trained_networks["wide"]):
     r"""Where $m\gg L^3$, training moves the predictor from its linearisation as $1/m$.
 
-    Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, at depth 3,
-    where $m/L^3$ is 19 to 76
+    Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, at depth 3, where
+    $m/L^3$ is 19 to 76
+
+    Rival: the exponent at depth 5, width 128 to 1024, where $m/L^3$ is 1 to 8
+    Source: derived in this chapter
+    Short: motion of the predictor, far beyond $L^3$
     """
     table = wide_networks.pivot_table(index="seed", columns="width", values="moved")
     return exponent(table.columns.to_numpy(), table.to_numpy()), wide_networks
@@ -162,27 +164,21 @@ def motion_far_beyond(wide_networks=studies.trained_networks["wide"]):
 
 @claim(
     "C.Thm3-kinks",
-    DERIVED,
-    kind="beyond",
     accept=(-0.85, -0.65),
-    rival=(-1, "the motion of smooth networks, of order one over the width"),
+    rival=-1,
     figure="fig-c-kinks",
-    short="motion of ReLU networks against width",
-    at={"depth": 3, "width": [256, 1024], "activation": "relu"},
     given={"activation": "relu"},
+    at={"depth": 3, "width": [256, 1024], "activation": "relu"},
 )
-@claim(
+@again(
     "C.Thm3-kinks-smooth",
-    DERIVED,
-    kind="beyond",
     accept=(-1.1, -0.9),
     rival=(-0.75, "the motion of networks with kinks"),
-    figure="fig-c-kinks",
-    short="motion of smooth networks against width",
-    at={"depth": 3, "width": [256, 1024], "activation": "swish"},
     part_of="C.Thm3-kinks",
     given={"activation": "swish"},
+    at={"depth": 3, "width": [256, 1024], "activation": "swish"},
     statement="Without kinks, training moves the predictor from its linearisation as $1/m$.",
+    short="motion of smooth networks against width",
 )
 def motion_with_kinks(networks=studies.linearisations["main"], *, activation):
     r"""Training moves a ReLU network from its linearisation as $m^{-3/4}$: about $\sqrt m$ of its neurons switch at a
@@ -190,6 +186,10 @@ def motion_with_kinks(networks=studies.linearisations["main"], *, activation):
 
     Exponent in $m$ of the distance of the trained predictor from that of the kernel at the start, three layers, width
     256 to 1024
+
+    Rival: the motion of smooth networks, of order one over the width
+    Source: derived in this chapter
+    Short: motion of ReLU networks against width
     """
     rows = networks[networks.activation == activation]
     table = rows.pivot_table(index="seed", columns="width", values="moved")
@@ -198,19 +198,20 @@ def motion_with_kinks(networks=studies.linearisations["main"], *, activation):
 
 @claim(
     "C.Thm3-trained-lazy",
-    DERIVED,
-    kind="beyond",
     accept=(0, 0.15),
-    rival=(1, "unfinished training, or another linearisation, neither of which depends on the scale"),
-    figure="fig-c-width",
-    short="motion at output scale 100 over 1",
-    at={"depth": [5, 10], "width": 128, "scale": [1, 100]},
+    rival=1,
     looks=2,
+    figure="fig-c-width",
+    at={"depth": [5, 10], "width": 128, "scale": [1, 100]},
 )
 def motion_of_lazy_networks(trained=studies.trained_networks["main"], lazy=studies.trained_networks["lazy"]):
     """With outputs a hundred times as large, weights hardly move, and the trained network is its linearisation.
 
     Distance of these two predictors at output scale 100 over that at 1, width 128, depths 5 and 10, geometric mean
+
+    Rival: unfinished training, or another linearisation, neither of which depends on the scale
+    Source: derived in this chapter
+    Short: motion at output scale 100 over 1
     """
     motion, lazy_motion = (
         rows[rows.width == 128].pivot_table(index="seed", columns="depth", values="moved")[[5, 10]]
@@ -220,21 +221,16 @@ def motion_of_lazy_networks(trained=studies.trained_networks["main"], lazy=studi
     return ratio(factor.to_numpy()), trained, lazy
 
 
-@claim(
-    "C.Thm3-ensemble",
-    DERIVED,
-    kind="beyond",
-    accept=(0.85, 1.18),
-    rival=(2.83, r"a mean of eight predictors is no nearer than one of them, $\sqrt8$"),
-    figure="fig-c-ensemble",
-    short="ensemble of eight over one network",
-    at={"depth": [12, 24], "draws": 8},
-)
+@claim("C.Thm3-ensemble", accept=(0.85, 1.18), rival=2.83, figure="fig-c-ensemble", at={"depth": [12, 24], "draws": 8})
 def ensemble_over_network(ensembles=studies.ensembles["sphere"]):
     r"""An ensemble of $k$ networks of width $m$ is as near to infinite width as one network of width $km$.
 
     Distance of the mean predictor of eight networks' own kernels over that of one network with eight times the neurons,
     geometric mean over depths 12 and 24
+
+    Rival: a mean of eight predictors is no nearer than one of them, $\sqrt8$
+    Source: derived in this chapter
+    Short: ensemble of eight over one network
     """
     largest = ensembles[ensembles.draws == ensembles.draws.max()]
     table = largest.pivot_table(index="seed", columns="depth", values=["ensemble", "single"])
@@ -244,53 +240,51 @@ def ensemble_over_network(ensembles=studies.ensembles["sphere"]):
 
 @claim(
     "C.Thm3-width-images",
-    DERIVED,
-    kind="beyond",
     accept=(0.1, 1),
-    rival=(0, "a width of seventy times the depth is wide"),
-    figure="fig-c-width",
-    statement="On images networks of depth 30 and width 2048 do not reach the limit of infinite width.",
-    measure=LOST,
-    given={"depth": 30},
-    short="accuracy lost to the width, depth 30",
-    at={"corpus": "mnist", "depth": 30, "width": 2048},
+    rival=0,
     headline=True,
+    figure="fig-c-width",
+    given={"depth": 30},
+    at={"corpus": "mnist", "depth": 30, "width": 2048},
 )
-@claim(
+@again(
     "C.Thm3-width-shallow",
-    DERIVED,
-    kind="beyond",
     accept=(-0.02, 0.06),
     rival=(0.2, "what the same width loses at depth 30"),
-    figure="fig-c-width",
-    statement="On images networks of depth 6 and width 2048 are near the limit of infinite width.",
-    measure=LOST,
     given={"depth": 6},
-    short="accuracy lost to the width, depth 6",
     at={"corpus": "mnist", "depth": 6, "width": 2048},
+    statement="On images networks of depth 6 and width 2048 are near the limit of infinite width.",
 )
 def accuracy_lost_to_the_width(images=studies.finite_networks["images"], *, depth):
-    """What a width of 2048 costs depends on the depth."""
+    """On images networks of depth 30 and width 2048 do not reach the limit of infinite width.
+
+    Accuracy of the infinite kernel less that of a network's own, both at infinite time, on 250 images.
+
+    Rival: a width of seventy times the depth is wide
+    Source: derived in this chapter
+    Short: accuracy lost to the width, depth {depth}
+    """
     rows = images[(images.depth == depth) & (images.width == 2048)]
     return mean((rows.wide_accuracy - rows.accuracy).to_numpy()), rows
 
 
 @claim(
     "C.Thm3-uniform",
-    DERIVED,
-    kind="beyond",
     accept=(0, 0.02),
-    rival=(1.1, "the ridge of first order on the 2-sphere, 200 points, depth 30"),
-    figure="fig-c-laws",
-    short="distance from uniform law, few dimensions",
-    at={"depth": [20, 60, 25], "n": [300, 400, 500, 600]},
+    rival=1.1,
     headline=True,
+    figure="fig-c-laws",
+    at={"depth": [20, 60, 25], "n": [300, 400, 500, 600]},
 )
 def distance_from_the_uniform_law(spheres=studies.sphere_laws["main"]):
-    r"""One kernel of $L+c$ predicts as the deep network does at all angles, from twenty layers on.
+    """One kernel of $L+c$ predicts as the deep network does at all angles, from twenty layers on.
 
     Distance from it over the predictor's variation, largest mean over spheres of 3, 4 and 5 dimensions and depths of 20
     to 60
+
+    Rival: the ridge of first order on the 2-sphere, 200 points, depth 30
+    Source: derived in this chapter
+    Short: distance from uniform law, few dimensions
     """
     table = spheres.pivot_table(index="seed", columns=["n0", "depth"], values="uniform")
     return -least(-table.to_numpy()), spheres
@@ -298,12 +292,9 @@ def distance_from_the_uniform_law(spheres=studies.sphere_laws["main"]):
 
 @claim(
     "C.Thm3-ridge-fails",
-    DERIVED,
-    kind="beyond",
     accept=(0.1, math.inf),
-    rival=(0.04, "the distance on 500 images at depth 30: a law that fails nowhere"),
+    rival=0.04,
     figure="fig-c-laws",
-    short="distance from ridge, pairs merged by depth",
     at={"depth": [20, 60], "n": [300, 400]},
 )
 def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
@@ -311,6 +302,10 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
 
     Distance from the law of first order over the predictor's variation on the 2-sphere, median over data sets of the
     smaller of two depths
+
+    Rival: the distance on 500 images at depth 30: a law that fails nowhere
+    Source: derived in this chapter
+    Short: distance from ridge, pairs merged by depth
     """
     rows = spheres[spheres.n0 == 3]
     distances = rows.pivot_table(index="seed", columns="depth", values="first")
@@ -319,46 +314,38 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
 
 @claim(
     "C.Thm3-powers-below",
-    BY_DEGREE,
-    kind="beyond",
     accept=(-3.2, -2.8),
-    rival=(-5, r"$-n_0$, as at every fixed depth: deep equals shallow"),
-    figure="fig-c-degrees",
+    rival=-5,
     profiles=PROFILES,
-    statement=r"Below the degree $L/3\pi$ eigenvalues fall as $\ell^{-(n_0-2)}$ (five dimensions).",
-    measure=r"Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 30000.",
-    given={"dimensions": 5, "depth": 30_000, "degree": 40},
-    short="decay of eigenvalues, low degrees, $n_0=5$",
     headline=True,
+    figure="fig-c-degrees",
+    given={"dimensions": 5, "depth": 30_000, "degree": 40},
 )
-@claim(
+@again(
     "C.Thm3-powers-seven",
-    BY_DEGREE,
-    kind="beyond",
     accept=(-5.2, -4.8),
-    rival=(-7, r"$-n_0$, as at every fixed depth: deep equals shallow"),
-    figure="fig-c-degrees",
-    profiles=PROFILES,
-    statement=r"Below the degree $L/3\pi$ eigenvalues fall as $\ell^{-(n_0-2)}$ (seven dimensions).",
-    measure=r"Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 30000.",
+    rival=-7,
     given={"dimensions": 7, "depth": 30_000, "degree": 40},
-    short="decay of eigenvalues, low degrees, $n_0=7$",
+    statement=r"Below the degree $L/3\pi$ eigenvalues fall as $\ell^{-(n_0-2)}$ (seven dimensions).",
 )
-@claim(
+@again(
     "C.Thm3-powers-above",
-    BY_DEGREE,
-    kind="beyond",
     accept=(-5.2, -4.8),
-    rival=(-3, r"$-(n_0-2)$, as below that degree"),
-    figure="fig-c-degrees",
-    profiles=PROFILES,
+    rival=(-3, "$-(n_0-2)$, as below that degree"),
+    given={"dimensions": 5, "depth": 10, "degree": 40},
     statement=r"Above the degree $L/3\pi$ they fall as $\ell^{-n_0}$ (five dimensions, even degrees).",
     measure=r"Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 10.",
-    given={"dimensions": 5, "depth": 10, "degree": 40},
     short="decay of eigenvalues, high degrees, $n_0=5$",
 )
 def decay_of_eigenvalues(*, dimensions, depth, degree):
-    """The eigenvalues of the kernel on a sphere fall with two powers of the degree."""
+    r"""Below the degree $L/3\pi$ eigenvalues fall as $\ell^{-(n_0-2)}$ (five dimensions).
+
+    Exponent in $\ell+n_0/2-1$ between the degrees 40 and 80 at depth 30000.
+
+    Rival: $-n_0$, as at every fixed depth: deep equals shallow
+    Source: derived in this chapter, for Bietti and Bach 2021, whom paper C cites
+    Short: decay of eigenvalues, low degrees, $n_0={dimensions}$
+    """
     return Estimate.exact(degrees.decay_exponent(dimensions, degree, depth), 1e-4)
 
 
@@ -369,52 +356,47 @@ RIDGES = r"Exponent in $L$ of the ridge beside the plain kernel $c$, between the
 
 @claim(
     "C.Thm3-skip-fixed",
-    DERIVED,
-    kind="beyond",
     accept=(0.9, 1.1),
-    rival=(0, "a skip connection keeps the input"),
+    rival=0,
     figure="fig-c-residual",
-    statement="In residual networks whose branches keep their scale the ridge still grows as the depth.",
-    measure=RIDGES,
     given={"branch": SKIPPED},
-    short="growth of the ridge, residual, scale 1",
     at={"depth": [30, 1000]},
 )
-@claim(
+@again(
     "C.Thm3-skip-shrunk",
-    DERIVED,
-    kind="beyond",
     accept=(-0.1, 0.1),
     rival=(1, "the ridge of plain networks"),
-    figure="fig-c-residual",
-    statement=r"In residual networks whose branches have the scale $1/\sqrt L$ the ridge does not grow with depth.",
-    measure=RIDGES,
     given={"branch": SHRUNK},
+    statement=(
+        r"In residual networks whose branches have the scale $1/\sqrt L$ the ridge does not grow with "
+        "depth."
+    ),
     short=r"growth of the ridge, scale $1/\sqrt{L}$",
-    at={"depth": [30, 1000]},
 )
 def growth_of_the_ridge(ridges=studies.residual_ridges["main"], *, branch):
-    """A skip connection keeps the ridge of depth unless its branches shrink."""
+    """In residual networks whose branches keep their scale the ridge still grows as the depth.
+
+    Exponent in $L$ of the ridge beside the plain kernel $c$, between the depths 30 and 1000, on a sphere.
+
+    Rival: a skip connection keeps the input
+    Source: derived in this chapter
+    Short: growth of the ridge, residual, scale 1
+    """
     rows = ridges[(ridges.branch == branch) & (ridges.depth >= 30)]
     table = rows.pivot_table(index="seed", columns="depth", values="ridge")
     return exponent(table.columns.to_numpy(), table.to_numpy()), rows
 
 
-@claim(
-    "C.Thm3-skip-slower",
-    DERIVED,
-    kind="beyond",
-    accept=(1.6, 2.5),
-    rival=(1, "the ridge is that of a plain network"),
-    figure="fig-c-residual",
-    short="plain over residual ridge, depth 1000",
-    at={"depth": 1000},
-)
+@claim("C.Thm3-skip-slower", accept=(1.6, 2.5), rival=1, figure="fig-c-residual", at={"depth": 1000})
 def ridge_of_plain_over_residual(ridges=studies.residual_ridges["main"]):
     """Branches of scale 1 halve the ridge: half of a layer's output is its input, and pairs merge half as fast.
 
-    Ridge of plain over that of residual networks at depth 1000, both beside the offsets c of plain ones, on which
-    those of residual ones rise by 1.16: beside their own the ratio is 2
+    Ridge of plain over that of residual networks at depth 1000, both beside the offsets c of plain ones, on which those
+    of residual ones rise by 1.16: beside their own the ratio is 2
+
+    Rival: the ridge is that of a plain network
+    Source: derived in this chapter
+    Short: plain over residual ridge, depth 1000
     """
     rows = ridges[(ridges.depth == 1000) & (ridges.branch != SHRUNK)]
     table = rows.pivot_table(index="seed", columns="branch", values="ridge")
@@ -423,18 +405,19 @@ def ridge_of_plain_over_residual(ridges=studies.residual_ridges["main"]):
 
 @claim(
     "C.Thm3-skip-eigenvalue",
-    DERIVED,
-    kind="beyond",
     accept=(0, 1),
-    rival=(3, "all pairs have merged, as in plain networks of infinite depth"),
+    rival=3,
     figure="fig-c-residual",
-    short=r"smallest eigenvalue, scale $1/\sqrt{L}$",
     at={"depth": [10, 30, 100, 300, 1000], "n": 200},
 )
 def eigenvalue_of_shrunk_branches(ridges=studies.residual_ridges["main"]):
     r"""With branches of scale $1/\sqrt L$ the diagonal of the kernel does not stand out at any depth.
 
     Smallest eigenvalue of the kernel of 200 points over the mean of its other entries, largest mean over depths
+
+    Rival: all pairs have merged, as in plain networks of infinite depth
+    Source: derived in this chapter
+    Short: smallest eigenvalue, scale $1/\sqrt{L}$
     """
     rows = ridges[ridges.branch == SHRUNK]
     eigenvalues = rows.pivot_table(index="seed", columns="depth", values="smallest").to_numpy()
@@ -443,34 +426,32 @@ def eigenvalue_of_shrunk_branches(ridges=studies.residual_ridges["main"]):
 
 @claim(
     "C.Thm3-curve-below",
-    DERIVED,
-    kind="beyond",
-    looks=2,
     accept=(-1.1, -0.7),
-    rival=(-0.5, r"$-(s-1)/(n_0-1)$, as at every fixed depth: deep equals shallow"),
+    rival=-0.5,
+    looks=2,
     figure="fig-c-curves",
-    statement=r"On fewer points than learn the degree $L/3\pi$ the error falls as $(n/L)^{-(s-1)/(n_0-2)}$.",
-    measure="Exponent in $n$ of the error from 400 to 3600 points, depth 300, 2-sphere, $s=2$; the law: $-1$.",
     given={"depth": 300},
-    short="decay of the error, few points",
     at={"depth": 300, "n": [400, 1200, 3600]},
 )
-@claim(
+@again(
     "C.Thm3-curve-above",
-    DERIVED,
-    kind="beyond",
-    looks=2,
     accept=(-0.6, -0.4),
-    rival=(-1, r"$-(s-1)/(n_0-2)$, as on fewer points"),
-    figure="fig-c-curves",
+    rival=(-1, "$-(s-1)/(n_0-2)$, as on fewer points"),
+    given={"depth": 5},
+    at={"depth": 5, "n": [400, 1200, 3600]},
     statement=r"On more points than learn the degree $L/3\pi$ the error falls as $n^{-(s-1)/(n_0-1)}$.",
     measure="Exponent in $n$ of the error from 400 to 3600 points, depth 5, 2-sphere, $s=2$; the law: $-1/2$.",
-    given={"depth": 5},
     short="decay of the error, many points",
-    at={"depth": 5, "n": [400, 1200, 3600]},
 )
 def decay_of_the_error(errors=studies.sphere_curves["main"], *, depth):
-    """The error of the deep predictor on a sphere falls with two powers of the number of points."""
+    r"""On fewer points than learn the degree $L/3\pi$ the error falls as $(n/L)^{-(s-1)/(n_0-2)}$.
+
+    Exponent in $n$ of the error from 400 to 3600 points, depth 300, 2-sphere, $s=2$; the law: $-1$.
+
+    Rival: $-(s-1)/(n_0-1)$, as at every fixed depth: deep equals shallow
+    Source: derived in this chapter
+    Short: decay of the error, few points
+    """
     rows = errors[errors.depth == depth]
     table = rows.pivot_table(index="seed", columns="n", values="error")
     return exponent(table.columns.to_numpy(), table.to_numpy()), rows
@@ -478,19 +459,20 @@ def decay_of_the_error(errors=studies.sphere_curves["main"], *, depth):
 
 @claim(
     "C.Thm3-curve-collapse",
-    DERIVED,
-    kind="beyond",
-    looks=2,
     accept=(0.8, 1.1),
-    rival=(0.5, "a function of the number of points, as at every fixed depth"),
+    rival=0.5,
+    looks=2,
     figure="fig-c-curves",
-    short="error of 600 layers over 150",
     at={"depth": [150, 600], "n": [600, 2400]},
 )
 def error_at_one_ratio(errors=studies.sphere_curves["main"]):
     """On few points four times the data in a network four times as deep learn the same of a rough target.
 
     Error of 2400 points at depth 600 over that of 600 points at depth 150
+
+    Rival: a function of the number of points, as at every fixed depth
+    Source: derived in this chapter
+    Short: error of 600 layers over 150
     """
     table = errors.pivot_table(index="seed", columns="depth", values="error", aggfunc="last")
     return ratio((table[600] / table[150]).to_numpy()), errors
@@ -498,19 +480,20 @@ def error_at_one_ratio(errors=studies.sphere_curves["main"]):
 
 @claim(
     "C.Thm3-curve-theory",
-    DERIVED,
-    kind="beyond",
-    looks=2,
     accept=(0, 0.05),
-    rival=(0.33, "the law without its variance, on five layers"),
+    rival=0.33,
+    looks=2,
     figure="fig-c-curves",
-    short="distance of the errors from theory",
     at={"depth": [5, 300, 150, 600], "n": [400, 1200, 3600, 600, 2400]},
 )
 def errors_against_theory(errors=studies.sphere_curves["main"]):
     """The errors are those of the eigenvalues by degree, nothing fitted.
 
     Distance of the mean error from theory over theory, largest of eight settings
+
+    Rival: the law without its variance, on five layers
+    Source: derived in this chapter
+    Short: distance of the errors from theory
     """
     table = errors.pivot_table(index="seed", columns=["depth", "n"], values=["error", "law"])
     excess = (table["error"] / table["law"] - 1).to_numpy()
@@ -518,19 +501,16 @@ def errors_against_theory(errors=studies.sphere_curves["main"]):
 
 
 @claim(
-    "C.Thm3-curve-gaussian",
-    DERIVED,
-    kind="beyond",
-    accept=(-0.02, 0.02),
-    rival=(0.05, "the distance on the sphere at these sizes: an error of theory that any features show"),
-    figure="fig-c-curves",
-    short="distance from theory, Gaussian features",
-    at={"depth": 5, "n": [400, 1200]},
+    "C.Thm3-curve-gaussian", accept=(-0.02, 0.02), rival=0.05, figure="fig-c-curves", at={"depth": 5, "n": [400, 1200]}
 )
 def gaussian_errors_against_theory(errors=studies.sphere_curves["gaussian"]):
     """With independent Gaussians in place of the harmonics theory's errors are right.
 
     Distance of the mean error from theory over theory, larger of two settings
+
+    Rival: the distance on the sphere at these sizes: an error of theory that any features show
+    Source: derived in this chapter
+    Short: distance from theory, Gaussian features
     """
     table = errors.pivot_table(index="seed", columns="n", values=["error", "law"])
     excess = (table["error"] / table["law"] - 1).to_numpy()
@@ -539,32 +519,31 @@ def gaussian_errors_against_theory(errors=studies.sphere_curves["gaussian"]):
 
 @claim(
     "C.Thm3-curve-whole",
-    DERIVED,
-    kind="beyond",
     accept=(-0.56, -0.44),
-    rival=(-0.25, r"$-(s-1)/(n_0-1)$: deep equals shallow"),
-    figure="fig-c-curves",
+    rival=-0.25,
     profiles=PROFILES,
-    statement=r"Far below the degree $L/3\pi$ the power is $-(s-1)/(n_0-2)$ (three dimensions, $s=3/2$).",
-    measure="Exponent in $n$ of theory's error between 1 and 3 million points at depth 100000: the law gives $-1/2$.",
+    figure="fig-c-curves",
     given={"dimensions": 3, "power": 1.5},
-    short=r"theory's exponent, $n_0=3$, $s=3/2$",
 )
-@claim(
+@again(
     "C.Thm3-curve-fourth",
-    DERIVED,
-    kind="beyond",
-    accept=(-0.56, -0.44),
-    rival=(-1 / 3, r"$-(s-1)/(n_0-1)$: deep equals shallow"),
-    figure="fig-c-curves",
-    profiles=PROFILES,
-    statement=r"Far below the degree $L/3\pi$ the power is $-(s-1)/(n_0-2)$ (four dimensions, $s=2$).",
-    measure="Exponent in $n$ of theory's error between 10 and 30 million points at depth 100000: the law gives $-1/2$.",
+    rival=-1 / 3,
     given={"dimensions": 4, "power": 2.0},
-    short=r"theory's exponent, $n_0=4$, $s=2$",
+    statement=r"Far below the degree $L/3\pi$ the power is $-(s-1)/(n_0-2)$ (four dimensions, $s=2$).",
+    measure=(
+        "Exponent in $n$ of theory's error between 10 and 30 million points at depth 100000: the law gives $-1/2$."
+    ),
+    short="theory's exponent, $n_0=4$, $s=2$",
 )
 def asymptotic_decay(*, dimensions, power):
-    """Theory's errors fall with the power of the low degrees while the points learn these alone."""
+    r"""Far below the degree $L/3\pi$ the power is $-(s-1)/(n_0-2)$ (three dimensions, $s=3/2$).
+
+    Exponent in $n$ of theory's error between 1 and 3 million points at depth 100000: the law gives $-1/2$.
+
+    Rival: $-(s-1)/(n_0-1)$: deep equals shallow
+    Source: derived in this chapter
+    Short: theory's exponent, $n_0=3$, $s=3/2$
+    """
     n = 10 ** (dimensions + 3)
     error = curves.ridgeless_error(n, 100_000, dimensions, power, every_degree=True)
     error_of_thrice = curves.ridgeless_error(3 * n, 100_000, dimensions, power, every_degree=True)

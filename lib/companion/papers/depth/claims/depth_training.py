@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion.book import stated
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, exponent, mean, ratio, slopes
 from companion.lab.parameters import PROFILES
 from companion.papers.compression.theory.learning_curves import drift
@@ -50,93 +50,72 @@ def width_exponents(trained: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(exponents)
 
 
-@claim(
-    "C.Tab1-individual",
-    "derived in this chapter, for paper C, Tab. 1",
-    accept=(-math.inf, -0.1),
-    rival=(0.332, "the paper's own Tab. 1: 0.0955 and 0.1375 at widths 10000 and 30000"),
-    figure="tab-c-tab1",
-    kind="beyond",
-    short="lazy regime, single neurons near their start",
-    erratum="c-table-1",
-)
+@claim("C.Tab1-individual", accept=(-math.inf, -0.1), rival=0.332, erratum="c-table-1", figure="tab-c-tab1")
 def largest_change_under_descent(trained=studies.text_training["gd_ntk"]):
     """In the lazy regime individual neurons tend to their initial values as the width grows (gradient descent, NTK
     parametrisation, 20 steps).
 
     Exponent of the largest change is negative, which excludes the lazy regime from Tab. 1.
+
+    Rival: the paper's own Tab. 1: 0.0955 and 0.1375 at widths 10000 and 30000
+    Source: derived in this chapter, for paper C, Tab. 1
+    Short: lazy regime, single neurons near their start
     """
     return _growing_with_the_width(trained, "largest")
 
 
-@claim(
-    "C.Tab1-neurons",
-    ('paper C, Sec. 5 on Tab. 1: "we observe that the individual neuron deviations are close to their initial value"'),
-    accept=(-math.inf, -0.1),
-    rival=(0, "single neurons that move as far at every width"),
-    figure="tab-c-tab1",
-    profiles=PROFILES,
-    short="single neurons stay near their start",
-    erratum="c-table-1",
-)
+@claim("C.Tab1-neurons", accept=(-math.inf, -0.1), rival=0, erratum="c-table-1", profiles=PROFILES, figure="tab-c-tab1")
 def largest_change_of_the_table():
     """By Tab. 1 individual neurons stay closer to their initial values the wider the network.
 
     Exponent of the table's own largest changes, 0.0955 and 0.1375, in its two widths, 10000 and 30000.
+
+    Rival: single neurons that move as far at every width
+    Source: paper C, Sec. 5 on Tab. 1: "we observe that the individual neuron deviations are close to their initial
+    value"
+    Short: single neurons stay near their start
     """
     widths, largest = (np.array(stated.value(name), dtype=float) for name in ("C.widths", "C.largest"))
     return Estimate.exact(exponent(widths, largest[None, :]).value, 1e-3)
 
 
-@claim(
-    "C.Tab1-norm",
-    ('paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5'),
-    accept=(-0.15, 0.15),
-    rival=(-0.5, "a norm that vanishes as single neurons do"),
-    figure="tab-c-tab1",
-    short="norm of the layer's change against width",
-)
+@claim("C.Tab1-norm", accept=(-0.15, 0.15), rival=-0.5, figure="tab-c-tab1")
 def norm_of_the_change(trained=studies.text_training["gd_ntk"]):
     """As the width grows the norm of the last hidden layer's change does not vanish (gradient descent, NTK
     parametrisation, 20 steps, next-word frequencies).
 
     Exponent of the norm in the width.
+
+    Rival: a norm that vanishes as single neurons do
+    Source: paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5
+    Short: norm of the layer's change against width
     """
     return _growing_with_the_width(trained, "norm")
 
 
-@claim(
-    "C.Tab1-norm-words",
-    ('paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5'),
-    accept=(-0.15, 0.15),
-    rival=(-0.5, "a norm that vanishes as single neurons do"),
-    figure="tab-c-tab1",
-    short="the same for single next words",
-    part_of="C.Tab1-norm",
-)
+@claim("C.Tab1-norm-words", accept=(-0.15, 0.15), rival=-0.5, part_of="C.Tab1-norm", figure="tab-c-tab1")
 def norm_of_the_change_for_words(trained=studies.text_training["words"]):
     """As the width grows the norm of the last hidden layer's change does not vanish for targets of norm one, either
     (single next words).
 
     Exponent of the norm in the width.
+
+    Rival: a norm that vanishes as single neurons do
+    Source: paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5
+    Short: the same for single next words
     """
     return _growing_with_the_width(trained, "norm")
 
 
-@claim(
-    "C.Tab1-steps",
-    "derived in this chapter, for paper C, Tab. 1",
-    accept=(0.2, math.inf),
-    rival=(0, "exponents that belong to optimiser and parametrisation"),
-    figure="tab-c-tab1",
-    kind="beyond",
-    short="exponents depend on when training stops",
-    erratum="c-table-1",
-)
+@claim("C.Tab1-steps", accept=(0.2, math.inf), rival=0, erratum="c-table-1", figure="tab-c-tab1")
 def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     """The exponents of Tab. 1 depend on when training stops (Adam, NTK parametrisation).
 
     That of the norm after 1 step minus that after 80.
+
+    Rival: exponents that belong to optimiser and parametrisation
+    Source: derived in this chapter, for paper C, Tab. 1
+    Short: exponents depend on when training stops
     """
     tables = [
         trained[trained.step == step].pivot_table(index="seed", columns="width", values="norm") for step in (1, 80)
@@ -145,39 +124,28 @@ def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     return mean(early - late), trained[trained.step.isin([1, 80])]
 
 
-@claim(
-    "C.Prop4-inner-product",
-    "paper C, Prop. 4 and its proof",
-    accept=(-0.25, 0.25),
-    rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
-    figure="tab-c-tab1",
-    statement=(
-        "As the width grows the change of the inner product of two inputs' last hidden layers stays of "
-        "order one (gradient descent, NTK parametrisation, 20 steps)."
-    ),
-    given={"column": "inner"},
-    short="change of inner products against width",
-    looks=2,
-)
-@claim(
+@claim("C.Prop4-inner-product", accept=(-0.25, 0.25), rival=-1, looks=2, figure="tab-c-tab1", given={"column": "inner"})
+@again(
     "C.Prop4-features",
-    "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
     accept=(-1.2, -0.7),
     rival=(0, "features that evolve at every width"),
-    figure="tab-c-tab1",
-    kind="beyond",
+    given={"column": "relative"},
+    source="derived in this chapter, for paper C, Prop. 4 and Sec. 5",
     statement=(
         "Where all hidden layers grow together, the change of inner products relative to themselves "
         "vanishes like one over the width (gradient descent, NTK parametrisation, 20 steps)."
     ),
-    given={"column": "relative"},
     short="relative change of inner products",
-    looks=2,
 )
 def change_of_inner_products(trained=studies.text_training["gd_ntk"], *, column):
-    """The change of the inner product of two inputs' last hidden layers is a power of the width.
+    r"""As the width grows the change of the inner product of two inputs' last hidden layers stays of order one
+    (gradient descent, NTK parametrisation, 20 steps).
 
     Exponent in the width.
+
+    Rival: the change of $\Sigma$, which the proof equates with the inner product: that over the width
+    Source: paper C, Prop. 4 and its proof
+    Short: change of inner products against width
     """
     return _growing_with_the_width(trained, column)
 
@@ -188,99 +156,71 @@ PROOF = "paper C, proof of Prop. 4"
 
 
 @claim(
-    {
-        "C.Prop4-last-norm": {
-            "statement": (
-                "With all other widths infinite the motion of the last hidden layer does not vanish with its width."
-            ),
-            "measure": r"Exponent of $\|h_t-h_0\|_2$ in the width, from 16 to 4096, labels fitted.",
-            "given": {"column": "norm"},
-            "short": "norm of the last layer's motion",
-        }
-    },
-    'paper C, Sec. 5: "we study the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$"',
-    accept=(-0.1, 0.1),
-    rival=(-0.5, "neurons that move by one over the width"),
-    figure="fig-c-last-layer",
-    at=LAYER,
+    "C.Prop4-last-norm", accept=(-0.1, 0.1), rival=-0.5, figure="fig-c-last-layer", given={"column": "norm"}, at=LAYER
 )
-@claim(
-    {
-        "C.Prop4-last-inner": {
-            "statement": (
-                "With all other widths infinite the change of the inner product of two inputs' last hidden layers "
-                "stays of order one."
-            ),
-            "measure": "Exponent of its mean size in the width, from 16 to 4096, labels fitted.",
-            "given": {"column": "inner"},
-            "short": "change of inner products, one finite layer",
-        }
-    },
-    "paper C, Prop. 4 and its proof",
+@again(
+    "C.Prop4-last-inner",
     accept=(-0.25, 0.25),
     rival=(-1, r"the change of $\Sigma$, which the proof equates with the inner product: that over the width"),
-    figure="fig-c-last-layer",
-    at=LAYER,
+    given={"column": "inner"},
+    source="paper C, Prop. 4 and its proof",
+    statement=(
+        "With all other widths infinite the change of the inner product of two inputs' last hidden layers "
+        "stays of order one."
+    ),
+    measure="Exponent of its mean size in the width, from 16 to 4096, labels fitted.",
+    short="change of inner products, one finite layer",
 )
-@claim(
-    {
-        "C.Prop4-last-features": {
-            "statement": (
-                "With all other widths infinite, too, the change of inner products relative to themselves vanishes "
-                "like one over the width."
-            ),
-            "measure": "Exponent of the relative change in the width, from 16 to 4096, labels fitted.",
-            "given": {"column": "relative"},
-            "short": "relative change, one finite layer",
-        }
-    },
-    "derived in this chapter, for paper C, Prop. 4 and Sec. 5",
+@again(
+    "C.Prop4-last-features",
     accept=(-1.15, -0.85),
     rival=(0, "features that evolve at every width"),
-    figure="fig-c-last-layer",
-    kind="beyond",
     erratum="c-proposition-4",
-    at=LAYER,
+    given={"column": "relative"},
+    source="derived in this chapter, for paper C, Prop. 4 and Sec. 5",
+    statement=(
+        "With all other widths infinite, too, the change of inner products relative to themselves "
+        "vanishes like one over the width."
+    ),
+    measure="Exponent of the relative change in the width, from 16 to 4096, labels fitted.",
+    short="relative change, one finite layer",
 )
 def motion_of_the_last_layer(layers=studies.finite_last_layer["main"], *, column):
-    """How far a last hidden layer of finite width moves is a power of its width."""
+    r"""With all other widths infinite the motion of the last hidden layer does not vanish with its width.
+
+    Exponent of $\|h_t-h_0\|_2$ in the width, from 16 to 4096, labels fitted.
+
+    Rival: neurons that move by one over the width
+    Source: paper C, Sec. 5: "we study the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$"
+    Short: norm of the last layer's motion
+    """
     table = layers.pivot_table(index="seed", columns="width", values=column)
     return exponent(table.columns.to_numpy(), table.to_numpy()), layers
 
 
-@claim(
-    "C.Prop4-mean-field",
-    "derived in this chapter; a control for paper C, Prop. 4",
-    accept=(-0.25, 0.1),
-    rival=(-1, "the NTK parametrisation"),
-    figure="fig-c-last-layer",
-    kind="beyond",
-    short="relative change, mean-field readout",
-    at=LAYER,
-)
+@claim("C.Prop4-mean-field", accept=(-0.25, 0.1), rival=-1, figure="fig-c-last-layer", at=LAYER)
 def motion_in_the_mean_field(layers=studies.finite_last_layer["mean_field"]):
     r"""With a readout of order $1/m$ in place of $1/\sqrt m$ the features evolve at every width $m$.
 
     Exponent of the relative change of inner products in the width, from 16 to 4096, labels fitted.
+
+    Rival: the NTK parametrisation
+    Source: derived in this chapter; a control for paper C, Prop. 4
+    Short: relative change, mean-field readout
     """
     table = layers.pivot_table(index="seed", columns="width", values="relative")
     return exponent(table.columns.to_numpy(), table.to_numpy()), layers
 
 
-@claim(
-    "C.Prop4-last-law",
-    "derived in this chapter, for paper C, Sec. 5",
-    accept=(0.95, 1.05),
-    rival=(1.3, r"the paper's $\partial_th_t$, in which the derivative of the last activation is missing"),
-    figure="fig-c-last-layer",
-    kind="beyond",
-    short="norm of the motion over its law",
-    at=LAYER | {"width": BROADEST},
-)
+@claim("C.Prop4-last-law", accept=(0.95, 1.05), rival=1.3, figure="fig-c-last-layer", at=LAYER | {"width": BROADEST})
 def motion_over_its_law(layers=studies.finite_last_layer["main"]):
-    """The norm of the layer's motion has a closed law in the kernels and the initial outputs.
+    r"""The norm of the layer's motion has a closed law in the kernels and the initial outputs.
 
     Ratio to it at width 4096, geometric mean.
+
+    Rival: the paper's $\partial_th_t$, in which the derivative of the last activation is missing
+    Source: derived in this chapter, for paper C, Sec. 5
+    Short: norm of the motion over its law
     """
     widest = layers[layers.width == BROADEST]
     return ratio((widest.norm / widest.law).to_numpy()), widest
@@ -288,38 +228,36 @@ def motion_over_its_law(layers=studies.finite_last_layer["main"]):
 
 @claim(
     "C.Prop4-cross",
-    PROOF,
     accept=(0, 0.1),
-    rival=(1, "terms as large as the whole change"),
-    figure="fig-c-last-layer",
-    short="second and third term of (1)",
+    rival=1,
     erratum="c-proposition-4",
+    figure="fig-c-last-layer",
     at=LAYER | {"width": BROADEST},
 )
 def terms_of_first_order(layers=studies.finite_last_layer["main"]):
-    """In the expansion (1) of the inner product "both the second and third term […] will remain constant", so that
-    the last term alone changes it.
+    """In the expansion (1) of the inner product "both the second and third term […] will remain constant", so that the
+    last term alone changes it.
 
     Their size over that of the whole change at width 4096, root mean squares over pairs, geometric mean.
+
+    Rival: terms as large as the whole change
+    Source: paper C, proof of Prop. 4
+    Short: second and third term of (1)
     """
     widest = layers[layers.width == BROADEST]
     return ratio(widest.crossed.to_numpy()), widest
 
 
-@claim(
-    "C.Prop4-rows",
-    "paper C, end of Sec. 5",
-    accept=(0.05, 1),
-    rival=(0, "labels and chance alone decide which inner products change"),
-    figure="fig-c-last-layer",
-    short="kernel rows and change of inner products",
-    at=LAYER | {"width": BROADEST},
-)
+@claim("C.Prop4-rows", accept=(0.05, 1), rival=0, figure="fig-c-last-layer", at=LAYER | {"width": BROADEST})
 def change_against_kernel_rows(layers=studies.finite_last_layer["main"]):
     r"""A "high correlation between $\Theta^{(L-1)}_\infty(Xx)$ and $\Theta^{(L-1)}_\infty(Xx')$ drives a variation in
     statistical dependency": inner products of inputs with similar kernel rows change more.
 
     Correlation of the rows' cosine with the size of the change over pairs of fresh inputs, mean over widths from 64 on.
+
+    Rival: labels and chance alone decide which inner products change
+    Source: paper C, end of Sec. 5
+    Short: kernel rows and change of inner products
     """
     of_wide_layers = layers[layers.width >= 64]
     return mean(of_wide_layers.groupby("seed")["rows"].mean().to_numpy()), of_wide_layers
@@ -327,20 +265,22 @@ def change_against_kernel_rows(layers=studies.finite_last_layer["main"]):
 
 @claim(
     "C.Ex1-norm",
-    "paper C, Example 1",
     accept=(-0.001, 0.001),
-    rival=(-0.5, "the Euclidean norm of $n$ neurons at $1/n$"),
-    figure="tab-c-checked",
-    profiles=PROFILES,
-    short="norm of the toy layer",
     stated=0,
-    erratum="c-example-1",
     corrected=(-0.501, -0.499),
+    rival=-0.5,
+    erratum="c-example-1",
+    profiles=PROFILES,
+    figure="tab-c-checked",
 )
 def norm_of_the_toy_layer():
     r"""The norm of a hidden layer of the toy network is $n^{-\alpha}$.
 
     Exponent in $n$ at $\alpha=0$.
+
+    Rival: the Euclidean norm of $n$ neurons at $1/n$
+    Source: paper C, Example 1
+    Short: norm of the toy layer
     """
     widths = np.array([64, 256, 1024])
     norms = np.array([np.linalg.norm(np.full(width, 1 / width)) for width in widths])

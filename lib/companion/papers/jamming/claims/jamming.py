@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion import estimates
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Drift, Estimate, jackknife, least, mean
 from companion.papers.compression.theory.learning_curves import drift
 from companion.papers.jamming.studies import jamming as studies
@@ -50,57 +50,44 @@ def _widths_at_jamming(on_map, slices):
     return jamming.transitions(rows, "h")
 
 
-@claim(
-    "B.Fig4-crossover",
-    "paper B, Fig. 4 and Sec. 4",
-    accept=(-1, 1),
-    rival=(1.05, r"a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$"),
-    part_of="B.Fig4-flat",
-    looks=2,
-    figure="fig-b-4",
-    short="log10 of the lazy line's scale",
-)
+@claim("B.Fig4-crossover", accept=(-1, 1), rival=1.05, looks=2, part_of="B.Fig4-flat", figure="fig-b-4")
 def lazy_line(cross_over=studies.ensembles["cross_over"]):
     r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
 
     $\log_{10}$ of the scale $h^{1/2}\alpha$ at the largest width.
+
+    Rival: a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$
+    Source: paper B, Fig. 4 and Sec. 4
+    Short: log10 of the lazy line's scale
     """
     crossed = jamming.crossings(studies.at_end(cross_over)).to_numpy()
     return mean(crossed) if np.isfinite(crossed).all() else None
 
 
-@claim(
-    "B.Fig4-crossover-second",
-    "paper B, Fig. 4 right and Sec. 4",
-    accept=(-1, 1),
-    rival=(1.05, r"a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$"),
-    part_of="B.Fig4-flat",
-    figure="fig-b-4",
-    short="the same on the second data set",
-)
+@claim("B.Fig4-crossover-second", accept=(-1, 1), rival=1.05, part_of="B.Fig4-flat", figure="fig-b-4")
 def lazy_line_on_second_data(second_data=studies.ensembles["second_data"]):
     r"""On the second data set, too, the tangent kernel changes by its own norm at an output scale of order one.
 
     $\log_{10}$ of the scale at the largest width; found on these training sets.
+
+    Rival: a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$
+    Source: paper B, Fig. 4 right and Sec. 4
+    Short: the same on the second data set
     """
     widest = second_data[second_data.h == second_data.h.max()]
     crossed = jamming.crossings(studies.at_end(widest)).to_numpy()
     return (mean(crossed) if np.isfinite(crossed).all() else None), widest
 
 
-@claim(
-    "B.Fig4-flat",
-    "paper B, Fig. 4 and Sec. 4",
-    accept=(-0.2, 0.2),
-    stated=0,
-    rival=(0.5, r"a cross-over at a given $\alpha$"),
-    figure="fig-b-4",
-    short="lazy line independent of the width",
-)
+@claim("B.Fig4-flat", accept=(-0.2, 0.2), stated=0, rival=0.5, figure="fig-b-4")
 def slope_of_lazy_line(on_map=studies.ensembles["map"]):
     r"""The line where the tangent kernel changes by its own norm does not depend on the width, far from jamming.
 
     Slope of its log in $\log h$ over the upper half of the widths.
+
+    Rival: a cross-over at a given $\alpha$
+    Source: paper B, Fig. 4 and Sec. 4
+    Short: lazy line independent of the width
     """
     crossed = _changes_by_own_norm(on_map)
     widths = sorted(set(on_map.h))
@@ -112,18 +99,15 @@ def slope_of_lazy_line(on_map=studies.ensembles["map"]):
     return mean(np.array(slopes)), rows
 
 
-@claim(
-    "B.Fig4-bends",
-    "paper B, Sec. 4",
-    accept=(0.1, math.inf),
-    rival=(0, "a straight line down to jamming"),
-    figure="fig-b-4",
-    short="lazy line bends up near jamming, log10",
-)
+@claim("B.Fig4-bends", accept=(0.1, math.inf), rival=0, figure="fig-b-4")
 def lazy_line_at_jamming(on_map=studies.ensembles["map"], slices=studies.ensembles["slices"]):
     r"""The line where the tangent kernel changes by its own norm bends up near jamming.
 
     $\log_{10}$ of its scale at the width of jamming over that at the largest width.
+
+    Rival: a straight line down to jamming
+    Source: paper B, Sec. 4
+    Short: lazy line bends up near jamming, log10
     """
     crossed = _changes_by_own_norm(on_map)
     h_star = _widths_at_jamming(on_map, slices)
@@ -136,18 +120,15 @@ def lazy_line_at_jamming(on_map=studies.ensembles["map"], slices=studies.ensembl
     return mean(bends.to_numpy()), on_map
 
 
-@claim(
-    "B.Fig4-jamming",
-    "paper B, Sec. 2",
-    accept=(0.25, 1),
-    rival=(0, "no relation"),
-    figure="fig-b-4",
-    short="jamming earlier where the error is small",
-)
+@claim("B.Fig4-jamming", accept=(0.25, 1), rival=0, figure="fig-b-4")
 def jamming_against_error(on_map=studies.ensembles["map"], slices=studies.ensembles["slices"]):
     """Jamming needs fewer parameters where the ensemble error is small.
 
     Correlation over output scales of log width at jamming with the ensemble error.
+
+    Rival: no relation
+    Source: paper B, Sec. 2
+    Short: jamming earlier where the error is small
     """
     h_star = _widths_at_jamming(on_map, slices).dropna(axis=1)
     ends = studies.at_end(on_map)
@@ -174,59 +155,52 @@ def _least_above_crossover(rows, cross_over, scales):
     return least(errors[[first, last]].sub(errors[near], axis=0).groupby("seed").mean().to_numpy())
 
 
-@claim(
-    "B.Fig4-best-near",
-    'paper B, Sec. 4: "the best performance for MNIST 10 PCA appears to occur the cross-over region"',
-    accept=(0.1, math.inf),
-    rival=(0, "one of the two ends has an equal error"),
-    at={"data": "mnist", "p": 1000},
-    figure="fig-b-4",
-    short="best error near the cross-over",
-)
+@claim("B.Fig4-best-near", accept=(0.1, math.inf), rival=0, figure="fig-b-4", at={"data": "mnist", "p": 1000})
 def error_above_crossover(near=studies.ensembles["near"], cross_over=studies.ensembles["cross_over"], *, map_scales):
     """On 10 components of MNIST the ensemble error is smallest near the cross-over.
 
     Error at the smallest and at the largest scale minus that at the scale next to the cross-over, mean over three
     widths far beyond jamming on 1000 points (the paper has 5000), smaller of the two, percentage points.
+
+    Rival: one of the two ends has an equal error
+    Source: paper B, Sec. 4: "the best performance for MNIST 10 PCA appears to occur the cross-over region"
+    Short: best error near the cross-over
     """
     return _least_above_crossover(near, cross_over, map_scales), near
 
 
 @claim(
     "B.Fig4-best-near-widest",
-    'paper B, Sec. 4: "the best performance for MNIST 10 PCA appears to occur the cross-over region"',
     accept=(0.1, math.inf),
-    rival=(0, "one of the two ends has an equal error"),
+    rival=0,
     part_of="B.Fig4-best-near",
-    at={"data": "mnist", "p": 1000},
     figure="fig-b-4",
-    short="best error near the cross-over, widest",
+    at={"data": "mnist", "p": 1000},
 )
 def error_above_crossover_of_widest(
     widest=studies.ensembles["widest"], cross_over=studies.ensembles["cross_over"], *, map_scales
 ):
     """On 10 components of MNIST the ensemble error is smallest near the cross-over, also for the widest networks.
 
-    Error at the smallest and at the largest scale minus that at the scale next to the cross-over, at the largest of
-    the three widths, on 1000 points, smaller of the two, percentage points.
+    Error at the smallest and at the largest scale minus that at the scale next to the cross-over, at the largest of the
+    three widths, on 1000 points, smaller of the two, percentage points.
+
+    Rival: one of the two ends has an equal error
+    Source: paper B, Sec. 4: "the best performance for MNIST 10 PCA appears to occur the cross-over region"
+    Short: best error near the cross-over, widest
     """
     return _least_above_crossover(widest, cross_over, map_scales), widest
 
 
-@claim(
-    "B.Fig4-time",
-    "paper B, Sec. 4",
-    accept=(-0.05, 0.05),
-    stated=0,
-    rival=(-2, "the time under the loss itself"),
-    at={"scale": 256},
-    figure="fig-b-4",
-    short="training time independent of the scale",
-)
+@claim("B.Fig4-time", accept=(-0.05, 0.05), stated=0, rival=-2, figure="fig-b-4", at={"scale": 256})
 def time_in_scale(timed=studies.steps_to_fit["scales"]):
     r"""With the loss over $\alpha^2$ training takes a time that does not depend on the scale where it is large.
 
     Exponent of that time in $\alpha$, from 256 on.
+
+    Rival: the time under the loss itself
+    Source: paper B, Sec. 4
+    Short: training time independent of the scale
     """
     fitted = timed[np.isfinite(timed.time)].assign(log=lambda rows: np.log(rows.time * rows["scale"]))
     times = np.exp(fitted.groupby(["seed", "scale"]).log.mean().unstack().dropna(axis=1))
@@ -234,20 +208,16 @@ def time_in_scale(timed=studies.steps_to_fit["scales"]):
     return estimates.exponent(large.columns.to_numpy(), large.to_numpy()), fitted
 
 
-@claim(
-    "B.Fig4-slowing",
-    'paper B, Fig. 4: "the usual critical slowing down occurring near phase transitions"',
-    accept=(3, math.inf),
-    rival=(1, "networks that fit take as many steps at each width"),
-    at={"scale": 12},
-    figure="fig-b-effort",
-    short="steps to fit, near jamming over far",
-)
+@claim("B.Fig4-slowing", accept=(3, math.inf), rival=1, figure="fig-b-effort", at={"scale": 12})
 def slowing_near_jamming(budgets=studies.steps_to_fit["step_budget"]):
     """Networks that fit near jamming take many times as many steps as wide ones.
 
     Median number of steps to fit at the narrowest width of which at least half of the networks fit within the budget,
     over that at the largest width; geometric mean over training sets; found on these.
+
+    Rival: networks that fit take as many steps at each width
+    Source: paper B, Fig. 4: "the usual critical slowing down occurring near phase transitions"
+    Short: steps to fit, near jamming over far
     """
     shares = budgets.assign(fitted=np.isfinite(budgets.needed)).groupby("h").fitted.mean()
     narrow = shares[shares >= 0.5].index.min()
@@ -273,19 +243,15 @@ def parameters_by_budget(budgets):
     return pd.DataFrame(by_count)
 
 
-@claim(
-    "B.Fig4-step-budget",
-    "derived from paper B, Fig. 4 (its three lines of jamming, for three wall times)",
-    kind="beyond",
-    accept=(-math.inf, -0.02),
-    rival=(0, "jamming is a property of the landscape alone"),
-    figure="fig-b-effort",
-    short="jamming depends on the step budget",
-)
+@claim("B.Fig4-step-budget", accept=(-math.inf, -0.02), rival=0, figure="fig-b-effort")
 def jamming_in_steps(budgets=studies.steps_to_fit["step_budget"]):
     """Where networks begin to fit depends on the step budget, from some tens of steps to 2400.
 
     Exponent of $N^*$ in the number of steps that are allowed.
+
+    Rival: jamming is a property of the landscape alone
+    Source: derived from paper B, Fig. 4 (its three lines of jamming, for three wall times)
+    Short: jamming depends on the step budget
     """
     reached = parameters_by_budget(budgets).dropna(axis=1)
     if reached.shape[1] < 3:
@@ -309,41 +275,31 @@ def parameters_at_jamming(table):
     return by_size.columns.to_numpy(float), by_size.to_numpy(float)
 
 
-@claim(
-    "B.Fig8A-fewer",
-    "paper B, Fig. 8A and Sec. 2",
-    accept=(0.05, math.inf),
-    rival=(0, "structure makes no difference: both are equally sub-linear"),
-    at={"data": "mnist"},
-    looks=4,
-    figure="fig-b-8a",
-    short="digits need fewer parameters than random labels",
-)
+@claim("B.Fig8A-fewer", accept=(0.05, math.inf), rival=0, looks=4, figure="fig-b-8a", at={"data": "mnist"})
 def jamming_of_random_over_digits(random=studies.fitting_width["random"], digits=studies.fitting_width["images"]):
     """The number of parameters at jamming grows with a smaller exponent of $P$ on MNIST than on random data of the
     same dimension.
 
     Difference of the exponents, on the same sizes.
+
+    Rival: structure makes no difference: both are equally sub-linear
+    Source: paper B, Fig. 8A and Sec. 2
+    Short: digits need fewer parameters than random labels
     """
     p, random_sizes = parameters_at_jamming(random)
     _, digit_sizes = parameters_at_jamming(digits)
     return estimates.exponent(p, random_sizes / digit_sizes), pd.concat([random, digits])
 
 
-@claim(
-    "B.Fig8A-random",
-    "paper B, Fig. 8A",
-    accept=(0.9, 1.1),
-    stated=1,
-    rival=(2, "the width, not the number of parameters, is proportional to $P$"),
-    looks=3,
-    figure="fig-b-8a",
-    short="parameters at jamming, random labels, in $P$",
-)
+@claim("B.Fig8A-random", accept=(0.9, 1.1), stated=1, rival=2, looks=3, figure="fig-b-8a")
 def jamming_of_random_labels(random=studies.fitting_width["random"]):
     """The number of parameters at jamming grows linearly with $P$ on random data.
 
     Exponent.
+
+    Rival: the width, not the number of parameters, is proportional to $P$
+    Source: paper B, Fig. 8A
+    Short: parameters at jamming, random labels, in $P$
     """
     return drift(lambda rows: estimates.exponent(*parameters_at_jamming(rows)), random)
 
@@ -364,20 +320,16 @@ def _growth_left_of_jamming(rows):
     return mean(np.mean(heights, axis=0))
 
 
-@claim(
-    "B.Fig6-peak",
-    "paper B, Fig. 6",
-    accept=(0.1, math.inf),
-    rival=(-2.3, "one descent: at 120 points the error falls by an equal amount on both sides"),
-    looks=2,
-    figure="fig-b-6",
-    short="peak at jamming, stopped networks",
-)
+@claim("B.Fig6-peak", accept=(0.1, math.inf), rival=-2.3, looks=2, figure="fig-b-6")
 def rise_to_jamming(sizes=studies.ensembles["sizes"]):
     """The test error has a cusp at jamming, the peak of a double descent.
 
     Error of single networks at jamming minus that at $h/1.5$ at the middle scale, mean over the numbers of points,
     percentage points.
+
+    Rival: one descent: at 120 points the error falls by an equal amount on both sides
+    Source: paper B, Fig. 6
+    Short: peak at jamming, stopped networks
     """
     ends = studies.at_end(sizes)
     counts = sorted(set(ends.p))
@@ -386,20 +338,15 @@ def rise_to_jamming(sizes=studies.ensembles["sizes"]):
     return Drift(growth, largest, tuple(counts), (counts[-1],)) if growth else None
 
 
-@claim(
-    "B.Fig6-twenty",
-    "paper B, Fig. 6",
-    accept=(-math.inf, 0.5),
-    rival=(1.4, "the ensemble keeps the bump that five networks have"),
-    at={"members": 20},
-    looks=2,
-    figure="fig-b-6",
-    short="twenty networks average the peak away",
-)
+@claim("B.Fig6-twenty", accept=(-math.inf, 0.5), rival=1.4, looks=2, figure="fig-b-6", at={"members": 20})
 def bump_of_large_ensemble(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
     """Averaging an ensemble of twenty eliminates the cusp.
 
     Ensemble error at jamming minus the mean of those at $h/1.5$ and $1.5h$, at the largest scale, percentage points.
+
+    Rival: the ensemble keeps the bump that five networks have
+    Source: paper B, Fig. 6
+    Short: twenty networks average the peak away
     """
     ends = studies.at_end(large_ensemble)
     widths = _mean_width(slices)
@@ -410,37 +357,30 @@ def bump_of_large_ensemble(large_ensemble=studies.ensembles["large_ensemble"], s
     return mean(100 * jamming.bump(ends, "ensemble_error", pd.Series(h_star, sorted(set(ends.seed)))))
 
 
-@claim(
-    "B.Fig6-gain",
-    "paper B, Fig. 6",
-    accept=(0.1, math.inf),
-    rival=(0, "no gain"),
-    looks=2,
-    figure="fig-b-6",
-    short="gain of averaging",
-)
+@claim("B.Fig6-gain", accept=(0.1, math.inf), rival=0, looks=2, figure="fig-b-6")
 def averaging_gain(slices=studies.ensembles["slices"]):
     """Averaging improves performance at intermediate width.
 
     Mean error minus ensemble error at twice the width of jamming, smallest of the three, percentage points.
+
+    Rival: no gain
+    Source: paper B, Fig. 6
+    Short: gain of averaging
     """
     widths = jamming.transitions(studies.at_end(slices), "h")
     gains = [jamming.gain_of_averaging(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
     return least(np.array(gains).T)
 
 
-@claim(
-    "B.Fig6-gain-second",
-    "paper B, Fig. 6 and Sec. 2",
-    accept=(0.1, math.inf),
-    rival=(0, "no gain"),
-    figure="fig-b-4",
-    short="gain of averaging, second data set",
-)
+@claim("B.Fig6-gain-second", accept=(0.1, math.inf), rival=0, figure="fig-b-4")
 def averaging_gain_second_data(second_data=studies.ensembles["second_data"]):
     """On the second data set too averaging improves performance at intermediate width.
 
     Mean error minus ensemble error at twice the width of jamming, smallest over its scales, percentage points.
+
+    Rival: no gain
+    Source: paper B, Fig. 6 and Sec. 2
+    Short: gain of averaging, second data set
     """
     widths = jamming.transitions(studies.at_end(second_data), "h").dropna(axis=1).mean()
     gains = []
@@ -451,14 +391,7 @@ def averaging_gain_second_data(second_data=studies.ensembles["second_data"]):
     return least(np.array(gains).T) if gains else None
 
 
-@claim(
-    "B.Fig6-losses",
-    "paper B, Sec. 1.1",
-    accept=(-0.5, 0.5),
-    rival=(0.9, "the gain of the best scale over the lazy regime at a width of 16"),
-    figure="fig-b-6",
-    short="influence of the loss",
-)
+@claim("B.Fig6-losses", accept=(-0.5, 0.5), rival=0.9, figure="fig-b-6")
 def losses_apart(
     soft_hinge=studies.ensembles["soft_hinge"],
     cross_entropy=studies.ensembles["cross_entropy"],
@@ -468,6 +401,10 @@ def losses_apart(
 
     Ensemble error beyond jamming with the soft hinge and with cross-entropy, both to a margin of one, less that with
     the quadratic hinge, larger of the two in size, percentage points.
+
+    Rival: the gain of the best scale over the lazy regime at a width of 16
+    Source: paper B, Sec. 1.1
+    Short: influence of the loss
     """
     scale = soft_hinge["scale"].iloc[0]
     quadratic = _cuts(slices)[scale].set_index(["seed", "h"])
@@ -480,20 +417,16 @@ def losses_apart(
     return max(differences, key=lambda difference: abs(difference.value))
 
 
-@claim(
-    "B.Fig4-weakly",
-    "paper B, Sec. 3 and Fig. 4",
-    accept=(-0.3, 0.5),
-    rival=(1, "the ensemble gains from width as much as a single network"),
-    looks=2,
-    figure="fig-b-6",
-    short="ensemble's error hardly varies with width",
-)
+@claim("B.Fig4-weakly", accept=(-0.3, 0.5), rival=1, looks=2, figure="fig-b-6")
 def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
     """Beyond jamming the ensemble's error weakly varies with the width.
 
     Its fall from twice the width at jamming to the widest networks, over that of single networks, mean over three
     scales.
+
+    Rival: the ensemble gains from width as much as a single network
+    Source: paper B, Sec. 3 and Fig. 4
+    Short: ensemble's error hardly varies with width
     """
     widths = _mean_width(slices)
     falls = [jamming.gain_of_width(rows, 2 * widths[scale]) for scale, rows in _cuts(slices).items()]
@@ -507,19 +440,21 @@ def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
 
 @claim(
     "B.Sec3-limited-width",
-    "paper B, Sec. 3",
     accept=(0.1, math.inf),
-    rival=(0, "one wide network has an equal error"),
-    at={"h": 16, "members": 20},
-    figure="fig-b-6",
-    short="twenty narrow networks against the widest",
+    rival=0,
     profiles=("laptop",),
+    figure="fig-b-6",
+    at={"h": 16, "members": 20},
 )
 def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
     """Optimal performance is found by averaging networks of limited width.
 
     Error of one network of the largest width less that of an ensemble of twenty of width 16, largest scale, percentage
     points.
+
+    Rival: one wide network has an equal error
+    Source: paper B, Sec. 3
+    Short: twenty narrow networks against the widest
     """
     cuts = _cuts(slices)
     scale = _scale(cuts, "largest")
@@ -534,63 +469,55 @@ def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"]
 
 @claim(
     "B.Sec2-norm",
-    "paper B, Sec. 2",
     accept=(-1.3, -0.7),
     stated=-1,
-    rival=(-0.5, "least squares, where the squared norm diverges as $1/(N-N^*)$"),
+    rival=-0.5,
     looks=2,
     figure="fig-b-8d",
-    short="norm diverges as $1/(N-N^*)$",
     given={"quantity": "norm", "at_scale": "largest"},
 )
-@claim(
+@again(
     "B.Sec2-norm-middle",
-    'paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon '
-    'occurs independently"',
-    accept=(-1.3, -0.7),
-    stated=-1,
-    rival=(-0.5, "least squares, where the squared norm diverges as $1/(N-N^*)$"),
     part_of="B.Sec2-norm",
-    looks=2,
-    figure="fig-b-8d",
-    short="the same at the middle scale",
+    given={"quantity": "norm", "at_scale": "middle"},
+    source=(
+        'paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon '
+        'occurs independently"'
+    ),
     statement="The norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.",
     measure="Exponent at the middle scale of the cuts, next to the cross-over, on the same window.",
-    given={"quantity": "norm", "at_scale": "middle"},
+    short="the same at the middle scale",
 )
-@claim(
+@again(
     "B.Fig8D-quadratic",
-    "paper B, Fig. 8D",
-    accept=(-1.3, -0.7),
-    stated=-1,
     rival=(-2, "a quadratic singularity of the fluctuation itself, which would outgrow the norm"),
-    looks=2,
-    figure="fig-b-8d",
-    short="fluctuation diverges at jamming",
+    given={"quantity": "fluctuation", "at_scale": "largest"},
+    source="paper B, Fig. 8D",
     statement="The explosion of the fluctuations at jamming is a quadratic singularity, of their square.",
     measure="Exponent in $N-N^*$ of the fluctuation at the largest scale, on the window of the norm's.",
-    given={"quantity": "fluctuation", "at_scale": "largest"},
+    short="fluctuation diverges at jamming",
 )
-@claim(
+@again(
     "B.Fig4-change-diverges",
-    "paper B, Sec. 4",
-    accept=(-1.3, -0.7),
-    stated=-1,
     rival=(0, "a lazy network stays lazy down to jamming"),
     looks=3,
-    figure="fig-b-8d",
-    short="kernel change diverges at jamming",
+    given={"quantity": "kernel_change", "at_scale": "largest"},
+    source="paper B, Sec. 4",
     statement="Near jamming networks leave the lazy regime since their output explodes.",
     measure=(
-        "Exponent in $N-N^*$ of the relative change of the tangent kernel at the largest scale, that of the "
-        "output's norm."
+        "Exponent in $N-N^*$ of the relative change of the tangent kernel at the largest scale, that of "
+        "the output's norm."
     ),
-    given={"quantity": "kernel_change", "at_scale": "largest"},
+    short="kernel change diverges at jamming",
 )
 def divergence_at_jamming(slices=studies.ensembles["slices"], *, quantity, at_scale):
     """The norm of the predictor diverges like $1/(N-N^*)$ (the largest output scale).
 
     Exponent at the largest output scale.
+
+    Rival: least squares, where the squared norm diverges as $1/(N-N^*)$
+    Source: paper B, Sec. 2
+    Short: norm diverges as $1/(N-N^*)$
     """
     cuts = _cuts(slices)
     scale = _scale(cuts, at_scale)
@@ -603,21 +530,15 @@ def _early(slices):
     return slices[slices.stop == slices.stop.min()].set_index("cell")
 
 
-@claim(
-    "B.Sec2-early-stopping",
-    "paper B, Sec. 2",
-    accept=(-0.3, 0.3),
-    stated=0,
-    rival=(-1, "the norm diverges as at the end of training"),
-    at={"stops": 0.9},
-    looks=2,
-    figure="fig-b-sec2",
-    short="stopped early, no divergence",
-)
+@claim("B.Sec2-early-stopping", accept=(-0.3, 0.3), stated=0, rival=-1, looks=2, figure="fig-b-sec2", at={"stops": 0.9})
 def divergence_when_stopped(slices=studies.ensembles["slices"]):
     """Early stopping removes the divergence of the predictor's norm.
 
     Exponent in $N-N^*$ of the norm when half of the points have margins beyond 0.9.
+
+    Rival: the norm diverges as at the end of training
+    Source: paper B, Sec. 2
+    Short: stopped early, no divergence
     """
     cuts = _cuts(slices)
     scale = _scale(cuts, "largest")
@@ -627,19 +548,15 @@ def divergence_when_stopped(slices=studies.ensembles["slices"]):
     return mean(jamming.divergence(stopped_rows, "norm", jammed)), rows
 
 
-@claim(
-    "B.Sec2-weight-decay",
-    "paper B, Sec. 2",
-    accept=(-0.3, 0.3),
-    stated=0,
-    rival=(-1, "the norm diverges as without weight decay"),
-    figure="fig-b-sec2",
-    short="with weight decay, no divergence",
-)
+@claim("B.Sec2-weight-decay", accept=(-0.3, 0.3), stated=0, rival=-1, figure="fig-b-sec2")
 def divergence_under_decay(decayed=studies.ensembles["weight_decay"], slices=studies.ensembles["slices"]):
     """Weight decay towards the initial weights removes the divergence of the predictor's norm too.
 
     Exponent in $N-N^*$ of the norm.
+
+    Rival: the norm diverges as without weight decay
+    Source: paper B, Sec. 2
+    Short: with weight decay, no divergence
     """
     jammed = jamming.transitions(studies.at_end(slices), "parameters")
     return mean(jamming.divergence(studies.at_end(decayed), "norm", jammed[max(jammed)])), decayed
@@ -658,58 +575,54 @@ def _gain_near_jamming(slices):
     return np.array(by_scale).T
 
 
-@claim(
-    "B.Sec2-near-jamming",
-    "paper B, Sec. 2",
-    accept=(0.5, math.inf),
-    rival=(0, "early stopping helps equally far from jamming"),
-    looks=2,
-    figure="fig-b-gain",
-    short="stopping helps most near jamming",
-)
+@claim("B.Sec2-near-jamming", accept=(0.5, math.inf), rival=0, looks=2, figure="fig-b-gain")
 def stopping_near_jamming(slices=studies.ensembles["slices"]):
     """Regularisation is most efficient near jamming.
 
     What single networks gain from a stop at half of the margins there, less what they gain at eight times the width,
     least of three scales, percentage points.
+
+    Rival: early stopping helps equally far from jamming
+    Source: paper B, Sec. 2
+    Short: stopping helps most near jamming
     """
     return least(_gain_near_jamming(slices))
 
 
 @claim(
     "B.Sec2-near-jamming-lazy",
-    'paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such '
-    'regularizations are thus most efficient near jamming"',
     accept=(0.5, math.inf),
-    rival=(0, "early stopping helps equally far from jamming"),
-    part_of="B.Sec2-near-jamming",
+    rival=0,
     looks=3,
+    part_of="B.Sec2-near-jamming",
     figure="fig-b-gain",
-    short="stopping helps most near jamming, lazy regime",
 )
 def stopping_near_jamming_lazy(slices=studies.ensembles["slices"]):
     """Where the norm diverges, regularisation is most efficient near jamming.
 
     The same at the largest scale, percentage points.
+
+    Rival: early stopping helps equally far from jamming
+    Source: paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such regularizations
+    are thus most efficient near jamming"
+    Short: stopping helps most near jamming, lazy regime
     """
     cuts = _cuts(slices)
     return mean(_gain_near_jamming(slices)[:, -1]), cuts[_scale(cuts, "largest")]
 
 
 @claim(
-    "B.Sec2-near-jamming-middle",
-    'paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such '
-    'regularizations are thus most efficient near jamming"',
-    accept=(0.5, math.inf),
-    rival=(0, "early stopping helps equally far from jamming"),
-    part_of="B.Sec2-near-jamming",
-    figure="fig-b-gain",
-    short="stopping helps most near jamming, scale 12",
+    "B.Sec2-near-jamming-middle", accept=(0.5, math.inf), rival=0, part_of="B.Sec2-near-jamming", figure="fig-b-gain"
 )
 def stopping_near_jamming_middle(slices=studies.ensembles["slices"]):
     """At the middle scale, too, regularisation is most efficient near jamming.
 
     The same next to the cross-over, percentage points; found on these training sets.
+
+    Rival: early stopping helps equally far from jamming
+    Source: paper B, Sec. 2: "any perturbation to gradient flow ... will destroy this divergence. Such regularizations
+    are thus most efficient near jamming"
+    Short: stopping helps most near jamming, scale 12
     """
     cuts = _cuts(slices)
     middle = sorted(cuts).index(_scale(cuts, "middle"))
@@ -723,32 +636,30 @@ def _far_from_jamming(slices):
 
 @claim(
     "B.Fig8D-far-feature",
-    "paper B, Fig. 8D and Sec. 3",
     accept=(-0.3, -0.2),
     stated=-0.25,
-    rival=(-0.5, "independent parameters: the central limit in $N$"),
+    rival=-0.5,
     looks=5,
-    figure="fig-b-local",
-    short="fluctuation far from jamming, feature",
     headline=True,
+    figure="fig-b-local",
     given={"at_scale": "smallest"},
 )
-@claim(
+@again(
     "B.Fig8D-far-lazy",
-    "paper B, Sec. 3",
-    accept=(-0.3, -0.2),
-    stated=-0.25,
-    rival=(-0.5, "independent parameters: the central limit in $N$"),
     looks=3,
-    figure="fig-b-local",
-    short="fluctuation far from jamming, lazy",
-    statement="In the lazy regime too the fluctuations of the output over initialisations fall as $N^{-1/4}$.",
     given={"at_scale": "largest"},
+    source="paper B, Sec. 3",
+    statement="In the lazy regime too the fluctuations of the output over initialisations fall as $N^{-1/4}$.",
+    short="fluctuation far from jamming, lazy",
 )
 def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale):
     """In the feature regime the fluctuations of the output over initialisations fall as $N^{-1/4}$.
 
     Exponent far from the jamming of all scales.
+
+    Rival: independent parameters: the central limit in $N$
+    Source: paper B, Fig. 8D and Sec. 3
+    Short: fluctuation far from jamming, feature
     """
     cuts = _cuts(slices)
     rows = cuts[_scale(cuts, at_scale)]
@@ -758,34 +669,35 @@ def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale
 
 @claim(
     "B.Sec3-far-excess",
-    "paper B, Sec. 3",
     accept=(-0.6, -0.4),
     stated=-0.5,
-    rival=(-1, "independent parameters: the variance falls as $1/N$"),
+    rival=-1,
     looks=3,
     figure="fig-b-local",
-    short="excess error far from jamming",
     given={"in_fluctuation": False},
 )
-@claim(
+@again(
     "B.Sec3-quadratic",
-    "paper B, Sec. 3",
     accept=(1.7, 2.3),
     stated=2,
     rival=(1, "the excess is proportional to the fluctuation: every point that it moves becomes an error"),
-    figure="fig-b-local",
-    short="excess quadratic in the fluctuation",
+    looks=1,
+    given={"in_fluctuation": True},
     statement="The excess error is quadratic in the fluctuation.",
     measure=(
-        "Exponent of the one in the other, common to three output scales, far from the jamming of all; the "
-        "larger half of the widths decides."
+        "Exponent of the one in the other, common to three output scales, far from the jamming of all; "
+        "the larger half of the widths decides."
     ),
-    given={"in_fluctuation": True},
+    short="excess quadratic in the fluctuation",
 )
 def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuation):
     """The excess error over the ensemble's falls as $N^{-1/2}$.
 
     Exponent common to three output scales, far from the jamming of all; the larger half of the widths decides.
+
+    Rival: independent parameters: the variance falls as $1/N$
+    Source: paper B, Sec. 3
+    Short: excess error far from jamming
     """
     smallest = _far_from_jamming(slices)
     excess, against = [], []
@@ -803,19 +715,15 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
     return Drift(exponent, late, tuple(sizes), tuple(larger))
 
 
-@claim(
-    "B.Sec3-kernel",
-    "paper B, Sec. 3",
-    accept=(-0.55, -0.45),
-    stated=-0.5,
-    rival=(-1, "$1/h$, as the kernel's change in training"),
-    figure="fig-b-sec3",
-    short="kernel fluctuates as $h^{-1/2}$",
-)
+@claim("B.Sec3-kernel", accept=(-0.55, -0.45), stated=-0.5, rival=-1, figure="fig-b-sec3")
 def kernel_fluctuation_in_width(networks=studies.initialisation["widths"]):
     """The relative fluctuations of the tangent kernel at initialisation fall as $h^{-1/2}$.
 
     Exponent.
+
+    Rival: $1/h$, as the kernel's change in training
+    Source: paper B, Sec. 3
+    Short: kernel fluctuates as $h^{-1/2}$
     """
     kernels = {}
     for h, rows in networks.groupby("h"):
@@ -829,19 +737,15 @@ def kernel_fluctuation_in_width(networks=studies.initialisation["widths"]):
     return jackknife(np.stack([kernels[h] for h in widths], axis=1), slope)
 
 
-@claim(
-    "B.Fig9-fc",
-    "paper B, Fig. 9 left and Sec. 4",
-    accept=(0.1, math.inf),
-    rival=(0, "no difference"),
-    looks=2,
-    figure="fig-b-9",
-    short="lazy better than feature",
-)
+@claim("B.Fig9-fc", accept=(0.1, math.inf), rival=0, looks=2, figure="fig-b-9")
 def lazy_against_feature(second_data=studies.ensembles["second_data"]):
     """For fully connected networks the lazy regime tends to outperform feature learning.
 
     Ensemble error of feature minus lazy, percentage points.
+
+    Rival: no difference
+    Source: paper B, Fig. 9 left and Sec. 4
+    Short: lazy better than feature
     """
     ends = studies.at_end(second_data)
     widest = ends[ends.h == ends.h.max()]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion import estimates
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Drift, jackknife, mean
 from companion.papers.jamming.studies import jamming as ensembles
 from companion.papers.jamming.studies import rest as studies
@@ -125,69 +125,63 @@ def heights_of_peak(rows, newton_steps, value="error"):
 
 @claim(
     "B.Fig6-rest-cusp",
-    "paper B, Fig. 6 and Sec. 2",
     accept=(0.3, math.inf),
-    rival=NO_PEAK,
-    at={"p": 5000, "scale": 12},
+    rival=0,
     looks=3,
-    figure="fig-b-heights",
-    short="peak at rest, scale 12",
     headline=True,
+    figure="fig-b-heights",
     given={"networks": studies.peak_at_jamming["fresh_whole"]},
+    at={"p": 5000, "scale": 12},
 )
-@claim(
+@again(
     "B.Fig6-rest-lazy",
-    "paper B, Fig. 6 and Sec. 2",
-    accept=(0.3, math.inf),
-    rival=NO_PEAK,
-    at={"p": 5000},
-    looks=3,
-    figure="fig-b-heights",
-    short="peak at rest, lazy",
     headline=True,
-    statement="In the lazy regime, too, single networks at rest have their largest error at jamming.",
-    measure="Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another "
-    "training set, largest scale, 5000 points, percentage points.",
     given={"networks": studies.peak_at_jamming["fresh_whole_lazy"]},
+    at={"p": 5000},
+    statement="In the lazy regime, too, single networks at rest have their largest error at jamming.",
+    measure=(
+        "Error at the width of the norm's peak minus the least of narrower ones, both widths chosen on "
+        "another training set, largest scale, 5000 points, percentage points."
+    ),
+    short="peak at rest, lazy",
 )
-@claim(
+@again(
     "B.Fig6-rest-feature",
-    "paper B, Fig. 6",
-    accept=(0.3, math.inf),
-    rival=NO_PEAK,
-    at={"p": 1000},
-    figure="fig-b-heights",
-    short="peak at rest, feature",
-    statement="In the feature regime, too, single networks taken towards rest have their largest error at jamming.",
-    measure="Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on "
-    "another training set, smallest scale, 1000 points, percentage points.",
+    looks=1,
     given={"networks": studies.peak_at_jamming["fresh_feature"]},
+    at={"p": 1000},
+    source="paper B, Fig. 6",
+    statement=("In the feature regime, too, single networks taken towards rest have their largest error at jamming."),
+    measure=(
+        "Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen "
+        "on another training set, smallest scale, 1000 points, percentage points."
+    ),
+    short="peak at rest, feature",
 )
 def peak_at_rest(networks):
     """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
 
-    Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another
-    training set, scale 12, 5000 points, percentage points.
+    Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen on another training
+    set, scale 12, 5000 points, percentage points.
+
+    Rival: no peak: the error does not rise towards jamming
+    Source: paper B, Fig. 6 and Sec. 2
+    Short: peak at rest, scale 12
     """
     large = _at_most_points(networks)
     return mean(_height_at_rest(large)), large
 
 
-@claim(
-    "B.Fig6-rest-stop",
-    "paper B, Sec. 2",
-    accept=(0.3, math.inf),
-    rival=(0, "networks that are stopped early have the same peak, at other widths"),
-    at={"scale": 12},
-    looks=4,
-    figure="fig-b-rest",
-    short="stopping early lowers the peak",
-)
+@claim("B.Fig6-rest-stop", accept=(0.3, math.inf), rival=0, looks=4, figure="fig-b-rest", at={"scale": 12})
 def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], all_images=studies.peak_at_jamming["whole"]):
     """Stopping early lowers the peak of the error at jamming.
 
     Error at jamming less that at a width smaller by 1.5, at rest, less the same after 200 steps, each at its own
     jamming; scale 12, from 1000 points on, percentage points; found on these training sets.
+
+    Rival: networks that are stopped early have the same peak, at other widths
+    Source: paper B, Sec. 2
+    Short: stopping early lowers the peak
     """
     tables = (sizes, all_images)
     last = max(table.newton_steps.max() for table in tables)
@@ -199,68 +193,57 @@ def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], all_images=stu
 
 @claim(
     "B.Fig6-rest-twenty",
-    "paper B, Fig. 6",
     accept=(-math.inf, 0.5),
-    rival=(1.3, "the ensemble keeps the peak of single networks"),
-    at={"scale": 12, "members": 20},
+    rival=1.3,
     looks=2,
     figure="fig-b-rest",
-    short="bump of twenty networks at rest, scale 12",
     given={"networks": studies.peak_at_jamming["sizes"]},
+    at={"scale": 12, "members": 20},
 )
-@claim(
+@again(
     "B.Fig6-rest-twenty-lazy",
-    "paper B, Fig. 6",
-    accept=(-math.inf, 0.5),
-    rival=(1.3, "the ensemble keeps the peak of single networks"),
-    at={"members": 20},
+    looks=1,
     part_of="B.Fig6-rest-twenty",
-    figure="fig-b-rest",
-    short="bump of twenty networks at rest, lazy",
-    statement="In the lazy regime, too, averaging twenty networks at rest eliminates the peak.",
-    measure="The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, 250 to 2000 "
-    "points, percentage points; found on these training sets.",
     given={"networks": studies.peak_at_jamming["lazy"]},
+    at={"members": 20},
+    statement="In the lazy regime, too, averaging twenty networks at rest eliminates the peak.",
+    measure=(
+        "The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, "
+        "250 to 2000 points, percentage points; found on these training sets."
+    ),
+    short="bump of twenty networks at rest, lazy",
 )
 def bump_left_by_averaging(networks):
     """Averaging twenty networks at rest eliminates the peak.
 
     The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, scale 12, 250 to 2000 points,
     percentage points; found on these training sets.
+
+    Rival: the ensemble keeps the peak of single networks
+    Source: paper B, Fig. 6
+    Short: bump of twenty networks at rest, scale 12
     """
     large = _largest_ensembles(networks)
     heights = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
     return mean(heights.to_numpy()) if len(heights) > 1 else None
 
 
-@claim(
-    "B.Fig8A-rest-lazy",
-    'paper B, Fig. 8A and Sec. 2: for data with structure "sub-linear"',
-    accept=(0.5, 0.95),
-    rival=(1, "random labels, Cover's theorem"),
-    figure="fig-b-lines",
-    short="lazy, at rest: $N^*$ of digits, in $P$",
-    headline=True,
-)
+@claim("B.Fig8A-rest-lazy", accept=(0.5, 0.95), rival=1, headline=True, figure="fig-b-lines")
 def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], all_images_lazy=studies.peak_at_jamming["whole_lazy"]):
     """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
 
     Exponent of the parameters of which half of the networks fit at rest, largest scale, 250 to 5000 points; found on
     these training sets.
+
+    Rival: random labels, Cover's theorem
+    Source: paper B, Fig. 8A and Sec. 2: for data with structure "sub-linear"
+    Short: lazy, at rest: $N^*$ of digits, in $P$
     """
     return exponent_at_rest(lazy, all_images_lazy)
 
 
 @claim(
-    "B.Fig8A-rest-features",
-    "derived in this chapter; paper B, Fig. 8A",
-    kind="beyond",
-    accept=(-math.inf, -0.05),
-    rival=(0, "the exponent of the lazy line: features save a factor"),
-    at={"scale": 12},
-    figure="fig-b-lines",
-    short="the same at scale 12, less lazy",
-    headline=True,
+    "B.Fig8A-rest-features", accept=(-math.inf, -0.05), rival=0, headline=True, figure="fig-b-lines", at={"scale": 12}
 )
 def line_at_rest_less_lazy(
     sizes=studies.peak_at_jamming["sizes"],
@@ -272,6 +255,10 @@ def line_at_rest_less_lazy(
 
     Exponent of the parameters over those of lazy networks on the same training sets, after 1600 rounds, 250 to 5000
     points; at scale 12 jamming still moves with the rounds; found on these training sets.
+
+    Rival: the exponent of the lazy line: features save a factor
+    Source: derived in this chapter; paper B, Fig. 8A
+    Short: the same at scale 12, less lazy
     """
     keys = ["p", "words", "seed"]
     middle_sizes = parameters_at_rest(sizes, all_images).set_index(keys)
@@ -285,21 +272,23 @@ def line_at_rest_less_lazy(
 
 @claim(
     "B.Sec2-norm-middle-rest",
-    'paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon '
-    'occurs independently"',
     accept=(-1.3, -0.7),
     stated=-1,
-    rival=(-0.27, "the exponent after 200 steps: the training budget hides nothing"),
-    part_of="B.Sec2-norm",
-    at={"p": 250, "scale": 12},
-    figure="fig-b-8d",
-    short="the same at the middle scale, at rest",
+    rival=-0.27,
     looks=2,
+    part_of="B.Sec2-norm",
+    figure="fig-b-8d",
+    at={"p": 250, "scale": 12},
 )
 def divergence_at_rest(votes=studies.peak_at_jamming["votes"]):
     """Trained to rest, the norm of the predictor diverges like $1/(N-N^*)$ at the middle output scale, too.
 
     Exponent at scale 12 after the last round, on the window of the norm's, 250 points.
+
+    Rival: the exponent after 200 steps: the training budget hides nothing
+    Source: paper B, Sec. 2, of the peak that this divergence makes: "as shown in Fig. 6 this phenomenon occurs
+    independently"
+    Short: the same at the middle scale, at rest
     """
     ends = votes[votes.newton_steps == votes.newton_steps.max()]
     sizes = jamming.transitions(ends, "parameters").iloc[:, 0].dropna()
@@ -308,19 +297,15 @@ def divergence_at_rest(votes=studies.peak_at_jamming["votes"]):
     return mean(jamming.divergence(ends[ends.seed.isin(sizes.index)], "norm", sizes)), ends
 
 
-@claim(
-    "B.Sec2-stochastic",
-    "paper B, Sec. 2",
-    accept=(-0.3, 0.3),
-    stated=0,
-    rival=(-1, "it diverges as under gradient flow"),
-    figure="fig-b-sec2",
-    short="with stochastic descent, no divergence",
-)
+@claim("B.Sec2-stochastic", accept=(-0.3, 0.3), stated=0, rival=-1, figure="fig-b-sec2")
 def divergence_under_descent(stochastic=studies.stochastic["lazy"], slices=ensembles.ensembles["slices"]):
     """Stochastic gradient descent removes the divergence of the predictor's norm.
 
     Exponent in $N-N^*$ of the norm after as many steps as 400 times through the points, largest scale.
+
+    Rival: it diverges as under gradient flow
+    Source: paper B, Sec. 2
+    Short: with stochastic descent, no divergence
     """
     jammed = jamming.transitions(ensembles.at_end(slices), "parameters")
     jammed = jammed[max(jammed)]
@@ -352,18 +337,20 @@ def exponent_of_motion(rows, axis, sizes):
 
 @claim(
     "B.Fig4-preactivations",
-    "paper B, Sec. 4",
     accept=(-1.1, -0.9),
     stated=-1,
-    rival=(0, "they move as much as in the feature regime"),
-    at={"scale": [64, 4096]},
+    rival=0,
     figure="fig-b-preactivations",
-    short=r"pre-activations move as $1/\alpha$",
+    at={"scale": [64, 4096]},
 )
 def motion_in_scale(scales=studies.preactivations["scales"], wider=studies.preactivations["wide"]):
     r"""Training moves the pre-activations by $1/\alpha$ in the lazy regime.
 
     Exponent in $\alpha$ of their relative motion, at scales from 64 to 4096, mean over layers and widths.
+
+    Rival: they move as much as in the feature regime
+    Source: paper B, Sec. 4
+    Short: pre-activations move as $1/\alpha$
     """
     rows = _motion(scales, wider)
     return exponent_of_motion(rows, "scale", sorted(set(rows["scale"]))), rows
@@ -371,20 +358,22 @@ def motion_in_scale(scales=studies.preactivations["scales"], wider=studies.preac
 
 @claim(
     "B.Fig4-preactivations-width",
-    "paper B, Sec. 4",
     accept=(-0.1, 0.1),
     stated=0,
-    rival=(0.5, r"a motion by $1/\alpha$ at each width"),
-    at={"scale": [64, 4096]},
+    rival=0.5,
     looks=2,
     figure="fig-b-preactivations",
-    short="their motion at one scale, in $h$",
+    at={"scale": [64, 4096]},
 )
 def motion_in_width(scales=studies.preactivations["scales"], wider=studies.preactivations["wide"]):
     r"""Training moves the pre-activations by $1/(\alpha\sqrt h)$, the same at each width when the output scale is the
     same.
 
     Exponent in $h$ of their relative motion at a given output scale $\sqrt h\alpha$ from 64 to 4096.
+
+    Rival: a motion by $1/\alpha$ at each width
+    Source: paper B, Sec. 4
+    Short: their motion at one scale, in $h$
     """
     rows = _motion(scales, wider)
     widths = np.array(sorted(set(rows.h)), float)
@@ -395,21 +384,16 @@ def motion_in_width(scales=studies.preactivations["scales"], wider=studies.preac
     return Drift(exponent, exponent_of_motion(rows, "h", larger), tuple(widths), tuple(larger)), rows
 
 
-@claim(
-    "B.Fig8B-jump",
-    "paper B, Fig. 8B and footnote 8",
-    accept=(0.05, 0.9),
-    rival=(1, "isostatic jamming, as of spheres"),
-    looks=4,
-    figure="fig-b-8bc",
-    short="unsatisfied points jump at jamming",
-    headline=True,
-)
+@claim("B.Fig8B-jump", accept=(0.05, 0.9), rival=1, looks=4, headline=True, figure="fig-b-8bc")
 def unsatisfied_at_jamming(minima=studies.minima_at_jamming["sizes"]):
     """The number of unsatisfied points per parameter jumps from zero at jamming to a finite value below one.
 
-    Mean over training sets and $P$ of networks held at a minimum by a vanishing weight decay, at the narrowest width
-    of which a quarter can fit.
+    Mean over training sets and $P$ of networks held at a minimum by a vanishing weight decay, at the narrowest width of
+    which a quarter can fit.
+
+    Rival: isostatic jamming, as of spheres
+    Source: paper B, Fig. 8B and footnote 8
+    Short: unsatisfied points jump at jamming
     """
     largest = _largest_ensembles(minima)
     jammed = jamming.networks_at_jamming(largest)
@@ -418,22 +402,17 @@ def unsatisfied_at_jamming(minima=studies.minima_at_jamming["sizes"]):
     return (mean(by_seed.to_numpy()) if len(by_seed) > 1 else None), largest
 
 
-@claim(
-    "B.Fig8C-gap",
-    "paper B, Fig. 8C and footnote 8",
-    accept=(-1, math.inf),
-    stated=0,
-    rival=(-2, "isostatic jamming: the smallest singular value of a square matrix, squared"),
-    looks=3,
-    figure="fig-b-8bc",
-    short="gap of $H_0$ against $N$",
-)
+@claim("B.Fig8C-gap", accept=(-1, math.inf), stated=0, rival=-2, looks=3, figure="fig-b-8bc")
 def gap_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
     networks grow.
 
-    Exponent in $N$ of the smallest non-zero eigenvalue over their mean, over all networks that can fit and are held
-    at a minimum by the weakest decay.
+    Exponent in $N$ of the smallest non-zero eigenvalue over their mean, over all networks that can fit and are held at
+    a minimum by the weakest decay.
+
+    Rival: isostatic jamming: the smallest singular value of a square matrix, squared
+    Source: paper B, Fig. 8C and footnote 8
+    Short: gap of $H_0$ against $N$
     """
     largest = _largest_ensembles(minima)
     weakest = largest[largest.decay == largest.decay.min()]
@@ -444,20 +423,16 @@ def gap_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0])), largest
 
 
-@claim(
-    "B.Sec2-unstable",
-    'paper B, Sec. 2: "We conjecture $C_0$ to remain bounded by a strictly positive value"',
-    accept=(-0.2, math.inf),
-    stated=0,
-    rival=(-1, "a given number of unstable directions, whatever the size"),
-    figure="fig-b-8bc",
-    short="share of unstable directions of $H_p$, in $N$",
-)
+@claim("B.Sec2-unstable", accept=(-0.2, math.inf), stated=0, rival=-1, figure="fig-b-8bc")
 def unstable_share_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     """At jamming the share of negative eigenvalues of $H_p$ stays as networks grow.
 
     Exponent in $N$ of the negative eigenvalues over $N$, of networks held at jamming as for the number of unsatisfied
     points; found on these networks.
+
+    Rival: a given number of unstable directions, whatever the size
+    Source: paper B, Sec. 2: "We conjecture $C_0$ to remain bounded by a strictly positive value"
+    Short: share of unstable directions of $H_p$, in $N$
     """
     largest = _largest_ensembles(minima)
     jammed = jamming.networks_at_jamming(largest)
@@ -469,21 +444,16 @@ def unstable_share_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0])), largest
 
 
-@claim(
-    "B.Sec2-strength",
-    "paper B, Fig. 7",
-    accept=(0.35, 0.65),
-    stated=0.5,
-    rival=(1, "in proportion to the loss"),
-    looks=4,
-    figure="fig-b-8bc",
-    short="curvature grows as the root of $U$",
-)
+@claim("B.Sec2-strength", accept=(0.35, 0.65), stated=0.5, rival=1, looks=4, figure="fig-b-8bc")
 def curvature_in_loss(minima=studies.minima_at_jamming["sizes"]):
     r"""In the jammed phase the scale of $H_p$ grows as $\sqrt U$.
 
     Exponent in the loss of its largest eigenvalue over that of $H_0$, over networks at a minimum under the weakest
     decay that do not fit, at the same $P$; mean over training sets.
+
+    Rival: in proportion to the loss
+    Source: paper B, Fig. 7
+    Short: curvature grows as the root of $U$
     """
     largest = _largest_ensembles(minima)
     at_minimum = (largest.ended == "jammed") & (largest.decay == largest.decay.min())

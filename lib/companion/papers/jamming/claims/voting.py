@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import jackknife, mean, ratio
 from companion.papers.jamming.studies import rest, voting
 from companion.papers.jamming.theory import jamming
@@ -44,88 +44,80 @@ def _at_the_end(rows):
 
 @claim(
     "B.Fig6-vote",
-    VOTE,
-    kind="beyond",
     accept=(0.5, math.inf),
-    rival=OF_THE_NETWORKS,
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="lazy, at jamming: mean less vote",
+    rival=0,
     headline=True,
+    figure="fig-b-vote",
     given={"rows": voting.votes["small"], "factor": 1},
+    at={"members": 20},
 )
-@claim(
+@again(
     "B.Fig6-vote-far",
-    VOTE,
-    kind="beyond",
     accept=(-0.3, 0.3),
     stated=0,
     rival=(2, "votes are better than means at every width by what they are at jamming"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="the same at twice the width",
-    statement="Far from jamming, where norms differ little, a mean of networks and their vote have the same error.",
-    measure="Error of the mean of twenty less that of their vote, at twice the width of jamming, percentage points.",
     given={"rows": voting.votes["small"], "factor": 2},
+    statement=("Far from jamming, where norms differ little, a mean of networks and their vote have the same error."),
+    measure=("Error of the mean of twenty less that of their vote, at twice the width of jamming, percentage points."),
+    short="the same at twice the width",
 )
-@claim(
-    {
-        "B.Fig6-vote-large": {
-            "given": {"rows": voting.votes["large"], "factor": 1},
-            "at": {"members": 20},
-            "short": "the same at jamming of 1000 points",
-            "statement": "At lazy jamming a vote has a smaller error than a mean on 1000 points, too.",
-        },
-        "B.Fig6-vote-second": {
-            "given": {"rows": voting.votes["second_data"], "factor": 1},
-            "at": {"data": "fashion_mnist", "members": 20},
-            "short": "the same at jamming of clothes",
-            "statement": "At lazy jamming a vote has a smaller error than a mean on Fashion-MNIST, too.",
-        },
-    },
-    VOTE,
-    kind="beyond",
+@again(
+    "B.Fig6-vote-large",
     accept=(0.3, math.inf),
-    rival=OF_THE_NETWORKS,
-    figure="fig-b-vote",
-    measure="Error of the mean of twenty less that of their vote, at the width where half of the networks fit, "
-    "percentage points.",
+    given={"rows": voting.votes["large"], "factor": 1},
+    statement="At lazy jamming a vote has a smaller error than a mean on 1000 points, too.",
+    measure=(
+        "Error of the mean of twenty less that of their vote, at the width where half of the networks "
+        "fit, percentage points."
+    ),
+    short="the same at jamming of 1000 points",
 )
-@claim(
+@again(
+    "B.Fig6-vote-second",
+    accept=(0.3, math.inf),
+    given={"rows": voting.votes["second_data"], "factor": 1},
+    at={"data": "fashion_mnist", "members": 20},
+    statement="At lazy jamming a vote has a smaller error than a mean on Fashion-MNIST, too.",
+    measure=(
+        "Error of the mean of twenty less that of their vote, at the width where half of the networks "
+        "fit, percentage points."
+    ),
+    short="the same at jamming of clothes",
+)
+@again(
     "B.Fig6-vote-features",
-    VOTE,
-    kind="beyond",
     accept=(-1, 0.5),
     stated=0,
     rival=(4.7, "what a mean loses to a vote at lazy jamming, on the same training sets"),
-    at={"scale": 12, "members": 20},
-    figure="fig-b-vote",
-    short="scale 12, at jamming: mean less vote",
-    statement="At output scale 12 the mean of networks loses nothing to their vote at jamming.",
-    measure="Error of the mean of twenty less that of their vote, at rest, at the width where half of the networks "
-    "fit, 250 points, percentage points.",
-    given={"rows": rest.peak_at_jamming["votes"], "factor": 1},
     looks=2,
-)
-@claim(
-    "B.Fig6-vote-below",
-    VOTE,
-    kind="beyond",
-    accept=(0.5, math.inf),
-    rival=(0, "as at jamming"),
+    given={"rows": rest.peak_at_jamming["votes"], "factor": 1},
     at={"scale": 12, "members": 20},
-    figure="fig-b-vote",
-    short="scale 12, below jamming: mean less vote",
+    statement="At output scale 12 the mean of networks loses nothing to their vote at jamming.",
+    measure=(
+        "Error of the mean of twenty less that of their vote, at rest, at the width where half of the "
+        "networks fit, 250 points, percentage points."
+    ),
+    short="scale 12, at jamming: mean less vote",
+)
+@again(
+    "B.Fig6-vote-below",
+    rival=(0, "as at jamming"),
+    looks=2,
+    given={"rows": rest.peak_at_jamming["votes"], "factor": 0.8},
+    at={"scale": 12, "members": 20},
     statement="Of networks at output scale 12 too narrow to fit a vote has at rest a smaller error than a mean.",
     measure="The same at 0.8 times that width.",
-    given={"rows": rest.peak_at_jamming["votes"], "factor": 0.8},
-    looks=2,
+    short="scale 12, below jamming: mean less vote",
 )
 def mean_less_vote(rows, *, factor):
     """At lazy jamming a majority vote of networks has a smaller error than their mean output.
 
     Error of the mean of twenty less that of their vote, at the width where half of the networks fit, 250 points,
     percentage points.
+
+    Rival: the bump belongs to the networks, not to the mean: a vote has it, too
+    Source: derived in this chapter; paper B, Fig. 6
+    Short: lazy, at jamming: mean less vote
     """
     ends = _at_the_end(rows)
     h_star = _jamming_width(ends, factor)
@@ -135,20 +127,15 @@ def mean_less_vote(rows, *, factor):
     return mean(jamming.at_width(table, "excess", _everywhere(ends, factor * h_star)))
 
 
-@claim(
-    "B.Fig6-vote-bump",
-    "derived in this chapter; paper B, Fig. 6",
-    kind="beyond",
-    accept=(-math.inf, 0.5),
-    rival=(1.8, "the bump of the mean of twenty"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="bump of the vote at jamming",
-)
+@claim("B.Fig6-vote-bump", accept=(-math.inf, 0.5), rival=1.8, figure="fig-b-vote", at={"members": 20})
 def bump_of_vote(large=voting.votes["large"]):
     """The vote of twenty lazy networks has no bump at jamming.
 
     Its error there minus the mean of those at $h/1.5$ and $1.5h$, 1000 points, percentage points.
+
+    Rival: the bump of the mean of twenty
+    Source: derived in this chapter; paper B, Fig. 6
+    Short: bump of the vote at jamming
     """
     h_star = _jamming_width(large, 1 / jamming.FACTOR, jamming.FACTOR)
     return mean(100 * jamming.bump(large, "vote_error", _everywhere(large, h_star))) if h_star else None
@@ -169,50 +156,44 @@ def hill_index(values):
 
 @claim(
     "B.Sec2-norm-tail",
-    "derived in this chapter; paper B, Sec. 2",
-    kind="beyond",
     accept=(0.5, 2),
-    rival=(3, "a variance: the density of the margin vanishes at no margin as its square"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="tail index of norms, lazy, 250 points",
+    rival=3,
     headline=True,
+    figure="fig-b-vote",
     given={"rows": voting.votes["small"], "low": 1, "high": 1.5},
+    at={"members": 20},
 )
-@claim(
+@again(
     "B.Sec2-norm-tail-far",
-    "derived in this chapter; paper B, Sec. 2",
-    kind="beyond",
     accept=(3, math.inf),
     rival=(1.5, "the tail at jamming"),
-    at={"members": 20},
-    figure="fig-b-vote",
-    short="the same at twice the width",
+    given={"rows": voting.votes["small"], "low": 1.8, "high": 2.6},
     statement="Far from jamming the norms of networks have a variance.",
     measure="Index of the tail from the largest quarter, at the widths from 1.8 to 2.6 times that of jamming.",
-    given={"rows": voting.votes["small"], "low": 1.8, "high": 2.6},
+    short="the same at twice the width",
 )
-@claim(
+@again(
     "B.Sec2-norm-tail-features",
-    "derived in this chapter; paper B, Sec. 2",
-    kind="beyond",
     accept=(2, math.inf),
     rival=(0.84, "the tail at lazy jamming"),
+    looks=2,
+    given={"rows": rest.peak_at_jamming["votes"], "low": 1, "high": 1.5},
     at={"scale": 12, "members": 20},
-    figure="fig-b-vote",
-    short="tail index of norms, scale 12, at jamming",
     statement="At output scale 12 the norms of networks at rest have a variance at jamming.",
     measure="Index of the tail from the largest quarter, at the widths from that of jamming to 1.5 times it.",
-    given={"rows": rest.peak_at_jamming["votes"], "low": 1, "high": 1.5},
-    looks=2,
+    short="tail index of norms, scale 12, at jamming",
 )
 def tail_of_norms(rows, *, low, high):
     """Near lazy jamming of 250 points the norms of networks that differ in their initial weights have no variance.
 
     Index of their distribution's tail, from the largest quarter of the norms over the median of their training set, at
     the widths from the one where half of the networks fit to 1.5 times it; it is 1 for one over a margin whose density
-    stays finite at zero, and there is no variance below 2. The window closes as the data grow: on 1000 points the
-    same number is above 2.
+    stays finite at zero, and there is no variance below 2. The window closes as the data grow: on 1000 points the same
+    number is above 2.
+
+    Rival: a variance: the density of the margin vanishes at no margin as its square
+    Source: derived in this chapter; paper B, Sec. 2
+    Short: tail index of norms, lazy, 250 points
     """
     ends = _at_the_end(rows)
     h_star = _jamming_width(ends, low, high)
@@ -234,21 +215,22 @@ def tail_of_norms(rows, *, low, high):
 
 @claim(
     "B.Fig8B-lazy",
-    ISOSTATIC,
-    kind="beyond",
     accept=(0.85, 1.15),
     stated=1,
-    rival=(0.66, "as few as hold networks that learn features, at output scale 12"),
-    at={"members": 20},
-    figure="fig-b-isostatic",
-    short="points that hold a lazy network, over $N$",
+    rival=0.66,
     headline=True,
+    figure="fig-b-isostatic",
+    at={"members": 20},
 )
 def holding_at_lazy_jamming(large=voting.votes["large"]):
     """Lazy networks jam isostatically: where the margin vanishes as many points hold one as it has parameters.
 
     Points that hold a network over parameters, of the network of each training set that fits with the largest motion of
     its weights, 1000 points.
+
+    Rival: as few as hold networks that learn features, at output scale 12
+    Source: derived in this chapter; paper B, Fig. 8B
+    Short: points that hold a lazy network, over $N$
     """
     table = large[["seed", "weights", "holding"]].explode(["weights", "holding"], ignore_index=True).astype(float)
     fits = table[table.holding <= 1]
@@ -256,22 +238,16 @@ def holding_at_lazy_jamming(large=voting.votes["large"]):
     return mean(fits.loc[fits.groupby("seed").weights.idxmax()].holding.to_numpy()) if jammed else None
 
 
-@claim(
-    "B.Sec2-gardner",
-    "derived in this chapter (Gardner 1988); paper B, Sec. 2",
-    kind="beyond",
-    accept=(0.8, 1.25),
-    stated=1,
-    rival=(0.12, "features of equal variance, with the same sum"),
-    at={"members": 20},
-    figure="fig-b-isostatic",
-    short="norm for random labels over theory's",
-)
+@claim("B.Sec2-gardner", accept=(0.8, 1.25), stated=1, rival=0.12, figure="fig-b-isostatic", at={"members": 20})
 def norm_over_theory(random=voting.votes["random"]):
     """Theory has the norm of lazy networks that fit random labels, from the spectrum of their features alone.
 
     Geometric mean of the weights' norm over the predicted one, mean over the widths from 1.1 to 4 times the parameters
     at jamming, 250 points.
+
+    Rival: features of equal variance, with the same sum
+    Source: derived in this chapter (Gardner 1988); paper B, Sec. 2
+    Short: norm for random labels over theory's
     """
     low, high = jamming.WINDOW
     rows = random[(2 * random.parameters / random.p).between(low, high)]

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, jackknife, least, mean
 from companion.lab.parameters import PROFILES
 from companion.papers.one_step.claims.spiked_features import largest_size, two_values_over_one
@@ -34,27 +34,21 @@ def _nearest(rows, samples):
 
 @claim(
     "E.Reuse-linear",
-    "derived from paper E, Results 3.1 and 3.3",
     accept=(-math.inf, 0.98),
-    rival=SPLIT,
-    figure="fig-e-kernels",
-    kind="beyond",
-    given={"samples": 4},
-    short="samples used twice: network over linear, $4d$",
-    at={"alpha": 4},
+    rival=1.074,
     headline=True,
-)
-@claim(
-    "E.Reuse-linear-8",
-    "derived from paper E, Results 3.1 and 3.3",
-    accept=(-math.inf, 0.85),
-    rival=(0.904, SPLIT[1]),
     figure="fig-e-kernels",
-    kind="beyond",
+    given={"samples": 4},
+    at={"alpha": 4},
+)
+@again(
+    "E.Reuse-linear-8",
+    accept=(-math.inf, 0.85),
+    rival=0.904,
     given={"samples": 8},
-    statement="On $8d$ samples, used in the step and in the readout, the network is far below the best linear ridge.",
-    short="samples used twice: network over linear, $8d$",
     at={"alpha": 8},
+    statement=("On $8d$ samples, used in the step and in the readout, the network is far below the best linear ridge."),
+    short="samples used twice: network over linear, $8d$",
 )
 def reused_over_linear(rows=studies.reuse["shared"], *, samples):
     """If the readout is trained on the samples of the step, the network has a smaller test error than the best linear
@@ -63,27 +57,26 @@ def reused_over_linear(rows=studies.reuse["shared"], *, samples):
     Ratio of test errors at the largest dimension, target sign, as many neurons as dimensions. The network has the step
     and the penalty that are best by theory, the linear regression on each data set the penalty with the smallest test
     error.
+
+    Rival: samples split between step and readout at the best share, step and penalty, theory of spiked features
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: samples used twice: network over linear, $4d$
     """
     nearest = _nearest(largest_size(rows[rows["samples"] == "same"]), samples)
     pair = nearest[["test_error", "linear"]].to_numpy()
     return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean()), nearest
 
 
-@claim(
-    "E.Reuse-kernels",
-    "derived from paper E, Sec. 4.2",
-    accept=(-math.inf, 0.99),
-    rival=SPLIT,
-    figure="fig-e-kernels",
-    kind="beyond",
-    short="samples used twice: network over better kernel",
-    at={"alpha": 4},
-)
+@claim("E.Reuse-kernels", accept=(-math.inf, 0.99), rival=1.074, figure="fig-e-kernels", at={"alpha": 4})
 def reused_over_kernels(rows=studies.reuse["kernels"]):
     """On the same samples it also has a smaller test error than the better of its own two kernels.
 
     Ratio of test errors at the largest dimension, target sign; each kernel has on each data set the penalty with the
     smallest test error.
+
+    Rival: samples split between step and readout at the best share, step and penalty, theory of spiked features
+    Source: derived from paper E, Sec. 4.2
+    Short: samples used twice: network over better kernel
     """
     nearest = _nearest(largest_size(rows), 4)
     errors = nearest[["test_error", "conjugate", "tangent"]].to_numpy()
@@ -106,32 +99,29 @@ def _crossing(ratios, alphas):
 
 @claim(
     "E.Reuse-crossing",
-    "derived from paper E, Results 3.1 and 3.3",
     accept=(0, 4),
-    rival=(5.6, SPLIT[1]),
+    rival=5.6,
     figure="fig-e-kernels",
-    kind="beyond",
     given={"samples": "same"},
-    short="used twice: samples from which it leads",
     at={"alpha": [2, 3, 4, 6, 8]},
 )
-@claim(
+@again(
     "E.Reuse-crossing-split",
-    "derived from paper E, Results 3.1 and 3.3",
     accept=(5, 8),
     rival=(4, "as many as where they are used twice, at most"),
-    figure="fig-e-kernels",
-    kind="beyond",
     given={"samples": "split"},
     statement="With split samples the network takes more of them to pass the best linear ridge regression.",
     short="split: samples from which the network leads",
-    at={"alpha": [2, 3, 4, 6, 8]},
 )
 def samples_from_which_the_network_leads(rows=studies.reuse["shared"], *, samples):
     """The number of samples over the dimension from which the network has a smaller test error than the best linear
     ridge regression.
 
     Where the ratio of mean test errors falls to 1, interpolated on logarithmic axes; largest dimension, target sign.
+
+    Rival: samples split between step and readout at the best share, step and penalty, theory of spiked features
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: used twice: samples from which it leads
     """
     largest = largest_size(rows[rows["samples"] == samples])
     table = largest.pivot(index="seed", columns="alpha", values=["test_error", "linear"]).dropna()
@@ -147,40 +137,30 @@ def prices(rows, samples):
     return pd.DataFrame({alpha: errors[alpha, samples] / errors[alpha, "fresh"] for alpha in alphas})
 
 
-@claim(
-    "E.Reuse-price",
-    "derived from paper E, Results 3.1 and 3.3",
-    accept=(-math.inf, 0.1),
-    rival=(0.18, "the split, theory of spiked features on $2d$ samples"),
-    figure="fig-e-kernels",
-    kind="beyond",
-    short="price of using the samples twice",
-    at={"alpha": [2, 3, 4, 6, 8]},
-)
+@claim("E.Reuse-price", accept=(-math.inf, 0.1), rival=0.18, figure="fig-e-kernels", at={"alpha": [2, 3, 4, 6, 8]})
 def price_of_reuse(rows=studies.reuse["shared"]):
     """Using the samples of the step again in the readout costs less than a tenth of the test error.
 
     Test error over that with as many fresh samples in the readout, less 1; the largest of $2d$ to $8d$ samples, each
     network at its best step and penalty by theory, largest dimension, target sign.
+
+    Rival: the split, theory of spiked features on $2d$ samples
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: price of using the samples twice
     """
     return -least(1 - prices(rows, "same").to_numpy()), largest_size(rows)
 
 
-@claim(
-    "E.Reuse-split",
-    "derived from paper E, Results 3.1 and 3.3",
-    accept=(0.12, math.inf),
-    rival=(0.02, "the leak of the labels, by theory on $2d$ samples"),
-    figure="fig-e-kernels",
-    kind="beyond",
-    short="price of splitting the samples",
-    at={"alpha": [2, 3, 4, 6, 8]},
-)
+@claim("E.Reuse-split", accept=(0.12, math.inf), rival=0.02, figure="fig-e-kernels", at={"alpha": [2, 3, 4, 6, 8]})
 def price_of_the_split(rows=studies.reuse["shared"]):
     """Splitting the samples between step and readout costs more.
 
     Test error over that with all samples in the step and as many fresh ones in the readout, less 1; the smallest of
     $2d$ to $8d$ samples, nine tenths of the split in the step, each network at its best step and penalty by theory.
+
+    Rival: the leak of the labels, by theory on $2d$ samples
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: price of splitting the samples
     """
     return least(prices(rows, "split").to_numpy() - 1), largest_size(rows)
 
@@ -192,34 +172,28 @@ def error_with_the_leak(activation, target, alpha, step, lam, leak=1.0):
     return float(solution.test_error)
 
 
-@claim(
-    "E.Reuse-theory",
-    "derived from paper E, Result 3.3",
-    accept=(1.005, 1.08),
-    rival=(1, "the leak is all that the second use adds"),
-    figure="fig-e-kernels",
-    kind="beyond",
-    statement="Networks that use their samples twice lie a few per cent above the theory with the leak.",
-    measure="Ratio of test errors at the best step and penalty, mean over $2d$ to $8d$ samples, extrapolated to "
-    "infinite dimension in $1/d$; target sign. The theory takes the spike of other samples.",
-    given={"samples": "same"},
-    short="samples used twice: network over theory",
-)
-@claim(
+@claim("E.Reuse-theory", accept=(1.005, 1.08), rival=1, figure="fig-e-kernels", given={"samples": "same"})
+@again(
     "E.Reuse-theory-fresh",
-    "derived from paper E, Result 3.3",
     accept=(0.97, 1.03),
     rival=(1.05, "as far above theory as with samples used twice"),
-    figure="fig-e-kernels",
-    kind="beyond",
-    statement="With fresh samples for the readout networks have the errors of spiked features at their best step.",
     given={"samples": "fresh"},
+    statement=("With fresh samples for the readout networks have the errors of spiked features at their best step."),
+    measure=(
+        "Ratio of test errors, mean over $2d$ to $8d$ samples, extrapolated to infinite dimension in "
+        "$1/d$; target sign."
+    ),
     short="fresh samples: network over theory",
 )
 def network_over_the_leak(rows=studies.reuse["shared"], *, samples):
-    """Networks against theory at their best step and penalty.
+    """Networks that use their samples twice lie a few per cent above the theory with the leak.
 
-    Ratio of test errors, mean over $2d$ to $8d$ samples, extrapolated to infinite dimension in $1/d$; target sign.
+    Ratio of test errors at the best step and penalty, mean over $2d$ to $8d$ samples, extrapolated to infinite
+    dimension in $1/d$; target sign. The theory takes the spike of other samples.
+
+    Rival: the leak is all that the second use adds
+    Source: derived from paper E, Result 3.3
+    Short: samples used twice: network over theory
     """
     rows = rows[(rows["samples"] == samples) & (rows["alpha"] >= 2) & (rows["alpha"] <= LARGEST_ALPHA)]
     settings = rows[["activation", "target", "alpha", "step", "lam"]].itertuples(index=False, name=None)
@@ -263,36 +237,22 @@ def distances_of_bounds(activation):
     return distances
 
 
-@claim(
-    "E.Bounds-27-networks",
-    "derived from paper E, Sec. 4.3, Eqs. 27, 28",
-    accept=(0, 0.1),
-    rival=(0.63, "bound (26) in place of (27), target sign, strength 3"),
-    figure="tab-e-checked",
-    kind="beyond",
-    profiles=PROFILES,
-    short="bound (27) against that of networks",
-)
+@claim("E.Bounds-27-networks", accept=(0, 0.1), rival=0.63, profiles=PROFILES, figure="tab-e-checked")
 def bound_of_networks(*, activation):
     r"""Bound (27) of spiked features is a good guide for networks, although their rows' norms fluctuate.
 
     Relative distance of the bound that the network's own two functions give, $\kappa_0$ and
     $k\kappa_1+2\frac{h_3}{h_1}r\,\partial_c\kappa_0$; infinitely many samples for the step, the furthest of three
     targets and five strengths from $\frac12$ to 3.
+
+    Rival: bound (26) in place of (27), target sign, strength 3
+    Source: derived from paper E, Sec. 4.3, Eqs. 27, 28
+    Short: bound (27) against that of networks
     """
     return Estimate.exact(max(map(abs, distances_of_bounds(activation).values())))
 
 
-@claim(
-    "E.Fig6-best",
-    "paper E, Sec. 4.4",
-    accept=(0, 0.75),
-    rival=(1, "variability of the readout does not help"),
-    figure="fig-e-two-values",
-    short="two readout values over one, each best",
-    at={"d": 400},
-    headline=True,
-)
+@claim("E.Fig6-best", accept=(0, 0.75), rival=1, headline=True, figure="fig-e-two-values", at={"d": 400})
 def gain_of_two_values_at_their_best(
     two_values=studies.third_degree_share["two"], one_value=studies.third_degree_share["one"]
 ):
@@ -300,6 +260,10 @@ def gain_of_two_values_at_their_best(
 
     Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, strength and penalty by the
     finite-width rule.
+
+    Rival: variability of the readout does not help
+    Source: paper E, Sec. 4.4
+    Short: two readout values over one, each best
     """
     rows = largest_size(pd.concat([two_values.assign(kind="varied"), one_value.assign(kind="uniform")]))
     return two_values_over_one(rows), rows
@@ -310,48 +274,46 @@ VOCABULARY = "paper E, Sec. 4.4"
 
 @claim(
     "E.Fig6-gauss",
-    VOCABULARY,
-    accept=(0, 0.75),
-    rival=(1, "variability of the readout does not help"),
-    figure="fig-e-two-values",
     kind="beyond",
-    short="Gaussian readout over one value",
-    at={"d": 400},
+    accept=(0, 0.75),
+    rival=1,
+    figure="fig-e-two-values",
     given={"gaussian": studies.third_degree_share["best_gauss"], "discrete": studies.third_degree_share["best_single"]},
+    at={"d": 400},
 )
-@claim(
+@again(
     "E.Fig6-gauss-two",
-    VOCABULARY,
     accept=(1, 1.3),
     rival=(0.9, "the more readout values, the more is learned"),
-    figure="fig-e-two-values",
-    kind="beyond",
-    short="Gaussian readout over two values",
-    at={"d": 400},
-    statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
-    measure="Test error of twelve even quantiles over that of two values, in spiked features of width 400, on the same "
-    "data, each at its best strength and penalty by the finite-width rule; target He1+He3",
     given={"gaussian": studies.third_degree_share["best_gauss"], "discrete": studies.third_degree_share["best_pair"]},
+    statement=r"A Gaussian readout does not learn more than the two values $\frac12$ and 2.",
+    measure=(
+        "Test error of twelve even quantiles over that of two values, in spiked features of width 400, on "
+        "the same data, each at its best strength and penalty by the finite-width rule; target He1+He3"
+    ),
+    short="Gaussian readout over two values",
 )
-@claim(
+@again(
     "E.Fig6-gauss-sine",
-    VOCABULARY,
     accept=(0.9, 1.2),
     rival=(0.6, "what it gains at the cubic target"),
-    figure="fig-e-two-values",
-    kind="beyond",
-    short="Gaussian readout over one value, sine",
-    at={"d": 400},
-    statement="At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing.",
-    measure="Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same "
-    "data, each at its best strength and penalty by the finite-width rule",
     given={"gaussian": studies.third_degree_share["sine_gauss"], "discrete": studies.third_degree_share["sine_single"]},
+    statement=("At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing."),
+    measure=(
+        "Test error of twelve even quantiles over that of one value, in spiked features of width 400, on "
+        "the same data, each at its best strength and penalty by the finite-width rule"
+    ),
+    short="Gaussian readout over one value, sine",
 )
 def gain_of_gaussian_readouts(gaussian, discrete):
     """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.
 
     Test error of twelve even quantiles over that of one value, in spiked features of width 400, on the same data, each
     at its best strength and penalty by the finite-width rule; target He1+He3
+
+    Rival: variability of the readout does not help
+    Source: paper E, Sec. 4.4
+    Short: Gaussian readout over one value
     """
     rows = pd.concat([gaussian.assign(kind="varied"), discrete.assign(kind="uniform")])
     return two_values_over_one(rows), pd.concat([gaussian, discrete])
@@ -359,30 +321,31 @@ def gain_of_gaussian_readouts(gaussian, discrete):
 
 @claim(
     "E.Fig6-dimension",
-    VOCABULARY,
     accept=(5.5, 6.5),
-    rival=(3, r"one function $\kappa_0$ for each value"),
-    figure="fig-e-two-values",
-    profiles=PROFILES,
     stated=6,
-    statement=r"With readout values $V$ the functions have generically the dimension $2|V|$.",
-    measure="Independent functions among those of the values 1/2, 1 and 2 at strength 1, by singular values.",
+    rival=3,
+    profiles=PROFILES,
+    figure="fig-e-two-values",
     given={"values": (0.5, 1.0, 2.0)},
-    short="dimension of three readout values",
 )
-@claim(
+@again(
     "E.Fig6-dimension-signs",
-    VOCABULARY,
     kind="beyond",
     accept=(3.5, 4.5),
-    rival=(8, r"$2|V|$"),
-    figure="fig-e-two-values",
-    profiles=PROFILES,
-    statement="Opposite readout values do not add to the dimension: it counts sizes.",
-    measure="Independent functions among those of the values -2, -1, 1 and 2 at strength 1, by singular values.",
+    stated=None,
+    rival=(8, "$2|V|$"),
     given={"values": (-2.0, -1.0, 1.0, 2.0)},
+    statement="Opposite readout values do not add to the dimension: it counts sizes.",
+    measure=("Independent functions among those of the values -2, -1, 1 and 2 at strength 1, by singular values."),
     short="dimension of two pairs of opposite values",
 )
 def dimension_of_values(*, activation, values):
-    """The functions of several readout values have the dimension that their sizes give."""
+    r"""With readout values $V$ the functions have generically the dimension $2|V|$.
+
+    Independent functions among those of the values 1/2, 1 and 2 at strength 1, by singular values.
+
+    Rival: one function $\kappa_0$ for each value
+    Source: paper E, Sec. 4.4
+    Short: dimension of three readout values
+    """
     return Estimate.exact(bounds.span_dimension(activation, values, r=1.0))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Estimate, exponent, jackknife, least, mean, ratio
 from companion.lab.parameters import PROFILES
 from companion.papers.one_step.studies import spiked as studies
@@ -59,58 +59,43 @@ def smallest_drop(table, key):
     return least(-np.diff(errors, axis=1))
 
 
-@claim(
-    "E.Res1-r",
-    "paper E, Result 3.1, Eqs. 9-12",
-    accept=(-math.inf, 0.04),
-    rival=(0.184, r"the step of infinitely many samples, $r=\tilde\eta h_1h_1^\star$"),
-    figure="tab-e-checked",
-    statement="A trained network's spike, measured on the rows of its weights, has the strength of the formula.",
-    given={"name": "r"},
-    short="spike strength of trained networks",
-)
-@claim(
+@claim("E.Res1-r", accept=(-math.inf, 0.04), rival=0.184, figure="tab-e-checked", given={"name": "r"})
+@again(
     "E.Res1-gamma",
-    "paper E, Result 3.1, Eqs. 9-12",
-    accept=(-math.inf, 0.04),
     rival=(0.225, "the step of infinitely many samples, perfect alignment"),
-    figure="tab-e-checked",
-    statement="A trained network's spike, measured on the rows of its weights, has the alignment of the formula.",
     given={"name": "gamma"},
+    statement=("A trained network's spike, measured on the rows of its weights, has the alignment of the formula."),
     short="alignment of trained networks",
 )
-@claim(
+@again(
     "E.Res1-c",
-    "paper E, Result 3.1, Eqs. 9-12",
-    accept=(-math.inf, 0.04),
     rival=(0.163, "a step that leaves the bulk alone, $c=1$"),
-    figure="tab-e-checked",
-    statement="The bulk of a trained network has the variance of the formula.",
     given={"name": "c"},
+    statement="The bulk of a trained network has the variance of the formula.",
     short="bulk variance of trained networks",
 )
 def spike_of_trained_networks(networks=studies.parameters["main"], *, name):
-    """A trained network's spike and bulk have the strength, alignment and variance of the formulas.
+    r"""A trained network's spike, measured on the rows of its weights, has the strength of the formula.
 
     Relative distance, the furthest of four targets.
+
+    Rival: the step of infinitely many samples, $r=\tilde\eta h_1h_1^\star$
+    Source: paper E, Result 3.1, Eqs. 9-12
+    Short: spike strength of trained networks
     """
     rows = largest_size(networks)
     return furthest_from_one(rows, f"{name}_ratio", "target"), rows
 
 
-@claim(
-    "E.Res2-gaussian",
-    "paper E, Result 3.2",
-    accept=(-0.03, 0.03),
-    rival=(-0.32, "the Gaussian map of plain random features, without the projection on the spike"),
-    figure="tab-e-checked",
-    short="true against conditional Gaussian features",
-    stated=0,
-)
+@claim("E.Res2-gaussian", accept=(-0.03, 0.03), stated=0, rival=-0.32, figure="tab-e-checked")
 def difference_of_gaussian_features(features=studies.gaussian_map["main"]):
     """Ridge on the true features and on the conditional Gaussian ones has the same test error.
 
     Relative difference.
+
+    Rival: the Gaussian map of plain random features, without the projection on the spike
+    Source: paper E, Result 3.2
+    Short: true against conditional Gaussian features
     """
     rows = largest_size(features).assign(difference=lambda x: x["true"] / x["gaussian"] - 1)
     return mean(rows.groupby("seed")["difference"].mean()), rows
@@ -122,21 +107,16 @@ def with_theory_of_cases(cases):
     return rows.assign(ratio=rows["test_error"] / rows["test_error_theory"])
 
 
-@claim(
-    "E.Res3-mean",
-    "paper E, Result 3.3",
-    accept=(0.98, 1.02),
-    rival=(1.68, "features without the spike, theory at $r=0$"),
-    figure="fig-e-res3",
-    short="simulated spiked features over theory",
-    stated=1,
-    headline=True,
-)
+@claim("E.Res3-mean", accept=(0.98, 1.02), stated=1, rival=1.68, headline=True, figure="fig-e-res3")
 def features_over_theory(cases=studies.agreement["main"]):
     """Simulated spiked features have the test error of the theory.
 
     Simulation over theory, mean over 12 settings of activation, target, samples for the step, step size, samples for
     the readout, width and penalty, extrapolated to infinite dimension in $1/d$.
+
+    Rival: features without the spike, theory at $r=0$
+    Source: paper E, Result 3.3
+    Short: simulated spiked features over theory
     """
     rows = with_theory_of_cases(cases)
     limits = measure.limits(rows, "ratio", ["case"], blocks=measure.block_count(rows, ["case"]))
@@ -164,53 +144,43 @@ def _scatter_of_overlap(rows, name):
     return rows["q1_theory"]
 
 
-@claim(
-    "E.Res3-overlaps",
-    "paper E, Result 3.3, Eq. 17",
-    accept=(-math.inf, 0.03),
-    rival=(1, "the overlap m of plain random features, which vanishes"),
-    figure="tab-e-checked",
-    short=r"overlaps $m$, $\psi$, $q_1$, $q_2$ against theory",
-)
+@claim("E.Res3-overlaps", accept=(-math.inf, 0.03), rival=1, figure="tab-e-checked")
 def overlaps_against_theory(cases=studies.agreement["main"]):
     r"""The measured overlaps $m$, $\psi$, $q_1$, $q_2$ are those of the theory.
 
     Slope against theory over 12 settings, extrapolated to infinite dimension in $1/d$ with the test error as control;
     distance from 1, the furthest of four.
+
+    Rival: the overlap m of plain random features, which vanishes
+    Source: paper E, Result 3.3, Eq. 17
+    Short: overlaps $m$, $\psi$, $q_1$, $q_2$ against theory
     """
     slopes = [_overlap_slope(cases, name) for name in ("m", "psi", "q1", "q2")]
     return furthest_mean(np.stack(slopes, axis=1) - 1)
 
 
-@claim(
-    "E.Res3-zeta",
-    "paper E, Result 3.3, Eq. 17",
-    accept=(0.9, 1.1),
-    rival=(0, r"the solver of the authors' stored values, where $\zeta$ stays at 0"),
-    figure="tab-e-checked",
-    short=r"overlap $\zeta$ against theory",
-    stated=1,
-)
+@claim("E.Res3-zeta", accept=(0.9, 1.1), stated=1, rival=0, figure="tab-e-checked")
 def zeta_against_theory(cases=studies.agreement["main"]):
     r"""The measured overlap $\zeta$, the smallest of the five, is that of the theory.
 
     Slope against theory over 12 settings, extrapolated to infinite dimension in $1/d$ with the test error as control.
+
+    Rival: the solver of the authors' stored values, where $\zeta$ stays at 0
+    Source: paper E, Result 3.3, Eq. 17
+    Short: overlap $\zeta$ against theory
     """
     return mean(_overlap_slope(cases, "zeta"))
 
 
-@claim(
-    "E.Fig4-theory",
-    "paper E, Sec. 4.1, Fig. 4",
-    accept=(-math.inf, 0.05),
-    rival=(3.08, "random features without a spike, theory"),
-    figure="fig-e-4",
-    short="simulation over theory, all spikes",
-)
+@claim("E.Fig4-theory", accept=(-math.inf, 0.05), rival=3.08, figure="fig-e-4")
 def spikes_over_theory(strengths=studies.spikes["strengths"], alignments=studies.spikes["alignments"]):
     """Simulated spiked features have the test error of the theory at every strength and alignment.
 
     Each curve's mean over its points at the larger size; distance from 1, the furthest of all strengths and alignments.
+
+    Rival: random features without a spike, theory
+    Source: paper E, Sec. 4.1, Fig. 4
+    Short: simulation over theory, all spikes
     """
     rows = largest_size(pd.concat([strengths, alignments], ignore_index=True))
     rows = rows.assign(ratio=rows["test_error"] / measure.predicted(rows)["test_error"])
@@ -219,45 +189,41 @@ def spikes_over_theory(strengths=studies.spikes["strengths"], alignments=studies
 
 @claim(
     "E.Fig4-strength",
-    "paper E, Sec. 4.1, Fig. 4",
     accept=(0.005, math.inf),
-    rival=(0, "the strength does not matter"),
+    rival=0,
     figure="fig-e-4",
-    short="stronger spike, lower error",
     given={"spikes": studies.spikes["strengths"], "name": "r"},
 )
-@claim(
+@again(
     "E.Fig4-alignment",
-    "paper E, Sec. 4.1, Fig. 4",
-    accept=(0.005, math.inf),
     rival=(0, "the alignment does not matter, as at $r=0$"),
-    figure="fig-e-4",
-    short="better alignment, lower error",
+    given={"spikes": studies.spikes["alignments"], "name": "gamma"},
     statement="The test error falls with the alignment.",
     measure=r"Smallest drop between successive $\gamma$ at the largest $\alpha$.",
-    given={"spikes": studies.spikes["alignments"], "name": "gamma"},
+    short="better alignment, lower error",
 )
 def drop_with_the_spike(spikes, *, name):
     r"""The test error falls with the spike strength.
 
     Smallest drop between successive $r$ at the largest $\alpha$.
+
+    Rival: the strength does not matter
+    Source: paper E, Sec. 4.1, Fig. 4
+    Short: stronger spike, lower error
     """
     rows = largest_size(spikes).query("alpha == alpha.max()")
     return smallest_drop(rows, name), rows
 
 
-@claim(
-    "E.Fig4-small",
-    "paper E, Sec. 4.1",
-    accept=(0, 0.8),
-    rival=(1, "a weak spike does not help"),
-    figure="fig-e-4",
-    short="error at strength 1/2 over none",
-)
+@claim("E.Fig4-small", accept=(0, 0.8), rival=1, figure="fig-e-4")
 def gain_of_a_weak_spike(strengths=studies.spikes["strengths"]):
     r"""Even rather small spike strengths already yield test errors sizably lower than those of random features.
 
     Test error at $r=\frac12$ over that at $r=0$ at the largest $\alpha$, geometric mean.
+
+    Rival: a weak spike does not help
+    Source: paper E, Sec. 4.1
+    Short: error at strength 1/2 over none
     """
     rows = largest_size(strengths).query("alpha == alpha.max()")
     errors = rows.pivot(index="seed", columns="r", values="test_error")
@@ -272,20 +238,15 @@ def readout_values_curve(row, alphas, width):
     return np.array([[solution.test_error, solution.q2.sum()] for solution in solutions]).T
 
 
-@claim(
-    "E.Fig6-limit",
-    "derived from paper E, App. D",
-    accept=(1.2, math.inf),
-    rival=(1, "the limit holds at sizes that can be simulated"),
-    figure="fig-e-6",
-    kind="beyond",
-    short="several readout values over the limit",
-    looks=2,
-)
+@claim("E.Fig6-limit", accept=(1.2, math.inf), rival=1, looks=2, figure="fig-e-6")
 def three_values_over_the_limit(features=studies.readout_vocabulary["letters"]):
     r"""For the readout values $-1$, $\frac12$, 2 the limit $p\to\infty$ is out of reach at the larger size.
 
     Simulation over the theory of the limit, mean over points.
+
+    Rival: the limit holds at sizes that can be simulated
+    Source: derived from paper E, App. D
+    Short: several readout values over the limit
     """
     rows = largest_size(features)
     alphas = features.iloc[0]["alphas"]
@@ -323,41 +284,30 @@ def gain_by_width(rows):
     return np.array([*ratios]), value, [value - low, high - value]
 
 
-@claim(
-    "E.Fig6-varied",
-    "paper E, Sec. 4.4",
-    accept=(0, 0.75),
-    rival=(1, "variability of the readout does not help"),
-    figure="fig-e-two-values",
-    statement="A readout of two values lets spiked features express more.",
-    measure=(
-        "Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, "
-        "strength 1, penalty 1."
-    ),
-    given={"model": "srf"},
-    short="two readout values over one, features",
-    looks=2,
-)
-@claim(
+@claim("E.Fig6-varied", accept=(0, 0.75), rival=1, looks=2, figure="fig-e-two-values", given={"model": "srf"})
+@again(
     "E.Fig6-varied-networks",
-    "paper E, Sec. 4.4",
     accept=(0, 0.85),
-    rival=(1, "variability of the readout does not help"),
-    figure="fig-e-two-values",
+    given={"model": "network"},
+    at={"alpha0": 16},
     statement="A readout of two values lets networks express more.",
     measure=(
         "Test error over that of one value at the largest size, after a step on $16d$ samples that makes "
         "a spike of strength 1."
     ),
-    given={"model": "network"},
     short="two readout values over one, networks",
-    at={"alpha0": 16},
-    looks=2,
 )
 def gain_of_two_values(
     varied=studies.third_degree_share["varied"], uniform=studies.third_degree_share["uniform"], *, model
 ):
-    """A readout of two values lets features and networks express more."""
+    """A readout of two values lets spiked features express more.
+
+    Test error over that of one value at the largest size; values 1/2 and 2, target He1+He3, strength 1, penalty 1.
+
+    Rival: variability of the readout does not help
+    Source: paper E, Sec. 4.4
+    Short: two readout values over one, features
+    """
     rows = largest_size(pd.concat([varied.assign(kind="varied"), uniform.assign(kind="uniform")]))
     rows = rows[rows["model"] == model]
     return two_values_over_one(rows), rows
@@ -383,18 +333,15 @@ def _kolmogorov_distance(eigenvalues, x, density):
     return np.abs(np.searchsorted(np.sort(eigenvalues), x) / len(eigenvalues) - mass).max()
 
 
-@claim(
-    "E.Fig8-density",
-    "paper E, App. F, Fig. 8",
-    accept=(0, 0.02),
-    rival=(0.14, "the density of plain random features"),
-    figure="tab-e-checked",
-    short="eigenvalues against the predicted density",
-)
+@claim("E.Fig8-density", accept=(0, 0.02), rival=0.14, figure="tab-e-checked")
 def distance_from_the_density(spectra=studies.spectra["main"], *, activation):
     """The eigenvalues of one feature covariance follow the predicted density.
 
     Kolmogorov's distance, mean, the larger of two strengths.
+
+    Rival: the density of plain random features
+    Source: paper E, App. F, Fig. 8
+    Short: eigenvalues against the predicted density
     """
     rows = largest_size(spectra)
     densities = _densities(rows, activation)
@@ -403,18 +350,15 @@ def distance_from_the_density(spectra=studies.spectra["main"], *, activation):
     return -least(-table.to_numpy()), rows
 
 
-@claim(
-    "E.Fig8-outlier",
-    "paper E, App. F, Eq. 191",
-    accept=(-math.inf, 0.01),
-    rival=(0.0225, "the root of the finite-width determinant at $p=200$, if it did not fall with $p$"),
-    figure="tab-e-checked",
-    short="isolated eigenvalue against the population's",
-)
+@claim("E.Fig8-outlier", accept=(-math.inf, 0.01), rival=0.0225, figure="tab-e-checked")
 def isolated_eigenvalue(spectra=studies.spectra["main"], *, activation):
     """The isolated eigenvalue over that of the population covariance tends to 1.
 
     Limit in $1/d$; distance from 1, the larger of two strengths.
+
+    Rival: the root of the finite-width determinant at $p=200$, if it did not fall with $p$
+    Source: paper E, App. F, Eq. 191
+    Short: isolated eigenvalue against the population's
     """
     population = {}
     squares = {}
@@ -430,18 +374,15 @@ def isolated_eigenvalue(spectra=studies.spectra["main"], *, activation):
     return furthest_mean(limits.to_numpy() - 1)
 
 
-@claim(
-    "E.Fig8-single",
-    "paper E, App. F",
-    accept=(-math.inf, 0.05),
-    rival=(0.65, "the bulk's edge for plain random features"),
-    figure="tab-e-checked",
-    short="second eigenvalue at the bulk's edge",
-)
+@claim("E.Fig8-single", accept=(-math.inf, 0.05), rival=0.65, figure="tab-e-checked")
 def second_eigenvalue(spectra=studies.spectra["main"], *, activation):
     """Only a single eigenvalue lies outside the bulk.
 
     Relative distance, the larger of two strengths.
+
+    Rival: the bulk's edge for plain random features
+    Source: paper E, App. F
+    Short: second eigenvalue at the bulk's edge
     """
     rows = largest_size(spectra)
     edges = {r: x[density > 0.01].max() for r, (x, density) in _densities(rows, activation).items()}
@@ -454,18 +395,15 @@ def _lower_bound(row, activation, target, bias):
     return bounds.bounds(activation, target, r=row["r"], c=row["c"], bias=bias).lower
 
 
-@claim(
-    "E.Bounds-27",
-    "paper E, Eqs. 27, 132",
-    accept=(0, math.inf),
-    rival=(-0.00085, "an error of 0 at the bias with the lowest bound"),
-    figure="tab-e-checked",
-    short="error less bound (27)",
-)
+@claim("E.Bounds-27", accept=(0, math.inf), rival=-0.00085, figure="tab-e-checked")
 def error_less_its_bound(features=studies.losses["biased"], *, activation, loss_bias_target):
     """Simulated spiked features at perfect alignment do no better than bound (27).
 
     Test error less bound, the smallest of five biases.
+
+    Rival: an error of 0 at the bias with the lowest bound
+    Source: paper E, Eqs. 27, 132
+    Short: error less bound (27)
     """
     rows = largest_size(features)
     errors = rows.pivot(index="seed", columns="bias", values="test_error")
@@ -473,19 +411,15 @@ def error_less_its_bound(features=studies.losses["biased"], *, activation, loss_
     return least(errors.to_numpy() - lower), rows
 
 
-@claim(
-    "E.Bounds-132",
-    "paper E, App. C.8, Eq. 132",
-    accept=(-math.inf, 0),
-    rival=(0.142, "a bias that changes nothing, theory"),
-    figure="tab-e-checked",
-    short="error less bound (27), with a bias",
-)
+@claim("E.Bounds-132", accept=(-math.inf, 0), rival=0.142, figure="tab-e-checked")
 def error_less_the_bound_without_bias(features=studies.losses["biased"], *, activation, loss_bias_target):
-    """A uniform bias lowers the error of simulated spiked features below the bound (27) of features without a
-    bias.
+    """A uniform bias lowers the error of simulated spiked features below the bound (27) of features without a bias.
 
     Test error less that bound, the best of five biases.
+
+    Rival: a bias that changes nothing, theory
+    Source: paper E, App. C.8, Eq. 132
+    Short: error less bound (27), with a bias
     """
     rows = largest_size(features)
     errors = rows.pivot(index="seed", columns="bias", values="test_error")
@@ -501,70 +435,54 @@ def _ratio_to_loss_theory(features, loss):
     return mean(rows["test_error"] / theory.test_error), rows
 
 
-@claim(
-    "E.Loss-logistic",
-    "paper E, App. C.5",
-    accept=(0.95, 1.05),
-    rival=(0.2, "the square loss, theory"),
-    figure="tab-e-checked",
-    short="logistic loss, squared error",
-)
+@claim("E.Loss-logistic", accept=(0.95, 1.05), rival=0.2, figure="tab-e-checked")
 def logistic_loss_over_theory(features=studies.losses["logistic"]):
     """With the logistic loss the squared error is that of the theory.
 
     Simulation over theory at the larger size.
+
+    Rival: the square loss, theory
+    Source: paper E, App. C.5
+    Short: logistic loss, squared error
     """
     return _ratio_to_loss_theory(features, convex_theory.logistic())
 
 
-@claim(
-    "E.Loss-huber",
-    "paper E, App. C.5",
-    accept=(0.97, 1.03),
-    rival=(1.047, "the square loss, theory"),
-    figure="tab-e-checked",
-    short="Huber's loss, squared error",
-)
+@claim("E.Loss-huber", accept=(0.97, 1.03), rival=1.047, figure="tab-e-checked")
 def huber_loss_over_theory(features=studies.losses["huber"]):
     """With Huber's loss the squared error is that of the theory.
 
     Simulation over theory at the larger size.
+
+    Rival: the square loss, theory
+    Source: paper E, App. C.5
+    Short: Huber's loss, squared error
     """
     return _ratio_to_loss_theory(features, convex_theory.huber(features["delta"].iloc[0]))
 
 
-@claim(
-    "E.Loss-hinge",
-    "paper E, App. C.5",
-    accept=(0.95, 1.05),
-    rival=(2.6, "the logistic loss, theory"),
-    figure="tab-e-checked",
-    short="hinge loss, squared error",
-    looks=2,
-)
+@claim("E.Loss-hinge", accept=(0.95, 1.05), rival=2.6, looks=2, figure="tab-e-checked")
 def hinge_loss_over_theory(features=studies.losses["hinge"]):
     """With the hinge loss the squared error is that of the theory.
 
     Simulation over theory at the larger size.
+
+    Rival: the logistic loss, theory
+    Source: paper E, App. C.5
+    Short: hinge loss, squared error
     """
     return _ratio_to_loss_theory(features, convex_theory.hinge())
 
 
-@claim(
-    "E.Net-norms",
-    "paper E, App. C.4, around Eq. 117",
-    accept=(0.7, 1.3),
-    rival=(0, "rows whose norms do not matter, as the paper expects to ease its discussion of the density"),
-    figure="tab-e-checked",
-    kind="beyond",
-    short="Gaussian rows: change over prediction",
-    stated=1,
-    erratum="e-norms",
-)
+@claim("E.Net-norms", kind="beyond", accept=(0.7, 1.3), stated=1, rival=0, erratum="e-norms", figure="tab-e-checked")
 def effect_of_gaussian_rows(features=studies.norms["main"]):
     """Gaussian rows in place of rows of equal norm change the error as fluctuating norms predict.
 
     Relative change of the error over the one that fluctuating norms predict.
+
+    Rival: rows whose norms do not matter, as the paper expects to ease its discussion of the density
+    Source: paper E, App. C.4, around Eq. 117
+    Short: Gaussian rows: change over prediction
     """
     rows = largest_size(features)
     setting = features.iloc[0]
@@ -595,21 +513,16 @@ def distances_of_stored_values():
     return distances
 
 
-@claim(
-    "E.Code-stored",
-    "derived from paper E (the authors' public notebook)",
-    accept=(0, 0.01),
-    rival=(0.0132, r"the saddle point at $\zeta=0$ with the paper's $c$; 0.08 the whole one"),
-    figure="tab-e-checked",
-    kind="beyond",
-    profiles=PROFILES,
-    short="the authors' stored numbers",
-)
+@claim("E.Code-stored", accept=(0, 0.01), rival=0.0132, profiles=PROFILES, figure="tab-e-checked")
 def stored_values_of_the_authors():
-    r"""The 35 numbers stored in the authors' notebook solve the saddle point with $\zeta=0$ and with a factor
-    $h_1^2$ in $c-1$, as in the notebook's first version.
+    r"""The 35 numbers stored in the authors' notebook solve the saddle point with $\zeta=0$ and with a factor $h_1^2$
+    in $c-1$, as in the notebook's first version.
 
     Largest relative distance; tanh, sin, $20d$ samples for the step, step 3, penalty 0.1.
+
+    Rival: the saddle point at $\zeta=0$ with the paper's $c$; 0.08 the whole one
+    Source: derived from paper E (the authors' public notebook)
+    Short: the authors' stored numbers
     """
     return Estimate.exact(distances_of_stored_values()["ζ = 0, first version's c"])
 
@@ -663,38 +576,29 @@ def measured_strengths(features):
     return sizes, strengths
 
 
-@claim(
-    "E.Scale-exponent",
-    "derived from paper E, App. D",
-    accept=(-0.36, -0.24),
-    rival=(0, "a strength of order one is needed, as with one readout value"),
-    figure="fig-e-threshold",
-    kind="beyond",
-    short="exponent in $p$ of that strength",
-    at={"d": [100, 1600]},
-)
+@claim("E.Scale-exponent", accept=(-0.36, -0.24), rival=0, figure="fig-e-threshold", at={"d": [100, 1600]})
 def exponent_of_the_threshold(features=studies.third_degree_share["features"]):
     r"""The strength at which a quarter of the third degree is learned falls with the width.
 
     Exponent in $p$ over all sizes; $-0.30$ by the rule from $p=100$ to 1600, on its way to $-\frac16$.
+
+    Rival: a strength of order one is needed, as with one readout value
+    Source: derived from paper E, App. D
+    Short: exponent in $p$ of that strength
     """
     sizes, strengths = measured_strengths(features)
     return exponent(np.array(sizes, float), strengths)
 
 
-@claim(
-    "E.Scale-networks",
-    "derived from paper E, App. D",
-    accept=(0.3, 0.65),
-    rival=(-0.044, "one readout value, theory"),
-    figure="fig-e-scale",
-    kind="beyond",
-    short="share of the third degree, networks",
-)
+@claim("E.Scale-networks", accept=(0.3, 0.65), rival=-0.044, figure="fig-e-scale")
 def third_degree_of_networks(networks=studies.third_degree_share["networks"]):
     """Networks with two readout values learn the third degree of the target when their step grows like $p^{5/6}$.
 
     Share of its coefficient that is learned, at the largest size.
+
+    Rival: one readout value, theory
+    Source: derived from paper E, App. D
+    Short: share of the third degree, networks
     """
     rows = largest_size(networks[networks["exponent"] > 0.6])
     return mean(rows["share"]), rows

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import claim
+from companion.book.claims import again, claim
 from companion.estimates import Drift, exponent, jackknife, least, mean
 from companion.papers.one_step.claims.spiked_features import (
     furthest_from_one,
@@ -42,19 +42,15 @@ def _distance_from_curve(profiles, levels, curve):
     return jackknife(profiles, lambda x: (weight * (x.mean(0) - curve) ** 2).sum() / (weight * curve**2).sum())
 
 
-@claim(
-    "E.Fig1-nonlinear",
-    "paper E, Fig. 1",
-    accept=(0.5, 1.5),
-    rival=(0, "a line, as plain random features learn"),
-    figure="fig-e-1",
-    short="non-linear share over the target's",
-    headline=True,
-)
+@claim("E.Fig1-nonlinear", accept=(0.5, 1.5), rival=0, headline=True, figure="fig-e-1")
 def share_of_the_non_linear_part(profiles=studies.profiles["main"], *, fig1_target):
     """With the most samples for the step the non-linear share is at least half of the target's own.
 
     Ratio of the two shares of the variance.
+
+    Rival: a line, as plain random features learn
+    Source: paper E, Fig. 1
+    Short: non-linear share over the target's
     """
     rows = profiles[profiles["alpha0"] == profiles["alpha0"].max()]
     table = rows.pivot(index="seed", columns="t", values="output")
@@ -68,18 +64,15 @@ def learned_functions(profiles, t):
     return {a: measure.learned(rows.iloc[0], t, beta=1.0) for a, rows in profiles.groupby("alpha0")}
 
 
-@claim(
-    "E.Fig1-theory",
-    "paper E, Fig. 1, Result 3.3",
-    accept=(-math.inf, 0.01),
-    rival=(0.4, "the line of plain random features, with the most samples for the step"),
-    figure="fig-e-1",
-    short="learned function against theory",
-)
+@claim("E.Fig1-theory", accept=(-math.inf, 0.01), rival=0.4, figure="fig-e-1")
 def learned_function_against_theory(profiles=studies.profiles["main"]):
     """The mean output along the target is the theory's.
 
     Squared distance over the squared function, the furthest of four numbers of samples for the step.
+
+    Rival: the line of plain random features, with the most samples for the step
+    Source: paper E, Fig. 1, Result 3.3
+    Short: learned function against theory
     """
     t = np.linspace(-3, 3, 301)
     levels = np.sort(profiles["t"].unique())
@@ -91,20 +84,17 @@ def learned_function_against_theory(profiles=studies.profiles["main"]):
     return max(distances, key=lambda distance: distance.value)
 
 
-@claim(
-    "E.Fig2-theory",
-    "paper E, Fig. 2",
-    accept=(-math.inf, 0.05),
-    rival=(9.8, "the network at its initialisation, theory at $r=0$"),
-    figure="fig-e-2",
-    short="network over theory along the curves",
-)
+@claim("E.Fig2-theory", accept=(-math.inf, 0.05), rival=9.8, figure="fig-e-2")
 def curves_over_theory(networks=studies.learning_curves["main"]):
     """Without a step, and from $4d$ samples for the step on, the network has the test error that theory gives for
     spiked features.
 
     Network over the theory of spiked features, each curve's mean over its points extrapolated to infinite dimension in
     $1/d$; distance from 1, the furthest of six.
+
+    Rival: the network at its initialisation, theory at $r=0$
+    Source: paper E, Fig. 2
+    Short: network over theory along the curves
     """
     rows = networks[(networks["alpha0"] == 0) | (networks["alpha0"] >= 4)]
     theory = measure.predicted(rows)
@@ -123,18 +113,15 @@ def _right_panel(networks, targets):
     return largest_size(networks[networks["target"] == targets[1]]), bounds.best_linear(targets[1])
 
 
-@claim(
-    "E.Fig2-random-features",
-    "paper E, Sec. 4.2, Fig. 2",
-    accept=(0, math.inf),
-    rival=(-0.066, "a network that learns as after the step with the most samples, theory"),
-    figure="fig-e-2",
-    short="without a step, above the best linear",
-)
+@claim("E.Fig2-random-features", accept=(0, math.inf), rival=-0.066, figure="fig-e-2")
 def without_a_step_over_linear(networks=studies.learning_curves["main"], *, fig2_targets):
     r"""Without a first step the network stays above the best linear estimator.
 
     Smallest difference over $\alpha$.
+
+    Rival: a network that learns as after the step with the most samples, theory
+    Source: paper E, Sec. 4.2, Fig. 2
+    Short: without a step, above the best linear
     """
     panel, linear = _right_panel(networks, fig2_targets)
     rows = panel[panel["alpha0"] == 0]
@@ -142,37 +129,30 @@ def without_a_step_over_linear(networks=studies.learning_curves["main"], *, fig2
     return least(errors - linear), rows
 
 
-@claim(
-    "E.Fig2-beats-linear",
-    "paper E, Sec. 4.2, Fig. 2",
-    accept=(0, math.inf),
-    rival=(-0.322, "plain random features, theory at $r=0$"),
-    figure="fig-e-2",
-    short="after a step, below the best linear",
-    headline=True,
-)
+@claim("E.Fig2-beats-linear", accept=(0, math.inf), rival=-0.322, headline=True, figure="fig-e-2")
 def gain_over_linear(networks=studies.learning_curves["main"], *, fig2_targets, fig2_alphas, fig2_alpha0):
     r"""With the most samples for the step the network beats the best linear estimator.
 
     Difference at the largest $\alpha$.
+
+    Rival: plain random features, theory at $r=0$
+    Source: paper E, Sec. 4.2, Fig. 2
+    Short: after a step, below the best linear
     """
     panel, linear = _right_panel(networks, fig2_targets)
     rows = panel[(panel["alpha"] == max(fig2_alphas)) & (panel["alpha0"] == max(fig2_alpha0))]
     return mean(linear - rows["test_error"]), rows
 
 
-@claim(
-    "E.Fig2-first-batch",
-    "paper E, Sec. 4.2, Fig. 2",
-    accept=(0.005, math.inf),
-    rival=(0, "the number of samples for the step does not matter"),
-    figure="fig-e-2",
-    short="more samples for the step, lower error",
-)
+@claim("E.Fig2-first-batch", accept=(0.005, math.inf), rival=0, figure="fig-e-2")
 def drop_with_the_samples(networks=studies.learning_curves["main"], *, fig2_targets, fig2_alphas):
     r"""More samples for the step give a lower test error.
 
     Smallest drop between successive $\alpha_0$ at the largest $\alpha$.
+
+    Rival: the number of samples for the step does not matter
+    Source: paper E, Sec. 4.2, Fig. 2
+    Short: more samples for the step, lower error
     """
     panel, _ = _right_panel(networks, fig2_targets)
     rows = panel[panel["alpha"] == max(fig2_alphas)]
@@ -189,12 +169,9 @@ def at_best_penalty(learners):
 
 @claim(
     "E.Fig2-kernel-linear",
-    "derived from paper E, Sec. 4.2",
     accept=(-math.inf, 0.04),
-    rival=(0.22, "the network after a step on $16d$ of the samples, theory of spiked features"),
+    rival=0.22,
     figure="fig-e-kernels",
-    kind="beyond",
-    short="own kernels learn the best linear ridge",
     at={"alphas": 20, "target": "sign"},
 )
 def kernels_over_linear(learners=studies.network_kernels["main"], *, split_target):
@@ -202,6 +179,10 @@ def kernels_over_linear(learners=studies.network_kernels["main"], *, split_targe
 
     Test error at the best penalty over the linear theory, target sign; distance from 1, the further of the conjugate
     and the tangent kernel.
+
+    Rival: the network after a step on $16d$ of the samples, theory of spiked features
+    Source: derived from paper E, Sec. 4.2
+    Short: own kernels learn the best linear ridge
     """
     largest_alpha = max(learners.iloc[0]["alphas"])
     best = largest_size(at_best_penalty(learners))
@@ -213,27 +194,18 @@ def kernels_over_linear(learners=studies.network_kernels["main"], *, split_targe
 
 @claim(
     "E.Fig2-kernel-beaten",
-    "derived from paper E, Sec. 4.2",
     accept=(-math.inf, 0.9),
-    rival=(1, "a step that gains nothing over the kernels"),
+    rival=1,
     figure="fig-e-kernels",
-    kind="beyond",
-    statement=(
-        "On $20d$ samples in all the network after a step has a lower test error than the better of its "
-        "own kernels at the best penalty."
-    ),
-    measure="Ratio of test errors, target sign, four fifths of the samples in the step.",
     given={"samples": 20},
-    short="network over better kernel, $20d$ samples",
     at={"alphas": 20, "target": "sign"},
 )
-@claim(
+@again(
     "E.Fig2-kernel-ahead",
-    "derived from paper E, Sec. 4.2",
     accept=(1.02, math.inf),
     rival=(0.777, "the advantage of the network at $20d$ samples, theory of spiked features"),
-    figure="fig-e-kernels",
-    kind="beyond",
+    given={"samples": 4},
+    at={"target": "sign"},
     statement=(
         "On $4d$ samples in all the better kernel has the lower test error, where step and readout take "
         "different samples."
@@ -242,12 +214,18 @@ def kernels_over_linear(learners=studies.network_kernels["main"], *, split_targe
         "Ratio of test errors, network over kernel, target sign, four fifths of the samples in the step "
         "and the rest in the readout."
     ),
-    given={"samples": 4},
     short="network over better kernel, $4d$ samples",
-    at={"target": "sign"},
 )
 def network_over_kernel(learners=studies.network_kernels["main"], *, samples):
-    """The network after a step has another test error than the better of its own kernels on the same samples."""
+    """On $20d$ samples in all the network after a step has a lower test error than the better of its own kernels at
+    the best penalty.
+
+    Ratio of test errors, target sign, four fifths of the samples in the step.
+
+    Rival: a step that gains nothing over the kernels
+    Source: derived from paper E, Sec. 4.2
+    Short: network over better kernel, $20d$ samples
+    """
     n = min(learners.iloc[0]["alphas"], key=lambda alpha: abs(alpha - samples))
     best = largest_size(at_best_penalty(learners))
     rows = best[best["alpha"] == n]
@@ -257,19 +235,16 @@ def network_over_kernel(learners=studies.network_kernels["main"], *, samples):
     return ratio, rows[rows["learner"].isin(["network", better])]
 
 
-@claim(
-    "E.Fig3-networks",
-    "paper E, Sec. 4.3, App. E, Fig. 3",
-    accept=(-math.inf, 0.05),
-    rival=(0.108, "the function that reaches the lower bound, target sign"),
-    figure="fig-e-3",
-    short="function of the upper bound, large penalty",
-)
+@claim("E.Fig3-networks", accept=(-math.inf, 0.05), rival=0.108, figure="fig-e-3")
 def function_of_the_upper_bound(networks=studies.learned_function_bounds["upper"], *, activation):
-    r"""Wide networks with many samples and a large penalty learn the function that reaches the upper bound, a
-    multiple of $\kappa_0$.
+    r"""Wide networks with many samples and a large penalty learn the function that reaches the upper bound, a multiple
+    of $\kappa_0$.
 
     Squared distance along the target over the squared function, the further of two targets.
+
+    Rival: the function that reaches the lower bound, target sign
+    Source: paper E, Sec. 4.3, App. E, Fig. 3
+    Short: function of the upper bound, large penalty
     """
     levels = np.sort(networks["t"].unique())
     distances = []
@@ -284,18 +259,15 @@ def function_of_the_upper_bound(networks=studies.learned_function_bounds["upper"
     return max(distances, key=lambda distance: distance.value)
 
 
-@claim(
-    "E.Fig5-step-d",
-    "paper E, App. C.8, Fig. 5",
-    accept=(0.005, math.inf),
-    rival=(0, "the weaker spike costs what the added neurons gain"),
-    figure="fig-e-5",
-    short="wider, lower error: steps with $d$",
-)
+@claim("E.Fig5-step-d", accept=(0.005, math.inf), rival=0, figure="fig-e-5")
 def widest_less_narrowest(networks=studies.widths["main"]):
     r"""Larger networks tend to a lower error although their spike is weaker.
 
     Test error of the narrowest less that of the widest, $\eta=\tilde\eta\,d$.
+
+    Rival: the weaker spike costs what the added neurons gain
+    Source: paper E, App. C.8, Fig. 5
+    Short: wider, lower error: steps with $d$
     """
     ends = largest_size(networks[networks["beta"].isin([networks["beta"].min(), networks["beta"].max()])])
     rows = ends[ends["rule"] == "d"]
@@ -310,19 +282,16 @@ def at_the_perfect_step(networks):
 
 
 @claim(
-    "E.Bounds-perfect",
-    "paper E, Sec. 4.3, Eqs. 28, 31",
-    accept=(0, 0.2),
-    rival=(0.33, "half that step on infinitely many samples, bound (26)"),
-    figure="fig-e-7",
-    short="perfect step: error over the best linear",
-    at={"alpha0": 64, "target": "erf"},
-    headline=True,
+    "E.Bounds-perfect", accept=(0, 0.2), rival=0.33, headline=True, figure="fig-e-7", at={"alpha0": 64, "target": "erf"}
 )
 def perfect_step_over_linear(networks=studies.widths["perfect"]):
     """At the perfect step a network learns its target; no other step allows this.
 
     Test error over the best linear one, activation and target erf, $64d$ samples for the step.
+
+    Rival: half that step on infinitely many samples, bound (26)
+    Source: paper E, Sec. 4.3, Eqs. 28, 31
+    Short: perfect step: error over the best linear
     """
     rows, errors = at_the_perfect_step(networks)
     return mean(errors.to_numpy()[:, -1] / bounds.best_linear("erf")), rows
@@ -335,21 +304,15 @@ def fall_at_the_perfect_step(errors, first):
     return jackknife(errors.to_numpy(), lambda x: np.log(x[:, first].mean() / x[:, -1].mean()) / span)
 
 
-@claim(
-    "E.Bounds-perfect-order",
-    "derived from paper E, Eq. 28",
-    accept=(0.8, 1.1),
-    rival=(0.46, "half the step, theory"),
-    figure="fig-e-7",
-    kind="beyond",
-    short=r"perfect step: error falls as $1/\alpha_0$",
-    at={"alpha0": [16, 64]},
-    stated=1,
-)
+@claim("E.Bounds-perfect-order", accept=(0.8, 1.1), stated=1, rival=0.46, figure="fig-e-7", at={"alpha0": [16, 64]})
 def exponent_at_the_perfect_step(networks=studies.widths["perfect"]):
     r"""The error at the perfect step vanishes with the samples for the step like $1/\alpha_0$.
 
     Minus the exponent between $4d$ and $64d$ samples; between $16d$ and $64d$ alone too.
+
+    Rival: half the step, theory
+    Source: derived from paper E, Eq. 28
+    Short: perfect step: error falls as $1/\alpha_0$
     """
     rows, errors = at_the_perfect_step(networks)
     batches = tuple(errors.columns)
@@ -358,19 +321,15 @@ def exponent_at_the_perfect_step(networks=studies.widths["perfect"]):
     return Drift(over_all, over_last_two, batches, batches[-2:]), rows
 
 
-@claim(
-    "E.Bounds-26",
-    "paper E, Sec. 4.3, Eq. 26",
-    accept=(-math.inf, 0),
-    rival=(0.004, r"a penalty of 100, at which only a multiple of $\kappa_0$ is learned, theory"),
-    figure="fig-e-7",
-    given={"strength": 1.5},
-    short="wide networks' error less bound (26)",
-)
+@claim("E.Bounds-26", accept=(-math.inf, 0), rival=0.004, figure="fig-e-7", given={"strength": 1.5})
 def error_less_upper_bound(networks=studies.widths["bounds"], *, activation, strength):
-    """Wide networks with many samples do better than the upper bound (26) at the strength of their spike.
+    r"""Wide networks with many samples do better than the upper bound (26) at the strength of their spike.
 
     Error less bound, target He1+He3.
+
+    Rival: a penalty of 100, at which only a multiple of $\kappa_0$ is learned, theory
+    Source: paper E, Sec. 4.3, Eq. 26
+    Short: wide networks' error less bound (26)
     """
     rows = largest_size(networks)
     upper = bounds.bounds(activation, rows["target"].iloc[0], r=strength).upper
@@ -398,94 +357,88 @@ def _limits_over(networks, theory):
 
 @claim(
     "E.Net-weak-step",
-    "paper E, Sec. 3.1",
     accept=(0.97, 1.03),
-    rival=(0.895, "the corrected theory at the same $c-1$, target sin, $32d$ samples for the step, step 8"),
-    figure="fig-e-net",
-    statement="After one modest step the network has the test error of spiked features.",
-    measure=(
-        "Limit in $1/d$, spiked features on the same draws as control; target tanh, $4d$ samples for the "
-        "step, step 3, $c-1=0.087$."
-    ),
-    given={"case": ("tanh", 4.0, 3.0)},
-    short="network over spiked features, modest step",
-    at={"step": 3, "target": "tanh"},
     stated=1,
-)
-@claim(
-    "E.Net-strong-apart",
-    ("derived from paper E, Sec. 3.1 (structure of the row covariance is ignored); 1.088 by the corrected theory"),
-    accept=(1.04, 1.2),
-    rival=(1, "the network becomes spiked features"),
+    rival=0.895,
     figure="fig-e-net",
-    kind="beyond",
-    statement="After a strong step on few samples the network's test error differs from that of spiked features.",
-    measure=(
-        "Its error over theirs in theory, limit in $1/d$, with the control; target sin, $d/2$ samples for"
-        " the step, step 3."
-    ),
-    given={"case": ("sin", 0.5, 3.0)},
-    short="network over spiked features, few samples",
-    at={"target": "sin"},
+    given={"case": ("tanh", 4.0, 3.0)},
+    at={"step": 3, "target": "tanh"},
+)
+@again(
+    "E.Net-strong-apart",
+    accept=(1.04, 1.2),
+    stated=None,
+    rival=(1, "the network becomes spiked features"),
     erratum="e-rows",
     headline=True,
+    given={"case": ("sin", 0.5, 3.0)},
+    at={"target": "sin"},
+    source=(
+        "derived from paper E, Sec. 3.1 (structure of the row covariance is ignored); 1.088 by the corrected theory"
+    ),
+    statement=("After a strong step on few samples the network's test error differs from that of spiked features."),
+    measure=(
+        "Its error over theirs in theory, limit in $1/d$, with the control; target sin, $d/2$ samples for "
+        "the step, step 3."
+    ),
+    short="network over spiked features, few samples",
 )
-@claim(
+@again(
     "E.Net-large-batch-apart",
-    ("derived from paper E, Sec. 3.1 (structure of the row covariance is ignored); 0.899 by the corrected theory"),
     accept=(0.8, 0.95),
+    stated=None,
     rival=(1, "the network becomes spiked features"),
-    figure="fig-e-net",
-    kind="beyond",
+    erratum="e-rows",
+    headline=True,
+    given={"case": ("sin", 32.0, 8.0)},
+    at={"alpha0": 32, "step": 8, "target": "sin"},
+    source=(
+        "derived from paper E, Sec. 3.1 (structure of the row covariance is ignored); 0.899 by the corrected theory"
+    ),
     statement="After a long step on many samples the network's test error differs from that of spiked features.",
     measure=(
-        "Its error over theirs in theory, limit in $1/d$, with the control; target sin, $32d$ samples for"
-        " the step, step 8, $c-1=0.084$, less than in E.Net-weak-step."
+        "Its error over theirs in theory, limit in $1/d$, with the control; target sin, $32d$ samples for "
+        "the step, step 8, $c-1=0.084$, less than in E.Net-weak-step."
     ),
-    given={"case": ("sin", 32.0, 8.0)},
     short="network over spiked features, long step",
-    at={"alpha0": 32, "step": 8, "target": "sin"},
-    erratum="e-rows",
-    headline=True,
 )
 def network_over_spiked_features(networks=studies.departure["size"], *, case):
-    """After a step the network's test error is, or is not, that of spiked features."""
+    """After one modest step the network has the test error of spiked features.
+
+    Limit in $1/d$, spiked features on the same draws as control; target tanh, $4d$ samples for the step, step 3,
+    $c-1=0.087$.
+
+    Rival: the corrected theory at the same $c-1$, target sin, $32d$ samples for the step, step 8
+    Source: paper E, Sec. 3.1
+    Short: network over spiked features, modest step
+    """
     limits, rows = _limits_over(networks, "srf")
     return mean(limits[case]), rows[(rows[CASE] == [*case]).all(axis=1)]
 
 
-@claim(
-    "E.Net-corrected",
-    "derived from paper E, Sec. 3.1",
-    accept=(-math.inf, 0.03),
-    rival=(0.088, "spiked features, in the case of a strong step on few samples"),
-    figure="fig-e-net",
-    kind="beyond",
-    short="network over the corrected theory",
-)
+@claim("E.Net-corrected", accept=(-math.inf, 0.03), rival=0.088, figure="fig-e-net")
 def network_over_corrected_theory(networks=studies.departure["size"]):
     """With row covariance and row norms kept, theory gives the network's test error.
 
     Limit in $1/d$, with the control; distance from 1, the furthest of five cases.
+
+    Rival: spiked features, in the case of a strong step on few samples
+    Source: derived from paper E, Sec. 3.1
+    Short: network over the corrected theory
     """
     limits, _ = _limits_over(networks, "corrected")
     return furthest_mean(limits.to_numpy() - 1)
 
 
-@claim(
-    "E.Net-departure-stays",
-    "derived from paper E, Sec. 3.1 (structure of the row covariance is ignored)",
-    accept=(0.8, math.inf),
-    rival=(0.25, "a departure that fades as $1/d$, from $d=100$ to 400"),
-    figure="fig-e-net",
-    kind="beyond",
-    short="departure at the largest against smallest $d$",
-    erratum="e-rows",
-)
+@claim("E.Net-departure-stays", accept=(0.8, math.inf), rival=0.25, erratum="e-rows", figure="fig-e-net")
 def departure_of_the_largest(networks=studies.departure["size"], *, net_d):
     """The difference between the network and spiked features on the same draws does not fade as the size grows.
 
     Slope over five cases of the departures at the largest $d$ against those at the smallest.
+
+    Rival: a departure that fades as $1/d$, from $d=100$ to 400
+    Source: derived from paper E, Sec. 3.1 (structure of the row covariance is ignored)
+    Short: departure at the largest against smallest $d$
     """
     rows = with_theories(networks)
     blocks = measure.block_count(rows, CASE)
@@ -504,19 +457,20 @@ def departure_of_the_largest(networks=studies.departure["size"], *, net_d):
 
 @claim(
     "E.Net-departure-1600",
-    "derived from paper E, Sec. 3.1",
     accept=(-0.07, -0.015),
-    rival=(0, "a departure that fades with the size"),
-    figure="fig-e-net",
-    kind="beyond",
+    rival=0,
     profiles=("laptop",),
-    short="departure at $d=1600$",
+    figure="fig-e-net",
     at={"d": 1600, "target": "sin"},
 )
 def departure_far_out(networks=studies.departure["order"]):
     """At $d=1600$ the network still departs from spiked features on the same draws.
 
     Ratio of test errors less 1; target sin, $8d$ samples for the step, step 8.
+
+    Rival: a departure that fades with the size
+    Source: derived from paper E, Sec. 3.1
+    Short: departure at $d=1600$
     """
     rows = largest_size(networks)
     return mean(rows["network"] / rows["features"] - 1), rows
@@ -536,20 +490,15 @@ def recursion_of_steps(case, rows, counts, width):
     return spikes, measure.theory(row, **parameters, beta=1.0, width=width).test_error
 
 
-@claim(
-    "E.Net-steps-rank",
-    "derived from paper E, Result 3.1",
-    accept=(-0.6, -0.4),
-    rival=(0, "a spike of larger rank, whose second part keeps its share"),
-    figure="fig-e-steps",
-    kind="beyond",
-    short="second singular value falls with $d$",
-    looks=2,
-)
+@claim("E.Net-steps-rank", accept=(-0.6, -0.4), rival=0, looks=2, figure="fig-e-steps")
 def exponent_of_the_second_direction(networks=studies.multiple_steps["main"]):
     """The spike of four steps stays of rank one.
 
     Exponent in $d$ of the second over the first singular value of $W-W_0$, mean of two targets.
+
+    Rival: a spike of larger rank, whose second part keeps its share
+    Source: derived from paper E, Result 3.1
+    Short: second singular value falls with $d$
     """
     rows = networks[networks["count"] == networks["count"].max()]
     blocks = measure.block_count(rows, CASE)
@@ -566,41 +515,30 @@ def _ratio_between_counts(rows, before, after):
     return ratio, rows[rows["count"].isin([before, after])]
 
 
-@claim(
-    "E.Net-steps-error",
-    "derived from paper E, Results 3.1 and 3.3",
-    accept=(0.25, 0.5),
-    rival=(1, "steps that add up"),
-    figure="fig-e-steps",
-    kind="beyond",
-    short="four steps over one long step",
-    at={"step": 8, "target": "sin"},
-    looks=2,
-)
+@claim("E.Net-steps-error", accept=(0.25, 0.5), rival=1, looks=2, figure="fig-e-steps", at={"step": 8, "target": "sin"})
 def four_steps_over_one(networks=studies.multiple_steps["main"]):
     """At the sine target four steps have a smaller error than one long step of the same size and samples in all.
 
     Ratio of test errors at the largest size; target sin, $8d$ samples for all steps, step 8 in all.
+
+    Rival: steps that add up
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: four steps over one long step
     """
     rows = largest_size(networks[networks.target == "sin"])
     return _ratio_between_counts(rows, networks["count"].min(), networks["count"].max())
 
 
-@claim(
-    "E.Net-steps-theory",
-    "derived from paper E, Results 3.1 and 3.3",
-    accept=(-math.inf, 0.1),
-    rival=(0.63, "the theory of one step, target sin"),
-    figure="fig-e-steps",
-    kind="beyond",
-    short="network over theory after four steps",
-    looks=3,
-)
+@claim("E.Net-steps-theory", accept=(-math.inf, 0.1), rival=0.63, looks=3, figure="fig-e-steps")
 def four_steps_over_theory(networks=studies.multiple_steps["main"]):
     """After four steps the network's error is that of spiked features with the recursion's parameters, to within a
     tenth.
 
     Relative distance at the largest size, the further of two targets.
+
+    Rival: the theory of one step, target sin
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: network over theory after four steps
     """
     counts = sorted(set(networks["count"]))
     width = networks["d"].max()
@@ -616,75 +554,59 @@ def four_steps_over_theory(networks=studies.multiple_steps["main"]):
 
 @claim(
     "E.Net-steps-best",
-    "derived from paper E, Results 3.1 and 3.3",
     accept=(0.2, 0.42),
-    rival=(1, "steps that add up"),
-    figure="fig-e-many",
-    kind="beyond",
-    statement=(
-        "At the sine target, at their best sizes, eight steps leave less than half of the error of one on"
-        " the same samples."
-    ),
-    measure=(
-        "Ratio of test errors at the largest size; target sin, $8d$ samples for all steps, each at its "
-        "own best size by theory."
-    ),
-    given={"steps": (1, 8)},
-    short="eight steps over one, at their best",
-    at={"target": "sin", "count": [1, 8]},
+    rival=1,
     headline=True,
+    figure="fig-e-many",
+    given={"steps": (1, 8)},
+    at={"target": "sin", "count": [1, 8]},
 )
-@claim(
+@again(
     "E.Net-steps-limit",
-    "derived from paper E, Results 3.1 and 3.3",
     accept=(0.65, 0.85),
     rival=(1, "nothing is left after eight"),
-    figure="fig-e-many",
-    kind="beyond",
+    given={"steps": (8, 400)},
+    at={"count": 400, "target": "sin"},
     statement="At the sine target more than eight steps lower the error further, by about a quarter.",
     measure="Test error of 400 steps over that of eight, each at its own best size by theory.",
-    given={"steps": (8, 400)},
     short="400 steps over eight, at their best",
-    at={"count": 400, "target": "sin"},
 )
 def more_steps_at_their_best(networks=studies.multiple_steps["best"], *, steps):
-    """On the same samples more steps lower the error, each number of them at its own best size."""
+    """At the sine target, at their best sizes, eight steps leave less than half of the error of one on the same
+    samples.
+
+    Ratio of test errors at the largest size; target sin, $8d$ samples for all steps, each at its own best size by
+    theory.
+
+    Rival: steps that add up
+    Source: derived from paper E, Results 3.1 and 3.3
+    Short: eight steps over one, at their best
+    """
     counts = sorted(set(networks["count"]))
     before, after = (min(n, counts[-1]) for n in steps)
     return _ratio_between_counts(largest_size(networks), before, after)
 
 
-@claim(
-    "E.Real-parity",
-    "derived from paper E, Sec. 2 (labels are a function of one direction)",
-    accept=(-math.inf, 0.05),
-    rival=(0.19, "normal inputs without noise on the labels"),
-    figure="tab-e-checked",
-    kind="beyond",
-    statement=(
-        "Parity of the digits is learned as noisy labels along one direction of normal inputs with the "
-        "same linear part."
-    ),
-    given={"target": "parity"},
-    short="digits, label parity",
-)
-@claim(
+@claim("E.Real-parity", accept=(-math.inf, 0.05), rival=0.19, figure="tab-e-checked", given={"target": "parity"})
+@again(
     "E.Real-leading",
-    "derived from paper E, Sec. 2 (Gaussian inputs are assumed)",
     accept=(0.02, math.inf),
     rival=(0, "inputs of one mean and covariance are learned alike"),
-    figure="tab-e-checked",
-    kind="beyond",
+    given={"target": "leading"},
+    source="derived from paper E, Sec. 2 (Gaussian inputs are assumed)",
     statement=(
         "Labels along the first white component of the digits, where inputs are not normal, are learned differently."
     ),
-    given={"target": "leading"},
     short="digits, label along the first component",
 )
 def digits_over_normal_inputs(errors=studies.white_images["main"], *, target):
-    """Digits are learned as normal inputs, or are not.
+    """Parity of the digits is learned as noisy labels along one direction of normal inputs with the same linear part.
 
     Distance of the ratio of test errors from 1.
+
+    Rival: normal inputs without noise on the labels
+    Source: derived from paper E, Sec. 2 (labels are a function of one direction)
+    Short: digits, label parity
     """
     rows = errors[errors["target"] == target]
     pair = rows[["images", "normal"]].to_numpy()
