@@ -41,11 +41,14 @@ chapter = Chapter("99", globals())
 def counted(setting, seeds):
     return [{"seed": 0, "x": x} for x in range(setting["size"])]
 @claim(
-    "Z.Fig1-size", "paper Z, Fig. 1", accept=(3, 3), rival=(2, "one was lost"), figure="fig-mini",
-    profiles=("smoke", "laptop", "paper"),
+    "Z.Fig1-size", accept=(3, 3), rival=2, figure="fig-mini", profiles=("smoke", "laptop", "paper"),
 )
 def number(rows=counted):
-    \"\"\"There are three.\"\"\"
+    \"\"\"There are three.
+
+    Rival: one was lost
+    Source: paper Z, Fig. 1
+    \"\"\"
     return Estimate.exact(len(rows))
 # %%
 table = chapter.rows(counted)

@@ -104,7 +104,7 @@ def test_every_claim_names_what_would_refute_it():
         assert len(claim.alternative["what"]) > 5 and "TODO" not in claim.alternative["what"], claim.id
 
 
-GIVEN = {"accept": (0, 1), "rival": (2, "a rival"), "figure": "fig-x"}
+GIVEN = {"accept": (0, 1), "rival": 2, "figure": "fig-x"}
 
 
 @pytest.fixture
@@ -116,32 +116,35 @@ def typed(monkeypatch):
 
 
 def one(name, **change):
-    """A claim."""
-    source = change.pop("source", "paper A")
-    return claims.claim(name, source, **(GIVEN | change))(measured)
+    """A claim on a function of its own, which has the claim's name."""
 
+    def measured(rows=None, *, d=5):
+        """Something holds in $d={d}$.
 
-def measured(rows=None, *, d=5):
-    """Something holds in $d={d}$.
+        its share
 
-    its share
-    """
+        Rival: a rival
+        Source: paper A
+        """
+
+    measured.__name__ = name
+    return claims.claim(name, **(GIVEN | change))(measured)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"colour": "red"}, "colour"),
-        ({"rival": (1, "a rival")}, "inside accept"),
-        ({"rival": 3}, "not iterable"),
-        ({"rival": (2,)}, "must hold a value and what gives it"),
-        ({"rival": ("two", "a rival")}, "must be a finite number"),
+        ({"rival": 1}, "inside accept"),
+        ({"rival": (2, "")}, "must hold a value and what gives it"),
+        ({"rival": "two"}, "must be a finite number"),
         ({"accept": 1}, "not subscriptable"),
         ({"accept": (0,)}, "out of range"),
         ({"accept": ("a", "b")}, "not supported"),
         ({"short": 3}, "no attribute 'split'"),
         ({"kind": "hope"}, "kind must be one of paper, beyond"),
         ({"statement": ""}, "needs a statement"),
+        ({"source": ""}, "needs a source"),
         ({"corrected": (3, 4)}, "what is corrected needs an erratum"),
         ({"amended": [{"was": "x", "verdict": "undecided"}]}, "an amendment must say was, verdict, why"),
     ],
@@ -154,7 +157,7 @@ def test_a_bad_declaration_gets_one_line(typed, change, words):
 
 def test_a_function_without_words_states_nothing(typed):
     with pytest.raises(InputError, match=r"^claim A\.Fig1-a: it needs a statement: the first paragraph"):
-        claims.claim("A.Fig1-a", "paper A", **GIVEN)(lambda rows: None)
+        claims.claim("A.Fig1-a", **GIVEN)(lambda rows: None)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,8 @@ def test_a_function_without_words_states_nothing(typed):
     ],
 )
 def test_claims_that_do_not_go_together_get_one_line(typed, declared, mini_book, changes, words):
-    one(changes)
+    for name, change in changes.items():
+        one(name, **change)
     assert [made.id for made in typed] == list(changes)
     if words is None:
         assert list(declared(*typed)) == list(changes)
@@ -189,7 +193,8 @@ def test_claims_that_do_not_go_together_get_one_line(typed, declared, mini_book,
 def test_a_history_that_fits_no_claim_gets_one_line(typed, declared, mini_book, history, words):
     (mini_book / "book" / "claims").mkdir()
     (mini_book / "book" / "claims" / "history.yml").write_text(yaml.safe_dump(history))
-    one({"a": {}, "b": {}})
+    one("a")
+    one("b")
     with pytest.raises(InputError, match=words):
         declared(*typed)
 
@@ -204,21 +209,61 @@ def test_the_history_of_a_claim_reaches_its_record(typed, declared, mini_book):
 
 
 def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_given(typed):
-    one({"A.Fig1-d5": {"given": {"d": 5}, "headline": True}, "A.Fig1-d10": {"given": {"d": 10}}}, short="a share")
-    claims.claim("A.Fig1-first", "paper B", **GIVEN)(measured)
-    assert [made.id for made in typed] == ["A.Fig1-first", "A.Fig1-d5", "A.Fig1-d10"], "as they are written"
-    _, five, ten = typed
+    @claims.claim("A.Fig1-d5", given={"d": 5}, headline=True, part_of="A.Fig1-d10", stated=0.5, **GIVEN)
+    @claims.again("A.Fig1-d10", given={"d": 10})
+    @claims.again(
+        "A.Fig1-other", given={"d": 20}, rival=(3, "another rival"), statement="More holds.", source="derived"
+    )
+    def share(rows=None, *, d):
+        r"""Something holds in $d={d}$.
+
+        its share,
+        in $d={d}$
+
+        Rival: a rival
+          in $d={d}$
+        Source: paper A, Fig. 1
+        Short: a share, {d}
+        """
+
+    five, ten, other = typed
+    assert [made.id for made in typed] == ["A.Fig1-d5", "A.Fig1-d10", "A.Fig1-other"], "as they are written"
     assert (five.statement, ten.statement) == ("Something holds in $d=5$.", "Something holds in $d=10$.")
-    assert (five.headline, ten.headline) == (True, False) and {five.short, ten.short} == {"a share"}
-    assert five.item == ten.item == "A.Fig1" and five.measure == ten.measure == "its share"
-    for field in ("figur", "figure"):  # no such field; one that all of them share
-        with pytest.raises(InputError, match=rf"claim A\.Fig1-x: .*'{field}'"):
-            one({"A.Fig1-x": {field: "fig-y"}})
+    assert (five.measure, ten.measure) == ("its share, in $d=5$", "its share, in $d=10$")
+    assert (five.alternative, ten.alternative["what"]) == (
+        {"value": 2, "what": "a rival in $d=5$"},
+        "a rival in $d=10$",
+    )
+    assert (five.short, ten.short, five.source) == ("a share, 5", "a share, 10", "paper A, Fig. 1")
+    assert (five.headline, ten.headline, ten.part_of) == (True, False, None), "each claim's own"
+    assert (five.stated, ten.stated, ten.item) == (0.5, 0.5, "A.Fig1")
+    assert (other.alternative, other.statement) == ({"value": 3, "what": "another rival"}, "More holds.")
+    assert (five.kind, other.kind) == ("paper", "beyond"), "what is derived no paper says"
+    with pytest.raises(InputError, match=r"claim A\.Fig1-x: .*'figur'"):
+        one("A.Fig1-x", figur="fig-y")
+
+
+def test_the_words_of_a_docstring_come_back_from_it():
+    said = claims.words(
+        "A statement\nof two lines.\n\nHow: it is measured.\n\nRival: none\nSource: paper A\nShort: two\n"
+    )
+    assert said == {
+        "statement": "A statement of two lines.", "measure": "How: it is measured.", "rival": "none",
+        "source": "paper A", "short": "two",
+    }  # fmt: skip
 
 
 def test_a_design_may_be_given_to_a_claim(typed):
     small, large = voting.votes["small"], voting.votes["large"]
-    one({"B.Fig6-a": {"given": {"rows": small}}, "B.Fig6-b": {"given": {"rows": large, "d": 3}}})
+
+    @claims.claim("B.Fig6-a", given={"rows": small}, **GIVEN)
+    @claims.again("B.Fig6-b", given={"rows": large, "d": 3})
+    def measured(rows=None, *, d):
+        """Something holds.
+
+        Rival: a rival
+        Source: paper A
+        """
 
     class Rows:
         def __init__(self):
@@ -237,15 +282,23 @@ def test_a_design_may_be_given_to_a_claim(typed):
 
 def test_a_cell_that_runs_again_replaces_its_claims(typed):
     def number(rows=None):
-        """It holds."""
+        """It holds.
 
-    claims.claim("A.Fig1-a", "paper A", **GIVEN)(number)
+        Rival: a rival
+        Source: paper A
+        """
+
+    claims.claim("A.Fig1-a", **GIVEN)(number)
     one("A.Fig1-b")
 
     def number(rows=None):
-        """It holds, too."""
+        """It holds, too.
 
-    claims.claim("A.Fig1-c", "paper A", **GIVEN)(number)
+        Rival: a rival
+        Source: paper A
+        """
+
+    claims.claim("A.Fig1-c", **GIVEN)(number)
     assert [made.id for made in typed] == ["A.Fig1-b", "A.Fig1-c"]
 
 

@@ -153,11 +153,12 @@ def _constants(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def _declared(function: ast.FunctionDef) -> Iterator[dict[str, ast.expr]]:
-    """What each claim of a function declares: its decorator's words, and those of its own entry among several."""
+    """What each claim of a function declares: of the first its decorator's words, of others what differs from these."""
+    first: dict[str, ast.expr] = {}
     for call in (decorator for decorator in function.decorator_list if isinstance(decorator, ast.Call)):
-        shared = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        entries = call.args[0] if call.args and isinstance(call.args[0], ast.Dict) else None
-        yield from [shared | _items(entry, {}) for entry in entries.values] if entries else [shared]
+        own = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        yield first | own
+        first = first or own
 
 
 def _items(node: ast.expr | None, known: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
