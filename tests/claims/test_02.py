@@ -106,9 +106,8 @@ def at_scales(power):
 @pytest.mark.parametrize(("power", "expected"), [(-1, "reproduced"), (-0.56, "not reproduced")])
 def test_the_required_scale(power, expected):
     assert verdict("A.Fig6-idle-scale", scales=at_scales(power)) == expected
-    rests = pd.DataFrame({"d": [5]})
     for law, verdict_of_law in ((power, "reproduced"), (0.0, "not reproduced")):
-        assert verdict("A.Fig6-scale", scales=at_scales(law), rests=rests, interfaces=tasks.STRIPE) == verdict_of_law
+        assert verdict("A.Fig6-scale", scales=at_scales(law).assign(d=5), interfaces=tasks.STRIPE) == verdict_of_law
 
 
 def test_a_network_whose_training_has_ended_keeps_its_last_amplification():
