@@ -9,11 +9,13 @@ import re
 
 import pytest
 
+from companion import estimates
 from companion import studies as registry
 from companion.book import ledger
 from companion.book.ledger import read_yaml
-from companion.lab import parameters, results
+from companion.lab import digest, parameters, results
 from companion.lab.study import Design
+from companion.papers.jamming.theory import jamming
 from regimes import validate
 from regimes.validate import InputError
 from tests import stored_ledger
@@ -128,6 +130,36 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
     moved = {name: ledger.deviations(record, kept[name], 1e-3) for name, record in found.items()}
     moved |= {name: ["verdict"] for name, record in found.items() if record["verdict"] != kept[name]["verdict"]}
     assert not {name: how for name, how in moved.items() if how}, "if this is meant: make publish-ledger"
+
+
+def changed_since(record, claim):
+    """What of a claim's code is not as it was when a record was measured, in one line; nothing if all is."""
+    if record["digest"] == claim.measured_by["digest"]:
+        return ""
+    parts = digest.differing(claim.parts, record["parts"]) or [f"what {record['function']} names"]
+    return f"{', '.join(parts)}: of claim {record['id']}, changed since its record"
+
+
+def test_the_code_of_every_claim_is_the_code_that_measured_its_record():
+    claims = ledger.claims()
+    lines = [line for record in RECORDS if (line := changed_since(record, claims[record["id"]]))]
+    how = "make publish-ledger; first, if another number is meant, an entry in book/claims/history.yml"
+    assert not lines, "\n".join([f"{how}:", *lines])
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value", "said"),
+    [
+        (jamming, "WINDOW", (1.1, 1.6), "companion.papers.jamming.theory.jamming.WINDOW"),
+        (jamming, "divergence", jamming.slopes_beyond, "companion.papers.jamming.theory.jamming.slopes_beyond"),
+        (estimates, "LEVEL", 0.5, "companion.estimates.LEVEL"),
+    ],
+)
+def test_what_changed_since_a_record_is_named(module, name, value, said, monkeypatch):
+    record = next(record for record in LAPTOP if record["id"] == "B.Sec2-norm")
+    monkeypatch.setattr(module, name, value)
+    line = changed_since(record, ledger.claims()["B.Sec2-norm"])
+    assert said in line and line.endswith("of claim B.Sec2-norm, changed since its record")
 
 
 def test_the_book_is_judged_at_the_settings_that_claims_name():

@@ -237,7 +237,7 @@ def test_merge_holds_every_claim_once(mini_book, declared):
     keys = (
         "id item chapter kind statement short measure source stated looks accept alternative corrected erratum part_of "
         "amended value low high n interval numerical late verdict profile data settings figure seconds device revision "
-        "versions headline function digest"
+        "versions headline function digest parts"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (

@@ -183,7 +183,7 @@ def parts_of(
         given: what the function is called with.
     """
     walk = _Walk(counts)
-    walk.reach(function)
+    walk.reach(inspect.unwrap(function))
     for name, value in (given or {}).items():
         walk.parts[f"given {name}"] = sha(walk.words(value))
     walk.go()
@@ -289,7 +289,7 @@ class _Walk:
             self.modules.add(value.__name__)
             return
         words = self.words(value)
-        if not _is_defined(value):
+        if not _is_defined(value) or _unwrapped(value).__name__ != name.rpartition(".")[2]:  # under another name
             self.parts[name] = sha(words)
 
     def words(self, value: Any) -> str:
@@ -334,9 +334,10 @@ class _Walk:
 
 
 def _lines(item: type) -> str:
-    """The source of a class's file; empty for one typed into an interpreter."""
+    """The source of a class's file; empty for one without methods that is typed into an interpreter."""
+    files = [it.__code__.co_filename for it in _methods(item) if it.__qualname__.startswith(f"{item.__qualname__}.")]
     try:
-        return "".join(linecache.getlines(inspect.getfile(item)))
+        return "".join(linecache.getlines(files[0] if files else inspect.getfile(item)))
     except (OSError, TypeError):
         return ""
 
@@ -345,7 +346,8 @@ def _methods(item: type) -> list[Any]:
     """The methods and properties that the source of a class defines."""
     made = [getattr(it, "fget", None) or getattr(it, "func", None) or it for it in vars(item).values()]
     functions = [inspect.unwrap(getattr(it, "__func__", it)) for it in made if callable(it) or hasattr(it, "__func__")]
-    return [it for it in functions if inspect.isfunction(it) and linecache.getlines(it.__code__.co_filename)]
+    written = [it for it in functions if inspect.isfunction(it) and linecache.getlines(it.__code__.co_filename)]
+    return [it for it in written if not it.__name__.startswith("__annotate")]  # which Python 3.14 makes of annotations
 
 
 def _found(lines: str, place: int | str, name: str) -> Syntax | None:

@@ -220,7 +220,7 @@ def brief(parts: Mapping[str, str]) -> str:
     return "".join(sorted(_digits(name, text) for name, text in parts.items()))
 
 
-def changed(parts: Mapping[str, str], known: str) -> list[str]:
+def differing(parts: Mapping[str, str], known: str) -> list[str]:
     """The names of the parts that are not among those ``known``, which ``brief`` gave: they changed or are new."""
     there = {known[start : start + DIGITS] for start in range(0, len(known), DIGITS)}
     return [name for name, text in sorted(parts.items()) if _digits(name, text) not in there]
