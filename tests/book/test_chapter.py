@@ -17,6 +17,7 @@ from companion.estimates import Estimate
 from companion.lab import registry, results, stored
 from companion.lab.sweep import product, study, sweep
 from companion.lab.table import origin
+from regimes.data.datasets import Absent
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
 
@@ -500,6 +501,47 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
 
     opened._judge(replace(SIZE, function=number))
     assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
+
+
+def _of_clothes(setting):
+    if setting["data"] == "clothes":
+        raise Absent("data clothes ships with no package")
+    return setting
+
+
+@study(version=1, axes={"n": "count to 100", "data": "text"}, complete=_of_clothes)
+def worn(setting, seeds):
+    """Rows of a data set that a machine may lack."""
+    return [{"seed": s, "x": setting["n"]} for s in seeds]
+
+
+def test_a_design_whose_data_are_absent_is_its_stored_rows_or_empty_and_one_sentence_says_so(
+    opened, mini_book, shown, capfd
+):
+    text = '[worn.here]\nn = [1, 2]\ndata = "digits"\nseeds = 2\n[worn.none]\nextends = "here"\ndata = "clothes"\n'
+    chapter = opened_with(mini_book, text)
+    assert len(chapter.rows(worn, "here")) == 4 and not shown
+    assert chapter.rows(worn, "none").empty and "x" in chapter.rows(worn, "none")
+    assert f"The design `none` of `{worn.name}` is empty: its data are not on this machine." in shown[-1][0].data
+    assert "99.worn.none: data clothes ships with no package" in capfd.readouterr().err
+
+    def first(rows=worn["none"]):
+        return Estimate.exact(float(rows.x.iloc[0]))
+
+    chapter._judge(replace(SIZE, function=first))
+    assert "`Z.Fig1-size`: not tested, its data are not on this machine." in shown[-1][0].data and not chapter.records
+    one_more = product(n=[1, 2, 3], data="clothes", seeds=range(3))
+    store(mini_book, worn, sweep(worn, one_more), none=[1, 2, 3])
+    chapter = opened_with(mini_book, text)
+    assert len(chapter.rows(worn, "none")) == 9 and len(chapter.rows(worn, "here")) == 4
+    chapter._judge(replace(SIZE, function=first))
+    assert chapter.records["Z.Fig1-size"]["value"] == 1
+    with pytest.raises(Absent, match=r"^99\.worn\.none: data clothes"):  # a design that a reader has changed
+        Chapter("99", NAMESPACE | {"designs": {"99.worn.none.n": [1]}}).rows(worn, "none")
+    with pytest.raises(Absent, match=r"^99\.worn\.here: data clothes"):  # data that a reader asks for
+        Chapter("99", NAMESPACE | {"designs": {"99.worn.here.data": "clothes"}}).rows(worn, "here")
+    with pytest.raises(Absent, match=r"^99\.worn\.none: data clothes"):
+        Chapter("99", NAMESPACE | {"profile": "paper"}).rows(worn, "none")
 
 
 def test_rows_are_those_of_one_design_and_what_is_stored_for_it(opened, mini_book):

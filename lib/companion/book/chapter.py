@@ -23,6 +23,7 @@ from companion.lab import parameters
 from companion.lab.results import Results, records_of
 from companion.lab.store import stamp, write_atomically
 from companion.lab.stored import sample
+from companion.lab.study import Design
 from companion.lab.sweep import Study
 from companion.lab.table import CELL, STAMP, Provenance, names_cell, origin, provenance
 from regimes.validate import InputError
@@ -84,6 +85,8 @@ class Chapter:
         asked, is_usual = self._asked[study], self.profile == "smoke" and not self._is_changed
         # where the smoke profile asks for no cell of a design, this is as it should be: nothing is said
         rows = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
+        if rows.empty and design in asked.absent:
+            self._say(f"The design `{design}` of `{study.name}` is empty: its data are not on this machine.")
         records = asked.results.records
         stored = set(rows[CELL]) & records.keys()
         self._stored |= stored
@@ -242,15 +245,23 @@ class Chapter:
         try:
             result = claim.measured(self)
         except Exception as error:
-            if not self._is_changed and not (self.profile == "smoke" and claim.at):
+            if not self._is_changed and not (self.profile == "smoke" and claim.at) and not self._lacks_data(claim):
                 raise InputError(f"claim {claim.id} cannot be measured: {type(error).__name__}: {error}") from error
             result = None
         if result is not None:
             self._record(claim, *result)
+        elif self._lacks_data(claim):
+            self._say(f"`{claim.id}`: not tested, its data are not on this machine.")
         elif self._is_changed:
             self._say(f"`{claim.id}`: not tested at these parameters.")
         elif self.profile == "laptop":
             raise InputError(f"claim {claim.id}: its function finds nothing on the book's own rows")
+
+    def _lacks_data(self, claim: claims.Claim) -> bool:
+        """Whether one of a claim's designs is empty, because its data are not on this machine."""
+        named = [table for table in claim.tables.values() if isinstance(table, Design) and table.study in self._asked]
+        asked = [(self._asked[study], name) for study, name in named]
+        return any(name in of_study.absent and not of_study.designs[name] for of_study, name in asked)
 
     def _record(self, claim: claims.Claim, measured: Estimate | Drift, tables: Sequence[pd.DataFrame]) -> None:
         """Judges what was measured on rows, or without any on formulas; stores the record and shows the verdict."""

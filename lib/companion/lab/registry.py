@@ -177,8 +177,8 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
 
     With the laptop's values a design is as large as ``results/`` holds it; where that has no cell of a setting, it is
     computed, unless its data stand in for those of the results. A changed design has its own settings, and beside its
-    own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are. A design whose data
-    are not on this machine has the cells that ``results/`` holds, and at other values none.
+    own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are. A design
+    whose data are not on this machine has the cells that ``results/`` holds, and at other values none.
     """
     results, laptop_values = Results(study), parameters.resolve(number)
     designs, absent = {}, {}
