@@ -368,7 +368,7 @@ def _words(text: str) -> int:
     return len(set(datasets.corpus(text).text.split()))
 
 
-@study(version=1, data=EXACT)
+@study(version=1, data=EXACT, columns={"kernel": (1e-6, 1e-12)})
 def normalised_kernel(s: PairAlongDepth, seeds: list[int]) -> Rows:
     """The kernel of one pair against depth: ``kernel``, ``gap = 1 - rho^(L)``, ``offset`` c, ``predicted`` excess.
 
