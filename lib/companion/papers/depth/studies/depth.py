@@ -901,7 +901,7 @@ def text_training(s: TextTraining, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=2, seeds=REALISATIONS, rtol=1e-3)
+@study(version=2, seeds=REALISATIONS, rtol=1e-5)
 def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
     """How far a last hidden layer of finite width moves above infinitely wide ones, trained; one row per draw.
 
