@@ -269,6 +269,7 @@ def states(s: OnChain, data: Batch) -> Iterator[OptimiserState]:
 @study(
     version=1,
     rtol=2e-2,
+    columns={"double": (2e-2, 5e-4)},  # in single precision a difference of small ones: 1.8e-4 an ulp away
     data=DRAWN,
     device="any",
     nonfinite=("c_labels", "c_shrunk", "double", "ptk"),  # of some layers, tasks and steps

@@ -263,7 +263,7 @@ def _moment_ratios(r: Sequence[Tensor], a: Tensor) -> dict[str, float]:
 @study(
     version=1,
     seeds=REALISATIONS,
-    rtol=1e-4,
+    rtol=1e-5,
     data="Gaussian points of unit mean square, or the rows of a rotation, and normal labels, drawn here",
 )
 def averages(s: Ensembles, seeds: list[int]) -> Rows:
@@ -362,7 +362,7 @@ def _early(site: Site, y: Tensor) -> Tensor:
 
 
 @study(
-    version=2, seeds=REALISATIONS, chunk=4, rtol=1e-4, data="Gaussian points of covariance 1/(1 + k^decay), drawn here"
+    version=2, seeds=REALISATIONS, chunk=4, rtol=1e-5, data="Gaussian points of covariance 1/(1 + k^decay), drawn here"
 )
 def decays(s: DecayingData, seeds: list[int]) -> Rows:
     """Observed and first-order C-NFA of the first of two hidden layers at initialisation, against the data's decay.

@@ -366,7 +366,7 @@ def _predictor(trained: Trained, network: Network, test: Task, s: ByFlow) -> Ten
 @study(
     version=1,
     rtol=1e-3,
-    columns={"deviation": (1e-3, 1e-9)},  # round-off
+    columns={"deviation": STATISTICAL},  # round-off, which late training amplifies: 3e-15 here, 0.01 an ulp away
     data=DRAWN,
     device="any",
 )

@@ -368,7 +368,7 @@ def _words(text: str) -> int:
     return len(set(datasets.corpus(text).text.split()))
 
 
-@study(version=1, data=EXACT)
+@study(version=1, data=EXACT, columns={"kernel": (1e-6, 1e-12)})
 def normalised_kernel(s: PairAlongDepth, seeds: list[int]) -> Rows:
     """The kernel of one pair against depth: ``kernel``, ``gap = 1 - rho^(L)``, ``offset`` c, ``predicted`` excess.
 
@@ -901,7 +901,7 @@ def text_training(s: TextTraining, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=2, seeds=REALISATIONS, rtol=1e-3)
+@study(version=2, seeds=REALISATIONS, rtol=1e-5)
 def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
     """How far a last hidden layer of finite width moves above infinitely wide ones, trained; one row per draw.
 

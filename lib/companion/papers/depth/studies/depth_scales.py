@@ -51,9 +51,7 @@ class FiniteNetwork(CloudOrImages):
         return replace(self, data=self._words("n + test", together))
 
 
-@study(
-    version=2, seeds=REALISATIONS, columns={"distance": 1e-4, "noise": 1e-4}, nonfinite=("accuracy", "wide_accuracy")
-)
+@study(version=2, seeds=REALISATIONS, nonfinite=("accuracy", "wide_accuracy"))
 def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
     """The tangent kernel of a network at its start against that of infinite width; one row per network.
 
@@ -121,7 +119,7 @@ class NetworkEnsemble(Setting):
         return self
 
 
-@study(version=2, seeds=REALISATIONS, columns={"ensemble": 1e-4, "single": 1e-4})
+@study(version=2, seeds=REALISATIONS)
 def ensembles(s: NetworkEnsemble, seeds: list[int]) -> Rows:
     """The mean predictor of several networks' own kernels, beside one network of as many neurons a layer in all.
 

@@ -21,6 +21,8 @@ from regimes import devices, validate
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
+PARALLEL = 1e-12  # size of what is left of one unit vector across another that is the same but for rounding
+
 
 def draw(seeds: Sequence[int], kind: str, *shape: int, d: int, device: str | torch.device = "cpu") -> Tensor:
     """Standard normal numbers ``(S, *shape)``, one generator per seed, kind of draw and dimension ``d``."""
@@ -283,13 +285,16 @@ def test_set(target: Function, weights: Weights, seeds: Sequence[int], size: int
 def overlaps(weights: Weights, a: Tensor) -> dict[str, Tensor]:
     """The order parameters ``m, zeta, psi, q1, q2`` of a readout ``a (S, p)``, each ``(S,)``.
 
+    Where ``v`` is along ``theta`` there is no direction across, and ``psi`` is 0.
+
     Source: paper E, Eq. 17.
     """
     validate.arrays(w=("S p d", weights.w), a=("S p", a))
     p = a.shape[-1]
     gamma = (weights.v * weights.theta).sum(-1, keepdim=True)
     across = weights.theta - gamma * weights.v
-    across = across / across.norm(dim=-1, keepdim=True).clamp_min(1e-300)
+    size = across.norm(dim=-1, keepdim=True)
+    across = across / size.clamp_min(1e-300) * (size > PARALLEL)
     pulled = (a[:, None, :] @ weights.bulk).squeeze(1)  # a^T W_b
     zeta = (pulled * weights.v).sum(-1)
     return {
