@@ -661,14 +661,14 @@ def test_a_measured_number_tells_its_interval_under_pointer_keyboard_and_finger(
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
 @pytest.mark.parametrize("name", ["book/intro", "book/paper-b", "chapters/01_learning_curve_details", CHAPTERS[-1]])
 def test_a_number_leads_to_its_row_and_the_row_back_to_the_sentence(browser, name, width):
-    """Five of a page by clicks: there, what was clicked stands open in the window; back, the same number does."""
+    """By clicks on twenty: there, what was clicked stands open in the window; back, the same number does."""
     with opened(browser, width) as page:
         address = (HTML / f"{name}.html").as_uri()
         page.goto(address)
         equations(page)
         anchors = page.locator("article a.measured").evaluate_all("all => all.map(one => one.id)")
-        assert len(anchors) >= 3
-        for anchor in anchors[:: max(1, len(anchors) // 5)][:5]:
+        assert len(anchors) > 1
+        for anchor in anchors[:: max(1, len(anchors) // 8)][:8]:
             number = page.locator(f'[id="{anchor}"]')
             claim, shown = number.get_attribute("data-claim"), number.inner_text()
             number.click()
