@@ -144,7 +144,7 @@
       if (!row) return;
       whole(row.closest("table"));
       row.querySelector("details").open = true;
-      row.scrollIntoView({ block: "center" });
+      row.scrollIntoView(); // below the filters, which stay
     }
 
     const split = (words) => words.toLowerCase().split(/\s+/).filter(Boolean);
