@@ -62,7 +62,7 @@ def test_the_book_is_timed_by_commands_that_there_are(monkeypatch, tmp_path, cap
     monkeypatch.setattr(bench_book, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "argv", ["bench_book.py"])
     bench_book.main()
-    assert len(asked) == 4 and "nothing changed                  12.0" in capsys.readouterr().out
+    assert len(asked) == 5 and "nothing changed              15.0" in capsys.readouterr().out
 
 
 def test_make_bench_goes_on_after_a_failure_and_names_it(tmp_path):
