@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 300.0  # CPU seconds: the smoke book, with its cells stored
-NUMBERS = [path.name[:2] for path in sorted((ROOT / "chapters").glob("[0-9][0-9]_*.py"))]
+NUMBERS = sorted({path.name[:2] for path in (ROOT / "chapters").glob("[0-9][0-9]_*.py")})
 
 
 def seconds(*command: str, **env: str) -> tuple[float, float]:

@@ -55,7 +55,9 @@ torch.set_num_threads(1)
 ALPHA, BOUND, MOVE = 1e-6, 1e-4, 0.1
 TINY = "tiny" in sys.argv
 LIMIT = 0.1 if TINY else 60.0  # CPU seconds for the baseline
-P = H = 30 if TINY else 1000  # points and neurons where nothing else is said
+P = H = 20 if TINY else 1000  # points and neurons where nothing else is said
+FLOWS = (2e-2, 1e-2) if TINY else (5e-2, 2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4)  # tolerances beside scipy's
+EXACT = 5e-3 if TINY else 1e-5
 EVENTS = {"first margin met": satisfied(1e-6), "t*": t_star}
 
 
@@ -136,7 +138,9 @@ def to_t_star(seeds):
         )
         print(f"\np=h={P}, d=5, alpha=1e-6, seed {seed}{end}")
         for name, rule in EVENTS.items():
-            exact = float(ours(net, task, rule, tolerance=1e-4, dtype=torch.float64, events=EVENTS)[0].at(name)[1])
+            exact = float(
+                ours(net, task, rule, tolerance=10 * EXACT, dtype=torch.float64, events=EVENTS)[0].at(name)[1]
+            )
             if name in events_met:
                 at, trials, slow = events_met[name]
                 print(
@@ -181,7 +185,7 @@ def peers(seeds, h=200):
     spent, errors = {}, {}
     for seed in seeds:
         net, task = one_hidden.one_hidden(5, h, seeds=100 + seed), tasks.stripe(P, 5, seed=seed)
-        exact = float(ours(net, task, t_star, tolerance=1e-5, dtype=torch.float64)[0].t[0])
+        exact = float(ours(net, task, t_star, tolerance=EXACT, dtype=torch.float64)[0].t[0])
 
         def note(name, cpu, t, exact=exact):
             spent.setdefault(name, []).append(cpu)
@@ -192,7 +196,7 @@ def peers(seeds, h=200):
             started = time.process_time()
             found = solve_ivp(velocity, (0, 10 * exact), first, method=method, rtol=rtol, atol=rtol / 1e3, events=event)
             note(f"scipy {method}, rtol {rtol:g}", time.process_time() - started, found.t_events[0][0])
-        for tolerance in (5e-2, 2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4):
+        for tolerance in FLOWS:
             done, fast = ours(net, task, t_star, repeats=3, tolerance=tolerance, dtype=torch.float64)
             note(f"flow, tolerance {tolerance:g}", fast, float(done.t[0]))
     cpu = {name: statistics.mean(values) for name, values in spent.items()}

@@ -25,7 +25,9 @@ from regimes.models.differentiated import Differentiated
 from regimes.models.fully_connected import fully_connected
 from regimes.models.module import module
 
-REPEATS, POINTS, WIDTH, TEST = (1, 20, 20, 40) if "tiny" in sys.argv else (3, 1000, 1000, 10_000)
+TINY = "tiny" in sys.argv
+REPEATS, POINTS, WIDTH, TEST = (1, 20, 20, 40) if TINY else (3, 1000, 1000, 10_000)
+READERS, HIDDEN = (8, 20) if TINY else (256, 500)  # points and neurons of a reader's perceptron
 
 
 class Module(torch.nn.Module):
@@ -74,8 +76,9 @@ def report(name, model, plain, x):
 def readers(activation):
     """A reader's perceptron: CPU seconds of our kernel and of torch.func's."""
     torch.manual_seed(0)
-    parts = torch.nn.Linear(20, 500), activation(), torch.nn.Linear(500, 500), torch.nn.ReLU(), torch.nn.Linear(500, 1)
-    net, x = torch.nn.Sequential(*parts), torch.randn(256, 20)
+    first, second = torch.nn.Linear(20, HIDDEN), torch.nn.Linear(HIDDEN, HIDDEN)
+    net = torch.nn.Sequential(first, activation(), second, torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 1))
+    x = torch.randn(READERS, 20)
     model, weights = module(net), {name: weight.detach() for name, weight in net.named_parameters()}
 
     def output(weights, point):

@@ -62,6 +62,22 @@ def test_a_sample_is_of_whole_batches_as_they_were_computed(results):
     assert verify(Results(blocks, results), lambda batches: batches[:1], jobs=1).computed == 4 and len(CALLS) == 1
 
 
+@pytest.mark.parametrize(("part", "turns"), [(0.05, stored.YEAR), (1.0, 1)])
+def test_dear_batches_take_turns(results, monkeypatch, part, turns):
+    """Each of them in one week of a year, and cheap ones by chance."""
+    items = stored.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
+    keys = [batch[0].key() for batch in items]
+    dear = keys[:5]
+    monkeypatch.setattr(stored, "duration", lambda batch: stored.DEAR + (batch[0].key() in dear))
+    drawn = [[batch[0].key() for batch in share(part, 100 + week, blocks)(items)] for week in range(turns)]
+    assert sorted(key for week in drawn for key in week if key in dear) == sorted(dear)
+    assert all(drawn) and {key for week in drawn for key in week} == set(keys)
+    monkeypatch.setattr(stored, "duration", lambda batch: stored.DEAR + 1)
+    alone = [[batch[0].key() for batch in share(part, week, blocks)(items)] for week in range(turns)]
+    assert {key for week in alone for key in week} == set(keys)
+    assert all(len(week) == (1 if turns > 1 else len(keys)) for week in alone)
+
+
 def test_a_number_that_was_forged_with_its_proof_is_named(results):
     sign(results, lambda held: held["rows"][0].update(x=1.5) if held["seed"] == 7 else None)
     found = verify(Results(blocks, results), share(1.0, 1, blocks), jobs=1)
@@ -272,7 +288,7 @@ def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monk
         assert run("verify", "--jobs", "1") == 0
     assert capsys.readouterr().out.splitlines()[2:] == ["0 not as stored", f"1 not decided: {STUDY}"]
     assert run("verify", STUDY, "--jobs", "1") == 0
-    assert re.match(r"--sample 5% --seed 20\d{6}\n", capsys.readouterr().out)
+    assert re.match(r"--sample 5% --seed 1\d{5}\n", capsys.readouterr().out)
     file = book / f"{STUDY}{SUFFIX}"
     number = re.search(r"(?<!-)\b0\.\d{9}\b", gzip.decompress(file.read_bytes()).decode())[0]
     sign(file, lambda held: held.update(rows=times(held["rows"], float(number))))

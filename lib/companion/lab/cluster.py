@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from companion.lab import digest
+from companion.lab import _remote, digest
 from companion.lab.store import libraries
 from companion.lab.study import Study
 from companion.lab.workers import Chunk, OtherCode, Result, compute
@@ -59,7 +59,7 @@ class Cluster:
                 free = min(_MOST, 2 * sum(self._workers().values())) - len(flight)
                 for _, item in zip(range(free), items):
                     work = cloudpickle.dumps((function, item, item.study.code, libraries()))
-                    future = client.submit(_remote, work, pure=False)
+                    future = client.submit(_remote.compute, work, pure=False)
                     flight[future] = item
                     future.add_done_callback(back.put)
                 if not flight:
@@ -131,7 +131,7 @@ def _kind(chunk: Chunk, code: digest.Code) -> str:
     return devices.kind(chunk.study.device)
 
 
-def _remote(work: bytes) -> Any:
+def answer(work: bytes) -> Any:
     """On a worker: computes, or says in one line why it cannot."""
     from distributed import get_worker
 

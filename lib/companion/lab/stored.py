@@ -3,7 +3,7 @@
 A file in ``results/`` (``stored`` in ``chapters/designs/``) holds more of its study than the laptop profile asks for. A
 run at that profile's parameters takes it, and computes a few batches of it again, which must agree within the columns'
 tolerances (``companion.lab.compare``). A checksum shows that a cell is unchanged since it was written; only
-another computation shows that it was right. Each week other batches are drawn.
+another computation shows that it was right. Each week other batches are drawn, and dear ones take turns.
 """
 
 import datetime
@@ -28,6 +28,8 @@ from regimes.validate import InputError
 
 SECONDS = 3.0  # of stored results that a run computes again, per study, or one of the ``CHEAPEST`` batches
 CHEAPEST = 3
+DEAR = 60.0  # seconds of a batch above which it is verified in turn, not by chance
+YEAR = 52  # weeks, in one of which a dear batch has its turn
 LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m companion.studies verify``
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
@@ -138,21 +140,31 @@ def unchecked(study: Study, is_here: Callable[[Mapping[str, Any]], bool]) -> str
 def share(part: float, seed: int, study: Study) -> Callable[[list[Batch]], list[Batch]]:
     """Chooses batches at random until they hold ``part`` of all cells, at least one batch.
 
-    They hold each statistical column in as many cells as tell a factor from chance, if so many are stored.
+    They hold each statistical column in as many cells as tell a factor from chance, if so many are stored. Batches of
+    more than ``DEAR`` seconds take turns instead: each is chosen at one of ``YEAR`` seeds that follow each other, and
+    always where ``part`` is 1.
     """
+    turns = 1 if part == 1 else YEAR
 
     def choose(batches: list[Batch]) -> list[Batch]:
         batches = sorted(batches, key=lambda cells: cells[0].key())
-        random.Random(f"{seed} {study.name}").shuffle(batches)
-        counts, chosen = _telling_counts(study, itertools.chain(*batches)), []
+        dear = [batch for batch in batches if duration(batch) > DEAR]
+        others = [batch for batch in batches if duration(batch) <= DEAR]
+        turn = seed + random.Random(study.name).randrange(turns)  # not all studies in the same week
+        chosen = dear[turn % turns :: turns]
+        random.Random(f"{seed} {study.name}").shuffle(others)
+        counts = _telling_counts(study, itertools.chain(*batches))
         short = {column: min(number, ENOUGH) for column, number in counts.items() if number >= FEWEST}
         short[""] = math.ceil(part * counts[""])
-        while batches and max(short.values()) > 0:
-            of_batch = _telling_counts(study, batch := batches.pop())
+        for batch in chosen:
+            of_batch = _telling_counts(study, batch)
+            short = {column: number - of_batch[column] for column, number in short.items()}
+        while others and max(short.values()) > 0:
+            of_batch = _telling_counts(study, batch := others.pop())
             if any(short.get(column, 0) > 0 for column in of_batch):
                 chosen.append(batch)
                 short = {column: number - of_batch[column] for column, number in short.items()}
-        return chosen
+        return chosen or [dear[turn % len(dear)]] if batches else []
 
     return choose
 
