@@ -158,7 +158,7 @@ def test_estimate_is_between_zero_and_the_entropy_of_the_labels():
 
 
 def test_mixed_estimate_by_its_definition():
-    """By a loop over points, with more than one coordinate and three labels; the scale of each coordinate has no effect."""
+    """By a loop over points, with two coordinates, whose scales have no effect, and three labels."""
     rng, n, k = np.random.default_rng(0), 60, 3
     x = rng.standard_normal((n, 2))
     x /= x.std(0)
