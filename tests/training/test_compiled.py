@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from regimes import compiler
 from regimes.data import tasks
 from regimes.models import one_hidden
 from regimes.training.gradient_flow import compiled, constants, gradient_flow, implicit, pairs, step
@@ -309,7 +310,7 @@ def cache(monkeypatch, tmp_path):
 
 
 def test_no_compiler_is_one_line_and_no_error(monkeypatch, cache):
-    monkeypatch.setattr(pairs.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
     with pytest.warns(UserWarning, match=r"steps on tensors, .* as slowly: no C compiler is found") as said:
         pairs.routines.cache_clear()
         assert pairs.routines() is pairs.routines() is None
@@ -360,7 +361,7 @@ def test_each_compiler_and_its_flags_have_a_file_of_their_own(monkeypatch, cache
     """A wrapper stands for a compiler that is renewed in its place."""
     assert compiled_with(monkeypatch) == 1 and compiled_with(monkeypatch, CFLAGS="-DANSWER=2 -O1") == 2
     wrapper = tmp_path / "a compiler"
-    real = pairs.shutil.which("cc") or pairs.shutil.which("gcc") or pairs.shutil.which("clang")
+    real = compiler.shutil.which("cc") or compiler.shutil.which("gcc") or compiler.shutil.which("clang")
     for version, answer in (("1.0", 3), ("2.0", 4)):
         asked = f'case "$*" in *--version) echo {version}; exit; esac'
         wrapper.write_text(f'#!/bin/sh\n{asked}\nexec {real} -DANSWER={answer} "$@"\n')
@@ -381,10 +382,10 @@ def test_a_damaged_file_is_said_and_compiled_again(cache, damage):
     path.write_bytes(damage(whole))
     with pytest.warns(UserWarning, match=r"flow-\S+\.so is not what was written there, and is compiled again") as said:
         assert fresh_routines().it() == 1
-    assert len(said) == 1 and [pairs._is_whole(it, it.name.split("-")[1]) for it in cache.iterdir()] == [True]
+    assert len(said) == 1 and [pairs.CODE._is_whole(it, it.name.split("-")[1]) for it in cache.iterdir()] == [True]
 
 
 def test_what_is_compiled_reaches_the_disk_before_it_has_its_name(monkeypatch, cache):
-    seen, sync = [], pairs.os.fsync
-    monkeypatch.setattr(pairs.os, "fsync", lambda file: seen.append(list(cache.glob("*.so"))) or sync(file))
+    seen, sync = [], compiler.os.fsync
+    monkeypatch.setattr(compiler.os, "fsync", lambda file: seen.append(list(cache.glob("*.so"))) or sync(file))
     assert fresh_routines() is not None and seen == [[]]

@@ -78,21 +78,22 @@ def ntk(
     validate.one_of(("sum", "each", "all"), outputs=outputs)
     validate.integer(1, memory=memory)
     validate.model(model)
-    model, (x, z), count = opened(model, x, z)
-    if outputs == "sum" and count == 1:
-        return _ntk(model, x, z, params, memory)
+    single, (mine, theirs), count = opened(model, x, z)
     if outputs == "all":
-        return _of_pairs(model, x, z, params, memory)
-    kernels = (_ntk(model.output(c) if count > 1 else model, x, z, params, memory) for c in range(count))
-    return torch.stack(list(kernels), 1) if outputs == "each" else functools.reduce(torch.Tensor.add_, kernels)
+        return _of_pairs(single, mine, theirs, params, memory)
+    if count == 1:
+        kernel = _ntk(single, mine, theirs, params, memory)
+        return kernel.unsqueeze(1) if outputs == "each" else kernel
+    kernels = (_ntk(single.output(c), mine, theirs, params, memory) for c in range(count))
+    return torch.stack(list(kernels), 1) if outputs == "each" else functools.reduce(Tensor.add_, kernels)
 
 
 def _of_pairs(model: Any, x: Tensor, z: Tensor | None, params: Collection[str] | None, memory: int) -> Tensor:
     """``Θ_cd (E, n, C, m, C)``: the kernel of all pairs of a point and an output."""
     if not hasattr(model, "paired"):
         return _ntk(model, x, z, params, memory)[:, :, None, :, None]
-    single, mine, count = model.paired(validate.points("x", x))
-    theirs = None if z is None else model.paired(validate.points("z", z))[1]
+    single, mine, count = model.paired(x)
+    theirs = None if z is None else model.paired(z, "z")[1]
     kernel = _ntk(single, mine, theirs, params, memory)
     return kernel.unflatten(2, (-1, count)).unflatten(1, (-1, count))
 

@@ -10,16 +10,19 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from regimes import validate
 from regimes.data.tasks import needs_both_labels
 from regimes.kernels import ntk
+from regimes.kernels.tangent import Points
 from regimes.measures import spectrum
 from regimes.measures.information import Estimate, informations, mutual_information, needs_repeated
 from regimes.models import Model, checked
 from regimes.models.module import module
+from regimes.models.outputs import opened
 from regimes.validate import InputError
 
 COUNT = 10  # Source: paper A, Fig. 10
@@ -58,7 +61,7 @@ class Diagnosis:
 
 def kernel_pca(
     model: torch.nn.Module | Model,
-    x: Tensor,
+    x: Points,
     y: Tensor,
     *,
     params: Collection[str] | None = None,
@@ -70,8 +73,10 @@ def kernel_pca(
     Take held-out points: on its training points any network that fits them seems informative.
 
     Args:
-        model: any torch module with one output per point, each from its own row; or ``E`` realisations.
-        x: points ``(n, ...)``, at least four; for a model of several realisations also ``(E, n, ...)``.
+        model: any torch module, each output from its own row; or ``E`` realisations. The kernel of several outputs is
+            the sum of theirs; ``model.output(c)`` of a ``regimes.module`` has that of one.
+        x: points ``(n, ...)``, at least four; for a model of several realisations also ``(E, n, ...)``; tuples, lists
+            and dictionaries of tensors as of :func:`regimes.ntk`.
         y: labels ``(n,)`` or ``(E, n)`` in {-1, +1} of any frequency, each at least twice: one class against the rest.
         params: parameters to differentiate with respect to, ``None`` for all; the last layer's alone give the kernel
             of its features.
@@ -83,17 +88,18 @@ def kernel_pca(
 
     Source: paper A, Sec. 5.2; information by :func:`regimes.measures.information.mutual_information`.
     """
-    x = validate.points("x", x)
     y = _labels(y)
     if isinstance(model, torch.nn.Module):
-        shape = x.shape[1:] if x.ndim > 2 else None
+        shape = x.shape[1:] if isinstance(x, torch.Tensor | np.ndarray) and x.ndim > 2 else None
         model = module(model, shape=shape, params=params)
         params = None  # all that the model trains
-    x = checked(model, x)
-    if y.shape[-1] != x.shape[1]:
-        raise InputError(f"y must hold one label a point, {x.shape[1]}, got {tuple(y.shape)}")
+    validate.model(model)
+    taking, (points,), several = opened(model, x)
+    points = checked(taking.output(0) if several > 1 else taking, points)
+    if y.shape[-1] != points.shape[1]:
+        raise InputError(f"y must hold one label a point, {points.shape[1]}, got {tuple(y.shape)}")
     validate.whole(1, y.shape[-1], count=count)
-    kernel = ntk(model, x, params=params)
+    kernel = ntk(taking, points, params=params)
     return diagnose(kernel, y, count=count, centred=centred)
 
 

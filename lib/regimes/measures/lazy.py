@@ -6,8 +6,10 @@ At finite width the predictor follows from the displacement of the weights, ``f(
 Source: paper A, Sec. 2.4 and Eq. 4 at a fixed kernel.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +19,7 @@ from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
 from regimes.models import Model, blocks, checked
+from regimes.models.outputs import opened
 from regimes.models.tangents import chosen
 from regimes.training import kernel_flow
 from regimes.training.state import Ended, Ending
@@ -33,7 +36,7 @@ class Lazy:
     Attributes:
         error: test errors ``(S,)``.
         ended: how each flow ended, ``"zero loss"`` or the reason why not.
-        f: the learnt function on the test points ``(S, n)``.
+        f: the learnt function on the test points ``(S, n)``, or ``(S, n, C)`` of ``C`` outputs.
     """
 
     error: Tensor
@@ -84,7 +87,9 @@ def lazy(
         model: ``S`` realisations.
         train: points ``(S, p, ...)``, or ``(p, ...)`` shared by all, as the model takes them
             (:func:`regimes.models.inputs`), and labels ``(S, p)`` or ``(p,)``; for a fair test, other points than
-            trained the model.
+            trained the model. For a torch module of ``C`` outputs the labels are classes, whole numbers from 0 to
+            ``C - 1``: each output learns its class against the rest, with the kernel of all pairs of points and
+            outputs, and the largest output decides.
         test: points and labels likewise.
         params: names of the parameters that move, ``None`` for all.
         ridge: of ``regimes.training.kernel_flow``; a kernel of fewer features than points needs it for a unique end.
@@ -96,14 +101,49 @@ def lazy(
 
     Source: paper A, Eq. 4 at a fixed kernel, and Fig. 9.
     """
+    validate.model(model)
+    count = opened(model, train.x)[2]
+    if count > 1:
+        return _lazy_classes(model, train, test, count, params=params, ridge=ridge, memory=memory)
     x, y = _as_taken(model, "train", train)
     z, labels = _as_taken(model, "test", test)
-    bound = {} if memory is None else {"memory": memory}
+    f, ended = _learnt(model, x, y, z, params, ridge, memory)
+    return Lazy(wrong(f, labels), ended, f)
+
+
+def _learnt(
+    model: Model, x: Tensor, y: Tensor, z: Tensor, params: Collection[str] | None, ridge: float, memory: int | None
+) -> tuple[Tensor, tuple[str, ...]]:
+    """The learnt function ``(S, n)`` at ``z``, and how each flow ended."""
+    bound: dict[str, Any] = {} if memory is None else {"memory": memory}
     grams = ntk(model, x, params=params, **bound)
     fits = [_fit_seen(gram, train_labels, ridge) for gram, train_labels in zip(grams, y, strict=True)]
     c = torch.stack([coefficients for coefficients, _ in fits])
-    f = tangent_predictor(model, x, c, z, params=params, **bound)
-    return Lazy(wrong(f, labels), tuple(why for _, why in fits), f)
+    return tangent_predictor(model, x, c, z, params=params, **bound), tuple(why for _, why in fits)
+
+
+def _lazy_classes(model: Any, train: Task, test: Task, count: int, **options: Any) -> Lazy:
+    """As :func:`lazy`, for a module of ``count`` outputs; ``f (S, n, C)``."""
+    classes = [_classes(f"{name}.y", task, count, model) for name, task in (("train", train), ("test", test))]
+    missing = sorted({*range(count)} - {*classes[0].unique().tolist()})
+    if missing:
+        raise InputError(f"train.y must hold all classes from 0 to {count - 1}, it lacks {missing}")
+    single, x, _ = model.paired(train.x, "train.x")
+    _, z, _ = model.paired(test.x, "test.x")
+    signs = 2.0 * torch.nn.functional.one_hot(classes[0], count).flatten(1) - 1
+    f, ended = _learnt(single, x, signs.to(model.tensors[0]), z, **options)
+    f = f.unflatten(-1, (-1, count))
+    own = f.gather(-1, classes[1].unsqueeze(-1))
+    beaten = f.scatter(-1, classes[1].unsqueeze(-1), -math.inf).amax(-1, keepdim=True) >= own
+    return Lazy(beaten.squeeze(-1).double().mean(-1), ended, f)
+
+
+def _classes(name: str, task: Task, count: int, model: Any) -> Tensor:
+    """The classes ``(S, p)`` of a task."""
+    y = validate.points(name, task.y)
+    if bool((y != y.round()).any()) or float(y.min()) < 0 or float(y.max()) >= count:
+        raise InputError(f"{name} must hold the class of each point, a whole number from 0 to {count - 1}")
+    return y.long().to(model.tensors[0].device).expand(len(model.tensors[0]), -1)
 
 
 def _as_taken(model: Model, name: str, task: Task) -> tuple[Tensor, Tensor]:

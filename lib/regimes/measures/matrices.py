@@ -175,7 +175,7 @@ class Site:
         return _shape(self.weights)
 
 
-def sites(model: Model, x: Tensor) -> list[Site]:
+def sites(model: Model, x: Any) -> list[Site]:
     """The layers of a network for which the ansatz is not trivial: linear ones with at least two outputs, in order.
 
     They take one forward pass and one or two backward ones. A layer with a single output is left out, because its ``F``
@@ -186,14 +186,20 @@ def sites(model: Model, x: Tensor) -> list[Site]:
     of a layer, and layers whose rows are not the points (:meth:`regimes.models.module.ModuleModel.layers`).
 
     Args:
-        model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`).
-        x: points ``(n, ...)`` shared by all realisations, or ``(E, n, ...)``.
+        model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`). Each pair of a
+            point and an output of a module of ``C`` outputs counts as a point: its AGOP is the sum over outputs and the
+            mean over points, divided by ``C``.
+        x: points ``(n, ...)`` shared by all realisations, or ``(E, n, ...)``; tuples, lists and dictionaries of tensors
+            as of :func:`regimes.ntk`.
 
     Raises:
         InputError: for points that do not fit the model, or a network without such a layer.
 
     Source: paper D, Sec. 2.1.
     """
+    validate.model(model)
+    if hasattr(model, "paired"):
+        model, x, _ = model.paired(x)
     x = checked(model, x)
     parts = model.layers(x) if hasattr(model, "layers") else model.tangents(x).parts
     values = dict(zip(model.names, model.parameters(), strict=True))

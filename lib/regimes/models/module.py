@@ -139,15 +139,16 @@ class ModuleModel(Realisations):
             raise InputError(f"{name} must hold at least one point, got shape {tuple(x.shape)}")
         return x
 
-    def paired(self, x: Any) -> tuple["ModuleModel", Tensor, int]:
+    def paired(self, x: Any, name: str = "x") -> tuple["ModuleModel", Tensor, int]:
         """A model of one output at pairs of points and outputs, these pairs, and the number ``C`` of outputs.
 
         For a module of one output it is the model itself at its points.
         """
         model, (x,) = self.taking(x)
+        x = validate.points(name, x)
         if (count := model.count_outputs(x)) == 1:
-            return model, model.points(x), 1
-        single, pairs = by_output(model, model._shaped(x), count)
+            return model, model.points(x, name), 1
+        single, pairs = by_output(model, model._shaped(x, name), count)
         return single, single.points(pairs), count
 
     def __call__(self, x: Any) -> Tensor:

@@ -54,8 +54,15 @@ class Expansion:
     coefficients: Tensor
 
     def __call__(self, cross: Tensor) -> Tensor:
-        """``f (E, n)`` at points with kernel ``cross (n, p)`` or ``(E, n, p)`` to the training points."""
-        return (cross.to(self.coefficients) @ self.coefficients[..., None])[..., 0]
+        """``f (E, n)`` at points with kernel ``cross (n, p)`` or ``(E, n, p)`` to the training points.
+
+        Of ``C`` outputs it is ``(E, n, C)`` for ``cross (n, C, p, C)`` or ``(E, n, C, p, C)``.
+        """
+        cross = cross.to(self.coefficients)
+        if cross.ndim < 4:
+            return (cross @ self.coefficients[..., None])[..., 0]
+        flat = cross.flatten(-2).flatten(-3, -2)
+        return (flat @ self.coefficients[..., None])[..., 0].unflatten(-1, cross.shape[-4:-2])
 
     def __getitem__(self, rows: slice | Tensor) -> "Expansion":
         """The realisations ``rows``."""
@@ -104,8 +111,10 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
     Equal points with opposite labels are refused, because no function of the kernel fits both.
 
     Args:
-        gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations.
-        y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}.
+        gram: ``K (p, p)`` or ``(E, p, p)``, symmetric, positive semi-definite; ``E`` independent realisations. Of ``C``
+            outputs ``(p, C, p, C)`` or ``(E, p, C, p, C)``: each pair of a point and an output is a point of the flow,
+            and a state's model takes ``cross (n, C, p, C)`` or ``(E, n, C, p, C)``.
+        y: labels ``(p,)`` or ``(E, p)`` in {-1, +1}; of ``C`` outputs ``(p, C)`` or ``(E, p, C)``.
         alpha: ``α > 0``.
         ridge: ``ε`` over the mean of the kernel's diagonal, from 0 to 1e12. Margins are those of ``K + ε 1``; a state's
             ``model`` takes ``K`` alone, on training points as on others.
@@ -175,6 +184,8 @@ def _checked(gram: Tensor, y: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """Gram matrices ``(E, p, p)`` with their ridge and labels ``(E, p)``, float64, without a gradient's graph."""
     gram = validate.tensor("gram", gram).detach()
     y = validate.tensor("y", y).detach()
+    if gram.ndim in (4, 5) and gram.shape[-4:] == y.shape[-2:] * 2 and gram.ndim - y.ndim == 2:
+        gram, y = gram.flatten(-4, -3).flatten(-2), y.flatten(-2)
     p = y.shape[-1] if y.ndim else 0
     if gram.shape != (*y.shape, p) or p < 2 or y.ndim > 2:
         raise InputError(
