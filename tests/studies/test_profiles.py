@@ -11,6 +11,7 @@ import pytest
 
 from companion import paths, studies
 from companion.data import celeba, images
+from companion.lab import commands
 from companion.lab.parameters import PROFILES, chapters, resolve
 from companion.papers.alignment.studies import alignment
 from companion.runner import main
@@ -176,6 +177,10 @@ def test_a_design_without_its_data_has_what_is_stored_or_nothing(hide, capsys):
         assert "\n" not in str(error.value)
     with pytest.raises(InputError, match="make data"):
         found("paper")
+    capsys.readouterr()
+    _, grid = commands._study(commands._parser().parse_args(["run", "voting.votes"]))
+    assert len(grid) == 8 + 3 + 2  # of the others
+    assert capsys.readouterr().err.startswith("left out: 03.votes.second_data")
 
 
 @pytest.mark.xdist_group("machines")

@@ -13,6 +13,8 @@ from companion import studies as registry
 from companion.lab import parameters, plan, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.names import list_studies
+from companion.lab.progress import say
+from companion.lab.registry import absent
 from companion.lab.store import Store, committed, needs_commit
 from companion.lab.stored import extended, share, verify
 from companion.lab.sweep import Setting, Study, cells, sweep
@@ -40,7 +42,10 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
     values = parameters.resolve(number, args.profile, *overrides(args))
     if args.designs:  # as a reader asks for them, whatever the others hold
         return item, item.grid(values, args.designs)
-    return item, registry.grids(number, values, item)[item]
+    grid = registry.grids(number, values, item)[item]
+    for why in absent(number, item, values).values():
+        say(f"left out: {why}")
+    return item, grid
 
 
 def run(args: argparse.Namespace) -> None:

@@ -68,8 +68,21 @@ def _grid(number: str, study: Study, values: Mapping[str, Any]) -> list[Setting]
     try:
         return study.grid(values)
     except Absent:
-        there = [design for design in study.grid.names(values) if not _settings(number, study, values, design)[1]]
+        lacking = absent(number, study, values)
+    there = [design for design in study.grid.names(values) if design not in lacking]
     return study.grid(values, there) if there else []
+
+
+def absent(number: str, study: Study, values: Mapping[str, Any]) -> dict[str, str]:
+    """Why the data of a design are not on this machine, by the designs that a run does without."""
+    if not isinstance(study.grid, Designs):
+        return {}
+    try:
+        study.grid(values)
+    except Absent:
+        whys = {design: _settings(number, study, values, design)[1] for design in study.grid.names(values)}
+        return {design: why for design, why in whys.items() if why}
+    return {}
 
 
 def _settings(number: str, study: Study, values: Mapping[str, Any], design: str) -> tuple[list[Setting], str]:
@@ -181,14 +194,14 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
     whose data are not on this machine has the cells that ``results/`` holds, and at other values none.
     """
     results, laptop_values = Results(study), parameters.resolve(number)
-    designs, absent = {}, {}
+    designs, lacking = {}, {}
     for design in study.grid.names(values) if isinstance(study.grid, Designs) else [""]:
         stored = results.of_design(design)
         settings, why = _settings(number, study, values, design)
         if why:
             is_usual = study.grid.values(values, design) == study.grid.values(laptop_values, design)
             designs[design] = stored if is_usual and values["profile"] == "laptop" else {}
-            absent[design] = why
+            lacking[design] = why
             continue
         with validate.memory_asked():  # no more than a measure
             laptop = _at_laptop(study, laptop_values, design) if design else settings
@@ -205,7 +218,7 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
             seeds = {cell.seed for cell in stored.values()} if _has_usual_seeds(settings, laptop) else set()
             designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, settings, seeds, results))}
     all_cells = in_order(cell for by_key in designs.values() for cell in by_key.values())
-    return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()}, absent)
+    return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()}, lacking)
 
 
 def _at_laptop(study: Study, values: Mapping[str, Any], design: str) -> list[Setting]:
