@@ -1,8 +1,9 @@
 """One digest of the code behind a study's numbers: its module and all that this imports of the library.
 
-Comments and docstrings do not count. The digest of your own study covers its file and what that imports from the file's
-folder, or, in a notebook, the functions and constants that it names. It is taken where a cell is computed: ``Code``
-travels with the study, and ``here`` gives the digest of this process.
+Comments and docstrings do not count; files that are no Python and that a module of the library reads do, and what it
+compiles. The digest of your own study covers its file and what that imports from the file's folder, or, in a
+notebook, the functions and constants that it names. It is taken where a cell is computed: ``Code`` travels with the
+study, and ``here`` gives the digest of this process.
 """
 
 import ast
