@@ -55,7 +55,7 @@ def turned(study, chosen):
 
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_no_study_depends_on_the_signs_of_eigenvectors(number):
-    """36 CPU seconds for the seven chapters."""
+    """39 CPU seconds for the seven chapters."""
     sample = freedoms.sample(number)
     found = []
     for name, (study, chosen) in sample.items():
