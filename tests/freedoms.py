@@ -3,13 +3,14 @@
 Two libraries that are both right differ in three ways. An eigenvector has no sign, and where eigenvalues are equal no
 direction of its own (:func:`turned`). The order of a sum and the last bit of a product, a factorisation or an
 exponential are nobody's promise (:func:`noisy`). Vector units are those of the process (:func:`processors`).
-``python -m tests.freedoms FILE`` writes the rows of :func:`sample`'s cells as this process computes them.
+``python -m tests.freedoms FILE`` writes the rows of :func:`first_cells` as this process computes them.
 
 Source: Stott Parker, Monte Carlo Arithmetic (UCLA, 1997), for the noise.
 """
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import random
@@ -61,20 +62,26 @@ def processors() -> dict[str, dict[str, str]]:
     return {"no AVX-512": narrow, "no vectors": none | {"MKL_CBWR": "COMPATIBLE", "REGIMES_COMPILED": "0"}}
 
 
-def sample() -> dict[str, tuple[Study, list[Cell]]]:
-    """Of each study the first smoke cell, and those that add a word to its settings, by its name."""
+@functools.cache
+def sample(number: str) -> dict[str, tuple[Study, list[Cell]]]:
+    """Of each study of a chapter the first smoke cell, and those that add a word to its settings, by its name."""
     chosen: dict[str, tuple[Study, list[Cell]]] = {}
-    for number in parameters.chapters():
-        for study, grid in registry.grids(number, parameters.resolve(number, "smoke")).items():
-            known: set[tuple[str, Any]] = set()
-            found = []
-            for cell in cells(study, grid):
-                words = {entry for entry in cell.setting.items() if isinstance(entry[1], (str, bool))}
-                if not found or words - known:
-                    found.append(cell)
-                    known |= words
-            chosen[study.name] = study, found
+    for study, grid in registry.grids(number, parameters.resolve(number, "smoke")).items():
+        known: set[tuple[str, Any]] = set()
+        found = []
+        for cell in cells(study, grid):
+            words = {entry for entry in cell.setting.items() if isinstance(entry[1], (str, bool))}
+            if not found or words - known:
+                found.append(cell)
+                known |= words
+        chosen[study.name] = study, found
     return chosen
+
+
+def first_cells() -> dict[str, tuple[Study, Cell]]:
+    """The first smoke cell of each study, by its name."""
+    chosen = itertools.chain.from_iterable(sample(number).items() for number in parameters.chapters())
+    return {name: (study, found[0]) for name, (study, found) in chosen}
 
 
 def rows(study: Study, cell: Cell) -> Rows:
@@ -276,7 +283,7 @@ def _ulps_off(arg: Any, rng: np.random.Generator) -> Any:
 
 def main(file: str) -> None:
     """Writes the rows of the first cell of each study, by the study's name."""
-    first = {name: rows(study, chosen[0]) for name, (study, chosen) in sample().items()}
+    first = {name: rows(*chosen) for name, chosen in first_cells().items()}
     Path(file).write_text(json.dumps(first, default=lambda value: np.asarray(value).tolist()), encoding="utf-8")
 
 
