@@ -98,11 +98,10 @@ def lazy(
     """
     x, y = _as_taken(model, "train", train)
     z, labels = _as_taken(model, "test", test)
-    bound = {} if memory is None else {"memory": memory}
-    grams = ntk(model, x, params=params, **bound)
+    grams = ntk(model, x, params=params) if memory is None else ntk(model, x, params=params, memory=memory)
     fits = [_fit_seen(gram, train_labels, ridge) for gram, train_labels in zip(grams, y, strict=True)]
     c = torch.stack([coefficients for coefficients, _ in fits])
-    f = tangent_predictor(model, x, c, z, params=params, **bound)
+    f = tangent_predictor(model, x, c, z, params=params, memory=MEMORY if memory is None else memory)
     return Lazy(wrong(f, labels), tuple(why for _, why in fits), f)
 
 
