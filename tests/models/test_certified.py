@@ -24,6 +24,7 @@ from regimes.measures.spectrum import tangent_components
 from regimes.models import layers as layers_of_modules
 from regimes.models.realisation import Realisation
 from regimes.models.tangents import Tangents
+from regimes.training import kernel_flow
 from regimes.training.gauss_newton import gauss_newton
 from tests.cases import for_each, refused
 
@@ -549,7 +550,7 @@ def test_the_reason_why_a_module_cannot_be_copied_is_kept():
 # nothing stays behind
 
 
-def everyday(model, x):
+def everyday(x):
     y = torch.where(x.flatten(1)[:, 0] > 0, 1.0, -1.0).to(x)
     task = Task(x, y, "")
     shape = x.shape[1:]
@@ -569,13 +570,16 @@ def everyday(model, x):
             regimes.gradient_flow(regimes.one_hidden(shape.numel(), 6, seeds=[0]), Task(x.flatten(1), y, ""), alpha=1.0)
         ),
         "optimise": lambda: [s for s, _ in zip(regimes.optimise(taken(), x, y, rate=0.1), range(3))],
+        "kernel_flow": lambda: kernel_flow.fit(regimes.infinite_ntk(x.flatten(1), depth=2)[None], y[None], ridge=0.1),
+        "fully_connected": lambda: regimes.ntk(regimes.fully_connected([shape.numel(), 4, 1], seeds=[0]), x.flatten(1)),
+        "convolutional": lambda: regimes.ntk(regimes.convolutional(2, seeds=[0], shape=(1, 6, 6)), draw(2, 1, 6, 6)),
         "infinite_ntk": lambda: regimes.infinite_ntk(x.flatten(1), depth=3),
     }
 
 
 def test_twenty_calls_of_every_function_leave_no_object_and_no_memory():
     x = draw(8, 6)
-    for name, call in everyday(None, x).items():
+    for name, call in everyday(x).items():
         for _ in range(3):
             call()
         gc.collect()
