@@ -158,9 +158,10 @@ def test_estimate_is_between_zero_and_the_entropy_of_the_labels():
 
 
 def test_mixed_estimate_by_its_definition():
-    """By a loop over points, with more than one coordinate and three labels; the scale of ``x`` has no effect."""
+    """By a loop over points, with two coordinates, whose scales have no effect, and three labels."""
     rng, n, k = np.random.default_rng(0), 60, 3
     x = rng.standard_normal((n, 2))
+    x /= x.std(0)
     y = np.arange(n) % 3 % 2 * 2 + np.arange(n) % 2
     total = 0.0
     for i in range(n):
@@ -170,8 +171,17 @@ def test_mixed_estimate_by_its_definition():
         total += digamma(n) + digamma(k) - digamma(sum(y == y[i])) - digamma(m)
     expected = total / n / math.log(2)
     assert expected > 0.005
-    for scale in (1.0, 1e-200, 1e200):
+    for scale in (1.0, 1e-200, 1e200, np.array([1.0, 1000.0]), np.array([1e-200, 1e200])):
         assert mutual_information(scale * x, y, neighbours=k) == pytest.approx(expected)
+
+
+def test_a_useless_coordinate_of_large_numbers_hides_nothing():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1000, 2))
+    y = np.sign(x[:, 0]) * rng.choice([1, -1], 1000, p=[0.9, 0.1])
+    plain = mutual_information(x, y)
+    assert plain > 0.3
+    assert mutual_information(x * np.array([1.0, 1000.0]), y) == pytest.approx(plain)
 
 
 def test_labels_of_any_kind_and_few_points():

@@ -4,6 +4,7 @@ The oracle is a backward pass for each point, and autograd by a layer's input fo
 """
 
 import collections
+import functools
 import gc
 import threading
 import types
@@ -23,6 +24,7 @@ from regimes.measures.spectrum import tangent_components
 from regimes.models import layers as layers_of_modules
 from regimes.models.realisation import Realisation
 from regimes.models.tangents import Tangents
+from regimes.training import kernel_flow
 from regimes.training.gauss_newton import gauss_newton
 from tests.cases import for_each, refused
 
@@ -104,10 +106,10 @@ def test_a_way_that_is_right_for_blank_pictures_is_not_believed_of_others(blank)
 
 def test_products_are_the_backward_pass_where_forward_differentiation_has_another_derivative():
     """A padding index has no derivative backwards, but one forwards, and comes late among the points."""
-    made = lambda: Of(
-        lambda s, t: s.o(torch.tanh(s.e(t).mean(1))), e=nn.Embedding(9, 4, padding_idx=0), o=nn.Linear(4, 1)
+    parts = {"e": lambda: nn.Embedding(9, 4, padding_idx=0), "o": lambda: nn.Linear(4, 1)}
+    network = built(
+        lambda: Of(lambda s, t: s.o(torch.tanh(s.e(t).mean(1))), **{k: make() for k, make in parts.items()})
     )
-    network = built(made)
     x = torch.randint(1, 9, (8, 5), generator=torch.Generator().manual_seed(0))
     x[3:, 2:] = 0
     model = regimes.module(network)
@@ -548,7 +550,7 @@ def test_the_reason_why_a_module_cannot_be_copied_is_kept():
 # nothing stays behind
 
 
-def everyday(model, x):
+def everyday(x):
     y = torch.where(x.flatten(1)[:, 0] > 0, 1.0, -1.0).to(x)
     task = Task(x, y, "")
     shape = x.shape[1:]
@@ -568,13 +570,16 @@ def everyday(model, x):
             regimes.gradient_flow(regimes.one_hidden(shape.numel(), 6, seeds=[0]), Task(x.flatten(1), y, ""), alpha=1.0)
         ),
         "optimise": lambda: [s for s, _ in zip(regimes.optimise(taken(), x, y, rate=0.1), range(3))],
+        "kernel_flow": lambda: kernel_flow.fit(regimes.infinite_ntk(x.flatten(1), depth=2)[None], y[None], ridge=0.1),
+        "fully_connected": lambda: regimes.ntk(regimes.fully_connected([shape.numel(), 4, 1], seeds=[0]), x.flatten(1)),
+        "convolutional": lambda: regimes.ntk(regimes.convolutional(2, seeds=[0], shape=(1, 6, 6)), draw(2, 1, 6, 6)),
         "infinite_ntk": lambda: regimes.infinite_ntk(x.flatten(1), depth=3),
     }
 
 
 def test_twenty_calls_of_every_function_leave_no_object_and_no_memory():
     x = draw(8, 6)
-    for name, call in everyday(None, x).items():
+    for name, call in everyday(x).items():
         for _ in range(3):
             call()
         gc.collect()
@@ -630,9 +635,9 @@ def test_a_network_that_was_used_is_freed():
 
 
 def test_one_model_in_four_threads_gives_the_numbers_of_one():
-    make = lambda: nn.Sequential(
-        nn.Conv1d(1, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, 1)
-    )
+    def make():
+        return nn.Sequential(nn.Conv1d(1, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, 1))
+
     model = regimes.module(built(make), shape=(1, 6))
     xs = [draw(6, 1, 6, seed=seed) for seed in range(5)]
     models = [model, model.with_parameters([2 * w for w in model.parameters()])]
@@ -679,7 +684,8 @@ def test_overflow_is_said_of_the_dtype_and_a_diverged_weight_by_name():
     closed = regimes.one_hidden(3, 4, seeds=[0])
     huge = closed.with_parameters([1e200 * w for w in closed.parameters()])
     refused(lambda: regimes.ntk(huge, x.double()), "the model.s outputs.* overflows? float64")
-    refused(lambda: next(gauss_newton(huge, x.double(), y.double(), alpha=1.0)), "the model.s outputs.* overflows? float64")
+    start = functools.partial(gauss_newton, huge, x.double(), y.double(), alpha=1.0)
+    refused(lambda: next(start()), "the model.s outputs.* overflows? float64")
 
 
 def test_a_scale_beyond_round_off_is_refused():

@@ -50,7 +50,8 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
     For independent ``x`` and ``y`` it is 0 on average, up to the cut at 0.
 
     Args:
-        x: ``(n,)``, or points ``(n, d)``, whose distance is the largest difference of a coordinate.
+        x: ``(n,)``, or points ``(n, d)``, whose distance is the largest difference of a coordinate in units of its
+            standard deviation: a coordinate of large numbers counts no more than another.
         y: labels ``(n,)`` of any number and frequency: real, whole or boolean numbers, each at least twice.
         neighbours: ``k``; for a label of fewer other points, their number.
 
@@ -62,6 +63,7 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
     points, labels = _points_and_labels(x, y)
     validate.integer(1, neighbours=neighbours)
     needs_repeated(labels)
+    points = _of_one_scale(points) if points.shape[1] > 1 else points
     n = len(points)
     total = 0.0
     _, value, shares = np.unique(points, axis=0, return_inverse=True, return_counts=True)
@@ -77,6 +79,13 @@ def mutual_information(x: Tensor, y: Tensor, *, neighbours: int = NEIGHBOURS) ->
         logarithms = special.digamma(same) - special.digamma(within)
         total += logarithms.sum() + count * (special.digamma(n) - special.digamma(count))
     return float(np.clip(total / n / math.log(2), 0, label_entropy(labels)))
+
+
+def _of_one_scale(points: np.ndarray) -> np.ndarray:
+    """Points ``(n, d)`` whose coordinates have the standard deviation 1; what is constant stays so."""
+    scaled = points / np.abs(points).max(0, initial=0.0).clip(min=np.finfo(float).tiny)  # squares may overflow
+    spread = scaled.std(0)
+    return scaled / np.where(spread > 0, spread, 1.0)
 
 
 def _in_balls(points: np.ndarray, chosen: np.ndarray, alone: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -178,9 +178,12 @@ class Site:
 def sites(model: Model, x: Any) -> list[Site]:
     """The layers of a network for which the ansatz is not trivial: linear ones with at least two outputs, in order.
 
-    They take one forward and one backward pass. A layer with a single output is left out, because its ``F`` and ``Ḡ``
-    have rank one and always agree; so are convolutions. Frozen layers and layers whose weights are computed from other
-    parameters are among them: ``name`` says which layer one is.
+    They take one forward pass and one or two backward ones. A layer with a single output is left out, because its ``F``
+    and ``Ḡ`` have rank one and always agree; so are convolutions. Frozen layers and layers whose weights are computed
+    from other parameters are among them: ``name`` says which layer one is. ``W`` of a torch module's layer is
+    ``∂z/∂x``, with all that its class and its hooks do, so that ``δ W`` is the derivative by the layer's inputs. A
+    layer that is called several times has the positions of all calls. A warning names what is used without the call
+    of a layer, and layers whose rows are not the points (:meth:`regimes.models.module.ModuleModel.layers`).
 
     Args:
         model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`). Each pair of a

@@ -9,16 +9,22 @@ rules, for all functions that take a model:
   (:func:`regimes.models.inputs`). Points are numbers in the parameters' precision, or whole numbers, such as the tokens
   of an embedding.
 - **Copies.** The module, its parameters and its buffers are copied once; what it sets on itself during a call is
-  forgotten after it. Points are copied at each call, so that a module may change them in place.
+  forgotten after it, and so is what its hooks write to lists, dictionaries and objects of yours
+  (:mod:`regimes.models.bystanders`; tensors that they change in place are not put back). Points are copied at each
+  call, so that a module may change them in place.
 - **Realisations.** With ``seeds`` each network is a module of its own, with all that it holds: also tensors, masks,
   permutations and numbers that are neither parameters nor buffers.
 - **A look.** The first call looks at its points, at two of them closely (:mod:`regimes.models.look`). It refuses a
   module that draws random numbers, changes its buffers, lets a point depend on its batch, or has no derivatives.
 - **Derivatives.** Gradients of single points are made together where ``torch.func.vmap`` can, else by a backward pass
   for each, as for LSTMs, modules that ask for ``.item()``, and checkpoints. :math:`Jw` is taken by forward
-  differentiation, or from those gradients. Both fast ways are compared with backward passes when first used.
+  differentiation, or from those gradients.
 - **Layers of vectors.** Where all trained parameters are those of linear layers of vectors, called once each, tangent
-  kernels come from these layers' inputs and derivatives, without the gradients; this too is compared when first used.
+  kernels come from these layers' inputs and derivatives, without the gradients.
+- **Certificates.** What a fast way gives is compared at each call, at its points and weights, with a plain backward
+  pass over all of them: ``Jᵀ u`` for random ``u`` (and ``u·(J w)`` for random ``w``), up to the root of the precision.
+  Where it differs, single backward passes are taken, then and from then on.
+- **Threads.** Each thread runs a copy of its own; several may use one model.
 - **Memory.** ``memory`` bounds gradients and what a forward pass keeps for them, in bytes beside the result. Each
   point's gradient is made once where all of them fit.
 - **Errors.** Bad input gets one line; an error inside the module stands above it with its own traceback.
