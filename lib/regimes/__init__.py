@@ -12,7 +12,7 @@ from typing import Any
 __version__ = "0.2.0"
 
 LAYERS = {
-    "validate devices gaussian seeds": "errors a reader sees, where tensors live, small mathematics",
+    "validate devices compiler gaussian seeds": "errors a reader sees, where tensors live, small mathematics",
     "data": "what is learned: synthetic tasks and real data",
     "models": "what learns, and the losses",
     "kernels": "tangent kernels of finite and infinite networks",

@@ -18,7 +18,7 @@ Source: paper A, Sec. 2.4 and App. D.
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ from regimes.models.module import ModuleModel
 from regimes.models.outputs import opened
 from regimes.models.tangents import Tangents, chosen
 
-Points = Tensor | tuple | list | dict  # one tensor, or several of one row a point
+Points = Tensor | tuple | list | Mapping  # one tensor, or several of one row a point
 MEMORY = 2**28  # bytes of temporaries: a few tiles beyond the cache, far below a laptop's memory
 TILE = {"cpu": 256, "cuda": 2048}  # side of a tile: its features fit in a core's cache, or fill a GPU
 

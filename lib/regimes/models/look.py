@@ -59,7 +59,7 @@ def _look(network: Realisation, x: Tensor) -> None:
         repeated = copied.graph(few).outputs
         if not torch.allclose(outputs, repeated, rtol=1e-6, atol=0.0, equal_nan=True):
             raise InputError("the module gives two outputs for the same points: something in it changes at each call")
-        _needs_own_leaves(graph, few)
+        _needs_own_leaves(graph, (network.form or PLAIN).parts(few))
         if not outputs.requires_grad:
             hint = "forward runs under torch.no_grad, detaches or rounds"
             raise InputError(f"the module's output has no derivative by {_some(network.names)}: {hint}")
@@ -153,7 +153,7 @@ def _filled(value: Tensor) -> Tensor:
     return value.nan_to_num() if value.is_floating_point() else value
 
 
-def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
+def _needs_own_leaves(graph: Graph, points: list[Tensor]) -> None:
     """Checks that the output's graph ends at the parameters, not at tensors that the module does not register.
 
     It may end at the points, too, where the module takes its own derivative by them, as a force of an energy.
@@ -169,7 +169,7 @@ def _needs_own_leaves(graph: Graph, few: Tensor) -> None:
         seen.add(node)
         waiting.extend(after for after, _ in node.next_functions)
         leaf = getattr(node, "variable", None)
-        if leaf is not None and id(leaf) not in registered and not _equal(leaf, few):
+        if leaf is not None and id(leaf) not in registered and not any(_equal(leaf, part) for part in points):
             remedy = "register it (nn.Parameter, nn.ModuleList), compute it in forward or detach it"
             shape = tuple(leaf.shape)
             raise InputError(f"the module uses a tensor of shape {shape} outside of its named_parameters: {remedy}")

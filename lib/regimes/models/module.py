@@ -1,13 +1,17 @@
 r"""Your own torch module as a model, with a leading axis of independent realisations.
 
-Any module works whose output is one number per point and depends on that point alone: perceptrons, convolutions,
-recurrent networks, transformers, with shared, frozen or reparametrised weights, in float32 or float64. These are the
-rules, for all functions that take a model:
+Any module works whose outputs at a point depend on that point alone: perceptrons, convolutions, recurrent networks,
+transformers, with shared, frozen or reparametrised weights, in float32 or float64. These are the rules, for all
+functions that take a model:
 
 - **Axes.** ``shape`` says what one point is, such as ``(1, 28, 28)``; without it points are vectors. ``x`` is
   ``(p, *shape)`` or ``(E, p, *shape)``, or the points as vectors, ``(p, d)`` or ``(E, p, d)``
   (:func:`regimes.models.inputs`). Points are numbers in the parameters' precision, or whole numbers, such as the tokens
   of an embedding.
+- **Outputs.** ``ntk``, ``kernel_pca``, ``lazy`` and ``sites`` take modules of several outputs, as classifiers; the
+  others take ``model.output(c)``, which is one of them.
+- **Points of several tensors**, such as tokens and their mask, are tuples, lists or dictionaries of tensors of one row
+  a point: the arguments of ``forward``, or its one argument.
 - **Copies.** The module, its parameters and its buffers are copied once; what it sets on itself during a call is
   forgotten after it, and so is what its hooks write to lists, dictionaries and objects of yours
   (:mod:`regimes.models.bystanders`; tensors that they change in place are not put back). Points are copied at each

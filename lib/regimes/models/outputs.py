@@ -7,7 +7,7 @@ the number of the output is one more entry of the point. Points that are tuples,
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,9 @@ class Form:
         column: Tensor | int | None = self.column
         if self.classes:
             column = x[:, -1].round() if x.is_floating_point() else x[:, -1]
-            column, x = column.long().clamp(0, self.classes - 1), x[:, :-1]
-        given = _called(module, _arranged(self.tree, self._tensors(x))) if self.leaves else module(x)
+            column = column.long().clamp(0, self.classes - 1)
+        parts = self.parts(x)
+        given = _called(module, _arranged(self.tree, parts)) if self.leaves else module(parts[0])
         if column is None or not isinstance(given, Tensor) or given.shape[:1] != x.shape[:1]:
             return given
         given = given.flatten(1) if given.ndim > 1 else given.unsqueeze(1)
@@ -57,7 +58,11 @@ class Form:
             raise InputError(f"the module gives {given.shape[1]} numbers a point, and {self.classes} for two points")
         return given.gather(1, column.unsqueeze(1)).squeeze(1)
 
-    def _tensors(self, x: Tensor) -> list[Tensor]:
+    def parts(self, x: Tensor) -> list[Tensor]:
+        """The tensors that a module takes, of points ``x``."""
+        if not self.leaves:
+            return [x]
+        x = x[:, :-1] if self.classes else x
         sizes = [torch.Size(shape).numel() for shape, _ in self.leaves]
         parts = x.split(sizes, 1)
         return [part.reshape(len(x), *shape).to(kind) for part, (shape, kind) in zip(parts, self.leaves)]
@@ -69,7 +74,7 @@ def _called(module: nn.Module, points: Any) -> Any:
         return module(points)
     signature = inspect.signature(module.forward)
     try:
-        bound = signature.bind(**points) if isinstance(points, dict) else signature.bind(*points)
+        bound = signature.bind(**points) if isinstance(points, Mapping) else signature.bind(*points)
     except TypeError:
         return module(points)
     return module(*bound.args, **bound.kwargs)
@@ -77,7 +82,7 @@ def _called(module: nn.Module, points: Any) -> Any:
 
 def is_structured(x: Any) -> bool:
     """Whether points are made of several tensors."""
-    return isinstance(x, tuple | list | dict)
+    return isinstance(x, tuple | list | Mapping)
 
 
 def packed(x: Any, like: Tensor, name: str = "x") -> tuple[Tensor, Form]:
@@ -113,7 +118,7 @@ def packed(x: Any, like: Tensor, name: str = "x") -> tuple[Tensor, Form]:
 
 
 def _mapped(x: Any, leaf: Callable[[Any, str], Any], name: str) -> Any:
-    if isinstance(x, dict):
+    if isinstance(x, Mapping):
         return {key: _mapped(value, leaf, f"{name}[{key!r}]") for key, value in x.items()}
     if isinstance(x, tuple | list):
         return [_mapped(value, leaf, f"{name}[{i}]") for i, value in enumerate(x)]
