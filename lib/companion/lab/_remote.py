@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def compute(work: bytes) -> Any:
+def on_worker(work: bytes) -> Any:
     """On a worker: ``companion.lab.cluster.answer``."""
     from companion.lab import cluster
 

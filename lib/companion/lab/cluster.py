@@ -59,7 +59,7 @@ class Cluster:
                 free = min(_MOST, 2 * sum(self._workers().values())) - len(flight)
                 for _, item in zip(range(free), items):
                     work = cloudpickle.dumps((function, item, item.study.code, libraries()))
-                    future = client.submit(_remote.compute, work, pure=False)
+                    future = client.submit(_remote.on_worker, work, pure=False)
                     flight[future] = item
                     future.add_done_callback(back.put)
                 if not flight:
