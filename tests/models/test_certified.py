@@ -691,12 +691,21 @@ def test_overflow_is_said_of_the_dtype_and_a_diverged_weight_by_name():
 def test_a_scale_beyond_round_off_is_refused():
     model, x = regimes.module(built(small)), draw(6, 3)
     y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
-    for alpha in (1e30, 1e100):
-        refused(lambda: next(gauss_newton(model, x, y, alpha=alpha)), "alpha must be at most .* round-off")  # noqa: B023
-        task = Task(x, y, "")
-        flow = lambda: regimes.run(regimes.gradient_flow(regimes.one_hidden(3, 6, seeds=[0]), task, alpha=alpha))  # noqa: B023, E731
-        refused(flow, "alpha must be at most .* round-off")
+    task = Task(x, y, "")
+    one = regimes.one_hidden(3, 6, seeds=[0])
     assert next(gauss_newton(model, x, y, alpha=1e12))
+    for alpha in (1e30, 1e100):
+        for call in (
+            lambda: next(gauss_newton(model, x, y, alpha=alpha)),  # noqa: B023
+            lambda: regimes.run(regimes.gradient_flow(one, task, alpha=alpha)),  # noqa: B023
+        ):
+            refused(call, "alpha must be a number from 1e-200 to 1e.12")
+    single = model.to(dtype=torch.float32)
+    words = r"alpha must be at most .*: beyond, alpha \(f - f_0\) is round-off in float32"
+    refused(lambda: next(gauss_newton(single, x.float(), y.float(), alpha=1e9)), words)
+    refused(lambda: next(regimes.optimise(single, x.float(), y.float(), alpha=1e9, rate=0.1, centred=True)), words)
+    flow = functools.partial(regimes.gradient_flow, one, task, alpha=1e9)
+    refused(lambda: regimes.run(flow(dtype=torch.float32)), words)
 
 
 # false refusals

@@ -99,7 +99,7 @@ class Found(NamedTuple):
     left_out: dict[str, str]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Call:
     """A call of a layer.
 
@@ -296,9 +296,8 @@ class _Watch:
         for value, slope in zip(by, weighted):
             dense_slope = torch.zeros_like(value) if slope is None else slope.to_dense()
             self.weighted[id(value)] = dense_slope
-        for call in self.calls:
-            if not self.lean and isinstance(call.layer, nn.Linear):
-                call.slope = _slope(call, self.delta)
+        if not self.lean:
+            self.calls = [replace(call, slope=_slope(call, self.delta)) for call in self.calls]
 
     def name_others(self) -> None:
         """Adds the matrices among the parameters that something else than a call of a layer uses."""
@@ -321,6 +320,8 @@ def _names(call: _Call) -> tuple[str, ...]:
 
 def _slope(call: _Call, delta: dict[int, Tensor]) -> Tensor | None:
     """``∂z/∂h`` of a linear layer as it is: its weights, or what its class makes of them, or ``None``."""
+    if not isinstance(call.layer, nn.Linear):
+        return None
     h = call.h.flatten(0, -2) if call.h.ndim > 1 else call.h[None]
     out = call.out.detach().reshape(len(h), -1)
     slopes, given = (delta[id(cast(Tensor, zero))].reshape(len(h), -1) for zero in (call.zero, call.into))

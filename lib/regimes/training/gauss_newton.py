@@ -147,7 +147,7 @@ def problem_of(initial: Model, x: Tensor, y: Tensor, *, alpha: float, loss: str 
     loss = losses.named(loss)
     if loss.corner:
         raise InputError(f"loss must be smooth for implicit steps, got {loss.name}: take soft_hinge")
-    validate.between(1e-200, 1e200, alpha=alpha)
+    validate.between(1e-200, 1e12, alpha=alpha)
     validate.at_least(0, decay=decay)
     x = checked(initial, x)
     y = validate.points("y", y).detach()

@@ -100,7 +100,7 @@ def gradient_flow(
         x = task.x.to(like) if task.x.is_floating_point() else task.x.to(like.device)  # tokens stay whole
         return gauss_newton(network, x, task.y, alpha=alpha, loss=loss, tolerance=tolerance)
     validate.positive(alpha=alpha)
-    validate.between(1e-200, 1e200, alpha=alpha)
+    validate.between(1e-200, 1e12, alpha=alpha)
     validate.within(0, 1, tolerance=tolerance)
     validate.between(1e-12, 1, tolerance=tolerance)
     validate.one_of(("auto", torch.float32, torch.float64), dtype=dtype)
