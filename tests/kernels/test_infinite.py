@@ -241,13 +241,13 @@ def test_a_modules_kernel_tends_to_the_plain_one(depth, beta):
     assert float((kernel - without).norm() / without.norm()) < 0.05
 
 
-@pytest.mark.skipif(biased.routines() is None, reason="no C compiler here")
+@pytest.mark.skipif(biased.compiled() is None, reason="no C compiler here")
 @pytest.mark.parametrize("depth", [1, 2, 5, 40, 500, 10**9])
 def test_the_layers_in_c_are_those_on_tensors(monkeypatch, depth):
     x = points(150, 4) * torch.logspace(-4, 4, 150, dtype=torch.float64).unsqueeze(-1)
     x[3], x[5], x[8] = x[4] * (1 + 1e-9), x[4] + 1e-7, 0
     compiled = [infinite_ntk(x, depth=depth, bias=bias) for bias in (0.01, 1.0)]
-    monkeypatch.setattr(biased, "routines", lambda: None)
+    monkeypatch.setattr(biased, "compiled", lambda: None)
     on_tensors = [infinite_ntk(x, depth=depth, bias=bias) for bias in (0.01, 1.0)]
     assert all(float((a - b).abs().max()) < 2e-14 for a, b in zip(compiled, on_tensors))
 
@@ -292,7 +292,7 @@ def test_result_is_all_that_is_large(monkeypatch):
         ({"depth": 2.5}, "depth must be a whole number"),
         ({"depth": 2, "bias": -1}, "bias must be a number of at least 0"),
         ({"depth": 2, "z": torch.ones(3, 4).double()}, "z must be float64 points"),
-        ({"depth": 2, "z": torch.full((3, 3), math.inf).double()}, "z holds a point that is not finite"),
+        ({"depth": 2, "z": torch.full((3, 3), math.inf).double()}, "z holds a non-finite point"),
         ({"depth": 3000, "normalised": False}, "the plain kernel at depth 3000 leaves the range of float64"),
         ({"depth": 2, "z": torch.zeros(3, 3).double()}, "z holds a zero point: without biases the normalised kernel"),
     ],

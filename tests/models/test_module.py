@@ -219,15 +219,6 @@ def test_no_grad_outside_changes_nothing(case):
         torch.testing.assert_close(a, b)
 
 
-class Two(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.last = nn.Linear(4, 2).double()
-
-    def forward(self, x):
-        return self.last(x)
-
-
 def mixed():
     net = perceptron()
     net[0].float()
@@ -286,7 +277,6 @@ def test_bad_modules_get_one_line(given, line):
             points(3, 1, 9, 8),
             r"x must be inputs \(p, 2, 9, 8\) .*; module\(shape=...\) says the shape",
         ),
-        (Two(), None, points(3, 4), r"one number a point, it gives \(., 2\) for . points"),
     ],
 )
 def test_bad_points_get_one_line(source, shape, x, line):

@@ -64,7 +64,7 @@ class Turns:
 
 
 @functools.cache
-def routines() -> ctypes.CDLL | None:
+def compiled() -> ctypes.CDLL | None:
     """The compiled layers, if there is a compiler."""
     return CODE.load()
 
@@ -80,7 +80,7 @@ def layers(e: Tensor, x: tuple[Tensor, Tensor], z: tuple[Tensor, Tensor], depth:
     """
     depth = min(depth, SETTLED)
     half = e.mul_(0.5).mul_(_gain(x, z, 0)).add_(_turned(x, z, 0))  # no ReLU before the first bias
-    library = routines() if e.device.type == "cpu" else None
+    library = compiled() if e.device.type == "cpu" else None
     if library is None:
         return _on_tensors(half, x, z, depth)
     sizes = [ctypes.c_long(size) for size in (*half.shape, half.stride(0), depth, len(x[0]))]

@@ -236,7 +236,7 @@ def _needs_points(x: Tensor, z: Tensor | None, *, zero: bool) -> tuple[Tensor, T
         ):
             raise InputError(f"{name} must be float64 points (..., n, d) matching x, got {points.dtype} {shape}")
         if not bool(torch.isfinite(points).all()):
-            raise InputError(f"{name} holds a point that is not finite")
+            raise InputError(f"{name} holds a non-finite point")
         if not zero and not bool((points.abs().amax(-1) > 0).all()):
             raise InputError(
                 f"{name} holds a zero point: without biases the normalised kernel needs a direction of each"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -81,8 +82,11 @@ def _called(module: nn.Module, points: Any) -> Any:
 
 
 def is_structured(x: Any) -> bool:
-    """Whether points are made of several tensors."""
-    return isinstance(x, tuple | list | Mapping)
+    """Whether points are made of tensors in tuples, lists or dictionaries."""
+    if not isinstance(x, tuple | list | Mapping):
+        return False
+    values = x.values() if isinstance(x, Mapping) else x
+    return any(isinstance(value, Tensor | np.ndarray) or is_structured(value) for value in values)
 
 
 def packed(x: Any, like: Tensor, name: str = "x") -> tuple[Tensor, Form]:
@@ -98,8 +102,6 @@ def packed(x: Any, like: Tensor, name: str = "x") -> tuple[Tensor, Form]:
         return len(leaves) - 1
 
     tree = _mapped(x, leaf, name)
-    if not leaves:
-        raise InputError(f"{name} must hold at least one tensor of points")
     counts = {len(value) for value in leaves}
     if len(counts) > 1:
         raise InputError(f"all tensors of {name} must have one row a point, got {sorted(counts)} rows")
