@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import regimes
+from regimes.kernels import biased
+from regimes.training.gradient_flow import pairs
 from tests.references import ROOT
 
 PROJECT, COMPANION = (
@@ -177,7 +179,11 @@ for block in blocks:
         exec(block, {})
 found = doctest.DocTestParser().get_doctest(text.replace("\\n```", "\\n"), {}, "page", page, 0)
 failed = doctest.DocTestRunner(verbose=False).run(found).failed
-print(failed, "of", len(found.examples), "failed, in", len(blocks), "blocks")
+from regimes.kernels import biased
+from regimes.training.gradient_flow import pairs
+
+compiled = [library is not None for library in (biased.compiled(), pairs.routines())]
+print(failed, "of", len(found.examples), "failed, in", len(blocks), "blocks, compiled:", *compiled)
 """
 
 
@@ -197,7 +203,9 @@ def test_the_page_of_the_library_holds_for_its_wheel_alone(wheel, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     *said, last = done.stdout.splitlines()
-    assert re.fullmatch(r"0 of 3\d failed, in [5-9] blocks", last), done.stdout
+    compiled = [library is not None for library in (biased.compiled(), pairs.routines())]  # here
+    words = f"{compiled[0]} {compiled[1]}"
+    assert re.fullmatch(rf"0 of 3\d failed, in [5-9] blocks, compiled: {words}", last), done.stdout
     learnt, lazy, frozen = (float(line.rpartition(" ")[2]) for line in said if "test error" in line)
     assert learnt < lazy / 2 and abs(lazy - frozen) < 0.2 * frozen, said
 
