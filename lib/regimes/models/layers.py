@@ -153,6 +153,8 @@ def dense_layers(network: Realisation, x: Tensor) -> list[Layer]:
         UncertifiedError: where they are not, also at these points only.
     """
     watch = _Watch(network, x, lean=True)
+    if not watch.calls:
+        raise UncertifiedError
     parts = []
     pulled: list[tuple[str, Tensor]] = []
     for call in watch.calls:
