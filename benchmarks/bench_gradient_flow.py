@@ -8,14 +8,16 @@ closed form and autograd.
 With the hinge loss a single point that meets its margin can change the gradient by more than the rule allows at any
 step length: the baseline then creeps, and may never reach t* (10 % of the margins met). It is given ``LIMIT`` CPU
 seconds; a ratio behind a ``>`` is a lower bound. So both are also timed to the moment the first margin is met, which
-comes before any such event. Errors of times are against the flow of this library at tolerance 1e-4 in float64.
+comes before any such event. Errors of times are against the flow of this library at tolerance 1e-4.
+
+Every flow is in its default precision: ``dtype="auto"``, which takes float64 wherever the steps are taken in C.
 
 The revision before, taken from git, runs beside this one in turns, on the same problems: the ratio of their CPU
 seconds, and of those for a step, since late in training nearby paths part and need not be equally long.
 
 scipy's explicit pairs RK45 and RK23, at its default tolerances and ten times coarser, go to t* on the same closed form,
 beside the flow at nine tolerances, and are compared with it at equal errors of t*. The converged end of training
-(tolerance 0.005, float64) runs with the compiled step and on tensors, and beside the revision's coarse one; and beside
+(tolerance 0.005) runs with the compiled step and on tensors, and beside the revision's coarse one; and beside
 the revision's own at sizes up to the paper's, p = h = 10^4, with the peak of memory.
 
     python benchmarks/bench_gradient_flow.py [quick | tiny] [REVISION]
@@ -62,7 +64,7 @@ EVENTS = {"first margin met": satisfied(1e-6), "t*": t_star}
 
 
 def problem(p, seed=0, h=H):
-    return one_hidden.one_hidden(5, h, seeds=100 + seed).to(dtype=torch.float32), tasks.stripe(p, 5, seed=seed)
+    return one_hidden.one_hidden(5, h, seeds=100 + seed), tasks.stripe(p, 5, seed=seed)
 
 
 def closed_form(u, beta, x, y, base):
@@ -85,7 +87,7 @@ def autograd(u, beta, x, y, base):
 
 def euler(net, task, gradient, *, limit=LIMIT, trials=10**9):
     """The baseline: where each event was met, ``name -> (time, trials, CPU seconds)``; and the end in the same form."""
-    started = time.process_time()
+    started, net = time.process_time(), net.to(dtype=torch.float32)
     x = torch.cat([task.x.float() / math.sqrt(task.x.shape[1]), torch.ones(len(task.x), 1)], 1)
     y, u, beta = task.y.float(), torch.cat([net.omega[0], net.b[0, :, None]], 1), net.beta[0]
     base = GAIN / len(beta) * (beta @ (u @ x.T).clamp(min=0))
@@ -138,9 +140,7 @@ def to_t_star(seeds):
         )
         print(f"\np=h={P}, d=5, alpha=1e-6, seed {seed}{end}")
         for name, rule in EVENTS.items():
-            exact = float(
-                ours(net, task, rule, tolerance=10 * EXACT, dtype=torch.float64, events=EVENTS)[0].at(name)[1]
-            )
+            exact = float(ours(net, task, rule, tolerance=10 * EXACT, events=EVENTS)[0].at(name)[1])
             if name in events_met:
                 at, trials, slow = events_met[name]
                 print(
@@ -185,7 +185,7 @@ def peers(seeds, h=200):
     spent, errors = {}, {}
     for seed in seeds:
         net, task = one_hidden.one_hidden(5, h, seeds=100 + seed), tasks.stripe(P, 5, seed=seed)
-        exact = float(ours(net, task, t_star, tolerance=EXACT, dtype=torch.float64)[0].t[0])
+        exact = float(ours(net, task, t_star, tolerance=EXACT)[0].t[0])
 
         def note(name, cpu, t, exact=exact):
             spent.setdefault(name, []).append(cpu)
@@ -197,12 +197,12 @@ def peers(seeds, h=200):
             found = solve_ivp(velocity, (0, 10 * exact), first, method=method, rtol=rtol, atol=rtol / 1e3, events=event)
             note(f"scipy {method}, rtol {rtol:g}", time.process_time() - started, found.t_events[0][0])
         for tolerance in FLOWS:
-            done, fast = ours(net, task, t_star, repeats=3, tolerance=tolerance, dtype=torch.float64)
+            done, fast = ours(net, task, t_star, repeats=3, tolerance=tolerance)
             note(f"flow, tolerance {tolerance:g}", fast, float(done.t[0]))
     cpu = {name: statistics.mean(values) for name, values in spent.items()}
     error = {name: math.sqrt(statistics.mean(value**2 for value in values)) for name, values in errors.items()}
     flows = sorted((name for name in cpu if name.startswith("flow")), key=error.get)
-    print(f"\nto t*, p={P}, d=5, float64, {len(seeds)} seeds         CPU s    error of t*   over the flow's then")
+    print(f"\nto t*, p={P}, d=5, {len(seeds)} seeds                  CPU s    error of t*   over the flow's then")
     for name in cpu:
         at = np.exp(np.interp(math.log(error[name]), *(np.log([one[f] for f in flows]) for one in (error, cpu))))
         bound = "<" if error[name] < error[flows[0]] else " "  # the flow is to err less still
@@ -229,25 +229,15 @@ def converged(revision, sizes, h=200):
 
 def one_step():
     net, task = problem(P)
-    _, y = task.x, task.y.float()[None]
-    batch = start(net, task.x.float()[None], y, alpha=ALPHA, tolerance=1e-2)
+    batch = start(net, task.x[None], task.y[None], alpha=ALPHA, tolerance=1e-2)
     for _ in range(10):
         batch, _ = advance(batch)
     started, size = time.process_time(), 40
     for _ in range(size):
         advance(batch)
     spent = (time.process_time() - started) / size
-    h, p, k = H, P, 6
-    # five products; twice: write z, read and write the gates, read them for the field; once more for the outputs
-    flops, moved = 5 * 2 * h * p * k, 9 * 4 * h * p
-    a = torch.ones(h * p)
-    copies = time.process_time()
-    for _ in range(50):
-        a.add_(1.0)
-    bandwidth = 50 * 2 * 4 * h * p / (time.process_time() - copies)
-    floor = moved / bandwidth
-    print(f"\none step while margins are small: {1e3 * spent:.2f} ms; {flops / 1e6:.0f} MFLOP, {moved / 1e6:.0f} MB;")
-    print(f"{spent / floor:.1f} times the bandwidth floor ({bandwidth / 1e9:.0f} GB/s in cache)")
+    flops = 5 * 2 * H * P * 6  # five products of the neurons with the points
+    print(f"\none step while margins are small: {1e3 * spent:.2f} ms, {flops / spent / 1e9:.1f} GFLOP/s")
 
 
 def to_zero_loss(sizes):
@@ -259,14 +249,14 @@ def to_zero_loss(sizes):
 
 def to_nearly_all(p=8192, h=500):
     """The largest problem of chapters 1 and 2: required 15 CPU seconds of one core."""
-    net, task = one_hidden.one_hidden(5, h, seeds=100).to(dtype=torch.float32), tasks.stripe(p, 5, seed=0)
+    net, task = one_hidden.one_hidden(5, h, seeds=100), tasks.stripe(p, 5, seed=0)
     done, fast = ours(net, task, satisfied(0.99))
     print(f"\np={p}, h={h}, d=5 to 99 % of the points: {fast:.1f} CPU s (required 15), t = {float(done.t[0]):.4g}")
 
 
 def large(revision, cases):
-    """To zero loss at tolerance 0.005 in float64, each case in new processes: CPU seconds, steps, and peak memory."""
-    print(f"\nto zero loss, float64, tolerance 0.005, d=5: {revision} / now")
+    """To zero loss at tolerance 0.005, each case in new processes: CPU seconds, steps, and peak memory."""
+    print(f"\nto zero loss, tolerance 0.005, d=5: {revision} / now")
     print("                       CPU s              ratio   steps           peak MB")
     for p, h in cases:
         found = {}
@@ -281,7 +271,7 @@ def large(revision, cases):
 
 def by_share(cases):
     """Steps and CPU seconds until shares of the points are satisfied: where a faster step could gain."""
-    print("\nto shares of the points, float64, tolerance 0.005, d=5: steps, CPU s")
+    print("\nto shares of the points, tolerance 0.005, d=5: steps, CPU s")
     for p, h in cases:
         net, task = one_hidden.one_hidden(5, h, seeds=100), tasks.stripe(p, 5, seed=0)
         started, left, row = time.process_time(), [0.1, 0.5, 0.9, 0.99, 1.0], ""
@@ -335,7 +325,7 @@ except ImportError:
 torch.set_num_threads(1)
 for line in sys.stdin:
     p, seed, until, h, tolerance = line.split()
-    net = one_hidden(5, int(h), seeds=100 + int(seed)).to(dtype=torch.float32)
+    net = one_hidden(5, int(h), seeds=100 + int(seed))
     options = {"tolerance": float(tolerance), "alpha": 1e-6, "device": "cpu"}
     states, count = gradient_flow(net, tasks.stripe(int(p), 5, seed=int(seed)), **options), 0
     def counted():
@@ -400,13 +390,13 @@ def _ratio(children, revision, p, until, seeds, repeats):
 
 def ensemble(count, h, p, *, d=5, share=1.0):
     """The same realisations, one per batch and all in one batch, on the CPU."""
-    net = one_hidden.one_hidden(d, h, seeds=range(count)).to(dtype=torch.float32)
+    net = one_hidden.one_hidden(d, h, seeds=range(count))
     task = tasks.stripe(p, d, seed=list(range(count)))
     (one, alone), (all_, together) = (ours(net, task, satisfied(share), together=size) for size in (1, count))
     apart = float((one.at("t_star")[1] / all_.at("t_star")[1] - 1).abs().max())
     print(f"\n{count} realisations, d={d}, p={p}, h={h}, to {share:.0%} satisfied:", end=" ")
     print(f"CPU s one at a time {alone:.2f}, together {together:.2f}")
-    print(f"t* differ by {apart:.0e} (float32)")
+    print(f"t* differ by {apart:.0e}")
 
 
 def main(quick, revision):

@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import regimes
+from regimes.kernels import biased
+from regimes.training.gradient_flow import pairs
 from tests.references import ROOT
 
 PROJECT, COMPANION = (
@@ -157,6 +159,55 @@ def test_the_wheel_carries_licence_readme_authors_address_and_types(wheel):
     assert {name for name in held if name.endswith(".py")} == code
     data = {path for pattern in DATA[package] for path in (ROOT / "lib" / package).glob(pattern)}
     assert beside == {str(path.relative_to(ROOT / "lib")) for path in data} and len(data) > 1
+
+
+# run with the folder of an installed wheel and its page: neither the checkout nor the companion is to be seen
+ALONE = """
+import doctest, importlib.util, re, sys
+from pathlib import Path
+
+sys.meta_path[:] = [finder for finder in sys.meta_path if "__editable__" not in getattr(finder, "__module__", "")]
+site, page = sys.argv[1:]
+sys.path.insert(0, site)
+import regimes
+
+assert Path(regimes.__file__).is_relative_to(site) and importlib.util.find_spec("companion") is None, regimes.__file__
+text = Path(page).read_text(encoding="utf-8")
+blocks = re.findall(r"```python\\n(.*?)```", text, re.DOTALL)
+for block in blocks:
+    if not block.startswith(">>>"):
+        exec(block, {})
+found = doctest.DocTestParser().get_doctest(text.replace("\\n```", "\\n"), {}, "page", page, 0)
+failed = doctest.DocTestRunner(verbose=False).run(found).failed
+from regimes.kernels import biased
+from regimes.training.gradient_flow import pairs
+
+compiled = [library is not None for library in (biased.compiled(), pairs.routines())]
+print(failed, "of", len(found.examples), "failed, in", len(blocks), "blocks, compiled:", *compiled)
+"""
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("wheel", ["regimes"], indirect=True)
+def test_the_page_of_the_library_holds_for_its_wheel_alone(wheel, tmp_path):
+    """All blocks of the page, run outside of the checkout with what the wheel carries, the C among it."""
+    _, _, held = wheel
+    for name, content in held.items():
+        place = tmp_path / "site" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    (metadata,) = (tmp_path / "site").glob("*.dist-info/METADATA")
+    page = tmp_path / "page.md"
+    page.write_text(metadata.read_text(encoding="utf-8").partition("\n\n")[2], encoding="utf-8")
+    command = [sys.executable, "-P", "-c", ALONE, str(tmp_path / "site"), str(page)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    *said, last = done.stdout.splitlines()
+    compiled = [library is not None for library in (biased.compiled(), pairs.routines())]  # here
+    words = f"{compiled[0]} {compiled[1]}"
+    assert re.fullmatch(rf"0 of 3\d failed, in [5-9] blocks, compiled: {words}", last), done.stdout
+    learnt, lazy, frozen = (float(line.rpartition(" ")[2]) for line in said if "test error" in line)
+    assert learnt < lazy / 2 and abs(lazy - frozen) < 0.2 * frozen, said
 
 
 def test_a_clone_has_the_line_ends_of_the_checksums_whatever_gits_settings(tmp_path):

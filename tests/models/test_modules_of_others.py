@@ -353,6 +353,38 @@ def test_points_on_any_axis_of_a_layers_input_are_found(count):
         torch.testing.assert_close(Tangents(tuple(layers)).jacobian()[0], J)
 
 
+class Heads(nn.Module):
+    """Several heads at once by ``vmap``, as torch's page on ensembles has them, with weights that are trained."""
+
+    def __init__(self, shared):
+        super().__init__()
+        self.base = nn.Linear(4, 5)
+        self.heads = nn.ModuleList(nn.Linear(5, 1) for _ in range(3))
+        self.shared = shared
+
+    def forward(self, x):
+        h = self.base(x).tanh()
+        named = [dict(head.named_parameters()) for head in self.heads]
+        stacked = {name: torch.stack([one[name] for one in named]) for name in named[0]}
+        points = h if self.shared else h.expand(3, -1, -1)
+
+        def head(weights, h):
+            return torch.func.functional_call(self.heads[0], weights, (h,))
+
+        return torch.vmap(head, (0, None if self.shared else 0))(stacked, points).sum(0)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_layers_inside_of_vmap_are_left_out_by_name(shared):
+    net, x = Heads(shared).double(), draw(6, 4)
+    model = regimes.module(net)
+    (seen,) = left_out(lambda: model.layers(x), "left out .*layer heads.0 is called inside a transform .*heads.1")
+    jacobian = rows(net, x)
+    assert torch.allclose(regimes.ntk(model, x)[0], jacobian @ jacobian.T, rtol=1e-12, atol=1e-12)
+    assert seen.layer == "base"
+    assert torch.allclose(seen.jacobian()[0], jacobian[:, :25], rtol=1e-12, atol=1e-12)
+
+
 def test_layers_without_derivatives_are_left_out_by_name():
     def quiet(s, x):
         with torch.no_grad():
@@ -367,7 +399,7 @@ def test_layers_without_derivatives_are_left_out_by_name():
         model = regimes.module(Of(forward, l=nn.Linear(3, 4), o=nn.Linear(4, 1)).double())
         assert [layer.layer for layer in left_out(lambda: model.layers(draw(5, 3)), words)] == ["o"]  # noqa: B023
     _, model, x, _ = made(*MODULES["energy by torch.func"])
-    refused(lambda: sites(model, x), "the derivatives by the module's layers cannot be had: RuntimeError")
+    refused(lambda: sites(model, x), "layer energy.0 is called inside a transform of torch.func")
 
 
 def whole_batch(s, x):

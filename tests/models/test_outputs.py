@@ -252,6 +252,65 @@ def test_a_lazy_classifier_is_the_flow_of_all_pairs():
     assert float(on_train.error) == 0
 
 
+def test_a_task_of_points_of_several_tensors_says_what_gives_the_lazy_function():
+    """The line of the message, on points of one tensor, gives what ``lazy`` gives; on points of two, it runs."""
+    torch.manual_seed(0)
+    net = nn.Bilinear(3, 2, 1).double()
+    x, z = ((torch.randn(p, 3).double(), torch.randn(p, 2).double()) for p in (6, 5))
+    y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
+    instead = "kernel_flow.fit(ntk(model, x)[0], y).model(ntk(model, z, x)[0])"
+    for points in (x, [*x], {"input1": x[0], "input2": x[1]}):
+        with pytest.raises(InputError, match=re.escape(instead)) as said:
+            Task(points, y, "")
+        assert "\n" not in str(said.value)
+    names = {"kernel_flow": kernel_flow, "ntk": regimes.ntk, "y": y}
+    found = eval(instead, names | {"model": regimes.module(net), "x": x, "z": z})
+
+    class Joined(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = net
+
+        def forward(self, x):
+            return self.inner(x[:, :3], x[:, 3:])
+
+    joined = (torch.cat(points, 1) for points in (x, z))
+    train, test = (Task(points, labels, "") for points, labels in zip(joined, (y, y[:5])))
+    assert torch.allclose(found, regimes.lazy(regimes.module(Joined()), train, test).f, rtol=0, atol=1e-12)
+
+
+class Paired(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(6, 1)
+
+    def forward(self, tokens, mask):
+        return self.inner(tokens * mask)
+
+
+class Optional(Paired):
+    def forward(self, tokens, mask=None):
+        return self.inner(tokens if mask is None else tokens * mask)
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "message"),
+    [
+        (Paired, ("tokens", "mask", "labels"), "forward takes tokens, mask, not these points (got an unexpected"),
+        (Paired, ("tokens", "mask", "labels"), ": leave 'labels' out of the points"),
+        (Paired, ("tokens",), "(missing a required argument: 'mask')"),
+        (Paired, 3, "forward takes tokens, mask, not these points (too many positional arguments)"),
+        (Optional, ("tokens", "labels"), ": leave 'labels' out of the points"),
+    ],
+)
+def test_points_that_are_not_the_arguments_of_forward_are_refused_by_name(kind, points, message):
+    x = torch.rand(4, 6).double()
+    given = [x] * points if isinstance(points, int) else dict.fromkeys(points, x)
+    with pytest.raises(InputError, match=re.escape(message)) as said:
+        regimes.ntk(regimes.module(kind().double()), given)
+    assert "\n" not in str(said.value)
+
+
 def test_the_flow_of_all_pairs_is_that_of_the_flat_matrix():
     torch.manual_seed(0)
     J = torch.randn(4, 3, 30).double()

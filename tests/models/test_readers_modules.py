@@ -368,7 +368,7 @@ def test_a_solver_hands_models_back_in_the_callers_precision():
     task = regimes.stripe(12, 3, seed=0)
     for dtype in (torch.float64, torch.float32):
         start = regimes.one_hidden(3, 8, seeds=[0, 1]).to(dtype=dtype)
-        path = regimes.run(regimes.gradient_flow(start, task, alpha=0.1))
+        path = regimes.run(regimes.gradient_flow(start, task, alpha=0.1, dtype=torch.float32))
         assert {t.dtype for model in (path.model, path.initial) for t in model.parameters()} == {dtype}
         assert torch.equal(path.initial.omega, start.omega.float().to(dtype))
         at_event = path.at("t_star")[2]

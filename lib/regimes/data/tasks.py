@@ -4,8 +4,9 @@ All inputs are float64. Each generator has its own seed, separate from those of 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,8 @@ class Task:
         nearest: the nearest point of the boundary between labels, ``(..., d) -> (..., d)``; ``None`` for real data.
 
     Raises:
-        InputError: for labels that are not one per point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table.
+        InputError: for labels that are not one per point, as ``(p, 1)``, which would meet outputs ``(p,)`` as a table,
+            and for points of several tensors.
     """
 
     x: Tensor
@@ -44,6 +46,11 @@ class Task:
     nearest: Callable[[Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
+        if _is_several(self.x):
+            instead = (
+                "of such points kernel_flow.fit(ntk(model, x)[0], y).model(ntk(model, z, x)[0]) is what lazy learns"
+            )
+            raise InputError(f"the task's x must be one tensor, got a {type(self.x).__name__} of tensors: {instead}")
         for name in ("x", "y"):
             object.__setattr__(self, name, validate.tensor(f"the task's {name}", getattr(self, name)))
         at, labels = tuple(self.x.shape), tuple(self.y.shape)
@@ -53,6 +60,12 @@ class Task:
     def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> "Task":
         """The same task in another precision or on another device."""
         return replace(self, x=self.x.to(dtype=dtype, device=device), y=self.y.to(dtype=dtype, device=device))
+
+
+def _is_several(x: Any) -> bool:
+    """Whether points are made of several tensors, as modules may take them."""
+    values = x.values() if isinstance(x, Mapping) else x if isinstance(x, tuple | list) else ()
+    return any(isinstance(value, Tensor | np.ndarray) for value in values)
 
 
 def _one_per_point(x: tuple[int, ...], y: tuple[int, ...]) -> bool:

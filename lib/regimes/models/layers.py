@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.nn.functional import pad, unfold
 from torch.nn.utils import parametrize
 
@@ -24,6 +25,7 @@ from regimes.validate import InputError
 
 ENTRIES = 2**24  # of the derivatives of some of a layer's outputs by its inputs
 QUIET = "runs under torch.no_grad or in a reentrant checkpoint: derivatives by it cannot be had"
+MAPPED = "is called inside a transform of torch.func: derivatives by it cannot be had"
 NAMED = 4  # layers that a message names
 
 Arrange = Callable[[Tensor], Tensor]
@@ -151,6 +153,8 @@ def dense_layers(network: Realisation, x: Tensor) -> list[Layer]:
         UncertifiedError: where they are not, also at these points only.
     """
     watch = _Watch(network, x, lean=True)
+    if not watch.calls:
+        raise UncertifiedError
     parts = []
     pulled: list[tuple[str, Tensor]] = []
     for call in watch.calls:
@@ -242,9 +246,10 @@ class _Watch:
         def note(layer: nn.Module, args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]] | None:
             given: dict[Any, Any] = dict(enumerate(args)) | options
             place, h = next(((key, value) for key, value in given.items() if isinstance(value, Tensor)), (None, None))
-            if h is None or not h.is_floating_point() or not torch.is_grad_enabled():
+            mapped = any(map(is_functorch_wrapped_tensor, (*given.values(), *layer.parameters())))
+            if h is None or not h.is_floating_point() or not torch.is_grad_enabled() or mapped:
                 if self._forward:
-                    self.left_out[name] = f"{_called(name)} {QUIET}"
+                    self.left_out[name] = f"{_called(name)} {MAPPED if mapped else QUIET}"
                 self._taken.append(None)
                 return None
             if self.lean:

@@ -70,15 +70,33 @@ class Form:
 
 
 def _called(module: nn.Module, points: Any) -> Any:
-    """A tuple or list holds the arguments of ``forward``, a dictionary its keywords; else it is the argument."""
+    """A tuple or list holds the arguments of ``forward``, a dictionary its keywords; else it is the argument.
+
+    Raises:
+        InputError: where a ``forward`` of several arguments takes others than these.
+    """
     if not is_structured(points):
         return module(points)
     signature = inspect.signature(module.forward)
     try:
         bound = signature.bind(**points) if isinstance(points, Mapping) else signature.bind(*points)
-    except TypeError:
+    except TypeError as error:
+        _needs_one_argument(signature, points, error)
         return module(points)
     return module(*bound.args, **bound.kwargs)
+
+
+def _needs_one_argument(signature: inspect.Signature, points: Any, error: TypeError) -> None:
+    """Checks that ``forward`` may take a point as one argument, where its tensors are not its arguments."""
+    asked = [one for one in signature.parameters.values() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    required = [one.name for one in asked if one.default is one.empty]
+    names = [one.name for one in asked]
+    given = [key for key in points if key in names] if isinstance(points, Mapping) else []
+    if len(required) < 2 and (len(names) < 2 or not given):
+        return
+    others = [key for key in points if key not in names] if isinstance(points, Mapping) else []
+    remedy = f": leave {', '.join(map(repr, others))} out of the points" if others else ""
+    raise InputError(f"the module's forward takes {', '.join(names)}, not these points ({error}){remedy}") from error
 
 
 def is_structured(x: Any) -> bool:
