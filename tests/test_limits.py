@@ -20,6 +20,7 @@ from regimes.models import losses, one_hidden
 from regimes.models.activations import activation
 from regimes.models.convolutional import convolutional
 from regimes.models.fully_connected import fully_connected
+from regimes.models.module import module
 from regimes.seeds import draw_seeds
 from regimes.training.gauss_newton import gauss_newton
 from regimes.training.gradient_flow import gradient_flow
@@ -127,6 +128,7 @@ CALLS = {  # of functions with a range, by module and name: a call whose argumen
     "models.convolutional.convolutional": lambda h: convolutional(h, seeds=[0], shape=(1, 28, 28)),
     "models.fully_connected.fully_connected": lambda gain: fully_connected([4, 1], seeds=[0], gain=gain),
     "models.losses.soft_hinge": losses.soft_hinge,
+    "models.module.ModuleModel.output": lambda number: module(torch.nn.Linear(4, 3)).output(number),
     "models.one_hidden.one_hidden": lambda d=4, h=5: one_hidden.one_hidden(d, h, seeds=[0]),
     "seeds.draw_seeds": lambda size: draw_seeds("train", [0], size=size),
     "training.gauss_newton.problem_of": lambda **given: gauss_newton(DEEP, X, Y, **{"alpha": 1.0} | given),
@@ -161,11 +163,21 @@ LEFT = (
 )
 
 
+def _module_of(place):
+    """The module of a function, or of a method, by its full name."""
+    return next(name for name in limits.modules("regimes") if place.startswith(f"{name}.") and _is_last(name, place))
+
+
+def _is_last(name, place):
+    """Whether no module below this one has it."""
+    return not any(place.startswith(f"{other}.") for other in limits.modules("regimes") if other.startswith(f"{name}."))
+
+
 def functions():
     """The arguments of functions of ``regimes`` with a range, and each one's checks: which, and its ends."""
     found = {}
     for place, check, bounds, name in limits.ranges("regimes"):
-        module = importlib.import_module(place.rpartition(".")[0])
+        module = importlib.import_module(_module_of(place))
         low_high = [eval(one, vars(module) | SIZES) for one in bounds] or [0.0]
         own = place.removeprefix("regimes."), name
         if check != "length" and own not in LEFT:

@@ -624,7 +624,7 @@ def test_a_term_tells_its_definition_under_pointer_and_keyboard(browser, shot, w
         assert box["y"] >= 0 and box["y"] + box["height"] <= 844
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
         assert link.get_attribute("aria-describedby") == "definition"
-    page.keyboard.press("Shift+Tab")
+    page.locator("summary").first.focus()  # which tells nothing
     assert not tip.is_visible()
     page.keyboard.press("Tab")
     assert tip.is_visible()

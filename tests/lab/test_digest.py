@@ -178,6 +178,7 @@ DATA = [
     path.relative_to(LIBRARY)
     for path in sorted(LIBRARY.rglob("*"))
     if path.is_file() and path.suffix not in (".py", ".pyc") and path.name not in PACKAGING
+    if not any(part.endswith(".egg-info") or part == "build" for part in path.relative_to(LIBRARY).parts)
 ]
 
 
@@ -185,7 +186,7 @@ DATA = [
 def copied(tmp_path, monkeypatch):
     """The library's files in a folder of their own, as the digest finds them."""
     folder, origin = tmp_path / "lib", digest._origin
-    shutil.copytree(LIBRARY, folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copytree(LIBRARY, folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
 
     def moved(name):
         path = origin(name)

@@ -174,16 +174,15 @@ def test_networks_by_small_steps():
 PLANE = {"shape": "stripe", "interfaces": INTERFACES, "d": 2, "p": 60, "h": 40, "alpha": 1e-6, "tolerance": 0.02}
 
 
-def saved(setting, seed, until):
+def saved(setting, seed, until, dtype="auto"):
     """All states of the flow, weights as arrays, and the training set."""
     net = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", [seed], size=setting["p"]))
     x, y = drawn(setting, "train", seed)
     from regimes.data.tasks import Task
 
     task = Task(torch.from_numpy(x), torch.from_numpy(y), "", d_parallel=1)
-    path = run(
-        gradient_flow(net, task, alpha=setting["alpha"], tolerance=setting["tolerance"]), until=until, save=snapshot
-    )
+    flow = gradient_flow(net, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    path = run(flow, until=until, save=snapshot)
     models = [m.model.to(dtype=torch.float64) for m in path.saved[0]]
     weights = [[w[0].numpy() for w in (m.omega, m.b, m.beta)] for m in models]
     unit = setting["h"] * math.sqrt(setting["d"] / 2)
@@ -202,7 +201,7 @@ def hyperplane(weights):
 
 
 def test_growth_of_the_amplification():
-    _, _, t, margins, weights = saved(PLANE, 1, fitted)
+    _, _, t, margins, weights = saved(PLANE, 1, fitted, torch.float32)  # as the stored rows
     sizes = [amplification(w[0]) for w in weights]
     (row,), (path,) = (
         run(PLANE | {"until": "end"}, [1])
@@ -257,7 +256,7 @@ def test_neurons_against_the_equations_of_motion():
 
 def test_the_fit_after_t_star():
     setting = PLANE | {"until": 0.9, "alpha": 1e-3, "test": 2000}
-    _, _, t, margins, weights = saved(setting, 1, satisfied(0.9))
+    _, _, t, margins, weights = saved(setting, 1, satisfied(0.9), torch.float32)  # as the stored rows
     z, labels = drawn(setting, "test", 1)
     (row,) = compression.late_training(setting, [1])
     loss, first = [np.maximum(1 - m, 0).mean() for m in margins], next(i for i, m in enumerate(margins) if star(m))

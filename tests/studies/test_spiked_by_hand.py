@@ -58,7 +58,9 @@ def spiked(setting, seed, u=1.0, c=None, rows="sphere"):
     """Spiked features: bulk, rows, target direction."""
     d = setting["d"]
     g = normal("weights", seed, d, d, d)
-    unit_bulk = {"sphere": unit(g), "gauss": g / d**0.5, "orthogonal": np.linalg.qr(g.T)[0].T}[rows]
+    frame, triangle = np.linalg.qr(g.T)
+    frame = frame * np.sign(np.diag(triangle))  # uniform: no library's choice
+    unit_bulk = {"sphere": unit(g), "gauss": g / d**0.5, "orthogonal": frame.T}[rows]
     bulk = np.sqrt(setting["c"] if c is None else c) * unit_bulk
     theta = np.eye(d)[0] * setting["gamma"] + np.eye(d)[1] * np.sqrt(1 - setting["gamma"] ** 2)
     return bulk, bulk + setting["r"] * np.outer(np.broadcast_to(u, d), np.eye(d)[0]), theta

@@ -243,7 +243,7 @@ def again(name: str, **differs: Any) -> Declarator:
     return wrap
 
 
-def words(docstring: str) -> dict[str, str]:
+def told(docstring: str) -> dict[str, str]:
     """The words of a claim, by name: ``statement``, ``measure``, and what its docstring labels."""
     head, *labelled = _LABEL.split(docstring)
     statement, _, measure = head.strip().partition("\n\n")
@@ -253,12 +253,12 @@ def words(docstring: str) -> dict[str, str]:
 
 def _made(name: str, function: Callable[..., Any], rival: Any, **about: Any) -> Claim:
     """A claim on what a function finds: its words are those of the docstring, where ``about`` has no others."""
-    value, *told = rival if isinstance(rival, tuple) else (rival,)
+    value, *what = rival if isinstance(rival, tuple) else (rival,)
     given = dict(about.get("given", {}))
-    texts = words(inspect.getdoc(function) or "")
+    texts = told(inspect.getdoc(function) or "")
     texts |= {key: about[key] for key in (*texts, "short") if key in about}
-    if told:
-        (texts["rival"],) = told
+    if what:
+        (texts["rival"],) = what
     for key, text in texts.items():
         for argument, of_claim in given.items():
             text = text.replace(f"{{{argument}}}", str(of_claim))

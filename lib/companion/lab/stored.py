@@ -28,7 +28,7 @@ from regimes.validate import InputError
 
 SECONDS = 3.0  # of stored results that a run computes again, per study, or one of the ``CHEAPEST`` batches
 CHEAPEST = 3
-DEAR = 60.0  # seconds of a batch above which it is verified in turn, not by chance
+DEAR = 240.0  # seconds of a batch above which it is verified in turn, not by chance
 YEAR = 52  # weeks, in one of which a dear batch has its turn
 LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m companion.studies verify``
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them

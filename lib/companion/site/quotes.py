@@ -23,7 +23,7 @@ _PLACES = r"\{(?:numref|eq|ref|cite|cite:p)\}`[^`]*`"  # what only Sphinx can na
 _ASIDES = re.compile(rf"\s*\((?:see\s+)?{_PLACES}(?:(?:,|;|\s+and)\s*{_PLACES})*\)|\s*\{{cite(?::p)?\}}`[^`]*`")
 _NUMBERED = re.compile(r"\{(numref|eq)\}`[^`<]*`")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\([^)]*\)")
-_ITALIC = re.compile(r"(?<![*\w])\*(?!\*)([^*$]+)\*(?![*\w])")
+_ITALIC = re.compile(r"\$[^$]*\$|(?<![*\w])\*(?!\*)([^*$]+)\*(?![*\w])")  # or a formula, which stays
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _plain(sentence: str) -> str:
     words = _NUMBERED.sub(
         lambda match: "the figure" if match[1] == "numref" else "the equation", _ASIDES.sub("", sentence)
     )
-    words = _ITALIC.sub(r"\1", _LINK.sub(r"\1", words))
+    words = _ITALIC.sub(lambda match: match[1] or match[0], _LINK.sub(r"\1", words))
     return words if words.count("**") % 2 == 0 else words.replace("**", "")
 
 

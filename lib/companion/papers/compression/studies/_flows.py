@@ -56,14 +56,6 @@ class OnLines(Setting):
     lines: Hidden
 
 
-def stored_precision(s: ByFlow) -> torch.dtype:
-    """The precision of studies whose stored rows took three hours of a core, by flows on tensors: float32 until t*.
-
-    A flow in float64 agrees with them within the flow's tolerance, but at the coarsest ones not within the rows' own.
-    """
-    return torch.float32 if 1e-10 <= s.alpha <= 1 and s.tolerance >= 1e-2 else torch.float64
-
-
 @dataclass(frozen=True)
 class Trained:
     """Networks after training, for each realisation; ``None`` where a run ended before it met 10 % of its margins.

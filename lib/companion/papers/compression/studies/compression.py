@@ -20,7 +20,6 @@ from companion.papers.compression.studies._flows import (
     fastest_attractor,
     fastest_ring,
     predicted_amplification,
-    stored_precision,
 )
 from companion.papers.compression.theory import (
     FixedPoint,
@@ -34,7 +33,16 @@ from companion.papers.compression.theory import (
 from companion.papers.compression.theory.learning_curves import compress
 from companion.papers.compression.theory.neuron import Neurons
 from companion.papers.compression.theory.stripe import time_unit
-from companion.papers.tasks import DRAWN, Planes, StripeSet, TaskSet, TestPoints, draw_tasks, networks_of
+from companion.papers.tasks import (
+    DRAWN,
+    Planes,
+    StripeSet,
+    TaskSet,
+    TestPoints,
+    draw_tasks,
+    networks_of,
+    stored_precision,
+)
 from regimes import validate
 from regimes.data.tasks import Task
 from regimes.kernels import ntk

@@ -8,15 +8,9 @@ from torch import Tensor
 
 from companion.lab.record import record
 from companion.lab.sweep import STATISTICAL, Rows, study
-from companion.papers.compression.studies._flows import (
-    FreshSets,
-    compressed_tasks,
-    machine,
-    stored_precision,
-    train_network,
-)
+from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
 from companion.papers.compression.theory import amplification, learning_curves
-from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
+from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of, stored_precision
 from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong

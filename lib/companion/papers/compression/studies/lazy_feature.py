@@ -21,11 +21,20 @@ from companion.papers.compression.studies._flows import (
     lines,
     machine,
     predicted_amplification,
-    stored_precision,
     train_network,
 )
 from companion.papers.compression.theory import amplification
-from companion.papers.tasks import DRAWN, OWN, ByFlow, Fractions, Hidden, draw_tasks, needs_outputs, networks_of
+from companion.papers.tasks import (
+    DRAWN,
+    OWN,
+    ByFlow,
+    Fractions,
+    Hidden,
+    draw_tasks,
+    needs_outputs,
+    networks_of,
+    stored_precision,
+)
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import wide_one_hidden_ntk
