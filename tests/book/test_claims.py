@@ -244,7 +244,7 @@ def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_giv
 
 
 def test_the_words_of_a_docstring_come_back_from_it():
-    said = claims.told(
+    said = claims.paragraphs(
         "A statement\nof two lines.\n\nHow: it is measured.\n\nRival: none\nSource: paper A\nShort: two\n"
     )
     assert said == {

@@ -243,7 +243,7 @@ def again(name: str, **differs: Any) -> Declarator:
     return wrap
 
 
-def told(docstring: str) -> dict[str, str]:
+def paragraphs(docstring: str) -> dict[str, str]:
     """The words of a claim, by name: ``statement``, ``measure``, and what its docstring labels."""
     head, *labelled = _LABEL.split(docstring)
     statement, _, measure = head.strip().partition("\n\n")
@@ -255,7 +255,7 @@ def _made(name: str, function: Callable[..., Any], rival: Any, **about: Any) -> 
     """A claim on what a function finds: its words are those of the docstring, where ``about`` has no others."""
     value, *what = rival if isinstance(rival, tuple) else (rival,)
     given = dict(about.get("given", {}))
-    texts = told(inspect.getdoc(function) or "")
+    texts = paragraphs(inspect.getdoc(function) or "")
     texts |= {key: about[key] for key in (*texts, "short") if key in about}
     if what:
         (texts["rival"],) = what
