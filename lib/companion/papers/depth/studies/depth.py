@@ -840,7 +840,8 @@ def _layer_regression(kernel: np.ndarray, y: torch.Tensor) -> torch.Tensor:
     return kernel[n:] @ torch.linalg.solve(kernel[:n].fill_diagonal_(1), y)
 
 
-@study(version=2, columns={"smallest": (1e-6, 1e-12)})  # zero but for round-off
+# at large depths all three are zero but for round-off
+@study(version=2, columns=dict.fromkeys(("gap", "spread", "smallest"), (1e-6, 1e-12)))
 def biases(s: WithBias, seeds: list[int]) -> Rows:
     """With biases, along depth: ``gap`` (1 minus the smallest ratio to the diagonal), ``spread``, ``smallest``.
 
