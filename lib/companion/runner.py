@@ -98,13 +98,14 @@ class _Engine(Engine):
 
     @classmethod
     def execute_managed_notebook(
-        cls, nb_man: NotebookExecutionManager, kernel_name: str, *, repeats: bool, **_: Any
+        cls, nb_man: NotebookExecutionManager, kernel_name: str, *, repeats: bool, as_png: Collection[str], **_: Any
     ) -> None:
         # the injected cell has one id in all runs, and is hidden where it repeats what the chapter shows
         injected = next(cell for cell in nb_man.nb.cells if "injected-parameters" in cell.metadata.tags)
         injected["id"] = "injected-parameters"
         injected.metadata.tags += ["remove-cell"] * repeats
         shell = _shell()
+        shell.user_ns["figures_as_png"] = as_png
         # papermill would write megabytes of pictures twice a cell: it does so once, when it is done or has failed
         path, nb_man.output_path = nb_man.output_path, None
         try:
@@ -171,7 +172,7 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     papermill.execute_notebook(
         str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), progress_bar=False,
-        repeats=len(injected) == 1,
+        repeats=len(injected) == 1, as_png=_as_png(page.name[:2], book.cells),
     )  # fmt: skip
     raw.unlink()
     ran = nbformat.read(done, as_version=4)
@@ -179,6 +180,12 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     if not figure and values == parameters.resolve(page.name[:2], values["profile"]):
         _turn_knobs(page, values["profile"], ran.cells)
     nbformat.write(ran, done)
+
+
+def _as_png(number: str, cells: Sequence[nbformat.NotebookNode]) -> set[str]:
+    """The figures of which a PNG is asked for, too: that of the chapter's card, and those whose knob is turned."""
+    key_cells = (cell for cell in cells if "key" in cell.metadata.get("tags", []))
+    return {label for cell in key_cells for label in figures.labels_shown(cell.source)} | changes.knobs(number).keys()
 
 
 def _turn_knobs(page: Path, profile: str, cells: Sequence[nbformat.NotebookNode]) -> None:

@@ -138,7 +138,7 @@ def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
     opened.figure(fig, "fig-x")
     ((data, metadata),) = shown
     about = metadata["regimes"]
-    assert set(data) == {"text/plain", "image/png", "image/svg+xml"} and data["text/plain"].startswith("<Figure size")
+    assert set(data) == {"text/plain", "image/svg+xml"} and data["text/plain"].startswith("<Figure size")
     assert not about["painted"] and 0 < about["font"] < about["narrow"]["font"] < 0.1
     assert set(about["narrow"]["pictures"]) == {"image/svg+xml"}
 
@@ -151,7 +151,7 @@ def test_a_slider_is_frames_and_a_still(opened, shown):
     about, text = metadata["regimes"], data["text/html"]
     assert text.startswith('<div class="slider"') and text.count("data:image/webp") == 3 and "http" not in text
     assert about["still"] and about["alt"] == "It moves"
-    assert about["narrow"] is None and "image/png" in data and not plt.get_fignums()
+    assert about["narrow"] is None and "image/svg+xml" in data and not plt.get_fignums()
     assert 'aria-label="n" aria-valuetext="n = 3"' in text
 
 

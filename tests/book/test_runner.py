@@ -185,7 +185,7 @@ def test_changed_parameters_go_to_a_run_of_their_own_with_a_page(ran_book):
     (ran_book / "away").rename(ran_book / "build" / "laptop")
     page = pages.of_run(ran_book / "runs" / "mine").read_text(encoding="utf-8")
     assert page.count('class="beside"') == 1 and page.count('class="beside alone"') == 1  # one is new
-    assert page.count("data:image/png;base64,") == 3
+    assert page.count("data:image/svg+xml;base64,") == 3
     order = [page.index(words) for words in ("their scale", "Verdicts that changed", 'class="beside', "All verdicts")]
     assert order == sorted(order), "the reader's own change comes first"
     shutil.copytree(ran_book / "build" / "laptop", ran_book / "runs" / "same", symlinks=True)
@@ -233,7 +233,9 @@ def test_one_figure_has_a_page_without_sphinx(ran_book, monkeypatch):
     html = ran_book / "runs" / "one" / "html"
     page = (html / "index.html").read_text(encoding="utf-8")
     assert "<td><code>3</code></td><td><code>4</code></td><td>how many numbers</td>" in page
-    assert page.count("data:image/png;base64,") == 2 and "<p><b>A line.</b> It rises.</p>" in page and "{{" not in page
+    assert (
+        page.count("data:image/svg+xml;base64,") == 2 and "<p><b>A line.</b> It rises.</p>" in page and "{{" not in page
+    )
     assert "<em>reproduced</em><br>3" in page and "→ <em>not reproduced</em><br>4" in page
     assert 'href="fig-mini.csv"' in page and (html / "fig-mini.csv").read_text().count("\n") == 5
     static = re.search(r'src="([^"]+)/mathjax/tex-chtml.js"', page)[1]
@@ -244,7 +246,7 @@ def test_one_figure_has_a_page_without_sphinx(ran_book, monkeypatch):
     shutil.rmtree(ran_book / "build" / "laptop")
     assert run("--figure", "fig-mini", "-p", "size", "4", "--name", "one") == 0
     page = (html / "index.html").read_text(encoding="utf-8")
-    assert "has not been built here" in page and page.count("data:image/png;base64,") == 1
+    assert "has not been built here" in page and page.count("data:image/svg+xml;base64,") == 1
 
 
 KNOB = """

@@ -3,11 +3,14 @@
 import base64
 import io
 import re
+from collections import Counter
 
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from companion.book import plots, screen
@@ -46,10 +49,52 @@ def test_a_figure_is_laid_out_once_and_keeps_its_layout(monkeypatch):
     assert len(done) == 1 and fig.get_layout_engine() is engine
 
 
+@pytest.fixture
+def counted(monkeypatch):
+    """How often figures were laid out and drawn, by whatever engine or renderer."""
+    counts = Counter()
+
+    def count(cls, name):
+        usual = getattr(cls, name)
+        monkeypatch.setattr(cls, name, lambda *given: counts.update([name]) or usual(*given))
+
+    count(ConstrainedLayoutEngine, "execute")
+    count(Figure, "draw")
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("points", "how", "drawings"),
+    [
+        (3, {}, 2),
+        (3, {"light": True}, 2),
+        (3, {"png": True}, 3),  # of a card, or of a figure with a knob
+        (5000, {}, 3),  # one is given up when it is too heavy
+    ],
+)
+def test_a_figure_is_laid_out_and_drawn_once_for_a_page_and_once_for_a_phone(counted, points, how, drawings):
+    fig, _ = drawn(2, points=points)
+    pictures = screen.pictures(fig, **how)
+    assert counted["execute"] == 1
+    light = how.get("light", False)
+    assert screen.phone_variant(fig, light=light, heavy="image/svg+xml" not in pictures)
+    assert counted == {"execute": 2, "draw": drawings}
+
+
+def test_a_slider_is_laid_out_once_and_drawn_once_a_frame(counted):
+    fig, (ax,) = drawn(1, width=3.0)
+    screen.draw_frames(fig, lambda i: ax.plot([i, 1]), 4)
+    assert counted == {"execute": 1, "draw": 4}
+
+
 def test_a_light_figure_is_drawn_and_a_heavy_one_twice_as_sharp():
     light, heavy = screen.pictures(drawn()[0]), screen.pictures(drawn(points=5000)[0])
     assert light["image/svg+xml"].lstrip().startswith("<?xml") and "image/svg+xml" not in heavy
-    assert size(heavy["image/webp"])[0] == pytest.approx(2 * size(light["image/png"])[0], rel=0.01)
+    assert set(light) == {"image/svg+xml"}
+    png = screen.pictures(drawn()[0], png=True)["image/png"]
+    assert size(heavy["image/webp"])[0] == pytest.approx(2 * size(png)[0], rel=0.01)
+    assert size(heavy["image/png"])[0] == pytest.approx(size(png)[0], rel=0.01), "for programs that show no WebP"
+    assert screen._width(light) == pytest.approx(size(png)[0], abs=1), "a page knows how wide it is"
 
 
 def test_panels_stack_in_one_column_and_say_what_their_row_said():
@@ -169,6 +214,24 @@ def test_frames_are_drawn_into_panels_that_stay():
     assert len({picture.size for picture in pictures}) == 1 and len(set(found)) == 4
     assert pictures[0].size[0] == pytest.approx(1.5 * screen.DPI * 3, abs=1)
     assert len(set(places[1:])) == 1 and ax.lines[0].get_ydata()[1] == 10  # the start is what it shows
+
+
+def test_frames_keep_nothing_of_those_before():
+    fig, axes = plots.panels(2, width=3.0, sharex=True)
+
+    def draw(i):
+        axes[0].errorbar([1, 2], [i, 10 * i + 1], [1, 1], label="bars")
+        axes[0].fill_between([1, 2], 0, 1)
+        axes[1].plot([1, 3 + i], [i, 20])
+        if i:
+            axes[0].set(title=f"{i}", ylim=(-i, 30))
+            axes[0].legend()
+            axes[0].text(1, 1, "words")
+            axes[1].set(xlabel="of some frames")
+
+    order = [0, 1, 0, 2, 1]
+    frames = screen.draw_frames(fig, lambda k: draw(order[k]), len(order))
+    assert frames[2] == frames[0] and frames[4] == frames[1] and len(set(frames)) == 3
 
 
 def test_frames_have_room_for_what_stands_beside_their_panels():

@@ -66,6 +66,7 @@ class Chapter:
         self._absent: set[str] = set()  # those of data that are not on this machine
         self._sampled = self._sampled_before() if run else {}
         self._turned = "is_turned" in namespace  # of a page that has run one figure, for its knob
+        self._as_png = namespace.get("figures_as_png", ())  # labels of figures of which the runner wants a PNG, too
         plots.style()
 
     def design(self, study: Study, name: str) -> dict[str, list[Any]]:
@@ -100,8 +101,8 @@ class Chapter:
 
     def _compute_sample(self, results: Results) -> None:
         """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
-        if results.study.name in self._sampled or self._turned:
-            return
+        if results.study.name in self._sampled or self._turned or "REGIMES_FIGURE" in os.environ:
+            return  # the run of one figure has no ledger's page
         cells = sample(results, registry.is_here) if self.profile == "laptop" else []
         lines = list(results.refused.values())
         if cells:
@@ -139,11 +140,12 @@ class Chapter:
         about |= {"name": name, "caption": "", "settings": self._origin(tables)}
         if tables and not self._turned:
             self._write_rows(name, tables)
-        alone = "REGIMES_FIGURE" in os.environ  # a run of one figure, whose page has one picture of it
-        data = screen.pictures(fig, alone=alone, light=self._turned) | ({"text/html": moving} if moving else {})
-        data |= {"text/plain": repr(fig)}
-        about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig)}
-        about |= {"narrow": None if alone or about.get("still") else screen.phone_variant(fig, light=self._turned)}
+        data = screen.pictures(fig, png=name in self._as_png, light=self._turned)
+        about |= {"font": screen.smallest_font(fig), "painted": screen.has_raster(fig), "narrow": None}
+        if not about.get("still") and "REGIMES_FIGURE" not in os.environ:  # a run of one figure has no page for a phone
+            heavy = "image/svg+xml" not in data
+            about["narrow"] = screen.phone_variant(fig, light=self._turned, heavy=heavy)
+        data |= {"text/plain": repr(fig)} | ({"text/html": moving} if moving else {})
         display(data, raw=True, metadata={"regimes": about})
         plt.close(fig)
 

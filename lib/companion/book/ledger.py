@@ -38,16 +38,12 @@ MARKS = {
 @functools.cache
 def claims() -> dict[str, Claim]:
     """All claims of the book by id, with their history, checked to be unique and in agreement with the errata."""
-    history = paths.claims_folder() / "history.yml"
-    amended = read_yaml(history, dict) if history.exists() else {}
+    amended = dict(_history(paths.claims_folder()))
     declared: dict[str, Claim] = {}
     for _, claim in all_claims():
         if claim.id in declared:
             raise InputError(f"claim {claim.id} is declared twice")
-        try:
-            declared[claim.id] = replace(claim, amended=tuple(amended.pop(claim.id, ())))
-        except InputError as error:
-            raise InputError(f"history.yml, {claim.id}: {error}") from None
+        declared[claim.id] = _amended(claim, amended.pop(claim.id, ()))
     if amended:
         raise InputError(f"history.yml: {next(iter(amended))} is no claim")
     for claim in declared.values():
@@ -63,12 +59,28 @@ def claims() -> dict[str, Claim]:
     return declared
 
 
+@functools.lru_cache(maxsize=4)
+def _history(folder: Path) -> dict[str, Any]:
+    """The amendments of claims by id, as a folder's ``history.yml`` has them."""
+    path = folder / "history.yml"
+    return read_yaml(path, dict) if path.exists() else {}
+
+
+def _amended(claim: Claim, amendments: Sequence[dict[str, Any]]) -> Claim:
+    try:
+        return replace(claim, amended=tuple(amendments))
+    except InputError as error:
+        raise InputError(f"history.yml, {claim.id}: {error}") from None
+
+
 def with_history(claim: Claim) -> Claim:
     """A claim of the book with its amendments; one that is typed into a notebook as it is.
 
     Raises:
         InputError: for one typed there under an id of the book, or with what stands in the book alone.
     """
+    if claim.function.__module__ != TYPED:  # the claims of other papers, and what they import, are not loaded
+        return _amended(claim, _history(paths.claims_folder()).get(claim.id, ()))
     in_book = claims().get(claim.id)
     if in_book is None and (claim.erratum or claim.part_of):
         raise InputError(f"claim {claim.id} is of a notebook: an erratum and part_of need one of the book")

@@ -7,6 +7,7 @@ network, and an animation has a still for paper.
 import base64
 import contextlib
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,20 +42,26 @@ SMALL = 2.6  # inches: panels below, more than four of them, stand two and two
 ROWS = 6  # at most in one column; a taller figure scrolls sideways instead
 LEGIBLE = 8  # CSS pixels of the smallest font on a phone
 SECONDS = 0.4  # a frame, while it plays
+_POINTS_WIDE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)pt"')
 _ENDS = {"image/svg+xml": "svg", "image/webp": "webp", "image/png": "png"}  # the first that a figure has is shown
 
 
-def pictures(fig: Figure, *, alone: bool = False, light: bool = False) -> dict[str, str]:
-    """A figure for a notebook, MIME type -> text (base64 for pixels): a PNG, and what a page shows, SVG or WebP.
+def pictures(fig: Figure, *, png: bool = False, light: bool = False) -> dict[str, str]:
+    """A figure for a notebook and its page, MIME type -> text (base64 for pixels), by one layout and one drawing.
 
-    A figure too wide for the page is narrowed; its fonts keep their size. With ``alone`` the PNG has to do; ``light``
-    pictures have few colours.
+    That is an SVG; of a heavy figure a WebP, with a PNG for programs that show no WebP. A figure too wide for the page
+    is narrowed; its fonts keep their size.
+
+    Args:
+        fig: the figure.
+        png: a PNG, too, which takes another drawing where there is none: for a card, and to compare a knob's pictures.
+        light: a WebP of few colours in place of the SVG.
     """
     fig.set_figwidth(min(fig.get_figwidth(), COLUMN_WIDTH))
     _drop_unseen_ticks(fig)
     with _settled(fig) as box:
-        png = {"image/png": _base64(_saved(fig, "png", dpi=DPI, bbox_inches=box))}
-        return png if alone else png | _best(fig, box, light)
+        drawn = _few_colours(fig, box) if light else _drawn(fig, box)
+        return drawn if not png or "image/png" in drawn else drawn | {"image/png": _png(_pixels(fig, box, DPI))}
 
 
 def _drop_unseen_ticks(fig: Figure) -> None:
@@ -65,16 +72,35 @@ def _drop_unseen_ticks(fig: Figure) -> None:
             axis.set_minor_locator(NullLocator())
 
 
-def _best(fig: Figure, box: Bbox, light: bool) -> dict[str, str]:
-    """The picture that a page shows; the same bytes each time."""
-    if light:
-        drawn = Image.open(io.BytesIO(_saved(fig, "png", dpi=DPI, bbox_inches=box))).convert("RGB")
-        return {"image/webp": _base64(_webp(drawn.quantize(COLOURS, dither=0).convert("RGB"), lossless=True))}
-    drawn = _saved(fig, "svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
-    if len(drawn) <= LIGHT:
-        return {"image/svg+xml": drawn.decode()}
-    drawn = Image.open(io.BytesIO(_saved(fig, "png", dpi=2 * DPI, bbox_inches=box)))
-    return {"image/webp": _base64(_webp(drawn.convert("RGB")))}
+class _Heavy(Exception):
+    """An SVG is heavier than ``LIGHT``."""
+
+
+class _Scale(io.BytesIO):
+    """A file that takes ``LIGHT`` bytes: what is heavier is not drawn to its end."""
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        if self.tell() + len(data) > LIGHT:
+            raise _Heavy
+        return super().write(data)
+
+
+def _drawn(fig: Figure, box: Bbox, heavy: bool = False) -> dict[str, str]:
+    """The picture that a page shows, with a PNG beside pixels; the same bytes each time. A ``heavy`` one is pixels."""
+    if not heavy:
+        with contextlib.suppress(_Heavy):
+            file = _Scale()
+            fig.savefig(file, format="svg", bbox_inches=box, metadata={"Date": None, "Creator": None})
+            return {"image/svg+xml": file.getvalue().decode()}
+    sharp = _pixels(fig, box, 2 * DPI)
+    return {"image/webp": _base64(_webp(sharp)), "image/png": _png(sharp.reduce(2))}
+
+
+def _few_colours(fig: Figure, box: Bbox) -> dict[str, str]:
+    """A picture of little weight, with the PNG that it is made of."""
+    drawn = _pixels(fig, box, DPI)
+    few = drawn.quantize(COLOURS, dither=0).convert("RGB")
+    return {"image/webp": _base64(_webp(few, lossless=True)), "image/png": _png(drawn)}
 
 
 @contextlib.contextmanager
@@ -84,27 +110,39 @@ def _settled(fig: Figure) -> Iterator[Bbox]:
     engine = fig.get_layout_engine() if fig.axes else None
     if engine is not None:
         engine.execute(fig)
+    # within, too: after each saving matplotlib asks the settings for an engine, and would lay the figure out again
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)
-    try:
-        yield fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
-    finally:
-        if engine is not None:
-            fig.set_layout_engine(engine)
+        try:
+            yield fig.get_tightbbox().padded(rcParams["savefig.pad_inches"])
+        finally:
+            if engine is not None:
+                fig.set_layout_engine(engine)
 
 
-def phone_variant(fig: Figure, *, light: bool = False) -> dict[str, object] | None:
-    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls."""
+def phone_variant(fig: Figure, *, light: bool = False, heavy: bool = False) -> dict[str, object] | None:
+    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls.
+
+    ``heavy``: its SVG is known to be.
+    """
     if not stack_panels(fig):
         return None
     with _settled(fig) as box:
-        return {"pictures": _best(fig, box, light), "font": smallest_font(fig)}
+        drawn = _few_colours(fig, box) if light else _drawn(fig, box, heavy)
+        drawn = {kind: picture for kind, picture in drawn.items() if kind != "image/png"}
+        return {"pictures": drawn, "font": smallest_font(fig)}
 
 
-def _saved(fig: Figure, kind: str, **options: object) -> bytes:
+def _pixels(fig: Figure, box: Bbox, dpi: float) -> Image.Image:
     buffer = io.BytesIO()
-    fig.savefig(buffer, format=kind, **options)
-    return buffer.getvalue()
+    fig.savefig(buffer, format="png", dpi=dpi, bbox_inches=box, pil_kwargs={"compress_level": 0})
+    return Image.open(buffer).convert("RGB")
+
+
+def _png(picture: Image.Image) -> str:
+    buffer = io.BytesIO()
+    picture.save(buffer, "png")
+    return _base64(buffer.getvalue())
 
 
 def _webp(picture: Image.Image, lossless: bool = False) -> bytes:
@@ -183,31 +221,50 @@ def _legends(fig: Figure) -> float:
 
 
 def draw_frames(fig: Figure, draw: Callable[[int], None], count: int, *, start: int = 0) -> list[bytes]:
-    """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into cleared panels.
+    """Pictures (WebP) of a figure that ``draw(i)`` draws for ``i`` below ``count``, into emptied panels.
 
-    The panels keep their places of the frame ``start``, which the figure shows at the end. Frames are sharp on any
-    screen if all of them stay below ``FILM`` bytes; else they have the resolution of a PNG.
+    The panels keep the places, and until they are set again the scales and ticks, of the frame ``start``, which the
+    figure shows at the end. Frames are sharp on any screen if all of them stay below ``FILM`` bytes; else they have the
+    resolution of a PNG.
     """
-    _clear_and_draw(fig, draw, start)
-    fig.draw_without_rendering()
+    _draw_anew(fig, draw, start)
+    if engine := fig.get_layout_engine():
+        engine.execute(fig)
     fig.set_layout_engine("none")
     fig.set_dpi(1.5 * DPI)
     canvas, frames = FigureCanvasAgg(fig), []
     for i in range(count):
-        _clear_and_draw(fig, draw, i)
+        _draw_anew(fig, draw, i)
         canvas.draw()
         frames.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
-    _clear_and_draw(fig, draw, start)
-    sharp = [_webp(picture) for picture in frames]
-    size = tuple(round(side / 1.5) for side in frames[0].size)
-    return sharp if sum(map(len, sharp)) <= FILM else [_webp(picture.resize(size)) for picture in frames]
+    _draw_anew(fig, draw, start)
+    sharp: list[bytes] = []
+    for picture in frames:
+        sharp.append(_webp(picture))
+        if sum(map(len, sharp)) > FILM:
+            size = tuple(round(side / 1.5) for side in picture.size)
+            return [_webp(picture.resize(size)) for picture in frames]
+    return sharp
 
 
-def _clear_and_draw(fig: Figure, draw: Callable[[int], None], i: int) -> None:
+def _draw_anew(fig: Figure, draw: Callable[[int], None], i: int) -> None:
     for ax in fig.axes:
-        ax.clear()
+        _empty(ax)
     draw(i)
     _drop_unseen_ticks(fig)
+
+
+def _empty(ax: Axes) -> None:
+    """Takes away what is drawn in axes and written around them; ticks stay, which ``clear`` would make again."""
+    legend = [ax.get_legend()] if ax.get_legend() else []
+    for artist in [*ax.containers, *legend]:
+        artist.remove()
+    for artist in [*ax.lines, *ax.collections, *ax.patches, *ax.texts, *ax.images, *ax.artists]:
+        artist.remove()
+    ax.set(title="", xlabel="", ylabel="")
+    ax.set_prop_cycle(None)
+    ax.relim()
+    ax.autoscale()
 
 
 def slider(fig: Figure, draw: Callable[[int], None], labels: Sequence[str], *, knob: str, start: int = 0) -> str:
@@ -241,7 +298,7 @@ def figure_html(output: "NotebookNode", folder: Path, link: str) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     wide_file, narrow = _write(output.data, folder / about.name), about.get("narrow")
     phone = narrow and link + _write(narrow.pictures, folder / f"{about.name}-phone")
-    width = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"]))).width
+    width = _width(output.data)
     font_share = (narrow or about).font
     legible = None if narrow or LEGIBLE / font_share <= 72 * PHONE else round(LEGIBLE / font_share)
     page = moving + views.show("figure", about, link + wide_file, phone, width, font_share, legible)
@@ -259,9 +316,28 @@ def _knob_html(about: Mapping[str, Any], folder: Path, link: str) -> str:
     return views.show("knob", about, files)
 
 
+def shown(pictures: Mapping[str, str]) -> tuple[str, bytes]:
+    """The MIME type and the bytes of the picture that a page shows."""
+    kind = next(kind for kind in _ENDS if kind in pictures)
+    return kind, pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind])
+
+
+def address(pictures: Mapping[str, str]) -> str:
+    """The picture that a page shows, as an address that holds it."""
+    kind, data = shown(pictures)
+    return f"data:{kind};base64,{_base64(data)}"
+
+
+def _width(pictures: Mapping[str, str]) -> int:
+    """The width of a figure on a wide page, in CSS pixels."""
+    if "image/png" in pictures:
+        return Image.open(io.BytesIO(base64.b64decode(pictures["image/png"]))).width
+    return round(float(_POINTS_WIDE.search(pictures["image/svg+xml"])[1]) * DPI / 72)
+
+
 def _write(pictures: Mapping[str, str], path: Path) -> str:
     """Writes the picture that a page shows; returns its file's name."""
-    kind = next(kind for kind in _ENDS if kind in pictures)
+    kind, data = shown(pictures)
     file = path.with_name(f"{path.name}.{_ENDS[kind]}")
-    file.write_bytes(pictures[kind].encode() if kind == "image/svg+xml" else base64.b64decode(pictures[kind]))
+    file.write_bytes(data)
     return file.name

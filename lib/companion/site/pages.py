@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 
 from companion import paths
-from companion.book import changes, figures, ledger, views
+from companion.book import changes, figures, ledger, screen, views
 from companion.lab import parameters
 from companion.lab.cli import one_line_errors
 from companion.site import locks, versions
@@ -112,7 +112,9 @@ def of_run(folder: Path, number: str = "", label: str = "") -> Path:
         existing = [[path for stem in pages if (path := folder / f"{stem}.ipynb").exists()] for pages in stems]
         chapters = [_chapter(notebooks, fresh, label) for notebooks in existing if notebooks]
         static = os.path.relpath(paths.root() / "_static", folder.resolve() / "html")
-        page = views.page("run", name=folder.name, label=label, chapters=chapters, static=static)
+        page = views.page(
+            "run", name=folder.name, label=label, chapters=chapters, static=static, address=screen.address
+        )
         (fresh / "index.html").write_text(page, encoding="utf-8")
         versions.swap(fresh, folder / "html")
     return folder / "html" / "index.html"
@@ -161,7 +163,7 @@ def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[st
     pairs = [(by_id[record["id"]], record) for record in records if record["id"] in by_id]
     is_built = (built / first.name).exists()
     here, there = _figures(notebooks), _figures([built / path.name for path in notebooks])
-    same = {n for n in here.keys() & there.keys() if here[n].data["image/png"] == there[n].data["image/png"]}
+    same = {n for n in here.keys() & there.keys() if screen.shown(here[n].data) == screen.shown(there[n].data)}
     shown = [name for name in here if name == label or (not label and name not in same)]
     if changed and not is_built and profile == "laptop" and len(shown) > 1:
         dependences = changes.changes(number)

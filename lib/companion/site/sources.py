@@ -79,8 +79,8 @@ def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) 
                 change = {**change._asdict(), "number": number, "stored": stored_studies}
             cells += _as_figure(cell, figure, rows, change)
             picture = screen.figure_html(figure, extra / "figures", "../figures/")
-            # the PNG is for the cards; the text would stand for a missing picture in a terminal
-            figure.data = {"image/png": figure.data["image/png"], "text/html": picture}
+            # the PNG, where there is one, is for the cards; the text would stand for a missing picture in a terminal
+            figure.data = {kind: it for kind, it in figure.data.items() if kind == "image/png"} | {"text/html": picture}
         if verdicts := [record for record in judged.values() if record["figure"] in labels]:
             row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", verdicts, views.ERRATA)})
             cells.append(_shows(f"{cell.id}-verdicts", row))
@@ -357,12 +357,11 @@ def titles() -> dict[str, tuple[str, str]]:
 
 
 def _key_figure(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The figure of a page whose cell has the tag ``key``, or its first."""
-    figure_cells = [cell for cell in notebook.cells if _is_figure(cell)]
-    if not figure_cells:
-        raise InputError("the first page of a chapter needs a figure")
-    tagged = [cell for cell in figure_cells if "key" in cell.metadata.get("tags", [])]
-    return (tagged or figure_cells)[0].outputs[0]
+    """The figure of a page whose cell has the tag ``key``: the runner keeps a PNG of it."""
+    tagged = [cell for cell in notebook.cells if _is_figure(cell) and "key" in cell.metadata.get("tags", [])]
+    if not tagged:
+        raise InputError("the first page of a chapter needs a figure whose cell has the tag `key`")
+    return tagged[0].outputs[0]
 
 
 def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
