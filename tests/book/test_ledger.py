@@ -15,6 +15,7 @@ from companion.book.errata import DRAWERS, Erratum
 from companion.book.ledger import Claim, judge
 from companion.book.views import markdown, maths, show
 from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, proportion
+from companion.lab import registry  # with the names that it has before a test replaces them
 from companion.site import sources
 from regimes.validate import InputError
 
@@ -489,7 +490,6 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
     from companion import paths, studies
-    from companion.lab import registry
     from companion.lab.study import study
     from companion.lab.sweep import cells, product
     from companion.site import sources

@@ -79,7 +79,7 @@ def with_history(claim: Claim) -> Claim:
     Raises:
         InputError: for one typed there under an id of the book, or with what stands in the book alone.
     """
-    if claim.function.__module__ != TYPED:  # the claims of other papers, and what they import, are not loaded
+    if claim.function.__module__.startswith("companion.papers."):  # other papers' claims load what they import
         return _amended(claim, _history(paths.claims_folder()).get(claim.id, ()))
     in_book = claims().get(claim.id)
     if in_book is None and (claim.erratum or claim.part_of):
