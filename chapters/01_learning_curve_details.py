@@ -62,19 +62,19 @@
 # network. Theory speaks of the machine; the gradient flow of our networks' kernels gains as much.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
-tolerance: "number from 1e-4 to 0.2" = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
-wide_p: "3 or more increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
-curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
-curve_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
-curve_h: "count from 10 to 1e5" = 500  # width (paper A: 10000)
-curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # output scale of feature learning (paper A: 1e-6)
-curve_seeds: "count to 1000" = 4  # seeds (paper A: 20)
-stop: "share" = 0.98  # fitted fraction of the early stop, declared before the run
-fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
-lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kernels (paper A: 10000)
+profile = "laptop"  # chosen with --profile
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+test = 10000  # test points of kernels (paper A: not stated)
+tolerance = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
+wide_p = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
+curve_d = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
+curve_p = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
+curve_h = 500  # width (paper A: 10000)
+curve_alpha = 1e-6  # output scale of feature learning (paper A: 1e-6)
+curve_seeds = 4  # seeds (paper A: 20)
+stop = 0.98  # fitted fraction of the early stop, declared before the run
+fit_from = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
+lazy_h = [100, 1000]  # widths of frozen kernels (paper A: 10000)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

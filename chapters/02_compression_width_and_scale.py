@@ -11,16 +11,16 @@
 # scale, and follows the networks beyond. A symbol without a definition here has the meaning of chapter 2's symbol table.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-cylinder_radius: "positive to 20" = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
-tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
-finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # of runs that go on after t*
-growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
-growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
-growth_from: "count to 1e5" = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
-stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
+profile = "laptop"  # chosen with --profile
+alpha = 1e-6  # network scale (paper A: 1e-6)
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+cylinder_radius = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
+tolerance = 0.05  # of a step of the gradient flow (paper A: not stated)
+finer_tolerance = 0.005  # of runs that go on after t*
+growth_p = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
+growth_h = 100  # their width (paper A: 10000)
+growth_from = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
+stop = 0.98  # satisfied fraction until which the largest amplification is sought
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

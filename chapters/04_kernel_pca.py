@@ -53,18 +53,18 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-data: "one of mnist, fashion_mnist, digits" = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
-test: "count from 50 to 1e5" = 1000  # test points (paper A's code: 10000)
-stripe_d: "count from 2 to 30" = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
-stripe_p: "count from 16 to 1e5" = 512  # its training points (paper A: not stated)
-stripe_h: "count from 10 to 1e5" = 300  # width (paper A: 10000)
-stripe_alpha: "number from 1e-16 to 1" = 1e-6  # scale (paper A: 1e-6)
-stripe_seeds: "count to 1000" = 4  # realisations
-image_p: "3 or more increasing counts from 20 to 1e5" = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
-image_h: "count from 2 to 40" = 10  # width of the convolutional network (paper A: 10)
-alpha: "number from 1e-4 to 1e6" = 1.0  # its scale (paper A: 2e-3)
-image_seeds: "count to 1000" = 2  # realisations of the learning curves (paper A: 5)
+profile = "laptop"  # chosen with --profile
+data = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
+test = 1000  # test points (paper A's code: 10000)
+stripe_d = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
+stripe_p = 512  # its training points (paper A: not stated)
+stripe_h = 300  # width (paper A: 10000)
+stripe_alpha = 1e-6  # scale (paper A: 1e-6)
+stripe_seeds = 4  # realisations
+image_p = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
+image_h = 10  # width of the convolutional network (paper A: 10)
+alpha = 1.0  # its scale (paper A: 2e-3)
+image_seeds = 2  # realisations of the learning curves (paper A: 5)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

@@ -70,12 +70,12 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
-curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
-tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
-tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
+profile = "laptop"  # chosen with --profile
+corpus = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+curve_rho = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_depth = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
+tab2_n = 500  # training points (paper C, Tab. 2: 500)
+tab2_test = 2000  # test points (paper C: not stated)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

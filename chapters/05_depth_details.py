@@ -25,10 +25,10 @@
 # $F=\frac58$, at $u=0.4463$.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
-curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
+profile = "laptop"  # chosen with --profile
+corpus = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+curve_rho = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_depth = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

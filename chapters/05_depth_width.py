@@ -38,8 +38,8 @@
 # layers are wide.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+profile = "laptop"  # chosen with --profile
+text = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
 # fmt: on
 # %%
 import numpy as np

@@ -11,17 +11,17 @@
 # faces, and other optimisers.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-d: "count from 2 to 1e4" = 32  # dimension of the chain monomial's points (paper D: 32)
-rank: "count from 2 to 1e4" = 5  # its relevant coordinates (paper D: 5)
-rate: "positive to 100" = 0.05  # step of gradient descent on half the mean square (paper D: 0.05)
-n: "count from 10 to 1e5" = 256  # training points along training (paper D, Fig. 2: 256)
-k: "count from 2 to 1e4" = 256  # width (paper D, Fig. 2: 256)
-scales: "3 or more distinct positives to 1e4" = [1.0, 0.1, 0.01, 0.001]  # of the first layer's initial variance (paper D, Fig. 2: not stated)
-steps: "count from 10 to 1e5" = 800  # of gradient descent (paper D: 800)
-seeds: "count to 100" = 6  # networks with data of their own
-reversal_n: "count from 16 to 4096" = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
-decay_rates: "3 or more increasing numbers from 0 to 100" = [0.0, 0.5, 0.75, 1.0, 1.5, 2.5, 8.0]  # decay rates of the spectrum (paper D: not stated)
+profile = "laptop"  # chosen with --profile
+d = 32  # dimension of the chain monomial's points (paper D: 32)
+rank = 5  # its relevant coordinates (paper D: 5)
+rate = 0.05  # step of gradient descent on half the mean square (paper D: 0.05)
+n = 256  # training points along training (paper D, Fig. 2: 256)
+k = 256  # width (paper D, Fig. 2: 256)
+scales = [1.0, 0.1, 0.01, 0.001]  # of the first layer's initial variance (paper D, Fig. 2: not stated)
+steps = 800  # of gradient descent (paper D: 800)
+seeds = 6  # networks with data of their own
+reversal_n = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
+decay_rates = [0.0, 0.5, 0.75, 1.0, 1.5, 2.5, 8.0]  # decay rates of the spectrum (paper D: not stated)
 # fmt: on
 # %%
 import numpy as np

@@ -59,16 +59,16 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-fig1_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
-fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
-fig2_targets: "list of any of companion.papers.one_step.theory.functions.FUNCTIONS" = ["tanh", "sign"]  # of the learning curves, left and right panel
-fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # samples for the step over dimension
-fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
-fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # their sizes, p equals d
-fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # seeds at each size
-split_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sign"  # target of the kernels, and of networks on the same samples
+profile = "laptop"  # chosen with --profile
+activation = "tanh"  # odd activation of the network (paper E: odd)
+fig1_target = "sin"  # target whose profile is drawn
+fig1_step = 8.0  # step size eta / p there
+fig2_targets = ["tanh", "sign"]  # of the learning curves, left and right panel
+fig2_alpha0 = [0.0, 1.0, 4.0, 16.0]  # samples for the step over dimension
+fig2_alphas = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
+fig2_d = [50, 100, 200]  # their sizes, p equals d
+fig2_seeds = [96, 48, 48]  # seeds at each size
+split_target = "sign"  # target of the kernels, and of networks on the same samples
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

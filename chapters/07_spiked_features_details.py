@@ -37,12 +37,12 @@
 # readout any spike.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-fig1_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
-fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
-fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
-loss_bias_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "tanh(x+1)"  # target with an even part, for a bias
+profile = "laptop"  # chosen with --profile
+activation = "tanh"  # odd activation of the network (paper E: odd)
+fig1_target = "sin"  # target whose profile is drawn
+fig1_step = 8.0  # step size eta / p there
+fig2_alphas = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
+loss_bias_target = "tanh(x+1)"  # target with an even part, for a bias
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

@@ -46,10 +46,10 @@
 # whether they have this correction.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-net_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes of the networks beside spiked features, p equals d
-net_seeds: "list of counts to 1000" = [16, 8, 4]  # seeds at each size
+profile = "laptop"  # chosen with --profile
+activation = "tanh"  # odd activation of the network (paper E: odd)
+net_d = [100, 200, 400]  # sizes of the networks beside spiked features, p equals d
+net_seeds = [16, 8, 4]  # seeds at each size
 # fmt: on
 # %%
 import matplotlib.pyplot as plt

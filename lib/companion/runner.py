@@ -7,7 +7,6 @@ by one rename. A run that fails or is killed changes neither, and leaves its not
 """
 
 import contextlib
-import logging
 import multiprocessing
 import os
 import shutil
@@ -167,8 +166,6 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
     progress.terminal = sys.stderr
-    # papermill takes a kind for a type and calls the parameter unknown
-    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
     papermill.execute_notebook(
         str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), progress_bar=False,
         repeats=len(injected) == 1,
@@ -253,6 +250,7 @@ def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[St
     for name, count in parameters.least_values(number).items():
         _, study, design, axis = name.split(".")
         given = by_name[study].grid.values(values, design)[axis] if study in by_name else None
+        given = given[0] if given and isinstance(given[0], list) else given  # one setting holds a list
         if given is None or len(given) >= count:
             continue
         page_of = {label: shown.page.stem for label, shown in figures.figures(number).items()}
@@ -298,6 +296,7 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of([*figures.figures(args.chapter[0]), *stems], figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
+            registry.check(args.chapter[0], values[args.chapter[0]])
             designs_shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
             (number,) = args.chapter
             grids = {number: {study: registry.grids(number, values[number], study)[study] for study in designs_shown}}

@@ -22,7 +22,7 @@ PAGE = """\
 # # A page
 # Much text.
 # %% tags=["parameters"]
-x: "count" = 1  # a number
+x = 1  # a number
 # %%
 from companion.book.chapter import Chapter
 
@@ -47,9 +47,9 @@ def test_a_figure_alone_has_the_title_the_parameters_the_imports_and_its_caption
     whole = jupytext.reads(PAGE, "py:percent")
     cells = figures.on_its_own(whole, "fig-x").cells
     assert cells[0].source == "(a-page)=\n# A page\n\nThe part that `fig-x` needs."
-    assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "rows", "**It"]
+    assert [cell.source.split()[0] for cell in cells[1:]] == ["x", "from", "Words", "rows", "**It"]
     cells = figures.on_its_own(jupytext.reads(PAGE, "py:percent"), "tab-y").cells
-    assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "chapter.rows(studies.growth,"]
+    assert [cell.source.split()[0] for cell in cells[1:]] == ["x", "from", "Words", "chapter.rows(studies.growth,"]
     assert cells[3].source == "Words above the second."
 
 
