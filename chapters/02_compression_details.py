@@ -54,10 +54,7 @@ for ax, title in zip(flat[2:], moments):
     plots.weights(ax, moments[title], axes=(0, 2))
     plots.boundaries(ax, [-cylinder_radius, cylinder_radius])
     ax.set_title(f"{title}, from the side")
-fig.suptitle("Where do the cylinder's weights point?", fontsize="medium")
-fig.legend(*flat[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Arrows in two projections at start and end; at the end, from the side, nearly all lie along the horizontal axis."
-chapter.figure(fig, "fig-a-7", rows, alt=alt)
+chapter.figure(fig, "fig-a-7", rows, title="Where do the cylinder's weights point?", legend=3)
 # %% [markdown] tags=["caption"]
 # **Nearly all weights turn into the informative plane.** Arrows $\beta\omega$ of the cylinder model ($d=3$) at start and end
 # (paper A, Fig. 7). Top: in the plane of the two informative directions. Bottom: of the first and the uninformative axis.
@@ -88,8 +85,7 @@ for ax in (left, right):
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize="small")
 left.set(ylabel="relative error along the path", title="How large is the error?")
 right.set_title("Which weight has it, until $t^*$?")
-alt = "Relative errors against training points, all falling: of the worst weight until three moments, and of each."
-chapter.figure(fig, "fig-a-4-error", neurons, alt=alt)
+chapter.figure(fig, "fig-a-4-error", neurons)
 # %% [markdown] tags=["caption"]
 # **The equations of motion become more accurate with more points; whether as fast as $1/\sqrt p$ is open.** Largest relative
 # error along the path, median over the neurons, against $p$; medians and quartiles over seeds. Left: the worst of the four
@@ -182,8 +178,7 @@ ax.set(xlabel="training points $p$", ylabel=r"$\Lambda^*|N|$ over that at the le
 ax.set_title("Does the square root hold for other tasks?")
 plots.curve_axes(ax, sizes)
 ax.legend(fontsize="small")
-alt = "Two rising lines, for three planes and for three informative directions, above a dashed line of slope one half."
-chapter.figure(fig, "fig-a-more", *tasks.values(), alt=alt)
+chapter.figure(fig, "fig-a-more", *tasks.values())
 # %% [markdown] tags=["caption"]
 # **Both tasks follow $\sqrt p$.** Amplification at $t^*$ with the noise of each training set divided out, over its mean at the
 # least $p$, against $p$; medians and quartiles over seeds. Dashed: the slope 1/2.
@@ -207,8 +202,7 @@ for place, colour in zip(claims.FIXED_POINTS, plots.PALETTE):
 ax.set(xlabel="training points $p$", ylabel=r"$\lambda^*$ of the neurons there")
 plots.curve_axes(ax, sorted(set(rests.p)))
 ax.legend(fontsize="small")
-alt = "Amplification against training points at three fixed points: parallel rising lines on their dashed predictions."
-chapter.figure(fig, "fig-a-lambda", rests, alt=alt)
+chapter.figure(fig, "fig-a-lambda", rests)
 # %% [markdown] tags=["caption"]
 # **All three fixed points follow $\sqrt p$; the constants come near the predicted ones.** Amplification
 # $\lambda^*=|\omega_1|/|\omega_\perp|$ at $t^*$ of the neurons at each fixed point (median over neurons; medians and quartiles

@@ -266,12 +266,12 @@ for ax, (title, rows) in zip(axes, {"scale 12": middle, "lazy": lazy}.items()):
             ax.plot(half, stages[steps][half], "o", color=colour, markerfacecolor=face)
     plots.curve_axes(ax, [4, 8, 16], errors=False)
     ax.set(xlabel="width $h$", ylabel="error of single networks (%)", title=title)
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 chapter.figure(
     fig,
     "fig-b-rest",
     middle,
     lazy,
+    legend=5,
     alt="Two panels of error against width: peaked at jamming at rest, most so in the lazy regime; flatter for stopped networks.",
 )
 # %% [markdown] tags=["caption"]

@@ -120,11 +120,8 @@ axes[1].set_ylabel(r"$\Vert F-\langle F\rangle\Vert$")
 axes[2].set_ylabel("change of the kernel")
 for ax in axes[:2]:
     plots.plain_numbers(ax)
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Norm, fluctuation and change of the kernel against the parameters beyond jamming, one curve per scale: those of the "
-alt += "largest scale rise to the left along a dashed line of slope minus one."
 chapter.glue("gardner-window", norm_exponent_of_random_labels(*jamming.WINDOW))
-chapter.figure(fig, "fig-b-8d", slices, alt=alt)
+chapter.figure(fig, "fig-b-8d", slices, legend=3)
 # %% [markdown] tags=["caption"]
 # **At the largest scale all three grow alike towards jamming.** Norm of the predictor on test points, its fluctuation over initial
 # weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; one colour per output scale (paper B,

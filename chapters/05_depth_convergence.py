@@ -291,12 +291,12 @@ for (law, words), colour in zip(laws.items(), plots.PALETTE):
 left.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor", title="Images")
 right.set(title="Spheres of few dimensions")
 left.legend(fontsize="small")
-fig.suptitle("Which law predicts as the deep kernel does?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-laws",
     images,
     spheres,
+    title="Which law predicts as the deep kernel does?",
     alt="Left, errors of four laws against depth on images, all falling but that of the expansion, which is above one up to a "
     "hundred layers. Right, on spheres both ridges are near or above one, and the uniform law below a hundredth.",
 )
@@ -388,13 +388,7 @@ for rows, words in ((balanced, "in equal parts"), (drawn, "as drawn")):
 ax.set(xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images")
 ax.set_title("Are the data forgotten?")
 ax.legend(loc="lower left")
-chapter.figure(
-    fig,
-    "fig-c-deep",
-    balanced,
-    drawn,
-    alt="Accuracy against depth: with classes in equal parts it levels off, with classes as drawn it falls to chance.",
-)
+chapter.figure(fig, "fig-c-deep", balanced, drawn)
 # %% [markdown] tags=["caption"]
 # **With classes in equal parts the accuracy stops falling; with classes as drawn it ends at chance.** Accuracy of kernel regression at
 # infinite time (circles) and of its closed law (dashed).

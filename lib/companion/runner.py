@@ -7,6 +7,7 @@ by one rename. A run that fails or is killed changes neither, and leaves its not
 """
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import shutil
@@ -166,6 +167,7 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
     progress.terminal = sys.stderr
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of designs, which no page declares
     papermill.execute_notebook(
         str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), progress_bar=False,
         repeats=len(injected) == 1,
@@ -216,7 +218,7 @@ def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nb
 
 
 def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
-    """Gives what executed cells show its caption, and where there are no other words for it, the first sentence."""
+    """Gives what executed cells show its caption, and where there are no other words for it, those of the caption."""
     glued = captions.glued(cells)
     for index, words in captions.of_cells(cells).items():
         caption = captions.filled(words, glued)
@@ -224,7 +226,7 @@ def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
             about = output.get("metadata", {}).get("regimes")
             if about is not None:
                 about["caption"] = views.typeset(caption)
-                about["alt"] = about["alt"] or captions.first_sentence(caption)
+                about["alt"] = about["alt"] or captions.shown(caption)
 
 
 def _asked(number: str, figure: str, given: Collection[str]) -> dict[Study, set[str]]:
