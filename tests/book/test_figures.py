@@ -267,6 +267,12 @@ def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_comput
         )
 
 
+def test_a_list_that_one_setting_holds_needs_its_values_too(capsys):
+    with pytest.raises(SystemExit):
+        runner.main(["06", "-p", "scales", "[0.1, 1.0]", "--check"])
+    assert "06.correlations.isotropic.scales must hold 3 or more values" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_the_designs_of_a_figures_claims_are_those_that_they_are_measured_on(number):
     """Read from the text, as quickly as from the claims themselves, whose modules take seconds to load."""
