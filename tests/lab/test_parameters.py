@@ -76,6 +76,7 @@ def test_a_parameter_may_have_the_values_of_every_axis_that_designs_give_it_to()
     of = {number: registry.kinds(number) for number in parameters.chapters()}
     assert of["01"]["curve_h"] == lazy_feature.networks.grid.axes["h"].kind == Kind.of("count", 10, 10**5)
     assert of["01"]["curve_d"] == replace(lazy_feature.networks.grid.axes["d"].kind, order="distinct")
+    assert of["02"]["growth_seeds"] == Kind.of("count", 1, 1000), "a design may have none, a page some"
     assert of["06"]["reversal_n"] == Kind.of("count", 16, 4096), "of three axes"
     assert of["07"]["fig2_seeds"] == replace(Kind.of("count", 1, 1000), order="list of"), "zipped with sizes"
     assert of["03"]["map_stop"] == Kind.of("number", 0.5, 1), "of the page alone"
