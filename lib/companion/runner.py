@@ -226,7 +226,7 @@ def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
             about = output.get("metadata", {}).get("regimes")
             if about is not None:
                 about["caption"] = views.typeset(caption)
-                about["alt"] = about["alt"] or captions.shown(caption)
+                about["alt"] = about["alt"] or captions.drawn(caption)
 
 
 def _asked(number: str, figure: str, given: Collection[str]) -> dict[Study, set[str]]:

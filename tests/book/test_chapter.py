@@ -129,14 +129,14 @@ def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened,
     opened.table(pd.DataFrame({"$a<b$": ["5 $"]}), "tab-x", "At $t^*$, 1 < 2.")
     text = shown[0][0].data
     assert "\\(t^*\\)</span>, 1 &lt; 2." in text and "\\(a&lt;b\\)</span></th>" in text and "<td>5 $</td>" in text
-    assert captions.shown(r"**They turn.** Arrows $\beta\omega_1$ at $t^{*}$. More.") == "Arrows beta omega_1 at t^*"
+    assert captions.drawn(r"**They turn.** Arrows $\beta\omega_1$ at $t^{*}$. More.") == "Arrows beta omega_1 at t^*"
 
 
 def test_what_a_caption_shows_is_its_second_sentence_with_those_of_other_panels():
     drawn = r"Left: errors (paper A, Fig. 2 and App. B), {eq}`eq:A:x`. Right: times, $n\ge2d_\perp$"
-    said = captions.shown(f"**They fall.** {drawn}. Dashed: law.")
+    said = captions.drawn(f"**They fall.** {drawn}. Dashed: law.")
     assert said == "Left: errors (paper A, Fig. 2 and App. B). Right: times, n ≥ 2d_perp"
-    assert captions.shown("**They fall.**") == "They fall." and captions.shown("**They fall.** Errors.") == "Errors."
+    assert captions.drawn("**They fall.**") == "They fall." and captions.drawn("**They fall.** Errors.") == "Errors."
 
 
 def test_a_figure_has_the_title_and_the_legend_of_its_panels():

@@ -158,7 +158,7 @@ def test_every_figure_is_in_words_too():
         cells = jupytext.read(page).cells
         for index, caption in captions.of_cells(cells).items():
             own = [one for call in calls(cells[index].source) for one in call.keywords if one.arg == "alt"]
-            drawn = captions.shown(caption)
+            drawn = captions.drawn(caption)
             assert own or (len(drawn.split()) > 8 and not caption.startswith(f"**{drawn}")), f"{page.name}: {caption}"
             found += 1
     assert found > 100

@@ -65,7 +65,7 @@ def filled(text: str, glued: Mapping[str, str]) -> str:
     return _ROLE.sub(lambda match: glued.get(match[1], "—"), text)
 
 
-def shown(caption: str) -> str:
+def drawn(caption: str) -> str:
     r"""What a caption says is drawn, with words for symbols, for screen readers: ``$\Lambda^*$`` is ``Lambda^*``.
 
     It is the second sentence, after the answer, with those of the other panels; the answer where there is no other.
