@@ -21,18 +21,18 @@
 # problem has $p=1000$ and width $h=10^4$. Ours has about as many points and fewer neurons.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
-tolerance: "number from 1e-4 to 0.2" = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
-wide_p: "3 or more increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
-curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
-curve_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
-curve_h: "count from 10 to 1e5" = 500  # width (paper A: 10000)
-curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # output scale of feature learning (paper A: 1e-6)
-curve_seeds: "count to 1000" = 4  # seeds (paper A: 20)
-stop: "share" = 0.98  # fitted fraction of the early stop, declared before the run
-lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kernels (paper A: 10000)
+profile = "laptop"  # chosen with --profile
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+test = 10000  # test points of kernels (paper A: not stated)
+tolerance = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
+wide_p = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
+curve_d = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
+curve_p = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
+curve_h = 500  # width (paper A: 10000)
+curve_alpha = 1e-6  # output scale of feature learning (paper A: 1e-6)
+curve_seeds = 4  # seeds (paper A: 20)
+stop = 0.98  # fitted fraction of the early stop, declared before the run
+lazy_h = [100, 1000]  # widths of frozen kernels (paper A: 10000)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -72,9 +72,9 @@ for ax, words in zip(axes, (r"test error $\varepsilon$", "time $t^*$", "amplific
 plots.plain_numbers(axes[2])
 axes[0].legend(loc="center left", fontsize="small")
 axes[2].legend(loc="lower left")
-fig.suptitle(f"Where do the two regimes meet? {stated.both_sizes(scan.p.max(), 'A.scan-points')}", fontsize="medium")
 alt = "Near scale one the error rises to that of the frozen kernel, the time begins to fall, the amplification ends at one."
-chapter.figure(fig, "fig-a-fig12", scan, kernels, alt=alt)
+title = f"Where do the two regimes meet? {stated.both_sizes(scan.p.max(), 'A.scan-points')}"
+chapter.figure(fig, "fig-a-fig12", scan, kernels, title=title, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Near $\alpha=1$, between two plateaus of the error.** Test error, characteristic time and amplification against the output
 # scale, as in paper A, Fig. 12, with fewer neurons: medians and quartiles. On the right the network is its frozen kernel
@@ -103,9 +103,8 @@ for ax, (curve, column, colour, label) in zip(axes, panels):
     ax.set(yscale="log", ylabel=label)
     plots.plain_numbers(ax)
     ax.legend()
-fig.suptitle("When is the network at its best?", fontsize="medium")
 alt = "Over the last few per cent the network's error rises and its amplification falls; so does its kernel get worse."
-chapter.figure(fig, "fig-a-stop", largest, alt=alt)
+chapter.figure(fig, "fig-a-stop", largest, title="When is the network at its best?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **Shortly before the end; of the three moments at which kernels were frozen, that with 90 % fitted is best.** The course of
 # training on 8192 points against the fitted fraction: the network's test error, its amplification, and the error of its
@@ -148,10 +147,9 @@ if len(spoilt):
 for ax in axes:
     ax.set_xlabel("training points $p$")
     plots.curve_axes(ax, sorted(rows.p.unique()), errors=ax is axes[0])
-fig.suptitle(r"What lowers $\Lambda$, and what does it cost?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 alt = "Points left rise with the training points. A few neurons hold much. The scaled error at the end is level from d = 5 on."
-chapter.figure(fig, "fig-a-left", rows, *filter(len, last), alt=alt)
+title = r"What lowers $\Lambda$, and what does it cost?"
+chapter.figure(fig, "fig-a-left", rows, *filter(len, last), title=title, legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Many points are left when $\Lambda$ halves, and few neurons hold a large part of the uninformative weight.** Left: points
 # with $yF<1$ when $\Lambda$ has halved from its largest value (one where it never does). Middle: the part of all squared
@@ -188,10 +186,7 @@ for ax, ((shape, d), rows) in zip(axes, tasks):
     plots.curve_axes(ax, sorted(rows.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
 chapter.glue("wide-error", ", ".join(f"{ratio:.2g} ({task})" for task, ratio in change.items()))
-fig.suptitle("What does paper A's width change?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
-alt = "Learning curves of two widths in three panels, on top of each other."
-chapter.figure(fig, "fig-a-wide", wide, narrow, alt=alt)
+chapter.figure(fig, "fig-a-wide", wide, narrow, title="What does paper A's width change?", legend=2)
 # %% [markdown] tags=["caption"]
 # **Next to nothing.** Test error at the end of training, and of the kernel frozen at $t^*$ that learns fresh points, on the
 # same training sets: medians and quartiles. Solid: paper A's width, at which the network's error over that of 500 neurons is {glue:text}`wide-error`.
@@ -239,10 +234,13 @@ for ax, p in zip(axes, sizes):
     ax.set_xticks(range(len(change[p])), ["$t^*$", *shares, "end"])
     ax.set(yscale="log", xlabel="fitted points", title=f"$p={p}$")
 axes[0].set_ylabel(r"change of $\ln\varepsilon$")
-fig.suptitle("How well is the end of training known?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-alt = "The curves of the tolerances are flat; that of another processor rises by many orders of magnitude."
-chapter.figure(fig, "fig-a-sensitivity", *filter(len, (doubles, singles, elsewhere, elsewhere_singles)), alt=alt)
+chapter.figure(
+    fig,
+    "fig-a-sensitivity",
+    *filter(len, (doubles, singles, elsewhere, elsewhere_singles)),
+    title="How well is the end of training known?",
+    legend=3,
+)
 # %% [markdown] tags=["caption"]
 # **To a few per cent: rounding grows by many orders of magnitude after $t^*$, the tolerance's effect does not.** Root mean
 # square change of the logarithm of the test error, with the same data and initial weights. Tolerances are compared with the
@@ -282,13 +280,7 @@ ax.set(xscale="log", yscale="log", xlabel=r"compression $\Lambda$", ylabel="erro
 for axis in "xy":
     plots.plain_numbers(ax, axis)
 ax.legend(title=f"$d=8$, {rows.p.max()} points")
-chapter.figure(
-    fig,
-    "fig-a-curved",
-    *balls.values(),
-    alt="Error over that without the uninformative directions against the compression, three curves that fall to one, "
-    "earlier the more directions are informative.",
-)
+chapter.figure(fig, "fig-a-curved", *balls.values())
 # %% [markdown] tags=["caption"]
 # **The more directions inform, the sooner further compression is of no use.** Test error of the support vector machine on data whose
 # uninformative directions are divided by $\Lambda$, over its error without them; balls of $d_\parallel$ informative directions. Dotted:
@@ -308,8 +300,7 @@ ax.plot(edge, edge, "--", color=plots.COLOURS["theory"])
 ax.set(xlabel="test error, data as drawn", ylabel="test error, data rotated", title="Does the axis matter?")
 plots.curve_axes(ax, [0.02, 0.05, 0.1, 0.2])
 ax.set(xlim=edge, ylim=edge)
-alt = "Scatter of test errors on rotated data against those on data as drawn, most of them on the diagonal."
-chapter.figure(fig, "fig-a-appa", turned, alt=alt)
+chapter.figure(fig, "fig-a-appa", turned)
 # %% [markdown] tags=["caption"]
 # **No: most runs stay on the diagonal, and the few others fall on either side.** Test errors of feature learning on data as
 # drawn and on the same data rotated, with the same initial weights; one point per seed.

@@ -59,18 +59,18 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
-tolerance: "number from 1e-4 to 0.2" = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
-wide_p: "3 or more increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
-curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
-curve_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
-curve_h: "count from 10 to 1e5" = 500  # width (paper A: 10000)
-curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # output scale of feature learning (paper A: 1e-6)
-curve_seeds: "count to 1000" = 4  # seeds (paper A: 20)
-stop: "share" = 0.98  # fitted fraction of the early stop, declared before the run
-fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
+profile = "laptop"  # chosen with --profile
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+test = 10000  # test points of kernels (paper A: not stated)
+tolerance = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
+wide_p = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
+curve_d = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
+curve_p = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
+curve_h = 500  # width (paper A: 10000)
+curve_alpha = 1e-6  # output scale of feature learning (paper A: 1e-6)
+curve_seeds = 4  # seeds (paper A: 20)
+stop = 0.98  # fitted fraction of the early stop, declared before the run
+fit_from = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
 # fmt: on
 # %%
 import numpy as np
@@ -113,8 +113,7 @@ def draw(i):
 
 
 labels = [f"α = {alpha:g}" for alpha in rows.alpha]
-alt = "At small scales two straight lines separate the regions of either sign, and all arrows lie along one axis."
-chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α", alt=alt)
+chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # %% [markdown] tags=["caption"]
 # **Small $\alpha$ turns the weights along the first axis, and the boundaries straighten.** Left: where the predictor is
 # positive (blue) and negative (orange), with the training points and the planes where the label changes (dash-dotted). Right:
@@ -179,10 +178,7 @@ for ax, d in zip(axes, curve_d):
     plots.curve_axes(ax, networks.p.unique())
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
 axes[0].set_ylabel(r"test error $\varepsilon$")
-fig.suptitle("Who learns fastest?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-alt = "The initial kernel's error falls slowest, the network's faster, that of the kernel at t* with slope minus one."
-chapter.figure(fig, "fig-a-learners", networks, kernels, initial, alt=alt)
+chapter.figure(fig, "fig-a-learners", networks, kernels, initial, title="Who learns fastest?", legend=3)
 # %% [markdown] tags=["caption"]
 # **Given fresh points, the kernel at $t^*$ learns faster than the network, nearly as $1/p$ (dashed guide).** Medians of the test error against
 # training points. Above it lie, at large $p$, the network and the initial kernel. The initial kernel on compressed data ends
@@ -227,10 +223,8 @@ for d, upper, lower in zip(curve_d, axes, axes[len(curve_d) :]):
     lower.set(xlabel="training points $p$", ylabel="support vectors")
     plots.curve_axes(upper, rows.p.unique())
     plots.curve_axes(lower, rows.p.unique(), errors=False)
-fig.suptitle("Does the kernel at $t^*$ place two planes?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", fontsize="small")
 alt = "Above, error times p over d: level near one for the kernel at t*, rising for compressed data; so the vectors below."
-chapter.figure(fig, "fig-a-star-kernel", rows, alt=alt)
+chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ place two planes?", legend=1, alt=alt)
 # %% [markdown] tags=["caption"]
 # **The error of the kernel at $t^*$ agrees with $d/p$; its support vectors start at $2(d+1)$ and grow slowly.** Pink: the
 # kernel frozen at $t^*$. Black: the infinitely wide initial kernel on data compressed by the same network's $\Lambda^*$. Both
@@ -273,10 +267,15 @@ plots.curve_axes(left, sorted({*own_points.p} or {*fresh_points.p}), errors=Fals
 right.set_xticks((0, 1), ["$t^*$", "$t^*$ of each label"])
 right.set(title="unequal labels", xlim=(-0.5, 1.5), yscale="log")
 plots.plain_numbers(right)
-fig.suptitle("What does the kernel at $t^*$ need?", fontsize="medium")
-fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Left, curves near one for own and fresh points. Right, dots far above one, and with t* of each label near one."
-chapter.figure(fig, "fig-a-own-points", *filter(len, (own_points, fresh_points, *unequal)), alt=alt)
+chapter.figure(
+    fig,
+    "fig-a-own-points",
+    *filter(len, (own_points, fresh_points, *unequal)),
+    title="What does the kernel at $t^*$ need?",
+    legend=2,
+    alt=alt,
+)
 # %% [markdown] tags=["caption"]
 # **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on the
 # network's own points or on as many fresh ones (planes as above, medians and quartiles). Right: planes at -0.3 and 0.5,
@@ -327,9 +326,7 @@ plots.intervals(right, dict(enumerate(constants.measured)), fmt="ko", markersize
 right.plot(range(len(constants)), constants.theory, "_", color=plots.COLOURS["theory"], markersize=14)
 right.set_xticks(range(len(constants)), constants.index, rotation=40, ha="right", fontsize="small")
 right.set(ylabel=r"$\varepsilon p/\sqrt{nd}$", ylim=(0, 1.2))
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-alt = "Left, points on one rising line until few are left. Right, constants of seven tasks, with theory's as bars."
-chapter.figure(fig, "fig-a-collapse", *filter(len, tasks.values()), alt=alt)
+chapter.figure(fig, "fig-a-collapse", *filter(len, tasks.values()), legend=4)
 # %% [markdown] tags=["caption"]
 # **From 90 to 98 % of fitted points one line without a fitted number describes two planes in $d=5$ and 10 to about a tenth.**
 # Left: networks with 90 to 99 % of 128 to 8192 points fitted, medians over seeds; at 99 % or below $n=8d$ they lie above. Right: the constant from
@@ -363,10 +360,8 @@ for ax, ((shape, d), task) in zip(axes, tasks):
     ax.set(yscale="log", title=f"{shape}, $d={d}$")
     plots.plain_numbers(ax)
 axes[0].set_ylabel("compression")
-fig.suptitle("What do the last points undo?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "In three panels two curves rise together; then that of the weights falls far, that of the function much less."
-chapter.figure(fig, "fig-a-function", rows, alt=alt)
+chapter.figure(fig, "fig-a-function", rows, title="What do the last points undo?", legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **All of the weights' compression since $t^*$, and part of the function's.** Both against the fitted fraction of the training
 # points, on the largest training sets. Medians and quartiles.

@@ -62,19 +62,19 @@
 # network. Theory speaks of the machine; the gradient flow of our networks' kernels gains as much.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-test: "count from 10 to 1e6" = 10000  # test points of kernels (paper A: not stated)
-tolerance: "number from 1e-4 to 0.2" = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
-wide_p: "3 or more increasing counts from 2 to 1e5" = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
-curve_d: "distinct counts from 2 to 100" = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
-curve_p: "3 or more increasing counts from 2 to 1e5" = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
-curve_h: "count from 10 to 1e5" = 500  # width (paper A: 10000)
-curve_alpha: "number from 1e-20 to 1e10" = 1e-6  # output scale of feature learning (paper A: 1e-6)
-curve_seeds: "count to 1000" = 4  # seeds (paper A: 20)
-stop: "share" = 0.98  # fitted fraction of the early stop, declared before the run
-fit_from: "count to 1e5" = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
-lazy_h: "distinct counts from 10 to 1e5" = [100, 1000]  # widths of frozen kernels (paper A: 10000)
+profile = "laptop"  # chosen with --profile
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+test = 10000  # test points of kernels (paper A: not stated)
+tolerance = 0.05  # of a step of the gradient flow until t*; to the end it is finer (paper A: not stated)
+wide_p = [64, 128, 256, 512, 1024, 2048]  # training sizes of the infinitely wide kernel
+curve_d = [5, 10]  # dimensions of the stripe (paper A, Fig. 3: 5, 10)
+curve_p = [128, 256, 512, 1024]  # training sizes of the stripe (paper A, Fig. 3: up to 10000)
+curve_h = 500  # width (paper A: 10000)
+curve_alpha = 1e-6  # output scale of feature learning (paper A: 1e-6)
+curve_seeds = 4  # seeds (paper A: 20)
+stop = 0.98  # fitted fraction of the early stop, declared before the run
+fit_from = 100  # smallest training size of the fitted exponents (paper A: guides to the eye)
+lazy_h = [100, 1000]  # widths of frozen kernels (paper A: 10000)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -111,10 +111,8 @@ for ax, ((shape, d, d_parallel), task) in zip(axes, tasks):
     ax.set(xlabel=r"imposed compression $\Lambda$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, factors)
 axes[0].set_ylabel("relative error")
-fig.suptitle("How much does a compression gain?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Relative error falling with an imposed compression in three panels, least on the cylinder."
-chapter.figure(fig, "fig-a-gain", rows, alt=alt)
+chapter.figure(fig, "fig-a-gain", rows, title="How much does a compression gain?", legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Near paper A's gain, above it in $d=10$; on planes about twice paper B's.** Error of the infinitely wide initial kernel on
 # data compressed by an imposed factor, over that on plain data, learnt by support vector machine (solid) and gradient flow
@@ -149,10 +147,7 @@ for ax, d in zip(axes, curve_d):
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, sorted({*infinite.p, *larger_sets.p}))
 axes[0].set_ylabel(r"test error $\varepsilon$")
-fig.suptitle("How does the frozen kernel learn?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
-alt = "The curves of narrow networks' kernels flatten; that of the infinitely wide one falls faster than a dashed line."
-chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, alt=alt)
+chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, title="How does the frozen kernel learn?", legend=5)
 # %% [markdown] tags=["caption"]
 # **Faster than theory's slope at these sizes (dashed), and slower for narrow networks.** Lazy learning of the stripe with the
 # frozen kernel of networks of several widths (blue) and of the infinitely wide one (black): medians, quartiles as bands. The
@@ -179,10 +174,8 @@ for ax, (column, label) in zip(axes, labels.items()):
     ax.set(xlabel="training points $p$", ylabel=label)
     plots.curve_axes(ax, sorted(layers.p.unique()), errors=False)
     plots.plain_numbers(ax)
-fig.suptitle("Do the support vectors do what theory assumes?", fontsize="medium")
-fig.legend(*axes[-1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 alt = "Three panels against training points; the first two are nearly level, the third lies above a dashed line at one."
-chapter.figure(fig, "fig-a-layer", layers, alt=alt)
+chapter.figure(fig, "fig-a-layer", layers, title="Do the support vectors do what theory assumes?", legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **They fill the layer, but at distances without a cusp.** The hard-margin machine with the infinitely wide kernel. Left and
 # middle: number of support vectors over $p\Delta$, and error over $\Delta$; both are level if the assumption holds. Right: the
@@ -244,10 +237,9 @@ for ax, d in zip(axes, curve_d):
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, end.p.unique())
 axes[0].set_ylabel(r"test error $\varepsilon$")
-fig.suptitle(f"Which curve has the network's error? {stated.both_sizes(curve_h, 'A.width')}", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "From above: the initial kernel, the kernel after training, the network, the initial kernel on compressed data."
-chapter.figure(fig, "fig-a-fig3", networks, larger, small, *initial, alt=alt)
+title = f"Which curve has the network's error? {stated.both_sizes(curve_h, 'A.width')}"
+chapter.figure(fig, "fig-a-fig3", networks, larger, small, *initial, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **None with the text's factor: data compressed by $\Lambda^*$ give a smaller error, the kernel after training a larger
 # one.** Test error against training size, as in paper A, Fig. 3 (width $10^4$, up to $10^4$ points): medians and quartiles
@@ -302,11 +294,10 @@ for ax, d in zip(axes, curve_d):
     ax.set(yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, sorted({*networks.p, *wide_kernel.p}))
 axes[0].set_ylabel("test error over the network's")
-fig.suptitle("Does a compression explain the network?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Ratios of two errors, most of them below one; the kernels of finite width come nearest to one."
 chapter.glue("own-stopped", " and ".join(f"{ratio:#.2g} ($d={d}$)" for d, ratio in stopped.items()) or "—")
-chapter.figure(fig, "fig-b-fig10", networks, wide, small, wide_kernel, alt=alt)
+title = "Does a compression explain the network?"
+chapter.figure(fig, "fig-b-fig10", networks, wide, small, wide_kernel, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **By the kernel of the paper's own width it does: at the end nearly, with the code's factor; at 98 % fitted, with the text's.** Test error
 # on compressed data over the network's, trained to the end (blue) or stopped early (orange). Dashed and dotted: the infinitely
@@ -365,9 +356,7 @@ plots.slope_guide(ax, ends, 0.3 * start, -theory.feature_exponent(3, 2), "$-1/2$
 plots.slope_guide(ax, ends, 2.2 * start, -theory.lazy_exponent(3), "$-3/7$", above=True)
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$", title="Who learns the cylinder fastest?")
 plots.curve_axes(ax, sorted(network.p.unique()))
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
-alt = "Five learning curves of the cylinder, close together."
-chapter.figure(fig, "fig-a-fig8", tube, small, star, infinite, infinite_of_networks, alt=alt)
+chapter.figure(fig, "fig-a-fig8", tube, small, star, infinite, infinite_of_networks, legend=2)
 # %% [markdown] tags=["caption"]
 # **The kernel on compressed data, then the network; the kernel at $t^*$ is the worst.** Test error of the cylinder, as in the
 # error panel of paper A, Fig. 8: medians and quartiles. Dashed: theory's slopes, lazy above and feature learning below the

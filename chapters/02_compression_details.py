@@ -15,18 +15,18 @@
 # informative directions; isotropic weights give $\frac23$.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-cylinder_radius: "positive to 20" = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
-tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
-finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # of runs that go on after t*
-growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
-growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
-growth_seeds: "count to 1000" = 4  # their realisations (paper A: 20; 49 of the cylinder)
-growth_from: "count to 1e5" = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
-stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
-stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # sizes trained that far
+profile = "laptop"  # chosen with --profile
+alpha = 1e-6  # network scale (paper A: 1e-6)
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+cylinder_radius = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
+tolerance = 0.05  # of a step of the gradient flow (paper A: not stated)
+finer_tolerance = 0.005  # of runs that go on after t*
+growth_p = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
+growth_h = 100  # their width (paper A: 10000)
+growth_seeds = 4  # their realisations (paper A: 20; 49 of the cylinder)
+growth_from = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
+stop = 0.98  # satisfied fraction until which the largest amplification is sought
+stop_p = [256, 1024, 4096]  # sizes trained that far
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -54,10 +54,7 @@ for ax, title in zip(flat[2:], moments):
     plots.weights(ax, moments[title], axes=(0, 2))
     plots.boundaries(ax, [-cylinder_radius, cylinder_radius])
     ax.set_title(f"{title}, from the side")
-fig.suptitle("Where do the cylinder's weights point?", fontsize="medium")
-fig.legend(*flat[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Arrows in two projections at start and end; at the end, from the side, nearly all lie along the horizontal axis."
-chapter.figure(fig, "fig-a-7", rows, alt=alt)
+chapter.figure(fig, "fig-a-7", rows, title="Where do the cylinder's weights point?", legend=3)
 # %% [markdown] tags=["caption"]
 # **Nearly all weights turn into the informative plane.** Arrows $\beta\omega$ of the cylinder model ($d=3$) at start and end
 # (paper A, Fig. 7). Top: in the plane of the two informative directions. Bottom: of the first and the uninformative axis.
@@ -88,8 +85,7 @@ for ax in (left, right):
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize="small")
 left.set(ylabel="relative error along the path", title="How large is the error?")
 right.set_title("Which weight has it, until $t^*$?")
-alt = "Relative errors against training points, all falling: of the worst weight until three moments, and of each."
-chapter.figure(fig, "fig-a-4-error", neurons, alt=alt)
+chapter.figure(fig, "fig-a-4-error", neurons)
 # %% [markdown] tags=["caption"]
 # **The equations of motion become more accurate with more points; whether as fast as $1/\sqrt p$ is open.** Largest relative
 # error along the path, median over the neurons, against $p$; medians and quartiles over seeds. Left: the worst of the four
@@ -182,8 +178,7 @@ ax.set(xlabel="training points $p$", ylabel=r"$\Lambda^*|N|$ over that at the le
 ax.set_title("Does the square root hold for other tasks?")
 plots.curve_axes(ax, sizes)
 ax.legend(fontsize="small")
-alt = "Two rising lines, for three planes and for three informative directions, above a dashed line of slope one half."
-chapter.figure(fig, "fig-a-more", *tasks.values(), alt=alt)
+chapter.figure(fig, "fig-a-more", *tasks.values())
 # %% [markdown] tags=["caption"]
 # **Both tasks follow $\sqrt p$.** Amplification at $t^*$ with the noise of each training set divided out, over its mean at the
 # least $p$, against $p$; medians and quartiles over seeds. Dashed: the slope 1/2.
@@ -207,8 +202,7 @@ for place, colour in zip(claims.FIXED_POINTS, plots.PALETTE):
 ax.set(xlabel="training points $p$", ylabel=r"$\lambda^*$ of the neurons there")
 plots.curve_axes(ax, sorted(set(rests.p)))
 ax.legend(fontsize="small")
-alt = "Amplification against training points at three fixed points: parallel rising lines on their dashed predictions."
-chapter.figure(fig, "fig-a-lambda", rests, alt=alt)
+chapter.figure(fig, "fig-a-lambda", rests)
 # %% [markdown] tags=["caption"]
 # **All three fixed points follow $\sqrt p$; the constants come near the predicted ones.** Amplification
 # $\lambda^*=|\omega_1|/|\omega_\perp|$ at $t^*$ of the neurons at each fixed point (median over neurons; medians and quartiles

@@ -57,18 +57,18 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-cylinder_radius: "positive to 20" = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
-tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
-finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # of runs that go on after t*
-growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
-growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
-growth_seeds: "count to 1000" = 4  # their realisations (paper A: 20; 49 of the cylinder)
-growth_from: "count to 1e5" = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
-stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
-stop_p: "3 or more increasing counts from 10 to 1e5" = [256, 1024, 4096]  # sizes trained that far
+profile = "laptop"  # chosen with --profile
+alpha = 1e-6  # network scale (paper A: 1e-6)
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+cylinder_radius = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
+tolerance = 0.05  # of a step of the gradient flow (paper A: not stated)
+finer_tolerance = 0.005  # of runs that go on after t*
+growth_p = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
+growth_h = 100  # their width (paper A: 10000)
+growth_seeds = 4  # their realisations (paper A: 20; 49 of the cylinder)
+growth_from = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
+stop = 0.98  # satisfied fraction until which the largest amplification is sought
+stop_p = [256, 1024, 4096]  # sizes trained that far
 # fmt: on
 # %%
 import numpy as np
@@ -208,9 +208,8 @@ for ax in (left, right):
 left.set(xlabel=r"intercept $\zeta$", ylabel=r"velocity $\tau\,\dot\zeta$", ylim=(-2, 2))
 left.set_title("Where can a neuron rest?")
 right.set(xlabel="$z_1$", ylabel="$z_2$", xlim=(-3, 3), ylim=(-3, 3), title="Do neurons arrive there?")
-fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
 alt = "Left, two curves of a neuron's velocity that cross zero at three fixed points. Right, paths that run to them."
-chapter.figure(fig, "fig-a-4", paths, alt=alt)
+chapter.figure(fig, "fig-a-4", paths, legend=4, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Most neurons reach a fixed point before $t^*$; some are still on their way.** Left: velocity of the intercept of a neuron with
 # large $|\lambda|$; dashed where $|\lambda|$ would fall. Right: paths of sixty neurons until $t^*$, each drawn at its
@@ -260,7 +259,6 @@ tasks = growth.groupby(["shape", "d"], sort=False)
 green = plots.COLOURS["amplification"]
 hollow = {"color": green, "linestyle": ":", "markerfacecolor": "none"}
 fig, flat = plots.panels(len(tasks), columns=3, width=3.5, height=3.6, sharey=True)
-fig.suptitle(r"Does the compression grow as $\sqrt{p}$?", fontsize="medium")
 for ax, ((shape, d), rows) in zip(flat, tasks):
     plots.over_seeds(ax, rows, "p", "star", color=green, label=r"$\Lambda^*$, at $t^*$")
     largest = maxima.query("shape == @shape and d == @d")
@@ -275,7 +273,7 @@ flat[0].set_ylabel(r"amplification $\Lambda$")
 legend = fig.legend(*flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 legend.set_title(rf"$\Lambda^*$: {stated.both_sizes(growth_h, 'A.width')}", {"size": "small"})
 alt = "Amplification against training points for three tasks, at the characteristic time and at its maximum: both rise."
-chapter.figure(fig, "fig-a-6-p", growth, maxima, alt=alt)
+chapter.figure(fig, "fig-a-6-p", growth, maxima, title=r"Does the compression grow as $\sqrt{p}$?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **The amplification at $t^*$ grows as $\sqrt p$, on the stripe at the height that theory gives.** Medians and quartiles over
 # seeds. Thick dashes: theory with the noise of the same training sets, without a fitted number; thin dashes: the slope 1/2.
@@ -317,9 +315,8 @@ axes[0].set(xlabel=r"mean label $\langle y\rangle$", ylabel=r"$\Lambda^*$ over t
 axes[1].set(xlabel=r"$\langle y\rangle\sqrt{d}$", yscale="log")
 plots.plain_numbers(axes[0])
 axes[0].legend(fontsize="small")
-fig.suptitle("How unequal may the labels be?", fontsize="medium")
 alt = "Two falling curves, apart against the mean label, together against it times the root of the dimension."
-chapter.figure(fig, "fig-a-balance", balance, alt=alt)
+chapter.figure(fig, "fig-a-balance", balance, title="How unequal may the labels be?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **The limit of the mean label falls as $1/\sqrt d$.** $\Lambda^*$ as the right plane moves inwards from where the labels balance,
 # geometric mean over 1024 to 4096 points; medians and quartiles over seeds. Dotted: where the growth rates cross, without a fitted

@@ -11,16 +11,16 @@
 # scale, and follows the networks beyond. A symbol without a definition here has the meaning of chapter 2's symbol table.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-alpha: "number from 1e-20 to 1e-2" = 1e-6  # network scale (paper A: 1e-6)
-interfaces: "increasing numbers from -4 to 4" = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
-cylinder_radius: "positive to 20" = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
-tolerance: "number from 1e-3 to 0.2" = 0.05  # of a step of the gradient flow (paper A: not stated)
-finer_tolerance: "number from 1e-4 to 0.2" = 0.005  # of runs that go on after t*
-growth_p: "3 or more increasing counts from 10 to 1e5" = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
-growth_h: "count from 10 to 1e5" = 100  # their width (paper A: 10000)
-growth_from: "count to 1e5" = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
-stop: "positive to 1" = 0.98  # satisfied fraction until which the largest amplification is sought
+profile = "laptop"  # chosen with --profile
+alpha = 1e-6  # network scale (paper A: 1e-6)
+interfaces = [-0.3, 1.18549]  # positions of the stripe's planes (paper A: -0.3, 1.18549)
+cylinder_radius = 1.1774100225154747  # radius of the cylinder (paper A: sqrt(2 ln 2), equiprobable labels)
+tolerance = 0.05  # of a step of the gradient flow (paper A: not stated)
+finer_tolerance = 0.005  # of runs that go on after t*
+growth_p = [128, 256, 512, 1024, 2048, 4096, 8192, 16384]  # sizes trained to t* (paper A, Fig. 6: to 10^4)
+growth_h = 100  # their width (paper A: 10000)
+growth_from = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 411 is the smallest it names)
+stop = 0.98  # satisfied fraction until which the largest amplification is sought
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -64,16 +64,7 @@ for ax in axes:
 axes[0].set_ylabel(r"$\Lambda^*$ at width $10^4$")
 axes[1].set(ylabel=f"over that at width {narrow.h.max()}", ylim=(0.5, 1.5))
 axes[0].legend(fontsize="small")
-chapter.figure(
-    fig,
-    "fig-a-width",
-    wide,
-    ring,
-    narrow,
-    narrow_ring,
-    alt="The amplification of networks of width ten thousand against the points rises with slope one half; beside it the "
-    "ratio to narrow networks stays near one.",
-)
+chapter.figure(fig, "fig-a-width", wide, ring, narrow, narrow_ring)
 # %% [markdown] tags=["caption"]
 # **At paper A's width the amplification is that of narrow networks.** Left: $\Lambda^*$ of networks with $10^4$ neurons
 # against the number of points; dashed: slope $\frac12$. Right: over that of narrow networks on the same training sets (paper A, Fig. 6
@@ -114,7 +105,6 @@ halves = claims.half_scales(scales, 1.0)
 sizes = sorted(set(halves.p))
 largest = halves.half[halves.p == sizes[0]].median()
 fig, (left, middle, right) = plots.panels(3, columns=3, width=3.2, height=3.2)
-fig.suptitle("How small must the output scale be?", fontsize="medium")
 if not fastest.empty:  # few points may leave the fixed point without neurons
     plots.over_seeds(left, fastest, "p", "late", color=plots.COLOURS["feature"])
 for (p, rows), colour in zip(scales.groupby("p"), plots.PALETTE):
@@ -130,7 +120,7 @@ plots.curve_axes(left, sorted(set(rests.p)), errors=False)
 plots.curve_axes(right, sizes)
 middle.legend(fontsize="small", handlelength=1)
 alt = "A time that rises as log p; curves that fall with the scale, sooner for larger sets; the scale needed, falling."
-chapter.figure(fig, "fig-a-late", rests, scales, alt=alt)
+chapter.figure(fig, "fig-a-late", rests, scales, title="How small must the output scale be?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **The required scale falls nearly as $1/p$.** Left: the time at which $\lambda$ of the fastest neurons is half of $\lambda^*$,
 # over the time of its growth. Middle: $\Lambda^*$ over its plateau against the scale. Right: the scale at which this is one half;
@@ -150,7 +140,6 @@ chapter.figure(fig, "fig-a-late", rests, scales, alt=alt)
 # %%
 networks = chapter.rows(studies.amplification_along_training, "main")
 fig, flat = plots.panels(networks.d.nunique(), width=4.0, height=3.2, sharey=True)
-fig.suptitle("How does the compression change during training?", fontsize="medium")
 for ax, (d, of_dimension) in zip(flat, networks.groupby("d")):
     for (p, rows), colour in zip(of_dimension.groupby("p"), plots.PALETTE):
         times = np.geomspace(1, max(map(max, rows["time"])), 300)
@@ -161,7 +150,7 @@ flat[0].set_ylabel(r"amplification $\Lambda$")
 plots.plain_numbers(flat[0])
 flat[0].legend(fontsize="small")
 alt = "Amplification against time, for two training sizes in two dimensions: it rises, rests, rises again and falls."
-chapter.figure(fig, "fig-a-6", networks, alt=alt)
+chapter.figure(fig, "fig-a-6", networks, title="How does the compression change during training?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **The amplification grows exponentially, rests near $t^*$, grows again and falls at the end.** Mean over seeds until 98 % of the
 # points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with $p=411$ and 4640).
@@ -174,7 +163,6 @@ chapter.figure(fig, "fig-a-6", networks, alt=alt)
 rows = chapter.rows(studies.late_training, "main")
 network = rows.iloc[0]
 fig, (left, right) = plots.panels(2, width=4.0, height=3.4)
-fig.suptitle("What does the fit change after $t^*$?", fontsize="medium")
 moments = zip(("$t^*$", "half-way", "end"), plots.shades(3), network["profile_t"], network["profile"])
 for words, colour, t, profile in moments:
     predictor = np.array(profile)
@@ -188,8 +176,7 @@ right.plot(network["t"][1:], network["error"][1:], color=plots.COLOURS["feature"
 right.set(xscale="log", yscale="log", xlabel=r"$t/\tau$", ylabel="loss, error", ylim=(0.7 / network["test"], 2))
 plots.plain_numbers(right)
 right.legend(fontsize="small")
-alt = "Left, three curves of which the later two change sign at both planes. Right, training loss and test error fall."
-chapter.figure(fig, "fig-a-5", rows[:1], alt=alt)
+chapter.figure(fig, "fig-a-5", rows[:1], title="What does the fit change after $t^*$?")
 # %% [markdown] tags=["caption"]
 # **The predictor sharpens at both planes.** Left: predictor on the first axis at $t^*$, half-way and at the end, over its maximum.
 # Right: training loss and test error, which leaves the plot where it is 0; dotted: the same times (paper A, Fig. 5).
@@ -209,8 +196,7 @@ ax.axhline(0.5, color=plots.COLOURS["theory"], linestyle=":", label="no order")
 ax.set(xlabel="rank by distance from the interface", ylabel="share fitted before", ylim=(0, 1))
 ax.set_title("Which points come first?")
 ax.legend(fontsize="small")
-alt = "Two falling curves: the further a point is from the interface, the fewer points are fitted before it."
-chapter.figure(fig, "fig-a-order", *tables, alt=alt)
+chapter.figure(fig, "fig-a-order", *tables)
 # %% [markdown] tags=["caption"]
 # **The further from the interface, the earlier a point is fitted.** Share of the points fitted before a point, by the rank of its
 # distance (tenths, 0 the nearest; medians and quartiles).
@@ -255,9 +241,8 @@ for (d, rows), colour in zip(ranks.groupby("d"), plots.PALETTE):
     plots.over_seeds(ax, rows, "p", "effective_rank", color=colour, label=f"$d={d}$, at $t^*$")
 plots.curve_axes(ax, sorted(set(ranks.p)), errors=False)
 ax.set(xlabel="training points $p$", ylabel="effective rank of the kernel")
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 alt = "Effective rank against training points: for each dimension a dashed line, below it a solid one, nearly level."
-chapter.figure(fig, "fig-a-rank", ranks, alt=alt)
+chapter.figure(fig, "fig-a-rank", ranks, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **On the stripe, at 128 to 2048 points alike, the effective rank of the tangent kernel falls until $t^*$.** Dashed: of the kernel
 # at the start; solid: at $t^*$; one colour per dimension (not in the paper).

@@ -22,18 +22,18 @@
 #   percentage points. The single network has more parameters than the twenty together.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-data: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images, labelled by the parity of their class (paper B: MNIST)
-components: "count from 2 to 1000" = 10  # principal components of the images (paper B: 10)
-layers: "count from 1 to 8" = 2  # hidden layers (paper B, Fig. 4: 2)
-loss: "one of quadratic_hinge, soft_hinge" = "quadratic_hinge"  # (paper B's text: hinge or quadratic hinge; its commands: soft hinge)
-steps: "count from 10 to 1e5" = 200  # attempted steps after which a network has not fitted (paper B: hours of wall time)
-members: "count from 2 to 100" = 5  # networks of an ensemble (paper B: 15 and 20)
-test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
-map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
-map_scales: "3 or more increasing positives" = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
-map_h: "3 or more increasing counts from 2 to 1e4" = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
-sizes_p: "2 or more increasing counts from 10 to 1e5" = [60, 120, 250, 500]  # training points with which the best region is followed
+profile = "laptop"  # chosen with --profile
+data = "mnist"  # images, labelled by the parity of their class (paper B: MNIST)
+components = 10  # principal components of the images (paper B: 10)
+layers = 2  # hidden layers (paper B, Fig. 4: 2)
+loss = "quadratic_hinge"  # (paper B's text: hinge or quadratic hinge; its commands: soft hinge)
+steps = 200  # attempted steps after which a network has not fitted (paper B: hours of wall time)
+members = 5  # networks of an ensemble (paper B: 15 and 20)
+test = 4000  # test points (paper B: 40000)
+map_p = 250  # training points (paper B: 5000)
+map_scales = [0.00390625, 0.5, 2.0, 12.0, 256.0, 1048576.0]  # scales of the map (paper B: 3e-4 to 3e7)
+map_h = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
+sizes_p = [60, 120, 250, 500]  # training points with which the best region is followed
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -70,13 +70,7 @@ if reached.shape[1]:
     plots.realisations(axes[1], reached.columns, reached)
 plots.curve_axes(axes[1], [50, 100, 200, 500, 1000, 2000])
 axes[1].set(xlabel="steps allowed", ylabel="parameters $N^*$ at jamming")
-chapter.figure(
-    fig,
-    "fig-b-effort",
-    budgets,
-    alt="Left, share of networks that fit against the steps allowed, one curve per width, rising earlier for wider ones. Right, "
-    "the parameters needed, falling with the steps.",
-)
+chapter.figure(fig, "fig-b-effort", budgets)
 # %% [markdown] tags=["caption"]
 # **At small budgets the jamming point falls with the number of steps.** Left: share of the networks that fit within a number of steps,
 # by width. Right: the number of parameters at which half of them do; median and quartiles over training sets. Not in paper B, whose
@@ -115,12 +109,7 @@ axes[0].set_ylabel("test error (%)")
 curves = axes[0].get_legend_handles_labels()
 points = stated.both_sizes(map_p, "B.points")
 fig.legend(*curves, title=points, title_fontsize="small", loc="outside lower center", ncols=3)
-chapter.figure(
-    fig,
-    "fig-b-6",
-    slices,
-    alt="Test error against width at three scales: single networks above, the ensemble below, both falling through grey jamming.",
-)
+chapter.figure(fig, "fig-b-6", slices)
 # %% [markdown] tags=["caption"]
 # **Single networks improve with width far beyond jamming; averaging removes most of that.** Test error of single networks and of the
 # ensemble's mean output against width at three scales; grey: jamming, range over training sets (paper B, Fig. 6). At the largest scale
@@ -149,8 +138,7 @@ jammed = jamming.transitions(at_end, "parameters").squeeze()
 ax.axvspan(jammed.min(), jammed.max(), color="0.5", alpha=0.25, linewidth=0, label="jamming")
 ax.set(xscale="log", yscale="log", xlabel="parameters $N$", ylabel=r"norm of the predictor $\Vert F\Vert$")
 ax.legend(fontsize="small")
-alt = "Norm of the predictor against parameters: trained to the end it rises steeply towards jamming; otherwise it does not."
-chapter.figure(fig, "fig-b-sec2", slices, decayed, stochastic, alt=alt)
+chapter.figure(fig, "fig-b-sec2", slices, decayed, stochastic)
 # %% [markdown] tags=["caption"]
 # **Stopped early, with weight decay or after few epochs the norm does not diverge.** Norm of the predictor on test points in the lazy
 # regime against the number of parameters; grey: jamming. Early is where half of the margins are near one (paper B, Sec. 2).
@@ -177,7 +165,7 @@ ax.axvline(1, color="0.5", linestyle=":")
 ax.set(xscale="log", xlabel="$h/h^*$", ylabel="gain of stopping early (%)")
 plots.plain_numbers(ax, "x")
 ax.legend(fontsize="small")
-chapter.figure(fig, "fig-b-gain", slices, alt="The gain of stopping early against the width, highest near jamming.")
+chapter.figure(fig, "fig-b-gain", slices)
 # %% [markdown] tags=["caption"]
 # **At the largest scale stopping early gains most near jamming.** By how much a stop at half of the margins lowers the error of single
 # networks, against the width over that at jamming (paper B, Sec. 2).
@@ -203,14 +191,7 @@ ax.plot(p, p, ":", color="0.4", label="$N = P$")
 plots.curve_axes(ax, p)
 ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend()
-chapter.figure(
-    fig,
-    "fig-b-8a",
-    digits,
-    random,
-    alt="Parameters at jamming against training points for digits and for random points, beside the line where both are equal; "
-    "digits need fewer.",
-)
+chapter.figure(fig, "fig-b-8a", digits, random)
 # %% [markdown] tags=["caption"]
 # **Digits need fewer parameters than random labels.** Number of parameters at which half of the networks fit, against the number of
 # points, for digits and for random points with random labels; median and quartiles over training sets (paper B, Fig. 8A).
@@ -298,9 +279,7 @@ plots.slope_guide(axes[2], (smallest.fluctuation, 3 * smallest.fluctuation), sma
 axes[2].set(xscale="log", yscale="log", xlabel="fluctuation", ylabel="excess error (%)")
 for axis in "xy":
     plots.plain_numbers(axes[2], axis)
-fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Local exponents near dashed lines of the paper; excess error against fluctuation beside a dashed line of slope two."
-chapter.figure(fig, "fig-b-local", slices, alt=alt)
+chapter.figure(fig, "fig-b-local", slices, legend=3)
 # %% [markdown] tags=["caption"]
 # **The fluctuation's exponent rises towards $-\frac14$; that of the excess has no clear limit.** Left and middle: exponents in $N$ of
 # the fluctuation and of the error of single networks above that of the ensemble, between neighbouring widths, against the width over
@@ -357,12 +336,7 @@ ax.set(xlabel="width $h$", ylabel="relative fluctuation of the kernel")
 plots.plain_numbers(ax)
 plots.plain_numbers(ax, "x")
 chapter.glue("widest-kernel", fluctuations.iloc[-1])
-chapter.figure(
-    fig,
-    "fig-b-sec3",
-    networks,
-    alt="Fluctuation of the kernel against width on logarithmic axes, falling along a dashed line of slope minus one half.",
-)
+chapter.figure(fig, "fig-b-sec3", networks)
 # %% [markdown] tags=["caption"]
 # **The kernel fluctuates as the inverse root of the width.** Fluctuation of the tangent kernel over initial weights, relative to its
 # mean, against width (paper B, Sec. 3); at the largest it is {glue:text}`widest-kernel`.
@@ -379,6 +353,6 @@ for rows, colour in ((first, plots.PALETTE[2]), (second, plots.PALETTE[4])):
     plots.over_seeds(ax, widest, "scale", "ensemble_error", factor=100, color=colour, label=rows.data.iloc[0])
 ax.set(xscale="log", xlabel=r"scale $\tilde\alpha$", ylabel="ensemble error (%)")
 ax.legend()
-chapter.figure(fig, "fig-b-9", first, second, alt="Ensemble error against the scale for two data sets.")
+chapter.figure(fig, "fig-b-9", first, second)
 # %% [markdown] tags=["caption"]
 # **Lazy networks do better on both data sets.** Ensemble error of the widest networks against the scale (paper B, Fig. 9 left).

@@ -25,15 +25,15 @@
 # After 3200 steps it is {claim}`B.Fig4-cover-trained`, on eight training sets too few to say so within three per cent.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-data: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images, labelled by the parity of their class (paper B: MNIST)
-components: "count from 2 to 1000" = 10  # principal components of the images (paper B: 10)
-layers: "count from 1 to 8" = 2  # hidden layers (paper B, Fig. 4: 2)
-loss: "one of quadratic_hinge, soft_hinge" = "quadratic_hinge"  # (paper B's text: hinge or quadratic hinge; its commands: soft hinge)
-steps: "count from 10 to 1e5" = 200  # attempted steps after which a network has not fitted (paper B: hours of wall time)
-members: "count from 2 to 100" = 5  # networks of an ensemble (paper B: 15 and 20)
-test: "count from 10 to 1e5" = 4000  # test points (paper B: 40000)
-map_p: "count from 10 to 1e5" = 250  # training points (paper B: 5000)
+profile = "laptop"  # chosen with --profile
+data = "mnist"  # images, labelled by the parity of their class (paper B: MNIST)
+components = 10  # principal components of the images (paper B: 10)
+layers = 2  # hidden layers (paper B, Fig. 4: 2)
+loss = "quadratic_hinge"  # (paper B's text: hinge or quadratic hinge; its commands: soft hinge)
+steps = 200  # attempted steps after which a network has not fitted (paper B: hours of wall time)
+members = 5  # networks of an ensemble (paper B: 15 and 20)
+test = 4000  # test points (paper B: 40000)
+map_p = 250  # training points (paper B: 5000)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -120,11 +120,8 @@ axes[1].set_ylabel(r"$\Vert F-\langle F\rangle\Vert$")
 axes[2].set_ylabel("change of the kernel")
 for ax in axes[:2]:
     plots.plain_numbers(ax)
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Norm, fluctuation and change of the kernel against the parameters beyond jamming, one curve per scale: those of the "
-alt += "largest scale rise to the left along a dashed line of slope minus one."
 chapter.glue("gardner-window", norm_exponent_of_random_labels(*jamming.WINDOW))
-chapter.figure(fig, "fig-b-8d", slices, alt=alt)
+chapter.figure(fig, "fig-b-8d", slices, legend=3)
 # %% [markdown] tags=["caption"]
 # **At the largest scale all three grow alike towards jamming.** Norm of the predictor on test points, its fluctuation over initial
 # weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; one colour per output scale (paper B,

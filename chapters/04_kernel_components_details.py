@@ -28,19 +28,19 @@
 # scikit-learn's estimate {cite}`kraskov2004,ross2014` has neither bias ({numref}`fig-a-appe`).
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-data: "one of mnist, fashion_mnist, digits" = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
-test: "count from 50 to 1e5" = 1000  # test points (paper A's code: 10000)
-stripe_d: "count from 2 to 30" = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
-stripe_p: "count from 16 to 1e5" = 512  # its training points (paper A: not stated)
-stripe_h: "count from 10 to 1e5" = 300  # width (paper A: 10000)
-stripe_alpha: "number from 1e-16 to 1" = 1e-6  # scale (paper A: 1e-6)
-stripe_seeds: "count to 1000" = 4  # realisations
-image_p: "3 or more increasing counts from 20 to 1e5" = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
-image_h: "count from 2 to 40" = 10  # width of the convolutional network (paper A: 10)
-alpha: "number from 1e-4 to 1e6" = 1.0  # its scale (paper A: 2e-3)
-image_seeds: "count to 1000" = 2  # realisations of the learning curves (paper A: 5)
-neighbours: "count to 100" = 5  # of the estimate of information on synthetic data (paper A: 5)
+profile = "laptop"  # chosen with --profile
+data = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
+test = 1000  # test points (paper A's code: 10000)
+stripe_d = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
+stripe_p = 512  # its training points (paper A: not stated)
+stripe_h = 300  # width (paper A: 10000)
+stripe_alpha = 1e-6  # scale (paper A: 1e-6)
+stripe_seeds = 4  # realisations
+image_p = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
+image_h = 10  # width of the convolutional network (paper A: 10)
+alpha = 1.0  # its scale (paper A: 2e-3)
+image_seeds = 2  # realisations of the learning curves (paper A: 5)
+neighbours = 5  # of the estimate of information on synthetic data (paper A: 5)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -76,10 +76,8 @@ for case, rows in clouds.assign(error=clouds.estimate - clouds.exact).groupby("c
     plots.with_scatter(axes[2], rows, "d", "error", label=f"points: {case}")
 axes[2].set(xlabel="dimension $d$", title="paper A, more dimensions")
 axes[2].legend(fontsize="small", loc="center right")
-fig.suptitle("How large is the bias of the estimate?", fontsize="medium")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize="small")
-alt = "Errors of two estimates of information: paper A's follow dashed lines, scikit-learn's are near zero."
-chapter.figure(fig, "fig-a-appe", lines, clouds, alt=alt)
+chapter.figure(fig, "fig-a-appe", lines, clouds, title="How large is the bias of the estimate?")
 # %% [markdown] tags=["caption"]
 # **In one dimension the paper's estimate is biased without information and at a sharp jump; scikit-learn's is not.** Errors of the estimates (left, middle), and of the paper's in more dimensions (right), for points that fill the
 # space or lie on a line. Bars: one standard deviation. Dashed: the two biases derived above.
@@ -217,13 +215,11 @@ for ax, (moment, rows) in zip(axes, spectra.groupby("moment", sort=False)):
     ax.axvline(stripe_d + 1.5, color=plots.COLOURS["theory"], linestyle=":")
     words = moment if moment in ("start", "end") else f"{float(moment):.0%} fitted"
     ax.set(title=f"{words}: distance {full[full.moment == moment].departure.mean():.2f}", ylim=(0, 1.05))
-fig.suptitle("Are the components even or odd?", fontsize="medium")
 fig.supxlabel("rank $r$", fontsize="medium")
 fig.supylabel("share explained", fontsize="medium")
 axes[0].legend(loc="upper right", fontsize="small")  # nothing is that high there
-alt = "Stacked bars of shares at four moments of training: at the start the second half of the bars is low."
 chapter.glue("departure-power", claims.departure_power(full))
-chapter.figure(fig, "fig-a-appd", spectra, full, alt=alt)
+chapter.figure(fig, "fig-a-appd", spectra, full, title="Are the components even or odd?")
 # %% [markdown] tags=["caption"]
 # **Training brings the components beyond the linear functions into the two sectors.** Shares of the stripe's components
 # that the even sector (blue) and the odd sector (orange) explain, means over seeds. In each title: the kernel's relative
@@ -324,10 +320,10 @@ for name in ("mnist", "cifar10"):
 for ax, title in zip(axes, ("test error", "mean square error", "distance of the nearest")):
     plots.curve_axes(ax, {*tables["mnist"].p, *tables["digits"].p})
     ax.set(xlabel="images $p$", title=title)
-fig.suptitle("How fast do isotropic kernels learn images?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 alt = "Three panels of curves that fall with the number of images: steeply for digits, slowly for photographs."
-chapter.figure(fig, "fig-4-isotropic", *tables.values(), alt=alt)
+chapter.figure(
+    fig, "fig-4-isotropic", *tables.values(), title="How fast do isotropic kernels learn images?", legend=3, alt=alt
+)
 # %% [markdown] tags=["caption"]
 # **MNIST is learnt fast and CIFAR-10 slowly, whatever the kernel.** Left: test error with a hard margin. Middle: mean
 # square error of regression without a ridge. Right: mean distance of an image to its nearest, over the distance of
@@ -376,8 +372,7 @@ axes[1].set(ylabel=r"$\Vert\Delta\Theta\Vert/\Vert\Theta_0\Vert$", yscale="log",
 for ax in axes:
     ax.set(xlabel=r"scale $\alpha$", xscale="log")
 axes[0].legend()
-alt = "Left, test errors that rise with the scale; right, the change of the kernel, which falls with it."
-chapter.figure(fig, "fig-b-9-cnn", scan, alt=alt)
+chapter.figure(fig, "fig-b-9-cnn", scan)
 # %% [markdown] tags=["caption"]
 # **The error rises towards the lazy regime, where the kernel stops changing.** Test error of single networks and of
 # the mean of an ensemble against the scale (left); relative change of the tangent kernel in training (right); paper

@@ -53,18 +53,18 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-data: "one of mnist, fashion_mnist, digits" = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
-test: "count from 50 to 1e5" = 1000  # test points (paper A's code: 10000)
-stripe_d: "count from 2 to 30" = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
-stripe_p: "count from 16 to 1e5" = 512  # its training points (paper A: not stated)
-stripe_h: "count from 10 to 1e5" = 300  # width (paper A: 10000)
-stripe_alpha: "number from 1e-16 to 1" = 1e-6  # scale (paper A: 1e-6)
-stripe_seeds: "count to 1000" = 4  # realisations
-image_p: "3 or more increasing counts from 20 to 1e5" = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
-image_h: "count from 2 to 40" = 10  # width of the convolutional network (paper A: 10)
-alpha: "number from 1e-4 to 1e6" = 1.0  # its scale (paper A: 2e-3)
-image_seeds: "count to 1000" = 2  # realisations of the learning curves (paper A: 5)
+profile = "laptop"  # chosen with --profile
+data = "mnist"  # images, labelled by the parity of their class (paper A: MNIST)
+test = 1000  # test points (paper A's code: 10000)
+stripe_d = 10  # dimension of the stripe (paper A, Fig. 10: not stated)
+stripe_p = 512  # its training points (paper A: not stated)
+stripe_h = 300  # width (paper A: 10000)
+stripe_alpha = 1e-6  # scale (paper A: 1e-6)
+stripe_seeds = 4  # realisations
+image_p = [25, 100, 400]  # training images of the learning curves (paper A: 42 to 6944)
+image_h = 10  # width of the convolutional network (paper A: 10)
+alpha = 1.0  # its scale (paper A: 2e-3)
+image_seeds = 2  # realisations of the learning curves (paper A: 5)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -136,10 +136,8 @@ for row, (task, rows) in enumerate({"stripe": stripes, "images": images}.items()
             plots.by_rank(ax, values, color=plots.COLOURS[colour], label=label)
         ax.set_title(f"{task}: {words}", fontsize="small")
     axes[3 * row].axhline(no_information, color=plots.COLOURS["theory"], linestyle="--", linewidth=1)
-fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-alt = "Information and projections of ten components: low and flat before training, high in the first after it."
 chapter.glue("no-information", no_information)
-chapter.figure(fig, "fig-a-10", stripes, images, alt=alt)
+chapter.figure(fig, "fig-a-10", stripes, images, legend=3)
 # %% [markdown] tags=["caption"]
 # **Training lifts the first components; on the stripe the second of the paper's uncentred matrix has most of the
 # projection, and the first of the centred one.** Information (by the paper's matrix) and projection of the first ten
@@ -180,16 +178,10 @@ for row, (task, rows) in enumerate({"stripe": stripes, "images": images}.items()
         drawn = claims.kernel_at(rows, kernel, moment).iloc[0]
         plots.component_plane(ax, drawn.plane_centred, drawn.labels)
         ax.set_title(f"{task}, {label}", fontsize="small")
-fig.suptitle("Does the plane of two components separate the classes?", fontsize="medium")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 outer = np.abs(stripes.interfaces.iloc[0]).max()
 chapter.glue("one-plane", float(stats.norm.cdf(outer)))
 chapter.figure(
-    fig,
-    "fig-a-11",
-    stripes,
-    images,
-    alt="Points of two classes in six planes of two components: mixed before training, apart after it, most in the last layer.",
+    fig, "fig-a-11", stripes, images, title="Does the plane of two components separate the classes?", legend=2
 )
 # %% [markdown] tags=["caption"]
 # **The classes are mixed before training and largely separate after it, most in the last layer.** New points in the
@@ -263,8 +255,7 @@ for name, height, is_above in (("A.images-feature", 0.85, False), ("A.images-laz
 ax.set(xlabel="training images $p$", ylabel=r"test error $\varepsilon$", title="Which learns images best?")
 plots.curve_axes(ax, {*curves.p, *beyond.p})
 fig.legend(loc="outside lower center", ncols=3, fontsize="small")
-alt = "Learning curves: highest the kernels from before training, lowest the full kernel from after it."
-chapter.figure(fig, "fig-a-9", curves, beyond, alt=alt)
+chapter.figure(fig, "fig-a-9", curves, beyond)
 # %% [markdown] tags=["caption"]
 # **Given as many other images, the full kernel frozen after training has the smallest error; the initial kernel has a larger one than the network.**
 # Test error of the convolutional network and of its frozen kernels (paper A, Fig. 9; paper B, Fig. 9 right). Medians,
@@ -328,8 +319,7 @@ for (task, rows), top, bottom in zip(courses.items(), axes[:2], axes[2:]):
 axes[0].set_ylabel("alignment with the label")
 axes[2].set_ylabel("test error")
 axes[2].legend(fontsize="small")
-alt = "Alignment and errors along training: on the stripe the alignment peaks long before the end, on images it grows."
-chapter.figure(fig, "fig-4-course", *courses.values(), alt=alt)
+chapter.figure(fig, "fig-4-course", *courses.values())
 # %% [markdown] tags=["caption"]
 # **On the stripe the kernel is aligned most, and learns best, long before all points are fitted; on images the alignment
 # grows to the end.** Alignment of kernel and label (top); test errors of the network and of its kernel frozen then

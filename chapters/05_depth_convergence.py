@@ -70,12 +70,12 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
-curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
-tab2_n: "count from 10 to 1e5" = 500  # training points (paper C, Tab. 2: 500)
-tab2_test: "count from 10 to 1e5" = 2000  # test points (paper C: not stated)
+profile = "laptop"  # chosen with --profile
+corpus = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+curve_rho = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_depth = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
+tab2_n = 500  # training points (paper C, Tab. 2: 500)
+tab2_test = 2000  # test points (paper C: not stated)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -291,12 +291,12 @@ for (law, words), colour in zip(laws.items(), plots.PALETTE):
 left.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor", title="Images")
 right.set(title="Spheres of few dimensions")
 left.legend(fontsize="small")
-fig.suptitle("Which law predicts as the deep kernel does?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-laws",
     images,
     spheres,
+    title="Which law predicts as the deep kernel does?",
     alt="Left, errors of four laws against depth on images, all falling but that of the expansion, which is above one up to a "
     "hundred layers. Right, on spheres both ridges are near or above one, and the uniform law below a hundredth.",
 )
@@ -388,13 +388,7 @@ for rows, words in ((balanced, "in equal parts"), (drawn, "as drawn")):
 ax.set(xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images")
 ax.set_title("Are the data forgotten?")
 ax.legend(loc="lower left")
-chapter.figure(
-    fig,
-    "fig-c-deep",
-    balanced,
-    drawn,
-    alt="Accuracy against depth: with classes in equal parts it levels off, with classes as drawn it falls to chance.",
-)
+chapter.figure(fig, "fig-c-deep", balanced, drawn)
 # %% [markdown] tags=["caption"]
 # **With classes in equal parts the accuracy stops falling; with classes as drawn it ends at chance.** Accuracy of kernel regression at
 # infinite time (circles) and of its closed law (dashed).

@@ -25,10 +25,10 @@
 # $F=\frac58$, at $u=0.4463$.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-corpus: "one of mnist, fashion_mnist, cifar10, digits" = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho: "distinct numbers from -1 to 0.999999" = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
-curve_depth: "count from 1000 to 1e7" = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
+profile = "laptop"  # chosen with --profile
+corpus = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
+curve_rho = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
+curve_depth = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -53,12 +53,7 @@ ax.plot(u, rate.crossover(torch.from_numpy(u)), color=plots.COLOURS["theory"], l
 ax.set(xscale="log", xlim=(1e-3, 1e3), xlabel=r"$u = L\phi/(3\pi)$", ylabel=r"$\bar\Theta^{(L)}$")
 ax.set_title("Do nearby inputs share one curve?")
 ax.legend()
-chapter.figure(
-    fig,
-    "fig-c-crossover",
-    nearby,
-    alt="Kernels of nearby inputs against rescaled depth, on one falling curve from one to a quarter.",
-)
+chapter.figure(fig, "fig-c-crossover", nearby)
 # %% [markdown] tags=["caption"]
 # **The closer the pair, the better all depths fall on one curve.** The kernel of nearby inputs against the rescaled depth, and the
 # crossover law.
@@ -99,13 +94,7 @@ for space, ax in zip((3, 5), axes):
     ax.set(xscale="log", yscale="log", xlabel=r"degree over $L/3\pi$", title=f"$n_0 = {space}$")
 axes[0].set_ylabel(r"eigenvalue over that of $c$")
 axes[0].legend(fontsize="small")
-fig.suptitle("From which degree on is a deep kernel like a shallow one?", fontsize="medium")
-chapter.figure(
-    fig,
-    "fig-c-degrees",
-    alt="Two panels of symbols for four depths that fall on one curve each: level at one up to a degree of the depth over 3 pi, then "
-    "falling with slope minus two.",
-)
+chapter.figure(fig, "fig-c-degrees", title="From which degree on is a deep kernel like a shallow one?")
 # %% [markdown] tags=["caption"]
 # **Up to the degree $L/3\pi$ the eigenvalues are those of $c$; beyond it they fall by two more powers, as at small depth.** Eigenvalues of
 # $4L\bar\Theta^{(L)}$ on the sphere in $n_0$ dimensions over those of $c$, by even degree, against the degree in units of $L/3\pi$. Nothing
@@ -141,11 +130,11 @@ for depth, colour in zip((5, 30, 150, 300, 600, 3000), plots.PALETTE):
 axes[0].set(xlabel="points $n$", ylabel="share of the variance left", title="Against the points")
 axes[1].set(xlabel="points over depth, $n/L$", xlim=(0.3, 1e3), title="Against points over depth")
 axes[0].legend(fontsize="small")
-fig.suptitle("What does depth do to a learning curve?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-c-curves",
     rows,
+    title="What does depth do to a learning curve?",
     alt="Falling lines for six depths with dots on them. Against the points over the depth those of large depths are one steep line, "
     "which each leaves for a flatter one, shallow networks first.",
 )
@@ -192,15 +181,7 @@ for ax, title in zip(axes, ("Images, ten classes", "Sphere")):
     plots.curve_axes(ax, images.ratio.unique(), errors=False)
     ax.legend(fontsize="small")
 axes[0].set_ylabel("share of the variance left")
-fig.suptitle("Does the error depend on $n/L$ alone?", fontsize="medium")
-chapter.figure(
-    fig,
-    "fig-c-collapse",
-    images,
-    sphere,
-    alt="Two panels of falling curves against n over L. On images curves of four data sizes nearly coincide; on the sphere symbols "
-    "lie on a theory line for each of three degrees.",
-)
+chapter.figure(fig, "fig-c-collapse", images, sphere, title="Does the error depend on $n/L$ alone?")
 # %% [markdown] tags=["caption"]
 # **On images four times the data in a network four times as deep learn the same; on the sphere the errors approach theory.** Share of a
 # target's variance that is left at infinite time, against the number of points over the depth. Left: images, one line for each number of
@@ -247,11 +228,11 @@ for limit in rows.limit.dropna().unique():
     axes[0].axhline(limit, color=plots.COLOURS["theory"], linewidth=0.8)
 axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
 axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$", title="Which rate?")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 chapter.figure(
     fig,
     "fig-c-layers",
     rows,
+    legend=3,
     alt="Left, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Right, "
     "rescaled distances: straight lines in the logarithm of depth, parallel for kinks.",
 )

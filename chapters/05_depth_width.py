@@ -38,8 +38,8 @@
 # layers are wide.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-text: "one of regimes.data.datasets.CORPORA" = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
+profile = "laptop"  # chosen with --profile
+text = "pydoc"  # corpus of table 1 (paper C: text8, which no package ships)
 # fmt: on
 # %%
 import numpy as np
@@ -114,9 +114,8 @@ for (depth, rows), colour in zip(ensembles.groupby("depth"), plots.PALETTE):
     ax.plot(distance.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
 plots.curve_axes(ax, sorted(ensembles.draws.unique()))
 ax.set(xlabel="$k$", ylabel="distance from infinite width", title="Do several narrow networks make a wide one?")
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 chapter.figure(
-    fig, "fig-c-ensemble", ensembles, alt="Two pairs of falling lines, the lines of each pair on each other."
+    fig, "fig-c-ensemble", ensembles, legend=2, alt="Two pairs of falling lines, the lines of each pair on each other."
 )
 # %% [markdown] tags=["caption"]
 # **The mean of $k$ networks is at least as near to infinite width as one network of $k$ times the width.** Distance of the predictors of their own

@@ -60,17 +60,17 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-d: "count from 2 to 1e4" = 32  # dimension of the chain monomial's points (paper D: 32)
-rank: "count from 2 to 1e4" = 5  # its relevant coordinates (paper D: 5)
-rate: "positive to 100" = 0.05  # step of gradient descent on half the mean square (paper D: 0.05)
-n: "count from 10 to 1e5" = 256  # training points along training (paper D, Fig. 2: 256)
-k: "count from 2 to 1e4" = 256  # width (paper D, Fig. 2: 256)
-scales: "3 or more distinct positives to 1e4" = [1.0, 0.1, 0.01, 0.001]  # of the first layer's initial variance (paper D, Fig. 2: not stated)
-steps: "count from 10 to 1e5" = 800  # of gradient descent (paper D: 800)
-seeds: "count to 100" = 6  # networks with data of their own
-stripe_alpha: "3 or more increasing positives from 1e-12 to 1e12" = [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4]  # output scales on the stripe, feature to lazy
-reversal_n: "count from 16 to 4096" = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
+profile = "laptop"  # chosen with --profile
+d = 32  # dimension of the chain monomial's points (paper D: 32)
+rank = 5  # its relevant coordinates (paper D: 5)
+rate = 0.05  # step of gradient descent on half the mean square (paper D: 0.05)
+n = 256  # training points along training (paper D, Fig. 2: 256)
+k = 256  # width (paper D, Fig. 2: 256)
+scales = [1.0, 0.1, 0.01, 0.001]  # of the first layer's initial variance (paper D, Fig. 2: not stated)
+steps = 800  # of gradient descent (paper D: 800)
+seeds = 6  # networks with data of their own
+stripe_alpha = [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4]  # output scales on the stripe, feature to lazy
+reversal_n = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -113,8 +113,7 @@ for ax, label in zip(axes[:, 1], matrices.values()):
 axes[0, 0].set_title("the task")
 for ax in axes[1:, 0]:
     ax.set_visible(False)
-alt = "Four rows of square images over training steps. The first two differ until late, the last two resemble each other from the start."
-chapter.figure(fig, "fig-d-picture", frames, alt=alt)
+chapter.figure(fig, "fig-d-picture", frames)
 # %% [markdown] tags=["caption"]
 # **What training adds is correlated with the gradients from the first step on; of all weights and all gradients the correlation is high
 # only at the end.** Matrices over pairs of inputs, each scaled by its largest entry, along the training of one network. Upper two rows:
@@ -232,9 +231,8 @@ for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
     plots.over_seeds(ax, networks, "step", "frozen", **law)
     ax.set(xscale="log", xlabel="step", title=f"$s_0={scale:g}$", ylim=(0.4, 1))
 axes[0].set_ylabel("C-NFA, layer 1")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 alt = "One panel per scale. The solid curve falls with the dashed one, then turns and rises above it, the further the smaller the scale."
-chapter.figure(fig, "fig-d-frozen", rows, alt=alt)
+chapter.figure(fig, "fig-d-frozen", rows, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Lazy training loses a part of the alignment; features bring it back, the more the smaller the scale.** C-NFA of the first layer along
 # training at the chapter's scales (solid), and its value with the kernel of the start, {eq}`eq:D:lazy` (dashed). Medians and quartiles
@@ -291,15 +289,13 @@ for (alpha, network), colour in zip(flow[(flow.seed == 0) & (flow.t > 0)].groupb
     axes[1].plot(fitted.time, fitted.uc, "o", color=colour, markersize=5)
 axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification $\Lambda$", xlim=(1e-2, None))
 axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None))
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 ends = flow[flow.moment == "end"]
 plots.over_seeds(axes[2], ends, "alpha", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
 plots.over_seeds(axes[2], ends, "alpha", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")
 axes[2].set(xscale="log", xlabel=r"scale $\alpha$", ylabel="ansatz at the end", ylim=(0, 1.02))
 axes[2].legend()
-fig.suptitle("Which ansatz follows compression?", fontsize="medium")
 alt = "Amplification and ansatz against time; at the end the uncentred ansatz falls from feature learning to lazy, the centred one does not."
-chapter.figure(fig, "fig-d-stripe", flow, alt=alt)
+chapter.figure(fig, "fig-d-stripe", flow, title="Which ansatz follows compression?", legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **On the stripe the uncentred ansatz is high only where weights are compressed; the centred one holds without that.** Paper A's stripe,
 # from feature learning (small output scale $\alpha$) to lazy. Left and middle: along training, one network for each scale; dots: 98 % of
@@ -350,14 +346,12 @@ for ax, (balance, networks), colour in zip(axes, rows.groupby("balance"), plots.
     axes[-1].plot(networks.predicted, networks.observed, ".", color=colour, alpha=0.4, label=rf"$\gamma={balance:g}$")
 for ax in axes[:-1:2]:
     ax.set_ylabel("C-NFA at initialisation")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 ends = [rows.predicted.min(), rows.predicted.max()]
 axes[-1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
 axes[-1].set(xlabel="predicted", ylabel="observed", title=stated.both_sizes(int(rows.n.iloc[0]), "D.reversal"))
 axes[-1].legend(fontsize="small")
-fig.suptitle("Do random matrices predict single networks?", fontsize="medium")
 alt = "Observed alignment as dots against the floor, on the predicted line and below a dotted line that exceeds one."
-chapter.figure(fig, "fig-d-3", rows, alt=alt)
+chapter.figure(fig, "fig-d-3", rows, title="Do random matrices predict single networks?", legend=4, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Free probability predicts single networks; Eq. 28 as printed exceeds 1, and the first order is too low.** Data without dominant
 # directions, at the largest size: each dot is a network on a data set. Lines: free probability with closed moments (full), the same with

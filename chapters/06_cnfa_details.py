@@ -11,17 +11,17 @@
 # faces, and other optimisers.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-d: "count from 2 to 1e4" = 32  # dimension of the chain monomial's points (paper D: 32)
-rank: "count from 2 to 1e4" = 5  # its relevant coordinates (paper D: 5)
-rate: "positive to 100" = 0.05  # step of gradient descent on half the mean square (paper D: 0.05)
-n: "count from 10 to 1e5" = 256  # training points along training (paper D, Fig. 2: 256)
-k: "count from 2 to 1e4" = 256  # width (paper D, Fig. 2: 256)
-scales: "3 or more distinct positives to 1e4" = [1.0, 0.1, 0.01, 0.001]  # of the first layer's initial variance (paper D, Fig. 2: not stated)
-steps: "count from 10 to 1e5" = 800  # of gradient descent (paper D: 800)
-seeds: "count to 100" = 6  # networks with data of their own
-reversal_n: "count from 16 to 4096" = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
-decay_rates: "3 or more increasing numbers from 0 to 100" = [0.0, 0.5, 0.75, 1.0, 1.5, 2.5, 8.0]  # decay rates of the spectrum (paper D: not stated)
+profile = "laptop"  # chosen with --profile
+d = 32  # dimension of the chain monomial's points (paper D: 32)
+rank = 5  # its relevant coordinates (paper D: 5)
+rate = 0.05  # step of gradient descent on half the mean square (paper D: 0.05)
+n = 256  # training points along training (paper D, Fig. 2: 256)
+k = 256  # width (paper D, Fig. 2: 256)
+scales = [1.0, 0.1, 0.01, 0.001]  # of the first layer's initial variance (paper D, Fig. 2: not stated)
+steps = 800  # of gradient descent (paper D: 800)
+seeds = 6  # networks with data of their own
+reversal_n = 256  # points, dimensions and neurons of the alignment-reversing data (paper D: 1024)
+decay_rates = [0.0, 0.5, 0.75, 1.0, 1.5, 2.5, 8.0]  # decay rates of the spectrum (paper D: not stated)
 # fmt: on
 # %%
 import numpy as np
@@ -138,10 +138,8 @@ for row, (spectrum, column, label) in enumerate(views):
             plots.over_seeds(ax, part, "step", column, color=colour, marker="", label=f"$s_0$ = {scale:g}")
         ax.set(xscale="log", ylim=(0, 1.02), title=f"layer {layer}", xlabel="step", ylabel=label)
         ax.label_outer()
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-fig.suptitle("When does the kernel change?", fontsize="medium")
 alt = "Six panels against the training step, one line for each scale: shares that rise late, and alignments that mostly fall."
-chapter.figure(fig, "fig-d-4", rows, alt=alt)
+chapter.figure(fig, "fig-d-4", rows, title="When does the kernel change?", legend=4, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Early the weights move and the kernel does not; late both have moved.** Above: the part of the centred covariance that is due to change
 # of the PTK (paper D, Fig. 4). Middle and below: alignment of the PTK's change with the initial weights, on isotropic data and on data of
@@ -323,10 +321,9 @@ for ax, ((target, sigma), networks) in zip(axes, rows.groupby(["target", "sigma"
 fig.supxlabel(r"decay rate $\alpha$", fontsize="medium")
 fig.supylabel("C-NFA at initialisation", fontsize="medium")
 axes[0].legend(loc="lower right", fontsize="small")
-fig.suptitle("Does the first order suffice?", fontsize="medium")
 chapter.glue("error-with-residuals", float(np.sqrt(((widest.residual - widest.predicted) ** 2).mean())))
 alt = "Alignment against the decay rate of the spectrum in four panels: in three it dips and then rises to one, in one it hardly dips."
-chapter.figure(fig, "fig-d-6", rows, alt=alt)
+chapter.figure(fig, "fig-d-6", rows, title="Does the first order suffice?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **The first-order prediction follows the wider networks in all four panels.** C-NFA of the first of two hidden layers at initialisation
 # against the decay of the data's spectrum, observed at two widths and predicted to first order. Median and quartiles over data sets and
@@ -375,10 +372,7 @@ for ax, (layer, networks) in zip(axes, rows.groupby("layer")):
             plots.over_seeds(ax, part, "step", "c_shrunk", **style, linestyle="--")
     ax.set(xscale="log", xlabel="step", title=f"layer {layer}", ylim=(0, 1.02))
 axes[0].set_ylabel("C-NFA")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
-fig.suptitle("Which centring does weight decay break?", fontsize="medium")
-alt = "The centred ansatz in two layers: under weight decay it falls in the second; dashed curves, decay centred out, stay above."
-chapter.figure(fig, "fig-d-descent", rows, alt=alt)
+chapter.figure(fig, "fig-d-descent", rows, title="Which centring does weight decay break?", legend=3)
 # %% [markdown] tags=["caption"]
 # **In the second layer weight decay breaks the ansatz that is centred at the initial weights, not that centred at what decay leaves of
 # them.** C-NFA against the step under gradient descent, under Adam, and with weight decay of penalty $\lambda$. Dashed: centred at what

@@ -59,16 +59,16 @@
 # :::
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-fig1_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
-fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
-fig2_targets: "list of any of companion.papers.one_step.theory.functions.FUNCTIONS" = ["tanh", "sign"]  # of the learning curves, left and right panel
-fig2_alpha0: "distinct numbers from 0 to 100" = [0.0, 1.0, 4.0, 16.0]  # samples for the step over dimension
-fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
-fig2_d: "distinct counts from 2 to 1e4" = [50, 100, 200]  # their sizes, p equals d
-fig2_seeds: "list of counts to 1000" = [96, 48, 48]  # seeds at each size
-split_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sign"  # target of the kernels, and of networks on the same samples
+profile = "laptop"  # chosen with --profile
+activation = "tanh"  # odd activation of the network (paper E: odd)
+fig1_target = "sin"  # target whose profile is drawn
+fig1_step = 8.0  # step size eta / p there
+fig2_targets = ["tanh", "sign"]  # of the learning curves, left and right panel
+fig2_alpha0 = [0.0, 1.0, 4.0, 16.0]  # samples for the step over dimension
+fig2_alphas = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
+fig2_d = [50, 100, 200]  # their sizes, p equals d
+fig2_seeds = [96, 48, 48]  # seeds at each size
+split_target = "sign"  # target of the kernels, and of networks on the same samples
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -160,13 +160,7 @@ for colour, (alpha0, rows) in zip(plots.shades(5), profiles.groupby("alpha0")):
     plots.means_by_size(ax, rows, "t", "output", color=colour)
 ax.set(xlabel=r"$t=\theta\cdot x$", ylabel="mean output given $t$", title="Which function does the network learn?")
 ax.legend(title="samples for the step")
-chapter.figure(
-    fig,
-    "fig-e-1",
-    profiles,
-    alt="Output against the projection on the target: a straight line without a step, and curves that follow the sine target more "
-    "closely the more samples the step has; points of networks lie on the theory's lines.",
-)
+chapter.figure(fig, "fig-e-1", profiles)
 # %% [markdown] tags=["caption"]
 # **Without a step the network learns a line; the step bends it towards the target.** Mean output against the projection $t$ on
 # the target's direction, one colour for each number of samples for the step. Lines: theory of spiked features. Points: networks, with
@@ -229,10 +223,7 @@ for ax, (target, rows) in zip(axes, networks.groupby("target", sort=False)):
     ax.plot(alphas[::4], limit, ":", color=colours[-1], label=r"network, $\alpha_0=\infty$")
     ax.axhline(bounds.best_linear(target), color="k", linestyle="--", linewidth=1, label="best linear")
     ax.set(yscale="log", xlabel=r"$\alpha=n/d$", ylabel="test error", title=f"target {target}")
-fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
-fig.suptitle("How much does one step lower the error?", fontsize="medium")
-alt = "Test error against samples: without a step above a dashed line, with ever more samples for the step far below."
-chapter.figure(fig, "fig-e-2", networks, alt=alt)
+chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the error?", legend=4)
 # %% [markdown] tags=["caption"]
 # **More samples for the step lower the error below that of the best linear estimator (dashed).** Test error against the samples for
 # the readout, one colour for each number of samples for the step. Points: networks, the two larger sizes (hollow, filled), two standard
@@ -335,12 +326,10 @@ for ax, (title, ratio) in zip(axes, maps.items()):
     ax.set(xlabel="", ylabel="")
 axes[0].set_ylabel(r"step size $\tilde\eta$")
 axes[1].set_xlabel(r"samples for the step, $n_0/d$")
-fig.suptitle("Where does the network follow the model?", fontsize="medium")
 bar = fig.colorbar(axes[0].collections[0], ax=axes, ticks=[0.8, 1, 1.2], pad=0.02)
 bar.ax.set_yticklabels(["smaller", "equal", "larger"], fontsize="small")
 chapter.glue("map-uncertainty", scan.groupby(["step", "alpha0"])["measured"].sem().max())
-alt = "Maps of ratios: two alike, above one at the upper left and below it at the upper right; the third is near one."
-chapter.figure(fig, "fig-e-map", scan, alt=alt)
+chapter.figure(fig, "fig-e-map", scan, title="Where does the network follow the model?")
 # %% [markdown] tags=["caption"]
 # **After long steps the network is worse than spiked features on few samples and better on many.** Ratios of test errors over the
 # number of samples for the step and its size. Left: network over spiked features on the same draws. Middle: corrected theory over
@@ -372,13 +361,7 @@ ax.set_title("How many steps?")
 plots.plain_numbers(ax, "x")
 plots.plain_numbers(ax)
 ax.legend(title="steps")
-chapter.figure(
-    fig,
-    "fig-e-many",
-    networks,
-    alt="Test error against step size: one curve for each number of steps, with a minimum that lies lower and further right the more "
-    "steps there are; points of networks near the minima.",
-)
+chapter.figure(fig, "fig-e-many", networks)
 # %% [markdown] tags=["caption"]
 # **With more steps the smallest error is lower, and the best size of all steps is larger.** Test error against the size of all steps
 # together, target sine, on the same samples in all. Lines: theory of spiked features. Points: networks at the best size of each, two

@@ -37,12 +37,12 @@
 # readout any spike.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-fig1_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "sin"  # target whose profile is drawn
-fig1_step: "number from 0.01 to 100" = 8.0  # step size eta / p there
-fig2_alphas: "distinct numbers from 0.01 to 100" = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
-loss_bias_target: "one of companion.papers.one_step.theory.functions.FUNCTIONS" = "tanh(x+1)"  # target with an even part, for a bias
+profile = "laptop"  # chosen with --profile
+activation = "tanh"  # odd activation of the network (paper E: odd)
+fig1_target = "sin"  # target whose profile is drawn
+fig1_step = 8.0  # step size eta / p there
+fig2_alphas = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
+loss_bias_target = "tanh(x+1)"  # target with an even part, for a bias
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -171,8 +171,7 @@ ax.axhline(1, color=plots.COLOURS["theory"], linewidth=1)
 ax.set(xscale="log", xlabel="test error, theory", ylabel="test error, simulation / theory")
 ax.set_title("Does the theory predict simulations?")
 ax.legend(title="target")
-alt = "Ratios of simulated to predicted error for twelve settings; filled points, of the largest size, lie on one."
-chapter.figure(fig, "fig-e-res3", cases, alt=alt)
+chapter.figure(fig, "fig-e-res3", cases)
 # %% [markdown] tags=["caption"]
 # **The theory predicts the test error at all 12 settings.** Test error of simulated spiked features over theory, one point for each
 # setting, at the smallest size (hollow) and the largest (filled), two standard errors.
@@ -194,14 +193,7 @@ for ax, (name, spikes), symbol in zip(axes, panels.items(), ("r", r"\gamma")):
     ax.set_xlabel(r"$\alpha=n/d$")
     ax.legend(ncols=2)
 axes[0].set_ylabel("test error")
-fig.suptitle("Which spikes learn most?", fontsize="medium")
-chapter.figure(
-    fig,
-    "fig-e-4",
-    *panels.values(),
-    alt="Test error against samples in two panels: curves for stronger and better aligned spikes lie lower, with "
-    "simulated points on the lines.",
-)
+chapter.figure(fig, "fig-e-4", *panels.values(), title="Which spikes learn most?")
 # %% [markdown] tags=["caption"]
 # **Stronger and better aligned spikes learn more.** Test error of spiked features against samples: theory (lines), simulation
 # (points, two sizes). Left: spike strengths $r$ at one alignment. Right: alignments $\gamma$ at one strength.
@@ -263,11 +255,11 @@ for ax, target in zip(axes, pools["upper"]["target"].unique()):
     ax.set(xlim=(-3, 3), ylim=(-3.2, 3.2), xlabel="projection $k$", title=f"target {target}, $r={strength:g}$")
     ax.legend(fontsize="small")
 axes[0].set_ylabel("output")
-fig.suptitle("Which functions reach the bounds?", fontsize="medium")
 chapter.figure(
     fig,
     "fig-e-3",
     *pools.values(),
+    title="Which functions reach the bounds?",
     alt="Two targets, a step and a cubic, beside the functions that reach the upper and the lower bound and points "
     "of networks on them.",
 )
@@ -296,9 +288,8 @@ for shade, (_, rows) in zip(("0.75", "0.5", "0"), spiked_features.largest_size(n
     axes[2].plot(reached, errors, "o", color=shade)
 axes[2].set(xlabel="spike strength $r$", ylabel="upper bound, erf network", yscale="log", ylim=(1e-4, 3))
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=3, fontsize="small")
-fig.suptitle("What can each spike strength learn?", fontsize="medium")
 alt = "Sigmoids that steepen and bumps that narrow; an upper bound that drops to zero at one strength, dots with it."
-chapter.figure(fig, "fig-e-7", networks, alt=alt)
+chapter.figure(fig, "fig-e-7", networks, title="What can each spike strength learn?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **For activation and target erf one strength learns perfectly; for the sign every increase helps.** Left and middle: the two
 # functions of each strength, $r$ from 0.25 (dark) to 6 (light). Right: the upper bound, and the best linear error (dotted). Dots:

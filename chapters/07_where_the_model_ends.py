@@ -46,10 +46,10 @@
 # whether they have this correction.
 # %% tags=["parameters"]
 # fmt: off
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-activation: "one of tanh, erf, erf(x/√2), sin" = "tanh"  # odd activation of the network (paper E: odd)
-net_d: "distinct counts from 2 to 1e4" = [100, 200, 400]  # sizes of the networks beside spiked features, p equals d
-net_seeds: "list of counts to 1000" = [16, 8, 4]  # seeds at each size
+profile = "laptop"  # chosen with --profile
+activation = "tanh"  # odd activation of the network (paper E: odd)
+net_d = [100, 200, 400]  # sizes of the networks beside spiked features, p equals d
+net_seeds = [16, 8, 4]  # seeds at each size
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
@@ -78,10 +78,7 @@ for ax, ((target, alpha0, step), rows) in zip(axes, cases):
     ax.set(xlabel="$d$", title=rf"{target}" + "\n" + rf"$\alpha_0={alpha0:g}$, $\tilde\eta={step:g}$")
 for ax in axes[::3]:
     ax.set_ylabel("network / theory")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-fig.suptitle("Which theory follows the network?", fontsize="medium")
-alt = "Ratios to three theories against dimension, five cases; only that to the corrected theory comes to one in all."
-chapter.figure(fig, "fig-e-net", networks, alt=alt)
+chapter.figure(fig, "fig-e-net", networks, title="Which theory follows the network?", legend=3)
 # %% [markdown] tags=["caption"]
 # **Only the corrected theory follows the network in all five cases.** Test error of the network over three theories with the same
 # samples for the step: spiked features, these with the rows' covariance, and with the norms as well (corrected). The control has
@@ -136,10 +133,8 @@ for colour, (case, rows) in zip((plots.PALETTE[0], plots.PALETTE[3]), cases.item
         ax.set(xlabel="steps", ylabel=quantity, xticks=counts)
 axes[2].set_yscale("log")
 plots.plain_numbers(axes[2])
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
-fig.suptitle("What do several steps change?", fontsize="medium")
 alt = "With the number of steps the strength falls, the alignment rises, the test error falls; points near the lines."
-chapter.figure(fig, "fig-e-steps", networks, alt=alt)
+chapter.figure(fig, "fig-e-steps", networks, title="What do several steps change?", legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **With more steps the strength falls to the value that fits, the alignment grows, and the error falls, far at the sine.** Networks
 # after one to four steps of the same size in all, on the same samples in all (points, two sizes, two standard errors). Lines: the
@@ -358,8 +353,7 @@ for colour, (label, rows) in zip(plots.PALETTE, curves.items()):
     plots.means_by_size(ax, rows, "d", color=colour)
 ax.set(xscale="log", xlabel="width $p=d$", ylabel="test error", title="How fast must the step grow?")
 ax.legend(fontsize="small")
-alt = "Test error against width, one curve for each exponent. With two values it falls at five sixths; with one value it falls little."
-chapter.figure(fig, "fig-e-scale", two_values, one_value, alt=alt)
+chapter.figure(fig, "fig-e-scale", two_values, one_value)
 # %% [markdown] tags=["caption"]
 # **At $s=5/6$ the error falls far with the width for two readout values, and little for one.** Test error of networks whose step grows
 # as $p^s$, cubic target: finite-width rule (lines), networks (points).

@@ -26,10 +26,10 @@ MINI_CHAPTER = """\
 # %% [markdown]
 # # A small chapter
 # %% tags=["parameters"]
-profile: "one of smoke, laptop, paper" = "laptop"  # chosen with --profile
-size: "count to 100" = 3  # how many numbers
-scale: "number from 0 to 10" = 0.5  # their scale
-sizes: "list of counts" = [1, 2]  # a list
+profile = "laptop"  # chosen with --profile
+size = 3  # how many numbers
+scale = 0.5  # their scale
+sizes = [1, 2]  # a list
 # %%
 import matplotlib.pyplot as plt
 from companion.book.chapter import Chapter
@@ -98,7 +98,7 @@ def mini_book(tmp_path, monkeypatch):
     """A book of one chapter, 99, in a folder of its own; returns the folder."""
     files = {
         "chapters/99_mini.py": MINI_CHAPTER,
-        "chapters/designs/99.toml": "smoke.size = 2\n",
+        "chapters/designs/99.toml": "smoke.size = 2\nrange.size = [1, 100]\nrange.scale = [0, 10]\n",
         "book/errata.yml": "[]",
         "book/papers.yml": (ROOT / "book" / "papers.yml").read_text(encoding="utf-8"),
     }

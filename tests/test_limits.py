@@ -68,7 +68,7 @@ def kinds():
     """The kinds that chapters declare, and the records of settings, each once, with who declares it."""
     found = {}
     for number in parameters.chapters():
-        found |= {own.kind: f"{number}.{name}" for name, own in parameters.declared(number).items()}
+        found |= {kind: f"{number}.{name}" for name, kind in registry.kinds(number).items()}
         for study in registry.of(number).values():
             found |= {axis.kind: f"{study.name}.{name}" for name, axis in study.grid.axes.items()}
             found |= {axis.several: f"{study.name}.{name}" for name, axis in study.grid.axes.items() if axis.several}

@@ -1,6 +1,6 @@
 """A chapter's parameters and designs as a text: ``python -m companion.describe 05``.
 
-It loads nothing that computes, so that it answers at once.
+It loads the chapter's studies, whose axes say what is allowed.
 """
 
 import functools
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from companion.book.figures import figures_of_designs
-from companion.lab import parameters
+from companion.lab import parameters, registry
 from companion.lab.cli import Parser, one_line_errors
 
 _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
@@ -18,8 +18,9 @@ _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
 
 def describe(number: str) -> str:
     """The parameters of a chapter, then its designs: the laptop's entries, and those that other sizes have in place."""
-    declared = [p for p in parameters.declared(number).values() if p.name != "profile"]
-    lines = [f"{p.name:20} {p.value!r}  {p.meaning}\n{'':20} {p.kind.allowed()}" for p in declared]
+    declared, kinds = parameters.declared(number), registry.kinds(number)
+    described = {name: f"{declared[name].value!r}  {declared[name].meaning}" for name in kinds}
+    lines = [f"{name:20} {described[name]}\n{'':20} {kind.allowed()}" for name, kind in kinds.items()]
     sizes = {size: _by_design(parameters.designs(number, size)) for size in ("laptop", *parameters.SIZES)}
     figures = figures_of_designs(number)
     if figures:

@@ -168,8 +168,7 @@ def _papermill(page: Path, values: Mapping[str, Any], folder: Path, figure: str 
     os.environ |= {"REGIMES_FIGURE": figure} if figure else {}
     matplotlib.use("agg")  # whatever the reader's settings say
     progress.terminal = sys.stderr
-    # papermill takes a kind for a type and calls the parameter unknown
-    logging.getLogger("papermill").addFilter(lambda record: "unknown parameter" not in record.getMessage())
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of designs, which no page declares
     papermill.execute_notebook(
         str(raw), str(done), injected, engine_name="regimes", cwd=str(paths.root()), progress_bar=False,
         repeats=len(injected) == 1, as_png=_as_png(page.name[:2], book.cells),
@@ -226,7 +225,7 @@ def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nb
 
 
 def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
-    """Gives what executed cells show its caption, and where there are no other words for it, the first sentence."""
+    """Gives what executed cells show its caption, and where there are no other words for it, those of the caption."""
     glued = captions.glued(cells)
     for index, words in captions.of_cells(cells).items():
         caption = captions.filled(words, glued)
@@ -234,7 +233,7 @@ def _attach_captions(cells: Sequence[nbformat.NotebookNode]) -> None:
             about = output.get("metadata", {}).get("regimes")
             if about is not None:
                 about["caption"] = views.typeset(caption)
-                about["alt"] = about["alt"] or captions.first_sentence(caption)
+                about["alt"] = about["alt"] or captions.drawn(caption)
 
 
 def _asked(number: str, figure: str, given: Collection[str]) -> dict[Study, set[str]]:
@@ -260,6 +259,7 @@ def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[St
     for name, count in parameters.least_values(number).items():
         _, study, design, axis = name.split(".")
         given = by_name[study].grid.values(values, design)[axis] if study in by_name else None
+        given = given[0] if given and isinstance(given[0], list) else given  # one setting holds a list
         if given is None or len(given) >= count:
             continue
         page_of = {label: shown.page.stem for label, shown in figures.figures(number).items()}
@@ -305,6 +305,7 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of([*figures.figures(args.chapter[0]), *stems], figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
+            registry.check(args.chapter[0], values[args.chapter[0]])
             designs_shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
             (number,) = args.chapter
             grids = {number: {study: registry.grids(number, values[number], study)[study] for study in designs_shown}}

@@ -11,7 +11,10 @@ from typing import Any
 from companion.lab.cli import one_line_errors
 from companion.lab.names import list_studies
 
-__all__ = ["Asked", "asked", "find", "finer", "grids", "is_here", "modules", "of", "stored_sizes", "to_compute"]  # noqa: F822
+__all__ = [  # noqa: F822
+    "Asked", "asked", "check", "find", "finer", "grids", "is_here", "kinds", "modules", "of", "stored_sizes",
+    "to_compute",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from companion import studies
-from companion.book import captions, ledger, views
+from companion.book import captions, ledger, plots, views
 from companion.book import chapter as page
 from companion.book.chapter import Chapter
 from companion.book.claims import Claim
@@ -129,7 +129,28 @@ def test_symbols_of_a_table_are_typeset_and_those_of_a_picture_are_words(opened,
     opened.table(pd.DataFrame({"$a<b$": ["5 $"]}), "tab-x", "At $t^*$, 1 < 2.")
     text = shown[0][0].data
     assert "\\(t^*\\)</span>, 1 &lt; 2." in text and "\\(a&lt;b\\)</span></th>" in text and "<td>5 $</td>" in text
-    assert captions.first_sentence(r"**Arrows $\beta\omega_1$ at $t^{*}$.** More.") == "Arrows beta omega_1 at t^*"
+    assert captions.drawn(r"**They turn.** Arrows $\beta\omega_1$ at $t^{*}$. More.") == "Arrows beta omega_1 at t^*"
+
+
+def test_what_a_caption_shows_is_its_second_sentence_with_those_of_other_panels():
+    drawn = r"Left: errors (paper A, Fig. 2 and App. B), {eq}`eq:A:x`. Right: times, $n\ge2d_\perp$"
+    said = captions.drawn(f"**They fall.** {drawn}. Dashed: law.")
+    assert said == "Left: errors (paper A, Fig. 2 and App. B). Right: times, n ≥ 2d_perp"
+    assert captions.drawn("**They fall.**") == "They fall." and captions.drawn("**They fall.** Errors.") == "Errors."
+
+
+def test_a_figure_has_the_title_and_the_legend_of_its_panels():
+    fig, (first, second, third) = plt.subplots(1, 3)
+    first.plot([1, 2], label="a")
+    for ax, names in ((second, "bc"), (third, "def")):
+        for name in names:
+            ax.plot([1, 2], label=name)
+    third.legend()
+    plots.frame(fig, "Which?", 2)
+    assert fig.get_suptitle() == "Which?" and [text.get_text() for text in fig.legends[0].get_texts()] == ["b", "c"]
+    fig = plt.figure()
+    plots.frame(fig)
+    assert not fig.legends and not fig.get_suptitle()
 
 
 def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):

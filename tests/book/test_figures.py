@@ -22,7 +22,7 @@ PAGE = """\
 # # A page
 # Much text.
 # %% tags=["parameters"]
-x: "count" = 1  # a number
+x = 1  # a number
 # %%
 from companion.book.chapter import Chapter
 
@@ -47,9 +47,9 @@ def test_a_figure_alone_has_the_title_the_parameters_the_imports_and_its_caption
     whole = jupytext.reads(PAGE, "py:percent")
     cells = figures.on_its_own(whole, "fig-x").cells
     assert cells[0].source == "(a-page)=\n# A page\n\nThe part that `fig-x` needs."
-    assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "rows", "**It"]
+    assert [cell.source.split()[0] for cell in cells[1:]] == ["x", "from", "Words", "rows", "**It"]
     cells = figures.on_its_own(jupytext.reads(PAGE, "py:percent"), "tab-y").cells
-    assert [cell.source.split()[0] for cell in cells[1:]] == ["x:", "from", "Words", "chapter.rows(studies.growth,"]
+    assert [cell.source.split()[0] for cell in cells[1:]] == ["x", "from", "Words", "chapter.rows(studies.growth,"]
     assert cells[3].source == "Words above the second."
 
 
@@ -265,6 +265,12 @@ def test_a_design_that_a_figure_cannot_draw_is_refused_before_anything_is_comput
         assert re.search(
             r"03\.ensembles\.slices\.h must hold 3 .*: .*fig-b-8d.* cannot be drawn", capsys.readouterr().err
         )
+
+
+def test_a_list_that_one_setting_holds_needs_its_values_too(capsys):
+    with pytest.raises(SystemExit):
+        runner.main(["06", "-p", "scales", "[0.1, 1.0]", "--check"])
+    assert "06.correlations.isotropic.scales must hold 3 or more values" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", parameters.chapters())

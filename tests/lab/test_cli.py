@@ -63,7 +63,7 @@ DEEP_WORDS = {
 def test_an_expression_that_is_too_deep_is_one_line(capsys, text):
     options = Parser(prog="program")
     add_parameter_options(options)
-    count = parameters.kind("count")
+    count = parameters.Kind.of("count")
     with pytest.raises(SystemExit) as stopped, one_line_errors():
         (given,) = overrides(options.parse_args(["-p", "n", text]))
         count.checked("n", given["n"])

@@ -7,9 +7,9 @@ import pytest
 
 from companion.lab import parameters
 from companion.lab.design import MOST, Designs
-from companion.lab.parameters import kind
 from companion.lab.record import Axis
 from companion.lab.sweep import product, study
+from companion.lab.words import kind
 from regimes.validate import InputError
 from tests.cases import for_each
 

@@ -6,7 +6,6 @@ from typing import Literal
 
 import pytest
 
-from companion.lab.parameters import kind
 from companion.lab.record import (
     Axis,
     Count,
@@ -23,6 +22,7 @@ from companion.lab.record import (
     record,
 )
 from companion.lab.sweep import study
+from companion.lab.words import kind
 from regimes import validate
 from regimes.validate import InputError
 from tests.cases import for_each

@@ -22,7 +22,14 @@ NotebookCell = Any  # nbformat, whose it is, takes a second to load, and a chapt
 TAG = "caption"
 GLUED = "application/papermill.record/"  # before the type of what a cell keeps for the words of its page
 _ROLE = re.compile(r"\{glue:text\}`([^`]+)`")
-_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)\.(?:\*\*)? ")
+_SENTENCE = re.compile(r"(?<!\bFig)(?<!\bFigs)(?<!\bEq)(?<!\bSec)(?<!\bApp)\.(?:\*\*)? ")
+_PANELS = ("Left", "Middle", "Right", "Top", "Bottom", "Above", "Below", "Upper", "Lower")
+_WORDS = {  # of symbols
+    r"\\ge(?![a-z])": " ≥ ",
+    r"\\le(?![a-z])": " ≤ ",
+    r"\\frac(\d)(\d)": r"\1/\2",
+    r"(?<=[^\W_])\\": r" \\",
+}
 _SHOWS = re.compile(r"chapter\.(?:figure|slider)\(")
 
 
@@ -58,6 +65,14 @@ def filled(text: str, glued: Mapping[str, str]) -> str:
     return _ROLE.sub(lambda match: glued.get(match[1], "—"), text)
 
 
-def first_sentence(caption: str) -> str:
-    r"""The answer of a caption with words for symbols, for screen readers: ``$\Lambda^*$`` is ``Lambda^*``."""
-    return re.sub(r"[$\\{}]|\*\*", "", re.sub(r"(?<=\w)\\", r" \\", _SENTENCE.split(caption)[0]))
+def drawn(caption: str) -> str:
+    r"""What a caption says is drawn, with words for symbols, for screen readers: ``$\Lambda^*$`` is ``Lambda^*``.
+
+    It is the second sentence, after the answer, with those of the other panels; the answer where there is no other.
+    """
+    answer, *others = _SENTENCE.split(caption)
+    last = next((i for i, sentence in enumerate(others[1:], 1) if not sentence.startswith(_PANELS)), len(others))
+    plain = re.sub(r",?\s*\{[\w:]+\}`[^`]*`", "", ". ".join(others[:last]) or answer)
+    for symbol, word in _WORDS.items():
+        plain = re.sub(symbol, word, plain)
+    return re.sub(r"[$\\{}]|\*\*", "", plain)

@@ -115,7 +115,9 @@ class Chapter:
             head = f"The stored results of `{results.study.name}` are not what this machine computes"
             self._say(f"{head}: {'; '.join(lines)}")
 
-    def figure(self, fig: Figure, name: str, *tables: pd.DataFrame, alt: str = "") -> None:
+    def figure(
+        self, fig: Figure, name: str, *tables: pd.DataFrame, title: str = "", legend: int = 0, alt: str = ""
+    ) -> None:
         """Shows a figure; its caption is the Markdown cell below, with the tag ``caption``.
 
         Its data, profile and settings unfold below it, and the claims that it shows are judged.
@@ -124,8 +126,12 @@ class Chapter:
             fig: the figure; it is closed.
             name: the label to refer to, ``fig-...``.
             tables: the rows it is drawn from, each with its cell.
-            alt: the picture in words, for readers who cannot see it; by default the caption's first sentence.
+            title: the question of several panels, above them.
+            legend: the columns of one legend of several panels, below them.
+            alt: the picture in words, for readers who cannot see it, where the caption does not say what it shows; by
+                default the caption's sentences after the answer that say what is drawn.
         """
+        plots.frame(fig, title, legend)
         self._show(fig, name, tables, {"alt": alt})
         self._judge_figure(name)
 

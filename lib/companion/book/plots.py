@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import colorConverter, to_rgb
+from matplotlib.figure import Figure
 
 from companion.book import screen
 from companion.estimates import Estimate, mean
@@ -66,6 +67,19 @@ def panels(count: int, *, columns: int = 2, width: float | None = None, height: 
     for axis in flat[count:]:
         axis.set_visible(False)
     return fig, flat[:count]
+
+
+def frame(fig: Figure, title: str = "", columns: int = 0) -> None:
+    """What panels share: a ``title`` above them; below, in ``columns``, a legend.
+
+    It is that of the panel that names most curves and has no legend of its own.
+    """
+    if title:
+        fig.suptitle(title, fontsize="medium")
+    if columns:
+        others = (ax for ax in fig.axes if ax.get_legend() is None)
+        named = max((ax.get_legend_handles_labels() for ax in others), key=lambda named: len(named[1]))
+        fig.legend(*named, loc="outside lower center", ncols=columns, fontsize="small")
 
 
 def from_feature_to_lazy(count: int) -> np.ndarray:

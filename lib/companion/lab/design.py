@@ -29,11 +29,11 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from companion.lab.parameters import Kind, kind
+from companion.lab.parameters import Kind
 from companion.lab.record import Axis
 from regimes import validate
 from regimes.data.datasets import Absent
@@ -42,8 +42,8 @@ from regimes.validate import InputError
 Entries = dict[str, Any]  # of a setting, by name, as a cell stores them; and in a grid its ``seeds``
 Setting = Entries
 MOST = 100_000  # settings of a design: they are built in memory
-LISTED = kind("distinct counts from 0")  # seeds
-COUNTED = kind("count to 1000")
+LISTED = replace(Kind.of("count", 0), order="distinct")  # seeds
+COUNTED = Kind.of("count", 1, 1000)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ class Designs:
         for axis in (axis for axis in axis_names if axis in table):
             given, name, together = table[axis], f"{where}.{axis}", any(axis in group for group in groups)
             given = [_of_knob(name, one, values) for one in given] if isinstance(given, list) else given
-            given = _of_knob(name, given, values)
+            if _names_knob(given):
+                given, name = _of_knob(name, given, values), given[1:]
             if axis == "seeds":
                 by_axis[axis] = self._seeds(name, given, together)
             else:
@@ -129,6 +130,21 @@ class Designs:
         """The chapter's parameters that the entries of a design name."""
         entries = [entry for value in self._merged_table(values, design)[1].values() for entry in _as_list(value)]
         return {entry[1:] for entry in entries if _names_knob(entry)}
+
+    def kinds(self, values: Mapping[str, Any], design: str, lists: Collection[str]) -> Iterator[tuple[str, Kind]]:
+        """The chapter's parameters that the entries of a design name, with what each may hold; ``lists`` hold lists."""
+        _, table, groups = self._merged_table(values, design)
+        for axis, given in table.items():
+            together = any(axis in group for group in groups)
+            for entry in filter(_names_knob, _as_list(given)):
+                listed = given == entry and entry[1:] in lists
+                if axis == "seeds":
+                    some = replace(self.seeds, low=max(1, self.seeds.low))  # a page has a figure of them
+                    of_list = replace(some, order="list of") if together else LISTED
+                    yield entry[1:], of_list if listed else some
+                elif axis in self.axes:
+                    own = self.axes[axis]
+                    yield entry[1:], own.listed(together=together) if listed else own.kind.item
 
     def inherits(self, values: Mapping[str, Any], design: str) -> list[str]:
         """A design and those that it extends, by name."""

@@ -1,33 +1,20 @@
 """The parameters of a chapter: read from its source, overridden by a profile and by the reader, then checked.
 
-The cell tagged ``parameters`` of a page holds one ``name: "kind" = value  # meaning`` per line: the *laptop* values.
+The cell tagged ``parameters`` of a page holds one ``name = value  # meaning`` per line: the *laptop* values.
 ``chapters/designs/05.toml`` overrides them for other profiles, in its tables ``smoke`` and ``paper``. All its other
 tables are the designs of studies (``companion.lab.design``), whose entries go by full names,
 ``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
 
-The kind gives the allowed values, in words that this module reads and the notebook ignores::
-
-    kind    item                     one value
-            [N or more] order items  a list of 1 (or N) to 100 values; the order is one of
-                                     "increasing" (strictly), "distinct" (none twice), "list of" (any)
-    item    count [range]            a whole number, from 1 to 1000000 where the range does not say otherwise
-            number [range]           a number, both ends allowed (-1e30 and 1e30)
-            positive [to B]          a number above 0, at most B (1e30)
-            share                    a number strictly between 0 and 1
-            one of A, B, C           a name; "one of module.NAMES" stands for all in that collection of ``regimes``
-            text, switch             any text; true or false
-    items   counts, numbers, positives, shares, any of A, B, C, texts, switches
-    range   [from A] [to B]
-
-So ``3 or more increasing counts from 2`` is a list of sizes. Booleans are no numbers, NaN and infinities no values.
-The studies' ``check_parameters`` check conditions on several parameters.
+A parameter has the kind of the axes that designs give it to, ``h = "$curve_h"``: see ``companion.lab.registry``. One
+that no design names is of the type of its laptop value, and the table ``range`` of that file holds its ends:
+``range.fit_from = [1, 100_000]``. Booleans are no numbers, NaN and infinities no values. The studies'
+``check_parameters`` check conditions on several parameters.
 """
 
 import ast
 import copy
 import difflib
 import functools
-import importlib.util
 import math
 import re
 import tomllib
@@ -43,18 +30,17 @@ from regimes.validate import InputError
 PROFILES = ("smoke", "laptop", "paper")
 SIZES = ("smoke", "paper", "stored")  # of a design, where they differ from the laptop's
 LEAST = "least"  # of a design: how many values of an axis its figures need
+RANGE = "range"  # of parameters that no design names
 ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
 DEEPEST = 20  # levels of tables and lists in a file; the designs have six
 NEAR = 3  # names that a message offers
 MOST = 100  # values of a list: each is an axis of a grid, which is built in memory
 _PAGE = re.compile(r"file: chapters/(\w+)")  # in the book's contents
 _COMMENT = re.compile(r"#\s*(.*)$")
-_LIST = re.compile(r"(?:(?P<least>\d+) or more )?(?P<order>increasing|distinct|list of) (?P<items>.+)")
-_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
-_RANGE = re.compile(rf"(?P<word>count|number|positive)(?: from (?P<low>{_NUMBER}))?(?: to (?P<high>{_NUMBER}))?")
-_NAMES = re.compile(r"one of (?P<names>.+)")
 _ENDS = {"count": (1, 10**6), "number": (-1e30, 1e30), "positive": (0, 1e30)}
-_SINGLE = {f"{word}s": word for word in (*_ENDS, "share", "text")} | {"any": "one", "switches": "switch"}
+_WORDS = {"switch": {bool}, "count": {int}, "number": {int, float}, "text": {str}}  # of the types of laptop values
+_ORDERS = ("", "list of", "distinct", "increasing")
+_STRICT = ("text", "one of", "switch", "number", "positive", "share", "count")  # each holds less than those before it
 
 
 @dataclass(frozen=True)
@@ -76,10 +62,31 @@ class Kind:
     order: str = ""
     least: int = 1
 
+    @classmethod
+    def of(cls, word: str, low: float | None = None, high: float | None = None) -> "Kind":
+        """One value of a word, with the ends of its range where they are given.
+
+        A ``count`` is a whole number, from 1 to a million where nothing else is said; a ``number`` has both its ends; a
+        ``positive`` is above 0; a ``share`` lies strictly between 0 and 1; a ``text`` is any, a ``switch`` true or
+        false.
+        """
+        lowest, highest = _ENDS.get(word, (-math.inf, math.inf))
+        number = int if word == "count" else float
+        ends = number(lowest if low is None else low), number(highest if high is None else high)
+        return cls(word, *ends) if word in _ENDS else cls(word)
+
     @functools.cached_property
     def item(self) -> "Kind":
         """The kind of one value of a list."""
         return replace(self, order="", least=1)
+
+    def both(self, other: "Kind") -> "Kind":
+        """The kind of what is of this kind and of another one."""
+        loose, strict = sorted((self, other), key=lambda kind: _STRICT.index(kind.word))
+        names = tuple(name for name in strict.names if loose.word == "text" or name in loose.names)
+        ends = max(self.low, other.low), min(self.high, other.high)
+        order = max(self.order, other.order, key=_ORDERS.index)
+        return Kind(strict.word, *ends, names, order, max(self.least, other.least))
 
     def allowed(self) -> str:
         """Words of a message, and of ``companion.describe``: ``a whole number from 1 to 10``, ``a list of texts``."""
@@ -130,69 +137,11 @@ class Kind:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a parameters cell: its laptop ``value``, its kind, and its meaning by the comment."""
+    """One line of a parameters cell: its laptop ``value``, and its meaning by the comment."""
 
     name: str
     value: Any
-    kind: Kind
     meaning: str
-
-
-def kind(text: str) -> Kind:
-    """The kind in a parameter's annotation."""
-    match = _LIST.fullmatch(text)
-    if not match:
-        return _item(text, text)
-    word, _, rest = match["items"].partition(" ")
-    item = _item(f"{_SINGLE.get(word, '')} {rest}".strip(), text)
-    return replace(item, order=match["order"], least=int(match["least"] or 1))
-
-
-def _item(words: str, text: str) -> Kind:
-    """The kind of one value; ``text`` is the whole kind, for the message."""
-    if match := _NAMES.fullmatch(words):
-        return Kind("one of", names=_names(match["names"]))
-    if words in ("share", "text", "switch"):
-        return Kind(words)
-    match = _RANGE.fullmatch(words)
-    if not match:
-        raise InputError(f"{text!r} is no kind of parameter; companion.lab.parameters says which there are")
-    number = int if match["word"] == "count" else float
-    lowest, highest = _ENDS[match["word"]]
-    low, high = number(float(match["low"] or lowest)), number(float(match["high"] or highest))
-    if not low <= high:
-        raise InputError(f"the range of {text!r} holds no value")
-    return Kind(match["word"], low, high)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """The names of a comma-separated list, or of a collection such as ``regimes.data.datasets.CORPORA``.
-
-    A collection whose definition spells its names out is read and not run: its module may load torch.
-    """
-    if not re.fullmatch(r"[a-z_.]+\.[A-Z_]+", text):
-        return tuple(text.split(", "))
-    module, _, name = text.rpartition(".")
-    try:
-        tree = ast.parse(Path(importlib.util.find_spec(module).origin).read_text(encoding="utf-8"))
-        return _spelled_out(ast.Name(name), tree) or tuple(getattr(importlib.import_module(module), name))
-    except (ImportError, AttributeError, TypeError):
-        raise InputError(f"there is no collection {text}") from None
-
-
-def _spelled_out(node: ast.expr | None, module: ast.Module) -> tuple[str, ...]:
-    """The names that an expression of a module lists; none where one of them has to be computed."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return (node.value,)
-    if isinstance(node, ast.Starred):
-        return _spelled_out(node.value, module)
-    if isinstance(node, ast.Name):
-        assignments = [statement for statement in module.body if isinstance(statement, ast.Assign)]
-        assigned = {ast.unparse(statement.targets[0]): statement.value for statement in assignments}
-        return _spelled_out(assigned.get(node.id), module)
-    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
-    names = [_spelled_out(part, module) for part in parts]
-    return sum(names, start=()) if all(names) else ()
 
 
 def chapters() -> dict[str, Path]:
@@ -219,7 +168,7 @@ def _every_source() -> list[Path]:
 
 
 def declared(number: str) -> dict[str, Parameter]:
-    """The parameters that the pages of a chapter declare, in order, with their kinds and laptop values.
+    """The parameters that the pages of a chapter declare, in order, with their laptop values.
 
     Raises:
         InputError: if two pages declare one otherwise.
@@ -249,17 +198,25 @@ def _declared(name: str, text: str) -> dict[str, Parameter]:
 
 
 def _parameter(node: ast.stmt, line: str) -> Parameter:
-    """One line of the cell, ``name: "kind" = value  # meaning``."""
-    words = getattr(getattr(node, "annotation", None), "value", None)
-    if not isinstance(words, str):
-        needed = 'its kind, such as width: "count to 1000" = 100'
-        raise InputError(f"a parameter needs {needed}, got {validate.shown(line)}")
-    comment = _COMMENT.search(line)
+    """One line of the cell, ``name = value  # meaning``."""
     try:
-        parsed = kind(words)
-    except InputError as error:
-        raise InputError(f"{node.target.id}: {error}") from None
-    return Parameter(node.target.id, ast.literal_eval(node.value), parsed, comment.group(1) if comment else "")
+        (name,), value = [target.id for target in node.targets], ast.literal_eval(node.value)
+    except (AttributeError, ValueError):
+        needed = "name = value  # meaning, such as width = 100  # neurons"
+        raise InputError(f"a parameter is declared as {needed}; got {validate.shown(line)}") from None
+    comment = _COMMENT.search(line)
+    return Parameter(name, value, comment.group(1) if comment else "")
+
+
+def own_kind(number: str, name: str) -> Kind:
+    """The kind of a parameter that no design names: by its laptop value, and its ends in the table ``range``."""
+    value = declared(number)[name].value
+    types = {type(one) for one in value} if isinstance(value, list) else {type(value)}
+    word = next((word for word, kinds in _WORDS.items() if types and types <= kinds), None)
+    if word is None:
+        raise InputError(f"{name} must hold a number, a text, true or false, or a list, got {validate.shown(value)}")
+    found = Kind.of(word, *_file(number).get(RANGE, {}).get(name, ()))
+    return replace(found, order="list of") if isinstance(value, list) else found
 
 
 def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,7 +227,7 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
         profile: ``smoke``, ``laptop`` or ``paper``.
         overrides: mappings from names to values, which may hold a table of the chapter as profiles do; later ones win.
 
-    The entries of designs are checked where a grid is built of them.
+    Values are checked where a grid is built of them (``companion.lab.registry``).
     """
     validate.one_of(PROFILES, profile=profile)
     parameters = declared(number)
@@ -286,14 +243,22 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
             if name not in parameters and name.rpartition(".")[0] not in design_names:
                 raise InputError(_unknown(number, name, parameters, values))
         values |= given
-    checked = {name: parameter.kind.checked(name, values[name]) for name, parameter in parameters.items()}
-    return values | checked | {"profile": profile}
+    numbers = {name: _like(parameter.value, values[name]) for name, parameter in parameters.items()}
+    return values | numbers | {"profile": profile}
+
+
+def _like(usual: Any, given: Any) -> Any:
+    """A given value, or each of a list, with a whole number as a float where the laptop's value is one."""
+    if isinstance(usual, list) and isinstance(given, list):
+        return [_like(usual[0], one) for one in given] if usual else given
+    return float(given) if isinstance(usual, float) and type(given) is int and validate.is_number(given) else given
 
 
 def _unknown(number: str, name: str, declared: Collection[str], values: Collection[str]) -> str:
     """That a chapter has no parameter of a name, with the nearest that it has."""
     entries = [entry.removeprefix(f"{number}.") for entry in values if "." in entry]
-    owners = [entry for entry in entries if entry.rpartition(".")[2] == name]
+    owners = [_parameter_of(values[f"{number}.{it}"], it) for it in entries if it.rpartition(".")[2] == name]
+    owners = list(dict.fromkeys(sorted(owners, key=lambda owner: owner not in declared)))
     axis = name.rpartition(".")[2]
     tables = dict.fromkeys(entry.rpartition(".")[0] for entry in entries)
     short = [f"{part}.{axis}" for table in tables for part in (table, table.partition(".")[2])]
@@ -301,6 +266,11 @@ def _unknown(number: str, name: str, declared: Collection[str], values: Collecti
     meant = f"; did you mean {' or '.join(near[:NEAR])}?" if near else ""
     more = f"; its designs: make help-{number}" if entries else ""
     return f"unknown parameter {validate.shown(name)} of chapter {number}{meant}; known: {', '.join(declared)}{more}"
+
+
+def _parameter_of(value: Any, entry: str) -> str:
+    """The parameter that an entry of a design takes its value from; the entry itself if it has its own."""
+    return value[1:] if isinstance(value, str) and value.startswith("$") else entry
 
 
 def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
@@ -349,7 +319,7 @@ def _profile(number: str, profile: str) -> dict[str, Any]:
 
 def _studies(number: str) -> dict[str, Any]:
     """The tables of a chapter's studies, by function."""
-    return {name: table for name, table in _file(number).items() if name not in SIZES}
+    return {name: table for name, table in _file(number).items() if name not in (*SIZES, RANGE)}
 
 
 def _file(number: str) -> Mapping[str, Any]:

@@ -24,7 +24,8 @@ from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
-from companion.lab.parameters import Kind, kind
+from companion.lab.parameters import Kind
+from companion.lab.words import kind
 from regimes import validate
 from regimes.validate import InputError
 
@@ -65,10 +66,17 @@ class Axis:
         if self.kind.order:
             lists = isinstance(given, list) and any(isinstance(entry, list) for entry in given)
             return [self.kind.checked(name, entry) for entry in (given if lists else [given])]
-        several = self.several or replace(self.kind, order="distinct")
-        if isinstance(given, list) or several.least > 1:
-            return (replace(several, order="list of") if together else several).checked(name, given)
+        listed = self.listed(together=together)
+        if isinstance(given, list) or listed.least > 1:
+            return listed.checked(name, given)
         return [self.kind.checked(name, given)]
+
+    def listed(self, *, together: bool) -> Kind:
+        """The kind of the list of values that a design gives, or of the list that is one value."""
+        if self.kind.order:
+            return self.kind
+        several = self.several or replace(self.kind, order="distinct")
+        return replace(several, order="list of") if together else several
 
 
 class _Range:
@@ -78,10 +86,7 @@ class _Range:
 
     def __class_getitem__(cls, ends: Any) -> Any:
         low, high = ends if isinstance(ends, tuple) else (None, ends)
-        words = [cls.__name__.lower()]
-        words += [] if low is None else [f"from {low}"]
-        words += [] if high is None else [f"to {high}"]
-        return Annotated[cls.python, Axis(kind(" ".join(words)))]
+        return Annotated[cls.python, Axis(Kind.of(cls.__name__.lower(), low, high))]
 
 
 class Count(_Range):
@@ -152,7 +157,7 @@ def axis(hint: Any) -> Axis:
     plain = {Count: "count", Number: "number", Positive: "positive", Share: "share", str: "text", bool: "switch"}
     if hint not in plain:
         raise InputError(f"{hint!r} is no kind of a setting's value; companion.lab.record says which there are")
-    return Axis(kind(plain[hint]))
+    return Axis(Kind.of(plain[hint]))
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))

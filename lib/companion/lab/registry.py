@@ -15,6 +15,7 @@ from companion.data.images import identity
 from companion.lab import parameters
 from companion.lab.design import Designs
 from companion.lab.names import chapters_of_papers, texts_of_papers
+from companion.lab.parameters import Kind
 from companion.lab.progress import say
 from companion.lab.results import Results
 from companion.lab.store import Cell
@@ -50,12 +51,31 @@ def find(name: str) -> tuple[str, Study]:
     return by_name[name]
 
 
+def kinds(number: str) -> dict[str, Kind]:
+    """What each parameter of a chapter may hold: that of all the axes that designs give it to, else its own."""
+    values, declared = parameters.resolve(number), parameters.declared(number)
+    lists = {name for name, parameter in declared.items() if isinstance(parameter.value, list)}
+    found: dict[str, Kind] = {}
+    for grid in (study.grid for study in of(number).values() if isinstance(study.grid, Designs)):
+        for design in grid.names(values):
+            for name, kind in grid.kinds(values, design, lists):
+                found[name] = found[name].both(kind) if name in found else kind
+    return {name: found.get(name) or parameters.own_kind(number, name) for name in declared if name != "profile"}
+
+
+def check(number: str, values: Mapping[str, Any]) -> None:
+    """Raises InputError for a parameter of a chapter that is not of its kind."""
+    for name, kind in kinds(number).items():
+        kind.checked(name, values[name])
+
+
 def grids(number: str, values: Mapping[str, Any], study: Study | None = None) -> dict[Study, list[Setting]]:
     """The grid of every study of a chapter, or of one, at the chapter's parameters.
 
     So a value that makes no sense is named, in an InputError, before anything is computed. Settings of data that a run
     does without are not among them.
     """
+    check(number, values)
     for module in _modules(number):
         getattr(module, "check_parameters", lambda values: None)(values)
     return {item: _grid(number, item, values) for item in ([study] if study else of(number).values())}

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from companion.lab import digest
 from companion.lab.design import Designs, Entries
-from companion.lab.parameters import kind
-from companion.lab.record import Axis, Setting, described
+from companion.lab.record import Axis, Count, Setting, axis, described
 from regimes import devices, validate
 from regimes.validate import InputError
 
@@ -152,7 +151,7 @@ def study(
     grid: Callable[[Mapping[str, Any]], list[Entries]] | None = None,
     axes: Mapping[str, str | Axis] | None = None,
     complete: Callable[[Entries], Entries] = dict,
-    seeds: str = "count to 1000",
+    seeds: Any = Count[1000],
     **options: Any,
 ) -> Callable[[Callable[[Any, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments and ``options`` are its attributes.
@@ -165,10 +164,10 @@ def study(
         digest.note_loaded(function.__module__)
         taken = _record_of(function)
         if taken:
-            designs = Designs(function.__name__, taken.axes(), kind(seeds), functools.partial(_completed, taken))
+            designs = Designs(function.__name__, taken.axes(), axis(seeds).kind, functools.partial(_completed, taken))
         else:
-            given = {name: axis if isinstance(axis, Axis) else Axis.of(axis) for name, axis in (axes or {}).items()}
-            seed_kind = given.pop("seeds", Axis.of(seeds)).kind
+            given = {name: it if isinstance(it, Axis) else Axis.of(it) for name, it in (axes or {}).items()}
+            seed_kind = given.pop("seeds", axis(seeds)).kind
             designs = Designs(function.__name__, given, seed_kind, complete)
         return Study(function, version, grid or designs, **options)
 

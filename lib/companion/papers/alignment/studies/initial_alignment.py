@@ -24,7 +24,7 @@ SPIKE_FREE = "without spikes"  # the reading of App. F that can be built and pre
 LOWEST = 1e-4  # floor of these data
 MATRICES = 12  # square matrices of float64 that a realisation holds
 READINGS = (*data.READINGS, SPIKE_FREE)
-REALISATIONS = "count from 2 to 1000"
+REALISATIONS = Count[2, 1000]
 Few = Count[2, 1000]
 
 

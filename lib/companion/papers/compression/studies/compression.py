@@ -229,7 +229,7 @@ def _star_index(path: Sequence[Snapshot]) -> int:
 
 @study(
     version=2,
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     chunk=1,
     rtol=1e-3,
     # float32 on thousands of points moves t* by 1e-3 from one processor to another; later is another draw

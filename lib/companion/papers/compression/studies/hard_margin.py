@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from companion.lab.record import record
+from companion.lab.record import Count, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
 from companion.papers.compression.theory import amplification, learning_curves
@@ -46,7 +46,7 @@ class AtStar(FreshSets):
 
 @study(
     version=1,
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     rtol=1e-2,
     data=DRAWN,
     device="any",

@@ -163,7 +163,7 @@ def finite_width_lazy(s: FiniteWidth, seeds: list[int]) -> Rows:
 # until t* processors agree; what comes after amplifies how they round
 @study(
     version=1,
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     chunk=2,
     rtol=1e-3,
     data=DRAWN,
@@ -253,7 +253,7 @@ def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
 
 @study(
     version=1,
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     rtol=1e-3,
     data=DRAWN,
     device="any",

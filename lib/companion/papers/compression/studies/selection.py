@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from companion.lab.record import record
+from companion.lab.record import Count, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import OnLines, lines
 from companion.papers.compression.theory import amplification
@@ -39,7 +39,7 @@ class AtBoundary(OnLines, ByFlow, TaskSet):
 
 @study(
     version=1,
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     data=DRAWN,
     device="any",
     columns=dict.fromkeys(("function", "weights", "few", "error", "peak", "left_half"), STATISTICAL),

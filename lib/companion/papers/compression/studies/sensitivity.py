@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-from companion.lab.record import record
+from companion.lab.record import Count, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import OnLines, lines, train_network
 from companion.papers.compression.theory import amplification
@@ -41,7 +41,7 @@ _LATE = dict.fromkeys(("error", "amplification"), STATISTICAL)
 
 @study(
     version=1,
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     chunk=6,
     rtol=1e-2,
     columns=_LATE,

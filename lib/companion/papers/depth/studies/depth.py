@@ -50,7 +50,7 @@ FIGURE_7 = (5, 30)  # its sentence on Fig. 7
 PREDICTOR_DEPTHS = (30, 1_000_000)  # depths at which the deep predictor is judged
 OPERATOR_DEPTHS = (30, 10_000)  # those at which operators are
 EXACT = "none, the kernel is a function of one correlation"
-REALISATIONS = "count from 2 to 1000"
+REALISATIONS = Count[2, 1000]
 WIDE_AS = 16  # neurons of the last hidden layer at which both readouts are the same
 LEARNT = 1e-3  # residual at which it counts as trained
 SMOOTH = 0.15  # width of the Gaussian kernel
@@ -537,7 +537,7 @@ def depth_bound(s: CloudSize, seeds: list[int]) -> Rows:
     ]
 
 
-@study(version=2, seeds="count to 1e5", chunk=1000, data="uniform on unit spheres")
+@study(version=2, seeds=Count[100_000], chunk=1000, data="uniform on unit spheres")
 def closest_pair(s: SphereDraws, seeds: list[int]) -> Rows:
     """Whether a data set has a pair within ``delta`` (of angle, or of 1 in inner product).
 

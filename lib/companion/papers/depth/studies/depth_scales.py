@@ -26,7 +26,7 @@ CHAPTER = "05"
 BYTES_PER_NUMBER = 8
 CLASSES = 10  # of the images
 MEMBERS = 100  # of an ensemble, at most
-REALISATIONS = "count from 0 to 1000"
+REALISATIONS = Count[0, 1000]
 # from its label, at which a point counts as fitted: some hundredth of the smallest distance measured
 FITTED_DISTANCE = 1e-3
 

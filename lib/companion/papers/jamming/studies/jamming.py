@@ -260,7 +260,7 @@ def steps_to_fit(s: Networks, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds="count from 6 to 1e4", chunk=25, data=DRAWN)
+@study(version=1, seeds=Count[6, 10_000], chunk=25, data=DRAWN)
 def initialisation(s: InitialNetworks, seeds: list[int]) -> Rows:
     """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
 

@@ -61,7 +61,7 @@ class Tangents(Setting):
         return replace(self, data=name, words=words_of(name))
 
 
-@study(version=1, seeds="count from 0 to 1000", chunk=8, device="cpu")
+@study(version=1, seeds=Count[0, 1000], chunk=8, device="cpu")
 def random_labels(s: Tangents, seeds: list[int]) -> Rows:
     r"""Whether a lazy network can fit random labels, by a linear program; one row per network and ratio of points.
 

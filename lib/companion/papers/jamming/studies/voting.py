@@ -67,7 +67,7 @@ AT_JAMMING = {"fitted": STATISTICAL, "holding": STATISTICAL, "weights": STATISTI
 
 
 @study(
-    version=1, rtol=1e-3, seeds="count from 0 to 1000", nonfinite=("predicted",), device="cpu",
+    version=1, rtol=1e-3, seeds=Count[0, 1000], nonfinite=("predicted",), device="cpu",
     columns=AT_JAMMING | {"mean_error": (1e-3, 0.01)},
 )  # fmt: skip
 def votes(s: Voters, seeds: list[int]) -> Rows:

@@ -72,7 +72,7 @@ def initial_components(s: StripePoints, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds="count from 0 to 1000", rtol=1e-5)
+@study(version=1, seeds=Count[0, 1000], rtol=1e-5)
 def kernels_on_images(s: ImageSample, seeds: list[int]) -> Rows:
     """Isotropic kernels on ``p`` images, one row per ``kernel``: test errors and the distance of neighbours.
 

@@ -409,7 +409,7 @@ def _at_moments(path: Trajectory, s: AtStops | ImageCurve, sets: dict[str, Task]
     version=3,
     columns=statistical_columns(*DIAGNOSED, *SECTOR_COLUMNS),
     nonfinite=(*DIAGNOSED, *SECTOR_COLUMNS),
-    seeds="count from 0 to 1000",  # of a design that results/ alone may hold
+    seeds=Count[0, 1000],  # of a design that results/ alone may hold
     **ON_STRIPE,
 )
 def stripes(s: ManyPoints, seeds: list[int]) -> Rows:
@@ -634,7 +634,7 @@ def image_ensembles(s: ScaledEnsembles, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds="count from 2 to 1000", chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
+@study(version=1, seeds=Count[2, 1000], chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
 def estimators(s: Estimated, seeds: list[int]) -> Rows:
     """Estimates of mutual information beside the ``exact`` one: ``estimate`` (paper A's text), ``code``, ``nearest``.
 
