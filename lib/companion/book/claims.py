@@ -236,8 +236,8 @@ def again(name: str, **differs: Any) -> Declarator:
     Args:
         name: its id.
         differs: what ``claim`` takes, where it is another value; ``rival=(value, words)``, ``statement``, ``measure``,
-            ``elsewhere``, ``source`` and ``short`` where the docstring's words do not hold. ``headline`` and ``part_of`` are each
-            claim's own.
+            ``elsewhere``, ``source`` and ``short`` where the docstring's words do not hold. ``headline`` and
+            ``part_of`` are each claim's own.
     """
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -54,13 +54,16 @@ class Elsewhere:
         """Whether it is the same quantity, at one other setting that the words of the claim do not name (``at``).
 
         Sizes, which are whole numbers, may differ, too; if they alone do, one of them is as large as where the claim is
-        judged. What differs in more is another experiment.
+        judged. What differs in more, or is smaller in a size that the words name, is another experiment.
         """
         differs = {name: values for name, values in self.differs.items() if name in WHOLE or not _is_more(*values)}
-        others = [name for name, values in differs.items() if not _are_sizes(values)]
+        sizes = {name: values for name, values in differs.items() if _are_sizes(values)}
+        others = [name for name in differs if name not in sizes]
+        if any(name in at and not _reaches(*values) for name, values in sizes.items()):
+            return False
         if others:
             return len(others) == 1 and others[0] not in at
-        return not differs or any(_reaches(*values) for values in differs.values())
+        return not sizes or any(_reaches(*values) for values in sizes.values())
 
     def is_said(self, words: str) -> bool:
         """Whether words have the number that is found there, and a value of a setting that differs."""
