@@ -68,7 +68,8 @@ class Elsewhere:
     def is_said(self, words: str) -> bool:
         """Whether words have the number that is found there, and a value of a setting that differs."""
         numbers = _numbers(words)
-        values = [value for judged, there in self.differs.values() for value in _only_one_has(judged, there)]
+        pairs = self.differs.values()
+        values = [value for judged, there in pairs for value in (*_flat(list(there)), *_only_one_has(judged, there))]
         texts = [str(value).lower() for value in values if not _is_number(value)]
         named = any(_is_written(value, numbers) for value in values if _is_number(value))
         named = named or not values or any(text in words.lower() for text in texts)
@@ -136,8 +137,11 @@ def stale(claims: Sequence[Claim], found: Sequence[tuple[Estimate, Sequence[Else
     known += [judged.value for judged, _ in found]
     for other in (other for _, elsewhere in found for other in elsewhere):
         known += [other.estimate.value, *_flat(list(other.differs.values()))]
+    words = claims[0].elsewhere
+    for text in (value for value in known if isinstance(value, str)):
+        words = words.replace(text, "")  # as 1/(1+k^2), the name of a spectrum
     numbers = [value for value in known if _is_number(value)]
-    return [it for it in _numbers(claims[0].elsewhere) if not any(_is_written(value, [it]) for value in numbers)]
+    return [it for it in _numbers(words) if not any(_is_written(value, [it]) for value in numbers)]
 
 
 def _numbers(words: str) -> list[str]:
