@@ -15,7 +15,7 @@
 #   ($d=5$ and 10, 1024 and 2048 points). On fresh points it is {claim}`A.Fig3-star-constant-d5` times $d/p$ in $d=5$ and
 #   {claim}`A.Fig3-star-constant-d10` times in $d=10$. This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an
 #   output scale far below $1/p$ ([chapter 2](#label-balance)). On the cylinder the same kernel has {claim}`A.Fig8-star-initial` times the
-#   error of the initial one.
+#   error of the initial one on up to 4096 points.
 # - **Place: then it moves these planes.** From 90 to 98 % of fitted points, with $n\ge8d$ of them left, its error is close to
 #   $\sqrt{nd/\pi}/p$, a law without a fitted number. The measured constant is {claim}`A.Fig3-planes-constant` times $\sqrt{nd}/p$, theory's
 #   0.54 times (two planes, $d=5$ and 10, width 500; the law was found on these networks). With 95 % fitted the error should then fall as
@@ -24,7 +24,8 @@
 # - **Over-fit: the last points spoil it.** From 98 % of fitted points to all, the test error grows by the factors
 #   {claim}`A.Fig3-overfit-d5` ($d=5$) and {claim}`A.Fig3-overfit-d10` ($d=10$). The compression of the weights falls to
 #   {claim}`A.Fig6-amplification-end` and {claim}`A.Fig6-amplification-end-d10` of its value at $t^*$ (8192 points, width 500). On more than
-#   $100d$ points it ends at {claim}`A.Fig3-end-law` times $\sqrt{d/p}$ ($d\ge5$), which we cannot derive.
+#   $100d$ points it ends at {claim}`A.Fig3-end-law` times $\sqrt{d/p}$ ($d\ge5$), a factor that
+#   still falls with $p$ and that we cannot derive.
 # - **Curved boundaries can use little compression.** On data compressed by $\sqrt p$ a support vector machine has {claim}`A.Sec4-ball-removed`
 #   times its error without the uninformative directions if three are informative, {claim}`A.Sec4-ball-4-removed` times if four are ($d=8$, from
 #   1024 points). At large $p$ the exponent of such a kernel can therefore not exceed $d_\parallel/(3d_\parallel-2)$, whereas paper A's

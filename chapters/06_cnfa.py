@@ -19,8 +19,8 @@
 #   {claim}`D.Fig2-throughout-thousandth` from 0.001. The kernels of these networks move a little, and at scale 1 some networks are unstable. With the kernel
 #   frozen the alignment has a closed form, and falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at
 #   equal sizes and with the square loss, the end differs by {claim}`D.Lazy-task`: it is lower, where we expected it to be higher.
-# - **Features bring it back.** From scale 0.1 it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends {claim}`D.Fig2-features` above its lazy
-#   value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy training with the hinge ends
+# - **Features bring it back.** On isotropic data, from scale 0.1, it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends
+#   {claim}`D.Fig2-features` above its lazy value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy training with the hinge ends
 #   at {claim}`D.Stripe-lazy`, though nothing is compressed. The step must be small, however: at paper D's, networks of scale 1 end about a tenth
 #   above their lazy value, too, whereas at a quarter of it they do not. The *uncentred* alignment (UC-NFA), of all the weights, is larger on the
 #   stripe by {claim}`D.Stripe-uncentred` where the network compresses.

@@ -15,7 +15,7 @@ import pandas as pd
 from companion import paths
 from companion import studies as registry
 from companion.book import claims, ledger
-from companion.book.everywhere import everywhere
+from companion.book.everywhere import everywhere, unnamed
 from companion.lab import parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.study import Study
@@ -112,9 +112,11 @@ def found_elsewhere(claim: claims.Claim, page: claims.Page) -> Iterator[str]:
     """What a claim's estimator finds on all other rows that it can read, in lines; those that contradict it first."""
     found = everywhere(claim, page)
     judged, others = found or (None, [])
+    left = unnamed(claim, judged, others) if judged else []
     yield f"\nelsewhere: {len(others)} other selections of rows that it can read"
     for other in sorted(others, key=lambda one: not one.contradicts(judged)):
-        yield f"   {'DISJOINT' if other.contradicts(judged) else 'overlaps'}  {other.rows}: {other.estimate}"
+        words = "; its words do not name this condition" if other in left else ""
+        yield f"   {'DISJOINT' if other.contradicts(judged) else 'overlaps'}  {other.rows}: {other.estimate}{words}"
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -67,7 +67,7 @@ PLAIN = re.compile(
 
 def test_symbols_are_set_as_mathematics():
     texts = [text for claim in ledger.claims().values() for text in (claim.statement, claim.alternative["what"])]
-    texts += [claim.source for claim in ledger.claims().values()]
+    texts += [text for claim in ledger.claims().values() for text in (claim.source, claim.elsewhere)]
     texts += [change[part] for claim in ledger.claims().values() for change in claim.amended for part in ("was", "why")]
     texts += [erratum.title for erratum in ledger.errata().values()]
     for text in texts:
@@ -245,11 +245,12 @@ def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_giv
 
 def test_the_words_of_a_docstring_come_back_from_it():
     said = claims.paragraphs(
-        "A statement\nof two lines.\n\nHow: it is measured.\n\nRival: none\nSource: paper A\nShort: two\n"
+        "A statement\nof two lines.\n\nHow: it is measured.\n\nRival: none\nElsewhere: on 9\npoints 2\n"
+        "Source: paper A\nShort: two\n"
     )
     assert said == {
         "statement": "A statement of two lines.", "measure": "How: it is measured.", "rival": "none",
-        "source": "paper A", "short": "two",
+        "elsewhere": "on 9 points 2", "source": "paper A", "short": "two",
     }  # fmt: skip
 
 

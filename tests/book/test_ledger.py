@@ -236,9 +236,9 @@ def test_merge_holds_every_claim_once(mini_book, declared):
     assert ledger.read(folder / "ledger.json") == merged
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
-        "id item chapter kind statement short measure source stated looks accept alternative corrected erratum part_of "
-        "amended value low high n interval numerical late verdict profile data settings figure seconds device revision "
-        "versions headline function digest parts"
+        "id item chapter kind statement short measure elsewhere source stated looks accept alternative corrected "
+        "erratum part_of amended value low high n interval numerical late verdict profile data settings figure seconds "
+        "device revision versions headline function digest parts"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
     assert ledger.summary(merged) == (

@@ -16,7 +16,8 @@ The numbers stand in the decorator, the words in the docstring::
         return robustness(rows[rows.layer == layer])
 
 The first paragraph of the docstring is the statement, the rest says which number is measured, at which settings. Below
-stand what gives the rival's number, the place in the paper, and the statement in at most eight words. A source that
+stand what gives the rival's number, the place in the paper, and the statement in at most eight words; and after
+``Elsewhere: `` what the same number is on stored rows that disagree. A source that
 begins with "derived" makes it a claim beyond the papers. An argument with a default is a table: the rows of that design
 of a study, or of all designs of a study. An argument without one is a parameter of the chapter, or what ``given``
 holds, a design among it; ``{layer}`` in the words stands for the value given.
@@ -73,6 +74,8 @@ class Claim:
         source: paper and place.
         short: the statement in at most eight words, for the row below its figure; by default its id.
         measure: which number, at which settings, if the statement does not say so.
+        elsewhere: what the same number is at settings at which the statement is not judged, where its interval there is
+            disjoint from the judged one (``companion.book.everywhere``).
         accept: ``(low, high)`` of the measured interval that reproduces it; either may be infinite.
         alternative: the counter-hypothesis: the ``value``, outside ``accept``, that a plausible wrong theory, the null
             or the rival paper gives, and ``what`` gives it.
@@ -106,6 +109,7 @@ class Claim:
     function: Callable[..., Any]
     short: str = ""
     measure: str = ""
+    elsewhere: str = ""
     at: Mapping[str, Any] = field(default_factory=dict)
     stated: float | None = None
     looks: int = 1
@@ -191,7 +195,7 @@ TYPED = "__main__"  # the module of what is typed into a notebook
 DERIVED = "derived"  # the first word of the source of what no paper says
 ALONE = ("headline", "part_of")  # a claim's own, which those below it do not share
 Declarator = Callable[[Callable[..., Any]], Callable[..., Any]]
-_LABEL = re.compile(r"^(Rival|Source|Short): ", re.MULTILINE)
+_LABEL = re.compile(r"^(Rival|Elsewhere|Source|Short): ", re.MULTILINE)
 _DECLARED: dict[str, list[Claim]] = {}  # by module
 _AGAIN: dict[Callable[..., Any], dict[str, dict[str, Any]]] = {}  # by function: what differs, by id, in order
 
@@ -232,8 +236,8 @@ def again(name: str, **differs: Any) -> Declarator:
     Args:
         name: its id.
         differs: what ``claim`` takes, where it is another value; ``rival=(value, words)``, ``statement``, ``measure``,
-            ``source`` and ``short`` where the docstring's words do not hold. ``headline`` and ``part_of`` are each
-            claim's own.
+            ``elsewhere``, ``source`` and ``short`` where the docstring's words do not hold. ``headline`` and
+            ``part_of`` are each claim's own.
     """
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -256,7 +260,7 @@ def _made(name: str, function: Callable[..., Any], rival: Any, **about: Any) -> 
     value, *what = rival if isinstance(rival, tuple) else (rival,)
     given = dict(about.get("given", {}))
     texts = paragraphs(inspect.getdoc(function) or "")
-    texts |= {key: about[key] for key in (*texts, "short") if key in about}
+    texts |= {key: about[key] for key in (*texts, "elsewhere", "short") if key in about}
     if what:
         (texts["rival"],) = what
     for key, text in texts.items():

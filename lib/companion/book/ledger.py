@@ -176,8 +176,8 @@ def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     not_measured = dict.fromkeys(f"{keys} seconds device revision versions".split())
-    names = ("id", "item", "kind", "statement", "short", "measure", "source", "stated", "looks", "part_of", "headline")
-    record = {name: getattr(claim, name) for name in names} | claim.measured_by
+    names = "id item kind statement short measure elsewhere source stated looks part_of headline"
+    record = {name: getattr(claim, name) for name in names.split()} | claim.measured_by
     record |= {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
     record |= {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
     return record | not_measured | measured

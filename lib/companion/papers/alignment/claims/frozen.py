@@ -44,6 +44,7 @@ def distance_from_the_law(rows):
     the start
 
     Rival: an alignment that stays what it is early
+    Elsewhere: rate 0.0125 0.03
     Source: paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it
     Short: C-NFA off its lazy law, scale 1
     """
@@ -93,6 +94,7 @@ def regained_alignment(rows, *, layer):
     measured step to that value
 
     Rival: the alignment only grows, or only falls
+    Elsewhere: spectrum $1/(1+k^2)$, 6400 steps, 0.004
     Source: paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it
     Short: end over least C-NFA, scale 0.1
     """

@@ -72,6 +72,7 @@ def last_gain(ball=studies.support_vectors["ball"]):
     directions, $d=8$, from 1024 points on, mean over sizes
 
     Rival: $d_\perp/(3d-2)$, the gain that paper A counts up to $\Lambda=\sqrt p$
+    Elsewhere: two informative directions ($d_\parallel=2$) 0.23
     Source: derived in this chapter; paper A, Sec. 4
     Short: gain from $\Lambda=8$ to $\sqrt p$, $d_\parallel=3$
     """

@@ -113,6 +113,7 @@ def star_constant(kernels=hard_margin.star_kernel["stripe"], *, d):
     geometric mean of $\varepsilon\,p/d$ on fresh sets of 2048 to 8192 points
 
     Rival: one plane
+    Elsewhere: labels out of balance (planes at -0.3 and 0.5, $d=5$, 512 points) 18
     Source: derived from paper A, Fig. 3 and Sec. 3
     Short: kernel at $t^*$: error times $p/d$, $d={d}$
     """
@@ -652,6 +653,7 @@ def final_kernel_over_network(nets=studies.networks["stripe"], *, fit_from, d):
     the exception would lower it
 
     Rival: training does not change the kernel: $p^{(d-1)/(3d-2)}$ at the mean size, $p=362$
+    Elsewhere: it grows with $p$: in $d=10$ 1.68 at 8192 points, 1.82 there at width $10^4$
     Source: paper A, Fig. 3 and Sec. 5.2
     Short: kernel after training over network, $d={d}$
     """
@@ -975,6 +977,7 @@ def function_at_end(boundary=selection.boundary["stripe"], *, d):
     end of training over that at $t^*$, at the largest $p$
 
     Rival: the ratio of the weights, $\Lambda$ at the end over $\Lambda^*$ in $d=5$
+    Elsewhere: planes at -1, 0 and 1 0.37, at -0.05 and 2.05 0.59 ($d=5$)
     Source: derived from paper A, Sec. 2.5; a reviewer's program had shown 2.2, 2.8 and 1.2 at 1024 points
     Short: function's compression, end over $t^*$, $d={d}$
     """

@@ -45,7 +45,7 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     rival=(1, "what the kernel lacks is not a matter of $t^*$"),
     looks=1,
     given={"first": EACH_LABEL, "second": hard_margin.star_kernel["unequal"], "from_p": 0},
-    at={"d": 5, "p": 512},
+    at={"d": 5, "p": 512, "interfaces": [-0.3, 0.5]},
     statement=(
         "Where the labels do not balance, a tenth of each label must be fitted for the kernel to be one of planes."
     ),
@@ -88,7 +88,7 @@ def star_over_star(first, second, *, from_p):
     looks=1,
     part_of="A.Fig3-each-label",
     given={"rows": EACH_LABEL, "from_p": 0},
-    at={"d": 5, "p": 512},
+    at={"d": 5, "p": 512, "star": "of each label"},
     statement="With a $t^*$ of each label the kernel has the error $d/p$ on unequal labels, too.",
     measure=r"geometric mean of $\varepsilon\,p/d$ (planes at -0.3 and 0.5, $d=5$, 512 points)",
     short="unequal labels, each $t^*$: error times $p/d$",
@@ -193,6 +193,7 @@ def share_at_the_largest(boundary):
     fitted fraction at which $\Lambda$ is largest, of those from 0.1 to 1 that were looked at, 4096 points, $d=5$ and 10
 
     Rival: $\Lambda$ is largest at $t^*$
+    Elsewhere: 0.981 in $d=2$, 6 and 14 (stripe)
     Source: paper A, Sec. 3.2.2
     Short: fitted fraction at $\Lambda_{\max}$, stripe
     """

@@ -70,7 +70,7 @@ def width_ratios(wide, narrow):
     accept=(0.9, 1.1),
     rival=0.32,
     figure="fig-a-width",
-    at={"d": 5, "p": 1024, "h": [100, 10000]},
+    at={"d": 5, "p": 1024, "h": [100, 10000], "alpha": 1e-06},
 )
 def width_ratio(
     wide=studies.amplification_scaling["wide"], narrow=studies.amplification_scaling["stripe_again"], *, growth_from
@@ -78,7 +78,7 @@ def width_ratio(
     r"""The width does not set the amplification factor: networks of width $10^4$ have that of width 100.
 
     $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, from 1024 points
-    on); geometric mean over sizes and dimensions, one a training set
+    on, $\alpha=10^{-6}$); geometric mean over sizes and dimensions, one a training set
 
     Rival: $\Lambda^*\propto h^{-1/4}$: it follows the fluctuations over initial weights
     Source: paper A, Fig. 6 bottom

@@ -289,6 +289,7 @@ def step_of_the_smallest_eigenvalue(eigenvalues=studies.smallest_eigenvalue["mai
     Smallest mean step.
 
     Rival: no change with depth
+    Elsewhere: $n=2000$ alone 0.0269
     Source: paper C, Fig. 7 and Sec. 6.4
     Short: smallest eigenvalue grows with depth
     """

@@ -501,7 +501,11 @@ def errors_against_theory(errors=studies.sphere_curves["main"]):
 
 
 @claim(
-    "C.Thm3-curve-gaussian", accept=(-0.02, 0.02), rival=0.05, figure="fig-c-curves", at={"depth": 5, "n": [400, 1200]}
+    "C.Thm3-curve-gaussian",
+    accept=(-0.02, 0.02),
+    rival=0.05,
+    figure="fig-c-curves",
+    at={"depth": 5, "n": [400, 1200], "features": "Gaussian"},
 )
 def gaussian_errors_against_theory(errors=studies.sphere_curves["gaussian"]):
     """With independent Gaussians in place of the harmonics theory's errors are right.

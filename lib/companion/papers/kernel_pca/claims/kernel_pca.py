@@ -396,6 +396,8 @@ def information_in_dimension(untrained=isotropic.initial_components["main"]):
     vanishing information on the specific components $x_\parallel$"
     Short: exponent of the information in $d$
     """
+    if untrained.d.nunique() < 2:
+        return None
     excess = excess_information(untrained)
     log_d = np.log(excess.columns.to_numpy(dtype=float))
 
@@ -506,6 +508,7 @@ def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.imag
     effective dimension of its centred kernel, $(\sum\lambda)^2/\sum\lambda^2$
 
     Rival: a disc in the plane of two components
+    Elsewhere: 2048 points and width $10^4$ 1.16 (stripe)
     Source: paper A, Sec. 5.2: "data organize into a smaller manifold, which is approximately one-dimensional"
     Short: effective dimension of the last layer, stripe
     """
@@ -835,6 +838,8 @@ def largest_bias(lines=studies.estimators["one_dimension"]):
     largest error, bits
 
     Rival: a label that carries no information: $q$ is Beta(5, 5), whose mean of $1-h_2$ is $1-(H_{10}-H_5)/\ln2$
+    Elsewhere: case by case 0.069 (null), 0.048 (sharp), 0.037 (near), 0.019 (apart), 0.000 (oblique); in more
+    dimensions (line) 0.194
     Source: paper A, App. E
     Short: largest error of the estimate, bits
     """
@@ -979,6 +984,7 @@ def odd_over_untrained(stripes=studies.stripes["main"]):
     in bits
 
     Rival: the kernel does not change
+    Elsewhere: 2048 points and width $10^4$ 0.048
     Source: paper A, Sec. 5.1: "generically more informative on the label $y(x_\parallel)$ than spherical harmonics. It
     is also true, but to a lesser extent, for the eigenvectors" of the second kind
     Short: information, odd minus untrained components
