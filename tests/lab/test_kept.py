@@ -157,18 +157,20 @@ def dearest(found):
 def cheapest(found):
     """Of each kind of setting, which has the same names and words, one batch, until ``ENOUGH`` seconds are reached."""
     kinds = defaultdict(list)
-    for cells in found:
-        if duration(cells) <= AFFORDABLE:
-            setting = cells[0].setting
-            kinds[
-                tuple((name, setting[name] if isinstance(setting[name], str) else "") for name in sorted(setting))
-            ].append(cells)
+    for batch in found:
+        if duration(batch) <= AFFORDABLE:
+            kinds[words(batch[0].setting)].append(batch)
     chosen, seconds = [], 0.0
-    for cells in sorted(map(quick, kinds.values()), key=duration):
-        if not chosen or seconds + duration(cells) <= ENOUGH:
-            chosen.append(cells)
-            seconds += duration(cells)
+    for batch in sorted(map(quick, kinds.values()), key=duration):
+        if not chosen or seconds + duration(batch) <= ENOUGH:
+            chosen.append(batch)
+            seconds += duration(batch)
     return chosen
+
+
+def words(setting):
+    """The names of a setting, and its words."""
+    return tuple((name, value if isinstance(value, str) else "") for name, value in sorted(setting.items()))
 
 
 def quick(found):
