@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 from sklearn.datasets import load_digits
 
@@ -331,3 +332,39 @@ def test_kernels_with_biases_and_colinear_points():
     square = (pairs_of_points**2).sum(1, keepdims=True)
     lifted = np.hstack([2 * pairs_of_points, square - 1]) / (square + 1)
     assert row["embedded"] == pytest.approx(np.linalg.eigvalsh(gram(lifted, 3))[0], rel=1e-8)
+
+
+def test_what_training_on_words_does_to_the_last_hidden_layer():
+    """Gradient descent on half the mean of the squared residuals, by autograd, from the weights drawn."""
+    from companion.papers.depth.theory import hidden_motion
+    from regimes.models.fully_connected import fully_connected
+
+    setting = {"text": "pydoc", "vocabulary": 6, "width": 10, "dtype": "float64", "optimiser": "gd"}
+    setting |= {"parametrisation": "standard", "targets": "words", "looks": [1, 4], "rate": 0.3}
+    row = studies.text_training(setting, [2])[-1]
+    tokens, targets = hidden_motion.bigrams(datasets.corpus("pydoc").text, 6)
+    assert float(targets.sum()) == pytest.approx(6)
+    targets = torch.eye(6).double()[targets.argmax(1)]
+    drawn = fully_connected([6, 10, 10, 6], seeds=draw_seeds("weights", [2]), parametrisation="standard", gain=1.0)
+    weights = [w[0].double().clone().requires_grad_() for w in drawn.weights]
+
+    def forward():
+        hidden = tokens
+        for w in weights[:2]:
+            hidden = (hidden @ w.T).relu()
+        return hidden, hidden @ weights[2].T
+
+    before = forward()[0].detach().numpy()
+    for _ in range(4):
+        loss = ((forward()[1] - targets) ** 2).sum(1).mean() / 2
+        grads = torch.autograd.grad(loss, weights)
+        weights = [(w - 0.3 * g).detach().requires_grad_() for w, g in zip(weights, grads)]
+    after = forward()[0].detach().numpy()
+    norm = np.linalg.norm(after - before, axis=1)
+    largest = abs(after - before).max(1)
+    shift = after @ after.T - before @ before.T
+    result = {"norm": norm.mean(), "largest": largest.mean(), "ratio": (norm / largest).mean()}
+    result |= {"inner": abs(shift)[~np.eye(6, dtype=bool)].mean()}
+    result |= {"relative": np.linalg.norm(shift) / np.linalg.norm(before @ before.T)}
+    for name, value in result.items():
+        assert row[name] == pytest.approx(value, rel=1e-6), name
