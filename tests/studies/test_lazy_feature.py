@@ -52,6 +52,9 @@ def test_at_large_alpha_the_network_is_its_frozen_kernel():
     for row, kernel in zip(of(rows, curve="feature", share=1.0), frozen, strict=True):
         assert row["error"] == pytest.approx(kernel["error"], abs=0.01)  # lines against points
         assert row["amplification"] == pytest.approx(row["amplification_star"], rel=1e-3)
+    (row,) = studies.scale_scan(NET | {"alpha": 1e6}, [0])
+    (kernel,) = studies.finite_width_lazy(STRIPE | {"h": 80}, [0])
+    assert row["error"] == pytest.approx(kernel["error"], abs=0.02)
 
 
 def test_lines_have_the_labels_edges():
