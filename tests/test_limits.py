@@ -1,17 +1,12 @@
-"""Ends of ranges: the first and the last value are taken, the next one beyond is refused in one line.
-
-The ranges are those that parameters, records of settings and functions of ``regimes`` declare, as they stand there.
-"""
+"""Ends of ranges: the first and the last value are taken, the next one beyond is refused in one line."""
 
 import functools
-import importlib
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 
-from companion import studies as registry
-from companion.lab import parameters
 from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion
 from regimes.measures import information, spectrum
@@ -29,59 +24,29 @@ from regimes.training.newton import newton
 from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import after, satisfied
-from tests import limits
 from tests.cases import for_each, refused
 
 
-def beyond(value, way):
-    """The next number after ``value`` upwards or downwards."""
-    return value + way if isinstance(value, int) else math.nextafter(value, way * math.inf)
+class Range(NamedTuple):
+    """From ``low`` to ``high``, both of them in it unless it is open there."""
+
+    low: float
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def ends(self):
+        """The values at its ends that are in it, and those next to them that are not."""
+        inside, outside = [], []
+        for end, way, is_open in ((self.low, -1, self.open_low), (self.high, 1, self.open_high)):
+            if math.isfinite(end):
+                (outside if is_open else inside).append(end)
+                outside.append(end + way if isinstance(end, int) else math.nextafter(end, way * math.inf))
+        return inside, outside
 
 
-def ends(kind):
-    """The ends of a kind's range, and what is next to them outside."""
-    if kind.word in ("text", "switch"):
-        return [], [1]
-    if kind.word == "share":
-        return [beyond(0.0, 1), beyond(1.0, -1)], [0.0, 1.0]
-    inside = list(kind.names)
-    if kind.word == "one of":
-        return inside, ["no name of these"]
-    low = beyond(0.0, 1) if kind.word == "positive" and not kind.low else kind.low
-    return [low, kind.high, *inside], [beyond(low, -1), beyond(kind.high, 1)]
-
-
-def lists(kind):
-    """The shortest list of a kind that reaches both ends, and lists that are not of the kind."""
-    if not math.isfinite(kind.low):  # of names
-        return [], [[]]
-    (first, last, *_), (_, outside) = ends(kind.item)
-    parts = range(kind.least)
-    spread = [first + (last - first) * i // (kind.least - 1 or 1) for i in parts] if kind.word == "count" else [
-        first + (last - first) * i / (kind.least - 1 or 1) for i in parts
-    ]  # fmt: skip
-    twice = [] if kind.order == "list of" else [[*spread, spread[-1]]]
-    return [spread], [spread[:-1], [*spread[:-1], outside], [first] * (parameters.MOST + 1), *twice]
-
-
-def kinds():
-    """The kinds that chapters declare, and the records of settings, each once, with who declares it."""
-    found = {}
-    for number in parameters.chapters():
-        found |= {kind: f"{number}.{name}" for name, kind in registry.kinds(number).items()}
-        for study in registry.of(number).values():
-            found |= {axis.kind: f"{study.name}.{name}" for name, axis in study.grid.axes.items()}
-            found |= {axis.several: f"{study.name}.{name}" for name, axis in study.grid.axes.items() if axis.several}
-    return {name: kind for kind, name in found.items()}
-
-
-@for_each(kinds())
-def test_ends_of_what_chapters_and_studies_declare(kind):
-    taken, others = lists(kind) if kind.order else ends(kind)
-    for value in taken:
-        assert kind.checked("x", value) == value
-    for value in others:
-        refused(functools.partial(kind.checked, "x", value), r"^x(\[\d+\])? must ")
+def above(low):
+    return Range(low, open_low=True)
 
 
 def normal(*shape):
@@ -93,7 +58,7 @@ GRAM = X @ X.mT + torch.eye(6)
 DEEP, ONE = fully_connected([4, 8, 1], seeds=[0]), one_hidden.one_hidden(4, 8, seeds=[0])
 TASK = tasks.Task(X, Y, "six points")
 PHI = torch.tensor([0.01], dtype=torch.float64)
-CALLS = {  # of functions with a range, by module and name: a call whose arguments are all allowed
+CALLS = {  # by module and name: a call whose arguments are all allowed
     "data.datasets.split": lambda seed=0, size=2: datasets.split(TASK, [size], seed=seed),
     "data.datasets.split_classes": lambda seed=0, share=0.5: datasets.split_classes(
         replace(TASK, classes=torch.arange(6)), share, seed=seed
@@ -144,58 +109,75 @@ CALLS = {  # of functions with a range, by module and name: a call whose argumen
     "training.state.satisfied": lambda margin: satisfied(0.1, margin=margin),
     "training.state.after": after,
 }
-WHOLE = ("integer", "whole")
-HOLDS = {  # what a check lets through
-    "at_least": lambda value, low: value >= low,
-    "between": lambda value, low, high: low <= value <= high,
-    "integer": lambda value, low: value >= low,
-    "positive": lambda value, low=0.0: value > low,
-    "whole": lambda value, low, high: low <= value <= high,
-    "within": lambda value, low, high: low < value < high,
+RANGES = {  # of their arguments
+    "data.datasets.balanced": {"seed": Range(0)},
+    "data.datasets.coarse": {"size": Range(1)},
+    "data.datasets.principal_components": {"count": Range(1, 4)},
+    "data.datasets.split": {"seed": Range(0), "size": Range(1)},
+    "data.datasets.split_classes": {"seed": Range(0), "share": Range(0.0, 1.0, open_low=True, open_high=True)},
+    "data.tasks.chain_monomial": {"d": Range(2), "decay": Range(0.0), "p": Range(1), "r": Range(2, 3)},
+    "data.tasks.cylinder": {"d": Range(2), "d_parallel": Range(1), "p": Range(1), "radius": above(0.0)},
+    "data.tasks.gaussian_points": {"d": Range(1), "p": Range(1)},
+    "data.tasks.rotation": {"d": Range(1), "seed": Range(0)},
+    "data.tasks.stripe": {"d": Range(1), "p": Range(1)},
+    "kernels.infinite.infinite_ntk": {"bias": Range(0.0)},
+    "kernels.relu_asymptotics.jump": {"layers": Range(0, 10**15)},
+    "kernels.relu_recursion.needs_depth": {"depth": Range(1, 10**15)},
+    "kernels.tangent.ntk": {"memory": Range(1)},
+    "measures.information.mutual_information": {"neighbours": Range(1)},
+    "measures.information.null_bias": {"neighbours": Range(1)},
+    "measures.information.paper_a_information": {"neighbours": Range(1)},
+    "measures.information.sharp_loss": {"neighbours": Range(1, 3)},
+    "measures.information.shifted_gaussians": {"shift": Range(0.0, 20.0)},
+    "measures.information.stripe_information": {"cosine": Range(0.0, 1.0)},
+    "measures.kernel_pca.kernel_pca": {"count": Range(1, 6)},
+    "measures.spectrum.components": {"count": Range(1, 6)},
+    "measures.spectrum.distance_dimension": {"size": Range(2, 6)},
+    "measures.spectrum.tangent_components": {"count": Range(1, 5)},
+    "models.activations.activation": {"steepness": Range(0.001, 1000.0)},
+    "models.convolutional.convolutional": {"h": Range(1)},
+    "models.fully_connected.fully_connected": {"gain": above(0.0)},
+    "models.losses.soft_hinge": {"softness": Range(1e-06, 1e6)},
+    "models.module.ModuleModel.output": {"number": Range(0)},
+    "models.one_hidden.one_hidden": {"d": Range(1), "h": Range(1)},
+    "seeds.draw_seeds": {"size": Range(0)},
+    "training.gauss_newton.gauss_newton": {
+        "slack": Range(0.0, 0.5),
+        "steps": Range(1),
+        "tolerance": Range(1e-10, 10.0),
+    },
+    "training.gauss_newton.problem_of": {"alpha": Range(1e-200, 1e12), "decay": Range(0.0)},
+    "training.gradient_flow.gradient_flow": {
+        "alpha": Range(1e-200, 1e12),
+        "together": Range(1),
+        "tolerance": Range(1e-12, 1.0, open_high=True),
+    },
+    "training.kernel_flow.kernel_flow": {"alpha": Range(1e-200, 1e200), "ridge": Range(0.0, 1e12)},
+    "training.newton.newton": {"slack": Range(0.0, 0.5), "steps": Range(1)},
+    "training.optimise._needed_rate": {"rate": above(0.0)},
+    "training.optimise.optimise": {
+        "alpha": above(0.0),
+        "decay": Range(0.0),
+        "max_move": above(0.0),
+        "max_turn": above(0.0),
+        "slack": Range(0.0),
+        "tau": Range(0.0),
+    },
+    "training.run.run": {"spacing": Range(1.0)},
+    "training.state.after": {"time": above(0.0)},
+    "training.state.satisfied": {"margin": above(0.0)},
 }
 
 
-SIZES = {"n": len(X), "d": 3, "y": Y, "task": TASK, "gram": GRAM, "counts_itself": 0}  # of the calls
-
-LEFT = (
-    ("gaussian.rule", "step"),  # the smallest step of an integral takes a minute
-    ("models.fully_connected.fully_connected", "layers"),  # how many widths there are
-)
-
-
-def _module_of(place):
-    """The module of a function, or of a method, by its full name."""
-    return next(name for name in limits.modules("regimes") if place.startswith(f"{name}.") and _is_last(name, place))
+@for_each({f"{place}: {name}": (place, name, own) for place, of in RANGES.items() for name, own in of.items()})
+def test_ends_of_the_ranges_of_arguments(place, name, own):
+    """Where the end is taken, and where the value next to it is refused by its name."""
+    inside, outside = own.ends()
+    for value in inside:
+        CALLS[place](**{name: value})
+    for value in outside:
+        refused(functools.partial(CALLS[place], **{name: value}), rf"^{name} must ")
 
 
-def _is_last(name, place):
-    """Whether no module below this one has it."""
-    return not any(place.startswith(f"{other}.") for other in limits.modules("regimes") if other.startswith(f"{name}."))
-
-
-def functions():
-    """The arguments of functions of ``regimes`` with a range, and each one's checks: which, and its ends."""
-    found = {}
-    for place, check, bounds, name in limits.ranges("regimes"):
-        module = importlib.import_module(_module_of(place))
-        low_high = [eval(one, vars(module) | SIZES) for one in bounds] or [0.0]
-        own = place.removeprefix("regimes."), name
-        if check != "length" and own not in LEFT:
-            found.setdefault(own, []).append((check, low_high))
-    return found
-
-
-@for_each({f"{place}: {name}": (place, name, checks) for (place, name), checks in functions().items()})
-def test_ends_of_what_functions_of_regimes_declare(place, name, checks):
-    """Each end is taken where every check lets it through; what lies next to it is refused where a check does not."""
-    for end in [end if check in WHOLE else float(end) for check, low_high in checks for end in low_high]:
-        for value in (beyond(end, -1), end, beyond(end, 1)):
-            call = functools.partial(CALLS[place], **{name: value})
-            if not all(HOLDS[check](value, *low_high) for check, low_high in checks):
-                refused(call, rf"^{name} must ")
-            elif value == end:
-                call()
-
-
-def test_every_function_with_a_range_is_called():
-    assert {place for place, _ in functions()} == CALLS.keys()
+def test_every_call_has_its_ranges():
+    assert RANGES.keys() == CALLS.keys()

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pandas as pd
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import TimeoutError, expect, sync_playwright
 
 from companion import paths
 from companion.lab import parameters
@@ -234,8 +234,8 @@ def test_a_link_to_an_equation_or_a_figure_shows_it(browser, shot, width):
             link = links.last
             for _ in range(9):  # the target may be on the screen until equations above it are set
                 link.focus()
-                page.wait_for_timeout(1000)
-                if page.locator(f"#definition.preview {part}").first.is_visible():
+                with contextlib.suppress(TimeoutError):
+                    page.wait_for_selector(f"#definition.preview {part}", timeout=1000)
                     break
                 link.blur()
             page.wait_for_selector(f"#definition.preview {part}")
@@ -666,14 +666,14 @@ def test_a_measured_number_tells_its_interval_under_pointer_keyboard_and_finger(
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
 @pytest.mark.parametrize("name", ["book/intro", "book/paper-b", "chapters/01_learning_curve_details", CHAPTERS[-1]])
 def test_a_number_leads_to_its_row_and_the_row_back_to_the_sentence(browser, name, width):
-    """By clicks on twenty: there, what was clicked stands open in the window; back, the same number does."""
+    """By clicks on three: there, what was clicked stands open in the window; back, the same number does."""
     with opened(browser, width) as page:
         address = (HTML / f"{name}.html").as_uri()
         page.goto(address)
         equations(page)
         anchors = page.locator("article a.measured").evaluate_all("all => all.map(one => one.id)")
         assert len(anchors) > 1
-        for anchor in anchors[:: max(1, len(anchors) // 8)][:8]:
+        for anchor in (anchors[0], anchors[len(anchors) // 2], anchors[-1]):
             number = page.locator(f'[id="{anchor}"]')
             claim, shown = number.get_attribute("data-claim"), number.inner_text()
             number.click()

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import statistics
 
 import jupytext
 import pytest
@@ -52,13 +51,6 @@ TYPED = {
     },
 }
 CAPTION = 80  # words, before data and sizes
-ARGUING, MEDIAN = 10, 20  # of 100 sentences, those that say why or in contrast to what; words of the middle sentence
-JOINS = re.compile(
-    r"\b(?:because|since|therefore|hence|thus|however|although|though|whereas|instead|indeed|in contrast|for example"
-    r"|so that|which means|intuitively|recall|suppose|imagine|why)\b",
-    re.I,
-)
-STORIES = ["book/intro.md", *(str(parameters.source(number).relative_to(ROOT)) for number in parameters.chapters())]
 SPOKEN = ("title", "says", "wrong", "corrected", "before", "uncorrected")
 CLAIMS_OF = {number: {claim.id for claim in claims.claims_of(number)} for number in parameters.chapters()}
 LISTED = (ROOT / "book" / "STYLE.md").read_text(encoding="utf-8").partition("| instead of | write |")[2]
@@ -228,46 +220,6 @@ def test_the_list_is_read_and_finds_words_in_prose_alone():
     assert pattern("slip(s)").search(prose("two slips")) and not pattern("slip(s)").search(prose("slippery"))
 
 
-def sentences(path):
-    """The sentences of a page's Markdown, without captions, headings, tables and displays; a formula is a word."""
-    if path.endswith(".md"):
-        whole = [(ROOT / path).read_text(encoding="utf-8")]
-    else:
-        cells = [cell for cell in jupytext.read(ROOT / path).cells if cell.cell_type == "markdown"]
-        whole = [cell.source for cell in cells if "caption" not in cell.metadata.get("tags", [])]
-    found = []
-    for text in whole:
-        for noise, word in (
-            (r"(?ms)^(`{3,}|:{3,}).*?^\1$", " "),
-            (r"(?s)\$\$.*?\$\$(?: \(eq:\S*\))?", " "),
-            (r"(?m)^(?:#|\||\(\S+\)=$).*$", " "),
-            (r"\$[^$]*\$|\{(?:claim|glue:text)\}`[^`]*`", "0"),
-            (r"\{term\}`([^`<]*?)\s*(?:<[^`>]*>)?`", r"\1"),
-            (r"\{[\w:]+\}`[^`]*`|`[^`]*`|\]\([^)]*\)|<[^>]+>", " "),
-            (r"\b(Secs?|Apps?|Eqs?|Figs?|Prop|Tab)\.", r"\1"),
-        ):
-            text = re.sub(noise, word, text)
-        for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
-            parts = re.split(r"(?<=[.!?])[\"”*)\]]*\s+(?=[\"“*(\[]*[A-Z0-9])", " ".join(paragraph.split()))
-            found += [part for part in parts if len(part.split()) > 2]
-    return found
-
-
-@pytest.mark.parametrize("path", STORIES)
-def test_a_story_argues(path):
-    """Rule 16 of the style sheet: what is joined is joined, and no sentence grows long by it."""
-    said = sentences(path)
-    joined = [one for one in said if JOINS.search(one)]
-    middle = statistics.median(len(one.split()) for one in said)
-    share = 100 * len(joined) / len(said)
-    assert share >= ARGUING, (
-        f"{path}: {len(joined)} of {len(said)} sentences ({share:.1f} in 100) say why, whereas or for example; "
-        f"rule 16 of book/STYLE.md asks for {ARGUING}. Join sentences of which one is the other's reason; these do:\n"
-        + "\n".join(joined)
-    )
-    assert middle <= MEDIAN, f"{path}: half of the sentences have {middle} words or more; {MEDIAN} at most"
-
-
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_story_asks_its_reader_to_guess_first(number):
     """Before its key figure, or before what computes in the page."""
@@ -275,14 +227,3 @@ def test_a_story_asks_its_reader_to_guess_first(number):
     before, _, _ = text.partition('tags=["key"]')
     asked = re.search(r"(?i)\*\*guess first:\*\*[^.?]*\?", text.replace("\n# ", " "))
     assert asked and (re.search(r"(?i)guess first", before) or 'class="explore"' in text)
-
-
-def test_sentences_are_counted_without_formulas_and_places(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "# A title. Of it\n\nOne has $x. Y$ (Sec. 3) here. Two differs, because {claim}`A.B` is 3.\n\n$$\na. B\n$$\n\n"
-        "- Third is it.\n- A `code. For` fourth is\n  long.\n",
-        encoding="utf-8",
-    )
-    said = sentences(str(page))
-    assert len(said) == 4 and [bool(JOINS.search(one)) for one in said] == [False, True, False, False]

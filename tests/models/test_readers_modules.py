@@ -20,10 +20,11 @@ from regimes.measures.matrices import sites
 from regimes.measures.spectrum import tangent_components
 from regimes.models import join
 from regimes.models.realisation import Realisation
-from regimes.training import kernel_flow
+from regimes.models.tangents import Tangents
 from regimes.training.gauss_newton import gauss_newton
 from regimes.validate import InputError
 from tests.cases import for_each, refused
+from tests.models.modules import MODULES, TWO, Of, built, draw, keeps, linear, mlp, net, normed, of_tokens, rows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*weight_norm.*:FutureWarning",
@@ -32,271 +33,39 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def draw(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def built(make, seed=0):
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return make().double()
-
-
-def rows(network, x):
-    """The oracle: a backward pass a point, of a batch of two equal ones."""
-    gradients = []
-    weights = [weight for weight in network.parameters() if weight.requires_grad]
-    for point in x:
-        network.zero_grad()
-        network(torch.stack([point, point])).reshape(2)[0].backward()
-        gradients.append(torch.cat([torch.zeros(w.numel()) if w.grad is None else w.grad.flatten() for w in weights]))
-    network.zero_grad()
-    return torch.stack(gradients)
-
-
-class Net(nn.Module):
-    """A module from a forward function and its parts."""
-
-    def __init__(self, forward, **parts):
-        super().__init__()
-        self.run = forward
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, x):
-        return self.run(self, x)
-
-
-def net(forward, **makers):
-    return lambda: Net(forward, **{name: make() for name, make in makers.items()})
-
-
-def linear(*sizes, **options):
-    return functools.partial(nn.Linear, *sizes, **options)
-
-
-def last_of(kind):
-    return net(lambda s, x: s.o(s.r(x)[0][:, -1]), r=lambda: kind(3, 4, batch_first=True), o=linear(4, 1))
-
-
-def encoder():
-    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
-    return nn.TransformerEncoder(layer, 1)
-
-
-class Doubling(torch.autograd.Function):
-    """Of the old kind: neither for vmap nor for forward differentiation."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.exp() - 1
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0].exp()
-
-
-def asks(s, x):
-    """Control flow on values, as of a mask in a language model."""
-    h = s.l(x)
-    if torch.all(torch.isfinite(h)).item():
-        h = torch.tanh(h)
-    return s.o(h)
-
-
-def moved(s, x):
-    x -= 0.5
-    return s.o(torch.tanh(s.l(x)))
-
-
-def keeps(s, x):
-    s.h = s.l(x).relu()
-    s.seen = [*getattr(s, "seen", []), s.h]
-    return s.o(s.h)
-
-
-def added(s, x):
-    h = s.l(x)
-    h += x.sum(1, keepdim=True)
-    h[:, 0] = 0.0
-    return s.o(F.relu_(h))
-
-
-def checkpointed(s, x, reentrant=False):
-    return s.o(checkpoint(lambda h: torch.tanh(s.l(h)), x, use_reentrant=reentrant))
-
-
-def reentrant(s, x):
-    return s.o(checkpoint(lambda h: torch.tanh(s.m(h)), s.l(x), use_reentrant=True))
-
-
-def causal(s, x):
-    return s.o(F.scaled_dot_product_attention(*s.q(x).chunk(3, -1), is_causal=True)[:, -1])
-
-
-def by_parts(s, x):
-    return torch.stack([s.o(torch.tanh(s.l(point))) for point in x])
-
-
-def reused(s, x):
-    h = torch.tanh(s.l(x))
-    return s.o(torch.tanh(s.l(h)))
-
-
-SMALL = {"l": linear(3, 3), "o": linear(3, 1)}
-TWO = {"l": linear(3, 4), "o": linear(4, 1)}
-
-
-def normed(wrap):
-    return lambda: nn.Sequential(wrap(nn.Linear(3, 4)), nn.Tanh(), nn.Linear(4, 1))
-
-
-WORK = {  # module, shape of a point
-    "lstm": (last_of(nn.LSTM), (5, 3)),
-    "gru": (last_of(nn.GRU), (5, 3)),
-    "rnn": (last_of(nn.RNN), (5, 3)),
-    "two-way lstm": (
-        net(
-            lambda s, x: s.o(s.r(x)[0].mean(1)),
-            r=lambda: nn.LSTM(3, 2, num_layers=2, bidirectional=True, batch_first=True),
-            o=linear(4, 1),
-        ),
-        (5, 3),
-    ),
-    "lstm cell": (net(lambda s, x: s.o(s.r(x)[0]), r=lambda: nn.LSTMCell(3, 4), o=linear(4, 1)), (3,)),
-    "transformer": (net(lambda s, x: s.o(s.e(x).mean(1)), e=encoder, o=linear(4, 1)), (3, 4)),
-    "attention": (
-        net(
-            lambda s, x: s.o(s.a(x, x, x, need_weights=False)[0].sum(1)),
-            a=lambda: nn.MultiheadAttention(4, 2, batch_first=True),
-            o=linear(4, 1),
-        ),
-        (3, 4),
-    ),
-    "causal attention": (net(causal, q=linear(4, 12), o=linear(4, 1)), (3, 4)),
-    "asks for an item": (net(asks, **TWO), (3,)),
-    "squeezed head": (net(lambda s, x: s.o(torch.tanh(s.l(x))).squeeze(), **TWO), (3,)),
-    "squeezed inside": (
-        net(
-            lambda s, x: s.o(s.n(s.p(s.c(x)).squeeze())),
-            c=lambda: nn.Conv2d(1, 4, 3),
-            p=lambda: nn.AdaptiveAvgPool2d(1),
-            n=lambda: nn.BatchNorm1d(4),
-            o=linear(4, 1),
-        ),
-        (1, 5, 5),
-    ),
-    "checkpoint": (net(checkpointed, **TWO), (3,)),
-    "reentrant checkpoint": (net(reentrant, m=linear(4, 4), **TWO), (3,)),
-    "old function": (net(lambda s, x: s.o(Doubling.apply(s.l(x))), **TWO), (3,)),
-    "changes its points": (net(moved, **TWO), (3,)),
-    "keeps features": (net(keeps, **TWO), (3,)),
-    "in-place": (net(added, **TWO), (3,)),
-    "a loop over points": (net(by_parts, **TWO), (3,)),
-    "layer used twice": (net(reused, **SMALL), (3,)),
-    "old weight norm": (normed(nn.utils.weight_norm), (3,)),
-    "old spectral norm": (normed(nn.utils.spectral_norm), (3,)),
-    "weight norm": (normed(nn.utils.parametrizations.weight_norm), (3,)),
-    "orthogonal": (normed(nn.utils.parametrizations.orthogonal), (3,)),
-    "spectral norm": (normed(nn.utils.parametrizations.spectral_norm), (3,)),
-    "batch norm": (lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1)), (3,)),
-    "group norm": (
-        lambda: nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.GELU(), nn.Flatten(), nn.Linear(16, 1)),
-        (2, 4, 4),
-    ),
-    "grey pictures": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 3), nn.ReLU(), nn.Linear(3, 1)), (8, 8)),
-    "upsampling": (
-        lambda: nn.Sequential(nn.ConvTranspose2d(1, 2, 2, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(32, 1)),
-        (1, 2, 2),
-    ),
-}
-
-
-def taken(make, shape, seed=0):
-    network = built(make, seed).eval()
-    return network, regimes.module(network, shape=shape if len(shape) > 1 else None)
-
-
-@for_each(WORK)
-def test_a_kernel_is_that_of_single_backward_passes(make, shape):
-    network, model = taken(make, shape)
-    x, z = draw(5, *shape), draw(3, *shape, seed=1)
-    with torch.random.fork_rng():
-        before, state = x.clone(), torch.get_rng_state()
-        J, J_z = rows(network, x), rows(network, z)
-        torch.testing.assert_close(model(x)[0], network(x.clone()).detach().reshape(5))
-        torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
-        torch.testing.assert_close(regimes.ntk(model, x.flatten(1), z, memory=2**14)[0], J @ J_z.T)
-        torch.testing.assert_close(regimes.ntk(model, x[:1])[0], J[:1] @ J[:1].T)
-        assert torch.equal(x, before)
-        assert torch.equal(torch.get_rng_state(), state)
-
-
-@for_each(WORK)
-def test_every_product_with_the_jacobian_is_right(make, shape):
-    network, model = taken(make, shape)
-    x, v = draw(4, *shape), draw(1, 4, seed=2)
-    w = [draw(*t.shape, seed=3) for t in model.parameters()]
-    J = rows(network, x)
-    tangents = model.tangents(x)
-    torch.testing.assert_close(torch.cat([t.flatten() for t in tangents.vjp(v)]), v[0] @ J)
-    torch.testing.assert_close(tangents.jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
-    torch.testing.assert_close(tangents.jacobian()[0], J)
-    components = tangent_components(model, x.flatten(1), 2)
-    torch.testing.assert_close(components.values[0], torch.linalg.eigvalsh(J @ J.T / 4).flip(0)[:2])
-
-
-@for_each({name: WORK[name] for name in ("lstm", "transformer", "asks for an item", "squeezed head", "checkpoint")})
-def test_learning_with_the_frozen_kernel_and_training_work(make, shape):
-    network, model = taken(make, shape)
-    x = draw(6, *shape)
-    z = draw(4, *shape, seed=1)
-    y = torch.tensor([1.0, -1, 1, -1, 1, -1]).double()
-    train, test = Task(x, y, ""), Task(z, y[:4], "")
-    learnt = regimes.lazy(model, train, test, ridge=1e-2)
-    J, J_z = rows(network, x), rows(network, z)
-    c = kernel_flow.fit((J @ J.T)[None], y[None], ridge=1e-2).coefficients[0]
-    torch.testing.assert_close(learnt.f[0], J_z @ J.T @ c, rtol=1e-5, atol=1e-7)
-    state = [now for now, _ in zip(gauss_newton(model, x, y, alpha=1.0), range(3))][-1]
-    assert float(state.loss) < 1.0
-    J_then = rows(network, x)
-    torch.testing.assert_close(J_then, J)  # the reader's module has not moved
-
-
 def features():
-    made = Net(lambda s, x: s.o(torch.cos(x @ s.B)), o=nn.Linear(16, 1))
+    made = Of(lambda s, x: s.o(torch.cos(x @ s.B)), o=nn.Linear(16, 1))
     made.B = torch.randn(3, 16).double()
     return made
 
 
 def permuted():
-    made = Net(lambda s, x: s.o(torch.tanh(s.l(x[:, s.order]))), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
+    made = Of(lambda s, x: s.o(torch.tanh(s.l(x[:, s.order]))), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
     made.order = torch.randperm(3)
     return made
 
 
 def masked():
-    made = Net(lambda s, x: s.o(torch.tanh(s.l(x) * s.parts["mask"][0])), l=nn.Linear(3, 8), o=nn.Linear(8, 1))
+    made = Of(lambda s, x: s.o(torch.tanh(s.l(x) * s.parts["mask"][0])), l=nn.Linear(3, 8), o=nn.Linear(8, 1))
     made.parts = {"mask": [torch.rand(8).double().round()]}
     return made
 
 
 def scaled():
-    made = Net(lambda s, x: s.scale * s.o(torch.tanh(s.l(x))), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
+    made = Of(lambda s, x: s.scale * s.o(torch.tanh(s.l(x))), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
     made.scale = float(torch.rand(()))
     return made
 
 
 def of_numpy():
-    made = Net(lambda s, x: s.o(x * torch.from_numpy(s.scale)), o=nn.Linear(3, 1))
+    made = Of(lambda s, x: s.o(x * torch.from_numpy(s.scale)), o=nn.Linear(3, 1))
     made.scale = torch.rand(3).double().numpy()
     return made
 
 
 def closure():
     B = torch.randn(3, 5).double()
-    return Net(lambda s, x: s.o(torch.sin(x @ B)), o=nn.Linear(5, 1))
+    return Of(lambda s, x: s.o(torch.sin(x @ B)), o=nn.Linear(5, 1))
 
 
 def nested():
@@ -438,7 +207,7 @@ def unregistered():
 
 
 def not_batch_first():
-    return Net(lambda s, x: s.o(s.r(x)[0][:, -1]), r=nn.LSTM(3, 4), o=nn.Linear(4, 1))
+    return Of(lambda s, x: s.o(s.r(x)[0][:, -1]), r=nn.LSTM(3, 4), o=nn.Linear(4, 1))
 
 
 REFUSED = {  # module, shape, words
@@ -485,7 +254,7 @@ REFUSED = {  # module, shape, words
 
 @for_each(REFUSED)
 def test_what_would_be_a_wrong_number_is_refused(make, shape, words):
-    model = regimes.module(built(make), shape=shape if len(shape) > 1 else None)
+    model = regimes.module(built(make).train(), shape=shape if len(shape) > 1 else None)
     x = draw(6, *shape)
     state = torch.get_rng_state()
     for call in (functools.partial(regimes.ntk, model), model, lambda x: model.tangents(x), lambda x: sites(model, x)):
@@ -544,7 +313,7 @@ def test_layers_have_names_frozen_and_computed_ones_too():
         assert [site.name for site in layers] == ["0", "1.0"]
         torch.testing.assert_close(layers[1].gradients[0], torch.autograd.grad(network[1](given).sum(), given)[0])
     assert [site.name for site in sites(regimes.fully_connected([6, 4, 3, 1], seeds=[0]), x)] == ["W1", "W2"]
-    named = Net(lambda s, x: s.head(s.body(x)), body=nn.Sequential(nn.Linear(6, 4), nn.Tanh()), head=nn.Linear(4, 1))
+    named = Of(lambda s, x: s.head(s.body(x)), body=nn.Sequential(nn.Linear(6, 4), nn.Tanh()), head=nn.Linear(4, 1))
     assert [site.name for site in sites(regimes.module(named.double()), x)] == ["body.0"]
 
 
@@ -675,7 +444,7 @@ def test_an_exception_without_words_is_named_alone(words, message):
 
 
 def test_warnings_of_torch_do_not_reach_a_reader():
-    _, model = taken(*WORK["transformer"])
+    model = MODULES["transformer"].model(built(MODULES["transformer"].make))
     x = draw(4, 12)
     task = Task(x, torch.tensor([1.0, -1.0, 1.0, -1.0]).double(), "drawn")
     with warnings.catch_warnings():
@@ -730,7 +499,7 @@ def perceptron():
 def tied():
     made = perceptron()
     made.append(nn.Linear(1, 1))
-    return Net(lambda s, x: s.made(x) + s.made[2](s.made[2](x @ s.made[0].weight.T)).sum(1, keepdim=True), made=made)
+    return Of(lambda s, x: s.made(x) + s.made[2](s.made[2](x @ s.made[0].weight.T)).sum(1, keepdim=True), made=made)
 
 
 DENSE = {  # modules, and whether layers' inputs and derivatives are all that a kernel needs
@@ -739,9 +508,9 @@ DENSE = {  # modules, and whether layers' inputs and derivatives are all that a 
     "a trained factor": (lambda: perceptron().append(nn.PReLU()), False),
     "a layer called three times, weights in a product": (tied, False),
     "weights of other weights": (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(3, 1)), False),
-    "positions": (lambda: Net(lambda s, x: s.a(x[:, :, None]).tanh().mean((1, 2)), a=nn.Linear(1, 4)), False),
+    "positions": (lambda: Of(lambda s, x: s.a(x[:, :, None]).tanh().mean((1, 2)), a=nn.Linear(1, 4)), False),
     "two rows a point": (
-        lambda: Net(lambda s, x: s.a(torch.cat([x, -x])).view(2, -1).prod(0), a=nn.Linear(3, 1)),
+        lambda: Of(lambda s, x: s.a(torch.cat([x, -x])).view(2, -1).prod(0), a=nn.Linear(3, 1)),
         False,
     ),
 }
@@ -830,3 +599,241 @@ def test_memory_holds_what_a_forward_pass_keeps(monkeypatch):
     activation_bytes = 8 * 8 * 256  # bytes of the activations of a point
     assert max(made) * 2 * activation_bytes <= 2**20 and sum(made) == 40
     assert activation_bytes <= 8 * model.tangent_size <= 3 * activation_bytes
+
+
+# layers, batches, weights: what is left out or refused by its name
+
+
+def taken(name):
+    case = MODULES[name]
+    network = built(case.make)
+    return network, case.model(network), case.points(5)
+
+
+def left_out(call, words):
+    """What a call gives that warns of layers that it leaves out, or ``None`` where no layer is left."""
+    with pytest.warns(UserWarning, match=words):
+        return call()
+
+
+def test_layers_whose_rows_are_not_the_points_are_left_out_by_name():
+    _, model, x = taken("sorted inside")
+    refused(lambda: sites(model, x), "layer net.0 takes the points in another order")
+    assert sites(model, x[:2])[0].name == "net.0"  # these are in order
+    network, model, x = taken("two branches")
+    (last,) = left_out(lambda: model.layers(x), "left out .*layer a takes . rows for 5 points.*layer b takes")
+    assert last.layer == "o"
+    network, model, _ = taken("experts")
+    x = draw(5, 5, seed=3)  # of which no expert takes all
+    (choice,) = left_out(lambda: sites(model, x), "layer experts.0 takes . rows for 5 points")
+    expected = rows(network, x, weights=[network.choice.weight]).sum(0).view(3, 5)
+    torch.testing.assert_close(choice.delta[0].mT @ choice.inputs[0], expected)
+    _, model, x = taken("a frozen part")
+    (base,) = left_out(lambda: sites(model, x), "left out .*: a is used, but not .*; b is used")
+    assert base.name == "base"
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_points_on_any_axis_of_a_layers_input_are_found(count):
+    places_first = Of(lambda s, x: s.o(s.l(x.transpose(0, 1)).tanh().mean(0)), l=nn.Linear(3, 4), o=nn.Linear(4, 1))
+    folded = Of(
+        lambda s, x: s.o(s.l(x.reshape(-1, 3)).tanh().view(len(x), -1, 4).mean(1)), l=nn.Linear(3, 4), o=nn.Linear(4, 1)
+    )
+    folded_places_first = Of(
+        lambda s, x: s.o(s.l(x.transpose(0, 1).reshape(-1, 3)).tanh().view(5, -1, 4).mean(0)),
+        l=nn.Linear(3, 4),
+        o=nn.Linear(4, 1),
+    )
+    x = draw(count, 5, 3)
+    for network in (places_first, folded, folded_places_first):
+        model = regimes.module(network.double(), shape=(5, 3))
+        J = rows(network, x)
+        layers = model.layers(x)
+        torch.testing.assert_close(layers[0].h[0], x)
+        torch.testing.assert_close(Tangents(tuple(layers)).jacobian()[0], J)
+
+
+class Heads(nn.Module):
+    """Several heads at once by ``vmap``, as torch's page on ensembles has them, with weights that are trained."""
+
+    def __init__(self, shared):
+        super().__init__()
+        self.base = nn.Linear(4, 5)
+        self.heads = nn.ModuleList(nn.Linear(5, 1) for _ in range(3))
+        self.shared = shared
+
+    def forward(self, x):
+        h = self.base(x).tanh()
+        named = [dict(head.named_parameters()) for head in self.heads]
+        stacked = {name: torch.stack([one[name] for one in named]) for name in named[0]}
+        points = h if self.shared else h.expand(3, -1, -1)
+
+        def head(weights, h):
+            return torch.func.functional_call(self.heads[0], weights, (h,))
+
+        return torch.vmap(head, (0, None if self.shared else 0))(stacked, points).sum(0)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_layers_inside_of_vmap_are_left_out_by_name(shared):
+    net, x = Heads(shared).double(), draw(6, 4)
+    model = regimes.module(net)
+    (seen,) = left_out(lambda: model.layers(x), "left out .*layer heads.0 is called inside a transform .*heads.1")
+    jacobian = rows(net, x)
+    assert torch.allclose(regimes.ntk(model, x)[0], jacobian @ jacobian.T, rtol=1e-12, atol=1e-12)
+    assert seen.layer == "base"
+    assert torch.allclose(seen.jacobian()[0], jacobian[:, :25], rtol=1e-12, atol=1e-12)
+
+
+def test_layers_without_derivatives_are_left_out_by_name():
+    def quiet(s, x):
+        with torch.no_grad():
+            h = torch.tanh(s.l(x))
+        return s.o(h)
+
+    def recomputed(s, x):
+        return s.o(checkpoint(lambda h: torch.tanh(s.l(h)), x, use_reentrant=True))
+
+    words = "layer l runs under torch.no_grad or in a reentrant checkpoint"
+    for forward in (quiet, recomputed):
+        model = regimes.module(Of(forward, l=nn.Linear(3, 4), o=nn.Linear(4, 1)).double())
+        assert [layer.layer for layer in left_out(lambda: model.layers(draw(5, 3)), words)] == ["o"]  # noqa: B023
+    _, model, x = taken("energy by torch.func")
+    refused(lambda: sites(model, x), "layer energy.0 is called inside a transform of torch.func")
+
+
+def whole_batch(s, x):
+    return s.o(torch.tanh((s.a if x[:, 0].max() > 0 else s.b)(x)))
+
+
+def until_all_rest(s, x):
+    z = torch.zeros_like(x)
+    for _ in range(100):
+        new = torch.tanh(0.3 * s.l(z) + s.u(x))
+        moved, z = (new - z).norm(), new
+        if moved < 1e-3:
+            break
+    return s.o(z)
+
+
+def rounding(s, x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return s.net(x)
+
+
+def test_a_branch_of_the_whole_batch_is_found_beyond_two_points():
+    x = draw(40, 3)
+    x[:, 0] = -x[:, 0].abs()
+    x[20, 0] = 1.0  # neither the first nor the last
+    make = lambda: Of(whole_batch, a=nn.Linear(3, 4), b=nn.Linear(3, 4), o=nn.Linear(4, 1)).double()  # noqa: E731
+    refused(lambda: regimes.module(make())(x), "for a point in a batch.*must not depend on the others")
+    parts = {"l": nn.Linear(3, 3), "u": nn.Linear(3, 3), "o": nn.Linear(3, 1)}
+    refused(lambda: regimes.module(Of(until_all_rest, **parts).double())(draw(40, 3)), "must not depend on the others")
+
+
+def test_many_points_of_the_first_batch_are_taken_within_memory():
+    counts = torch.zeros(2)  # not a list, which would be put back after the call
+
+    def noting(s, x):
+        counts[0] = max(counts[0], len(x))
+        return s.o(torch.relu(s.c(x)).mean((2, 3)))
+
+    network = Of(noting, c=nn.Conv2d(1, 16, 3, padding=1), o=nn.Linear(16, 1)).double()
+    regimes.module(network, shape=(1, 32, 32)).points(draw(300, 1, 32, 32))
+    assert 2 < counts[0] < 40
+
+
+def test_numbers_of_a_coarser_precision_are_named_as_such():
+    wide_network = nn.Sequential(nn.Linear(3, 256), nn.Tanh(), nn.Linear(256, 1))
+    model = regimes.module(lambda: Of(rounding, net=wide_network), seeds=[0])
+    refused(lambda: model(draw(5, 3).float()), "other derivatives at a point in a batch than without.*autocast")
+
+
+def test_embeddings_that_depend_on_the_batch_or_change_are_refused():
+    for options, words in (({"max_norm": 0.5}, "max_norm"), ({"scale_grad_by_freq": True}, "scale_grad_by_freq")):
+        network = of_tokens(lambda n, k: nn.Embedding(n, k, **options))()  # noqa: B023
+        refused(lambda: regimes.module(network), f"the module's e .*{words}")  # noqa: B023
+
+
+def test_labels_of_whole_numbers_are_labels_everywhere():
+    model = regimes.module(mlp().double())
+    x = draw(6, 3)
+    y = torch.tensor([1, -1, 1, -1, 1, -1])
+    expected = regimes.lazy(model, Task(x, y.double(), ""), Task(x, y.double(), ""))
+    for given in (y, y.to(torch.int8), y.numpy()):
+        learnt = regimes.lazy(model, Task(x, given, ""), Task(x, given, ""))
+        assert torch.equal(learnt.f, expected.f) and torch.equal(learnt.error, expected.error)
+    refused(lambda: regimes.lazy(model, Task(x, (y + 1) // 2, ""), Task(x, y, "")), "labels must be -1 or \\+1")
+    refused(
+        lambda: regimes.optimise(model, x, y.view(1, 6, 1).double(), rate=0.1), "one label a point for a model of one"
+    )
+
+
+def test_one_module_for_several_seeds_is_refused():
+    shared = nn.Linear(3, 1)
+    refused(lambda: regimes.module(lambda: shared, seeds=[0, 1]), "a new module for each seed")
+    assert regimes.module(lambda: shared, seeds=[0]).names == ("weight", "bias")
+
+
+def test_a_kernel_that_sees_one_label_says_so():
+    """A single neuron, which is active at the points of one label, at none, or at all of them."""
+    x = torch.tensor([[1.0], [2.0], [-1.0], [-2.0]]).double()
+    y = torch.tensor([1.0, 1, -1, -1]).double()
+    network = nn.Sequential(nn.Linear(1, 1, bias=False), nn.ReLU(), nn.Linear(1, 1, bias=False)).double()
+    nn.init.constant_(network[0].weight, 1.0)
+    nn.init.constant_(network[2].weight, 1.0)
+    model, task = regimes.module(network), Task(x, y, "")
+    refused(lambda: regimes.lazy(model, task, task), "2 of 4 training points activate a neuron, .* both labels")
+    refused(lambda: regimes.lazy(model, Task(-x[:2], y[::2].clone(), ""), task), "0 of 2 training points")
+    assert regimes.lazy(model, task, task, ridge=0.1).error.shape == (1,)
+    learnt = regimes.lazy(
+        model, Task(x.abs() + 0 * x, y * 0 + torch.tensor([1.0, -1, 1, -1]).double(), ""), task, ridge=0.1
+    )
+    assert learnt.f.isfinite().all()
+
+
+def of_weights(stored):
+    """A module that keeps something made of its first weights and uses it in place of these."""
+    network = Of(lambda s, x: s.b(torch.tanh(x @ s.kept[0].mT)), a=nn.Linear(3, 4), b=nn.Linear(4, 1)).double()
+    network.kept = [stored(network.a.weight)]
+    return network
+
+
+def test_weights_by_another_name_are_refused_if_they_are_used():
+    """A view or a product that was made of weights has derivatives by them, which a value would not have."""
+    x = draw(5, 3)
+    words = r"outside of its named_parameters: .*compute it in forward"
+    for stored in (lambda w: w.mT.mT, lambda w: 2 * w, lambda w: w[:]):
+        refused(lambda: regimes.ntk(regimes.module(of_weights(stored)), x), words)  # noqa: B023
+    for train in (True, False):
+        network = of_weights(lambda w: w.requires_grad_(train))  # noqa: B023
+        refused(lambda: regimes.ntk(regimes.module(network), x), "one of its parameters under another name")  # noqa: B023
+    network = of_weights(lambda w: w.detach())
+    J = rows(network, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(network), x)[0], J @ J.T)
+    unused = Of(lambda s, x: s.net(x), net=mlp()).double()
+    unused.kept = [2 * unused.net[0].weight, unused.net[0].weight]
+    J = rows(unused, x)
+    torch.testing.assert_close(regimes.ntk(regimes.module(unused), x)[0], J @ J.T)
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_products_are_those_of_backward_passes_where_forward_ones_are_not_numbers(first):
+    """The root of a rectified number: its backward derivative is cut to 0, its forward one is 0/0."""
+    network = Of(lambda s, x: s.o(torch.sqrt(s.l(x).relu())), l=nn.Linear(3, 1, bias=False), o=nn.Linear(1, 1)).double()
+    nn.init.ones_(network.l.weight)
+    x = torch.cat([draw(3, 3).abs(), -draw(3, 3).abs()]).roll(first, 0)
+    model, J = regimes.module(network), rows(network, x)
+    w = [draw(*t.shape, seed=3) for t in model.parameters()]
+    torch.testing.assert_close(model.tangents(x).jvp(w)[0], J @ torch.cat([t.flatten() for t in w]))
+    assert J.isfinite().all()
+
+
+def test_arrays_of_any_layout_are_points():
+    model, x = regimes.module(mlp().double()), draw(6, 3)
+    kernel, given = regimes.ntk(model, x), x.numpy().copy()
+    given.setflags(write=False)
+    for same in (given, np.asfortranarray(given), given.astype(">f8"), x.clone().requires_grad_()):
+        assert torch.equal(regimes.ntk(model, same), kernel)
+    assert torch.equal(regimes.ntk(model, given[::-1]), regimes.ntk(model, x.flip(0)))
+    refused(lambda: regimes.ntk(model, x[0, 0]), "x must hold at least one point")

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import regimes
+from tests.models.modules import rows
 
 pytestmark = [pytest.mark.weekly, pytest.mark.filterwarnings("ignore")]
 
@@ -46,16 +47,6 @@ NETWORKS = {
     "timm DeiT": lambda: timm("deit_tiny_distilled_patch16_224"),
     "transformers BERT": Sentence,
 }
-
-
-def rows(net, x):
-    """The gradients of the outputs at the points, one backward pass each, ``(n, P)``."""
-    weights = [weight for weight in net.parameters() if weight.requires_grad]
-    gradients = []
-    for point in x:
-        slopes = torch.autograd.grad(net(point[None]).squeeze(), weights, materialize_grads=True)
-        gradients.append(torch.cat([slope.flatten() for slope in slopes]))
-    return torch.stack(gradients)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -49,21 +49,6 @@ def test_scales_share_everything_but_the_first_layer():
     assert spread == pytest.approx([1, 0.25, 1], rel=0.15)
 
 
-def test_the_start_is_the_limit_of_small_steps():
-    """The C-NFA at step 0, from the velocity, is that of the first steps where these are tiny (paper D, Prop. 3)."""
-    rows = rows_of(rate=1e-4, steps=5, every=5)
-    early = rows.pivot(index=["seed", "scale", "layer"], columns="step", values="c")
-    np.testing.assert_allclose(early[0], early[5], rtol=0.02)
-    assert rows[rows.step == 0].c_labels.between(0, 1 + 1e-6).all()
-    assert rows[rows.step > 0][["uc", "c", "ptk"]].le(1 + 1e-5).all(axis=None)
-
-
-def test_uncentred_correlations_start_without_a_scale():
-    rows = rows_of()
-    start = rows[rows.step == 0].pivot(index=["seed", "layer"], columns="scale", values="uc")
-    np.testing.assert_allclose(start[1.0], start[0.01], rtol=1e-4)
-
-
 def test_the_shrunk_centre_is_what_decay_alone_leaves():
     """Without a gradient the weights are the shrunk ones; with one, ``c_shrunk`` is centred there."""
     changed = {"penalty": 2.0, "scales": [1.0]}

@@ -2,12 +2,10 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from companion import studies
 from companion.book import claims, figures
-from companion.estimates import exponent
 from companion.lab import parameters
 from companion.papers.depth.studies import depth
 from companion.papers.depth.theory import pairs, spectrum
@@ -58,21 +56,6 @@ def test_rows_do_not_depend_on_the_chunk():
                 name,
                 key,
             )
-
-
-def test_gradient_descent_scales_as_theory_and_adam_does_not():
-    """NTK parametrisation: the norm of the change keeps its size, its largest entry falls; under Adam both grow."""
-    widths, result = [128, 512, 1024], {}
-    for optimiser in ("gd", "adam"):
-        fixed = {"text": "pydoc", "vocabulary": 32, "looks": [10], "dtype": "float32", "parametrisation": "ntk"}
-        fixed["targets"] = "bigrams"
-        rows = [depth.text_training({**fixed, "width": w, "optimiser": optimiser}, [0, 1, 2]) for w in widths]
-        for name in ("norm", "largest", "relative"):
-            values = np.array([[row[name] for row in cell] for cell in rows]).T
-            result[optimiser, name] = exponent(np.array(widths), values, centre="mean").value
-    assert abs(result["gd", "norm"]) < 0.15 and -0.6 < result["gd", "largest"] < -0.25
-    assert result["gd", "relative"] < -0.6  # features are lazy, Prop. 4 notwithstanding
-    assert result["adam", "norm"] > 0.3 and result["adam", "largest"] > 0.1
 
 
 def test_draws_follow_the_convention_of_seeds():

@@ -31,39 +31,6 @@ def test_the_informative_share_of_arrows():
     assert studies.aligned(Network(round_, flat, flat), 3) == pytest.approx(3 / 4, abs=0.01)
 
 
-def test_growth_does_not_depend_on_company_and_orders_its_columns():
-    setting = STRIPE | {"d": 4, "p": 80, "h": 60, "until": "end"}
-    rows = studies.amplification_scaling(setting, [0, 1])
-    (alone,) = studies.amplification_scaling(setting, [1])
-    assert rows[1] == alone and rows[0]["star"] != alone["star"]
-    for row in rows:
-        assert row["ended"] == "fitted" and row["star_code"] >= row["star"]  # one informative direction: Jensen
-        assert row["largest"] >= row["star"] * 0.98 and row["start"] == pytest.approx(1, abs=0.35)
-    (path,) = studies.amplification_along_training(setting, [1])
-    assert path["time"] == sorted(path["time"]) and path["t_star"] == alone["t_star"]
-    assert alone["start"] == pytest.approx(path["size"][0]) and alone["largest"] >= max(path["size"])
-    short = studies.amplification_scaling(setting | {"until": "star"}, [1])[0]
-    assert short["t_star"] == pytest.approx(alone["t_star"], rel=1e-3)
-    assert short["star"] == pytest.approx(alone["star"], rel=1e-2)
-    end_times = []
-    for stop in ("star", 0.9):
-        (stopped,) = studies.amplification_along_training(setting | {"until": stop}, [1])
-        end_times.append(stopped["time"][-1])
-    end_times.append(path["time"][-1])
-    assert end_times == sorted(set(end_times))
-
-
-def test_the_amplification_is_near_the_one_predicted_from_the_same_points():
-    rows = studies.amplification_scaling(STRIPE | {"d": 5, "p": 2048, "h": 200, "until": "star"}, [0, 1, 2, 3, 4])
-    assert np.median([row["star"] / row["predicted"] for row in rows]) == pytest.approx(1, abs=0.25)
-    cylinders = studies.amplification_scaling(STRIPE | CYLINDER | {"p": 4096, "h": 100, "until": "star"}, [0, 1, 2])
-    assert np.mean([np.log(row["star"] / row["predicted"]) for row in cylinders]) == pytest.approx(0.15, abs=0.25)
-    bare = studies.amplification_scaling(STRIPE | CYLINDER | {"radius": 0.3, "p": 100, "h": 60, "until": "star"}, [0])[
-        0
-    ]
-    assert bare["predicted"] is None and bare["star"] > 0
-
-
 def test_time_grows_by_half_the_growth_time_per_factor_e():
     scales, seeds = [1e-16, 1e-12, 1e-8], [0, 1, 2, 3, 4]
     setting = STRIPE | {"p": 600, "h": 100, "until": "star"}
@@ -72,28 +39,6 @@ def test_time_grows_by_half_the_growth_time_per_factor_e():
     slopes = np.polyfit(np.log(1 / np.array(scales)), times, 1)[0]
     assert np.median(slopes) == pytest.approx(0.5, abs=0.06)  # a training set's own rate is off by 1/sqrt(p)
     assert {"time", "size"}.isdisjoint(rows[0][0])
-
-
-def test_neurons_follow_the_equations_the_closer_the_more_points():
-    errors = {}
-    for p in (200, 6400):
-        rows = studies.neurons(STRIPE | {"p": p, "h": 60, "tolerance": 0.01, "until": "star"}, [0, 1, 2])
-        errors[p] = np.median([row["error"] for row in rows])
-        for row in rows:
-            assert row["error_free"] <= row["error"] <= row["error_90"] and 0 < row["sees_data"] <= 1
-            if p > 1000:  # fewer points displace the attractors
-                assert row["near"] > 0.5 and row["off"] < 0.1
-            assert row["error_omega_perp"] <= row["error"]
-    assert errors[6400] < errors[200] / 2
-
-
-def test_a_smaller_scale_leaves_neurons_more_time_and_some_lose_all_points():
-    setting = STRIPE | {"p": 3000, "h": 80, "tolerance": 0.01, "until": "star"}
-    rows = [studies.attractor_shares(setting | {"alpha": alpha}, [0, 1, 2]) for alpha in (1e-60, 1e-6)]
-    for late, early in zip(*rows, strict=True):
-        assert late["t_star"] > 5 * early["t_star"] and late["near"] >= early["near"]
-        assert late["near_seeing"] == pytest.approx(late["near"] / (1 - late["blind"])) and 0 <= late["blind"] < 0.2
-    assert np.mean([row["near_seeing"] for row in rows[0]]) > 0.85
 
 
 def test_paths_start_together_and_hold_the_neurons_of_the_network():
@@ -110,16 +55,6 @@ def test_paths_start_together_and_hold_the_neurons_of_the_network():
         np.testing.assert_allclose(z[1:, 0], -math.sqrt(2) * weights[:, 2] * weights[:, 0] / size, rtol=1e-4, atol=1e-6)
         conserved = weights[:, 3] ** 2 - size - weights[:, 2] ** 2
         np.testing.assert_allclose(conserved, conserved[0], atol=1e-4 * (weights[-1] ** 2).sum() + 1e-4)
-
-
-def test_the_fit_lowers_loss_and_error_and_its_profile_has_the_labels_signs():
-    (row,) = studies.late_training(STRIPE | {"p": 600, "h": 100, "until": 0.99, "test": 4000}, [0])
-    assert row["error_star"] > row["error_end"] == row["error"][-1] and row["error_end"] < 0.03
-    assert len(row["t"]) == len(row["loss"]) == len(row["error"]) and row["loss"][-1] < 0.05 < row["loss"][0]
-    assert row["profile_t"] == sorted(row["profile_t"]) and row["profile_t"][-1] == row["t"][-1]
-    x = np.linspace(-3, 3, 121)
-    clear = (np.abs(x[:, None] - INTERFACES).min(1) > 0.2) & (np.abs(x) < 2.5)
-    assert (np.sign(row["profile"][-1]) == Stripe(INTERFACES, 2).label(x))[clear].all()
 
 
 def test_frames_of_feature_lazy_and_cylinder():

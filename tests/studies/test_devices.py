@@ -25,26 +25,6 @@ ANY = [name for name, (_, item) in STUDIES.items() if item.device == "any"]
 OFTEN = {"lazy_feature.networks", "jamming.ensembles", "depth.text_training", "alignment.learned_features"}
 TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in ANY]
 
-# closed forms, quadrature, small matrices and small networks, which gain nothing; all others may use a GPU
-STAY = {
-    "lazy_feature": "infinite_width_lazy infinite_width_lazy_large_p finite_width_lazy compressed_by_factor "
-    "support_vectors",
-    "sensitivity": "numerics", "hard_margin": "support_layer",
-    "compression": "perpendicular noise", "jamming": "initialisation", "kernel_pca": "estimators",
-    "isotropic": "initial_components kernels_on_images", "separability": "random_labels", "voting": "votes",
-    "depth": "normalised_kernel layer_map mnist_regression drawn_regression trajectories "
-    "projection_norm smallest_eigenvalue depth_bound closest_pair projectors operator_distances deep_prediction "
-    "layer_kernels biases colinear_points recipe size_over_depth near_duplicates layer_prediction "
-    "finite_last_layer label_noise",
-    "depth_scales": "finite_networks ensembles sphere_laws residual_ridges sphere_curves",
-    "initial_alignment": "outer_products expectations traces averages reversal decays",
-}  # fmt: skip
-
-
-def test_which_studies_stay_on_the_cpu():
-    stay = {f"{room}.{name}" for room, names in STAY.items() for name in names.split()}
-    assert set(STUDIES) - set(ANY) == stay
-
 
 @pytest.mark.parametrize("name", TIERS)
 def test_a_study_on_a_pretended_gpu(name):

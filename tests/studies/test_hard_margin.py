@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
@@ -32,37 +31,10 @@ def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_ou
     assert math.isnan(hard_margin.kernel_cusp(1.0, 2.5, 4))  # no two points of norm 1 are so wide apart
 
 
-def test_the_layer_by_hand():
-    (row,) = hard_margin.support_layer(STRIPE, [1])
-    (task,) = hard_margin.draw_tasks(hard_margin.SupportLayer(**STRIPE), [1], "train")
-    x, y = task.x[0], task.y[0].double()
-    c, _ = learning_curves.hard_margin(wide_one_hidden_ntk(x.double()), y)
-    vectors = [i for i in range(60) if c[i] != 0]
-    assert row["vectors"] == len(vectors)
-    from_planes = {i: [abs(float(x[i, 0]) - b) for b in STRIPE["interfaces"]] for i in vectors}
-    assert row["width"] == pytest.approx(np.mean([min(distances) for distances in from_planes.values()]))
-    side = {i: (int(np.argmin(from_planes[i])), float(y[i])) for i in vectors}
-    spacings = []
-    for i in vectors:
-        neighbours = [j for j in vectors if j != i and side[j] == side[i]]
-        if neighbours:
-            spacings.append(min(float((x[i, 1:] - x[j, 1:]).norm()) for j in neighbours))
-    assert row["spacing"] == pytest.approx(np.mean(spacings))
-
-
 def at_star(shape, seed):
     boundary = {"interfaces": [-0.3, 1.18549]} if shape == "stripe" else {"d_parallel": 2, "radius": 1.1774}
     setting = {"shape": shape, "d": 3, "p": 80, "h": 60, "alpha": 1e-6, "tolerance": 0.05, "test": 500}
     return hard_margin.star_kernel(setting | boundary, [seed])
-
-
-@pytest.mark.parametrize(("shape", "seed"), [("stripe", 0), ("cylinder", 1)])
-def test_the_kernel_at_t_star_learns_fresh_points(shape, seed):
-    rows = at_star(shape, seed)
-    assert [row["learner"] for row in rows] == ["flow", "flow", "machine", "machine"]
-    assert [row["curve"] for row in rows] == ["star", "compressed"] * 2
-    assert all(0 < row["error"] < 0.35 and row["ended"] in ("zero loss", "separated") for row in rows)
-    assert [row["vectors"] is None for row in rows] == [True, True, False, False]
 
 
 def test_points_that_a_kernel_of_few_neurons_cannot_separate_are_said():

@@ -47,40 +47,6 @@ def test_traces_reject_the_printed_equations():
     assert np.allclose(rows[["r1", "r2", "r3", "r4"]].mean(), 1, atol=0.06)
 
 
-def test_averages_by_the_kernel_of_every_network():
-    """The same networks through Eq. 4, with 𝒦 itself and the first term of Eq. 5 from the mean of 𝒦 and of 𝒦²."""
-    n, k, networks = 12, 9, 3000
-    (row,) = studies.averages({"data": "normal", "n": n, "k": k, "networks": networks}, [2])
-    (points,), (labels,), (drawn,) = (draw_seeds(kind, [2], size=n) for kind in ("train", "labels", "weights"))
-    x = tasks.gaussian_points(n, n, seed=points).numpy() / n**0.5
-    labelled = x * tasks.gaussian_points(n, 1, seed=labels).numpy()
-    rng, found, kernels = np.random.default_rng(drawn), [], []
-    for _ in range(networks):
-        delta = x @ rng.standard_normal((k, n)).T / k**0.5
-        delta *= rng.standard_normal(k)
-        kernels.append(delta @ delta.T)
-        nfm, agop = (labelled.T @ matrix @ labelled for matrix in (kernels[-1], kernels[-1] @ kernels[-1]))
-        found.append([(nfm * agop).sum(), (nfm**2).sum(), (agop**2).sum()])
-    above, first, second = np.array(found).T
-    commutes = (above / np.sqrt(first * second)).mean() / (above.mean() / np.sqrt(first.mean() * second.mean()))
-    assert row["commutes"] == pytest.approx(commutes, rel=1e-9)
-    mean = np.mean(kernels, axis=0)
-    square = np.mean([kernel @ kernel for kernel in kernels], axis=0)
-    term = ((labelled.T @ mean @ labelled) * (labelled.T @ square @ labelled)).sum()
-    assert row["covariance"] == pytest.approx(1 - term / above.mean(), abs=0.04)
-
-
-def test_the_covariance_term_goes_as_free_probability_says():
-    shares = {}
-    for k in (96, 768):
-        rows = pd.DataFrame(studies.averages({"data": "normal", "n": 96, "k": k, "networks": 60}, list(range(4))))
-        assert abs(rows.covariance.mean() - rows.free.mean()) < 0.05 and abs(rows.eq20.mean() - 1) < 0.05
-        shares[k] = rows.free.mean()
-    assert 0.05 < shares[768] < shares[96] / 3
-    (row,) = studies.averages({"data": "isotropic", "n": 200, "k": 200, "networks": 20}, [0])
-    assert row["eq20"] == pytest.approx(1, abs=0.05)
-
-
 SPIKE_FREE = {"n": 64, "reading": studies.SPIKE_FREE, "balance": 0.5, "floor": 0.1, "networks": 3}
 
 
@@ -104,14 +70,6 @@ def test_every_reading_gives_correlations(reading, balance):
     for name in ("observed", "predicted", "first_order"):
         assert 0 < row[name] <= 1 + 1e-12, name
     assert "printed" not in row
-
-
-@pytest.mark.parametrize("sigma", ["quadratic", "relu"])
-@pytest.mark.parametrize("target", ["low rank", "high rank"])
-def test_wide_networks_meet_the_first_order(sigma, target):
-    setting = {"n": 24, "rank": 5, "decay": 1.0, "sigma": sigma, "target": target}
-    gaps = {k: agreement.root_mean_square(_decays(setting | {"k": k})).mean() for k in (24, 1500)}
-    assert gaps[1500] < 0.03 and gaps[1500] < gaps[24] / 2
 
 
 def _decays(setting):

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from companion.papers.kernel_pca.studies import isotropic, kernel_pca, large_p
 from companion.papers.kernel_pca.theory import harmonics
-from regimes.data import datasets
 from regimes.measures import information
-from regimes.seeds import draw_seeds
 from regimes.validate import InputError
 
 
@@ -37,30 +34,6 @@ def test_the_part_of_little_information_that_is_shown(k):
 
     estimated = np.average(bits(logit + s) + bits(logit - s) - 2 * bits(logit), weights=weight) / 2
     assert harmonics.estimated_fraction(k) == pytest.approx(estimated / bits(np.array(s)), rel=1e-3)
-
-
-def test_components_of_the_untrained_kernel_tell_what_linear_functions_do():
-    rows = isotropic.initial_components({"d": 10, "n": 1000}, list(range(8)))
-    excess = np.mean([row["information"] for row in rows]) - information.null_bias()
-    assert excess / rows[0]["exact"] == pytest.approx(harmonics.estimated_fraction(), abs=0.2)
-
-
-def test_images_are_learnt_by_each_kernel():
-    """The regression's error by hand; more images have nearer neighbours and errors that are smaller."""
-    setting = {"data": "digits", "words": isotropic.identity("digits"), "p": 60, "test": 200}
-    rows = isotropic.kernels_on_images(setting, [0])
-    assert [row["kernel"] for row in rows] == [*isotropic.KERNELS]
-    pool = datasets.centred(datasets.load("digits", labels="parity"))
-    train, test = datasets.split(pool, [60, 200], seed=draw_seeds("train", [0])[0])
-    inner = torch.exp(-torch.cdist(train.x, train.x) * 2 / 128**0.5)  # the Laplace kernel
-    cross = torch.exp(-torch.cdist(test.x, train.x) * 2 / 128**0.5)
-    f = cross @ torch.linalg.solve(inner, train.y)
-    assert rows[0]["square"] == pytest.approx(float((f - test.y).square().mean()), rel=1e-6)
-    nearest = torch.cdist(train.x, train.x).fill_diagonal_(torch.inf).amin(1).mean() / 128**0.5
-    assert rows[0]["nearest"] == pytest.approx(float(nearest), rel=1e-6)
-    for at_60, at_600 in zip(rows, isotropic.kernels_on_images(setting | {"p": 600}, [0]), strict=True):
-        assert at_600["nearest"] < at_60["nearest"] and at_600["error"] < at_60["error"] < 0.5
-        assert at_600["square"] < at_60["square"] < 1
 
 
 def test_data_need_not_be_here_where_nothing_is_computed():

@@ -60,18 +60,6 @@ def test_many_parameters_fit_and_few_do_not(setting):
     assert wide["fitted"] == 1 and wide["unsatisfied"] == 0 and wide["kernel_change"] < 0.1
 
 
-def test_random_labels_need_more_parameters_than_digits(setting):
-    common = without(setting, "stops", "decay") | {"p": 60, "scale": 1.0, "layers": 2, "steps": 150}
-    digits = studies.fitting_width(common, [0])
-    random = studies.fitting_width(common | {"data": "random"}, [0])
-    fitting_sizes = []
-    for rows in (digits, random):
-        shares = [row["fitted"] for row in rows]
-        assert min(shares) < 0.5 <= max(shares)
-        fitting_sizes.append(min(row["parameters"] for row in rows if row["fitted"] >= 0.5))
-    assert fitting_sizes[1] > fitting_sizes[0]
-
-
 def test_initial_networks_hold_kernels_that_fluctuate_less_in_wider_networks():
     fluctuations = {}
     for h in (8, 64):

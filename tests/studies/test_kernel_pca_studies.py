@@ -135,14 +135,6 @@ def test_synthetic_cases_have_the_information_that_they_say(case):
     assert 1 - information.entropy(share).mean() == pytest.approx(exact, abs=0.012)
 
 
-def test_estimators_on_a_line_see_one_dimension_only():
-    setting = {"n": 400, "neighbours": 5, "d": 4}
-    x, _, _ = studies._case("line", 400, 4, np.random.default_rng(0))
-    assert torch.linalg.matrix_rank(x) == 1 and x.shape == (400, 4)
-    line, filled = (studies.estimators(setting | {"case": case}, [0])[0] for case in ("line", "filled"))
-    assert line["estimate"] > line["exact"] and "nearest" not in line and filled["estimate"] < line["estimate"]
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

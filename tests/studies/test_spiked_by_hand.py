@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy import optimize, special
+from scipy import special
 
 from companion.papers.one_step.studies import spiked as studies
 from companion.papers.one_step.theory import network, several_steps
@@ -105,36 +105,27 @@ def equivalent(setting):
 
 
 NETWORKS = {
-    "learning_curves": (STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
-    "widths": (STEP | {"model": "network", "beta": 2.0, "alphas": [2.0], "rule": "p"}, {"beta": 2.0}),
-    "scaling": (STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0}, {}),
-    "network_kernels": (COMMON | {"step": 3.0, "alphas": [6.0], "share": 1 / 3, "lams": [0.5], "beta": 1.0}, {}),
+    "learning_curves": STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]},
+    "scaling": STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0},
 }
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_errors_of_the_network_after_a_step(name):
-    setting, size = NETWORKS[name]
-    rows = [row for row in getattr(studies, name)(setting, [0, 3]) if row.get("learner", "network") == "network"]
-    assert len(rows) == 2 * len(setting.get("alphas", [4.0]))
+    setting = NETWORKS[name]
+    rows = getattr(studies, name)(setting, [0, 3])
+    assert len(rows) == 2 * len(setting["alphas"])
     for row in rows:
-        _, w, theta = trained({"alpha0": 2.0} | setting, row["seed"], **size)
-        alpha = 4.0 if name == "network_kernels" else row["alpha"]
-        a, train_error, test_error = learnt(setting, row["seed"], w, theta, alpha)
+        _, w, theta = trained({"alpha0": 2.0} | setting, row["seed"])
+        a, train_error, test_error = learnt(setting, row["seed"], w, theta, row["alpha"])
         assert row["test_error"] == pytest.approx(test_error, rel=0.03)
-        if name != "network_kernels":
-            assert row["train_error"] == pytest.approx(train_error, rel=1e-9)
-            assert row["m"] == pytest.approx(a.sum() / len(a) ** 0.5) and row["q2"] == pytest.approx(a @ a / len(a))
+        assert row["train_error"] == pytest.approx(train_error, rel=1e-9)
+        assert row["m"] == pytest.approx(a.sum() / len(a) ** 0.5) and row["q2"] == pytest.approx(a @ a / len(a))
 
 
 SRF = {
-    "agreement": (STEP | {"alpha": 2.0, "beta": 1.0, "case": 7}, {}),
     "spikes": (FEATURES | {"model": "srf", "panel": "r", "beta": 1.0, "alphas": [1.0, 4.0]}, {}),
     "norms": (STEP | {"model": "srf", "beta": 1.0, "alphas": [2.0], "rows": "gauss"}, {"rows": "gauss"}),
-    "readout_vocabulary": (
-        COMMON | {"r": 1.2, "c": 1.3, "alphas": [2.0], "rows": "orthogonal", "values": [-1.0, 2.0]},
-        {"rows": "orthogonal", "u": np.repeat([-1.0, 2.0], 5), "c": 1 + np.repeat([1.0, 4.0], 5)[:, None] * 0.3},
-    ),
 }
 
 
@@ -154,33 +145,6 @@ def test_errors_and_overlaps_of_spiked_features(name):
             assert row[column] == pytest.approx(value, rel=1e-9, abs=1e-12), column
 
 
-@pytest.mark.parametrize("model", ["network", "srf"])
-def test_what_readout_values_learn_of_the_third_degree(model):
-    """At the smallest size's strength; the third degree by Gauss's rule in place of the trapezoid."""
-    setting = COMMON | {"model": model, "values": [0.5, 2.0], "exponent": 0.5, "r": 1.2, "alpha0": 2.0, "alpha": 3.0}
-    u = np.repeat([0.5, 2.0], 5)
-    for row in studies.third_degree_share(setting, [0, 3]):
-        seed = row["seed"]
-        _, w, theta = spiked(setting | {"c": 1.0, "gamma": 1.0}, seed, u=u)
-        if model == "network":
-            theta = unit(normal("direction", seed, 10, 10))
-            x = normal("batch", seed, 10, 20, 10)
-            start = w
-            start = unit(normal("weights", seed, 10, 10, 10))
-            h1, t1, t2 = (WEIGHT @ f for f in (Z * np.tanh(Z), Z * np.sin(Z), np.sin(Z) ** 2))
-            value, slope = act("tanh", x @ start.T)
-            error = np.sin(x @ theta) - value @ u / 10
-            step = 1.2 / (h1 * np.sqrt(t1**2 + t2 / 2))
-            w = start + step / 20 * u[:, None] * ((slope * error[:, None]).T @ x)
-        a, _, test_error = learnt(setting, seed, w, theta, 3.0)
-        assert row["test_error"] == pytest.approx(test_error, rel=0.03)
-        along = w @ theta
-        rest = np.linalg.norm(w - np.outer(w @ theta, theta), axis=1)
-        means = np.tanh(along[:, None, None] * Z[:, None] + rest[:, None, None] * Z) @ WEIGHT  # neurons, levels
-        third = WEIGHT * (Z**3 - 3 * Z)
-        assert row["share"] == pytest.approx(a @ means @ third / 10**0.5 / (third @ np.sin(Z)), rel=2e-3, abs=1e-3)
-
-
 def test_measured_spikes_over_result_3_1():
     setting = {name: value for name, value in STEP.items() if name != "lam"} | {"step": 2.0}
     formula = equivalent(setting)
@@ -190,22 +154,6 @@ def test_measured_spikes_over_result_3_1():
         result = {"r": np.linalg.norm(mean), "gamma": unit(mean) @ theta, "c": ((w - mean) ** 2).sum(1).mean()}
         for name, value in result.items():
             assert row[name] == pytest.approx(value) and row[f"{name}_ratio"] == pytest.approx(value / formula[name])
-
-
-def test_features_of_the_first_batch_beside_the_network():
-    setting = STEP | {"alpha": 2.0, "beta": 1.0, "panel": "size"}
-    (row,) = studies.departure(setting, [2])
-    w0, w, theta = trained(setting, 2)
-    x = normal("batch", 2, 10, 20, 10)
-    y, slope = np.sin(x @ theta), act("tanh", Z)[1]
-    spike = 3.0 * (WEIGHT @ slope) * (y @ x) / 20
-    c = 1 + 9.0 * (WEIGHT @ slope**2 - (WEIGHT @ slope) ** 2) * (y**2 * (x**2).sum(1)).sum() / 20**2
-    drawn = network.one_step("tanh", "sin", d=10, p=10, n0=20, step=3.0, seeds=[2])
-    result = network.equivalent_features("tanh", drawn, 3.0, [2])
-    np.testing.assert_allclose(result.w[0], c**0.5 * w0 + spike, atol=1e-5)
-    assert row["network"] == pytest.approx(learnt(setting, 2, w, theta, 2.0)[2], rel=0.03)
-    assert row["features"] == pytest.approx(learnt(setting, 2, c**0.5 * w0 + spike, theta, 2.0)[2], rel=0.03)
-    assert all(row[name] > 0 for name in ("srf", "rows", "corrected"))
 
 
 def test_ridge_on_the_true_and_on_the_conditional_gaussian_features():
@@ -257,30 +205,6 @@ def test_eigenvalues_of_the_features():
     assert row["bulk"] == pytest.approx(values[:-1], abs=1e-6)
 
 
-LOSSES = {
-    "square": lambda y, f: (y - f) ** 2 / 2,
-    "logistic": lambda y, f: np.logaddexp(0, -y * f),
-    "huber": lambda y, f: np.where(abs(y - f) < 0.5, (y - f) ** 2 / 2, 0.5 * abs(y - f) - 0.125),
-}  # the hinge, which has a kink, is a support vector machine in the tests of its theory
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_readouts_of_convex_losses_by_a_general_minimiser(loss):
-    setting = FEATURES | {"model": "srf", "alpha": 3.0, "beta": 1.0, "loss": loss, "target": "sign", "delta": 0.5}
-    noise, bias = (0.3, 0.7) if loss == "square" else (0.0, 0.0)
-    (row,) = studies.losses(setting | {"noise": noise, "bias": bias}, [1])
-    _, w, theta = spiked(setting, 1)
-    x = normal("train", 1, 10, 30, 10)
-    y = np.sign(x @ theta) + noise**0.5 * normal("noise", 1, 10, 30)
-    points = strata(setting, 1, theta)
-    clean = np.sign(points @ theta)
-    phi, test_phi = (np.tanh(z @ w.T + bias) / 10**0.5 for z in (x, points))
-    a = optimize.minimize(lambda a: LOSSES[loss](y, phi @ a).sum() + 0.05 * a @ a, np.zeros(10), tol=1e-12).x
-    assert row["test_error"] == pytest.approx(np.mean((test_phi @ a - clean) ** 2), rel=1e-4)
-    assert row["sign_error"] == pytest.approx(np.mean(test_phi @ a * clean < 0), abs=2e-3)
-    assert row["objective"] == pytest.approx((np.sum((phi @ a - y) ** 2) + 0.1 * a @ a) / 30, rel=1e-4)
-
-
 def test_the_bias_that_the_training_objective_chooses():
     setting = FEATURES | {"model": "srf", "alpha": 3.0, "beta": 1.0, "activation": "tanh", "target": "tanh"}
     for row in studies.biases(setting, [0, 1, 2]):
@@ -296,89 +220,11 @@ def test_the_bias_that_the_training_objective_chooses():
         assert row["bias"] == pytest.approx(grid[np.argmin([objective(b) for b in grid])], abs=0.03)
 
 
-def test_spikes_singular_values_and_errors_after_several_steps():
-    setting = STEP | {"alpha": 2.0, "count": 2}
-    (row,) = studies.multiple_steps(setting, [5])
-    w0, w, theta = trained(setting, 5, count=2)
-    _, sizes, directions = np.linalg.svd(w - w0)
-    mean = w.mean(0)
-    result = {
-        "first": sizes[0] / 10**0.5,
-        "second": sizes[1] / 10**0.5,
-        "along": abs(directions[0] @ theta),
-        "second_along": abs(directions[1] @ theta),
-        "r": np.linalg.norm(mean),
-        "gamma": unit(mean) @ theta,
-        "c": ((w - mean) ** 2).sum(1).mean(),
-    }
-    for name, value in result.items():
-        assert row[name] == pytest.approx(value, rel=1e-6), name
-    assert row["test_error"] == pytest.approx(learnt(setting, 5, w, theta, 2.0)[2], rel=0.03)
-
-
 def test_the_spike_of_several_steps_is_the_mean_of_the_rows():
     result = several_steps.train("tanh", "sin", d=10, p=7, n0=20, step=3.0, count=2, seeds=[5])
     w = trained(STEP, 5, count=2, beta=0.7)[1]
     np.testing.assert_allclose(result.w[0], w, atol=1e-12)
     np.testing.assert_allclose(result.r[0] * result.v[0], w.mean(0), atol=1e-12)
-
-
-def test_regression_with_the_networks_kernels_by_quadrature():
-    setting = COMMON | {"d": 40, "step": 3.0, "alphas": [0.2], "share": 0.5, "lams": [0.5], "beta": 1.0}
-    rows = {row["learner"]: row for row in studies.network_kernels(setting, [3])}
-    theta = unit(normal("direction", 3, 40, 40))
-    x = normal("train", 3, 40, 8, 40)
-    points = strata(setting, 3, theta)
-    z, weight = np.polynomial.hermite_e.hermegauss(16)
-    weight = np.outer(weight, weight).ravel() / weight.sum() ** 2
-    first, second = (v.ravel() for v in np.meshgrid(z, z))
-
-    def kernel(x, z, tangent):
-        a = (x**2).sum(1)[:, None] / 40
-        b = (z**2).sum(1) / 40
-        ab = x @ z.T / 40
-        result = np.zeros_like(ab)
-        for s, t, mass in zip(first, second, weight):  # u, u' from two independent normal numbers
-            u = a**0.5 * s
-            v = ab / a**0.5 * s + np.maximum(b - ab**2 / a, 0) ** 0.5 * t
-            result += mass * (np.tanh(u) * np.tanh(v) + tangent * ab / (np.cosh(u) * np.cosh(v)) ** 2)
-        return result
-
-    for name in ("conjugate", "tangent"):
-        gram = kernel(x, x, name == "tangent")
-        cross = kernel(points, x, name == "tangent")
-        f = cross @ np.linalg.solve(gram + 0.5 * np.eye(8), np.sin(x @ theta))
-        error = np.mean((f - np.sin(points @ theta)) ** 2)
-        assert rows[name]["test_error"] == pytest.approx(error, rel=1e-3), name
-        assert rows[name]["penalty"] == 0.5 and rows[name]["alpha"] == 0.2
-
-
-@pytest.mark.parametrize("target", ["random", "leading", "parity"])
-def test_errors_on_images_and_on_normal_inputs_like_them(target):
-    rng = np.random.default_rng(0)
-    inputs = rng.standard_normal((60, 5)) * [2, 1, 1, 1, 1]
-    labels = np.where(inputs[:, 1] + rng.standard_normal(60) > 0, 1.0, -1.0)
-    setting = {"activation": "tanh", "target": target, "d": 5, "p": 6, "n0": 15, "n": 20, "step": 2.0, "lam": 0.1}
-    (result,) = studies.on_images(studies.OnDigits(**setting), [3], *(torch.from_numpy(v) for v in (inputs, labels)))
-    rng = np.random.default_rng([3, 5])
-    order = rng.permutation(60)
-    x = inputs[order]
-    theta = unit(rng.standard_normal(5))
-    if target == "leading":
-        theta = np.eye(5)[0]
-    normals = rng.standard_normal((60, 5))
-    noise = rng.standard_normal(60)
-    share = 1.0
-    if target == "parity":  # the linear part that signs along one direction have is 2/pi
-        share = np.clip(np.pi / 2 * (np.sum(np.mean(labels[:, None] * inputs, 0) ** 2) - 5 / 60), 0, 1)
-    y = labels[order] if target == "parity" else np.sign(x @ theta)
-    like = np.sign(share**0.5 * normals @ theta + (1 - share) ** 0.5 * noise)
-    w0 = unit(rng.standard_normal((6, 5)))
-    for name, (points, signs) in {"images": (x, y), "normal": (normals, like)}.items():
-        w = descended(setting, w0, points[:15], signs[:15], 2.0)
-        phi = np.tanh(points[15:] @ w.T) / 6**0.5
-        f = phi[20:] @ ridge(phi[:20], signs[15:35], 0.1)
-        assert result[name] == pytest.approx(np.mean((f - signs[35:]) ** 2), rel=1e-6), name
 
 
 def test_without_samples_or_without_length_there_is_no_step():

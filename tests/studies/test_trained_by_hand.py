@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import special
-from sklearn.datasets import load_digits
 
 from companion.data import images
 from companion.papers.alignment.studies import alignment, initial_alignment
@@ -75,42 +73,6 @@ def cosine(a, b):
 
 def outer(rows):
     return rows.T @ rows
-
-
-@pytest.mark.parametrize("change", [{}, {"penalty": 0.5}, {"method": "adam", "rate": 0.01}, {"second": 0.3}])
-def test_correlations_along_training_by_autograd(change):
-    setting = NET | change
-    (x, y), (z, labels) = (map(torch.from_numpy, chain(kind, 2, n)) for kind, n in (("train", 30), ("test", 40)))
-    initial_net = drawn(2, setting)
-    net = drawn(2, setting)
-    method = torch.optim.Adam if setting["method"] == "adam" else torch.optim.SGD
-    descend(net, x, y, 6, setting["rate"], setting["penalty"], method)
-    for row in alignment.correlations(setting | {"every": 6}, [2]):
-        layer = row["layer"] - 1
-        start, delta_start = initial_net.read(x, layer)
-        if row["step"] == 0:
-            hidden = x if layer == 0 else (x @ initial_net.layers[0].T).relu()
-            assert row["uc"] == pytest.approx(cosine(outer(start), outer(delta_start @ start)), rel=1e-4)
-            for name, residual in (("c", y - initial_net(x)), ("c_labels", y)):
-                velocity = delta_start.T @ (hidden * residual[:, None]).detach().numpy()
-                assert row[name] == pytest.approx(cosine(outer(velocity), outer(delta_start @ velocity)), rel=1e-4)
-        if row["step"] == 6:
-            weights, delta = net.read(x, layer)
-            moved = weights - start
-            total = np.sum(outer(moved) * outer(delta @ moved))
-            result = {
-                "uc": cosine(outer(weights), outer(delta @ weights)),
-                "c": cosine(outer(moved), outer(delta @ moved)),
-                "ptk": cosine(outer(start), outer((delta - delta_start) @ start)),
-                "double": np.sum(outer(moved) * outer((delta - delta_start) @ moved)) / total,
-            }
-            if setting["penalty"]:
-                shrunk = weights - (1 - setting["rate"] * 0.5) ** 6 * start
-                result["c_shrunk"] = cosine(outer(shrunk), outer(delta @ shrunk))
-            result["train_loss"] = float(((net(x) - y) ** 2).mean().detach())
-            result["test_loss"] = float(((net(z) - labels) ** 2).mean().detach())
-            for name, value in result.items():
-                assert row[name] == pytest.approx(value, rel=5e-3), name
 
 
 def test_inputs_have_the_covariance_that_their_spectrum_names():
@@ -187,19 +149,8 @@ def test_pictures_by_a_plain_loop():
     assert row["shown_contrast"] == pytest.approx(contrast.numpy(), abs=1e-5)
 
 
-def test_networks_at_the_start_by_autograd():
-    setting = {"n": 20, "rank": 4, "decay": 1.0, "sigma": "relu", "target": "low rank", "k": 15}
-    (row,) = initial_alignment.decays(setting, [3])
-    points, basis = (draw_seeds(kind, [3])[0] for kind in ("train", "rotation"))
-    task = tasks.chain_monomial(20, 20, r=4, decay=1.0, basis=basis, seed=points)
-    result = fully_connected(
-        [20, 15, 15, 1], seeds=draw_seeds("weights", [3], size=15), sigma="relu", parametrisation="standard", gain=1.0
-    )
-    net = Relu([w[0] for w in result.weights])
-    delta = net.read(task.x, 0)[1]
-    for name, residual in (("observed", task.y), ("residual", task.y - net(task.x))):
-        speed = delta.T @ (task.x * residual[:, None]).detach().numpy()
-        assert row[name] == pytest.approx(cosine(outer(speed), outer(delta @ speed)), rel=1e-9)
+def test_outer_products_of_the_gradients_by_numpy():
+    (points,) = draw_seeds("train", [3])
     (row,) = initial_alignment.outer_products({"rank": 5, "d": 7, "points": 300}, [3])
     x = np.random.default_rng(points).standard_normal((300, 7))
     slopes = np.pad((np.roll(x[:, :5], 1, 1) + np.roll(x[:, :5], -1, 1)) / math.sqrt(5), ((0, 0), (0, 2)))
@@ -229,14 +180,6 @@ def jacobian(model, x):
     weights = [w.detach() for w in model.parameters()]
     f = lambda *w: model.with_parameters(w)(x)[0]  # noqa: E731
     return torch.cat([j.flatten(1) for j in torch.autograd.functional.jacobian(f, tuple(weights))], 1)
-
-
-def principal(count):
-    """Digits, centred and scaled by all pixels, on their principal components: squares of what is kept by length."""
-    x = load_digits().data
-    x = x / np.abs(x).max()
-    x = (x - x.mean()) / x.std()
-    return np.linalg.svd(x - x.mean(0), full_matrices=False)
 
 
 def test_ensembles_are_read_as_stated(ensemble):
@@ -280,25 +223,6 @@ def test_networks_before_training():
     assert row["kernel"] == pytest.approx(kernel[np.triu_indices(10)])
 
 
-def test_widths_from_which_networks_fit(ensemble):
-    setting = {name: value for name, value in ensemble.items() if name not in ("h", "stops", "decay")}
-    setting |= {"scale": 1.0, "p": 24}
-    rows = jamming.fitting_width(setting, [0])
-    train = jamming.draw_sets(jamming.FittingWidth.of(setting), 0).train
-    for row in rows:
-        h = row["h"]
-        sigma = activation("swish", steepness=10.0, normalised=True)
-        seeds = draw_seeds("weights", [0, 1, 2], size=h)
-        model = fully_connected([4, h, h, 1], seeds=seeds, sigma=sigma, parametrisation="mean-field", gain=1.0)
-        done = run(gauss_newton(model, train.x, train.y, alpha=1.0, loss="quadratic_hinge", rule="settle", steps=60))
-        assert row["fitted"] == np.mean([why == "fitted" for why in done.ended])
-        assert row["parameters"] == 4 * h + h * h + h
-    shares = {row["h"]: row["fitted"] for row in rows}
-    first = min(h for h, share in shares.items() if share >= 0.5)
-    assert first == 1 or shares[first - 1] < 0.5
-    assert shares[max(shares)] > 0.5
-
-
 LINES = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 12, "n": 60, "many": 300}
 LINES |= {"alpha": 1.0, "tolerance": 0.05, "test": 200, "stops": [0.5]}
 
@@ -326,25 +250,6 @@ def test_components_of_a_kernel_by_a_plain_decomposition():
     apart = np.sqrt(np.maximum(np.diag(gram)[:, None] + np.diag(gram) - 2 * gram, 0)) + np.diag(np.full(60, np.inf))
     nearest = [np.mean([apart[i : i + m, i : i + m].min(0) for i in range(0, 60 - m + 1, m)]) for m in (7, 15, 30, 60)]
     assert row["distances"] == pytest.approx(-1 / np.polyfit(np.log([7, 15, 30, 60]), np.log(nearest), 1)[0])
-
-
-def test_information_by_counting():
-    for case, d in (("near", 1), ("filled", 3), ("line", 3)):
-        (row,) = kernel_pca.estimators({"neighbours": 4, "case": case, "d": d, "n": 80}, [2])
-        rng = np.random.default_rng(draw_seeds("pairs", [2], size=80)[0])
-        y = np.where(rng.permutation(80) % 2, 1.0, -1.0)
-        x = rng.standard_normal((80, d))
-        x[:, 0] += y * (0.5 if case == "near" else 1.5)
-        x = x[:, :1] / d**0.5 * np.ones(d) if case == "line" else x
-        apart = np.linalg.norm(x[:, None] - x, axis=-1)
-        for name, skipped in (("estimate", 1), ("code", 0)):
-            lost = []
-            for i in range(80):
-                radius = {s: np.sort(apart[i, y == s])[3 + (s == y[i]) * skipped] for s in (1, -1)}
-                odds = d * (np.log(radius[-1]) - np.log(radius[1]))
-                share = special.expit([odds, -odds])
-                lost.append(special.entr(share).sum() / math.log(2))
-            assert row[name] == pytest.approx(1 - np.mean(lost)), (case, name)
 
 
 def test_networks_on_images_are_read_as_stated():
