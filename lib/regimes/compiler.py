@@ -1,12 +1,13 @@
 """C code of this library, compiled once for this processor, where there is a C compiler.
 
-The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags.
-``REGIMES_COMPILED=0`` turns all compiled code off. What is compiled stays in ``REGIMES_CACHE``, by default
-``~/.cache/regimes``, under a name that holds its checksum.
+The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags; those of
+``REFUSABLE`` that it refuses are left out, in a line. ``REGIMES_COMPILED=0`` turns all compiled code off. What is
+compiled stays in ``REGIMES_CACHE``, by default ``~/.cache/regimes``, under a name that holds its checksum.
 """
 
 import ctypes
 import hashlib
+import itertools
 import os
 import platform
 import shlex
@@ -18,6 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+THREADS = "-fopenmp"
+# Apple's clang knows no OpenMP, and on some processors not its own machine
+REFUSABLE = {THREADS: "the work of one core", "-march=native": "shorter vectors"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Code:
         if os.environ.get("REGIMES_COMPILED") == "0":
             return None
         try:
-            return ctypes.CDLL(str(self._library(self._command())))
+            return self._loaded()
         except subprocess.CalledProcessError as error:
             why = f"{error.cmd[0]} fails: {_first_line(error.stderr)}"
         except (OSError, RuntimeError, ValueError) as error:
@@ -49,33 +53,53 @@ class Code:
         warnings.warn(f"{self.otherwise}: {why}", stacklevel=3)
         return None
 
-    def _command(self) -> list[str]:
-        """The compiler and its flags."""
+    def _loaded(self) -> ctypes.CDLL:
+        """The code as it is built already, else as the compiler builds it with most of the flags."""
+        folder, errors = _folder(), []
+        commands = self._commands()
+        for without, command in commands.items():
+            if path := self._built(command, folder):
+                return ctypes.CDLL(str(path))
+        folder.mkdir(parents=True, exist_ok=True)
+        for without, command in commands.items():
+            try:
+                library = ctypes.CDLL(str(self._compile(command, folder)))
+            except (OSError, subprocess.CalledProcessError) as error:
+                errors.append(error)
+                continue
+            if without:
+                means = " and ".join(REFUSABLE[flag] for flag in without)
+                warnings.warn(f"{command[0]} refuses {' '.join(without)}: {self.name} has {means}", stacklevel=4)
+            return library
+        raise errors[0]
+
+    def _commands(self) -> dict[tuple[str, ...], list[str]]:
+        """The compiler with the code's flags, by those that are left out: the fewest first."""
         found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or ""
         compiler = shlex.split(os.environ.get("CC") or shlex.quote(found) * bool(found))
         if not compiler:
             raise OSError("no C compiler is found (cc, gcc, clang, or $CC)")
-        return [*compiler, *self.flags, *shlex.split(os.environ.get("CFLAGS", ""))]
+        own = shlex.split(os.environ.get("CFLAGS", ""))
+        refusable = [flag for flag in REFUSABLE if flag in self.flags]
+        sets = itertools.chain.from_iterable(itertools.combinations(refusable, n) for n in range(len(refusable) + 1))
+        return {without: [*compiler, *(it for it in self.flags if it not in without), *own] for without in sets}
 
-    def _library(self, command: list[str]) -> Path:
-        """The compiled file, which is built unless it is there as it was written.
+    def _built(self, command: list[str], folder: Path) -> Path | None:
+        """The compiled file, if it is there as it was written.
 
         To load a file that is cut short ends the process by a signal, so its checksum is compared first.
         """
-        folder = _folder()
         key = self._key(command)
         for path in folder.glob(f"{self.name}-{key}-*.so"):
             if self._is_whole(path, key):
                 return path
-            warnings.warn(f"{path} is not what was written there, and is compiled again", stacklevel=4)
+            warnings.warn(f"{path} is not what was written there, and is compiled again", stacklevel=5)
             path.unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        return self._compile(command, folder, key)
+        return None
 
     def _key(self, command: list[str]) -> str:
         """Of the source, the compiler with its place, version and flags, and the processor."""
-        asked = [*command[: command.index(self.flags[0])], "--version"]
-        version = subprocess.run(asked, check=False, capture_output=True, text=True).stdout
+        version = _said([*command[: command.index(self.flags[0])], "--version"])
         parts = [*self.sources.values(), shutil.which(command[0]) or "", version, *command, _processor()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -88,7 +112,7 @@ class Code:
         except FileNotFoundError:  # another process has found it damaged
             return False
 
-    def _compile(self, command: list[str], folder: Path, key: str) -> Path:
+    def _compile(self, command: list[str], folder: Path) -> Path:
         """The compiled file, which appears in ``folder`` whole: to other processes, and after a power cut."""
         with tempfile.TemporaryDirectory(dir=folder) as work:
             for name, text in self.sources.items():
@@ -98,7 +122,7 @@ class Code:
             with made.open("rb+") as file:
                 content = file.read()
                 os.fsync(file.fileno())
-            return made.replace(folder / self._file(key, content))
+            return made.replace(folder / self._file(self._key(command), content))
 
 
 def _folder() -> Path:
@@ -109,6 +133,10 @@ def _folder() -> Path:
         return Path.home() / ".cache" / "regimes"
     except RuntimeError:  # a container may have users without a name or a home
         raise OSError("there is no home directory to keep what is compiled: set REGIMES_CACHE to a folder") from None
+
+
+def _said(command: list[str]) -> str:
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
 def _processor() -> str:

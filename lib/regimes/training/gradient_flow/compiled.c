@@ -471,6 +471,9 @@ int walk(const Problem *a, const Point *now, Point *after, int most, double *dt)
     return steps;
 }
 
+/* how many threads share a sum of this thread's next calls, at most */
+void use(int count) { threads = count; }
+
 /* ---- products alone ---- */
 
 static int set_of(Set *set, int p, int k, const double *x) {

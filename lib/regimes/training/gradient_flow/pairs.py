@@ -16,7 +16,10 @@ from regimes.models.one_hidden import GAIN
 FILES = ("compiled.c", "products.h", "box.h", "band.h")  # the first is compiled
 SOURCES = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES}
 CODE = compiler.Code(
-    "flow", SOURCES, compiler.FLAGS, "the gradient flow takes its steps on tensors, not in C, several times as slowly"
+    "flow",
+    SOURCES,
+    (*compiler.FLAGS, compiler.THREADS),
+    "the gradient flow takes its steps on tensors, not in C, several times as slowly",
 )
 MOST = 128  # inputs of a neuron, as in products.h
 
