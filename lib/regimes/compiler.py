@@ -1,13 +1,12 @@
 """C code of this library, compiled once for this processor, where there is a C compiler.
 
-The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags; those of
-``REFUSABLE`` that it refuses are left out, in a line. ``REGIMES_COMPILED=0`` turns all compiled code off. What is
-compiled stays in ``REGIMES_CACHE``, by default ``~/.cache/regimes``, under a name that holds its checksum.
+The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags; where it
+refuses ``NATIVE``, it builds without, in a line. ``REGIMES_COMPILED=0`` turns all compiled code off. What is compiled
+stays in ``REGIMES_CACHE``, by default ``~/.cache/regimes``, under a name that holds its checksum.
 """
 
 import ctypes
 import hashlib
-import itertools
 import os
 import platform
 import shlex
@@ -18,10 +17,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
-THREADS = "-fopenmp"
-# Apple's clang knows no OpenMP, and on some processors not its own machine
-REFUSABLE = {THREADS: "the work of one core", "-march=native": "shorter vectors"}
+NATIVE = "-march=native"  # some compilers do not know it for all processors: Apple's of before 2023
+FLAGS = ("-O3", NATIVE, "-shared", "-fPIC")
 
 
 @dataclass(frozen=True)
@@ -54,35 +51,32 @@ class Code:
         return None
 
     def _loaded(self) -> ctypes.CDLL:
-        """The code as it is built already, else as the compiler builds it with most of the flags."""
-        folder, errors = _folder(), []
-        commands = self._commands()
-        for without, command in commands.items():
+        """The code as it is built already, else as the compiler builds it: for this processor, or for any."""
+        folder, command = _folder(), self._command()
+        commands = [command, [flag for flag in command if flag != NATIVE]]
+        for command in commands:
             if path := self._built(command, folder):
                 return ctypes.CDLL(str(path))
         folder.mkdir(parents=True, exist_ok=True)
-        for without, command in commands.items():
+        try:
+            return ctypes.CDLL(str(self._compile(commands[0], folder)))
+        except subprocess.CalledProcessError as error:
             try:
-                library = ctypes.CDLL(str(self._compile(command, folder)))
-            except (OSError, subprocess.CalledProcessError) as error:
-                errors.append(error)
-                continue
-            if without:
-                means = " and ".join(REFUSABLE[flag] for flag in without)
-                warnings.warn(f"{command[0]} refuses {' '.join(without)}: {self.name} has {means}", stacklevel=4)
-            return library
-        raise errors[0]
+                library = ctypes.CDLL(str(self._compile(commands[1], folder)))
+            except subprocess.CalledProcessError:
+                raise error from None
+        warnings.warn(
+            f"{command[0]} refuses {NATIVE}: {self.name} is built for any processor of its kind", stacklevel=4
+        )
+        return library
 
-    def _commands(self) -> dict[tuple[str, ...], list[str]]:
-        """The compiler with the code's flags, by those that are left out: the fewest first."""
+    def _command(self) -> list[str]:
+        """The compiler and its flags."""
         found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or ""
         compiler = shlex.split(os.environ.get("CC") or shlex.quote(found) * bool(found))
         if not compiler:
             raise OSError("no C compiler is found (cc, gcc, clang, or $CC)")
-        own = shlex.split(os.environ.get("CFLAGS", ""))
-        refusable = [flag for flag in REFUSABLE if flag in self.flags]
-        sets = itertools.chain.from_iterable(itertools.combinations(refusable, n) for n in range(len(refusable) + 1))
-        return {without: [*compiler, *(it for it in self.flags if it not in without), *own] for without in sets}
+        return [*compiler, *self.flags, *shlex.split(os.environ.get("CFLAGS", ""))]
 
     def _built(self, command: list[str], folder: Path) -> Path | None:
         """The compiled file, if it is there as it was written.

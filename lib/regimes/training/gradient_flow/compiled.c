@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "threads.h"
 #include "products.h"
 #include "box.h"
 #include "band.h"
@@ -471,7 +472,7 @@ int walk(const Problem *a, const Point *now, Point *after, int most, double *dt)
     return steps;
 }
 
-/* how many threads share a sum of this thread's next calls, at most */
+/* how many threads share the work of this thread's next calls, at most */
 void use(int count) { threads = count; }
 
 /* ---- products alone ---- */

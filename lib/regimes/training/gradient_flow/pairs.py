@@ -5,6 +5,7 @@ The code is ``compiled.c``, built as :mod:`regimes.compiler` says.
 
 import ctypes
 import functools
+import os
 from pathlib import Path
 
 import torch
@@ -13,12 +14,12 @@ from torch import Tensor
 from regimes import compiler
 from regimes.models.one_hidden import GAIN
 
-FILES = ("compiled.c", "products.h", "box.h", "band.h")  # the first is compiled
+FILES = ("compiled.c", "threads.h", "products.h", "box.h", "band.h")  # the first is compiled
 SOURCES = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES}
 CODE = compiler.Code(
     "flow",
     SOURCES,
-    (*compiler.FLAGS, compiler.THREADS),
+    (*compiler.FLAGS, "-pthread"),
     "the gradient flow takes its steps on tensors, not in C, several times as slowly",
 )
 MOST = 128  # inputs of a neuron, as in products.h
@@ -28,6 +29,26 @@ MOST = 128  # inputs of a neuron, as in products.h
 def routines() -> ctypes.CDLL | None:
     """The compiled code, if there is a compiler."""
     return CODE.load()
+
+
+_copied = False  # of another process, whose threads it has not
+
+
+def _after_fork() -> None:
+    global _copied
+    _copied = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def shared() -> ctypes.CDLL:
+    """The compiled code; the sums of this thread's next calls are shared by as many threads as torch's, if large."""
+    library = routines()
+    assert library is not None
+    library.use(1 if _copied else torch.get_num_threads())
+    return library
 
 
 def compiles(dtype: torch.dtype, device: torch.device, k: int) -> bool:
@@ -92,9 +113,7 @@ def _call(name: str, xt: Tensor, weights: Tensor, arrays: list[Tensor], others: 
     contiguous = [array.double().contiguous() for array in arrays]
     arguments = [_pointer(value) if isinstance(value, Tensor) else value for value in (*contiguous, *others)]
     sizes = [ctypes.c_int(size) for size in (xt.shape[1], weights.shape[1], weights.shape[2])]
-    library = routines()
-    assert library is not None
-    if not getattr(library, name)(*sizes, *arguments):
+    if not getattr(shared(), name)(*sizes, *arguments):
         raise MemoryError(f"no memory for {xt.shape[1]} points of {xt.shape[2]} inputs")
 
 

@@ -18,15 +18,6 @@
 typedef double vec __attribute__((vector_size(8 * V)));
 typedef long long bits __attribute__((vector_size(8 * V)));
 
-static _Thread_local int threads = 1; /* that share a sum, at most */
-
-#ifdef _OPENMP
-#define PRAGMA(text) _Pragma(#text)
-#define SHARED(pairs) PRAGMA(omp parallel for schedule(static) num_threads((pairs) < WORTH ? 1 : threads))
-#else
-#define SHARED(pairs)
-#endif
-
 /* Some points: their numbers `index` and their inputs x, (k, stride), padded with zeros to whole vectors. */
 typedef struct {
     int n, stride, *index;
@@ -128,38 +119,75 @@ INLINE void features_k(const Set *set, int many, const double *open, const doubl
     }
 }
 
-/* each function for the dimensions of the chapters, unrolled, and for any other; threads would hide a constant k */
+/* each function for the dimensions of the chapters, unrolled, and for any other */
 #define EACH(k, call) \
     switch (k) { \
         case 2: call(2); break; case 3: call(3); break; case 4: call(4); break; case 5: call(5); break; \
         case 6: call(6); break; case 7: call(7); break; case 11: call(11); break; case 21: call(21); break; \
         default: call(k); }
 
+typedef struct { /* arguments of a sum: of the points of a set, or of n of them in rows */
+    const Set *set;
+    int n, h, k;
+    const double *rows, *open, *u, *beta;
+    double scale, *f, *hidden, *opened, *G;
+} Sum;
+
+#define FOR_POINTS(call) \
+    for (int b = from * V; b < to * V; b += V) EACH(s->k, call)
+
+static void outputs_part(const void *work, int from, int to) {
+    const Sum *s = work;
+#define call(K) outputs_k(s->set, s->h, s->open, s->u, s->f, b, K)
+    FOR_POINTS(call)
+#undef call
+}
+
 static void outputs(const Set *set, int h, int k, const double *open, const double *slope, double *f) {
-#define call(K) outputs_k(set, h, open, slope, f, b, K)
-    SHARED((double)set->n * h)
-    for (int b = 0; b < set->stride; b += V) EACH(k, call)
+    const Sum sum = {.set = set, .h = h, .k = k, .open = open, .u = slope, .f = f};
+    share(outputs_part, &sum, set->stride / V, (double)set->n * h > WORTH);
+}
+
+static void own_outputs_part(const void *work, int from, int to) {
+    const Sum *s = work;
+#define call(K) own_outputs_k(s->set, s->h, s->u, s->beta, s->f, b, K)
+    FOR_POINTS(call)
 #undef call
 }
 
 static void own_outputs(const Set *set, int h, int k, const double *u, const double *beta, double *f) {
-#define call(K) own_outputs_k(set, h, u, beta, f, b, K)
-    SHARED((double)set->n * h)
-    for (int b = 0; b < set->stride; b += V) EACH(k, call)
+    const Sum sum = {.set = set, .h = h, .k = k, .u = u, .beta = beta, .f = f};
+    share(own_outputs_part, &sum, set->stride / V, (double)set->n * h > WORTH);
+}
+
+static void squares_part(const void *work, int from, int to) {
+    const Sum *s = work;
+#define call(K) squares_k(s->set, s->h, s->open, s->u, s->beta, s->f, b, K)
+    FOR_POINTS(call)
 #undef call
 }
 
 static void squares(const Set *set, int h, int k, const double *open, const double *u, const double *beta, double *d) {
-#define call(K) squares_k(set, h, open, u, beta, d, b, K)
-    SHARED((double)set->n * h)
-    for (int b = 0; b < set->stride; b += V) EACH(k, call)
+    const Sum sum = {.set = set, .h = h, .k = k, .open = open, .u = u, .beta = beta, .f = d};
+    share(squares_part, &sum, set->stride / V, (double)set->n * h > WORTH);
+}
+
+static void features_part(const void *work, int from, int to) {
+    const Sum *s = work;
+#define call(K) features_k(s->set, s->h, s->open, s->u, s->beta, s->hidden, s->opened, b, K)
+    FOR_POINTS(call)
 #undef call
 }
 
 static void features(const Set *set, int many, int k, const double *open, const double *u, const double *beta, double *hidden, double *opened) {
-#define call(K) features_k(set, many, open, u, beta, hidden, opened, b, K)
-    SHARED((double)set->n * many)
-    for (int b = 0; b < set->stride; b += V) EACH(k, call)
+    const Sum sum = {.set = set, .h = many, .k = k, .open = open, .u = u, .beta = beta, .hidden = hidden, .opened = opened};
+    share(features_part, &sum, set->stride / V, (double)set->n * many > WORTH);
+}
+
+static void field_part(const void *work, int from, int to) {
+    const Sum *s = work;
+#define call(K) field_k(s->n, s->rows, s->h, s->u, s->scale, s->G, first, K)
+    for (int first = from * V; first < to * V; first += V) EACH(s->k, call)
 #undef call
 }
 
@@ -175,9 +203,7 @@ static void field(const Set *set, int h, int k, const double *c, const double *u
                 row[k + j] = c[i] * row[j];
             }
         }
-#define call(K) field_k(many, rows, h, u, scale, G, n, K)
-        SHARED((double)many * h)
-        for (int n = 0; n < h; n += V) EACH(k, call)
-#undef call
+        const Sum sum = {.n = many, .h = h, .k = k, .rows = rows, .u = u, .scale = scale, .G = G};
+        share(field_part, &sum, whole(h) / V, (double)many * h > WORTH);
     }
 }
