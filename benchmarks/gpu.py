@@ -1,11 +1,12 @@
 """Every solver, kernel and study on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
 
 A table of one row per case, kept in ``results/gpu/`` under the card's name: the largest relative difference from the
-CPU and that allowed, seconds of both, peak memory. First the three sums over pairs of the flow, as kernels, beside
-their operations at the rate of a matrix product and beside arrays of gates (``said``). Of every study that may use a GPU one cell of the smoke profile,
-compared column by column to the tolerance that the study states; the cheapest on the CPU first. Then the time of a
-step of the flow at p = h = 10⁴, beside what arrays of its gates would cost at the memory's bandwidth, for ensembles
-that fit, and one network of that size to zero loss. What a card cannot compute is said in its row, and the others go on.
+CPU and that allowed, seconds of both, peak memory. First the three sums over pairs of the flow, beside their operations
+at the rate of a matrix product, and beside arrays of gates (``said``). Then the time of a step of the flow at
+p = h = 10⁴, beside what writing and reading its gates would cost at the memory's bandwidth, for ensembles that fit, and
+one network of that size to zero loss; and solvers and kernels. Of every study that may use a GPU one cell of the smoke
+profile, compared column by column to the tolerance that the study states; the cheapest on the CPU first. What a card
+cannot compute is said in its row, and the others go on.
 
 The table is written after each row. ``--first`` names the part to begin with, ``--seconds`` the time after which no
 further row is begun: what is left then is said. Where there is no CUDA device it says so and exits 0.

@@ -11,10 +11,7 @@ from regimes import validate
 def test_every_case_runs_and_agrees_with_itself(capsys):
     assert table.main(["--device", "cpu", "--small"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert all("agrees True" in line for line in lines)
-    assert [line.split(",")[0] for line in lines if "difference" in line] == [
-        f"case {name}" for name in table.OPERATIONS
-    ]
+    assert all("agrees True" in line and "difference" not in line for line in lines)  # none is above 0
     words = "allowed", "with arrays of gates", *table.CHEAP, "a step, 64 together", "to zero loss"
     assert [sum(word in line for line in lines) for word in words] == [15, 6, 1, 1, 1, 1] and len(lines) == 21
 
