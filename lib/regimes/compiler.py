@@ -3,8 +3,12 @@
 The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags; where it
 refuses ``NATIVE``, it builds without, in a line. ``REGIMES_COMPILED=0`` turns all compiled code off. What is compiled
 stays in ``REGIMES_CACHE``, by default ``~/.cache/regimes``, under a name that holds its checksum.
+
+A wheel may hold the code compiled for each of ``LEVELS`` (``lib/setup.py``). Then it is taken from there, and no
+compiler is asked for.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -19,6 +23,14 @@ from pathlib import Path
 
 NATIVE = "-march=native"  # some compilers do not know it for all processors: Apple's of before 2023
 FLAGS = ("-O3", NATIVE, "-shared", "-fPIC")
+
+# kinds of processors of x86-64, and which flags of Linux each has beside those of the kinds after it
+LEVELS = {
+    "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
+    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+    "x86-64-v2": "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3",
+}
+BUILT = Path(__file__).with_name("built")  # of a wheel
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,9 @@ class Code:
         """The compiled code; ``None``, with one line of warning, if it cannot be had, and without if turned off."""
         if os.environ.get("REGIMES_COMPILED") == "0":
             return None
+        for path in (BUILT / self._of_level(level) for level in _levels(_flags())):
+            with contextlib.suppress(OSError):
+                return ctypes.CDLL(str(path))
         try:
             return self._loaded()
         except subprocess.CalledProcessError as error:
@@ -49,6 +64,19 @@ class Code:
             why = str(error)
         warnings.warn(f"{self.otherwise}: {why}", stacklevel=3)
         return None
+
+    def build(self, folder: Path) -> None:
+        """Compiles the code into ``folder`` for each kind of processor of this machine's family."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for level in _levels(None):
+            kind = [f"-march={level}"] * (level in LEVELS)
+            command = [part for flag in self._command() for part in (kind if flag == NATIVE else [flag])]
+            self._compile(command, folder).replace(folder / self._of_level(level))
+
+    def _of_level(self, level: str) -> str:
+        """The name of a wheel's file, which is of these sources and flags alone."""
+        told = "\n".join([*self.sources.values(), *self.flags]).encode()
+        return f"{self.name}-{level}-{hashlib.sha256(told).hexdigest()[:16]}.so"
 
     def _loaded(self) -> ctypes.CDLL:
         """The code as it is built already, else as the compiler builds it: for this processor, or for any."""
@@ -135,10 +163,23 @@ def _said(command: list[str]) -> str:
 
 def _processor() -> str:
     """The compiler's target: the machine's name and its instruction sets."""
+    return platform.platform() + _flags()
+
+
+def _flags() -> str:
+    """The line of Linux with the processor's instruction sets; empty elsewhere."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    flags = [line for line in lines if line.startswith(("flags", "Features"))]
-    return platform.platform() + (flags[0] if flags else "")
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _levels(flags: str | None) -> list[str]:
+    """The kinds of processors whose code runs on one with these flags, the fastest first; for None all."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return [platform.machine()]
+    has = set(flags.split()) if flags else set()
+    last = [*LEVELS][-1]  # of any processor that torch runs on
+    return [level for level in LEVELS if flags is None or level == last or has >= set(LEVELS[level].split())]
 
 
 def _first_line(said: str | None) -> str:
