@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from regimes import devices
 from regimes.training.gradient_flow import pairs
 
 GPU = torch.device("cuda", 0)
@@ -127,6 +128,7 @@ def pretended_gpu() -> Iterator[_Pretence]:
     with pytest.MonkeyPatch.context() as patch, _Pretence() as pretence:
         patch.delenv("REGIMES_DEVICE", raising=False)
         patch.setattr(pairs, "kernels", lambda device: None)  # which a real one runs
+        patch.setattr(devices, "WORTH", 0)
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "device_count", lambda: 1)
         patch.setattr(torch.cuda, "get_device_name", lambda device=None: "a pretended GPU")
