@@ -1,15 +1,17 @@
 """Every solver, kernel and study on CUDA against the CPU: same seeds, stated tolerance, seconds, memory. ``make gpu``.
 
 A table of one row per case, kept in ``results/gpu/`` under the card's name: the largest relative difference from the
-CPU and that allowed, seconds of both, peak memory. Of every study that may use a GPU one cell of the smoke profile,
-compared column by column to the tolerance that the study states; the cheapest on the CPU first. Then the time of a
-step of the flow at p = h = 10⁴ as a fraction of what the memory's bandwidth allows, for ensembles that fit, and one
-network of that size to zero loss. What a card cannot compute is said in its row, and the others go on.
+CPU and that allowed, seconds of both, peak memory. First the three sums over pairs of the flow, beside their operations
+at the rate of a matrix product, and beside arrays of gates (``said``). Then the time of a step of the flow at
+p = h = 10⁴, beside what writing and reading its gates would cost at the memory's bandwidth, for ensembles that fit, and
+one network of that size to zero loss; and solvers and kernels. Of every study that may use a GPU one cell of the smoke
+profile, compared column by column to the tolerance that the study states; the cheapest on the CPU first. What a card
+cannot compute is said in its row, and the others go on.
 
 The table is written after each row. ``--first`` names the part to begin with, ``--seconds`` the time after which no
 further row is begun: what is left then is said. Where there is no CUDA device it says so and exits 0.
 
-    python benchmarks/gpu.py [--device cuda] [--small] [--first steps] [--seconds 420]
+    python benchmarks/gpu.py [--device cuda] [--small] [--first steps] [--seconds 480]
 """
 
 import argparse
@@ -43,16 +45,17 @@ from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
 from regimes.training import kernel_flow
 from regimes.training.gauss_newton import gauss_newton
-from regimes.training.gradient_flow import gradient_flow
+from regimes.training.gradient_flow import gradient_flow, pairs
 from regimes.training.optimise import optimise
 from regimes.training.run import run
 from regimes.training.state import after, fitted, t_star
 from regimes.validate import InputError
 
 CHEAP = ("lazy_feature.compressed_by_network", "depth.text_training")  # the studies of ``--small``
-PARTS = ("solvers", "studies", "steps")
+PARTS = ("sums", "steps", "solvers", "studies")  # what a card that is lent for eight minutes has time for comes first
 COLUMNS = "case p h members cpu_seconds seconds floor_seconds difference allowed agrees peak_MB said".split()
-WRITES = 4.0  # times the gates are written or read in a step of the flow, at least
+WRITES = 4.0  # times the gates are written or read in a step of the flow on tensors, at least
+OPERATIONS = {"own": 2, "outputs": 4, "field": 4}  # a pair and input
 
 
 def on(task: Task, device: str) -> Task:
@@ -130,6 +133,39 @@ def solvers(device: str, p: int, h: int) -> Iterator[Planned]:
         yield {"case": name, "p": p, "h": h, "allowed": allowed}, partial(one_case, function, allowed, device)
 
 
+def sums(device: str, p: int, h: int) -> Iterator[Planned]:
+    """The three sums over pairs of the flow, in both precisions."""
+    for dtype, allowed in ((torch.float64, 1e-12), (torch.float32, 1e-4)):
+        for name in OPERATIONS:
+            row = {"case": f"{name}, {str(dtype).removeprefix('torch.')}", "p": p, "h": h, "allowed": allowed}
+            yield row, partial(one_sum, name, dtype, allowed, device, p, h)
+
+
+def one_sum(name: str, dtype: torch.dtype, allowed: float, device: str, p: int, h: int, k: int = 6) -> dict[str, Any]:
+    drawn = torch.Generator().manual_seed(0)
+    xt, u, slopes, beta, y = (
+        torch.randn(1, *shape, dtype=torch.float64, generator=drawn) for shape in ((k, p), (h, k), (h, k), (h,), (p,))
+    )
+
+    def summed(place: str) -> Tensor:
+        on = dtype if place == device else torch.float64
+        x, weights, along, last, c = (it.to(device=place, dtype=on) for it in (xt, u, slopes, beta, y))
+        sums = {
+            "own": lambda: pairs.margins(x.mT, c, torch.zeros_like(c), 1.0, weights, last),
+            "outputs": lambda: pairs.outputs(x.mT, weights, along),
+            "field": lambda: pairs.field(x.mT, c, weights, 1.0 / p),
+        }
+        return sums[name]()
+
+    found = one_case(summed, allowed, device)
+    with mock.patch.object(pairs, "kernels", lambda device: None):
+        _, gates = timed(summed, device)
+    a = torch.randn(min(p, 4096), min(p, 4096), dtype=dtype, device=device)
+    _, seconds = timed(lambda _: (a @ a)[:1], device)
+    floor = OPERATIONS[name] * k * p * h * seconds / (2 * len(a) ** 3)
+    return found | {"floor_seconds": floor, "said": f"{gates:.2g} s with arrays of gates"}
+
+
 def one_case(function: Callable[[str], Tensor], allowed: float, device: str, *, warm: bool = True) -> dict[str, Any]:
     cuda = device.startswith("cuda")
     if cuda:
@@ -188,7 +224,7 @@ def bandwidth(device: str, size: int) -> float:
 
 
 def steps(device: str, p: int, h: int, count: int = 20) -> Iterator[Planned]:
-    """Seconds a step of the flow, for ensembles, beside what reading the gates costs; and one network to zero loss."""
+    """Seconds a step of the flow, for ensembles, beside what arrays of gates cost; and one network to zero loss."""
     rate = bandwidth(device, min(p * h, 2**28))
     for members in (1, 4, 16, 64):
         row = {"case": f"a step, {members} together", "members": members, "p": p, "h": h}
@@ -222,9 +258,10 @@ def planned(device: str, small: bool) -> dict[str, Iterator[Planned]]:
     """The parts of the table by name, in their order."""
     sizes, step_sizes = ((30, 40), (200, 300)) if small else ((1000, 2000), (10_000, 10_000))
     return {
+        "sums": sums(device, *step_sizes),
+        "steps": steps(device, *step_sizes),
         "solvers": solvers(device, *sizes),
         "studies": studies(device, CHEAP if small else ()),
-        "steps": steps(device, *step_sizes),
     }
 
 

@@ -16,6 +16,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from regimes import devices
+from regimes.training.gradient_flow import pairs
+
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 INDEXED = (Tensor.__getitem__,)  # the index may be on the CPU
@@ -124,6 +127,8 @@ def pretended_gpu() -> Iterator[_Pretence]:
     """Within it, this machine says that it has CUDA; gives what counts in ``waits`` how often the GPU is read."""
     with pytest.MonkeyPatch.context() as patch, _Pretence() as pretence:
         patch.delenv("REGIMES_DEVICE", raising=False)
+        patch.setattr(pairs, "kernels", lambda device: None)  # which a real one runs
+        patch.setattr(devices, "WORTH", 0)
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "device_count", lambda: 1)
         patch.setattr(torch.cuda, "get_device_name", lambda device=None: "a pretended GPU")

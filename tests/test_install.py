@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import itertools
+import os
+import platform
 import re
 import shutil
 import subprocess
@@ -15,8 +17,13 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import regimes
+from regimes import compiler
+from regimes.data import tasks
 from regimes.kernels import biased
-from regimes.training.gradient_flow import pairs
+from regimes.models import one_hidden
+from regimes.training.gradient_flow import gradient_flow, pairs
+from regimes.training.run import run
+from regimes.training.state import t_star
 from tests.references import ROOT
 
 PROJECT, COMPANION = (
@@ -135,14 +142,69 @@ def test_the_linters_before_a_commit_are_those_of_make_lint():
 @pytest.fixture(scope="module", params=["regimes", "companion"])
 def wheel(request, tmp_path_factory):
     """A package, its folder in ``lib``, and its wheel, of a copy of ``lib``, built by the setuptools that is here."""
-    folder = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     source = {"regimes": "lib", "companion": "lib/companion"}[request.param]
+    built = built_in(tmp_path_factory.mktemp("wheel"), source)
+    with zipfile.ZipFile(built) as held:
+        return request.param, ROOT / source, {name: held.read(name) for name in held.namelist()}
+
+
+def built_in(folder, source, compiled=""):
+    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    done = subprocess.run([*pip, "-w", str(folder), str(folder / source)], capture_output=True, text=True, timeout=240)
+    command, named = [*pip, "-w", str(folder), str(folder / source)], os.environ | {"REGIMES_WHEEL": compiled}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=named)
     assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as built:
-        return request.param, ROOT / source, {name: built.read(name) for name in built.namelist()}
+    return next(folder.glob("*.whl"))
+
+
+# run with the folder of an installed wheel: t* by each kind of compiled code that this processor has, the best first
+COMPILED = """
+import sys, warnings
+
+warnings.simplefilter("error")
+sys.meta_path[:] = [finder for finder in sys.meta_path if "__editable__" not in getattr(finder, "__module__", "")]
+sys.path.insert(0, sys.argv[1])
+from regimes import compiler
+from regimes.data import tasks
+from regimes.kernels import biased
+from regimes.models import one_hidden
+from regimes.training.gradient_flow import gradient_flow, pairs
+from regimes.training.run import run
+from regimes.training.state import t_star
+
+assert compiler.BUILT.is_relative_to(sys.argv[1])
+levels = compiler._levels(compiler._flags())
+for level in levels:
+    compiler._levels = lambda flags: [level]
+    biased.compiled.cache_clear(), pairs.routines.cache_clear()
+    assert biased.compiled() is not None and pairs.routines() is not None
+    network, task = one_hidden.one_hidden(5, 100, seeds=0), tasks.stripe(200, 5, seed=0)
+    states = gradient_flow(network, task, alpha=1e-6, device="cpu")
+    print(level, run(states, until=t_star).at("t_star")[1].item())
+"""
+
+
+@pytest.mark.weekly
+@pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
+def test_a_wheel_with_compiled_sums_needs_no_compiler(tmp_path):
+    """In it each kind of processor of this machine's family; without a compiler, a cache or a word the same t*."""
+    built = built_in(tmp_path, "lib", compiled="1")
+    assert re.fullmatch(r"regimes-\S+-py3-none-(linux|macosx)_\S+\.whl", built.name)
+    with zipfile.ZipFile(built) as wheel:
+        wheel.extractall(tmp_path / "site")
+        files = [name for name in wheel.namelist() if name.endswith(".so")]
+    kinds = [*compiler.LEVELS] if platform.machine() == "x86_64" else [platform.machine()]
+    for kind in kinds:
+        assert sum(f"-{kind}-" in name for name in files) == len(list((tmp_path / "lib" / "regimes").rglob("*.c")))
+    bare = {"PATH": str(tmp_path), "REGIMES_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-c", COMPILED, str(tmp_path / "site")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=bare, cwd=tmp_path)
+    assert done.returncode == 0 and not (tmp_path / "cache").exists(), done.stderr
+    found = {line.split()[0]: float(line.split()[1]) for line in done.stdout.splitlines()}
+    states = gradient_flow(one_hidden.one_hidden(5, 100, seeds=0), tasks.stripe(200, 5, seed=0), alpha=1e-6)
+    here = run(states, until=t_star).at("t_star")[1].item()
+    assert [*found] == compiler._levels(compiler._flags()) and [*found][-1] == kinds[-1]
+    assert all(abs(t / here - 1) < 1e-10 for t in found.values()), found
 
 
 def test_the_wheel_carries_licence_readme_authors_address_and_types(wheel):

@@ -146,3 +146,11 @@ def test_a_flow_takes_as_many_realisations_together_as_half_of_the_gpu_holds(mon
     task = tasks.stripe(100, 5, seed=range(5)).to(device=devices.pick())
     states = gradient_flow(one_hidden(5, 60, seeds=range(5), device="auto"), task, alpha=1e-3)
     assert [state.rows for state in itertools.islice(states, 3)] == [(0, 1), (2, 3), (4,)]
+
+
+def test_a_card_takes_what_is_large_enough_or_what_it_is_told_to(monkeypatch):
+    monkeypatch.setattr(devices, "WORTH", 1000)
+    assert [devices.kind("any", pairs) for pairs in (10, 999, 1000)] == ["cpu", "cpu", "cuda"]
+    assert devices.kind("any") == "cuda" and devices.kind("cpu", 1e9) == "cpu"
+    monkeypatch.setenv("REGIMES_DEVICE", "cuda")
+    assert devices.kind("any", 10) == "cuda"

@@ -1,10 +1,14 @@
 """C code of this library, compiled once for this processor, where there is a C compiler.
 
-The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags.
-``REGIMES_COMPILED=0`` turns all compiled code off. What is compiled stays in ``REGIMES_CACHE``, by default
-``~/.cache/regimes``, under a name that holds its checksum.
+The compiler is ``$CC``, else ``cc``, ``gcc`` or ``clang``, with ``$CFLAGS`` behind the code's own flags; where it
+refuses ``NATIVE``, it builds without, in a line. ``REGIMES_COMPILED=0`` turns all compiled code off. What is compiled
+stays in ``REGIMES_CACHE``, by default ``~/.cache/regimes``, under a name that holds its checksum.
+
+A wheel may hold the code compiled for each of ``LEVELS`` (``lib/setup.py``). Then it is taken from there, and no
+compiler is asked for.
 """
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -17,7 +21,16 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+NATIVE = "-march=native"  # some compilers do not know it for all processors: Apple's of before 2023
+FLAGS = ("-O3", NATIVE, "-shared", "-fPIC")
+
+# kinds of processors of x86-64, and which flags of Linux each has beside those of the kinds after it
+LEVELS = {
+    "x86-64-v4": "avx512f avx512bw avx512cd avx512dq avx512vl",
+    "x86-64-v3": "avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
+    "x86-64-v2": "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3",
+}
+BUILT = Path(__file__).with_name("built")  # of a wheel
 
 
 @dataclass(frozen=True)
@@ -40,14 +53,50 @@ class Code:
         """The compiled code; ``None``, with one line of warning, if it cannot be had, and without if turned off."""
         if os.environ.get("REGIMES_COMPILED") == "0":
             return None
+        for path in (BUILT / self._of_level(level) for level in _levels(_flags())):
+            with contextlib.suppress(OSError):
+                return ctypes.CDLL(str(path))
         try:
-            return ctypes.CDLL(str(self._library(self._command())))
+            return self._loaded()
         except subprocess.CalledProcessError as error:
             why = f"{error.cmd[0]} fails: {_first_line(error.stderr)}"
         except (OSError, RuntimeError, ValueError) as error:
             why = str(error)
         warnings.warn(f"{self.otherwise}: {why}", stacklevel=3)
         return None
+
+    def build(self, folder: Path) -> None:
+        """Compiles the code into ``folder`` for each kind of processor of this machine's family."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for level in _levels(None):
+            kind = [f"-march={level}"] * (level in LEVELS)
+            command = [part for flag in self._command() for part in (kind if flag == NATIVE else [flag])]
+            self._compile(command, folder).replace(folder / self._of_level(level))
+
+    def _of_level(self, level: str) -> str:
+        """The name of a wheel's file, which is of these sources and flags alone."""
+        told = "\n".join([*self.sources.values(), *self.flags]).encode()
+        return f"{self.name}-{level}-{hashlib.sha256(told).hexdigest()[:16]}.so"
+
+    def _loaded(self) -> ctypes.CDLL:
+        """The code as it is built already, else as the compiler builds it: for this processor, or for any."""
+        folder, command = _folder(), self._command()
+        commands = [command, [flag for flag in command if flag != NATIVE]]
+        for command in commands:
+            if path := self._built(command, folder):
+                return ctypes.CDLL(str(path))
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            return ctypes.CDLL(str(self._compile(commands[0], folder)))
+        except subprocess.CalledProcessError as error:
+            try:
+                library = ctypes.CDLL(str(self._compile(commands[1], folder)))
+            except subprocess.CalledProcessError:
+                raise error from None
+        warnings.warn(
+            f"{command[0]} refuses {NATIVE}: {self.name} is built for any processor of its kind", stacklevel=4
+        )
+        return library
 
     def _command(self) -> list[str]:
         """The compiler and its flags."""
@@ -57,25 +106,22 @@ class Code:
             raise OSError("no C compiler is found (cc, gcc, clang, or $CC)")
         return [*compiler, *self.flags, *shlex.split(os.environ.get("CFLAGS", ""))]
 
-    def _library(self, command: list[str]) -> Path:
-        """The compiled file, which is built unless it is there as it was written.
+    def _built(self, command: list[str], folder: Path) -> Path | None:
+        """The compiled file, if it is there as it was written.
 
         To load a file that is cut short ends the process by a signal, so its checksum is compared first.
         """
-        folder = _folder()
         key = self._key(command)
         for path in folder.glob(f"{self.name}-{key}-*.so"):
             if self._is_whole(path, key):
                 return path
-            warnings.warn(f"{path} is not what was written there, and is compiled again", stacklevel=4)
+            warnings.warn(f"{path} is not what was written there, and is compiled again", stacklevel=5)
             path.unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        return self._compile(command, folder, key)
+        return None
 
     def _key(self, command: list[str]) -> str:
         """Of the source, the compiler with its place, version and flags, and the processor."""
-        asked = [*command[: command.index(self.flags[0])], "--version"]
-        version = subprocess.run(asked, check=False, capture_output=True, text=True).stdout
+        version = _said([*command[: command.index(self.flags[0])], "--version"])
         parts = [*self.sources.values(), shutil.which(command[0]) or "", version, *command, _processor()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -88,7 +134,7 @@ class Code:
         except FileNotFoundError:  # another process has found it damaged
             return False
 
-    def _compile(self, command: list[str], folder: Path, key: str) -> Path:
+    def _compile(self, command: list[str], folder: Path) -> Path:
         """The compiled file, which appears in ``folder`` whole: to other processes, and after a power cut."""
         with tempfile.TemporaryDirectory(dir=folder) as work:
             for name, text in self.sources.items():
@@ -98,7 +144,7 @@ class Code:
             with made.open("rb+") as file:
                 content = file.read()
                 os.fsync(file.fileno())
-            return made.replace(folder / self._file(key, content))
+            return made.replace(folder / self._file(self._key(command), content))
 
 
 def _folder() -> Path:
@@ -111,12 +157,29 @@ def _folder() -> Path:
         raise OSError("there is no home directory to keep what is compiled: set REGIMES_CACHE to a folder") from None
 
 
+def _said(command: list[str]) -> str:
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+
 def _processor() -> str:
     """The compiler's target: the machine's name and its instruction sets."""
+    return platform.platform() + _flags()
+
+
+def _flags() -> str:
+    """The line of Linux with the processor's instruction sets; empty elsewhere."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    flags = [line for line in lines if line.startswith(("flags", "Features"))]
-    return platform.platform() + (flags[0] if flags else "")
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _levels(flags: str | None) -> list[str]:
+    """The kinds of processors whose code runs on one with these flags, the fastest first; for None all."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return [platform.machine()]
+    has = set(flags.split()) if flags else set()
+    last = [*LEVELS][-1]  # of any processor that torch runs on
+    return [level for level in LEVELS if flags is None or level == last or has >= set(LEVELS[level].split())]
 
 
 def _first_line(said: str | None) -> str:

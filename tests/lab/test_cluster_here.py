@@ -47,7 +47,7 @@ def test_results_come_with_their_chunks(pool):
     found = {(c.cells[0].setting["n"], c.cells[0].seed): r for c, r in pool.results(iter(asked), len(asked), 0.0)}
     assert len(found) == len(asked) == 6
     assert [row["square"] for row in found[3, 2].rows] == [11, 12]
-    assert found[3, 2].provenance["class"] == pool.kind(squares) == "cpu"
+    assert found[3, 2].provenance["class"] == pool.kind(squares, {}) == "cpu"
 
 
 def test_a_worker_with_other_code_is_refused(pool):
@@ -70,4 +70,4 @@ def test_a_worker_with_other_libraries_is_refused(pool, monkeypatch):
 def test_where_nobody_is_it_says_so(monkeypatch, address, said):
     monkeypatch.setattr(cluster, "SECONDS", 0.5)
     with pytest.raises(InputError, match=f"REGIMES_SCHEDULER: '{address}' {said}"):
-        cluster.Cluster(address).kind(squares)
+        cluster.Cluster(address).kind(squares, {})

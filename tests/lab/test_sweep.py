@@ -438,12 +438,28 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
     for device, on, jobs in (("cpu", "cpu", 3), ("any", "cuda", 1)):
         item = picking(device)
         table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=3)
-        assert (pools[-1].kind(item), pools[-1].jobs) == (on, jobs)
+        assert (pools[-1].kind(item, {}), pools[-1].jobs) == (on, jobs)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
         (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
         assert record.provenance["class"] == on
     monkeypatch.setenv("REGIMES_DEVICE", "cpu")
-    assert workers.Local().kind(picking("any")) == "cpu" and devices.pick("cuda").type == "cuda"
+    assert workers.Local().kind(picking("any"), {}) == "cpu" and devices.pick("cuda").type == "cuda"
+
+
+def test_cells_that_are_small_stay_on_the_cpu_and_run_together(gpu, tmp_path, monkeypatch):
+    pools, local, large = [], schedule.Local, {"p": [10, 2000], "h": [700]}
+
+    @study(version=1, grid=lambda p: product(**large, seeds=[0]), device="any")
+    def sized(setting, seeds):
+        return [{"seed": 0, "on": devices.pick().type}]
+
+    monkeypatch.setattr(schedule, "Local", lambda jobs: pools.append(local(jobs)) or pools[-1])
+    table = sweep(sized, sized.grid({}), store=Store(tmp_path), jobs=3)
+    assert dict(zip(table["p"], table["on"])) == {10: "cpu", 2000: "cuda"} and {pool.jobs for pool in pools} == {1, 3}
+    made = {
+        record.cell.setting["p"]: record.provenance["class"] for _, record in Store(tmp_path).records(sized.name, 1)
+    }
+    assert made == {10: "cpu", 2000: "cuda"}
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,98 @@ def test_a_batch_takes_the_steps_of_its_realisations_alone():
     assert alone.events["t_star"].keys() == together.events["t_star"].keys()
 
 
+@pytest.fixture
+def threads():
+    """Sets how many share a sum; afterwards it is as before."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def sums(p, h, k):
+    """The three sums over pairs, of the same numbers each time."""
+    numbers = torch.Generator().manual_seed(p)
+    xt, u, v, c = (
+        torch.randn(1, n, m, dtype=torch.float64, generator=numbers) for n, m in ((p, k), (h, k), (h, k), (p, 1))
+    )
+    beta, y = v[..., 0].contiguous(), c[..., 0].sign()
+    margins = pairs.margins(xt, y, torch.zeros_like(y), 2.0, u, beta)
+    return pairs.outputs(xt, u, v), margins, pairs.field(xt, c[..., 0], u, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("p", "h", "k"), [(1, 200_001, 2), (200_003, 1, 3), (1500, 301, 6), (2100, 77, 13), (20, 30, 4)]
+)
+def test_the_sums_have_the_same_bits_on_any_number_of_threads(p, h, k, threads):
+    threads(1)
+    alone = sums(p, h, k)
+    for count in (2, 3, 4, 1):
+        threads(count)
+        assert all(torch.equal(ours, theirs) for ours, theirs in zip(sums(p, h, k), alone))
+
+
+def test_so_has_a_flow_to_zero_loss(threads):
+    net, task = one_hidden.one_hidden(3, 300, seeds=0), tasks.stripe(900, 3, seed=0)
+    ends = []
+    for count in (1, 2, 3, 4):
+        threads(count)
+        ends.append(run(gradient_flow(net, task, alpha=1e-6, tolerance=1e-2)))
+    assert ends[0].ended == ["fitted"]
+    for end in ends[1:]:
+        assert torch.equal(end.t, ends[0].t) and torch.equal(end.at("t_star")[1], ends[0].at("t_star")[1])
+        assert torch.equal(end.model.omega, ends[0].model.omega) and torch.equal(end.F, ends[0].F)
+
+
+def test_so_has_a_gram_matrix_in_blocks(threads, monkeypatch, tmp_path):
+    """Of more than 16 points here, not 256; the last block is not whole."""
+    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "BAND", 1e6)  # every point is in the band
+    text = pairs.SOURCES["band.h"].replace("#define WHOLE 256", "#define WHOLE 16").replace("BLOCK 64", "BLOCK 12")
+    ends = []
+    for where in ("", text):
+        with monkeypatch.context() as patch:
+            patch.setitem(pairs.SOURCES, "band.h", where or pairs.SOURCES["band.h"])
+            library = pairs.CODE.load()
+            patch.setattr(pairs, "routines", lambda library=library: library)
+            for count in (1, 2, 4):
+                threads(count)
+                batch = batch_of(tasks.stripe(120, 3, seed=0), 300, 1e-3, 1e-2)
+                for _ in range(160):
+                    batch, _ = compiled.attempt(batch)
+                ends.append(batch.exact().now.m)
+    assert torch.equal(ends[0], ends[1]) and torch.equal(ends[0], ends[2])
+    assert torch.equal(ends[3], ends[4]) and torch.equal(ends[3], ends[5]) and not torch.equal(ends[3], ends[0])
+    torch.testing.assert_close(ends[3], ends[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted as Linux does")
+def test_threads_are_begun_for_large_sums_alone_and_a_copy_of_the_process_has_none():
+    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "0 2 True 0\n"), done.stderr
+
+
+THREADS = """
+import os, torch
+from regimes.training.gradient_flow import pairs
+torch.set_num_threads(3)
+def field(p, h):
+    numbers = torch.Generator().manual_seed(0)
+    xt, u, c = (torch.randn(1, *shape, dtype=torch.float64, generator=numbers) for shape in ((p, 4), (h, 4), (p,)))
+    return pairs.field(xt, c, u, 1.0)
+field(10, 10)
+started = len(os.listdir("/proc/self/task"))
+field(100, 100)
+print(len(os.listdir("/proc/self/task")) - started, end=" ")
+found = field(1000, 1000)
+print(len(os.listdir("/proc/self/task")) - started, end=" ", flush=True)
+if (child := os.fork()) == 0:
+    same = bool((field(1000, 1000) == found).all())
+    print(same, len(os.listdir("/proc/self/task")) - 1, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
 @pytest.mark.parametrize("rule", [t_star, fitted])
 def test_a_rule_sees_what_it_would_with_exact_margins(rule):
     for state in states_of(2):
@@ -370,6 +462,19 @@ def test_each_compiler_and_its_flags_have_a_file_of_their_own(monkeypatch, cache
     assert len(list(cache.iterdir())) == 4
     monkeypatch.delenv("CC")
     assert compiled_with(monkeypatch) == 1 and len(list(cache.iterdir())) == 4
+
+
+def test_a_flag_for_this_processor_that_is_refused_is_left_out_and_said(monkeypatch, cache, tmp_path):
+    """As Apple's compiler did on its own processors; what is built so is found again without a word."""
+    real = compiler.shutil.which("cc") or compiler.shutil.which("gcc") or compiler.shutil.which("clang")
+    wrapper = tmp_path / "cc"
+    refusal = 'case "$*" in *--version) ;; *-march=native*) echo "error: unsupported argument" >&2; exit 1; esac'
+    wrapper.write_text(f'#!/bin/sh\n{refusal}\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CC", str(wrapper))
+    with pytest.warns(UserWarning, match="refuses -march=native: flow is built for any processor") as said:
+        assert fresh_routines().it() == 1
+    assert len(said) == 1 and fresh_routines().it() == 1 and len(list(cache.iterdir())) == 1
 
 
 @pytest.mark.parametrize("damage", [lambda whole: whole[:2000], lambda whole: whole[:-1] + b"x", lambda whole: b""])

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from companion.lab import _remote, digest
-from companion.lab.store import libraries
+from companion.lab.design import Entries
+from companion.lab.store import Cell, libraries
 from companion.lab.study import Study
 from companion.lab.workers import Chunk, OtherCode, Result, compute
-from regimes import devices
 from regimes.validate import InputError
 
 SECONDS = 15.0  # for a scheduler to answer, and for a first worker, or another when all have gone
@@ -39,9 +39,9 @@ class Cluster:
             with contextlib.suppress(Exception):
                 self._client.close(timeout=2)
 
-    def kind(self, study: Study) -> str:
-        """The class of device of a worker with the study's code."""
-        ((_, kind),) = self._map(_kind, iter([Chunk(study, [])]))
+    def kind(self, study: Study, setting: Entries) -> str:
+        """The class of device on which a worker with the study's code computes a setting."""
+        ((_, kind),) = self._map(_kind, iter([Chunk(study, [Cell(study.name, study.version, dict(setting), 0)])]))
         return kind
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
@@ -128,7 +128,7 @@ def _connect(address: str) -> Any:
 
 
 def _kind(chunk: Chunk, code: digest.Code) -> str:
-    return devices.kind(chunk.study.device)
+    return chunk.study.kind(chunk.cells[0].setting)
 
 
 def answer(work: bytes) -> Any:

@@ -57,7 +57,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Clus
     sample = _sample(cells, store.accepted(study.name, old, new))
     if not sample:
         return True
-    if pool.kind(study) != made["class"]:
+    if any(pool.kind(study, cell.setting) != made["class"] for cell in sample):
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
     begin, stored = time.monotonic(), {cell: record.rows for cell, record in cells.items()}

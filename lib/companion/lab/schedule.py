@@ -23,7 +23,7 @@ from companion.lab.recheck import Records, drop_changed
 from companion.lab.store import Cell, Store, free
 from companion.lab.study import Study
 from companion.lab.workers import Chunk, Local
-from regimes import devices, validate
+from regimes import validate
 from regimes.validate import InputError
 
 _LOOK_EVERY = 0.5  # seconds between looks at cells that another queue computes
@@ -37,8 +37,8 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
         asked: cells by their study.
         store: where they are kept.
         budget: seconds after which no further cell is started; ``None`` for all.
-        jobs: worker processes, by default one per core. Studies that run on CUDA go one cell after the other, which
-            fills the card; those of the CPU before or after them.
+        jobs: worker processes, by default one per core. Cells that run on CUDA go one after the other, which fills the
+            card; those of the CPU before or after them.
 
     Returns:
         The record of every cell; ``None`` for cells that the budget left out.
@@ -48,9 +48,10 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
     if address:
         with contextlib.closing(Cluster(address)) as pool:
             return _Queue(asked, store, pool, end).run()
-    kinds: dict[str, dict[Study, Sequence[Cell]]] = {}
+    kinds: dict[str, dict[Study, list[Cell]]] = {}
     for study, cells in asked.items():
-        kinds.setdefault(devices.kind(study.device), {})[study] = cells
+        for cell in cells:
+            kinds.setdefault(study.kind(cell.setting), {}).setdefault(study, []).append(cell)
     records: Records = {}
     for kind, of_kind in kinds.items():
         records |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end).run()

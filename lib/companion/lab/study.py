@@ -3,6 +3,7 @@
 import functools
 import inspect
 import itertools
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,6 +95,15 @@ class Study:
         """Whether one kind of processor repeats a cell's numbers: in the same batch always; CUDA sums in any order."""
         return (self.whole or self.chunk == 1) and devices.kind(self.device) == "cpu"
 
+    def pairs(self, setting: Entries) -> float:
+        """The pairs of ``p`` points and ``h`` neurons in a chunk's realisations; infinite if a setting has none."""
+        sizes = [setting.get(name) for name in ("p", "h")]
+        return math.prod(sizes) * self.chunk if all(validate.is_number(size) for size in sizes) else math.inf
+
+    def kind(self, setting: Entries) -> str:
+        """The class of device, ``"cpu"`` or ``"cuda"``, on which this machine runs a setting: small ones on the CPU."""
+        return devices.kind(self.device, self.pairs(setting))
+
     def __getitem__(self, design: str) -> "Design":
         """One of its designs, as a claim names it: ``ensembles["slices"]``."""
         if not isinstance(design, str):
@@ -115,7 +125,7 @@ class Study:
             first = asked[0] // self.chunk * self.chunk
             batch = list(range(first, first + self.chunk))
         made = self.record.of(setting) if self.record else dict(setting)
-        with devices.allowed(self.device):
+        with devices.allowed(self.device, self.pairs(setting)):
             try:
                 rows = _numbers(self.function(made, batch))
             except InputError as error:  # which knows a function's argument, and not who called it

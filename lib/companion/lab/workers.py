@@ -19,6 +19,7 @@ import joblib
 import torch
 
 from companion.lab import digest
+from companion.lab.design import Entries
 from companion.lab.errors import CellError
 from companion.lab.store import Cell, stamp
 from companion.lab.study import Rows, Study
@@ -63,7 +64,7 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
     torch.set_num_threads(1)
     try:
         start = time.perf_counter()
-        with devices.allowed(study.device) as used:
+        with devices.allowed(study.device, study.pairs(cells[0].setting)) as used:
             rows = study(cells[0].setting, seeds)
         seconds = (time.perf_counter() - start) / len(cells)
     except InputError:
@@ -78,7 +79,7 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
     finally:
         torch.set_num_threads(threads)
     _check_rows(chunk, rows)
-    made = {"class": devices.kind(study.device), "digest": own_digest, "seconds": seconds}
+    made = {"class": study.kind(cells[0].setting), "digest": own_digest, "seconds": seconds}
     return Result(rows, stamp(used) | made)
 
 
@@ -111,9 +112,9 @@ class Local:
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or joblib.cpu_count()
 
-    def kind(self, study: Study) -> str:
-        """The class of device that a study is computed on, ``"cpu"`` or ``"cuda"``."""
-        return devices.kind(study.device)
+    def kind(self, study: Study, setting: Entries) -> str:
+        """The class of device that a setting of a study is computed on, ``"cpu"`` or ``"cuda"``."""
+        return study.kind(setting)
 
     def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
         """Computes chunks in the order given, and yields results as they are finished.

@@ -128,7 +128,7 @@ def gradient_flow(
 def flow_memory(
     h: int, p: int, d: int, *, dtype: torch.dtype = torch.float64, device: str | torch.device = "cpu"
 ) -> int:
-    """The bytes that the flow of one network needs: in C some arrays of weights and of inputs, on tensors the gates.
+    """The bytes that the flow of one network needs: the gates on tensors, else some arrays of weights and of inputs.
 
     Args:
         h: width.
@@ -137,7 +137,7 @@ def flow_memory(
         dtype: precision.
         device: where it computes.
     """
-    if pairs.compiles(dtype, torch.device(device), d + 1):
+    if pairs.holds_none(dtype, torch.device(device), d + 1):
         return ARRAYS * (h + p) * (d + 1) * dtype.itemsize
     return GATES * h * p * dtype.itemsize
 

@@ -10,6 +10,9 @@
 #define FREE_ROUNDS 60   /* candidates */
 #define FREE_EXACT 0.1   /* of KKT: how exactly; a candidate costs more here, and the next forward pass corrects it */
 #define SHORTER_DT 0.25  /* of the last step: the least length down to which a large band shortens a step */
+#define WHOLE 256        /* points of a Gram matrix above which it is summed in blocks, which threads share */
+#define BLOCK 64         /* points of a block */
+#define PRODUCTS 8       /* of a block, in the time of a pair of a sum */
 #define FEATURES 131072  /* entries of a matrix of features that is held at once */
 
 typedef struct { /* as in compiled.py; arrays row-major, x (k, p) */
@@ -20,6 +23,7 @@ typedef struct { /* as in compiled.py; arrays row-major, x (k, p) */
     double kkt, exact, definite, band, apart, hopeless, far;
     int rounds, large_band, largest;
     void (*dsyrk)(const char *, const char *, const int *, const int *, const double *, const double *, const int *, const double *, double *, const int *);
+    void (*dgemm)(const char *, const char *, const int *, const int *, const int *, const double *, const double *, const int *, const double *, const int *, const double *, double *, const int *);
     Solver dposv;
 } Problem;
 
@@ -55,6 +59,34 @@ static void diagonal_of(const Kernel *A, double *diagonal) {
     for (int i = 0; i < A->set->n; i++) diagonal[i] = A->scale * A->width[i] * A->width[i] * A->f[i];
 }
 
+typedef struct {
+    const Problem *a;
+    int n, many, stride, size, blocks;
+    const double *x;
+    double *matrix;
+} Squares;
+
+static void blocks_of(const void *work, int from, int to) {
+    const Squares *s = work;
+    const double one = 1;
+    for (int pair = from; pair < to; pair++) {
+        const int i = pair % s->blocks * s->size, l = pair / s->blocks * s->size;
+        const int rows = s->n - i < s->size ? s->n - i : s->size, columns = s->n - l < s->size ? s->n - l : s->size;
+        double *block = s->matrix + (size_t)l * s->n + i;
+        if (i == l)
+            s->a->dsyrk("U", "N", &rows, &s->many, &one, s->x + i, &s->stride, &one, block, &s->n);
+        else if (i < l)
+            s->a->dgemm("N", "T", &rows, &columns, &s->many, &one, s->x + i, &s->stride, s->x + l, &s->stride, &one, block, &s->n);
+    }
+}
+
+/* the upper triangle of matrix (n, n) += x'x, x (many, stride) */
+static void add_squares(const Problem *a, int n, int many, const double *x, int stride, double *matrix) {
+    const int size = n > WHOLE ? BLOCK : n, blocks = (n + size - 1) / size;
+    const Squares squares = {a, n, many, stride, size, blocks, x, matrix};
+    share(blocks_of, &squares, blocks * blocks, (double)n * n * many > PRODUCTS * WORTH);
+}
+
 /* matrix (n, n) = diag(width) A diag(width), definite to the precision of the flow; 0 without memory */
 static int gram(const Kernel *A, double *matrix) {
     const Set *set = A->set;
@@ -66,11 +98,10 @@ static int gram(const Kernel *A, double *matrix) {
     memset(matrix, 0, sizeof(double) * n * n), memset(gates, 0, sizeof(double) * n * n);
     for (int first = 0; first < h; first += tile) {
         const int many = h - first < tile ? h - first : tile;
-        const double one = 1;
         const size_t at = (size_t)first * k;
         features(set, many, k, A->open + at, A->u + at, A->beta + first, hidden, opened);
-        A->a->dsyrk("U", "N", &n, &many, &one, hidden, &set->stride, &one, matrix, &n);
-        A->a->dsyrk("U", "N", &n, &many, &one, opened, &set->stride, &one, gates, &n);
+        add_squares(A->a, n, many, hidden, set->stride, matrix);
+        add_squares(A->a, n, many, opened, set->stride, gates);
     }
     for (int i = 0; i < n; i++) {
         for (int l = 0; l <= i; l++) products[l] = 0;

@@ -50,11 +50,13 @@ class Band:
         """The band's entries ``(r, n, ...)`` of values ``(e, p, ...)``."""
         return values.index_select(1, self.index[0]) if len(values) == 1 else values[self.rows[:, None], self.index]
 
-    def columns(self, gates: Tensor) -> Tensor:
-        """The band's columns ``(r, h, n)`` of gates ``(e, h, p)``."""
-        if len(gates) == 1:
-            return gates.index_select(2, self.index[0])
-        return gates[self.rows[:, None], :, self.index].mT
+    def columns(self, gates: "Gates", xt: Tensor) -> Tensor:
+        """The band's columns ``(r, h, n)`` of the gates of inputs ``xt (e, p, k)``."""
+        if gates.array is None:
+            return (gates.weights[self.rows] @ self.pick(xt).mT).gt_(0)
+        if len(gates.array) == 1:
+            return gates.array.index_select(2, self.index[0])
+        return gates.array[self.rows[:, None], :, self.index].mT
 
 
 def band_of(points: Tensor) -> Band:
@@ -68,6 +70,14 @@ def band_of(points: Tensor) -> Band:
     width = max(counts)
     index = points.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)[:, :width]
     return Band(rows, index, points.gather(-1, index))
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The gates of weights ``(e, h, k)``, as an array of numbers 0 and 1 ``(e, h, p)`` unless sums find them again."""
+
+    weights: Tensor
+    array: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -89,19 +99,24 @@ class FlowProblem:
         """The hinge's corner in the step."""
         return 1.0 + SLACK * self.tolerance
 
-    def field(self, gates: Tensor, q: Tensor) -> Tensor:
+    def field(self, gates: Gates, q: Tensor) -> Tensor:
         """``G (e, h, k)`` for given gates and multipliers."""
-        weighted = self.xt * (self.y * q).unsqueeze(-1) * (GAIN / (gates.shape[1] * gates.shape[2]))
-        return gates @ weighted.to(gates.dtype)
+        scale = GAIN / (gates.weights.shape[1] * self.y.shape[1])
+        if gates.array is None:
+            return pairs.field(self.xt, self.y * q, gates.weights, scale)
+        weighted = self.xt * (self.y * q).unsqueeze(-1) * scale
+        return gates.array @ weighted.to(gates.array.dtype)
 
     def share(self, band: Band, u: Tensor, q: Tensor) -> Tensor:
         """The share ``(r, h, k)`` in ``G`` at weights ``u`` of the points of a band with multipliers ``q (r, n)``."""
-        x = band.pick(self.xt)
+        x, scale = band.pick(self.xt), GAIN / (u.shape[1] * self.y.shape[1])
+        if pairs.fuses(x):
+            return pairs.field(x, band.pick(self.y) * q, u[band.rows], scale)
         gates = (u[band.rows] @ x.mT).gt_(0)
-        weighted = x * (band.pick(self.y) * q).unsqueeze(-1) * (GAIN / (u.shape[1] * self.y.shape[1]))
+        weighted = x * (band.pick(self.y) * q).unsqueeze(-1) * scale
         return gates @ weighted.to(gates.dtype)
 
-    def push(self, u: Tensor, q: Tensor, gates: Tensor | None = None) -> Tensor:
+    def push(self, u: Tensor, q: Tensor, gates: Gates | None = None) -> Tensor:
         """``G (e, h, k)`` at weights ``u``, from the points that push, or from the gates of all if most of them do.
 
         Late in training few points push: finding their gates again is faster than multiplying those of all.
@@ -113,16 +128,20 @@ class FlowProblem:
         push[band.rows] = self.share(band, u, band.pick(q))
         return push
 
-    def open_gates(self, u: Tensor) -> Tensor:
-        """The gates ``(e, h, p)`` of weights ``u``, as numbers 0 and 1."""
-        return (u @ self.xt.mT).gt_(0)
+    def open_gates(self, u: Tensor) -> Gates:
+        """The gates of weights ``u (e, h, k)``."""
+        return Gates(u, None if pairs.fuses(self.xt) else (u @ self.xt.mT).gt_(0))
 
-    def outputs(self, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+    def outputs(self, gates: Gates, u: Tensor, beta: Tensor) -> Tensor:
         """``y f`` at the training points ``(e, p)``."""
-        slopes = (u * beta.unsqueeze(-1)).mT @ gates
-        return self.y * (slopes * self.xt.mT).sum(1) * (GAIN / gates.shape[1])
+        slopes = u * beta.unsqueeze(-1)
+        if gates.array is None:
+            f = pairs.outputs(self.xt, gates.weights, slopes)
+        else:
+            f = ((slopes.mT @ gates.array) * self.xt.mT).sum(1)
+        return self.y * f * (GAIN / u.shape[1])
 
-    def margins(self, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+    def margins(self, gates: Gates, u: Tensor, beta: Tensor) -> Tensor:
         """``m = y F (e, p)``, with ``F = alpha (f - f_0)``."""
         return self.alpha * (self.outputs(gates, u, beta) - self.base)
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "threads.h"
 #include "products.h"
 #include "box.h"
 #include "band.h"
@@ -470,6 +471,9 @@ int walk(const Problem *a, const Point *now, Point *after, int most, double *dt)
     }
     return steps;
 }
+
+/* how many threads share the work of this thread's next calls, at most */
+void use(int count) { threads = count; }
 
 /* ---- products alone ---- */
 

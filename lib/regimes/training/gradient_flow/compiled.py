@@ -16,8 +16,10 @@ cannot matter. It differs in three decisions, and the ends agree to the toleranc
 
 Where the time goes (p = h = 10^4, ``benchmarks/bench_gradient_flow.py``): 15 % until t*, 70 % from there to nine tenths
 of the points, and 10 % for the last per cent, with 700 of 1035 steps. So float32 until t* could save at most 8 %, and
-half as many steps at the end at most 5 %, less what a better mean of the field costs in each; neither is done. Nor are
-threads: they save no CPU time, and studies fill the cores with realisations.
+half as many steps at the end at most 5 %, less what a better mean of the field costs in each; neither is done.
+
+Threads, as many as torch's, share the sums of a large network, with the same bits on any number of them
+(``products.h``). Studies fill the cores with realisations instead: their workers have one thread each.
 """
 
 import ctypes
@@ -59,7 +61,7 @@ class _Problem(ctypes.Structure):
         *_of_kind(ctypes.c_void_p, ("x", "y", "base")),
         *_of_kind(ctypes.c_double, NAMES),
         *_of_kind(ctypes.c_int, ("rounds", "large_band", "largest")),
-        *_of_kind(ctypes.c_void_p, ("dsyrk", "dposv")),
+        *_of_kind(ctypes.c_void_p, ("dsyrk", "dgemm", "dposv")),
     ]
 
 
@@ -113,7 +115,8 @@ def _record(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Proble
         **{name: getattr(constants, name.upper()) for name in NAMES},
         rounds=constants.ROUNDS, large_band=constants.LARGE_BAND,
         largest=int((constants.LARGE / (8 * constants.SYSTEM)) ** 0.5),
-        dsyrk=_routine(cython_blas, "dsyrk"), dposv=_routine(cython_lapack, "dposv"),
+        dsyrk=_routine(cython_blas, "dsyrk"), dgemm=_routine(cython_blas, "dgemm"),
+        dposv=_routine(cython_lapack, "dposv"),
     )  # fmt: skip
     return record, arrays
 
@@ -139,8 +142,7 @@ def several(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
 
 def _walk(batch: Batch, limit: int) -> list[tuple[Batch, Tensor]] | None:
     """As :func:`several`, for at most ``limit`` attempts."""
-    library = pairs.routines()
-    assert library is not None
+    library = pairs.shared()
     now, past = batch.now, batch.past
     screen = batch.screen or unscreened(now.m)
     tensors = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from regimes import validate
-from regimes.training.gradient_flow.batch import Band, Batch, band_of, rotate
+from regimes.training.gradient_flow.batch import Band, Batch, Gates, band_of, rotate
 from regimes.training.gradient_flow.constants import (
     APART,
     BAND,
@@ -43,7 +43,7 @@ class End:
 
     u: Tensor
     beta: Tensor
-    gates: Tensor
+    gates: Gates
     m: Tensor
     q: Tensor
     mean: Tensor
@@ -114,16 +114,16 @@ def _corrected(batch: Batch, predicted: Tensor, equations: "_Corner", end: End, 
     return replace(end, u=u, beta=beta, m=m, q=q, mean=mean, corrected=True)
 
 
-def gram(batch: Batch, band: Band, gates: Tensor, u: Tensor, beta: Tensor) -> Tensor:
+def gram(batch: Batch, band: Band, gates: Gates, u: Tensor, beta: Tensor) -> Tensor:
     r"""``A (r, n, n)``, float64: the change of a band's margins over the step by its multipliers; 0 in padding."""
     problem = batch.problem
     x = band.pick(problem.xt)
-    open_ = band.columns(gates)
+    open_ = band.columns(gates, problem.xt)
     hidden = (u[band.rows] @ x.mT) * open_
     opened = open_ * beta[band.rows].unsqueeze(-1)
     kernel = hidden.mT @ hidden + (x @ x.mT) * (opened.mT @ opened)
     signs = band.pick(problem.y).double() * band.inside
-    scale = 2 * problem.alpha * batch.dt[band.rows, None, None] / (gates.shape[1] ** 2 * gates.shape[2])
+    scale = 2 * problem.alpha * batch.dt[band.rows, None, None] / (u.shape[1] ** 2 * problem.y.shape[1])
     return kernel.double().mul_(scale).mul_(signs.unsqueeze(-1) * signs.unsqueeze(-2))
 
 
