@@ -270,7 +270,7 @@ def test_arrays_of_a_state_are_made_only_where_somebody_looks(monkeypatch):
     assert count > 200 and set(made) <= {compiled.ARRAYS.index("m")} and len(made) < count / 50
     made.clear()
     states = []
-    done = run((states.append(state.t) or state for state in gradient_flow(net, task, alpha=1e-4)))
+    done = run(states.append(state.t) or state for state in gradient_flow(net, task, alpha=1e-4))
     assert len(states) == count and set(done.events["t_star"]) == {0, 1}
     assert made.count(0) < 12 and made.count(2) < count / 2
 
