@@ -151,7 +151,7 @@ lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/.jupyter:$(JUPYTER_CONFIG_PATH)
 lab: | $(READY) ## JupyterLab: a click on a chapter opens it as a notebook
 	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/chapters
 
-bench: | $(READY) ## speed, each measured beside its baseline in one run
+bench: | $(READY) ## speed, each measured beside its baseline in one run; a table beside other packages in build/bench.md
 	@failed=; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || failed="$$failed $$file"; done; \
 	 test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 

@@ -303,7 +303,7 @@ os.waitpid(child, 0)
 @pytest.mark.parametrize("rule", [t_star, fitted])
 def test_a_rule_sees_what_it_would_with_exact_margins(rule):
     for state in states_of(2):
-        assert bool(rule(state) >= 0) == bool(rule(replace(state, batch=state.batch.exact())) >= 0)
+        assert bool(rule(state) >= 0) == bool(rule(replace(state, at=state.batch.exact())) >= 0)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of memory is Linux's")

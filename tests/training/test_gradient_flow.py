@@ -260,6 +260,36 @@ def test_points_of_a_large_band_that_cross_go_to_the_bounds_of_their_sides(monke
     assert sorted(used[1].index[0].tolist()) == [0, 1, 2, 3, 4, 5, 8]
 
 
+@pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
+def test_arrays_of_a_state_are_made_only_where_somebody_looks(monkeypatch):
+    """A run to the end looks at margins until t*, at the weights there and at the end."""
+    net, task = one_hidden.one_hidden(5, 60, seeds=[0, 1]), tasks.stripe(100, 5, seed=[0, 1])
+    array, made = compiled._Room.array, []
+    monkeypatch.setattr(compiled._Room, "array", lambda room, i: (made.append(i), array(room, i))[1])
+    count = sum(1 for _ in gradient_flow(net, task, alpha=1e-4))
+    assert count > 200 and set(made) <= {compiled.ARRAYS.index("m")} and len(made) < count / 50
+    made.clear()
+    states = []
+    done = run(states.append(state.t) or state for state in gradient_flow(net, task, alpha=1e-4))
+    assert len(states) == count and set(done.events["t_star"]) == {0, 1}
+    assert made.count(0) < 12 and made.count(2) < count / 2
+
+
+@pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
+def test_what_a_step_tells_is_what_its_batch_holds():
+    net, task = one_hidden.one_hidden(5, 40, seeds=[0]), tasks.stripe(60, 5, seed=[0])
+    before, ends = None, set()
+    for state in gradient_flow(net, task, alpha=1e-4):
+        batch = replace(state.batch, signs=None)
+        assert state.at.numbers() == batch.numbers() and torch.equal(state.t, batch.t)
+        assert torch.equal(state.at.m, batch.now.m) and torch.equal(state.fitted, batch.fitted)
+        assert before is None or torch.equal(batch.past.u, before.now.u)
+        assert before is None or torch.equal(batch.t, before.t + batch.past.dt)
+        ends.add(bool(state.fitted))
+        before = batch
+    assert ends == {True, False} and isinstance(state.at, compiled.Step)
+
+
 def test_a_multiplier_that_the_last_step_left_behind_does_not_stop_the_flow():
     """A point that crossed the corner, by much more than a step may err, while few are satisfied; alone and not."""
     net = one_hidden.one_hidden(3, 40, seeds=[0, 1])

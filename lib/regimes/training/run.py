@@ -103,6 +103,8 @@ class _Record:
         """Notes the events that happened in the step to a state."""
         for name, rule in self.events.items():
             snapshots = self.happened.setdefault(name, {})
+            if all(row in snapshots for row in state.rows):
+                continue
             for e in (rule(state) >= 0).nonzero().flatten().tolist():
                 if state.rows[e] not in snapshots:
                     snapshots[state.rows[e]] = snapshot(locate(_alone(state, e), rule))

@@ -117,6 +117,12 @@ class State(Observed):
         return self.y * self.margins
 
     @property
+    def fitted(self) -> Tensor:
+        """Whether every margin is at least 1, or within the slack if the loss only approaches it, ``(e,)``."""
+        m = self.margins if self.objective.two_sided else self.margins_to(1)
+        return self.objective.fitted(m, self.slack).all(-1)
+
+    @property
     def satisfied(self) -> Tensor:
         """The fitted fraction, the share of training points with ``y F >= 1``, ``(e,)``, float64."""
         return (self.margins_to(1) >= 1).double().mean(-1)
@@ -254,9 +260,8 @@ def needs_resolution(alpha: float, base: Tensor) -> None:
 
 
 def fitted(state: State) -> Tensor:
-    """The end of training: every margin is at least 1, or within the slack if the loss only approaches it."""
-    m = state.margins if state.objective.two_sided else state.margins_to(1)
-    return torch.where(state.objective.fitted(m, state.slack).all(-1), 0.0, -1.0)
+    """The end of training, :attr:`State.fitted`."""
+    return torch.add(state.fitted, -1.0)
 
 
 def after(time: float) -> Rule:

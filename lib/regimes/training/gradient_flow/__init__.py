@@ -25,7 +25,6 @@ Source: paper A, Sec. 2.2 and 2.5.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -39,6 +38,7 @@ from regimes.training.gauss_newton import ImplicitState, gauss_newton
 from regimes.training.gauss_newton import together as at_once
 from regimes.training.gradient_flow import pairs
 from regimes.training.gradient_flow.batch import GATES, Batch, start
+from regimes.training.gradient_flow.compiled import Step
 from regimes.training.gradient_flow.state import FlowState
 from regimes.training.gradient_flow.step import walk
 from regimes.training.state import Ended, Ending, needs_resolution
@@ -226,7 +226,7 @@ def _one_turn(
     batch = start(network[part], x[part], y[part], **options)
     state = FlowState(tuple(rows), HINGE, batch.problem.tolerance, batch, network[part], given, ended=ended)
     marks: dict[int, tuple[float, Tensor]] = {}
-    ahead: list[tuple[Batch, Tensor]] = []
+    ahead: list[tuple[Batch | Step, Tensor]] = []
     yield state
     for _ in range(STEPS):
         running = state.running
@@ -234,9 +234,9 @@ def _one_turn(
             return
         if len(running) < len(state.rows):
             state = state.part(running)
-        ahead = ahead or walk(state.batch)
-        batch, moved = ahead.pop(0)
-        state = replace(state, batch=batch)
+        ahead = ahead or walk(state.at)
+        at, moved = ahead.pop(0)
+        state = FlowState(state.rows, HINGE, state.slack, at, state.start, given, ended=ended)
         if any(moved.tolist()):
             _end(state, marks)
             yield state
@@ -244,10 +244,9 @@ def _one_turn(
 
 
 def _end(state: FlowState, marks: dict[int, tuple[float, Tensor]]) -> None:
-    """Ends the realisations that are fitted or no longer move; the device is read once."""
+    """Ends the realisations that are fitted or no longer move."""
     p = state.y.shape[-1]
-    described = torch.cat([state.t.unsqueeze(-1), state.batch.described()], -1).tolist()
-    for e, (row, (t, largest, count, finite, moves)) in enumerate(zip(state.rows, described)):
+    for e, (row, (t, largest, count, finite, moves)) in enumerate(zip(state.rows, state.at.numbers())):
         still = _stationary(state, marks, e, t, largest)
         why = None
         if count == p:
@@ -275,4 +274,4 @@ def _stationary(state: FlowState, marks: dict[int, tuple[float, Tensor]], e: int
     if earlier is None:
         return False
     change = (m - earlier)[~(m >= 1)].abs()
-    return bool((change < 0.1 * state.batch.problem.tolerance).all())
+    return bool((change < 0.1 * state.at.problem.tolerance).all())

@@ -248,6 +248,25 @@ class Batch:
         pushed = self.now.push.flatten(1).any(-1)
         return torch.stack([column.double() for column in (largest, satisfied, finite, pushed)], -1)
 
+    def numbers(self) -> list[list[float]]:
+        """The time and :meth:`described` of each realisation; the device is read once."""
+        return torch.cat([self.t.unsqueeze(-1), self.described()], -1).tolist()
+
+    @property
+    def m(self) -> Tensor:
+        """Margins ``(e, p)``, of which satisfied ones may be of an earlier step."""
+        return self.now.m
+
+    @property
+    def fitted(self) -> Tensor:
+        """Whether no margin is below 1 ``(e,)``."""
+        return (self.now.m >= 1).all(-1)
+
+    @property
+    def batch(self) -> "Batch":
+        """Itself, as :class:`regimes.training.gradient_flow.compiled.Step` has it."""
+        return self
+
     def part(self, rows: Tensor) -> "Batch":
         """The realisations ``rows`` (an index tensor), as a batch of their own."""
         return each(lambda value: value[rows], self)

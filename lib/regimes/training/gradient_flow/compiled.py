@@ -22,10 +22,12 @@ Threads, as many as torch's, share the sums of a large network, with the same bi
 (``products.h``). Studies fill the cores with realisations instead: their workers have one thread each.
 """
 
+import copy
 import ctypes
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -47,6 +49,8 @@ NUMBERS = ("past_dt", "dt", "drift", "stale")
 SIGNS = ("largest", "satisfied", "finite", "pushed")
 _values = operator.attrgetter(*NUMBERS, *SIGNS)
 ARRAYS = ("u", "beta", "m", "q", "push", "before", "mean", "until")
+YES, NO = torch.tensor([True]), torch.tensor([False])
+_Weights = Callable[[], tuple[Tensor, Tensor]]
 
 
 def _of_kind(kind: Any, names: Iterable[str]) -> list[tuple[str, Any]]:
@@ -84,8 +88,10 @@ def _routine(module: Any, name: str) -> int:
     return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))
 
 
-def suits(batch: Batch) -> bool:
+def suits(batch: "Batch | Step") -> bool:
     """Whether ``compiled.c`` can take the step."""
+    if isinstance(batch, Step):
+        return True
     u, beta = batch.now.u, batch.now.beta
     return u.is_contiguous() and beta.is_contiguous() and pairs.compiles(u.dtype, u.device, u.shape[-1])
 
@@ -121,65 +127,178 @@ def _record(problem: FlowProblem, h: int, arrays: list[Tensor]) -> tuple[_Proble
     return record, arrays
 
 
+class Step:
+    """A step of one realisation that C has taken: its numbers are at hand, its arrays where somebody looks at them.
+
+    It has those attributes of a :class:`Batch` that a flow reads at every step; :attr:`batch` is the whole one.
+    """
+
+    def __init__(self, problem: FlowProblem, room: "_Room", weights: _Weights, time: float, record: _Point) -> None:
+        """From what C has written, the time at its end, and the weights where it began."""
+        self.problem, self.room = problem, room
+        self._weights = weights
+        self.time = time
+        self.past_dt, self.dt, self.drift, self._stale, *self._signs = _values(record)
+
+    @property
+    def t(self) -> Tensor:
+        """As that of a batch."""
+        return torch.tensor([self.time], dtype=torch.float64)
+
+    @cached_property
+    def m(self) -> Tensor:
+        """The margins, of which satisfied ones may be of an earlier step."""
+        return self.room.array(ARRAYS.index("m"))
+
+    @property
+    def fitted(self) -> Tensor:
+        """Whether no margin is below 1 ``(1,)``."""
+        return YES if self._signs[1] == self.problem.y.shape[-1] else NO
+
+    def numbers(self) -> list[list[float]]:
+        """See :meth:`Batch.numbers`."""
+        return [[self.time, *self._signs]]
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The batch that the step has reached."""
+        u, beta, m, q, push, before, mean, until = map(self.room.array, range(len(ARRAYS)))
+        numbers = torch.tensor([self.past_dt, self.dt, self.drift, self._stale], dtype=torch.float64)
+        past_dt, dt, drift, stale = numbers.split(1)
+        now, past = Point(u, beta, m, q, push), Past(*self._weights(), mean, before, past_dt)
+        signs = torch.tensor([self._signs], dtype=torch.float64)
+        return Batch(self.problem, now, past, self.t, dt, Screen(until, drift, stale), signs)
+
+    def waiting(self, dt: float) -> "Step":
+        """The same place, with another length for the next step."""
+        step = copy.copy(self)
+        step.__dict__.pop("batch", None)
+        step.dt = dt
+        return step
+
+    def part(self, rows: Tensor) -> Batch:
+        """See :meth:`Batch.part`."""
+        return self.batch.part(rows)
+
+
+class _Layout:
+    """Where the arrays of a step stand in one block of memory, each with its realisations."""
+
+    def __init__(self, tensors: list[Tensor]) -> None:
+        self.shapes = [tensor.shape for tensor in tensors]
+        self.starts = list(accumulate((tensor.numel() for tensor in tensors), initial=0))
+        count = len(tensors[0])
+        parts = [(end - first) // count for first, end in zip(self.starts, self.starts[1:])]
+        self.offsets = [[8 * e * part for part in parts] for e in range(count)]  # of a realisation, in an array
+        self.places = [[8 * first + it for first, it in zip(self.starts, offsets)] for offsets in self.offsets]
+
+
+class _Room:
+    """Memory for the arrays that a step writes."""
+
+    def __init__(self, layout: _Layout) -> None:
+        self.layout = layout
+        self.memory = torch.empty(layout.starts[-1], dtype=torch.float64)
+
+    def array(self, i: int) -> Tensor:
+        """The ``i``-th of :data:`ARRAYS`."""
+        first, end = self.layout.starts[i : i + 2]
+        return self.memory[first:end].view(self.layout.shapes[i])
+
+    def weights(self) -> tuple[Tensor, Tensor]:
+        """``u`` and ``beta``."""
+        return self.array(0), self.array(1)
+
+    def point(self, e: int, *numbers: float) -> _Point:
+        """The record of realisation ``e`` for C."""
+        first = self.memory.data_ptr()
+        return _Point(*[first + place for place in self.layout.places[e]], *numbers)
+
+
 def attempt(batch: Batch) -> tuple[Batch, Tensor] | None:
     """As ``step.advance``; ``None`` if a step needs that one, for its errors or its memory."""
     steps = _walk(batch, 1)
-    return steps[0] if steps else None
+    if steps is None:
+        return None
+    ((at, moved),) = steps
+    return at.batch, moved
 
 
-def several(batch: Batch) -> list[tuple[Batch, Tensor]] | None:
-    """What up to ``STEPS`` attempts in a row lead to: the batch after each step that moved, or one that waits.
+def several(at: Batch | Step) -> list[tuple[Batch | Step, Tensor]] | None:
+    """What up to ``STEPS`` attempts in a row lead to: each step that moved, or the batch as it waits.
 
     Only a single realisation takes several, and none before a fifth of its points are satisfied: there a step is dear,
     and the caller may stop at t*.
     """
-    early = len(batch.t) > 1 or float((batch.now.m >= 1).double().mean()) < constants.EARLY
-    if early:
-        return _walk(batch, 1)
-    step_bytes = 8 * (4 * batch.now.u.numel() + 4 * batch.now.m.numel())
-    return _walk(batch, max(1, min(STEPS, HELD // step_bytes)))
+    (_, _, satisfied, *_), *others = at.numbers()
+    p = at.problem.y.shape[-1]
+    if others or satisfied < constants.EARLY * p:
+        return _walk(at, 1)
+    weights = at.room.layout.starts[1] if isinstance(at, Step) else at.now.u.numel()
+    step_bytes = 8 * (4 * weights + 4 * p)
+    return _walk(at, max(1, min(STEPS, HELD // step_bytes)))
 
 
-def _walk(batch: Batch, limit: int) -> list[tuple[Batch, Tensor]] | None:
+def _walk(at: Batch | Step, limit: int) -> list[tuple[Batch | Step, Tensor]] | None:
     """As :func:`several`, for at most ``limit`` attempts."""
     library = pairs.shared()
-    now, past = batch.now, batch.past
-    screen = batch.screen or unscreened(now.m)
-    tensors = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
-    sizes = [tensor.numel() for tensor in tensors]
-    rooms = [torch.empty(sum(sizes), dtype=torch.float64) for _ in range(limit)]
-    starts = list(accumulate(sizes, initial=0))
-    numbers = list(zip(past.dt.tolist(), batch.dt.tolist(), screen.drift.tolist()))
+    layout, starts, weights = _begun(at)
+    rooms = [_Room(layout) for _ in range(limit)]
     lengths, counts, records = [], [], []
-    for e, (problem, _) in enumerate(_described(batch.problem, now.u.shape[1])):
-        offsets = [8 * e * size // len(numbers) for size in sizes]
-        addresses = [tensor.data_ptr() + offset for tensor, offset in zip(tensors, offsets)]
-        start = _Point(*addresses, *numbers[e])
-        places = [8 * first + offset for first, offset in zip(starts, offsets)]
-        ends = (_Point * limit)()
-        for i, room in enumerate(rooms):
-            ends[i] = _Point(*[room.data_ptr() + place for place in places])
+    for e, (problem, _) in enumerate(_described(at.problem, layout.shapes[0][1])):
+        ends = (_Point * limit)(*[room.point(e) for room in rooms])
         length = ctypes.c_double()
-        counts.append(library.walk(ctypes.byref(problem), ctypes.byref(start), ends, limit, ctypes.byref(length)))
-        if counts[-1] < 0:
+        count = library.walk(ctypes.byref(problem), ctypes.byref(starts[e]), ends, limit, ctypes.byref(length))
+        if count < 0:
             return None
         lengths.append(length.value)
+        counts.append(count)
         records.append(ends)
+    if len(records) == 1 and counts[0]:
+        return _in_a_row(at, weights, rooms[: counts[0]], records[0], lengths[0])
+    if isinstance(at, Step):
+        return [(at.waiting(lengths[0]), NO)]
+    batch = at
     moved = torch.tensor(counts) > 0
-    after = [batch]
-    for i in range(max(counts)):
-        arrays = [part.view(tensor.shape) for part, tensor in zip(rooms[i].split(sizes), tensors)]
-        after.append(_reached(after[-1], arrays, [ends[i] for ends in records]))
-    last = replace(after[-1], dt=torch.tensor(lengths, dtype=torch.float64))
-    if 0 in counts:
-        waiting = replace(batch, dt=last.dt, screen=screen, signs=batch.described())
-        last = choose(moved, last, waiting) if any(counts) else waiting
-    return [(reached, moved) for reached in (*after[1:-1], last)]
+    screen = batch.screen or unscreened(batch.now.m)
+    waiting = replace(batch, dt=torch.tensor(lengths, dtype=torch.float64), screen=screen, signs=batch.described())
+    if not any(counts):
+        return [(waiting, moved)]
+    reached = replace(_reached(batch, rooms[0], [ends[0] for ends in records]), dt=waiting.dt)
+    return [(reached if all(counts) else choose(moved, reached, waiting), moved)]
 
 
-def _reached(batch: Batch, arrays: list[Tensor], records: list[_Point]) -> Batch:
-    """The batch after a step from ``batch``, of what the step has written."""
-    u, beta, m, q, push, before, mean, until = arrays
+def _begun(at: Batch | Step) -> tuple[_Layout, list[_Point], _Weights]:
+    """Where steps from here write their arrays, the records of the realisations for C, and their weights."""
+    if isinstance(at, Step):
+        return at.room.layout, [at.room.point(0, at.past_dt, at.dt, at.drift)], at.room.weights
+    now, past = at.now, at.past
+    screen = at.screen or unscreened(now.m)
+    tensors = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
+    layout = _Layout(tensors)
+    numbers = zip(layout.offsets, past.dt.tolist(), at.dt.tolist(), screen.drift.tolist())
+    addresses = [tensor.data_ptr() for tensor in tensors]
+    records = [_Point(*map(operator.add, addresses, offsets), *rest) for offsets, *rest in numbers]
+    return layout, records, lambda: (now.u, now.beta)
+
+
+def _in_a_row(
+    at: Batch | Step, weights: _Weights, rooms: list[_Room], records: Any, length: float
+) -> list[tuple[Batch | Step, Tensor]]:
+    """The steps of one realisation; the next one's length is ``length``."""
+    time = at.numbers()[0][0]
+    steps = []
+    for room, record in zip(rooms, records):
+        time += record.past_dt
+        steps.append(Step(at.problem, room, weights, time, record))
+        weights = room.weights
+    steps[-1].dt = length
+    return [(step, YES) for step in steps]
+
+
+def _reached(batch: Batch, room: _Room, records: list[_Point]) -> Batch:
+    """The batch of several realisations after a step from ``batch``, of what the step has written."""
+    u, beta, m, q, push, before, mean, until = map(room.array, range(len(ARRAYS)))
     values = torch.tensor([_values(record) for record in records], dtype=torch.float64)
     past_dt, dt, drift, stale = values[:, : len(NUMBERS)].unbind(-1)
     now = Point(u, beta, m, q, push)

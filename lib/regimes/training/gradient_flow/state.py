@@ -9,6 +9,7 @@ from torch import Tensor
 from regimes.models.one_hidden import Network
 from regimes.training import state
 from regimes.training.gradient_flow.batch import Batch, rotate
+from regimes.training.gradient_flow.compiled import Step
 
 
 @dataclass(frozen=True)
@@ -16,24 +17,29 @@ class FlowState(state.State):
     """A state of the flow, see :class:`regimes.training.state.State`. Properties are computed on demand.
 
     Attributes:
-        batch: the integrator's own record.
+        at: the integrator's own record, whose arrays are made when somebody looks at them; ``batch`` is all of it.
         start: the networks at time 0, ``(e, ...)``.
         dtype: the precision of the caller's networks.
     """
 
-    batch: Batch
+    at: Batch | Step
     start: Network
     dtype: torch.dtype
 
     @property
+    def batch(self) -> Batch:
+        """The record with all its arrays."""
+        return self.at.batch
+
+    @property
     def t(self) -> Tensor:
         """Times ``(e,)``, float64, in the unit of :mod:`regimes.training.gradient_flow`."""
-        return self.batch.t
+        return self.at.t
 
     @property
     def y(self) -> Tensor:
         """Labels ``(e, p)``."""
-        return self.batch.problem.y
+        return self.at.problem.y
 
     @cached_property
     def margins(self) -> Tensor:
@@ -42,7 +48,12 @@ class FlowState(state.State):
 
     def margins_to(self, level: float) -> Tensor:
         """See :meth:`regimes.training.state.State.margins_to`; up to the hinge's corner without computing any."""
-        return self.batch.now.m if level <= 1 else self.margins
+        return self.at.m if level <= 1 else self.margins
+
+    @property
+    def fitted(self) -> Tensor:
+        """See :attr:`regimes.training.state.State.fitted`; the step has counted."""
+        return self.at.fitted
 
     @property
     def model(self) -> Network:
@@ -67,4 +78,4 @@ class FlowState(state.State):
         u, beta = rotate(past.u, past.beta, push)
         now = replace(batch.now, u=u, beta=beta, m=batch.problem.own_margins(u, beta))
         t = batch.t - (1 - share) * past.dt
-        return replace(self, batch=replace(batch, now=now, t=t, screen=None, signs=None))
+        return replace(self, at=replace(batch, now=now, t=t, screen=None, signs=None))

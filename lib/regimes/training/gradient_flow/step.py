@@ -37,10 +37,10 @@ def advance(batch: Batch) -> tuple[Batch, Tensor]:
     return _on_tensors(batch) if attempted is None else attempted
 
 
-def walk(batch: Batch) -> list[tuple[Batch, Tensor]]:
+def walk(at: Batch | compiled.Step) -> list[tuple[Batch | compiled.Step, Tensor]]:
     """One attempted step or several in a row: as :func:`advance`, in the order of the path."""
-    attempted = compiled.several(batch) if compiled.suits(batch) else None
-    return [_on_tensors(batch)] if attempted is None else attempted
+    attempted = compiled.several(at) if compiled.suits(at) else None
+    return [_on_tensors(at.batch)] if attempted is None else attempted
 
 
 def _on_tensors(batch: Batch) -> tuple[Batch, Tensor]:
