@@ -21,8 +21,9 @@ from companion import paths
 from companion import studies as registry
 from companion.lab import parameters
 from companion.lab.cli import one_line_errors
+from companion.lab.design import Entries
 from companion.lab.store import needs_commit, revision, write_atomically
-from companion.lab.sweep import Setting, Study, sweep
+from companion.lab.sweep import Study, sweep
 from companion.lab.table import STAMP
 from regimes import validate
 from regimes.validate import InputError
@@ -60,14 +61,14 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     return about | {"columns": rows}
 
 
-def _is_coarsest(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
+def _is_coarsest(setting: Entries, how: Mapping[str, Any], grid: list[Entries]) -> bool:
     """Whether a setting has numerics to make finer, and the grid does not hold the same at a larger tolerance."""
     any_numerics = {"tolerance": 0.0, "seeds": []}
     coarser = [other | any_numerics for other in grid if other.get("tolerance", 0.0) > setting.get("tolerance", 0.0)]
     return bool(set(how) & set(setting)) and ("tolerance" not in how or setting | any_numerics not in coarser)
 
 
-def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
+def refined(setting: Entries, how: Mapping[str, Any]) -> Entries:
     """A setting with the entries that ``how`` names multiplied by its factors, or replaced by its words."""
     finer = dict(setting)
     for name, by in how.items():
@@ -78,7 +79,7 @@ def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
 
 
 def numerical_changes(
-    study: Study, settings: Sequence[Setting], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
+    study: Study, settings: Sequence[Entries], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
 ) -> pd.DataFrame:
     """What finer numerics change in each column of numbers, over all rows of some settings.
 

@@ -11,7 +11,8 @@ from typing import Any
 from companion.lab.cli import one_line_errors
 from companion.lab.names import list_studies
 
-__all__ = ["Asked", "asked", "find", "finer", "grids", "is_here", "modules", "of", "stored_sizes", "to_compute"]  # noqa: F822
+NAMES = "Asked asked find finer grids is_here kept_cells missing modules of stored_sizes to_compute"
+__all__ = [*NAMES.split()]
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,7 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
     asked = sweep.cells(item, grid)
     stored = SimpleNamespace(records={cell.key(): Record(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
     left = len(schedule.chunks({item.name: item}, asked[2:]))
-    monkeypatch.setattr(changes, "Results", lambda study: stored)
+    monkeypatch.setattr(changes.Results, "of", lambda study: stored)
     monkeypatch.setattr(changes.schedule, "recorded", lambda study: {})
     monkeypatch.setattr(changes.schedule, "seconds", lambda chunk: 3.0)
     assert left > 0 and changes._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
@@ -178,12 +178,8 @@ def test_a_command_survives_make_and_the_shell():
 
 
 TYPED = """\
-@study(version=1, axes={"n": "count"})
-def averages(setting, seeds): ...
-@study(version=1, axes={"n": "count"})
-def judged_alone(setting, seeds): ...
-@claim("Z.Fig2-mean", accept=(0, 1), rival=2, figure="fig-typed")
-def mean_distance(rows=judged_alone["main"]): ...
+@study(version=1)
+def averages(setting: Counted, seeds): ...
 # %%
 rows = chapter.rows(averages, "large")
 chapter.figure(plt.figure(), "fig-typed", rows)
@@ -194,21 +190,18 @@ main.n = "$size"
 main.seeds = 2
 large = {extends = "main", seeds = 3}
 small = {extends = "main", n = "$sizes"}
-[judged_alone]
-main.n = "$scale"
-main.seeds = 1
 """
 
 
-def test_a_figure_follows_the_designs_of_studies_and_claims_that_its_page_types(mini_book):
+def test_a_figure_follows_the_designs_of_studies_that_its_page_types(mini_book):
     page = mini_book / "chapters" / "99_mini.py"
     page.write_text(page.read_text(encoding="utf-8") + "# %%\n" + TYPED, encoding="utf-8")
     designs = mini_book / "chapters" / "designs" / "99.toml"
     designs.write_text(designs.read_text(encoding="utf-8") + TYPED_DESIGNS, encoding="utf-8")
     found = changes.changes("99", ["fig-typed"])["fig-typed"]
-    assert {*found.designs} == {"averages.large", "averages.main", "judged_alone.main"}
-    assert {knob.name for knob in found.knobs} == {"size", "scale"} and not found.studies
-    entries = ["99.averages.main.n", "99.averages.large.seeds", "99.judged_alone.main.n"]
+    assert {*found.designs} == {"averages.large", "averages.main"}
+    assert {knob.name for knob in found.knobs} == {"size"} and not found.studies
+    entries = ["99.averages.main.n", "99.averages.large.seeds"]
     assert runner._asked("99", "fig-typed", ["size", *entries]) == {}
     assert not found.of(["99.averages.small.n"])
 

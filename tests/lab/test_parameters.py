@@ -255,7 +255,7 @@ def axis(study, name):
     """The kind of a design's axis; of names and of zipped axes, any text."""
     if name.endswith(".seeds"):
         return study.grid.seeds
-    found = study.grid.axes.get(name.rpartition(".")[2], Axis.of("text"))
+    found = study.grid.axes.get(name.rpartition(".")[2], Axis(parameters.kind("text")))
     return found.several or found.kind
 
 

@@ -111,7 +111,10 @@ KINDS = {
 
 @for_each({words: (words, hint) for words, hint in KINDS.items()})
 def test_kinds_are_those_of_a_chapters_parameters(words, hint):
-    assert axis(hint) == Axis.of(words)
+    bare = words.removeprefix("optional ")
+    known = kind(bare.removeprefix("each of "))
+    several = known if bare.startswith("each of ") else None
+    assert axis(hint) == Axis(known.item if several else known, several, optional=bare != words)
 
 
 def test_a_name_may_stand_in_place_of_a_number():

@@ -3,6 +3,7 @@
 import gzip
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -11,37 +12,49 @@ from companion.lab import commands as command
 from companion.lab import store as stores
 from companion.lab import stored
 from companion.lab.compare import ENOUGH, FEWEST
+from companion.lab.record import derived, record
 from companion.lab.registry import is_here
 from companion.lab.results import SUFFIX, Results, records_of, write_results
 from companion.lab.store import Cell, Store
 from companion.lab.stored import share, verify
-from companion.lab.sweep import STATISTICAL, cells, product, study
+from companion.lab.sweep import STATISTICAL, cells, study
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
+from tests.sizes import Size
 
 STUDY = "depth.layer_map"
 COMMIT = "0123456789ab"
 CALLS = []
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2, 3], seeds=range(10)), chunk=4)
-def blocks(setting, seeds):
+@record
+class Pictured(Size):
+    """A size, and the data set of that many pictures."""
+
+    data: str = derived()
+
+    def completed(self, seeds):
+        return replace(self, data=f"pictures of {self.n}")
+
+
+@study(version=1, chunk=4)
+def blocks(setting: Pictured, seeds):
     """Numbers, and what was asked for."""
-    CALLS.append((setting["n"], tuple(seeds)))
-    return [{"seed": s, "x": setting["n"] + s / 3, "values": [float(s)] * (100 if s == 1 else 2)} for s in seeds]
+    CALLS.append((setting.n, tuple(seeds)))
+    return [{"seed": s, "x": setting.n + s / 3, "values": [float(s)] * (100 if s == 1 else 2)} for s in seeds]
 
 
 def written(item, grid, path):
     """The file with the results of a study over a grid."""
     records = records_of(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
-    write_results(item, [*records.values()], path, {"main": records.keys()})
+    write_results(item, [*records.values()], path)
     return path
 
 
 @pytest.fixture
 def results(tmp_path):
     CALLS.clear()
-    file = written(blocks, blocks.grid({}), tmp_path / "b.gz")
+    file = written(blocks, blocks.grid.of(n=[1, 2, 3], seeds=10), tmp_path / "b.gz")
     CALLS.clear()
     return file
 
@@ -85,10 +98,10 @@ def test_a_number_that_was_forged_with_its_proof_is_named(results):
     assert str(found).endswith("30 of 30 cells computed again, 3 differences")
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(20)), columns={"x": STATISTICAL})
-def late(setting, seeds):
+@study(version=1, columns={"x": STATISTICAL})
+def late(setting: Size, seeds):
     """A number of the end of training."""
-    return [{"seed": s, "x": setting["n"] + s / 3} for s in seeds]
+    return [{"seed": s, "x": setting.n + s / 3} for s in seeds]
 
 
 @pytest.mark.parametrize("count", [5, 20])
@@ -96,7 +109,7 @@ def late(setting, seeds):
 @pytest.mark.parametrize("factor", [1.0, 1.5])
 def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count, elsewhere, factor):
     """On the processor that computed them one cell shows it; on another ``ENOUGH`` cells, if there are so many."""
-    file = written(late, product(n=[1, 2], seeds=range(count)), tmp_path / "l.gz")
+    file = written(late, late.grid.of(n=[1, 2], seeds=count), tmp_path / "l.gz")
     sign(file, lambda held: held["rows"][0].update(x=factor * held["rows"][0]["x"]))
     if elsewhere:
         sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
@@ -109,19 +122,17 @@ def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count,
     assert str(found).endswith(ends if tells else "not decided: a factor of 1.5 would not be noticed in x")
 
 
-@study(
-    version=1, grid=lambda p: product(n=range(4), seeds=range(16)), columns=dict.fromkeys(["x", "y", "z"], STATISTICAL)
-)
-def seldom(setting, seeds):
+@study(version=1, columns=dict.fromkeys(["x", "y", "z"], STATISTICAL))
+def seldom(setting: Size, seeds):
     """Numbers that all cells hold, that those of one setting hold, and that are zero but for five cells."""
-    extra = {"y": 2.0} if setting["n"] == 1 else {}
-    return [{"seed": s, "x": 1.0, "z": float(setting["n"] == 2 and s < 5), "why": "a word"} | extra for s in seeds]
+    extra = {"y": 2.0} if setting.n == 1 else {}
+    return [{"seed": s, "x": 1.0, "z": float(setting.n == 2 and s < 5), "why": "a word"} | extra for s in seeds]
 
 
 @pytest.mark.parametrize(("column", "elsewhere"), [("x", True), ("y", True), ("z", True), ("z", False)])
 def test_a_factor_is_seen_in_a_column_that_few_cells_hold(tmp_path, column, elsewhere):
     """The sample grows by cells that hold it; a column that too few hold is named, unless it differs."""
-    file = written(seldom, seldom.grid({}), tmp_path / "s.gz")
+    file = written(seldom, seldom.grid.of(n=[0, 1, 2, 3], seeds=16), tmp_path / "s.gz")
     if elsewhere:
         sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
     honest = verify(Results(seldom, file), share(0.05, 1, seldom), jobs=1)
@@ -137,7 +148,12 @@ def test_a_factor_is_seen_in_a_column_that_few_cells_hold(tmp_path, column, else
 
 
 def test_cells_whose_data_are_not_here_are_left_out_and_counted(results):
-    found = verify(Results(blocks, results), share(1.0, 1, blocks), is_here=lambda setting: setting["n"] != 2, jobs=1)
+    found = verify(
+        Results(blocks, results),
+        share(1.0, 1, blocks),
+        is_here=lambda setting: setting["data"] != "pictures of 2",
+        jobs=1,
+    )
     assert (found.computed, found.without_data) == (
         20,
         10,
@@ -319,7 +335,7 @@ def test_cells_of_uncommitted_code_are_set_aside(tmp_path):
 
 def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
     monkeypatch.setattr(command.paths, "results", lambda: tmp_path)
-    file = written(late, late.grid({}), tmp_path / f"{late.name}{SUFFIX}")
+    file = written(late, late.grid.of(n=[1, 2], seeds=20), tmp_path / f"{late.name}{SUFFIX}")
     assert stored.unchecked(late, lambda setting: True) == ""
     assert stored.unchecked(late, lambda setting: False) == "their data are not on this machine"
     sign(file, lambda held: held["provenance"].update(seconds=146.2))

@@ -90,7 +90,7 @@ class Chapter:
         records = asked.results.records
         stored = set(rows[CELL]) & records.keys()
         self._stored |= stored
-        self._absent |= {key for key in stored if not registry.is_here(records[key].cell.setting)}
+        self._absent |= stored - {cell.key() for cell in asked.results.of_data(registry.is_here)}
         return rows
 
     def _sampled_before(self) -> dict[str, list[str]]:

@@ -288,7 +288,7 @@ def _measured_cells(number: str, study: Study, grid: Sequence[Entries]) -> tuple
     """
     took: dict[str, list[float]] = defaultdict(list)
     settings: dict[str, Entries] = {}
-    records = Results(study).records.values()
+    records = Results.of(study).records.values()
     card = devices.kind(study.device) == "cuda" and any(record.provenance["class"] == "cuda" for record in records)
     for record in records:
         if (record.provenance["class"] == "cuda") == card:

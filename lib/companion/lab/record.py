@@ -45,14 +45,6 @@ class Axis:
     optional: bool = False
     alternatives: bool = False
 
-    @classmethod
-    def of(cls, words: str) -> Self:
-        """The axis in the words of ``companion.lab.parameters``, after ``optional`` and ``each of``."""
-        kind_words = words.removeprefix("optional ")
-        parsed = kind(kind_words.removeprefix("each of "))
-        listed = parsed if kind_words.startswith("each of ") else None
-        return cls(parsed.item if listed else parsed, listed, kind_words != words)
-
     def checked(self, name: str, value: Any) -> Any:
         """A setting's value; InputError names it, and what is allowed."""
         if value is None and self.optional:

@@ -376,7 +376,7 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for name in results.files():
-        results.Results(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
+        results.Results.of(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
 
 
 def source_archive() -> dict[str, Any] | None:
@@ -504,7 +504,7 @@ def needs_commits(folder: Path) -> None:
     (``companion.lab.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    stored_keys = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}
+    stored_keys = {key for name in results.files() for key in results.Results.of(registry.find(name)[1]).records}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
             revisions = {revision for key, revision in record["cells"].items() if key not in stored_keys}

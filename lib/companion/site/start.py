@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -67,8 +66,8 @@ def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
         settings: list[Mapping[str, Any]] = []
         for study in registry.of(number).values():
             if "h" in study.grid.axes:
-                settings += replace(study.grid, complete=dict)(values)  # axes alone, no data
-                kept = results.Results(study).records.values() if profile == "laptop" else ()
+                settings += study.grid.axes_alone()(values)  # axes alone, no data
+                kept = results.Results.of(study).records.values() if profile == "laptop" else ()
                 settings += [record.cell.setting for record in kept if "h" in record.cell.setting]
         for setting in settings:
             scale = setting.get("alpha", setting.get("scale", math.inf))  # studies have two names for it
