@@ -19,7 +19,7 @@ import psutil
 import pytest
 import torch
 
-from companion.lab import progress, recheck, schedule, workers
+from companion.lab import progress, recheck, schedule, table, workers
 from companion.lab.errors import CellError
 from companion.lab.record import Positive, record
 from companion.lab.store import Cell, Record, Store, free
@@ -755,3 +755,15 @@ def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, 
     now[0] += 70
     half.step(1, 20.0)  # a long one first: a quarter of the work
     assert capsys.readouterr().err.splitlines() == ["h: 1/100 cells, 70 s, about 210 s left"]
+
+
+def test_a_chunk_of_unknown_time_is_expected_to_take_what_its_stored_cells_took(tmp_path, monkeypatch):
+    """Else the longest of what is computed again would come last."""
+    monkeypatch.setattr(schedule, "_recorded", lambda: {})
+    monkeypatch.setattr(table, "_RECORDS", {})
+    (chunk,) = schedule.chunks({squares.name: squares}, cells(squares, squares.grid.of(n=1, seeds=2)))
+    assert schedule.seconds(chunk) == 0.0
+    table.remember(squares, [Record(cell, [], {"seconds": 12.0}) for cell in chunk.cells])
+    assert schedule.seconds(chunk) == 24.0
+    monkeypatch.setattr(schedule, "_recorded", lambda: {squares.name: {chunk.cells[0].key(seed=False): 3.0}})
+    assert schedule.seconds(chunk) == 6.0, "what this book recorded goes before"
