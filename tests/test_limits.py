@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion
 from regimes.measures import information, spectrum
@@ -69,7 +68,7 @@ def kinds():
     found = {}
     for number in parameters.chapters():
         found |= {own.kind: f"{number}.{name}" for name, own in parameters.declared(number).items()}
-        for study in registry.of(number).values():
+        for study in catalogue.of(number).values():
             found |= {axis.kind: f"{study.name}.{name}" for name, axis in study.grid.axes.items()}
             found |= {axis.several: f"{study.name}.{name}" for name, axis in study.grid.axes.items() if axis.several}
     return {name: kind for kind, name in found.items()}

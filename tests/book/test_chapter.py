@@ -8,13 +8,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from companion import studies
 from companion.book import captions, ledger, views
 from companion.book import chapter as page
 from companion.book.chapter import Chapter
 from companion.book.claims import Claim
 from companion.estimates import Estimate
-from companion.lab import registry, results, stored
+from companion.lab import catalogue, results, stored
 from companion.lab.record import Count, derived, record
 from companion.lab.sweep import study, sweep
 from companion.lab.table import origin
@@ -514,13 +513,11 @@ def pictures(setting: Pictured, seeds):
 def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened, mini_book, shown, monkeypatch):
     text = "[pictures.main]\nn = [1, 2]\nseeds = 2\nstored.n = [1, 2, 3]\nstored.seeds = 8\n"
     store(mini_book, pictures, sweep(pictures, pictures.grid.of(n=[1, 2, 3], seeds=8)))
-    for place in (studies, registry):
-        monkeypatch.setattr(place, "is_here", lambda setting: True)
+    monkeypatch.setattr(catalogue, "is_here", lambda setting: True)
     opened = opened_with(mini_book, text)
     assert opened.note(opened.rows(pictures)).endswith("Profile: laptop, with rows kept in results/.")
     monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
-    for place in (studies, registry):
-        monkeypatch.setattr(place, "is_here", lambda setting: setting.get("data") != "best")
+    monkeypatch.setattr(catalogue, "is_here", lambda setting: setting.get("data") != "best")
     opened = opened_with(mini_book, text)
     found = opened.rows(pictures)
     assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them

@@ -501,8 +501,8 @@ seeds = 1
 
 
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
-    from companion import paths, studies
-    from companion.lab import registry
+    from companion import paths
+    from companion.lab import catalogue
     from companion.lab.study import study
     from companion.lab.sweep import cells
     from companion.site import sources
@@ -515,8 +515,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
     def fixed(setting: Size, seeds):
         """Nothing."""
 
-    for place in (studies, registry):
-        monkeypatch.setattr(place, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    monkeypatch.setattr(catalogue, "of", lambda number: {item.name: item for item in (sized, fixed)})
     (mini_book / "chapters" / "designs" / "99.toml").write_text(DESIGNS)
     first, second = declared(SIZE, NONE).values()
 

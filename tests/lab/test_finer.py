@@ -8,7 +8,7 @@ import pytest
 from benchmarks import finer
 from benchmarks.finer import numerical_changes, refined
 from companion import paths
-from companion import studies as registry
+from companion.lab import catalogue
 from companion.lab.parameters import resolve
 from companion.lab.record import Positive, record
 from companion.lab.sweep import study
@@ -85,9 +85,9 @@ def test_too_few_seeds_or_nothing_to_make_finer():
 
 
 def test_every_study_with_a_tolerance_is_tried_and_the_stored_numbers_are_of_these():
-    ways = registry.finer()
-    for number in registry.modules():
-        for item, grid in registry.grids(number, resolve(number, "smoke")).items():
+    ways = catalogue.finer()
+    for number in catalogue.modules():
+        for item, grid in catalogue.grids(number, resolve(number, "smoke")).items():
             name = item.name
             assert name in ways or name in DRAWN or not any("tolerance" in s for s in grid), name
             assert name not in ways or any(set(ways[name]) & set(s) for s in grid), name

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from companion import paths
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.lab.design import Designs
 from companion.lab.record import Axis
 from companion.lab.sweep import Cell
@@ -223,7 +222,7 @@ def readers(number):
     """For each parameter of a chapter the studies whose grids read it, at one profile at least."""
     found = {name: set() for name in [*parameters.declared(number), *parameters.designs(number)]}
     for profile in parameters.PROFILES:
-        for name, study in registry.of(number).items():
+        for name, study in catalogue.of(number).items():
             values = Read(parameters.resolve(number, profile))
             try:
                 study.grid(values)
@@ -238,7 +237,7 @@ def usable(number, name, value, studies):
     """Whether the chapter takes ``value``; the grids must then hold distinct cells, or else one line names it."""
     try:
         values = parameters.resolve(number, "smoke", {name: value})
-        grids = registry.grids(number, values, studies[0]) | {study: study.grid(values) for study in studies[1:]}
+        grids = catalogue.grids(number, values, studies[0]) | {study: study.grid(values) for study in studies[1:]}
     except InputError as error:
         what = ".".join(name.split(".")[:2])  # a study, whose axes must fit each other, or a parameter
         named = what in str(error) or "is on this machine" in str(error)  # data that are not, by their own name
@@ -301,7 +300,7 @@ def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, man
     monkeypatch.setattr(parameters, "declared", functools.cache(parameters.declared))
     monkeypatch.setattr(Designs, "settings", unchanged_once(Designs.settings))
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
-    known, taken, tried = registry.of(number), {}, set()
+    known, taken, tried = catalogue.of(number), {}, set()
 
     def of(name, kind, studies):
         @settings(

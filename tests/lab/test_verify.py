@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from companion import studies as registry
+from companion.lab import catalogue, stored
 from companion.lab import commands as command
 from companion.lab import store as stores
-from companion.lab import stored
+from companion.lab.catalogue import is_here
 from companion.lab.compare import ENOUGH, FEWEST
 from companion.lab.record import derived, record
-from companion.lab.registry import is_here
 from companion.lab.results import SUFFIX, Results, records_of, write_results
 from companion.lab.store import Cell, Store
 from companion.lab.stored import share, verify
@@ -207,13 +206,13 @@ def book(tmp_path, monkeypatch):
     monkeypatch.delenv("REGIMES_SCHEDULER", raising=False)
     monkeypatch.setattr(stores, "revision", lambda: COMMIT)
     monkeypatch.setattr(command.paths, "results", lambda: tmp_path / "results")
-    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {STUDY: {}})
+    monkeypatch.setattr(command.catalogue, "stored_sizes", lambda: {STUDY: {}})
     return tmp_path / "results"
 
 
 def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(book, capsys, monkeypatch):
     assert run("store-results", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
-    item = registry.find(STUDY)[1]
+    item = catalogue.find(STUDY)[1]
     assert run("store-results", "--jobs", "1") == 0 and "0 new cells" not in capsys.readouterr().out
     table = Results(item).rows
     assert len(table) and set(table.revision) == {COMMIT}
@@ -224,13 +223,13 @@ def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(boo
 @pytest.mark.parametrize("designs", [(), ("main",)])
 def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, designs, tmp_path):
     """A setting is added and one goes, on a machine whose store is empty."""
-    item, files, rows, calls = registry.find(STUDY)[1], [], [], []
+    item, files, rows, calls = catalogue.find(STUDY)[1], [], [], []
     usual = type(item).__call__
     monkeypatch.setattr(type(item), "__call__", lambda self, s, seeds: calls.append(s) or usual(self, s, seeds))
     for step, points in enumerate((11, 13, 11, 11)):
         monkeypatch.setenv("REGIMES_STORE", str(tmp_path / f"cells{step}"))
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
-        monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
+        monkeypatch.setattr(command.catalogue, "stored_sizes", lambda sizes=sizes: sizes)
         calls.clear()
         assert run("store-results", STUDY, *designs, "--jobs", "1") == 0
         computed = {setting["points"] for setting in calls}
@@ -247,9 +246,9 @@ def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
     found = []
     for points in (11, 13):
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
-        monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
+        monkeypatch.setattr(command.catalogue, "stored_sizes", lambda sizes=sizes: sizes)
         assert run("store-results", STUDY, "main", "--jobs", "1") == 0
-        found.append(Results(registry.find(STUDY)[1]).rows)
+        found.append(Results(catalogue.find(STUDY)[1]).rows)
     first, both = found
     assert set(first.points) == {11} and set(both.points) == {11, 13} and set(first.cell) < set(both.cell)
     assert len(both[both.points == 11]) == len(first)
@@ -259,7 +258,7 @@ def test_keep_checks_a_whole_study_before_it_computes_and_not_for_one_design(boo
     def refuse(*args):
         raise InputError("the whole makes no sense")
 
-    monkeypatch.setattr(command.registry, "grids", refuse)
+    monkeypatch.setattr(command.catalogue, "grids", refuse)
     assert run("store-results", STUDY, "--jobs", "1") == 2 and "the whole makes" in capsys.readouterr().err
     assert not book.exists()
     assert run("store-results", STUDY, "main", "--jobs", "1") == 0
@@ -280,12 +279,12 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
         f"{count} stored cells come from code that no commit holds; they are computed anew" in capsys.readouterr().out
     )
     assert len(list((tmp_path / "cells" / "void").rglob("*.json"))) == count
-    assert set(Results(registry.find(STUDY)[1]).rows.revision) == {COMMIT}
+    assert set(Results(catalogue.find(STUDY)[1]).rows.revision) == {COMMIT}
     from companion.lab import workers
 
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
     assert run("store-results", "depth.colinear_points") == 2
-    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.colinear_points": {}})
+    monkeypatch.setattr(command.catalogue, "stored_sizes", lambda: {"depth.colinear_points": {}})
     assert run("store-results", "--jobs", "1") == 2 and not (book / f"depth.colinear_points{SUFFIX}").exists()
     assert (
         "depth.colinear_points is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
@@ -300,7 +299,7 @@ def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monk
     assert lines[0] == "--sample 100% --seed 3" and len(lines) == 4 and lines[1].endswith("all as stored")
     assert lines[2:] == ["0 not as stored", "0 not decided"]
     with monkeypatch.context() as patch:
-        patch.setattr(command.registry, "is_here", lambda setting: False)
+        patch.setattr(command.catalogue, "is_here", lambda setting: False)
         assert run("verify", "--jobs", "1") == 0
     assert capsys.readouterr().out.splitlines()[2:] == ["0 not as stored", f"1 not decided: {STUDY}"]
     assert run("verify", STUDY, "--jobs", "1") == 0

@@ -3,15 +3,14 @@
 import pytest
 import torch
 
-from companion import studies
-from companion.lab import compare, parameters
+from companion.lab import catalogue, compare, parameters
 from companion.lab.store import Cell
 from companion.lab.sweep import study
 from regimes import devices
 from tests.pretended_device import pretended_gpu
 from tests.sizes import Size
 
-STUDIES = {name: (number, item) for number in studies.modules() for name, item in studies.of(number).items()}
+STUDIES = {name: (number, item) for number in catalogue.modules() for name, item in catalogue.of(number).items()}
 # than the smoke profile, which is for more than devices
 SMALLER = {
     "01": {"tolerance": 0.2, "01.networks.stripe.lines": 20, "01.networks.stripe.alpha": [1.0]},
@@ -51,7 +50,7 @@ def test_which_studies_stay_on_the_cpu():
 def test_a_study_on_a_pretended_gpu(name):
     number, item = STUDIES[name]
     values = parameters.resolve(number, "smoke", SMALLER.get(number, {}))
-    for setting in _kinds(studies.grids(number, values, item)[item]):
+    for setting in _kinds(catalogue.grids(number, values, item)[item]):
         seeds = setting.pop("seeds")[: min(2, item.chunk)]
         here = item(setting, seeds)
         with pretended_gpu(), devices.allowed(item.device) as used:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from companion import studies as registry
 from companion.book.claims import Claim, Page
 from companion.estimates import Drift, Estimate
+from companion.lab import catalogue
 from companion.lab.results import Results
 from companion.lab.study import Study
 from companion.lab.table import CELL, origin
@@ -96,7 +96,7 @@ def _alternatives(claim: Claim, page: Page) -> Iterator[tuple[str, dict[tuple[st
     taken = {(study, design) for study, designs in claim.designs.items() for design in designs}
     for study, design in sorted(taken, key=lambda one: (one[0].name, one[1])):
         stored = Results.of(study)
-        kept = registry.kept_cells(registry.find(study.name)[0], stored) if design else {}
+        kept = catalogue.kept_cells(catalogue.find(study.name)[0], stored) if design else {}
         for other in (name for name in kept if name != design):
             yield (
                 f"design {other} for {design}",

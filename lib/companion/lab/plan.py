@@ -1,21 +1,28 @@
 r"""What a profile would take: cells, core-hours and memory, from what cells took that are stored.
 
 The seconds of a study's cells are an overhead and a power law in its sizes, :math:`s = s_0 + c \prod_i x_i^{k_i}` with
-exponents :math:`0 \le k_i \le 4`, by least squares of :math:`\log(s - s_0)`, weighted by :math:`s - s_0`. Where stored
-cells do not tell, an exponent is 1. How far to trust the laws is measured on the largest cells, which those of the
-smaller ones predict.
+exponents :math:`0 \le k_i \le 4` and a factor for each value of what is no size, by least squares of
+:math:`\log(s - s_0)`, weighted by :math:`s - s_0`. Where stored cells do not tell, an exponent is 1.
+
+The dearest studies have parts whose cost is known, such as a flow (``p h d``) and test points (``test h``): a cell
+costs their sum (``costs.toml``), times a factor that stored cells give. Sizes of different parts do not multiply. How
+far to trust the laws is measured on the largest cells, which those of the smaller ones predict.
 """
 
 import contextlib
+import functools
+import json
 import math
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
 from companion.data.images import as_fetched
-from companion.lab import parameters, registry, schedule
+from companion.lab import catalogue, parameters, schedule
 from companion.lab.design import Entries
 from companion.lab.results import Results
 from companion.lab.store import Store
@@ -32,6 +39,7 @@ FEWEST = 5  # settings that tell of an overhead, or of larger ones
 INTERVALS = ("every",)  # whole numbers that are no sizes: the larger, the fewer measurements
 COLUMNS = "chapter", "study", "cells", "stored", "core time", "longest cell", "memory"
 Measured = Sequence[tuple[Entries, float]]  # settings of one study, with the seconds of a cell
+Law = Callable[[Entries], float]  # seconds of a cell by its setting
 
 
 class Plan(NamedTuple):
@@ -47,32 +55,66 @@ class Plan(NamedTuple):
     card: bool = False  # whether the seconds are those of a GPU
 
 
-def fit_law(measured: Measured) -> Callable[[Entries], float]:
-    """Seconds of a cell by its setting, from cells that were measured; at least one."""
-    parts = OVERHEADS if len(measured) >= FEWEST else OVERHEADS[:1]
-    laws = [_power_law(measured, part * min(took for _, took in measured)) for part in parts]
+@functools.cache
+def parts_of_studies() -> dict[str, str]:
+    """The parts of the dearest studies, by name, as ``costs.toml`` has them: ``1e-7 p h d + 1e-8 test p``."""
+    costs = tomllib.loads(Path(__file__).with_name("costs.toml").read_text(encoding="utf-8"))
+    spelled_out = {study: [costs["parts"].get(it, it) for it in parts] for study, parts in costs["studies"].items()}
+    return {study: " + ".join(parts) for study, parts in spelled_out.items()}
+
+
+def fit_law(measured: Measured, parts: str = "") -> Law:
+    """Seconds of a cell by its setting, from cells that were measured, at least one; of ``parts`` a factor alone."""
+    if parts:
+        return _law(measured, 0.0, [], functools.partial(_sum_of_parts, parts))
+    names = sorted({name for setting, _ in measured for name in setting if _size(setting, name) > 1})
+    overheads = OVERHEADS if len(measured) >= FEWEST else OVERHEADS[:1]
+    laws = [_law(measured, part * min(took for _, took in measured), names) for part in overheads]
     return min(laws, key=lambda law: sum(math.log(law(setting) / took) ** 2 for setting, took in measured))
 
 
-def _power_law(measured: Measured, overhead: float) -> Callable[[Entries], float]:
-    """An overhead and one product of powers of the sizes."""
-    names = _sizes(measured)
-    logs = np.log([took - overhead for _, took in measured])
-    sizes = np.log([[_size(setting, name) for name in names] for setting, _ in measured])
-    weights = np.exp(logs - logs.max())
-    powers = np.ones(len(names))
-    if names:
-        is_told = np.ptp(sizes, 0) >= math.log(TOLD) - 1e-9
-        bounds = np.where(is_told, 0.0, 1 - 1e-9), np.where(is_told, STEEPEST, 1 + 1e-9)
-        spread = np.sqrt(weights)[:, None] * (sizes - np.average(sizes, 0, weights))
-        target = np.sqrt(weights) * (logs - np.average(logs, weights=weights))
-        powers = lsq_linear(np.r_[spread, WEAK * np.eye(len(names))], np.r_[target, WEAK * powers], bounds).x
-    level = np.average(logs - sizes @ powers, weights=weights)
-    return lambda setting: overhead + math.exp(level + np.log([_size(setting, name) for name in names]) @ powers)
+def _sum_of_parts(parts: str, setting: Entries) -> float:
+    """``2e-8 p^2 h + 1e-3 p`` at the sizes of a setting; a list counts with its length."""
+    seconds = 0.0
+    for unit, *sizes in (term.split() for term in parts.split(" + ")):
+        powers = [size.partition("^") for size in sizes]
+        counts = {name: len(setting[name]) if isinstance(setting.get(name), list) else 0 for name, _, _ in powers}
+        factors = ((counts[name] or _size(setting, name)) ** float(power or 1) for name, _, power in powers)
+        seconds += float(unit) * math.prod(factors)
+    return seconds
 
 
-def _sizes(measured: Measured) -> list[str]:
-    return sorted({name for setting, _ in measured for name in setting if _size(setting, name) > 1})
+def _law(measured: Measured, overhead: float, names: Sequence[str], base: Law = lambda setting: 1.0) -> Law:
+    """An overhead and ``base`` times powers of the sizes, with a factor for each word that not all cells share."""
+    words = [_words(setting) for setting, _ in measured]
+    varied = sorted(set.union(*words) - set.intersection(*words))
+
+    def features(setting: Entries) -> np.ndarray:
+        of_words = _words(setting)
+        return np.array(
+            [math.log(_size(setting, name)) for name in names] + [word in of_words for word in varied], float
+        )
+
+    matrix = np.array([features(setting) for setting, _ in measured])
+    expected = np.array([base(setting) for setting, _ in measured])
+    net = np.array([took - overhead for _, took in measured])
+    weights, logs = (net if names else expected) / max(net if names else expected), np.log(net / expected)
+    is_size = np.arange(matrix.shape[1]) < len(names)
+    powers = is_size.astype(float)
+    if len(powers):
+        is_told = np.ptp(matrix, 0) >= math.log(TOLD) - 1e-9
+        low = np.where(is_size, np.where(is_told, 0.0, 1 - 1e-9), -np.inf)
+        high = np.where(is_size, np.where(is_told, STEEPEST, 1 + 1e-9), np.inf)
+        spread = np.sqrt(weights)[:, None] * (matrix - np.average(matrix, 0, weights))
+        target = np.r_[np.sqrt(weights) * (logs - np.average(logs, weights=weights)), WEAK * powers]
+        powers = lsq_linear(np.r_[spread, WEAK * np.eye(len(powers))], target, (low, high)).x
+    level = np.average(logs - matrix @ powers, weights=weights)
+    return lambda setting: overhead + base(setting) * math.exp(level + features(setting) @ powers)
+
+
+def _words(setting: Entries) -> set[tuple[str, str]]:
+    """What is no size: names of data and losses, scales and tolerances, lists."""
+    return {(name, json.dumps(value)) for name, value in setting.items() if name != "seeds" and type(value) is not int}
 
 
 def _size(setting: Entries, name: str) -> float:
@@ -81,15 +123,14 @@ def _size(setting: Entries, name: str) -> float:
     return float(value) if type(value) is int and value > 0 and name not in INTERVALS else 1.0
 
 
-def left_out(measured: Measured) -> float:
+def left_out(measured: Measured, parts: str = "") -> float:
     """What the law of smaller cells gives for the largest, over what these took; NaN where too few are smaller."""
-    names = _sizes(measured)
-    products = [math.prod(_size(setting, name) for name in names) for setting, _ in measured]
+    products = [math.prod(_size(setting, name) for name in setting) for setting, _ in measured]
     largest = [pair for pair, product in zip(measured, products) if product == max(products)]
     smaller = [pair for pair, product in zip(measured, products) if product < max(products)]
     if len(smaller) < FEWEST:
         return math.nan
-    law = fit_law(smaller)
+    law = fit_law(smaller, parts)
     return sum(law(setting) for setting, _ in largest) / sum(took for _, took in largest)
 
 
@@ -100,7 +141,7 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
     """
     values = parameters.resolve(number, profile, *overrides)
     plans, refused = [], {}
-    for study in registry.of(number).values():
+    for study in catalogue.of(number).values():
         try:
             plans.append(_plan(number, study, values))
         except InputError as error:
@@ -119,11 +160,12 @@ def _plan(number: str, study: Study, values: Mapping[str, Any]) -> Plan:
     measured, card = measured_cells(number, study, grid)
     store = Store.default()
     with validate.memory_asked(), as_fetched() if lacking else contextlib.nullcontext():
-        missing = {cell.key() for cell in registry.to_compute(number, study, values) if cell not in store}
+        missing = {cell.key() for cell in catalogue.to_compute(number, study, values) if cell not in store}
     asked = cells(study, grid)
-    law = fit_law(measured) if measured else lambda setting: math.nan
+    parts = parts_of_studies().get(study.name, "")
+    law = fit_law(measured, parts) if measured else lambda setting: math.nan
     seconds = [law(cell.setting) for cell in asked if cell.key() in missing]
-    ratio = left_out(measured)
+    ratio = left_out(measured, parts)
     return Plan(study, len(asked), len(asked) - len(seconds), seconds, max(memory, default=0), ratio, lacking, card)
 
 
@@ -141,7 +183,7 @@ def measured_cells(number: str, study: Study, grid: Sequence[Entries]) -> tuple[
         key = record.cell.key(seed=False)
         settings[key] = record.cell.setting
         took.setdefault(key, []).append(record.provenance["seconds"])
-    grids = [] if card else [*registry.grids(number, parameters.resolve(number), study)[study], *grid]
+    grids = [] if card else [*catalogue.grids(number, parameters.resolve(number), study)[study], *grid]
     for cell in cells(study, grids) if grids else ():
         key = cell.key(seed=False)
         if key not in took and schedule.recorded(study).get(key):

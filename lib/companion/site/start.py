@@ -10,9 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from companion import paths
-from companion import studies as registry
 from companion.book import ledger, plots, screen, stated, views
-from companion.lab import parameters, results
+from companion.lab import catalogue, parameters, results
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
@@ -64,7 +63,7 @@ def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
     for number in parameters.chapters():
         values = parameters.resolve(number, profile)
         settings: list[Mapping[str, Any]] = []
-        for study in registry.of(number).values():
+        for study in catalogue.of(number).values():
             if "h" in study.grid.axes:
                 settings += study.grid.axes_alone()(values)  # axes alone, no data
                 kept = results.Results.of(study).records.values() if profile == "laptop" else ()

@@ -1,4 +1,4 @@
-"""The studies of each chapter, and the cells that a chapter asks of one."""
+"""The catalogue of studies: those of each chapter by name, and the cells that a chapter asks of one."""
 
 import contextlib
 import functools
