@@ -33,7 +33,7 @@ WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_tex
 # what a wheel carries beside modules
 DATA = {
     "regimes": ("py.typed", "kernels/*.c", "training/gradient_flow/*.[ch]"),
-    "companion": ("fetch.toml", "*/templates/*"),
+    "companion": ("fetch.toml", "lab/costs.toml", "*/templates/*"),
 }
 # in an environment beside what the lock names: pip's own, and what torch's builds for CUDA bring
 BESIDE = re.compile(r"regimes(-companion)?|pip|setuptools|wheel|triton|(nvidia|cuda)-.*")

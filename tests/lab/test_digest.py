@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from companion.lab import digest
-from companion.studies import find
+from companion.lab.catalogue import find
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -203,7 +203,7 @@ def copied(tmp_path, monkeypatch):
 
 def test_each_file_that_is_no_python_is_in_the_digest_of_the_modules_that_read_it(copied):
     """Templates and tables as well as what is compiled: a byte more changes that of a module beside."""
-    assert {"band.h", "box.h", "products.h", "compiled.c", "fetch.toml", "show.html"} <= {
+    assert {"band.h", "box.h", "products.h", "compiled.c", "fetch.toml", "costs.toml", "show.html"} <= {
         path.name for path in DATA
     }
     for path in DATA:

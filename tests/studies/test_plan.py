@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from companion import paths, studies
+from companion import paths
 from companion.data.images import WHOLE, shape
-from companion.lab import parameters, plan
+from companion.lab import catalogue, parameters, plan
 from companion.lab.store import Cell, Store
 from companion.studies import main
 from regimes import devices, validate
@@ -52,6 +52,29 @@ def test_the_largest_cells_are_predicted_from_smaller_ones():
     assert math.isnan(plan.left_out(KNOWN[:5])) and math.isnan(plan.left_out(KNOWN[:1]))
 
 
+def test_parts_add_where_a_power_law_multiplies():
+    """Ten times the lines and ten times the test points are not a hundred times the cell."""
+    parts = "1e-8 p^2 h + 1e-6 lines h shares + 1e-7 test h"
+
+    def took(setting):
+        flow = 1e-8 * setting["p"] ** 2 * setting["h"] + 3e-6 * setting["lines"] * setting["h"]
+        return 2.0 * (flow + 1e-7 * setting["test"] * setting["h"]) * (3.0 if setting["loss"] == "square" else 1.0)
+
+    small = {"lines": 300, "test": 10_000, "shares": [0.1, 0.5, 1.0], "h": 500}
+    known = [small | {"p": p, "loss": loss} for p in (128, 512, 2048) for loss in ("hinge", "square")]
+    measured = [(setting, took(setting)) for setting in known]
+    far = known[-1] | {"lines": 3000, "test": 100_000, "p": 8192, "h": 10_000}
+    assert plan.fit_law(measured, parts)(far) == pytest.approx(took(far), rel=0.05)
+    assert plan.fit_law(measured)(far) > 5 * took(far)
+
+
+@pytest.mark.parametrize("name", plan.parts_of_studies())
+def test_the_parts_are_those_of_a_study_that_there_is(name):
+    axes = {*catalogue.find(name)[1].grid.axes, "frozen", "shares"}
+    terms = plan.parts_of_studies()[name].split(" + ")
+    assert {size.partition("^")[0] for term in terms for size in term.split()[1:]} <= axes
+
+
 def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch, capsys):
     monkeypatch.setenv("REGIMES_DATA", "")
     images, found = shape("mnist"), plan.of_chapter("03", "paper")
@@ -76,7 +99,7 @@ def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
     of_studies = {found[1].split("`")[1]: found for found in parts if found and found[0].isdigit()}
     for number in parameters.chapters():
         values = parameters.resolve(number, "paper")
-        for name, item in studies.of(number).items():
+        for name, item in catalogue.of(number).items():
             chapter, _, cells, _, _, _, memory = of_studies.pop(name)
             assert chapter == str(int(number)), name
             try:
@@ -94,7 +117,7 @@ def test_the_page_shows_the_whole_paper_profile_as_it_is_now():
 
 
 def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
-    _, item = studies.find("lazy_feature.networks")
+    _, item = catalogue.find("lazy_feature.networks")
     on_a_gpu = {"any": "cuda", "cpu": "cpu"}.get
     with monkeypatch.context() as before_any_ran_there:
         before_any_ran_there.setattr(devices, "kind", on_a_gpu)
@@ -118,7 +141,7 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
 
 def test_recorded_seconds_are_of_settings_that_are_not_stored(monkeypatch):
     """Of those that are stored the stored cells tell, whatever a run of this machine recorded."""
-    _, item = studies.find("lazy_feature.networks")
+    _, item = catalogue.find("lazy_feature.networks")
     new = {"p": 600, "seeds": [0, 1]}
     key = Cell(item.name, item.version, {"p": 600}, 0).key(seed=False)
     kept = next(iter(plan.Results.of(item).settings))
@@ -159,7 +182,7 @@ def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch, capsys):
     assert {one.study.name: one.stored for one in plan.of_chapter("05", "laptop")[0]}["depth.colinear_points"] == 1
     assert main(["plan", "05", "--profile", "smoke"]) == 0
     said = capsys.readouterr().out
-    assert all(f"`{name}`" in said for name in studies.of("05")) and "cells are to be computed" in said
+    assert all(f"`{name}`" in said for name in catalogue.of("05")) and "cells are to be computed" in said
     with pytest.raises(SystemExit, match="2"):
         main(["plan", "77"])
     assert capsys.readouterr().err.startswith("error: chapter must be one of")
