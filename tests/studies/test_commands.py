@@ -65,7 +65,7 @@ def test_cells_travel_in_an_archive_and_one_damaged_on_the_way_is_computed_again
     assert run("run", STUDY, "--profile", "smoke", "--jobs", "1") == 0
     names = commands.names()
     damaged = commands.folder / names[0]
-    damaged.write_text(damaged.read_text().replace('"seed": 0', '"seed": 1'))
+    damaged.write_text(damaged.read_text().replace('"seed":0', '"seed": 1'))
     packed = shutil.make_archive(str(tmp_path / "cells"), "gztar", commands.folder)
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "there"))
     shutil.unpack_archive(packed, tmp_path / "there", filter="data")
