@@ -13,7 +13,7 @@ from companion.book import chapter as page
 from companion.book.chapter import Chapter
 from companion.book.claims import Claim
 from companion.estimates import Estimate
-from companion.lab import catalogue, results, stored
+from companion.lab import catalogue, results, verify
 from companion.lab.record import Count, derived, record
 from companion.lab.sweep import study, sweep
 from companion.lab.table import origin
@@ -396,7 +396,7 @@ def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini
     more = sweep(designed, designed.grid.of(n=[1, 2, 9], seeds=5))
     store(mini_book, designed, more)
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
-    monkeypatch.setattr(stored, "SECONDS", 0.0)
+    monkeypatch.setattr(verify, "SECONDS", 0.0)
     chapter = opened_with(mini_book, FEW + LARGER + MANY)
     found = chapter.rows(designed, "few")
     assert len(found) == 15 and found.cell.is_unique and set(found.cell) == set(more.cell) and not shown

@@ -14,8 +14,8 @@ from companion.lab.catalogue import is_here
 from companion.lab.compare import FEWEST, differences, telling
 from companion.lab.results import Results, files
 from companion.lab.store import committed
-from companion.lab.stored import batches, duration, share, verify
 from companion.lab.sweep import STATISTICAL, cells
+from companion.lab.verify import batches, duration, share, verify
 from regimes.data.datasets import Absent
 
 KEPT = catalogue.stored_sizes()

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from companion.lab import catalogue, stored
+from companion.lab import catalogue
 from companion.lab import commands as command
 from companion.lab import store as stores
+from companion.lab import verify as verification
 from companion.lab.catalogue import is_here
 from companion.lab.compare import ENOUGH, FEWEST
 from companion.lab.record import derived, record
 from companion.lab.results import SUFFIX, Results, records_of, write_results
 from companion.lab.store import Cell, Store
-from companion.lab.stored import share, verify
 from companion.lab.sweep import STATISTICAL, cells, study
+from companion.lab.verify import share, verify
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
 from tests.sizes import Size
@@ -74,17 +75,17 @@ def test_a_sample_is_of_whole_batches_as_they_were_computed(results):
     assert verify(Results(blocks, results), lambda batches: batches[:1], jobs=1).computed == 4 and len(CALLS) == 1
 
 
-@pytest.mark.parametrize(("part", "turns"), [(0.05, stored.YEAR), (1.0, 1)])
+@pytest.mark.parametrize(("part", "turns"), [(0.05, verification.YEAR), (1.0, 1)])
 def test_dear_batches_take_turns(results, monkeypatch, part, turns):
     """Each of them in one week of a year, and cheap ones by chance."""
-    items = stored.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
+    items = verification.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
     keys = [batch[0].key() for batch in items]
     dear = keys[:5]
-    monkeypatch.setattr(stored, "duration", lambda batch: stored.DEAR + (batch[0].key() in dear))
+    monkeypatch.setattr(verification, "duration", lambda batch: verification.DEAR + (batch[0].key() in dear))
     drawn = [[batch[0].key() for batch in share(part, 100 + week, blocks)(items)] for week in range(turns)]
     assert sorted(key for week in drawn for key in week if key in dear) == sorted(dear)
     assert all(drawn) and {key for week in drawn for key in week} == set(keys)
-    monkeypatch.setattr(stored, "duration", lambda batch: stored.DEAR + 1)
+    monkeypatch.setattr(verification, "duration", lambda batch: verification.DEAR + 1)
     alone = [[batch[0].key() for batch in share(part, week, blocks)(items)] for week in range(turns)]
     assert {key for week in alone for key in week} == set(keys)
     assert all(len(week) == (1 if turns > 1 else len(keys)) for week in alone)
@@ -335,21 +336,21 @@ def test_cells_of_uncommitted_code_are_set_aside(tmp_path):
 def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
     monkeypatch.setattr(command.paths, "results", lambda: tmp_path)
     file = written(late, late.grid.of(n=[1, 2], seeds=20), tmp_path / f"{late.name}{SUFFIX}")
-    assert stored.unchecked(late, lambda setting: True) == ""
-    assert stored.unchecked(late, lambda setting: False) == "their data are not on this machine"
+    assert verification.unchecked(late, lambda setting: True) == ""
+    assert verification.unchecked(late, lambda setting: False) == "their data are not on this machine"
     sign(file, lambda held: held["provenance"].update(seconds=146.2))
-    assert stored.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
+    assert verification.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
 
 
 def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(results, monkeypatch):
-    items = stored.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
-    monkeypatch.setattr(stored, "duration", lambda batch: float(len(batch)))  # whatever else the machine did
+    items = verification.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
+    monkeypatch.setattr(verification, "duration", lambda batch: float(len(batch)))  # whatever else the machine did
     drawn = []
     for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
-        monkeypatch.setattr(stored, "week", lambda week=week: week)
-        monkeypatch.setattr(stored, "SECONDS", sum(map(stored.duration, items)) / 3)
-        drawn.append([batch[0].key() for batch in stored._sample(blocks, items)])
+        monkeypatch.setattr(verification, "week", lambda week=week: week)
+        monkeypatch.setattr(verification, "SECONDS", sum(map(verification.duration, items)) / 3)
+        drawn.append([batch[0].key() for batch in verification._sample(blocks, items)])
     assert drawn[0] == drawn[1] and len({tuple(sorted(one)) for one in drawn}) > 1
-    monkeypatch.setattr(stored, "SECONDS", 0.0)
-    assert len(stored._sample(blocks, items)) == 1 and stored._sample(blocks, []) == []
-    assert re.fullmatch(r"\d{4}-\d\d", stored.week())
+    monkeypatch.setattr(verification, "SECONDS", 0.0)
+    assert len(verification._sample(blocks, items)) == 1 and verification._sample(blocks, []) == []
+    assert re.fullmatch(r"\d{4}-\d\d", verification.week())

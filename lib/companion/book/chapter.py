@@ -21,10 +21,10 @@ from companion.estimates import Drift, Estimate
 from companion.lab import catalogue, parameters
 from companion.lab.results import Results, records_of
 from companion.lab.store import stamp, write_atomically
-from companion.lab.stored import sample
 from companion.lab.study import Design
 from companion.lab.sweep import Study
 from companion.lab.table import CELL, STAMP, Provenance, names_cell, origin, provenance
+from companion.lab.verify import sample
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")

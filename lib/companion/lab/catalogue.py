@@ -18,8 +18,8 @@ from companion.lab.names import chapters_of_papers, texts_of_papers
 from companion.lab.progress import say
 from companion.lab.results import Results
 from companion.lab.store import Cell
-from companion.lab.stored import in_order, sample
 from companion.lab.sweep import Study, cells
+from companion.lab.verify import in_order, sample
 from regimes import validate
 from regimes.data import datasets
 from regimes.data.datasets import Absent

@@ -17,9 +17,9 @@ from companion.lab.design import Entries
 from companion.lab.names import list_studies
 from companion.lab.progress import say
 from companion.lab.store import Store, committed, needs_commit
-from companion.lab.stored import extended, share, verify
 from companion.lab.sweep import Study, sweep
 from companion.lab.table import provenance
+from companion.lab.verify import extended, share, verify
 from companion.lab.workers import forking
 from regimes import validate
 from regimes.validate import InputError

@@ -24,7 +24,7 @@ import yaml
 from companion import paths
 from companion.book import captions, changes, figures, ledger, screen, views
 from companion.book.errata import DRAWERS, Erratum, errata
-from companion.lab import catalogue, parameters, results, store, stored
+from companion.lab import catalogue, parameters, results, store, verify
 from companion.lab.cli import one_line_errors
 from companion.lab.store import committed, needs_commit
 from companion.site import graph, quotes, start
@@ -321,7 +321,7 @@ def finer_table(shown: int = 2) -> str:
 
 def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
     """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
-    reasons = {name: stored.unchecked(catalogue.find(name)[1], catalogue.is_here) for name in results.files()}
+    reasons = {name: verify.unchecked(catalogue.find(name)[1], catalogue.is_here) for name in results.files()}
     claims = {name: [] for name in reasons}
     for record in records:
         for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
