@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion
 from regimes.measures import information, spectrum
@@ -68,8 +67,8 @@ def kinds():
     """The kinds that chapters declare, and the records of settings, each once, with who declares it."""
     found = {}
     for number in parameters.chapters():
-        found |= {kind: f"{number}.{name}" for name, kind in registry.kinds(number).items()}
-        for study in registry.of(number).values():
+        found |= {kind: f"{number}.{name}" for name, kind in catalogue.kinds(number).items()}
+        for study in catalogue.of(number).values():
             found |= {axis.kind: f"{study.name}.{name}" for name, axis in study.grid.axes.items()}
             found |= {axis.several: f"{study.name}.{name}" for name, axis in study.grid.axes.items() if axis.several}
     return {name: kind for kind, name in found.items()}

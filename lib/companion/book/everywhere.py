@@ -14,6 +14,7 @@ import pandas as pd
 
 from companion.book.claims import Claim, Page
 from companion.estimates import Drift, Estimate
+from companion.lab import catalogue
 from companion.lab.results import Results
 from companion.lab.study import Study
 from companion.lab.table import CELL, origin
@@ -94,10 +95,13 @@ def _alternatives(claim: Claim, page: Page) -> Iterator[tuple[str, dict[tuple[st
     """Tables in place of the claim's own, with the words for them."""
     taken = {(study, design) for study, designs in claim.designs.items() for design in designs}
     for study, design in sorted(taken, key=lambda one: (one[0].name, one[1])):
-        stored = Results(study)
-        for other in _designs(stored) - {design} if design else ():
-            cells = stored.of_design(other).keys()
-            yield f"design {other} for {design}", {(study.name, design): stored.rows[stored.rows[CELL].isin(cells)]}
+        stored = Results.of(study)
+        kept = catalogue.kept_cells(catalogue.find(study.name)[0], stored) if design else {}
+        for other in (name for name in kept if name != design):
+            yield (
+                f"design {other} for {design}",
+                {(study.name, design): stored.rows[stored.rows[CELL].isin(kept[other])]},
+            )
     own = {(study.name, design): page.rows(study, design) for study, design in taken}
     axes = {name for table in own.values() for name in _axes(table)}
     for axis in sorted(axes):
@@ -107,10 +111,6 @@ def _alternatives(claim: Claim, page: Page) -> Iterator[tuple[str, dict[tuple[st
                 f"{axis} = {value}",
                 {key: table[table[axis] == value] if axis in table else table for key, table in own.items()},
             )
-
-
-def _designs(stored: Results) -> set[str]:
-    return {name for record in stored.records.values() for name in record.provenance["designs"]}
 
 
 def _axes(table: pd.DataFrame) -> list[str]:
