@@ -32,6 +32,14 @@ def test_meaning_is_the_comment(mini_book):
     assert parameters.declared("99")["scale"].meaning == "their scale"
 
 
+def test_whole_numbers_pass_as_floats(mini_book):
+    value = parameters.resolve("99", "laptop", {"scale": 2})["scale"]
+    assert value == 2.0 and isinstance(value, float)
+    scales = parameters.resolve("99", "laptop", {"scale": 3})["scale"], *parameters._like([0.5], [1, 2.5])
+    assert {type(one) for one in scales} == {float}
+    assert type(parameters.resolve("99", "laptop", {"size": 2})["size"]) is int
+
+
 def test_a_file_may_hold_the_tables_of_several_chapters():
     own = {"01": {"curve_alpha": 0.5}, "05": {"n0": 7}}
     for number in own:

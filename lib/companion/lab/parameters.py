@@ -243,7 +243,15 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
             if name not in parameters and name.rpartition(".")[0] not in design_names:
                 raise InputError(_unknown(number, name, parameters, values))
         values |= given
-    return values | {"profile": profile}
+    numbers = {name: _like(parameter.value, values[name]) for name, parameter in parameters.items()}
+    return values | numbers | {"profile": profile}
+
+
+def _like(usual: Any, given: Any) -> Any:
+    """A given value, or each of a list, with a whole number as a float where the laptop's value is one."""
+    if isinstance(usual, list) and isinstance(given, list):
+        return [_like(usual[0], one) for one in given] if usual else given
+    return float(given) if isinstance(usual, float) and type(given) is int and validate.is_number(given) else given
 
 
 def _unknown(number: str, name: str, declared: Collection[str], values: Collection[str]) -> str:
