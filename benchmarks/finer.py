@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 from companion import paths
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.lab.cli import one_line_errors
+from companion.lab.design import Entries
 from companion.lab.store import needs_commit, revision, write_atomically
-from companion.lab.sweep import Setting, Study, sweep
+from companion.lab.sweep import Study, sweep
 from companion.lab.table import STAMP
 from regimes import validate
 from regimes.validate import InputError
@@ -43,12 +43,12 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
         ``study``, ``finer`` (in words), ``settings``, ``realisations`` (of a mean), ``columns`` (the rows of
         ``numerical_changes``), and ``revision``.
     """
-    ways = registry.finer()
+    ways = catalogue.finer()
     validate.one_of(ways, study=name)
-    how, (number, item) = dict(ways[name]), registry.find(name)
+    how, (number, item) = dict(ways[name]), catalogue.find(name)
     last = how.pop("last", False)
-    values = parameters.resolve(number, "laptop", registry.stored_sizes().get(name, {}))
-    grid = registry.grids(number, values, item)[item]
+    values = parameters.resolve(number, "laptop", catalogue.stored_sizes().get(name, {}))
+    grid = catalogue.grids(number, values, item)[item]
     candidates = [setting for setting in grid if _is_coarsest(setting, how, grid)]
     chosen = random.Random(name).sample(candidates, min(settings, len(candidates)))
     many = max(len(setting["seeds"]) for setting in candidates)
@@ -60,14 +60,14 @@ def measure(name: str, settings: int, *, jobs: int = 1) -> dict[str, Any]:
     return about | {"columns": rows}
 
 
-def _is_coarsest(setting: Setting, how: Mapping[str, Any], grid: list[Setting]) -> bool:
+def _is_coarsest(setting: Entries, how: Mapping[str, Any], grid: list[Entries]) -> bool:
     """Whether a setting has numerics to make finer, and the grid does not hold the same at a larger tolerance."""
     any_numerics = {"tolerance": 0.0, "seeds": []}
     coarser = [other | any_numerics for other in grid if other.get("tolerance", 0.0) > setting.get("tolerance", 0.0)]
     return bool(set(how) & set(setting)) and ("tolerance" not in how or setting | any_numerics not in coarser)
 
 
-def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
+def refined(setting: Entries, how: Mapping[str, Any]) -> Entries:
     """A setting with the entries that ``how`` names multiplied by its factors, or replaced by its words."""
     finer = dict(setting)
     for name, by in how.items():
@@ -78,7 +78,7 @@ def refined(setting: Setting, how: Mapping[str, Any]) -> Setting:
 
 
 def numerical_changes(
-    study: Study, settings: Sequence[Setting], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
+    study: Study, settings: Sequence[Entries], how: Mapping[str, Any], *, many: int, last: bool = False, jobs: int = 1
 ) -> pd.DataFrame:
     """What finer numerics change in each column of numbers, over all rows of some settings.
 
@@ -142,7 +142,7 @@ def main(argv: list[str] | None = None) -> int:
         path = paths.results() / "finer.json"
         entries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         by_study = {entry["study"]: entry for entry in entries}
-        names = list(registry.finer())
+        names = list(catalogue.finer())
         for name in [args.name] if args.name else names:
             by_study[name] = measure(name, args.settings, jobs=args.jobs)
             write_atomically(path, json.dumps([by_study[entry] for entry in names if entry in by_study], indent=1))

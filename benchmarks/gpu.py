@@ -31,8 +31,7 @@ import torch
 from torch import Tensor
 
 from companion import paths
-from companion import studies as registry
-from companion.lab import parameters, schedule
+from companion.lab import catalogue, parameters, schedule
 from companion.lab.compare import differences
 from companion.lab.store import Cell
 from companion.lab.study import Rows, Study
@@ -189,8 +188,8 @@ def studies(device: str, only: tuple[str, ...] = ()) -> Iterator[Planned]:
     """One cell of each study that may use a GPU, or of some, on both devices; those that took least first."""
     numbers = {
         item: number
-        for number in registry.modules()
-        for name, item in registry.of(number).items()
+        for number in catalogue.modules()
+        for name, item in catalogue.of(number).items()
         if item.device == "any" and (not only or name in only)
     }
     for item in sorted(numbers, key=lambda item: sum(schedule.recorded(item).values())):
@@ -198,7 +197,7 @@ def studies(device: str, only: tuple[str, ...] = ()) -> Iterator[Planned]:
 
 
 def one_study(number: str, item: Study, device: str) -> dict[str, Any]:
-    first = registry.grids(number, parameters.resolve(number, "smoke"), item)[item][0]
+    first = catalogue.grids(number, parameters.resolve(number, "smoke"), item)[item][0]
     setting = {key: value for key, value in first.items() if key != "seeds"}
     cell = Cell(item.name, item.version, setting, first["seeds"][0])
     (on_cpu, slow), (on_device, fast) = (cell_on(place, item, cell) for place in ("cpu", device))

@@ -35,11 +35,15 @@ import matplotlib.pyplot as plt
 from companion.book.chapter import Chapter
 from companion.book.claims import claim
 from companion.estimates import Estimate
-from companion.lab.sweep import product, study
+from companion.lab.record import Count, Setting, record
+from companion.lab.sweep import study
 chapter = Chapter("99", globals())
-@study(version=1, grid=lambda p: product(size=p["size"], seeds=[0]), data="counted")
-def counted(setting, seeds):
-    return [{"seed": 0, "x": x} for x in range(setting["size"])]
+@record
+class Counted(Setting):
+    size: Count[100]
+@study(version=1, data="counted")
+def counted(setting: Counted, seeds):
+    return [{"seed": 0, "x": x} for x in range(setting.size)]
 @claim(
     "Z.Fig1-size", accept=(3, 3), rival=2, figure="fig-mini", profiles=("smoke", "laptop", "paper"),
 )
@@ -59,6 +63,14 @@ chapter.figure(fig, "fig-mini", table)
 print("scale =", scale)
 # %% [markdown] tags=["caption"]
 # **A line.** It rises.
+"""
+DESIGNS = """\
+smoke.size = 2
+range.size = [1, 100]
+range.scale = [0, 10]
+[counted.main]
+size = "$size"
+seeds = 1
 """
 
 
@@ -98,7 +110,7 @@ def mini_book(tmp_path, monkeypatch):
     """A book of one chapter, 99, in a folder of its own; returns the folder."""
     files = {
         "chapters/99_mini.py": MINI_CHAPTER,
-        "chapters/designs/99.toml": "smoke.size = 2\nrange.size = [1, 100]\nrange.scale = [0, 10]\n",
+        "chapters/designs/99.toml": DESIGNS,
         "book/errata.yml": "[]",
         "book/papers.yml": (ROOT / "book" / "papers.yml").read_text(encoding="utf-8"),
     }

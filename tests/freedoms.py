@@ -28,8 +28,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.lab.store import Cell
 from companion.lab.study import Rows, Study
 from companion.lab.sweep import cells
@@ -66,7 +65,7 @@ def processors() -> dict[str, dict[str, str]]:
 def sample(number: str) -> dict[str, tuple[Study, list[Cell]]]:
     """Of each study of a chapter the first smoke cell, and those that add a word to its settings, by its name."""
     chosen: dict[str, tuple[Study, list[Cell]]] = {}
-    for study, grid in registry.grids(number, parameters.resolve(number, "smoke")).items():
+    for study, grid in catalogue.grids(number, parameters.resolve(number, "smoke")).items():
         known: set[tuple[str, Any]] = set()
         found = []
         for cell in cells(study, grid):

@@ -19,10 +19,9 @@ import matplotlib.pyplot as plt
 import pytest
 
 from companion import paths
-from companion import studies as registry
 from companion.book import captions, claims, ledger
 from companion.book import chapter as module
-from companion.lab import parameters, schedule
+from companion.lab import catalogue, parameters, schedule
 from companion.lab.study import Design
 from tests import drawn
 
@@ -101,14 +100,14 @@ def records(number, folder, monkeypatch):
     def compute(*args, **options):
         raise NotStoredError
 
-    asked, known = registry.asked, {}
+    asked, known = catalogue.asked, {}
 
     def asked_once(number, study, values):  # all pages of a chapter have the laptop's values
         if study not in known:
             known[study] = asked(number, study, values)
         return known[study]
 
-    monkeypatch.setattr(registry, "asked", asked_once, raising=False)
+    monkeypatch.setattr(catalogue, "asked", asked_once, raising=False)
     monkeypatch.setenv("REGIMES_RUN", str(folder))
     monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (

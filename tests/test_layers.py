@@ -4,6 +4,7 @@ import ast
 import contextlib
 import fnmatch
 import functools
+import graphlib
 import io
 import os
 import re
@@ -13,7 +14,7 @@ import sys
 import pytest
 
 import regimes
-from companion import studies
+from companion.lab import catalogue
 from companion.studies import main
 from regimes import validate
 from tests.cases import for_each
@@ -129,7 +130,7 @@ def test_a_study_runs_without_jupyter_or_yaml_or_figures(tmp_path):
     done = command("run", "depth.normalised_kernel", "--profile", "smoke", "--budget", "60s", tmp_path=tmp_path)
     assert done.returncode == 0 and "cells stored" in done.stdout, done.stderr
     listed = command("list", tmp_path=tmp_path)
-    assert all(name in listed.stdout for number in studies.modules() for name in studies.of(number))
+    assert all(name in listed.stdout for number in catalogue.modules() for name in catalogue.of(number))
 
 
 @for_each(
@@ -147,7 +148,7 @@ def test_bad_input_is_one_line_and_code_2(args, said):
 
 def test_unknown_study_is_named():
     with pytest.raises(validate.InputError, match="study must be one of"):
-        studies.find("nothing")
+        catalogue.find("nothing")
 
 
 def test_every_module_has_a_layer():
@@ -173,3 +174,16 @@ def test_the_public_api_holds():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing"):
         regimes.nothing  # noqa: B018
+
+
+def test_no_modules_import_each_other():
+    """Of what is imported when a module is loaded, not in a function, or for its types; a package may show its own."""
+    by_module = {}
+    for name, imported, node in imports():
+        if node.col_offset == 0:
+            by_module.setdefault(name, set()).add(imported)
+    graph = graphlib.TopologicalSorter()
+    for name, of in by_module.items():
+        named = {imported if imported in by_module else imported.rpartition(".")[0] for imported in of}
+        graph.add(name, *(it for it in named if it != name and not name.startswith(f"{it}.")))
+    graph.prepare()  # raises CycleError with the circle

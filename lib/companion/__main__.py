@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 
 from companion import paths
-from companion import studies as registry
 from companion.book import claims, ledger
 from companion.book.everywhere import everywhere, unnamed
-from companion.lab import parameters, results
+from companion.lab import catalogue, parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.study import Study
 from companion.lab.table import STAMP, names_cell, origin, provenance
@@ -41,7 +40,7 @@ class Rows:
 
     def rows(self, study: Study, design: str = "") -> pd.DataFrame:
         """The rows of one design of a study, or of all."""
-        asked = registry.asked(self.number, study, self.parameters)
+        asked = catalogue.asked(self.number, study, self.parameters)
         self.stored[study.name] = asked.results.records.keys()
         return asked.rows(design)
 

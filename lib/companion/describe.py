@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from companion.book.figures import figures_of_designs
-from companion.lab import parameters, registry
+from companion.lab import catalogue, parameters
 from companion.lab.cli import Parser, one_line_errors
 
 _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
@@ -18,7 +18,7 @@ _wrapped = functools.partial(textwrap.wrap, width=120, break_on_hyphens=False)
 
 def describe(number: str) -> str:
     """The parameters of a chapter, then its designs: the laptop's entries, and those that other sizes have in place."""
-    declared, kinds = parameters.declared(number), registry.kinds(number)
+    declared, kinds = parameters.declared(number), catalogue.kinds(number)
     described = {name: f"{declared[name].value!r}  {declared[name].meaning}" for name in kinds}
     lines = [f"{name:20} {described[name]}\n{'':20} {kind.allowed()}" for name, kind in kinds.items()]
     sizes = {size: _by_design(parameters.designs(number, size)) for size in ("laptop", *parameters.SIZES)}

@@ -29,9 +29,8 @@ from nbformat.v4 import new_output
 from traitlets.config import Config
 
 from companion import paths
-from companion import studies as registry
 from companion.book import captions, changes, figures, ledger, views
-from companion.lab import parameters, progress, schedule, sweep
+from companion.lab import catalogue, parameters, progress, schedule, sweep
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.store import Store
 from companion.lab.sweep import Study
@@ -275,7 +274,7 @@ def checked(
     """What a run would find stored, and compute, in one line; of a figure the cells of the designs that it shows."""
     count, new = 0, []
     for study in studies:
-        asked = registry.asked(number, study, values)
+        asked = catalogue.asked(number, study, values)
         wanted = set().union(*(asked.designs[name] for name in designs_shown.get(study, asked.designs)))
         count += len(wanted)
         new += [cell for cell in asked.new if cell.key() in wanted]
@@ -305,13 +304,13 @@ def main(argv: list[str] | None = None) -> int:
             validate.one_of([*figures.figures(args.chapter[0]), *stems], figure=args.figure)
         values = {number: parameters.resolve(number, args.profile, *given) for number in args.chapter}
         if args.figure:  # its own studies: values may make no sense for others
-            registry.check(args.chapter[0], values[args.chapter[0]])
+            catalogue.check(args.chapter[0], values[args.chapter[0]])
             designs_shown = _asked(args.chapter[0], args.figure, parameters.named(args.chapter[0], *given))
             (number,) = args.chapter
-            grids = {number: {study: registry.grids(number, values[number], study)[study] for study in designs_shown}}
+            grids = {number: {study: catalogue.grids(number, values[number], study)[study] for study in designs_shown}}
         else:
             designs_shown = {}
-            grids = {number: registry.grids(number, of_chapter) for number, of_chapter in values.items()}
+            grids = {number: catalogue.grids(number, of_chapter) for number, of_chapter in values.items()}
         for number in grids:
             _needs_values(number, values[number], grids[number], args.figure)
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
@@ -328,7 +327,7 @@ def main(argv: list[str] | None = None) -> int:
         if not args.figure:  # whose cells say which studies
             to_compute = {}
             for number, of_chapter in grids.items():
-                to_compute |= {study: registry.to_compute(number, study, values[number]) for study in of_chapter}
+                to_compute |= {study: catalogue.to_compute(number, study, values[number]) for study in of_chapter}
             schedule.fill({study: cells for study, cells in to_compute.items() if cells}, Store.default())
         code = _draw(values, folder, args.figure)
         if not code and name is not None:

@@ -1,30 +1,12 @@
-"""Named studies, one or more modules per chapter: what is measured, at which settings.
+"""The command ``python -m companion.studies``: studies by name, without Jupyter (``companion.lab.commands``).
 
-``python -m companion.studies list`` names them; ``python -m companion.studies run NAME`` computes one without Jupyter.
-What computes is loaded at the first use of a name, so that the list is there at once.
+``list`` names them and loads none; ``run NAME`` computes one. In Python they are in ``companion.lab.catalogue``.
 """
 
-import importlib
 import sys
-from typing import Any
 
 from companion.lab.cli import one_line_errors
 from companion.lab.names import list_studies
-
-__all__ = [  # noqa: F822
-    "Asked", "asked", "check", "find", "finer", "grids", "is_here", "kinds", "modules", "of", "stored_sizes",
-    "to_compute",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'companion.studies' has no attribute {name!r}")
-    return getattr(importlib.import_module("companion.lab.registry"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
 
 
 def main(argv: list[str] | None = None) -> int:

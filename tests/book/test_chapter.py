@@ -8,32 +8,51 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from companion import studies
 from companion.book import captions, ledger, plots, views
 from companion.book import chapter as page
 from companion.book.chapter import Chapter
 from companion.book.claims import Claim
 from companion.estimates import Estimate
-from companion.lab import registry, results, stored
-from companion.lab.sweep import product, study, sweep
+from companion.lab import catalogue, results, verify
+from companion.lab.record import Count, derived, record
+from companion.lab.sweep import study, sweep
 from companion.lab.table import origin
 from regimes.data.datasets import Absent
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
+from tests.sizes import Size
 
 NAMESPACE = {"profile": "laptop", "size": 3, "scale": 0.5, "sizes": [1, 2]}
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2, 3, 4, 5], d=7, seeds=range(3)), data="counted")
-def counts(setting, seeds):
+@record
+class Counted(Size):
+    """A size in a dimension."""
+
+    d: Count
+
+
+@study(version=1, data="counted")
+def counts(setting: Counted, seeds):
     """Counts."""
-    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+    return [{"seed": s, "x": setting.n + s} for s in seeds]
 
 
-@study(version=1, grid=lambda p: product(n=list(range(p["size"])), seeds=range(2)), data="counted")
-def sized(setting, seeds):
+@study(version=1, data="counted")
+def sized(setting: Size, seeds):
     """Counts to a size."""
-    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+    return [{"seed": s, "x": setting.n + s} for s in seeds]
+
+
+COUNTED = """
+[counts.main]
+n = [1, 2, 3, 4, 5]
+d = 7
+seeds = 3
+[sized.main]
+n = [0, "$size"]
+seeds = 2
+"""
 
 
 def three(rows=counts):
@@ -67,6 +86,8 @@ def shown(monkeypatch):
 def opened(mini_book, monkeypatch):
     monkeypatch.setenv("REGIMES_RUN", str(mini_book / "run"))
     monkeypatch.delenv("REGIMES_STORE", raising=False)
+    designs = mini_book / "chapters" / "designs" / "99.toml"
+    designs.write_text(designs.read_text() + COUNTED)
     return Chapter("99", NAMESPACE)
 
 
@@ -305,14 +326,14 @@ def test_a_changed_run_tests_no_claim_whose_words_name_what_its_rows_lack(opened
         return Estimate.exact(3)
 
     found = {}
-    for at in ({}, {"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}):
+    for at in ({}, {"n": 3}, {"n": [0, 3]}, {"n": [0, 5]}, {"depth": 3}):
         for size in (3, 2):
             chapter = Chapter("99", NAMESPACE | {"size": size, "scale": 0.5 if size == 3 else 0.25})
             chapter.records = {}
             chapter._judge(replace(SIZE, at=at, function=number))
             found[str(at), size] = ledger.word(chapter.records[SIZE.id])
     others = {key: word for key, word in found.items() if word != "reproduced"}
-    named = [{"n": 2}, {"n": [0, 2]}, {"n": [0, 3]}, {"depth": 3}]
+    named = [{"n": 3}, {"n": [0, 3]}, {"n": [0, 5]}, {"depth": 3}]
     assert others == {(str(at), 2): "not tested at this size" for at in named}, "the book's own run is not asked"
     assert ">not tested at this size</b>" in shown[-1][0].data
 
@@ -362,13 +383,15 @@ def test_parameters_changed_by_hand_in_jupyter_are_checked_too(mini_book, given,
         Chapter("99", NAMESPACE | given)
 
 
-@study(version=1, axes={"n": "count to 100"}, data="counted")
-def designed(setting, seeds):
+@study(version=1, data="counted")
+def designed(setting: Size, seeds):
     """Rows of named designs."""
-    return [{"seed": s, "x": setting["n"] + s} for s in seeds]
+    return [{"seed": s, "x": setting.n + s} for s in seeds]
 
 
 FEW, MANY = "[designed.few]\nn = [1, 2]\nseeds = 2\n", "[designed.many]\nn = [2, 3]\nseeds = 3\n"
+MORE = "stored.seeds = 5\n"
+LARGER = "stored.n = [1, 2, 9]\nstored.seeds = 5\n"
 
 
 def opened_with(mini_book, text=FEW + MANY, **designs):
@@ -381,22 +404,21 @@ def seeds(chapter, design, study=designed):
     return {n: sorted(own) for n, own in chapter.rows(study, design).groupby("n").seed}
 
 
-def store(mini_book, item, table, **designs):
-    """Stores the rows of a study, for some designs their settings by ``n``."""
+def store(mini_book, item, table):
+    """Stores the rows of a study."""
     (mini_book / "results").mkdir(exist_ok=True)
-    marks = {name: set(table.cell[table.n.isin(sizes)]) for name, sizes in designs.items()}
     file = mini_book / "results" / f"{item.name}{results.SUFFIX}"
-    results.write_results(item, [origin(key) for key in table.cell.unique()], file, marks)
+    results.write_results(item, [origin(key) for key in table.cell.unique()], file)
     return file
 
 
 def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini_book, shown, monkeypatch):
     assert len(opened_with(mini_book).rows(designed)) == 8  # none stored; what both hold, once
-    more = sweep(designed, product(n=[1, 2, 9], seeds=range(5)))
-    store(mini_book, designed, more, few=[1, 2, 9])
+    more = sweep(designed, designed.grid.of(n=[1, 2, 9], seeds=5))
+    store(mini_book, designed, more)
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
-    monkeypatch.setattr(stored, "SECONDS", 0.0)
-    chapter = opened_with(mini_book)
+    monkeypatch.setattr(verify, "SECONDS", 0.0)
+    chapter = opened_with(mini_book, FEW + LARGER + MANY)
     found = chapter.rows(designed, "few")
     assert len(found) == 15 and found.cell.is_unique and set(found.cell) == set(more.cell) and not shown
     assert len(list((mini_book / "none").glob("*/v*/*.json"))) == 1  # the cheapest one
@@ -409,37 +431,38 @@ def test_stored_results_are_the_data_and_a_sample_is_computed_again(opened, mini
 
 def test_stored_results_that_this_machine_does_not_compute_are_said(opened, mini_book, shown, monkeypatch):
     """On the ledger's page, and by hand, where there is none, below the cell."""
-    table = sweep(designed, product(n=[1, 2], seeds=range(5)))
-    sign(store(mini_book, designed, table, few=[1, 2]), lambda held: held["rows"][0].update(x=-1))
-    opened_with(mini_book).rows(designed, "few")
+    table = sweep(designed, designed.grid.of(n=[1, 2], seeds=5))
+    sign(store(mini_book, designed, table), lambda held: held["rows"][0].update(x=-1))
+    opened_with(mini_book, FEW + MORE).rows(designed, "few")
     said = json.loads((mini_book / "run" / "99.sampled.json").read_text())[designed.name]
     assert "x is " in said[0] and not shown
     monkeypatch.delenv("REGIMES_RUN")
-    opened_with(mini_book).rows(designed, "few")
+    opened_with(mini_book, FEW + MORE).rows(designed, "few")
     assert f"`{designed.name}` are not what this machine computes: " in shown[-1][0].data
 
 
 def test_a_damaged_cell_is_computed_and_said_and_no_other(opened, mini_book, monkeypatch):
-    table = sweep(designed, product(n=[1, 2], seeds=range(5)))
-    path = store(mini_book, designed, table, few=[1, 2])
+    table = sweep(designed, designed.grid.of(n=[1, 2], seeds=5))
+    path = store(mini_book, designed, table)
     key = table.cell[(table.n == 2) & (table.seed == 1)].iloc[0]
-    change_lines(path, lambda lines: [line.replace('"x": 3', '"x": 4') if key in line else line for line in lines])
+    change_lines(path, lambda lines: [line.replace('"x":3', '"x":4') if key in line else line for line in lines])
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
-    chapter = opened_with(mini_book)
+    chapter = opened_with(mini_book, FEW + MORE)
     found = chapter.rows(designed, "few")
     assert found.x[found.cell == key].tolist() == [3] and len(found) == 10
     (said,) = json.loads((mini_book / "run" / "99.sampled.json").read_text())[designed.name]
     assert said.startswith(f"{path.name} is refused, cell {key} (n = 2, seed = 1): its checksum is not ")
     later = table.cell[(table.n == 2) & (table.seed == 4)].iloc[0]  # one that the laptop does not ask for
-    change_lines(path, lambda lines: [line.replace('"x": 6', '"x": 7') if later in line else line for line in lines])
-    assert len(opened_with(mini_book).rows(designed, "few")) == 9
+    change_lines(path, lambda lines: [line.replace('"x":6', '"x":7') if later in line else line for line in lines])
+    assert len(opened_with(mini_book, FEW + MORE).rows(designed, "few")) == 9
 
 
 def test_a_changed_design_is_its_own_affair(opened, mini_book, monkeypatch):
     """It keeps the stored seeds that all of its settings have, and every cell that it asks for; no other moves."""
-    grid = product(n=[1, 2], seeds=range(6)) + product(n=[3], seeds=range(4)) + product(n=[4], seeds=[7])
-    store(mini_book, designed, sweep(designed, grid), few=[1, 2], many=[2, 3])
-    usual = opened_with(mini_book)
+    of = designed.grid.of
+    store(mini_book, designed, sweep(designed, of(n=[1, 2], seeds=6) + of(n=3, seeds=4) + of(n=4, seeds=[7])))
+    text = f"{FEW}stored.seeds = 6\n{MANY}stored.seeds = 6\n"
+    usual = opened_with(mini_book, text)
     assert seeds(usual, "few") == {1: [*range(6)], 2: [*range(6)]}
     assert seeds(usual, "many") == {2: [*range(6)], 3: [*range(4)]}
     monkeypatch.setenv("REGIMES_STORE", str(mini_book / "none"))
@@ -455,23 +478,23 @@ def test_a_changed_design_is_its_own_affair(opened, mini_book, monkeypatch):
         ({"few.seeds": 3}, {1: [*range(6)], 2: [*range(6)]}),
         ({"few.seeds": [5, 3]}, {1: [3, 5], 2: [3, 5]}),  # those that are listed, and no others
     ):
-        changed = opened_with(mini_book, **given)
+        changed = opened_with(mini_book, text, **given)
         assert seeds(changed, "few") == found, given
         assert seeds(changed, "many") == seeds(usual, "many"), given
         assert computed() == 2 * (4 in found or "few.seeds" in given)
 
 
 def test_other_profiles_take_the_stored_seeds_of_their_own_settings(opened, mini_book):
-    store(mini_book, designed, sweep(designed, product(n=[1, 2, 9], seeds=range(5))), few=[1, 2, 9])
-    opened_with(mini_book)
+    store(mini_book, designed, sweep(designed, designed.grid.of(n=[1, 2, 9], seeds=5)))
+    opened_with(mini_book, FEW + LARGER)
     chapter = Chapter("99", NAMESPACE | {"profile": "smoke"})
     assert seeds(chapter, "few") == {1: [*range(5)], 2: [*range(5)]}
 
 
-@study(version=1, axes={"n": "count to 100", "seeds": "count from 0 to 10"}, data="counted")
-def optional(setting, seeds):
+@study(version=1, seeds="count from 0 to 10", data="counted")
+def optional(setting: Size, seeds):
     """A study whose designs may ask for no realisation."""
-    return [{"seed": s, "x": setting["n"]} for s in seeds]
+    return [{"seed": s, "x": setting.n} for s in seeds]
 
 
 def test_a_design_without_a_cell_says_which(opened, mini_book, capfd):
@@ -491,27 +514,31 @@ def test_a_design_without_a_cell_says_which(opened, mini_book, capfd):
 HERE = ["best"]
 
 
-def _pictured(setting):
-    return setting | {"data": HERE[0], "words": f"{HERE[0]}, all of them"}
+@record
+class Pictured(Size):
+    """A size, and the data set that is here."""
+
+    data: str = derived()
+    words: str = derived()
+
+    def completed(self, seeds):
+        return replace(self, data=HERE[0], words=f"{HERE[0]}, all of them")
 
 
-@study(version=1, axes={"n": "count to 100"}, complete=_pictured)
-def pictures(setting, seeds):
+@study(version=1)
+def pictures(setting: Pictured, seeds):
     """Rows that depend on the data set."""
-    return [{"seed": s, "x": len(setting["data"]) + s, "source": setting["data"]} for s in seeds]
+    return [{"seed": s, "x": len(setting.data) + s, "source": setting.data} for s in seeds]
 
 
 def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened, mini_book, shown, monkeypatch):
-    text = "[pictures.main]\nn = [1, 2]\nseeds = 2\n"
-    more = product(n=[1, 2, 3], data="best", words="best, all of them", seeds=range(8))
-    store(mini_book, pictures, sweep(pictures, more), main=[1, 2, 3])
-    for place in (studies, registry):
-        monkeypatch.setattr(place, "is_here", lambda setting: True)
+    text = "[pictures.main]\nn = [1, 2]\nseeds = 2\nstored.n = [1, 2, 3]\nstored.seeds = 8\n"
+    store(mini_book, pictures, sweep(pictures, pictures.grid.of(n=[1, 2, 3], seeds=8)))
+    monkeypatch.setattr(catalogue, "is_here", lambda setting: True)
     opened = opened_with(mini_book, text)
     assert opened.note(opened.rows(pictures)).endswith("Profile: laptop, with rows kept in results/.")
     monkeypatch.setattr(sys.modules[__name__], "HERE", ["other"])
-    for place in (studies, registry):
-        monkeypatch.setattr(place, "is_here", lambda setting: setting.get("data") != "best")
+    monkeypatch.setattr(catalogue, "is_here", lambda setting: setting.get("data") != "best")
     opened = opened_with(mini_book, text)
     found = opened.rows(pictures)
     assert set(found.data) == {"best"} and len(found) == 24  # none of the data that stand in for them
@@ -524,16 +551,22 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
     assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
 
 
-def _of_clothes(setting):
-    if setting["data"] == "clothes":
-        raise Absent("data clothes ships with no package")
-    return setting
+@record
+class Worn(Size):
+    """A size, and a data set that a machine may lack."""
+
+    data: str
+
+    def completed(self, seeds):
+        if self.data == "clothes":
+            raise Absent("data clothes ships with no package")
+        return self
 
 
-@study(version=1, axes={"n": "count to 100", "data": "text"}, complete=_of_clothes)
-def worn(setting, seeds):
-    """Rows of a data set that a machine may lack."""
-    return [{"seed": s, "x": setting["n"]} for s in seeds]
+@study(version=1)
+def worn(setting: Worn, seeds):
+    """Rows of such a data set."""
+    return [{"seed": s, "x": setting.n} for s in seeds]
 
 
 def test_a_design_whose_data_are_absent_is_its_stored_rows_or_empty_and_one_sentence_says_so(
@@ -551,9 +584,9 @@ def test_a_design_whose_data_are_absent_is_its_stored_rows_or_empty_and_one_sent
 
     chapter._judge(replace(SIZE, function=first))
     assert "`Z.Fig1-size`: not tested, its data are not on this machine." in shown[-1][0].data and not chapter.records
-    one_more = product(n=[1, 2, 3], data="clothes", seeds=range(3))
-    store(mini_book, worn, sweep(worn, one_more), none=[1, 2, 3])
-    chapter = opened_with(mini_book, text)
+    one_more = worn.grid.axes_alone().of(n=[1, 2, 3], data="clothes", seeds=3)
+    store(mini_book, worn, sweep(worn, one_more))
+    chapter = opened_with(mini_book, text + "stored.n = [1, 2, 3]\nstored.seeds = 3\n")
     assert len(chapter.rows(worn, "none")) == 9 and len(chapter.rows(worn, "here")) == 4
     chapter._judge(replace(SIZE, function=first))
     assert chapter.records["Z.Fig1-size"]["value"] == 1

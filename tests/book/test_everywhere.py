@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from companion import __main__ as command
-from companion import studies as registry
 from companion.book import claims, ledger
 from companion.book.everywhere import Elsewhere, everywhere, stale, unnamed
 from companion.estimates import Estimate
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from tests.references import ROOT
 
 
@@ -100,7 +99,7 @@ class Stored:
 
     def __init__(self, number):
         self.parameters = parameters.resolve(number)
-        self.asked = functools.cache(lambda study: registry.asked(number, study, self.parameters))
+        self.asked = functools.cache(lambda study: catalogue.asked(number, study, self.parameters))
         self.known = {}
 
     def results(self, study):

@@ -6,8 +6,7 @@ import shlex
 
 import pytest
 
-from companion import studies
-from companion.lab import cli, parameters
+from companion.lab import catalogue, cli, parameters
 from regimes.validate import InputError
 
 COMMAND = re.compile(r"make chapter-(\d\d)(?: PROFILE=(\w+))? NAME=\w+ PARAMS='([^']*)'")
@@ -43,6 +42,6 @@ def test_every_command_names_a_parameter_and_a_value_that_is_taken(number, profi
     args = parser.parse_args(["--profile", profile or "laptop", *shlex.split(given)])
     assert args.p
     try:
-        studies.grids(number, parameters.resolve(number, args.profile, *cli.overrides(args)))
+        catalogue.grids(number, parameters.resolve(number, args.profile, *cli.overrides(args)))
     except InputError as error:  # a value that is taken where its data are
         assert "REGIMES_DATA" in str(error)

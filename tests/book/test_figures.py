@@ -8,9 +8,8 @@ import jupytext
 import pytest
 
 from companion import describe, runner
-from companion import studies as registry
 from companion.book import changes, claims, figures, views
-from companion.lab import cli, parameters, schedule, sweep
+from companion.lab import catalogue, cli, parameters, schedule, sweep
 from companion.lab.store import Record
 from companion.lab.study import Design
 from regimes.validate import InputError
@@ -62,12 +61,12 @@ def test_what_a_cell_shows_asks_for_and_uses():
 
 
 def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch):
-    number, item = registry.find("depth.biases")
-    grid = registry.grids(number, parameters.resolve(number, "smoke"), item)[item]
+    number, item = catalogue.find("depth.biases")
+    grid = catalogue.grids(number, parameters.resolve(number, "smoke"), item)[item]
     asked = sweep.cells(item, grid)
     stored = SimpleNamespace(records={cell.key(): Record(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
     left = len(schedule.chunks({item.name: item}, asked[2:]))
-    monkeypatch.setattr(changes, "Results", lambda study: stored)
+    monkeypatch.setattr(changes.Results, "of", lambda study: stored)
     monkeypatch.setattr(changes.schedule, "recorded", lambda study: {})
     monkeypatch.setattr(changes.schedule, "seconds", lambda chunk: 3.0)
     assert left > 0 and changes._seconds(item, grid) == pytest.approx(2 * 20 + 3 * left)
@@ -112,14 +111,14 @@ def test_the_command_below_a_figure_changes_it_and_says_how(number):
         for name in sets:
             assert values[name] != usual.get(name) and found[label].of([name]), (label, name)
         for study in found[label].studies:
-            registry.grids(number, values, study)
+            catalogue.grids(number, values, study)
 
 
 @pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_knob_has_three_to_five_choices_whose_cells_are_stored_or_cheap(number):
     """One is the book's; each of the others changes a parameter of the figure, and computes for seconds at most."""
-    knobs, own = changes.knobs(number), {one.function.__name__: one for one in registry.of(number).values()}
+    knobs, own = changes.knobs(number), {one.function.__name__: one for one in catalogue.of(number).values()}
     assert 1 <= len(knobs) <= 2, "the key figures of each chapter have one"
     found, every = changes.changes(number, knobs), figures.figures(number)
     for label, knob in knobs.items():
@@ -130,7 +129,7 @@ def test_a_knob_has_three_to_five_choices_whose_cells_are_stored_or_cheap(number
             values = parameters.resolve(number, "laptop", one)
             assert all(found[label].of([name]) for name in one), (label, one)
             for name, designs in figures.designs_asked(every[label].code).items():
-                asked = registry.asked(number, own[name], values)
+                asked = catalogue.asked(number, own[name], values)
                 drawn = set().union(*(asked.designs[design] for design in designs & asked.designs.keys()))
                 left = [cell for cell in asked.new if cell.key() in drawn]
                 assert sum(map(schedule.seconds, schedule.chunks({own[name].name: own[name]}, left))) < 4, one
@@ -178,12 +177,8 @@ def test_a_command_survives_make_and_the_shell():
 
 
 TYPED = """\
-@study(version=1, axes={"n": "count"})
-def averages(setting, seeds): ...
-@study(version=1, axes={"n": "count"})
-def judged_alone(setting, seeds): ...
-@claim("Z.Fig2-mean", accept=(0, 1), rival=2, figure="fig-typed")
-def mean_distance(rows=judged_alone["main"]): ...
+@study(version=1)
+def averages(setting: Counted, seeds): ...
 # %%
 rows = chapter.rows(averages, "large")
 chapter.figure(plt.figure(), "fig-typed", rows)
@@ -194,21 +189,18 @@ main.n = "$size"
 main.seeds = 2
 large = {extends = "main", seeds = 3}
 small = {extends = "main", n = "$sizes"}
-[judged_alone]
-main.n = "$scale"
-main.seeds = 1
 """
 
 
-def test_a_figure_follows_the_designs_of_studies_and_claims_that_its_page_types(mini_book):
+def test_a_figure_follows_the_designs_of_studies_that_its_page_types(mini_book):
     page = mini_book / "chapters" / "99_mini.py"
     page.write_text(page.read_text(encoding="utf-8") + "# %%\n" + TYPED, encoding="utf-8")
     designs = mini_book / "chapters" / "designs" / "99.toml"
     designs.write_text(designs.read_text(encoding="utf-8") + TYPED_DESIGNS, encoding="utf-8")
     found = changes.changes("99", ["fig-typed"])["fig-typed"]
-    assert {*found.designs} == {"averages.large", "averages.main", "judged_alone.main"}
-    assert {knob.name for knob in found.knobs} == {"size", "scale"} and not found.studies
-    entries = ["99.averages.main.n", "99.averages.large.seeds", "99.judged_alone.main.n"]
+    assert {*found.designs} == {"averages.large", "averages.main"}
+    assert {knob.name for knob in found.knobs} == {"size"} and not found.studies
+    entries = ["99.averages.main.n", "99.averages.large.seeds"]
     assert runner._asked("99", "fig-typed", ["size", *entries]) == {}
     assert not found.of(["99.averages.small.n"])
 
@@ -240,7 +232,7 @@ def test_a_figure_shows_the_designs_that_its_claims_rest_on():
 
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_designs_hold_as_many_values_as_their_figures_need(number):
-    own = {study.function.__name__: study for study in registry.of(number).values()}
+    own = {study.function.__name__: study for study in catalogue.of(number).values()}
     for profile in parameters.PROFILES:
         runner._needs_values(number, parameters.resolve(number, profile), own.values(), None)
 
@@ -253,7 +245,7 @@ def test_a_page_shows_the_designs_of_its_figures():
         study: {name for label in labels for name in found[label].shown.get(study, ())}
         for study in {study for label in labels for study in found[label].studies}
     }
-    assert len(labels) > 2 and len(shown) < len(registry.of("03"))
+    assert len(labels) > 2 and len(shown) < len(catalogue.of("03"))
 
 
 @pytest.mark.usefixtures("read_once")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from companion import studies
 from companion.book import ledger
+from companion.lab import catalogue
 from companion.site import graph
 
 
@@ -15,7 +15,7 @@ from companion.site import graph
     ],
 )
 def test_a_study_leads_to_the_laws_that_it_and_its_helpers_call(study, called, left):
-    found = graph.laws(studies.find(study)[1].function)
+    found = graph.laws(catalogue.find(study)[1].function)
     names = {one.__name__ for one in found}
     assert called <= names and left not in names and all("Source:" in one.__doc__ for one in found)
 

@@ -10,10 +10,9 @@ import re
 import pytest
 
 from companion import estimates
-from companion import studies as registry
 from companion.book import ledger
 from companion.book.ledger import read_yaml
-from companion.lab import digest, parameters, results
+from companion.lab import catalogue, digest, parameters, results
 from companion.lab.study import Design
 from companion.papers.jamming.theory import jamming
 from regimes import validate
@@ -78,7 +77,7 @@ def test_the_kept_ledger_holds_every_claim_and_the_papers_one_what_was_measured_
     there = {record["id"]: record for record in PAPER}
     assert list(there) == [name for name in DECLARED if name in there] and len(there) == len(PAPER)
     assert all(record["profile"] == "paper" and record["value"] is not None for record in PAPER)
-    studies = {name for number in registry.modules() for name in registry.of(number)}
+    studies = {name for number in catalogue.modules() for name in catalogue.of(number)}
     for record in PAPER:
         assert all(record[name] for name in ("data", "settings", "revision", "versions", "device")), record["id"]
         assert {setting["study"] for setting in record["settings"]} <= studies, record["id"]

@@ -15,9 +15,10 @@ from companion.book.errata import DRAWERS, Erratum
 from companion.book.ledger import Claim, judge
 from companion.book.views import markdown, maths, show
 from companion.estimates import Drift, Estimate, exponent, jackknife, least, mean, proportion
-from companion.lab import registry  # with the names that it has before a test replaces them
+from companion.lab import catalogue  # with the names that it has before a test replaces them
 from companion.site import sources
 from regimes.validate import InputError
+from tests.sizes import Size
 
 NULL = {"value": 0.0, "what": "nothing happens"}
 
@@ -466,7 +467,8 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
             kept(**change)
     (mini_book / "results").mkdir()
     (mini_book / "results" / f"depth.layer_map{sources.results.SUFFIX}").touch()
-    monkeypatch.setattr(sources.results, "Results", lambda study: SimpleNamespace(records={"b": None}))
+    held = SimpleNamespace(records={"b": None})
+    monkeypatch.setattr(sources.results.Results, "of", lambda study: held)
     kept(cells={"a": "new", "b": "old+"})
 
 
@@ -488,30 +490,38 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
     assert cells[1] == "? undecided<br><small>paper's size: <b>✔ reproduced</b></small>"
 
 
+DESIGNS = """
+paper.size = 9
+[sized.main]
+n = 1
+seeds = "$size"
+[fixed.main]
+n = 1
+seeds = 1
+"""
+
+
 def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, declared, monkeypatch):
-    from companion import paths, studies
+    from companion import paths
     from companion.lab.study import study
-    from companion.lab.sweep import cells, product
+    from companion.lab.sweep import cells
     from companion.site import sources
 
-    @study(
-        version=1, grid=lambda p: product(one=1, seeds=range(p["size"]))
-    )  # the paper's cells are the laptop's and more
-    def sized(setting, seeds):
+    @study(version=1)  # the paper's cells are the laptop's and more
+    def sized(setting: Size, seeds):
         """Nothing."""
 
-    @study(version=1, grid=lambda p: product(other=1, seeds=[0]))
-    def fixed(setting, seeds):
+    @study(version=1)
+    def fixed(setting: Size, seeds):
         """Nothing."""
 
-    for place in (studies, registry):
-        monkeypatch.setattr(place, "of", lambda number: {item.name: item for item in (sized, fixed)})
-    (mini_book / "chapters" / "designs" / "99.toml").write_text("paper.size = 9\n")
+    monkeypatch.setattr(catalogue, "of", lambda number: {item.name: item for item in (sized, fixed)})
+    (mini_book / "chapters" / "designs" / "99.toml").write_text(DESIGNS)
     first, second = declared(SIZE, NONE).values()
 
     def run(name, size, profile="paper"):
         folder = paths.run_folder(name)
-        asked = [*cells(sized, sized.grid({"size": size})), *cells(fixed, fixed.grid({}))]
+        asked = [*cells(sized, sized.grid.of(n=1, seeds=size)), *cells(fixed, fixed.grid.of(n=1, seeds=1))]
         measured = {"chapter": "99", "value": float(size), "low": 1.0, "high": 99.0, "n": 1, "profile": profile}
         made = [
             ledger.record_of(claim, **measured, cells={cell.key(): "new" for cell in own})

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from companion import paths, studies
-from companion.lab import parameters, results
+from companion import paths
+from companion.lab import catalogue, parameters, results
 from tests.references import ROOT
 
 
@@ -48,7 +48,7 @@ def test_a_chapter_depends_on_all_that_its_run_reads(number):
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_a_chapter_depends_on_the_stored_results_of_its_studies_and_on_no_others(number):
     known = {name for name in prerequisites()[number] if name.startswith("results/")}
-    own = {*studies.of(number)}
+    own = {*catalogue.of(number)}
     assert known == {inside(path) for name, path in results.files().items() if name in own}
 
 
@@ -58,7 +58,7 @@ def test_a_chapter_reads_stored_results_of_its_own_modules_alone(number):
     text = "".join(page.read_text(encoding="utf-8") for page in parameters.page_sources(number))
     asked = set(re.findall(r"chapter\.rows\(\s*\w+\.(\w+)", text))
     assert asked and not re.search(r"read_csv|\bopen\(", text)
-    own = {item.function.__name__ for item in studies.of(number).values()}
+    own = {item.function.__name__ for item in catalogue.of(number).values()}
     assert asked <= own
 
 

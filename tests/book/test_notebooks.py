@@ -13,11 +13,10 @@ import pytest
 from pytest_notebook.diffing import diff_notebooks, diff_to_string
 
 from companion import paths
-from companion import studies as registry
 from companion.book import ledger, screen
 from companion.book.captions import GLUED
 from companion.book.chapter import THEORY
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.lab.store import Store, stamp
 from companion.lab.sweep import STATISTICAL
 from tests import stored_ledger
@@ -55,7 +54,7 @@ def test_sentences_and_figures_have_the_numbers_of_the_reference(number):
 
 def late():
     """The claims on studies with statistical columns: another processor gives them other values and intervals."""
-    items = {name: item for number in registry.modules() for name, item in registry.of(number).items()}
+    items = {name: item for number in catalogue.modules() for name, item in catalogue.of(number).items()}
     drawn = {name for name, item in items.items() if STATISTICAL in item.columns.values()}
     records = ledger.read(paths.results() / "ledger.json")
     return {one["id"] for one in records if drawn & {setting["study"] for setting in one["settings"] or ()}}

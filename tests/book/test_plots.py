@@ -172,7 +172,7 @@ def test_the_style_is_seaborns_without_seaborn():
 
 
 def test_a_chapter_loads_neither_seaborn_nor_the_studies_of_others():
-    code = "import sys, companion.book.chapter; from companion import studies; studies.of('05'); "
+    code = "import sys, companion.book.chapter; from companion.lab import catalogue; catalogue.of('05'); "
     dear = "{'seaborn', 'nbformat', 'companion.papers.jamming.studies.jamming', 'companion.papers.depth.studies.depth'}"
     code += f"print(sorted({dear} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -29,8 +29,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SLOW = """
 # %%
 import time
-@study(version=1, grid=lambda p: product(n=1, seeds=range(9)))
-def slow(setting, seeds):
+@record
+class Slow(Setting):
+    n: Count = 1
+@study(version=1)
+def slow(setting: Slow, seeds):
     time.sleep(120 if seeds[0] else 2)
     return [{"seed": seeds[0]}]
 chapter.rows(slow)
@@ -602,11 +605,13 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, command):
 def test_workers_end_with_a_killed_sweep(tmp_path, start):
     script = tmp_path / "slow.py"
     script.write_text(
-        "import time\nfrom companion.lab.sweep import product, study, sweep\n"
-        "@study(version=1, grid=lambda p: product(n=[1], seeds=range(9)))\n"
-        "def slow(setting, seeds):\n    'Slow.'\n    time.sleep(60 if seeds[0] else 3)\n"
+        "import time\nfrom companion.lab.record import Count, Setting, record\n"
+        "from companion.lab.sweep import study, sweep\n"
+        "@record\nclass Slow(Setting):\n    n: Count\n"
+        "@study(version=1)\n"
+        "def slow(setting: Slow, seeds):\n    'Slow.'\n    time.sleep(60 if seeds[0] else 3)\n"
         "    return [{'seed': seeds[0]}]\n"
-        "if __name__ == '__main__':\n    sweep(slow, slow.grid({}), jobs=2)\n"
+        "if __name__ == '__main__':\n    sweep(slow, slow.grid.of(n=1, seeds=9), jobs=2)\n"
     )
     process = start(sys.executable, script, env=os.environ | {"REGIMES_STORE": str(tmp_path / "cells")})
     until(lambda: len(psutil.Process(process.pid).children(recursive=True)) >= 3)

@@ -11,9 +11,8 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from companion import studies
 from companion.book import changes, figures, ledger, stated, views
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.site import sources, start
 from regimes.validate import InputError
 from tests.references import ROOT
@@ -74,7 +73,7 @@ def test_a_stated_number_is_drawn_where_it_lies():
 
 def test_the_map_has_every_network_of_the_designs():
     found = start.experiments("laptop")
-    (scan,) = (one for one in studies.of("01").values() if one.name == "lazy_feature.scale_scan")
+    (scan,) = (one for one in catalogue.of("01").values() if one.name == "lazy_feature.scale_scan")
     whole = {(s["h"], s["alpha"]) for s in scan.grid(parameters.resolve("01"))}
     assert len(whole) > 10 and whole < found["01"]
     assert any(math.isinf(scale) for _, scale in found["01"]) and "05" not in found

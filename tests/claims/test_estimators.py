@@ -8,8 +8,7 @@ import pytest
 from companion.book import claims
 from companion.book.everywhere import Others
 from companion.estimates import Drift
-from companion.lab import parameters, schedule
-from companion.lab import registry as lab_registry
+from companion.lab import catalogue, parameters, schedule
 from companion.lab.table import CELL, STAMP, origin
 
 SWITCH = "task"  # an argument that says which of its tables a claim is about
@@ -29,7 +28,7 @@ class Stored:
     def rows(self, study, design=""):
         if (study, design) not in self.tables:
             if study not in self.asked:
-                self.asked[study] = lab_registry.asked(self.number, study, self.parameters)
+                self.asked[study] = catalogue.asked(self.number, study, self.parameters)
             self.tables[study, design] = self.asked[study].rows(design)
         return self.tables[study, design].copy()
 

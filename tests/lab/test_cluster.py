@@ -27,12 +27,17 @@ pytestmark = [
 ROOM = '''
 """A room for the tests."""
 import os, time
-from companion.lab.sweep import product, study
-@study(version=1, grid=lambda p: product(n=range(p["n"]), seeds=[0]))
-def slow(setting, seeds):
+from companion.lab.record import Count, Setting, record
+from companion.lab.sweep import study
+@record
+class Slow(Setting):
+    """A number."""
+    n: Count[0, 100]
+@study(version=1)
+def slow(setting: Slow, seeds):
     """Where it ran."""
     time.sleep(0.2)
-    return [{"seed": s, "twice": 2 * setting["n"], "pid": os.getpid()} for s in seeds]
+    return [{"seed": s, "twice": 2 * setting.n, "pid": os.getpid()} for s in seeds]
 '''
 WAIT = 60  # seconds for anything on a loaded machine
 

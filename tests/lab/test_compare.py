@@ -9,15 +9,16 @@ import pytest
 from companion.lab import compare
 from companion.lab.compare import FEWEST, differences, telling
 from companion.lab.store import Cell
-from companion.lab.sweep import STATISTICAL, product, study
+from companion.lab.sweep import STATISTICAL, study
 from regimes.validate import InputError
+from tests.sizes import Size
 
 ROW = {"x": 1.0, "name": "a", "seconds_spent": 1.0, "list": [1.0, 2.0]}
 
 
 def of(rtol=1e-6, **columns):
-    @study(version=1, grid=lambda p: product(seeds=[0]), rtol=rtol, columns=columns)
-    def made(setting, seeds):
+    @study(version=1, rtol=rtol, columns=columns)
+    def made(setting: Size, seeds):
         return []
 
     return made

@@ -2,19 +2,30 @@
 
 import pickle
 import re
+from typing import Literal
 
 import pytest
 
 from companion.lab import parameters
 from companion.lab.design import MOST, Designs
-from companion.lab.record import Axis
-from companion.lab.sweep import product, study
-from companion.lab.words import kind
+from companion.lab.parameters import Kind
+from companion.lab.record import Count, Distinct, Each, FirstOf, Increasing, Number, Setting, axis, record
 from regimes.validate import InputError
 from tests.cases import for_each
 
-WORDS = {"kind": "one of a, b", "n": "count from 2 to 1000", "x": "optional number", "depths": "increasing counts"}
-AXES = {name: Axis.of(words) for name, words in WORDS.items()}
+
+@record
+class Runs(Setting):
+    """What is run."""
+
+    kind: Literal["a", "b"]
+    n: Count[2, 1000]
+    x: Number | None = None
+    depths: Increasing[Count]
+
+
+NAMES = ("x", "y")
+AXES = Runs.axes()
 grid = Designs("runs", AXES)
 MAIN = {"kind": "a", "n": [2, 3], "depths": [1, 5], "seeds": 2}
 
@@ -69,7 +80,7 @@ def test_designs_that_are_named_are_all_that_is_computed():
 
 
 def test_a_design_without_a_realisation_is_there_and_not_computed():
-    some = Designs("runs", AXES, kind("count from 0 to 5"))
+    some = Designs("runs", AXES, Kind.of("count", 0, 5))
     given = values(more={"extends": "main", "n": [3, 4], "seeds": 0})
     assert [(one["n"], one["seeds"]) for one in some(given)] == [(2, [0, 1]), (3, [0, 1])]
     assert [(one["n"], one["seeds"]) for one in some.settings(given, "more")] == [(3, []), (4, [])]
@@ -86,13 +97,32 @@ def test_a_value_may_be_that_of_a_parameter():
 def test_what_follows_from_the_axes_is_added():
     doubled = Designs("runs", AXES, complete=lambda setting: setting | {"double": 2 * setting["n"]})
     assert [one["double"] for one in doubled(values())] == [4, 6]
-    assert hash(doubled) and hash(study(version=1, axes=AXES)(lambda setting, seeds: []))
+    assert hash(doubled)
     assert pickle.loads(pickle.dumps(grid))(values()) == grid(values())
 
 
-def test_a_study_with_a_function_for_a_grid_keeps_it():
-    made = study(version=1, grid=lambda p: product(n=p["n"], seeds=[0]))(lambda setting, seeds: [])
-    assert made.grid({"n": 3}) == [{"n": 3, "seeds": [0]}]
+def test_a_design_may_be_written_where_it_is_used():
+    assert grid.of(**MAIN) == of() and grid.of(**MAIN | {"n": 9, "seeds": [7]})[0]["seeds"] == [7]
+    with pytest.raises(InputError, match=r"^own\.runs\.main\.n must be a whole number from 2 to 1000, got 1$"):
+        grid.of(**MAIN | {"n": 1})
+
+
+def test_axes_alone_hold_the_data_sets_of_which_a_setting_has_the_first_that_is_here():
+    """So a stored cell is found where no data are: by its axes, whichever data set it has."""
+
+    @record
+    class Pictures(Setting):
+        data: FirstOf[NAMES]
+        n: Count
+
+    known = Designs("pictures", Pictures.axes(), complete=refuses)
+    (setting,) = known.axes_alone().settings({"99.pictures.main.data": ["x", "y"], **_entries(n=3)}, "main")
+    assert known.choices(setting) == [known.identity({"data": name, "n": 3}) for name in ("x", "y")]
+    assert known.choices({"data": "y", "n": 3}) == known.choices(setting)[1:]
+
+
+def _entries(**own):
+    return {f"99.pictures.main.{name}": value for name, value in {"seeds": 1, **own}.items()}
 
 
 def refuses(setting):
@@ -131,13 +161,13 @@ def test_whole_designs_that_make_no_sense_are_refused_too():
         of("few", few={"depths": [1], "seeds": 1})
     with pytest.raises(InputError, match=r"99\.runs\.main \(n = \$sizes\): n is no prime"):
         Designs("runs", AXES, complete=refuses)(values(knobs={"sizes": [5]}, main=MAIN | {"n": "$sizes"}))
-    wide = Designs("runs", dict.fromkeys("abc", Axis.of("count")))
+    wide = Designs("runs", dict.fromkeys("abc", axis(Count)))
     with pytest.raises(InputError, match=f"99.runs.main: the axes must have at most {MOST} combinations, got 1000000"):
         wide(values(main={axis: list(range(1, 101)) for axis in "abc"} | {"seeds": 1}))
 
 
 def test_so_many_values_may_be_asked_for():
-    two = Designs("runs", {"n": Axis.of("each of 2 or more distinct counts")})
+    two = Designs("runs", {"n": axis(Each[Distinct[Count, 2]])})
     assert [one["n"] for one in two(values(main={"n": [3, 1], "seeds": 1}))] == [3, 1]
     for given in ([3], 3):
         with pytest.raises(InputError, match=r"99\.runs\.main\.n must"):

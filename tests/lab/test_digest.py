@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from companion.lab import digest
-from companion.studies import find
+from companion.lab.catalogue import find
 from regimes.validate import InputError
 from tests.references import ROOT
 
@@ -17,13 +17,17 @@ LIBRARY = ROOT / "lib"
 STUDY = '''
 """A reader's own."""
 from helper import half
-from companion.lab.sweep import product, study
+from companion.lab.record import Count, Setting, record
+from companion.lab.sweep import study
 def tenfold(n):
     return n * 10
-@study(version=1, grid=lambda p: product(n=[1], seeds=[0]))
-def my_study(setting, seeds):
+@record
+class Mine(Setting):
+    n: Count
+@study(version=1)
+def my_study(setting: Mine, seeds):
     """What is measured."""
-    return [{"seed": 0, "value": half(tenfold(setting["n"]))}]
+    return [{"seed": 0, "value": half(tenfold(setting.n))}]
 '''
 
 

@@ -8,26 +8,38 @@ import pytest
 from benchmarks import finer
 from benchmarks.finer import numerical_changes, refined
 from companion import paths
-from companion import studies as registry
+from companion.lab import catalogue
 from companion.lab.parameters import resolve
-from companion.lab.sweep import product, study
+from companion.lab.record import Positive, record
+from companion.lab.sweep import study
 from regimes.validate import InputError
+from tests.sizes import Size
 
 BIAS, SCATTER = 3.0, 0.5
 # of several tolerances; of lists alone
 DRAWN = {"sensitivity.numerics", "compression.neuron_paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms"}
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], tolerance=0.1, seeds=range(40)), chunk=40)
-def biased(setting, seeds):
+@record
+class Tolerated(Size):
+    """A size, and what numerics may be off by."""
+
+    tolerance: Positive
+
+
+@study(version=1, chunk=40)
+def biased(setting: Tolerated, seeds):
     """A mean of 10; one column is off in proportion to the tolerance, one scatters with it, one is exact."""
     rows = []
     for seed in seeds:
         noise, other = np.random.default_rng(seed).normal(size=2)
         x = 10 + SCATTER * noise
-        amplified = x + setting["tolerance"] * other
-        rows.append({"seed": seed, "off": x + BIAS * setting["tolerance"], "late": amplified, "exact": x, "n_": 3})
+        amplified = x + setting.tolerance * other
+        rows.append({"seed": seed, "off": x + BIAS * setting.tolerance, "late": amplified, "exact": x, "n_": 3})
     return rows
+
+
+GRID = biased.grid.of(n=[1, 2], tolerance=0.1, seeds=40)
 
 
 def test_what_is_made_finer():
@@ -41,7 +53,7 @@ def test_what_is_made_finer():
 
 
 def test_the_share_is_bias_over_statistical_error():
-    table = numerical_changes(biased, biased.grid({}), {"tolerance": 0.1}, many=100, jobs=1).set_index("column")
+    table = numerical_changes(biased, GRID, {"tolerance": 0.1}, many=100, jobs=1).set_index("column")
     assert sorted(table.index) == ["exact", "late", "off"] and (table.pairs == 80).all()
     scatter = np.std([np.random.default_rng(seed).normal() for seed in range(40)], ddof=1) * SCATTER
     assert table.share["off"] == pytest.approx(BIAS * 0.09 / (1.96 * scatter / 10), rel=1e-6)
@@ -52,29 +64,30 @@ def test_the_share_is_bias_over_statistical_error():
 
 
 def test_the_last_rows_alone():
-    found = numerical_changes(growing, growing.grid({}), {"tolerance": 0.5}, many=9, last=True, jobs=1)
+    grid = growing.grid.of(n=1, tolerance=0.1, seeds=6)
+    found = numerical_changes(growing, grid, {"tolerance": 0.5}, many=9, last=True, jobs=1)
     table = found.set_index("column")
     assert table.pairs["x"] == 6 and table.bias["x"] * 13.9 == pytest.approx(BIAS * 0.05, rel=0.01)
 
 
-@study(version=1, grid=lambda p: product(n=1, tolerance=0.1, seeds=range(6)))
-def growing(setting, seeds):
+@study(version=1)
+def growing(setting: Tolerated, seeds):
     """More rows where the tolerance is finer."""
-    times = np.arange(0, 1 + 1e-9, setting["tolerance"])
-    return [{"seed": s, "x": 10 + t + s + BIAS * setting["tolerance"]} for s in seeds for t in times]
+    times = np.arange(0, 1 + 1e-9, setting.tolerance)
+    return [{"seed": s, "x": 10 + t + s + BIAS * setting.tolerance} for s in seeds for t in times]
 
 
 def test_too_few_seeds_or_nothing_to_make_finer():
     with pytest.raises(InputError, match="needs 4 seeds and one of tolerance"):
-        numerical_changes(biased, product(n=1, tolerance=0.1, seeds=range(3)), {"tolerance": 0.1}, many=9, jobs=1)
+        numerical_changes(biased, biased.grid.of(n=1, tolerance=0.1, seeds=3), {"tolerance": 0.1}, many=9, jobs=1)
     with pytest.raises(InputError, match="one of rate, got"):
-        numerical_changes(biased, biased.grid({}), {"rate": 0.1}, many=9, jobs=1)
+        numerical_changes(biased, GRID, {"rate": 0.1}, many=9, jobs=1)
 
 
 def test_every_study_with_a_tolerance_is_tried_and_the_stored_numbers_are_of_these():
-    ways = registry.finer()
-    for number in registry.modules():
-        for item, grid in registry.grids(number, resolve(number, "smoke")).items():
+    ways = catalogue.finer()
+    for number in catalogue.modules():
+        for item, grid in catalogue.grids(number, resolve(number, "smoke")).items():
             name = item.name
             assert name in ways or name in DRAWN or not any("tolerance" in s for s in grid), name
             assert name not in ways or any(set(ways[name]) & set(s) for s in grid), name

@@ -3,24 +3,22 @@
 import re
 import subprocess
 from collections import Counter, defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from companion import paths
-from companion import studies as registry
 from companion.book import claims
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
+from companion.lab.catalogue import is_here
 from companion.lab.compare import FEWEST, differences, telling
-from companion.lab.registry import is_here
 from companion.lab.results import Results, files
 from companion.lab.store import committed
-from companion.lab.stored import batches, duration, share, verify
 from companion.lab.sweep import STATISTICAL, cells
+from companion.lab.verify import batches, duration, share, verify
 from regimes.data.datasets import Absent
 
-KEPT = registry.stored_sizes()
+KEPT = catalogue.stored_sizes()
 AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 QUICK, ENOUGH = 0.25, 1.0  # seconds of a batch of one kind, where there is one, and of all kinds of a study
 # studies that no batch is affordable of: their cells are computed again every week, their tests do it by hand
@@ -49,9 +47,9 @@ ELSEWHERE = {
 
 
 def grid_of(name, **given):
-    number, item = registry.find(name)
+    number, item = catalogue.find(name)
     values = parameters.resolve(number, "laptop", KEPT[name], given)
-    return values, cells(item, registry.grids(number, values, item)[item])
+    return values, cells(item, catalogue.grids(number, values, item)[item])
 
 
 def test_every_kept_table_is_declared():
@@ -66,7 +64,7 @@ def study_of(table):
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_chapter_reads_what_is_stored(name):
     """``sweep`` would compute all of it."""
-    number, function = registry.find(name)[0], name.partition(".")[2]
+    number, function = catalogue.find(name)[0], name.partition(".")[2]
     pages = "".join(page.read_text(encoding="utf-8") for page in parameters.page_sources(number))
     judged = {design for claim in claims.claims_of(number) for design in map(str, map(study_of, claim.tables.values()))}
     assert re.search(rf"rows\((\w+\.)?{function}\b", pages) or name in judged
@@ -93,7 +91,7 @@ def needs_known_origins(records):
 @pytest.fixture(scope="module")
 def stored(name):
     """The stored results of a study: the tests of one follow each other, so that they are read once."""
-    return Results(registry.find(name)[1])
+    return Results(catalogue.find(name)[1])
 
 
 KEPT_STUDIES = pytest.mark.parametrize("name", sorted(KEPT), scope="module")
@@ -101,7 +99,7 @@ KEPT_STUDIES = pytest.mark.parametrize("name", sorted(KEPT), scope="module")
 
 @KEPT_STUDIES
 def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_devices_that_are_known(name, stored):
-    item, results = registry.find(name)[1], stored
+    item, results = catalogue.find(name)[1], stored
     needs_known_origins(results.records.values())
     measured = {column for record in results.records.values() for row in record.rows for column in row}
     assert {*item.columns, *item.nonfinite} <= measured
@@ -114,12 +112,12 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_
         _, wanted = grid_of(name, **elsewhere)
         wanted = [cell for cell in wanted if cell.setting.get("test") != NOWHERE]
     except Absent:  # of a design whose data are not on this machine as many cells as it asks for
-        values, wanted, count = parameters.resolve(registry.find(name)[0], "laptop", KEPT[name]), [], 0
+        values, wanted, count = parameters.resolve(catalogue.find(name)[0], "laptop", KEPT[name]), [], 0
         for design in item.grid.names(values):
             try:
                 wanted += cells(item, item.grid.settings(values, design))
             except Absent:
-                count += len(cells(item, replace(item.grid, complete=dict).settings(values, design)))
+                count += len(cells(item, item.grid.axes_alone().settings(values, design)))
         absent = {cell for cell in kept if not is_here(cell.setting)}
         assert len(absent) == count
         kept -= absent
@@ -127,22 +125,20 @@ def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_
 
 
 @KEPT_STUDIES
-def test_the_names_of_stored_cells_are_those_of_the_designs_they_are_stored_for(name, stored):
+def test_the_names_of_stored_cells_are_those_that_the_designs_ask_for(name, stored):
     """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
-    number, item = registry.find(name)
+    number, item = catalogue.find(name)
     results = stored
     assert not results.refused and results.records
     assert all(key == own.cell.key() and own.cell.study == name for key, own in results.records.items())
     values = parameters.resolve(number, "laptop", KEPT[name])
-    designs = {key for record in results.records.values() for key in record.provenance["designs"]}
-    assert designs == set(item.grid.names(values)), "python -m companion.studies store-results"
-    for design in designs:
-        kept = results.of_design(design)
-        if all(is_here(cell.setting) for cell in kept.values()):
+    assert not catalogue.missing(number, results), "python -m companion.studies store-results"
+    kept = catalogue.kept_cells(number, results)
+    assert results.records.keys() == {key for own in kept.values() for key in own}, "cells that no design asks for"
+    for design, own in kept.items():
+        if all(is_here(cell.setting) for cell in own.values()):
             wanted = cells(item, item.grid.settings(values, design))
-            assert kept.keys() == {cell.key() for cell in wanted}, (
-                f"{design}: python -m companion.studies store-results"
-            )
+            assert own.keys() == {cell.key() for cell in wanted}, f"{design}: python -m companion.studies store-results"
 
 
 def rows_by_cell(item):
@@ -184,13 +180,13 @@ def quick(found):
 @pytest.mark.parametrize("name", sorted(set(KEPT) - DEAR - LOOSE))
 def test_stored_cells_are_what_the_code_as_it_is_computes(name):
     """The oracle of a study, its theory and the engine at once: each column within its declared tolerance."""
-    item = registry.find(name)[1]
+    item = catalogue.find(name)[1]
     found = verify(Results(item), cheapest, is_here=is_here, jobs=1)
     assert not found.differences and (found.computed or found.without_data == found.stored), str(found)
 
 
 def test_only_dear_studies_are_left_to_tests_by_hand():
-    results = {name: Results(registry.find(name)[1]) for name in DEAR}
+    results = {name: Results(catalogue.find(name)[1]) for name in DEAR}
     assert not [name for name, own in results.items() if cheapest(batches(own.study, own.of_data(is_here)))]
 
 
@@ -198,7 +194,7 @@ def test_only_dear_studies_are_left_to_tests_by_hand():
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_dear_stored_batch_is_what_the_code_as_it_is_computes(name):
     """The others are compared by ``python -m companion.studies verify``, some every week."""
-    item = registry.find(name)[1]
+    item = catalogue.find(name)[1]
     found = verify(Results(item), dearest, is_here=is_here, jobs=1)
     assert not found.differences and (found.computed or found.without_data == found.stored), str(found)
 
@@ -222,7 +218,7 @@ class Rounded(np.random.Generator):
 @pytest.mark.parametrize("name", sorted(KEPT))
 def test_a_rounding_of_what_is_drawn_moves_no_number_further_than_its_study_says(name, monkeypatch):
     """So does another processor: as it rounds, so does a network whose first weights are moved by a rounding."""
-    item, draw = registry.find(name)[1], np.random.default_rng
+    item, draw = catalogue.find(name)[1], np.random.default_rng
     stored = rows_by_cell(item)
     (batch,) = dearest(batches(item, [cell for cell in stored if is_here(cell.setting)])) or pytest.skip("no data")
     seeds = [cell.seed for cell in batch]

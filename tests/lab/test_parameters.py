@@ -11,9 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from companion import paths
-from companion import studies as registry
-from companion.lab import parameters
-from companion.lab import registry as registry_of_studies
+from companion.lab import catalogue, parameters
 from companion.lab.design import Designs
 from companion.lab.parameters import Kind
 from companion.lab.record import Axis, Count, FirstOf, Increasing, Number, Positive, Share, axis
@@ -26,9 +24,8 @@ from regimes.validate import InputError
 def test_order_of_overrides(mini_book):
     assert parameters.resolve("99")["size"] == 3
     assert parameters.resolve("99", "smoke")["size"] == 2
-    assert parameters.resolve("99", "smoke", {"size": 7}, {"size": 8}) == {
-        "profile": "smoke", "size": 8, "scale": 0.5, "sizes": [1, 2],
-    }  # fmt: skip
+    found = parameters.resolve("99", "smoke", {"size": 7}, {"size": 8})
+    assert found.items() >= {"profile": "smoke", "size": 8, "scale": 0.5}.items() and found["sizes"] == [1, 2]
 
 
 def test_meaning_is_the_comment(mini_book):
@@ -76,12 +73,12 @@ def test_a_file_may_hold_the_tables_of_several_chapters():
 )
 def test_bad_input(mini_book, number, profile, given, said):
     with pytest.raises(InputError, match=said):
-        registry.check(number, parameters.resolve(number, profile, given))
+        catalogue.check(number, parameters.resolve(number, profile, given))
 
 
 def test_a_parameter_may_have_the_values_of_every_axis_that_designs_give_it_to():
     """A list of these where the page holds a list; what no design names has ends in the table ``range``."""
-    of = {number: registry.kinds(number) for number in parameters.chapters()}
+    of = {number: catalogue.kinds(number) for number in parameters.chapters()}
     assert of["01"]["curve_h"] == lazy_feature.networks.grid.axes["h"].kind == Kind.of("count", 10, 10**5)
     assert of["01"]["curve_d"] == replace(lazy_feature.networks.grid.axes["d"].kind, order="distinct")
     assert of["02"]["growth_seeds"] == Kind.of("count", 1, 1000), "a design may have none, a page some"
@@ -94,7 +91,7 @@ def test_a_parameter_may_have_the_values_of_every_axis_that_designs_give_it_to()
         values = parameters.resolve(number)
         named = {
             knob
-            for it in registry.of(number).values()
+            for it in catalogue.of(number).values()
             for one in it.grid.names(values)
             for knob in it.grid.knobs(values, one)
         }
@@ -161,20 +158,20 @@ def test_a_parameter_of_no_kind_is_an_error(mini_book, value):
     path = mini_book / "chapters" / "99_mini.py"
     path.write_text(path.read_text().replace("size = 3", f"size = {value}"))
     with pytest.raises(InputError, match="size must hold a number, a text, true or false, or a list, got"):
-        registry.kinds("99")
+        catalogue.kinds("99")
 
 
 def test_a_laptop_value_outside_its_range_is_an_error(mini_book):
     path = mini_book / "chapters" / "99_mini.py"
     path.write_text(path.read_text().replace("size = 3", "size = 0"))
     with pytest.raises(InputError, match="size must be a whole number from 1 to 100, got 0"):
-        registry.check("99", parameters.resolve("99"))
+        catalogue.check("99", parameters.resolve("99"))
 
 
 def test_values_of_all_profiles_are_of_their_kinds():
     for number in parameters.chapters():
         for profile in parameters.PROFILES:
-            registry.check(number, parameters.resolve(number, profile))
+            catalogue.check(number, parameters.resolve(number, profile))
     files = sorted(paths.designs_file("01").parent.iterdir())
     assert files == [paths.designs_file(number) for number in parameters.chapters()]
 
@@ -251,7 +248,7 @@ def readers(number):
     """For each parameter of a chapter the studies whose grids read it, at one profile at least."""
     found = {name: set() for name in [*parameters.declared(number), *parameters.designs(number)]}
     for profile in parameters.PROFILES:
-        for name, study in registry.of(number).items():
+        for name, study in catalogue.of(number).items():
             values = Read(parameters.resolve(number, profile))
             try:
                 study.grid(values)
@@ -266,7 +263,7 @@ def usable(number, name, value, studies):
     """Whether the chapter takes ``value``; the grids must then hold distinct cells, or else one line names it."""
     try:
         values = parameters.resolve(number, "smoke", {name: value})
-        grids = registry.grids(number, values, studies[0]) | {study: study.grid(values) for study in studies[1:]}
+        grids = catalogue.grids(number, values, studies[0]) | {study: study.grid(values) for study in studies[1:]}
     except InputError as error:
         what = ".".join(name.split(".")[:2])  # a study, whose axes must fit each other, or a parameter
         named = what in str(error) or "is on this machine" in str(error)  # data that are not, by their own name
@@ -327,10 +324,10 @@ def test_every_value_of_a_parameter_is_usable_or_refused_in_one_line(number, man
     """
     monkeypatch.setattr(parameters, "_profile", functools.cache(parameters._profile))
     monkeypatch.setattr(parameters, "declared", functools.cache(parameters.declared))
-    monkeypatch.setattr(registry_of_studies, "kinds", functools.cache(registry_of_studies.kinds))
+    monkeypatch.setattr(catalogue, "kinds", functools.cache(catalogue.kinds))
     monkeypatch.setattr(Designs, "settings", unchanged_once(Designs.settings))
     monkeypatch.setattr(validate, "free_memory", functools.cache(validate.free_memory))
-    known, kinds, taken, tried = registry.of(number), registry.kinds(number), {}, set()
+    known, kinds, taken, tried = catalogue.of(number), catalogue.kinds(number), {}, set()
 
     def of(name, kind, studies):
         @settings(

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from companion.lab.parameters import Kind
 from companion.lab.record import (
     Axis,
     Count,
@@ -13,7 +14,6 @@ from companion.lab.record import (
     Each,
     FirstOf,
     Increasing,
-    Number,
     Positive,
     Setting,
     Share,
@@ -22,7 +22,6 @@ from companion.lab.record import (
     record,
 )
 from companion.lab.sweep import study
-from companion.lab.words import kind
 from regimes import validate
 from regimes.validate import InputError
 from tests.cases import for_each
@@ -92,26 +91,18 @@ def test_a_study_takes_the_record_that_its_function_names():
     assert "words" not in runs.grid.axes and runs.grid.axes["fewer"].optional
 
 
-KINDS = {
-    "count": Count,
-    "count to 5": Count[5],
-    "count from 2": Count[2, None],
-    "number from -1 to 1": Number[-1, 1],
-    "positive to 2.5": Positive[2.5],
-    "share": Share,
-    "switch": bool,
-    "one of a, b": Literal["a", "b"],
-    "distinct any of a, b": Distinct[Literal["a", "b"]],
-    "2 or more increasing numbers": Increasing[Number, 2],
-    "optional count to 5": Count[5] | None,
-    "optional one of a, b": Literal["a"] | Literal["b"] | None,
-    "each of 3 or more increasing shares": Each[Increasing[Share, 3]],
+AXES = {
+    "optional": (Count[5] | None, Axis(Kind.of("count", 1, 5), optional=True)),
+    "open": (Count[2, None], Axis(Kind.of("count", 2))),
+    "names": (Literal["a"] | Literal["b"] | None, Axis(Kind("one of", names=("a", "b")), optional=True)),
+    "list": (Distinct[Literal["a", "b"]], Axis(Kind("one of", names=("a", "b"), order="distinct"))),
+    "each": (Each[Increasing[Share, 3]], Axis(Kind("share"), Kind("share", order="increasing", least=3))),
 }
 
 
-@for_each({words: (words, hint) for words, hint in KINDS.items()})
-def test_kinds_are_those_of_a_chapters_parameters(words, hint):
-    assert axis(hint) == Axis.of(words)
+@for_each(AXES)
+def test_an_annotation_is_an_axis(hint, expected):
+    assert axis(hint) == expected
 
 
 def test_a_name_may_stand_in_place_of_a_number():
@@ -145,7 +136,7 @@ def test_what_lacks_is_named():
         Runs.of({"data": "a", "n": 3})
     with pytest.raises(InputError, match="is no kind of a setting's value"):
         axis(dict)
-    assert kind("count") == axis(Count).kind
+    assert Kind.of("count") == axis(Count).kind
 
 
 @study(version=1)

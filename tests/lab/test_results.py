@@ -9,16 +9,18 @@ import pytest
 
 from companion.lab import results as module
 from companion.lab import table as tables
+from companion.lab.record import Count, Increasing, record
 from companion.lab.results import Results, records_of, write_results
 from companion.lab.store import Store
-from companion.lab.sweep import cells, product, study
+from companion.lab.sweep import cells, study
 from companion.lab.table import provenance, tabulate
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
+from tests.sizes import Size
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(3)), nonfinite=["needed"], data="counted")
-def kept(setting, seeds):
+@study(version=1, nonfinite=["needed"], data="counted")
+def kept(setting: Size, seeds):
     """Two rows a cell: a number, a list, words, a switch, and what may be infinite."""
     numbers = {"word": "None", "digit": "1", "needed": math.inf}
     return [
@@ -28,15 +30,16 @@ def kept(setting, seeds):
     ]
 
 
-def computed(item, folder):
-    return [*records_of(item, cells(item, item.grid({})), store=Store(folder / "cells"), jobs=1).values()]
+def computed(item, folder, **design):
+    grid = item.grid.of(**{"n": [1, 2], "seeds": 3} | design)
+    return [*records_of(item, cells(item, grid), store=Store(folder / "cells"), jobs=1).values()]
 
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     """A file of stored results, read by another process than the one that wrote it."""
     records = computed(kept, tmp_path)
-    write_results(kept, records, tmp_path / "k.gz", {"main": {record.cell.key() for record in records}})
+    write_results(kept, records, tmp_path / "k.gz")
     monkeypatch.setattr(tables, "_RECORDS", {})
     return tmp_path / "k.gz"
 
@@ -55,24 +58,28 @@ def test_results_come_back_as_they_were_with_their_provenance(file, tmp_path):
 
 def test_the_same_cells_give_the_same_bytes(file):
     before, found = file.read_bytes(), Results(kept, file)
-    write_results(kept, [*found.records.values()], file, {})
+    write_results(kept, [*found.records.values()], file)
     assert file.read_bytes() == before and before[4:8] == bytes(4)  # no time
 
 
 def test_results_of_another_version_are_none(file):
-    later = study(version=2, grid=kept.grid, nonfinite=["needed"])(kept.function)
+    later = study(version=2, nonfinite=["needed"])(kept.function)
     found = Results(later, file)
     assert not found.records and not found.refused and Results(kept, file.with_name("none.gz")).rows.empty
 
 
 def test_short_lists_are_kept_and_long_ones_left_out(tmp_path):
-    @study(version=1, grid=lambda p: product(n=[1, 2], shape=[[3, 4]], seeds=range(2)), nonfinite=["few", "x", "word"])
-    def listed(setting, seeds):
+    @record
+    class Shaped(Size):
+        shape: Increasing[Count]
+
+    @study(version=1, nonfinite=["few", "x", "word"])
+    def listed(setting: Shaped, seeds):
         short = [{"seed": s, "few": [0.1, [None, s]], "many": [*range(module.LONG + 1)], "word": "a, b"} for s in seeds]
         return short + [{"seed": s, "x": 1 / 3} for s in seeds]
 
-    records = computed(listed, tmp_path)
-    write_results(listed, records, tmp_path / "l.gz", {})
+    records = computed(listed, tmp_path, shape=[3, 4], seeds=2)
+    write_results(listed, records, tmp_path / "l.gz")
     before, rows = tabulate(listed, records), Results(listed, tmp_path / "l.gz").rows
     assert set(before) - set(rows) == {"many"} and rows["shape"].tolist() == before["shape"].tolist()
     assert rows.few.dropna().tolist() == before.few.dropna().tolist() and rows.x.isna().equals(before.x.isna())
@@ -83,25 +90,24 @@ def test_short_lists_are_kept_and_long_ones_left_out(tmp_path):
     ("value", "words"), [(math.inf, "x holds inf"), (math.nan, "x holds nothing or NaN"), (None, "x holds nothing")]
 )
 def test_what_a_study_does_not_declare_is_not_written(tmp_path, value, words):
-    def gaps(setting, seeds):
+    def gaps(setting: Size, seeds):
         return [{"seed": s, "x": value if s else 1.0} for s in seeds]
 
-    grid = lambda p: product(n=[1], seeds=range(2))  # noqa: E731
-    silent, declared = (study(version=1, grid=grid, nonfinite=names)(gaps) for names in ((), ("x",)))
-    records = computed(silent, tmp_path)
+    silent, declared = (study(version=1, nonfinite=names)(gaps) for names in ((), ("x",)))
+    records = computed(silent, tmp_path, n=1, seeds=2)
     with pytest.raises(InputError, match=rf"^g.gz is not written, cell \w+ \(n = 1, seed = 1\): {words}.*, and its"):
-        write_results(silent, records, tmp_path / "g.gz", {})
+        write_results(silent, records, tmp_path / "g.gz")
     assert not (tmp_path / "g.gz").exists()
-    write_results(declared, records, tmp_path / "g.gz", {})
+    write_results(declared, records, tmp_path / "g.gz")
     assert len(Results(declared, tmp_path / "g.gz").rows) == 2
 
 
 def test_a_cell_may_lack_an_observable_that_its_design_did_not_ask_for(tmp_path):
-    def observed(setting, seeds):
-        return [{"seed": s, "x": 1.0} | ({"rank": 2.0} if setting["n"] == 2 else {}) for s in seeds]
+    def observed(setting: Size, seeds):
+        return [{"seed": s, "x": 1.0} | ({"rank": 2.0} if setting.n == 2 else {}) for s in seeds]
 
-    own = study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(2)))(observed)
-    write_results(own, computed(own, tmp_path), tmp_path / "o.gz", {})
+    own = study(version=1)(observed)
+    write_results(own, computed(own, tmp_path, seeds=2), tmp_path / "o.gz")
     rows = Results(own, tmp_path / "o.gz").rows
     assert rows["rank"].isna().tolist() == [True, True, False, False]
 
@@ -123,7 +129,6 @@ def made(**parts):
 
 CHECKSUM, OTHER = "its checksum is not that of its content", "it is another cell's"
 LACKS, WHOLE = "it lacks rows or provenance", "it is not a whole cell"
-DESIGNS = "it does not say for which designs it is stored"
 CHANGED = {
     "a number": (lambda held: held["rows"][0].update(x=0.5), CHECKSUM),
     "an entry of a list": (lambda held: held["rows"][0]["few"].append(2), CHECKSUM),
@@ -135,7 +140,6 @@ CHANGED = {
     "another device": (made(device="NVIDIA H200"), CHECKSUM),
     "another revision": (made(revision="0" * 12), CHECKSUM),
     "other seconds": (made(seconds=1.0), CHECKSUM),
-    "another design": (made(designs={"other": 6}), CHECKSUM),
     "no checksum": (lambda held: held.pop("checksum"), WHOLE),
 }
 SIGNED = {
@@ -153,9 +157,6 @@ SIGNED = {
     },
     "no versions": (made(versions=None), WHOLE),
     "no setting": (lambda held: held.update(setting=None), OTHER),
-    "no designs": (lambda held: held["provenance"].pop("designs"), DESIGNS),
-    "designs without counts": (made(designs={"main": None}), DESIGNS),
-    "a list of designs": (made(designs=["main"]), DESIGNS),
 }  # fmt: skip
 
 
@@ -205,16 +206,20 @@ def test_a_line_without_a_name_is_refused_by_its_number(file):
 
 
 def test_a_cell_of_another_study_is_refused(file):
-    other = study(version=1, grid=kept.grid)(lambda setting, seeds: [])
+    @study(version=1)
+    def other(setting: Size, seeds):
+        """Nothing."""
+
     assert {line.partition("): ")[2].partition(";")[0] for line in Results(other, file).refused.values()} == {
         "it is of another study"
     }
 
 
-def test_a_cell_that_was_taken_out_is_noticed(file):
-    change_lines(file, lambda lines: lines[:-1])
-    with pytest.raises(InputError, match=r"^k.gz is refused: it holds 5 of the 6 cells of the design main; take it "):
-        Results(kept, file)
+def test_a_line_of_older_versions_is_the_same_cell(file):
+    """Its checksum is that of its content in order, however it is written."""
+    whole = Results(kept, file)
+    sign(file, lambda held: held)
+    assert Results(kept, file).records == whole.records and not Results(kept, file).refused
 
 
 def test_cells_may_be_in_any_order(file):
@@ -236,21 +241,6 @@ def test_a_file_that_cannot_be_unpacked_is_one_line(file, change):
     file.write_bytes(change(file.read_bytes()))
     with pytest.raises(InputError, match=r"^k.gz is damaged, or was not written by this book; take it from git.*$"):
         Results(kept, file)
-
-
-def test_a_cell_says_for_which_designs_it_is_stored(file):
-    records = Results(kept, file).records
-    one, other, *_ = records
-
-    def designs():
-        found = {key: record.provenance["designs"] for key, record in Results(kept, file).records.items()}
-        return {key: own for key, own in found.items() if own}
-
-    write_results(kept, [*records.values()], file, {"main": {}, "a": {one, other}, "b": {one}})
-    assert designs() == {one: {"a": 2, "b": 1}, other: {"a": 2}}
-    assert set(Results(kept, file).of_design("a")) == {one, other}
-    write_results(kept, [*Results(kept, file).records.values()], file, {"a": {other}})
-    assert designs() == {one: {"b": 1}, other: {"a": 1}}
 
 
 def test_a_table_for_spreadsheets_has_settings_and_lists(file, tmp_path):

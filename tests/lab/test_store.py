@@ -19,11 +19,16 @@ from regimes.validate import InputError
 MADE = {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}
 CELL = Cell("room.study", 1, {"a": 1, "b": [2, 3]}, 0)
 
-FILE = (
+FILE = (  # of older versions
     '{"key": "2b3c524bda303fb9235a5ab8", "study": "room.study", "version": 1, "setting": {"b": [2, 0.1], "a": null}, '
     '"seed": 3, "rows": [{"seed": 3, "x": 1e-300, "at": "\\u00fc"}], '
     '"provenance": {"device": "d", "class": "cpu", "revision": "r", "versions": {}, "seconds": 1.0, "digest": "old"}, '
     '"checksum": "ab83d2f4cd614a712f5a887213f95184"}'
+)
+NOW = (
+    FILE.replace(": ", ":")
+    .replace(", ", ",")
+    .replace("ab83d2f4cd614a712f5a887213f95184", "ac4d7da228ec6188188f6ca230499821")
 )
 
 
@@ -268,7 +273,8 @@ def test_decode_wants_the_name_it_lies_under():
 def test_the_format_of_a_cell_file_stays_what_it_is():
     """A cell stored by this version is read by the next ones."""
     text = encode(Cell("room.study", 1, {"b": [2, 0.1], "a": None}, 3), [{"seed": 3, "x": 1e-300, "at": "ü"}], MADE)
-    assert text == FILE and decode(FILE, "room.study/v1/2b3c524bda303fb9235a5ab8.json")
+    found = decode(FILE, "room.study/v1/2b3c524bda303fb9235a5ab8.json")
+    assert text == NOW and found == decode(NOW, "room.study/v1/2b3c524bda303fb9235a5ab8.json")
 
 
 def test_stamp_names_device_revision_versions():

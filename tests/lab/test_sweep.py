@@ -19,33 +19,40 @@ import psutil
 import pytest
 import torch
 
-from companion.lab import progress, recheck, schedule, workers
+from companion.lab import progress, recheck, schedule, table, workers
 from companion.lab.errors import CellError
+from companion.lab.record import Count, Positive, Setting, record
 from companion.lab.store import Cell, Record, Store, free
-from companion.lab.sweep import cells, product, study, sweep
+from companion.lab.sweep import cells, study, sweep
 from companion.lab.table import provenance
 from regimes import devices
 from regimes.validate import InputError
+from tests.sizes import Size
 
 ROOM = '''
 """A room for the tests."""
 import json, os, time
 from pathlib import Path
 import numpy as np
-from companion.lab.sweep import product, study, sweep
+from companion.lab.record import Count, Setting, record
+from companion.lab.sweep import study, sweep
 FACTOR = 1.0
-@study(version=1, grid=lambda p: product(size=p.get("size", [1, 2, 3]), seeds=range(4)), chunk=1)
-def draws(setting, seeds):
+@record
+class Draws(Setting):
+    """How many."""
+    size: Count
+@study(version=1, chunk=1)
+def draws(setting: Draws, seeds):
     """Means of normal draws."""
     with open(os.environ["CALLS"], "a") as calls:
         for seed in seeds:
-            print(setting["size"], seed, file=calls)
+            print(setting.size, seed, file=calls)
     time.sleep(float(os.environ.get("SLOW", 0)))
-    draw = lambda s: np.random.default_rng([s, setting["size"]]).normal(size=5).mean()
+    draw = lambda s: np.random.default_rng([s, setting.size]).normal(size=5).mean()
     return [{"seed": s, "mean": FACTOR * draw(s)} for s in seeds]
 if __name__ == "__main__":
     import room
-    table = sweep(room.draws, room.draws.grid({}), jobs=int(os.environ.get("JOBS", 1)))
+    table = sweep(room.draws, room.draws.grid.of(size=[1, 2, 3], seeds=4), jobs=int(os.environ.get("JOBS", 1)))
     print(json.dumps(table.sort_values(["size", "seed"]).to_dict("records")))
 '''
 ALL = {f"{size} {seed}" for size in (1, 2, 3) for seed in range(4)}
@@ -164,11 +171,11 @@ def here(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         return importlib.import_module("room").draws
 
-    def run(text=ROOM, grid=None, **options):
+    def run(text=ROOM, size=(1, 2, 3), **options):
         """The sorted table and the cells that were computed for it."""
         item = load(text)
         before = len((tmp_path / "calls").read_text().split("\n"))
-        table = sweep(item, item.grid(grid or {}), **{"store": load.store, "jobs": 1} | options)
+        table = sweep(item, item.grid.of(size=[*size], seeds=4), **{"store": load.store, "jobs": 1} | options)
         calls = (tmp_path / "calls").read_text().split("\n")[before - 1 : -1]
         return table.sort_values(["size", "seed"]).reset_index(drop=True), calls
 
@@ -187,7 +194,7 @@ def test_what_is_stored_is_not_computed_again(here):
     assert sorted(calls) == sorted(ALL)
     again, calls = here.sweep()
     assert calls == [] and first.equals(again)
-    more, calls = here.sweep(grid={"size": [3, 4]})
+    more, calls = here.sweep(size=[3, 4])
     assert calls == [f"4 {seed}" for seed in range(4)] and len(more) == 8
 
 
@@ -202,7 +209,7 @@ def test_a_change_that_alters_the_numbers_voids_the_cells(here, capsys):
 
 def test_a_change_for_one_value_of_one_setting_is_noticed(here):
     before, _ = here.sweep()
-    text = changed("FACTOR * draw", "(2 if setting['size'] == 3 else 1) * draw")
+    text = changed("FACTOR * draw", "(2 if setting.size == 3 else 1) * draw")
     after, calls = here.sweep(text)
     assert 13 <= len(calls) <= 15 and (after["mean"] / before["mean"]).round(12).tolist() == [1] * 8 + [2] * 4
 
@@ -214,11 +221,11 @@ def test_a_change_that_keeps_the_numbers_costs_one_cell_a_value_once(here):
     assert sorted(call[0] for call in calls) == ["1", "2", "3"] and after.equals(before)
     assert here.sweep(text)[1] == []
     assert here.sweep(ROOM)[1] == []  # the old code again: its own cells
-    here.sweep(text, grid={"size": [4]})
+    here.sweep(text, size=[4])
     other = changed("FACTOR * draw", "FACTOR * 1.0 * draw")
-    assert len(here.sweep(other, grid={"size": [1]})[1]) == 1
+    assert len(here.sweep(other, size=[1])[1]) == 1
     assert len(here.sweep(other)[1]) == 2  # 2 and 3 were not in the grid that was compared
-    assert len(here.sweep(other, grid={"size": [4]})[1]) == 1
+    assert len(here.sweep(other, size=[4])[1]) == 1
 
 
 def test_the_comparison_keeps_to_its_time(here, monkeypatch, capsys):
@@ -265,9 +272,9 @@ def test_a_cpu_never_voids_a_gpus_cells(here, capsys):
 def test_changed_code_voids_the_cells_of_its_own_class_only(here):
     here.sweep()
     as_if_of_a_gpu(here.store)
-    grown, _ = here.sweep(grid={"size": [1, 4]})
+    grown, _ = here.sweep(size=[1, 4])
     text = changed("FACTOR = 1.0", "FACTOR = 2.0")
-    after, calls = here.sweep(text, grid={"size": [1, 4]})
+    after, calls = here.sweep(text, size=[1, 4])
     assert len(calls) == 5 and (after["mean"][:4] == 100).all()
     assert (after["mean"][4:] == 2 * grown["mean"][4:]).all()
 
@@ -275,7 +282,7 @@ def test_changed_code_voids_the_cells_of_its_own_class_only(here):
 def test_damaged_cells_are_computed_again_with_one_line(here, capsys):
     before, _ = here.sweep()
     for path in list(here.store.folder.glob("*/v1/*.json"))[:3]:
-        path.write_text(path.read_text().replace('"mean": ', '"mean": 5, "was": '))
+        path.write_text(path.read_text().replace('"mean":', '"mean":5,"was":'))
     after, calls = here.sweep()
     assert len(calls) == 3 and after["mean"].equals(before["mean"])
     (line,) = capsys.readouterr().err.splitlines()
@@ -356,27 +363,27 @@ def test_a_lock_that_cannot_be_taken_ends_the_sweep_in_one_line(here, monkeypatc
         here.sweep()
 
 
-@study(version=1, grid=lambda p: product(n=p["n"], seeds=range(p.get("seeds", 1))), data="counted", chunk=2)
-def squares(setting, seeds):
+@study(version=1, data="counted", chunk=2)
+def squares(setting: Size, seeds):
     """Squares."""
-    return [{"seed": seed, "square": setting["n"] ** 2} for seed in seeds]
+    return [{"seed": seed, "square": setting.n**2} for seed in seeds]
 
 
-@study(version=1, grid=lambda p: product(n=[1], seeds=p["seeds"]), data="counted", chunk=4, whole=True)
-def crowds(setting, seeds):
+@study(version=1, data="counted", chunk=4, whole=True)
+def crowds(setting: Size, seeds):
     """How many are together."""
     return [{"seed": seed, "together": len(seeds), "first": seeds[0]} for seed in seeds]
 
 
 def test_a_whole_chunk_is_computed_whoever_asks(tmp_path):
-    few = sweep(crowds, crowds.grid({"seeds": [1, 6]}), store=Store(tmp_path))
+    few = sweep(crowds, crowds.grid.of(n=1, seeds=[1, 6]), store=Store(tmp_path))
     assert list(few.seed) == [1, 6] and list(few.together) == [4, 4] and list(few["first"]) == [0, 4]
     assert crowds({"n": 1}, [2]) == [{"seed": 2, "together": 4, "first": 0}]
     assert pickle.loads(pickle.dumps(crowds)).whole
 
 
 def test_table_holds_settings_measurements_and_provenance(tmp_path):
-    table = sweep(squares, squares.grid({"n": [2, 3]}), store=Store(tmp_path))
+    table = sweep(squares, squares.grid.of(n=[2, 3], seeds=1), store=Store(tmp_path))
     assert list(table["square"]) == [4, 9] and list(table["seed"]) == [0, 0]
     assert {"n", "seed", "seconds", "device", "revision", "cell"} <= set(table.columns)
     found = provenance(table)
@@ -388,27 +395,29 @@ def test_table_holds_settings_measurements_and_provenance(tmp_path):
 def test_the_seconds_of_a_call_are_shared_by_its_cells(tmp_path, monkeypatch):
     ticks = itertools.count(10.0, 6.0)
     monkeypatch.setattr(workers.time, "perf_counter", lambda: next(ticks))
-    table = sweep(squares, squares.grid({"n": [2], "seeds": 2}), store=Store(tmp_path), jobs=1)
+    table = sweep(squares, squares.grid.of(n=2, seeds=2), store=Store(tmp_path), jobs=1)
     assert list(table["seconds"]) == [3.0, 3.0] and provenance(table).seconds == 6.0
 
 
 def test_budget_starts_no_further_cell(tmp_path):
-    table = sweep(squares, squares.grid({"n": list(range(50))}), store=Store(tmp_path), budget=1e-9)
+    table = sweep(squares, squares.grid.of(n=[*range(50)], seeds=1), store=Store(tmp_path), budget=1e-9)
     assert table.attrs["missing"] == 50 - len(table) > 0
-    assert sweep(squares, squares.grid({"n": list(range(50))}), store=Store(tmp_path), budget=60).attrs["missing"] == 0
+    assert (
+        sweep(squares, squares.grid.of(n=[*range(50)], seeds=1), store=Store(tmp_path), budget=60).attrs["missing"] == 0
+    )
 
 
 def test_a_study_runs_on_one_thread_and_gives_the_threads_back(tmp_path):
     seen = []
 
-    @study(version=1, grid=lambda p: product(n=[1], seeds=[0]))
-    def threads(setting, seeds):
+    @study(version=1)
+    def threads(setting: Size, seeds):
         seen.append(torch.get_num_threads())
         return [{"seed": 0}]
 
     torch.set_num_threads(2)
     try:
-        sweep(threads, threads.grid({}), store=Store(tmp_path), jobs=1)
+        sweep(threads, threads.grid.of(n=1, seeds=1), store=Store(tmp_path), jobs=1)
         assert seen == [1] and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
@@ -425,8 +434,8 @@ def gpu(monkeypatch):
 
 
 def picking(device):
-    @study(version=1, grid=lambda p: product(n=[1], seeds=[0]), device=device)
-    def picks(setting, seeds):
+    @study(version=1, device=device)
+    def picks(setting: Size, seeds):
         return [{"seed": 0, "on": devices.pick().type}]
 
     return picks
@@ -437,7 +446,7 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
     monkeypatch.setattr(schedule, "Local", lambda jobs: pools.append(local(jobs)) or pools[-1])
     for device, on, jobs in (("cpu", "cpu", 3), ("any", "cuda", 1)):
         item = picking(device)
-        table = sweep(item, item.grid({}), store=Store(tmp_path / device), jobs=3)
+        table = sweep(item, item.grid.of(n=1, seeds=1), store=Store(tmp_path / device), jobs=3)
         assert (pools[-1].kind(item, {}), pools[-1].jobs) == (on, jobs)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
         (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
@@ -447,14 +456,18 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
 
 
 def test_cells_that_are_small_stay_on_the_cpu_and_run_together(gpu, tmp_path, monkeypatch):
-    pools, local, large = [], schedule.Local, {"p": [10, 2000], "h": [700]}
+    @record
+    class Pairs(Setting):
+        p: Count[1, 10_000]
+        h: Count[1, 10_000]
 
-    @study(version=1, grid=lambda p: product(**large, seeds=[0]), device="any")
-    def sized(setting, seeds):
+    @study(version=1, device="any")
+    def sized(setting: Pairs, seeds):
         return [{"seed": 0, "on": devices.pick().type}]
 
+    pools, local = [], schedule.Local
     monkeypatch.setattr(schedule, "Local", lambda jobs: pools.append(local(jobs)) or pools[-1])
-    table = sweep(sized, sized.grid({}), store=Store(tmp_path), jobs=3)
+    table = sweep(sized, sized.grid.of(p=[10, 2000], h=700, seeds=1), store=Store(tmp_path), jobs=3)
     assert dict(zip(table["p"], table["on"])) == {10: "cpu", 2000: "cuda"} and {pool.jobs for pool in pools} == {1, 3}
     made = {
         record.cell.setting["p"]: record.provenance["class"] for _, record in Store(tmp_path).records(sized.name, 1)
@@ -491,13 +504,13 @@ def test_a_card_that_this_torch_has_no_kernels_for_is_one_line(monkeypatch):
 
 
 def test_a_card_that_is_too_small_is_one_line(gpu, tmp_path):
-    @study(version=1, grid=lambda p: product(n=[1], seeds=[0]), device="any")
-    def large(setting, seeds):
+    @study(version=1, device="any")
+    def large(setting: Size, seeds):
         devices.pick()
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has 3.94 GiB.")
 
     with pytest.raises(InputError, match=r"large at \{'n': 1\} does not fit on A GPU: .*allocate 9\.00 GiB \(REGIMES"):
-        sweep(large, large.grid({}), store=Store(tmp_path), jobs=1)
+        sweep(large, large.grid.of(n=1, seeds=1), store=Store(tmp_path), jobs=1)
 
 
 def test_what_is_allowed_ends_with_its_block(gpu):
@@ -518,8 +531,8 @@ def test_what_is_allowed_inside_another_block_ends_with_the_inner_one(gpu):
 
 
 def bad(rows):
-    @study(version=1, grid=lambda p: product(n=[1], seeds=[0, 1]), chunk=2)
-    def wrong(setting, seeds):
+    @study(version=1, chunk=2)
+    def wrong(setting: Size, seeds):
         return rows
 
     return wrong
@@ -543,14 +556,14 @@ def bad(rows):
 def test_rows_that_are_not_what_was_asked_for_are_not_stored(tmp_path, rows, said):
     store, item = Store(tmp_path), bad(rows)
     with pytest.raises(InputError, match=said):
-        sweep(item, item.grid({}), store=store, jobs=1)
+        sweep(item, item.grid.of(n=1, seeds=2), store=store, jobs=1)
     assert store.names() == [] and not list(tmp_path.rglob("*.lock"))
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], seeds=[0, 1]), data="counted")
-def faulty(setting, seeds):
+@study(version=1, data="counted")
+def faulty(setting: Size, seeds):
     """Fails at its last cell."""
-    if (setting["n"], seeds) == (2, [1]):
+    if (setting.n, seeds) == (2, [1]):
         raise ZeroDivisionError("by design")
     return [{"seed": seed} for seed in seeds]
 
@@ -559,14 +572,13 @@ def test_a_cell_that_raises_is_one_line_and_loses_no_finished_one(tmp_path):
     store = Store(tmp_path)
     line = r"^test_sweep-\w+\.faulty failed at {'n': 2}, seeds \[1\]: ZeroDivisionError: by design$"
     with pytest.raises(CellError, match=line):
-        sweep(faulty, faulty.grid({}), store=store)
+        sweep(faulty, faulty.grid.of(n=[1, 2], seeds=2), store=store)
     assert len(store.names()) == 3 and not list(tmp_path.rglob("*.lock"))
 
 
 def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
     store, order = Store(tmp_path), []
-    grids = {squares: {"n": [1, 2], "seeds": 2}, crowds: {"seeds": [0, 1]}}
-    asked = {item: cells(item, item.grid(p)) for item, p in grids.items()}
+    asked = {item: cells(item, item.grid.of(n=n, seeds=2)) for item, n in ((squares, [1, 2]), (crowds, 1))}
     key = asked[squares][2].key(seed=False)  # n = 2; the other setting is taken to cost as much as the mean, 2
     monkeypatch.setattr(
         schedule, "_recorded", lambda: {squares.name: {key: 3.0, "other": 1.0}, crowds.name: {"any": 1.0}}
@@ -585,8 +597,8 @@ def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
 MARK = []  # of this process, and of copies of it
 
 
-@study(version=1, grid=lambda p: product(n=1, seeds=range(6)))
-def marked(setting, seeds):
+@study(version=1)
+def marked(setting: Size, seeds):
     """Where a cell is computed."""
     time.sleep(0.4)
     return [{"seed": seeds[0], "process": os.getpid(), "marked": bool(MARK)}]
@@ -597,7 +609,7 @@ def test_workers_of_a_command_are_copies_of_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "MARK", ["here"])
     with workers.forking():
         assert torch.get_num_threads() == 1, "a copy would wait for torch's threads for ever"
-        found = sweep(marked, marked.grid({}), store=Store(tmp_path), jobs=2)
+        found = sweep(marked, marked.grid.of(n=1, seeds=6), store=Store(tmp_path), jobs=2)
     assert not workers.forks(), "a reader's process may have threads"
     apart = found[found.process != os.getpid()]
     assert len(apart) >= 4 and apart.process.nunique() == 2 and apart.marked.all()
@@ -607,8 +619,8 @@ def test_workers_of_a_command_are_copies_of_it(tmp_path, monkeypatch):
     assert not any(psutil.pid_exists(int(pid)) for pid in apart.process), "they end with the queue"
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], seeds=[0]), device="any")
-def on_card(setting, seeds):
+@study(version=1, device="any")
+def on_card(setting: Size, seeds):
     """What this machine is said to compute on CUDA."""
     return [{"seed": seed, "process": os.getpid()} for seed in seeds]
 
@@ -622,14 +634,16 @@ def test_a_study_that_runs_on_the_card_has_one_worker_and_others_all(tmp_path, m
         return workers.Local(1)
 
     monkeypatch.setattr(schedule, "Local", pool)
-    asked = {item: cells(item, item.grid({"n": [1], "seeds": 2})) for item in (on_card, squares)}
+    asked = {
+        item: cells(item, item.grid.of(n=n, seeds=seeds)) for item, n, seeds in ((on_card, [1, 2], 1), (squares, 1, 2))
+    }
     held = schedule.fill(asked, Store(tmp_path), jobs=3)
     assert pools == [1, 3] and len(held) == 4
     assert [held[cell].provenance["class"] for cell in (asked[on_card][0], asked[squares][0])] == ["cuda", "cpu"]
 
 
 def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
-    asked, store = {squares: cells(squares, squares.grid({"n": [1, 2], "seeds": 3}))}, Store(tmp_path)
+    asked, store = {squares: cells(squares, squares.grid.of(n=[1, 2], seeds=3))}, Store(tmp_path)
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
         store.save((cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed}))
@@ -655,15 +669,22 @@ def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
         schedule._recorded.cache_clear()
 
 
-@study(version=1, axes={"n": "count", "rate": "optional positive"})
-def rated(setting, seeds):
+@record
+class Rated(Size):
+    """A size, and a rate that may be left out."""
+
+    rate: Positive | None = None
+
+
+@study(version=1)
+def rated(setting: Rated, seeds):
     """Has a setting of its own name, which this one leaves out."""
     return [{"seed": seed, "rate": 1.0} for seed in seeds]
 
 
 def test_a_column_named_like_a_setting_that_is_left_out_is_refused(tmp_path):
     with pytest.raises(InputError, match="rated measures a column 'rate', which names a setting: rename"):
-        sweep(rated, product(n=1, seeds=[0]), store=Store(tmp_path), jobs=1)
+        sweep(rated, rated.grid.of(n=1, seeds=1), store=Store(tmp_path), jobs=1)
 
 
 @pytest.mark.parametrize(
@@ -680,17 +701,17 @@ def test_seconds_that_were_merged_wrongly_are_one_line(tmp_path, monkeypatch, te
 
 @pytest.mark.parametrize(("error", "said"), [(KeyError("x"), "KeyError: 'x'"), (ValueError(), "ValueError")])
 def test_a_study_that_raises_is_named_with_or_without_words(tmp_path, error, said):
-    @study(version=1, grid=lambda p: product(n=1, seeds=[0]))
-    def fails(setting, seeds):
+    @study(version=1)
+    def fails(setting: Size, seeds):
         raise error
 
     with pytest.raises(CellError, match=rf"fails failed at {{'n': 1}}, seeds \[0\]: {said}$"):
-        sweep(fails, fails.grid({}), store=Store(tmp_path), jobs=1)
+        sweep(fails, fails.grid.of(n=1, seeds=1), store=Store(tmp_path), jobs=1)
 
 
 def test_a_queue_that_ends_early_warns_of_nothing(recwarn):
     item = squares
-    chunks = schedule.chunks({item.name: item}, cells(item, item.grid({"n": [1], "seeds": 40})))
+    chunks = schedule.chunks({item.name: item}, cells(item, item.grid.of(n=1, seeds=40)))
     results = workers._parallel(iter(chunks), 2)
     next(results)
     results.close()
@@ -703,25 +724,24 @@ def test_a_process_with_other_code_computes_nothing(tmp_path):
         workers.compute(workers.Chunk(squares, [Cell(squares.name, 1, {"n": 1}, 0)]), code)
 
 
+ONE = squares.grid.of(n=1, seeds=1)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda store: sweep(squares, [], store=store), "holds no setting"),
-        (
-            lambda store: sweep(squares, squares.grid({"n": [1]}), store=store, budget=-1),
-            "budget must be a number above 0",
-        ),
-        (lambda store: sweep(squares, squares.grid({"n": [1]}), store=store, jobs=0), "jobs must be a whole number"),
-        (lambda store: sweep(squares, product(cell=[1], seeds=[0]), store=store), "setting or column 'cell'"),
-        (lambda store: sweep(squares, product(device=[1], seeds=[0]), store=store), "setting or column 'device'"),
-        (lambda store: product(n=[], seeds=[0]), "n must hold at least one value"),
-        (lambda store: product(n=1, seeds=[]), "seeds must hold at least one value"),
-        (lambda store: study(version=0, grid=product)(print), "version must be a whole number of at least 1"),
-        (lambda store: study(version=1, grid=product, chunk=0)(squares.function), "chunk must be a whole number"),
-        (
-            lambda store: study(version=1, grid=product, device="tpu")(squares.function),
-            "device must be one of cpu, any",
-        ),
+        (lambda store: sweep(squares, ONE, store=store, budget=-1), "budget must be a number above 0"),
+        (lambda store: sweep(squares, ONE, store=store, jobs=0), "jobs must be a whole number"),
+        (lambda store: sweep(squares, [{"cell": 1, "seeds": [0]}], store=store), "setting or column 'cell'"),
+        (lambda store: sweep(squares, [{"device": 1, "seeds": [0]}], store=store), "setting or column 'device'"),
+        (lambda store: squares.grid.of(n=[], seeds=1), r"squares\.main\.n must hold at least 1 value, got"),
+        (lambda store: squares.grid.of(n=1, seeds=[]), r"squares\.main\.seeds must hold at least 1 value, got"),
+        (lambda store: squares.grid.of(n=1), "needs the axes n, seeds; missing or unknown: seeds"),
+        (lambda store: study(version=0)(squares.function), "version must be a whole number of at least 1"),
+        (lambda store: study(version=1, chunk=0)(squares.function), "chunk must be a whole number"),
+        (lambda store: study(version=1, device="tpu")(squares.function), "device must be one of cpu, any"),
+        (lambda store: study(version=1)(lambda setting, seeds: []), "its first argument, setting, must be annotated"),
     ],
 )
 def test_bad_input(tmp_path, call, said):
@@ -755,3 +775,15 @@ def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, 
     now[0] += 70
     half.step(1, 20.0)  # a long one first: a quarter of the work
     assert capsys.readouterr().err.splitlines() == ["h: 1/100 cells, 70 s, about 210 s left"]
+
+
+def test_a_chunk_of_unknown_time_is_expected_to_take_what_its_stored_cells_took(tmp_path, monkeypatch):
+    """Else the longest of what is computed again would come last."""
+    monkeypatch.setattr(schedule, "_recorded", lambda: {})
+    monkeypatch.setattr(table, "_RECORDS", {})
+    (chunk,) = schedule.chunks({squares.name: squares}, cells(squares, squares.grid.of(n=1, seeds=2)))
+    assert schedule.seconds(chunk) == 0.0
+    table.remember(squares, [Record(cell, [], {"seconds": 12.0}) for cell in chunk.cells])
+    assert schedule.seconds(chunk) == 24.0
+    monkeypatch.setattr(schedule, "_recorded", lambda: {squares.name: {chunk.cells[0].key(seed=False): 3.0}})
+    assert schedule.seconds(chunk) == 6.0, "what this book recorded goes before"

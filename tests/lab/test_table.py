@@ -4,26 +4,36 @@ import pandas as pd
 import pytest
 
 from companion.lab import table as module
+from companion.lab.record import record
 from companion.lab.store import Store
-from companion.lab.sweep import product, study, sweep
+from companion.lab.sweep import study, sweep
 from companion.lab.table import names_cell, provenance, sources
 from regimes.validate import InputError
+from tests.sizes import Size
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2, 3], k=["a"], seeds=range(2)), data="counted")
-def one(setting, seeds):
-    return [{"seed": s, "t": t, "x": setting["n"] * t} for s in seeds for t in (1, 2)]
+@record
+class Named(Size):
+    """A size, and a word beside it."""
+
+    k: str
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(3)))
-def other(setting, seeds):
-    return [{"seed": s, "y": setting["n"], "source": f"drawn at n = {setting['n']}"} for s in seeds]
+@study(version=1, data="counted")
+def one(setting: Named, seeds):
+    return [{"seed": s, "t": t, "x": setting.n * t} for s in seeds for t in (1, 2)]
+
+
+@study(version=1)
+def other(setting: Size, seeds):
+    return [{"seed": s, "y": setting.n, "source": f"drawn at n = {setting.n}"} for s in seeds]
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("cells"))
-    return sweep(one, one.grid({}), store=store, jobs=1), sweep(other, other.grid({}), store=store, jobs=1)
+    first = sweep(one, one.grid.of(n=[1, 2, 3], k="a", seeds=2), store=store, jobs=1)
+    return first, sweep(other, other.grid.of(n=[1, 2], seeds=3), store=store, jobs=1)
 
 
 def test_a_table_has_the_provenance_of_its_cells_each_counted_once(tables):
@@ -90,14 +100,14 @@ def test_averages_rows_without_cells_and_unknown_cells_are_refused(tables):
 
 @pytest.mark.parametrize("name", ["cell", "cell_x", "seconds", "device", "revision"])
 def test_names_that_a_table_adds_are_reserved(tmp_path, name):
-    @study(version=1, grid=lambda p: product(n=[1], seeds=[0]))
-    def taken(setting, seeds):
+    @study(version=1)
+    def taken(setting: Size, seeds):
         return [{"seed": 0, name: 1}]
 
     with pytest.raises(InputError, match=f"names a setting or column '{name}'"):
-        sweep(taken, taken.grid({}), store=Store(tmp_path), jobs=1)
+        sweep(taken, taken.grid.of(n=1, seeds=1), store=Store(tmp_path), jobs=1)
     with pytest.raises(InputError, match=f"names a setting or column '{name}'"):
-        sweep(one, product(**{name: 1}, seeds=[0]), store=Store(tmp_path), jobs=1)
+        sweep(one, [{name: 1, "seeds": [0]}], store=Store(tmp_path), jobs=1)
     assert names_cell("cell") and names_cell("cell_left") and not names_cell("cells") and not names_cell("x_cell")
 
 
@@ -105,12 +115,19 @@ def test_distinct_sorts_what_can_be_sorted_and_keeps_the_order_of_the_rest():
     assert module.distinct([3, 1, 3, 2]) == [1, 2, 3] and module.distinct(["b", 1, "b", [2]]) == ["b", 1, [2]]
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], drawn=[False, True], seeds=range(1)))
-def switched(setting, seeds):
-    return [{"seed": s, "y": setting["n"]} for s in seeds]
+@record
+class Switched(Size):
+    """A size, and a switch."""
+
+    drawn: bool
+
+
+@study(version=1)
+def switched(setting: Switched, seeds):
+    return [{"seed": s, "y": setting.n} for s in seeds]
 
 
 def test_a_switch_is_no_axis_but_is_told_where_it_is_the_same_throughout(tmp_path):
-    rows = sweep(switched, switched.grid({}), store=Store(tmp_path), jobs=1)
+    rows = sweep(switched, switched.grid.of(n=[1, 2], drawn=[False, True], seeds=1), store=Store(tmp_path), jobs=1)
     assert provenance(rows).axes()[:2] == ({"n": [1, 2]}, {})
     assert provenance(rows[rows.drawn]).axes()[:2] == ({"n": [1, 2]}, {"drawn": [True]})

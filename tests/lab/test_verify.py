@@ -3,45 +3,58 @@
 import gzip
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 
-from companion import studies as registry
+from companion.lab import catalogue
 from companion.lab import commands as command
 from companion.lab import store as stores
-from companion.lab import stored
+from companion.lab import verify as verification
+from companion.lab.catalogue import is_here
 from companion.lab.compare import ENOUGH, FEWEST
-from companion.lab.registry import is_here
+from companion.lab.record import derived, record
 from companion.lab.results import SUFFIX, Results, records_of, write_results
 from companion.lab.store import Cell, Store
-from companion.lab.stored import share, verify
-from companion.lab.sweep import STATISTICAL, cells, product, study
+from companion.lab.sweep import STATISTICAL, cells, study
+from companion.lab.verify import share, verify
 from regimes.validate import InputError
 from tests.forged import change_lines, sign
+from tests.sizes import Size
 
 STUDY = "depth.layer_map"
 COMMIT = "0123456789ab"
 CALLS = []
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2, 3], seeds=range(10)), chunk=4)
-def blocks(setting, seeds):
+@record
+class Pictured(Size):
+    """A size, and the data set of that many pictures."""
+
+    data: str = derived()
+
+    def completed(self, seeds):
+        return replace(self, data=f"pictures of {self.n}")
+
+
+@study(version=1, chunk=4)
+def blocks(setting: Pictured, seeds):
     """Numbers, and what was asked for."""
-    CALLS.append((setting["n"], tuple(seeds)))
-    return [{"seed": s, "x": setting["n"] + s / 3, "values": [float(s)] * (100 if s == 1 else 2)} for s in seeds]
+    CALLS.append((setting.n, tuple(seeds)))
+    return [{"seed": s, "x": setting.n + s / 3, "values": [float(s)] * (100 if s == 1 else 2)} for s in seeds]
 
 
 def written(item, grid, path):
     """The file with the results of a study over a grid."""
     records = records_of(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
-    write_results(item, [*records.values()], path, {"main": records.keys()})
+    write_results(item, [*records.values()], path)
     return path
 
 
 @pytest.fixture
 def results(tmp_path):
     CALLS.clear()
-    file = written(blocks, blocks.grid({}), tmp_path / "b.gz")
+    file = written(blocks, blocks.grid.of(n=[1, 2, 3], seeds=10), tmp_path / "b.gz")
     CALLS.clear()
     return file
 
@@ -62,17 +75,17 @@ def test_a_sample_is_of_whole_batches_as_they_were_computed(results):
     assert verify(Results(blocks, results), lambda batches: batches[:1], jobs=1).computed == 4 and len(CALLS) == 1
 
 
-@pytest.mark.parametrize(("part", "turns"), [(0.05, stored.YEAR), (1.0, 1)])
+@pytest.mark.parametrize(("part", "turns"), [(0.05, verification.YEAR), (1.0, 1)])
 def test_dear_batches_take_turns(results, monkeypatch, part, turns):
     """Each of them in one week of a year, and cheap ones by chance."""
-    items = stored.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
+    items = verification.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
     keys = [batch[0].key() for batch in items]
     dear = keys[:5]
-    monkeypatch.setattr(stored, "duration", lambda batch: stored.DEAR + (batch[0].key() in dear))
+    monkeypatch.setattr(verification, "duration", lambda batch: verification.DEAR + (batch[0].key() in dear))
     drawn = [[batch[0].key() for batch in share(part, 100 + week, blocks)(items)] for week in range(turns)]
     assert sorted(key for week in drawn for key in week if key in dear) == sorted(dear)
     assert all(drawn) and {key for week in drawn for key in week} == set(keys)
-    monkeypatch.setattr(stored, "duration", lambda batch: stored.DEAR + 1)
+    monkeypatch.setattr(verification, "duration", lambda batch: verification.DEAR + 1)
     alone = [[batch[0].key() for batch in share(part, week, blocks)(items)] for week in range(turns)]
     assert {key for week in alone for key in week} == set(keys)
     assert all(len(week) == (1 if turns > 1 else len(keys)) for week in alone)
@@ -85,10 +98,10 @@ def test_a_number_that_was_forged_with_its_proof_is_named(results):
     assert str(found).endswith("30 of 30 cells computed again, 3 differences")
 
 
-@study(version=1, grid=lambda p: product(n=[1, 2], seeds=range(20)), columns={"x": STATISTICAL})
-def late(setting, seeds):
+@study(version=1, columns={"x": STATISTICAL})
+def late(setting: Size, seeds):
     """A number of the end of training."""
-    return [{"seed": s, "x": setting["n"] + s / 3} for s in seeds]
+    return [{"seed": s, "x": setting.n + s / 3} for s in seeds]
 
 
 @pytest.mark.parametrize("count", [5, 20])
@@ -96,7 +109,7 @@ def late(setting, seeds):
 @pytest.mark.parametrize("factor", [1.0, 1.5])
 def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count, elsewhere, factor):
     """On the processor that computed them one cell shows it; on another ``ENOUGH`` cells, if there are so many."""
-    file = written(late, product(n=[1, 2], seeds=range(count)), tmp_path / "l.gz")
+    file = written(late, late.grid.of(n=[1, 2], seeds=count), tmp_path / "l.gz")
     sign(file, lambda held: held["rows"][0].update(x=factor * held["rows"][0]["x"]))
     if elsewhere:
         sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
@@ -109,19 +122,17 @@ def test_a_factor_in_statistical_columns_is_seen_or_not_decided(tmp_path, count,
     assert str(found).endswith(ends if tells else "not decided: a factor of 1.5 would not be noticed in x")
 
 
-@study(
-    version=1, grid=lambda p: product(n=range(4), seeds=range(16)), columns=dict.fromkeys(["x", "y", "z"], STATISTICAL)
-)
-def seldom(setting, seeds):
+@study(version=1, columns=dict.fromkeys(["x", "y", "z"], STATISTICAL))
+def seldom(setting: Size, seeds):
     """Numbers that all cells hold, that those of one setting hold, and that are zero but for five cells."""
-    extra = {"y": 2.0} if setting["n"] == 1 else {}
-    return [{"seed": s, "x": 1.0, "z": float(setting["n"] == 2 and s < 5), "why": "a word"} | extra for s in seeds]
+    extra = {"y": 2.0} if setting.n == 1 else {}
+    return [{"seed": s, "x": 1.0, "z": float(setting.n == 2 and s < 5), "why": "a word"} | extra for s in seeds]
 
 
 @pytest.mark.parametrize(("column", "elsewhere"), [("x", True), ("y", True), ("z", True), ("z", False)])
 def test_a_factor_is_seen_in_a_column_that_few_cells_hold(tmp_path, column, elsewhere):
     """The sample grows by cells that hold it; a column that too few hold is named, unless it differs."""
-    file = written(seldom, seldom.grid({}), tmp_path / "s.gz")
+    file = written(seldom, seldom.grid.of(n=[0, 1, 2, 3], seeds=16), tmp_path / "s.gz")
     if elsewhere:
         sign(file, lambda held: held["provenance"].update(versions={"cpu": "another"}))
     honest = verify(Results(seldom, file), share(0.05, 1, seldom), jobs=1)
@@ -137,7 +148,12 @@ def test_a_factor_is_seen_in_a_column_that_few_cells_hold(tmp_path, column, else
 
 
 def test_cells_whose_data_are_not_here_are_left_out_and_counted(results):
-    found = verify(Results(blocks, results), share(1.0, 1, blocks), is_here=lambda setting: setting["n"] != 2, jobs=1)
+    found = verify(
+        Results(blocks, results),
+        share(1.0, 1, blocks),
+        is_here=lambda setting: setting["data"] != "pictures of 2",
+        jobs=1,
+    )
     assert (found.computed, found.without_data) == (
         20,
         10,
@@ -191,13 +207,13 @@ def book(tmp_path, monkeypatch):
     monkeypatch.delenv("REGIMES_SCHEDULER", raising=False)
     monkeypatch.setattr(stores, "revision", lambda: COMMIT)
     monkeypatch.setattr(command.paths, "results", lambda: tmp_path / "results")
-    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {STUDY: {}})
+    monkeypatch.setattr(command.catalogue, "stored_sizes", lambda: {STUDY: {}})
     return tmp_path / "results"
 
 
 def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(book, capsys, monkeypatch):
     assert run("store-results", "no.study") == 2 and "study must be one of" in capsys.readouterr().err
-    item = registry.find(STUDY)[1]
+    item = catalogue.find(STUDY)[1]
     assert run("store-results", "--jobs", "1") == 0 and "0 new cells" not in capsys.readouterr().out
     table = Results(item).rows
     assert len(table) and set(table.revision) == {COMMIT}
@@ -208,13 +224,13 @@ def test_keep_computes_and_writes_the_declared_rows_and_takes_what_is_stored(boo
 @pytest.mark.parametrize("designs", [(), ("main",)])
 def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, designs, tmp_path):
     """A setting is added and one goes, on a machine whose store is empty."""
-    item, files, rows, calls = registry.find(STUDY)[1], [], [], []
+    item, files, rows, calls = catalogue.find(STUDY)[1], [], [], []
     usual = type(item).__call__
     monkeypatch.setattr(type(item), "__call__", lambda self, s, seeds: calls.append(s) or usual(self, s, seeds))
     for step, points in enumerate((11, 13, 11, 11)):
         monkeypatch.setenv("REGIMES_STORE", str(tmp_path / f"cells{step}"))
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
-        monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
+        monkeypatch.setattr(command.catalogue, "stored_sizes", lambda sizes=sizes: sizes)
         calls.clear()
         assert run("store-results", STUDY, *designs, "--jobs", "1") == 0
         computed = {setting["points"] for setting in calls}
@@ -231,9 +247,9 @@ def test_keep_of_a_design_leaves_the_rows_of_others(book, capsys, monkeypatch):
     found = []
     for points in (11, 13):
         sizes = {STUDY: {"05": {"layer_map": {"main": {"points": points}}}}}
-        monkeypatch.setattr(command.registry, "stored_sizes", lambda sizes=sizes: sizes)
+        monkeypatch.setattr(command.catalogue, "stored_sizes", lambda sizes=sizes: sizes)
         assert run("store-results", STUDY, "main", "--jobs", "1") == 0
-        found.append(Results(registry.find(STUDY)[1]).rows)
+        found.append(Results(catalogue.find(STUDY)[1]).rows)
     first, both = found
     assert set(first.points) == {11} and set(both.points) == {11, 13} and set(first.cell) < set(both.cell)
     assert len(both[both.points == 11]) == len(first)
@@ -243,7 +259,7 @@ def test_keep_checks_a_whole_study_before_it_computes_and_not_for_one_design(boo
     def refuse(*args):
         raise InputError("the whole makes no sense")
 
-    monkeypatch.setattr(command.registry, "grids", refuse)
+    monkeypatch.setattr(command.catalogue, "grids", refuse)
     assert run("store-results", STUDY, "--jobs", "1") == 2 and "the whole makes" in capsys.readouterr().err
     assert not book.exists()
     assert run("store-results", STUDY, "main", "--jobs", "1") == 0
@@ -264,12 +280,12 @@ def test_keep_writes_no_row_of_uncommitted_code(book, tmp_path, capsys, monkeypa
         f"{count} stored cells come from code that no commit holds; they are computed anew" in capsys.readouterr().out
     )
     assert len(list((tmp_path / "cells" / "void").rglob("*.json"))) == count
-    assert set(Results(registry.find(STUDY)[1]).rows.revision) == {COMMIT}
+    assert set(Results(catalogue.find(STUDY)[1]).rows.revision) == {COMMIT}
     from companion.lab import workers
 
     monkeypatch.setattr(workers, "stamp", lambda used: stores.stamp(used) | {"revision": "abc+"})
     assert run("store-results", "depth.colinear_points") == 2
-    monkeypatch.setattr(command.registry, "stored_sizes", lambda: {"depth.colinear_points": {}})
+    monkeypatch.setattr(command.catalogue, "stored_sizes", lambda: {"depth.colinear_points": {}})
     assert run("store-results", "--jobs", "1") == 2 and not (book / f"depth.colinear_points{SUFFIX}").exists()
     assert (
         "depth.colinear_points is not written: a worker's code is that of no commit, 'abc+'" in capsys.readouterr().err
@@ -284,7 +300,7 @@ def test_verify_says_a_line_a_study_and_fails_on_a_difference(book, capsys, monk
     assert lines[0] == "--sample 100% --seed 3" and len(lines) == 4 and lines[1].endswith("all as stored")
     assert lines[2:] == ["0 not as stored", "0 not decided"]
     with monkeypatch.context() as patch:
-        patch.setattr(command.registry, "is_here", lambda setting: False)
+        patch.setattr(command.catalogue, "is_here", lambda setting: False)
         assert run("verify", "--jobs", "1") == 0
     assert capsys.readouterr().out.splitlines()[2:] == ["0 not as stored", f"1 not decided: {STUDY}"]
     assert run("verify", STUDY, "--jobs", "1") == 0
@@ -319,22 +335,22 @@ def test_cells_of_uncommitted_code_are_set_aside(tmp_path):
 
 def test_why_a_run_checks_no_stored_result(tmp_path, monkeypatch):
     monkeypatch.setattr(command.paths, "results", lambda: tmp_path)
-    file = written(late, late.grid({}), tmp_path / f"{late.name}{SUFFIX}")
-    assert stored.unchecked(late, lambda setting: True) == ""
-    assert stored.unchecked(late, lambda setting: False) == "their data are not on this machine"
+    file = written(late, late.grid.of(n=[1, 2], seeds=20), tmp_path / f"{late.name}{SUFFIX}")
+    assert verification.unchecked(late, lambda setting: True) == ""
+    assert verification.unchecked(late, lambda setting: False) == "their data are not on this machine"
     sign(file, lambda held: held["provenance"].update(seconds=146.2))
-    assert stored.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
+    assert verification.unchecked(late, lambda setting: True) == "the shortest batch takes 146 s"
 
 
 def test_a_runs_sample_is_another_one_each_week_and_never_the_cheapest_alone(results, monkeypatch):
-    items = stored.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
-    monkeypatch.setattr(stored, "duration", lambda batch: float(len(batch)))  # whatever else the machine did
+    items = verification.batches(blocks, Results(blocks, results).of_data(lambda setting: True))
+    monkeypatch.setattr(verification, "duration", lambda batch: float(len(batch)))  # whatever else the machine did
     drawn = []
     for week in ("2026-48", "2026-48", "2026-49", "2026-50"):
-        monkeypatch.setattr(stored, "week", lambda week=week: week)
-        monkeypatch.setattr(stored, "SECONDS", sum(map(stored.duration, items)) / 3)
-        drawn.append([batch[0].key() for batch in stored._sample(blocks, items)])
+        monkeypatch.setattr(verification, "week", lambda week=week: week)
+        monkeypatch.setattr(verification, "SECONDS", sum(map(verification.duration, items)) / 3)
+        drawn.append([batch[0].key() for batch in verification._sample(blocks, items)])
     assert drawn[0] == drawn[1] and len({tuple(sorted(one)) for one in drawn}) > 1
-    monkeypatch.setattr(stored, "SECONDS", 0.0)
-    assert len(stored._sample(blocks, items)) == 1 and stored._sample(blocks, []) == []
-    assert re.fullmatch(r"\d{4}-\d\d", stored.week())
+    monkeypatch.setattr(verification, "SECONDS", 0.0)
+    assert len(verification._sample(blocks, items)) == 1 and verification._sample(blocks, []) == []
+    assert re.fullmatch(r"\d{4}-\d\d", verification.week())

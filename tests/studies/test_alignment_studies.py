@@ -7,8 +7,8 @@ import torch
 
 from companion.data import celeba
 from companion.lab import parameters
+from companion.lab.catalogue import grids
 from companion.papers.alignment.studies import alignment as studies
-from companion.studies import grids
 from regimes.data import datasets
 from regimes.measures import matrices
 from regimes.validate import InputError

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.papers.compression.studies import compression as studies
 from companion.papers.compression.theory import Stripe
 from regimes.models.one_hidden import Network
@@ -160,7 +159,7 @@ BAD = [
 @pytest.mark.parametrize(("change", "words"), BAD)
 def test_bad_parameters_get_one_line(change, words):
     with pytest.raises(InputError, match=words) as caught:
-        registry.grids("02", parameters.resolve("02", "smoke", change))
+        catalogue.grids("02", parameters.resolve("02", "smoke", change))
     assert "\n" not in str(caught.value)
 
 

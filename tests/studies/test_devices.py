@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from companion import studies
-from companion.lab import compare, parameters
+from companion.lab import catalogue, compare, parameters
 from companion.lab.store import Cell
-from companion.lab.sweep import product, study
+from companion.lab.sweep import study
 from regimes import devices
 from tests.pretended_device import pretended_gpu
+from tests.sizes import Size
 
-STUDIES = {name: (number, item) for number in studies.modules() for name, item in studies.of(number).items()}
+STUDIES = {name: (number, item) for number in catalogue.modules() for name, item in catalogue.of(number).items()}
 # than the smoke profile, which is for more than devices
 SMALLER = {
     "01": {"tolerance": 0.2, "01.networks.stripe.lines": 20, "01.networks.stripe.alpha": [1.0]},
@@ -30,7 +30,7 @@ TIERS = [n if n in OFTEN else pytest.param(n, marks=pytest.mark.weekly) for n in
 def test_a_study_on_a_pretended_gpu(name):
     number, item = STUDIES[name]
     values = parameters.resolve(number, "smoke", SMALLER.get(number, {}))
-    for setting in _kinds(studies.grids(number, values, item)[item]):
+    for setting in _kinds(catalogue.grids(number, values, item)[item]):
         seeds = setting.pop("seeds")[: min(2, item.chunk)]
         here = item(setting, seeds)
         with pretended_gpu(), devices.allowed(item.device) as used:
@@ -50,12 +50,12 @@ def _kinds(grid):
 
 
 def test_rows_leave_the_device_where_a_study_is_called():
-    @study(version=1, grid=lambda p: product(seeds=[0]), device="any")
-    def made(setting, seeds):
+    @study(version=1, device="any")
+    def made(setting: Size, seeds):
         x = torch.arange(4.0).reshape(2, 2).to(devices.pick())
         return [{"seed": 0, "matrix": x, "number": x[1, 1], "list": [x[0], {"deep": x.sum()}], "word": "so"}]
 
     expected = {"seed": 0, "matrix": [[0, 1], [2, 3]], "number": 3.0, "list": [[0, 1], {"deep": 6.0}], "word": "so"}
     with pretended_gpu():
-        assert made({}, [0]) == [expected]
-    assert made({}, [0]) == [expected]
+        assert made({"n": 1}, [0]) == [expected]
+    assert made({"n": 1}, [0]) == [expected]

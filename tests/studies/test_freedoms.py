@@ -11,8 +11,7 @@ import scipy.linalg
 import scipy.sparse.linalg
 import torch
 
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.lab.compare import differences
 from companion.papers.depth.theory import finite, last_layer
 from companion.papers.one_step.theory import network
@@ -20,7 +19,7 @@ from tests import freedoms
 from tests.references import ROOT
 
 SEED = 20261129
-CHAPTERS = {name: number for number in parameters.chapters() for name in registry.of(number)}  # of each study
+CHAPTERS = {name: number for number in parameters.chapters() for name in catalogue.of(number)}  # of each study
 # their further cells cost more than all others together
 DEAR = {
     "depth.layer_kernels", "depth.layer_prediction", "fitting.exclusion", "hard_margin.star_kernel",

@@ -5,9 +5,9 @@ import pytest
 
 from companion.data import images
 from companion.lab import parameters
+from companion.lab.catalogue import asked, grids
 from companion.papers.jamming.studies import _ensembles
 from companion.papers.jamming.studies import jamming as studies
-from companion.studies import asked, grids
 from regimes.data import datasets
 from regimes.validate import InputError
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from companion.lab import parameters
+from companion.lab.catalogue import grids
 from companion.papers.kernel_pca.studies import kernel_pca as studies
-from companion.studies import grids
 from regimes.measures import information
 from regimes.measures.errors import wrong
 from regimes.training.run import run

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion import studies as registry
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.papers import tasks
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.studies import sensitivity
@@ -170,7 +169,7 @@ def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
 )
 def test_bad_parameters_get_one_line_before_any_run(name, value, says):
     with pytest.raises(InputError, match=says) as error:
-        registry.grids("01", parameters.resolve("01", "smoke", {name: value}))
+        catalogue.grids("01", parameters.resolve("01", "smoke", {name: value}))
     assert "\n" not in str(error.value)
 
 

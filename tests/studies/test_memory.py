@@ -50,7 +50,7 @@ MEASURE = """
 import json, re, sys
 from pathlib import Path
 from regimes import devices, validate
-from companion import studies
+from companion.lab import catalogue
 from companion.lab import parameters
 
 def peak():  # of this program; the maximum that getrusage tells is that of the process which started it, too
@@ -70,14 +70,14 @@ def recorded(needed, *words):
     check(needed, *words)
 
 validate.memory = recorded
-number, item = studies.find(name)
-call(studies.grids(number, parameters.resolve(number, "smoke"), item)[item][0])
+number, item = catalogue.find(name)
+call(catalogue.grids(number, parameters.resolve(number, "smoke"), item)[item][0])
 at_start = peak()
 axes = ("d", "width", "depth", "p", "h", "alpha0", "n")
 measured = []
 for given in sizes:
     requests.clear()
-    grid = studies.grids(number, parameters.resolve(number, "smoke", given), item)[item]
+    grid = catalogue.grids(number, parameters.resolve(number, "smoke", given), item)[item]
     stated = max(requests)
     call(max(grid, key=lambda setting: [setting.get(axis, 0) for axis in axes]))
     measured.append([stated, peak() - at_start])

@@ -4,14 +4,13 @@ import contextlib
 import hashlib
 import shutil
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from companion import paths, studies
+from companion import paths
 from companion.data import celeba, images
-from companion.lab import commands
+from companion.lab import catalogue, commands
 from companion.lab.parameters import PROFILES, chapters, resolve
 from companion.papers.alignment.studies import alignment
 from companion.runner import main
@@ -20,7 +19,7 @@ from regimes.data import datasets
 from regimes.validate import InputError
 
 MACHINE = 24 * 10**9
-KEPT = studies.stored_sizes()
+KEPT = catalogue.stored_sizes()
 SOURCES = ("a folder", "data/", "Debian")  # where a machine may have data: $REGIMES_DATA, a checkout's, a package's
 HIDDEN = [(), *[(source,) for source in SOURCES], SOURCES]
 
@@ -149,8 +148,8 @@ def test_a_chapter_is_checked_where_one_source_has_data(hide, clothes, monkeypat
     for number in chapters():
         if '"fashion_mnist"' in paths.designs_file(number).read_text(encoding="utf-8"):
             resolved(number, capsys)
-    votes = studies.find("voting.votes")[1]
-    found = studies.asked("03", votes, resolve("03", "laptop"))
+    votes = catalogue.find("voting.votes")[1]
+    found = catalogue.asked("03", votes, resolve("03", "laptop"))
     assert {found.cells[key].setting["data"] for key in found.designs["second_data"]} == {"fashion_mnist"}
     assert not found.absent and votes.grid.settings(resolve("03", "laptop"), "second_data")
 
@@ -159,10 +158,10 @@ def test_a_chapter_is_checked_where_one_source_has_data(hide, clothes, monkeypat
 def test_a_design_without_its_data_has_what_is_stored_or_nothing(hide, capsys):
     """At the book's values the stored rows, at others none, and a sentence; who asks for the data is told."""
     hide(SOURCES)
-    votes = studies.find("voting.votes")[1]
+    votes = catalogue.find("voting.votes")[1]
 
     def found(profile="laptop", **given):
-        return studies.asked("03", votes, resolve("03", profile, given))
+        return catalogue.asked("03", votes, resolve("03", profile, given))
 
     usual = found()
     assert len(usual.designs["second_data"]) == 9 * 8 and not {*usual.designs["second_data"]} - {*usual.results.records}
@@ -209,9 +208,9 @@ def of_profile(profile):
 def test_a_profile_fits(asked, number, profile):
     values = resolve(number, profile)
     with of_profile(profile):
-        for name, item in studies.of(number).items():
+        for name, item in catalogue.of(number).items():
             asked.clear()
-            assert studies.grids(number, values, item)[item], name
+            assert catalogue.grids(number, values, item)[item], name
             assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
 
 
@@ -225,10 +224,10 @@ def test_the_command_checks_the_paper_profile(asked, capsys, number):
 
 def test_what_is_kept_fits(asked):
     for name, sizes in KEPT.items():
-        number, item = studies.find(name)
+        number, item = catalogue.find(name)
         sizes = {entry: value for entry, value in sizes.items() if entry != "06.saliency_maps.main.data"}
         with images.as_fetched():
-            assert studies.grids(number, resolve(number, "laptop", sizes), item)[item], name
+            assert catalogue.grids(number, resolve(number, "laptop", sizes), item)[item], name
 
 
 def settings(item, values):
@@ -243,8 +242,8 @@ def largest(grid, size):
 @pytest.mark.parametrize("number", chapters())
 def test_the_paper_profile_has_no_smaller_sizes_than_what_is_stored(asked, number):
     """Else a claim would be judged at the paper's size on smaller sizes than before."""
-    for name in [name for name in KEPT if name in studies.of(number).keys()]:
-        item = studies.of(number)[name]
+    for name in [name for name in KEPT if name in catalogue.of(number).keys()]:
+        item = catalogue.of(number)[name]
         with contextlib.suppress(datasets.Absent), images.as_fetched():  # faces are in no such folder
             kept, paper = (settings(item, resolve(number, *of)) for of in (("laptop", KEPT[name]), ("paper",)))
             for size in ("d", "p", "n", "h", "width"):
@@ -259,8 +258,8 @@ def test_the_memory_asked_for_grows_with_every_size(asked):
     grown = {}
     for number in chapters():
         values = resolve(number, "smoke")
-        for name, item in studies.of(number).items():
-            setting = replace(item.grid, complete=dict)(values)[0]
+        for name, item in catalogue.of(number).items():
+            setting = item.grid.axes_alone()(values)[0]
             for axis in (axis for axis in SIZES if type(setting.get(axis)) is int):
                 found = []
                 for factor in (1, 2):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from companion import studies
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.papers.one_step.studies import spiked
 from regimes.validate import InputError
 
@@ -74,12 +73,12 @@ from regimes.validate import InputError
 )
 def test_parameters_that_make_no_sense_get_one_line(change, message):
     with pytest.raises(InputError, match=message) as caught:
-        studies.grids("07", parameters.resolve("07", "smoke", change))
+        catalogue.grids("07", parameters.resolve("07", "smoke", change))
     assert "\n" not in str(caught.value)
 
 
 def test_a_grid_asks_for_the_memory_of_as_many_seeds_as_a_call_gets():
-    asked = [item for item in studies.of("07").values() if issubclass(item.record, spiked.Drawn)]
+    asked = [item for item in catalogue.of("07").values() if issubclass(item.record, spiked.Drawn)]
     assert len(asked) > 10 and all(item.chunk == item.record.chunk for item in asked)
 
 

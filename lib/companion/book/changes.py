@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from companion import paths
-from companion import studies as registry
 from companion.book import claims, figures
-from companion.lab import parameters, schedule
+from companion.lab import catalogue, parameters, schedule
 from companion.lab.design import Designs, Entries
 from companion.lab.results import Results
 from companion.lab.study import Study
@@ -83,12 +82,12 @@ def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Cha
     """What each figure, or each of these ``labels``, depends on; seconds are those at the laptop's parameters."""
     values = parameters.resolve(number)
     suggested = examples(number)
-    studies_here = {study.function.__name__: study for study in registry.of(number).values()}
+    studies_here = {study.function.__name__: study for study in catalogue.of(number).values()}
 
     @functools.cache
     def seconds(name: str) -> float:
         study = studies_here[name]
-        return _seconds(study, registry.grids(number, values, study)[study])
+        return _seconds(study, catalogue.grids(number, values, study)[study])
 
     figures_here, dependences = figures.figures(number), {}
     for label in figures_here if labels is None else labels:
@@ -111,7 +110,7 @@ def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Cha
 
 def _seconds(study: Study, grid: Sequence[Entries]) -> float:
     """The expected seconds of a grid; for a study with stored results only, those that they took."""
-    stored = Results(study).records if not schedule.recorded(study) else {}
+    stored = Results.of(study).records if not schedule.recorded(study) else {}
     asked = {cell.key(): cell for cell in cells_of(study, grid)}
     remaining = schedule.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in stored])
     took = [stored[key].provenance["seconds"] for key in asked.keys() & stored.keys()]

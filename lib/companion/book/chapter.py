@@ -16,16 +16,15 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 
 from companion import estimates, paths
-from companion import studies as registry
 from companion.book import captions, claims, ledger, plots, screen, views
 from companion.estimates import Drift, Estimate
-from companion.lab import parameters
+from companion.lab import catalogue, parameters
 from companion.lab.results import Results, records_of
 from companion.lab.store import stamp, write_atomically
-from companion.lab.stored import sample
 from companion.lab.study import Design
 from companion.lab.sweep import Study
 from companion.lab.table import CELL, STAMP, Provenance, names_cell, origin, provenance
+from companion.lab.verify import sample
 from regimes.validate import InputError
 
 _COUNTED = re.compile(r"(\d+) (?=points )")
@@ -53,7 +52,7 @@ class Chapter:
         else:  # by hand: the profile's values, except where a line of the parameters cell was edited
             edited = {name: namespace[name] for name, value in declared.items() if namespace[name] != value}
             self.parameters = parameters.resolve(number, self.profile, edited, designs)
-            registry.grids(number, self.parameters)
+            catalogue.grids(number, self.parameters)
             namespace.update({name: self.parameters[name] for name in declared})
         self._is_changed = self.parameters != parameters.resolve(number, self.profile)
         self.folder = Path(run) if run else paths.run_folder("interactive")
@@ -61,7 +60,7 @@ class Chapter:
         before = ledger.read(self.folder / f"{number}.ledger.json") if run else []
         self.records: dict[str, dict[str, Any]] = {record["id"]: record for record in before}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
-        self._asked: dict[Study, registry.Asked] = {}
+        self._asked: dict[Study, catalogue.Asked] = {}
         self._stored: set[str] = set()  # cells of stored results, which captions name
         self._absent: set[str] = set()  # those of data that are not on this machine
         self._sampled = self._sampled_before() if run else {}
@@ -81,7 +80,7 @@ class Chapter:
         again; the ledger's page says where it disagrees.
         """
         if study not in self._asked:
-            self._asked[study] = registry.asked(self.number, study, self.parameters)
+            self._asked[study] = catalogue.asked(self.number, study, self.parameters)
             self._compute_sample(self._asked[study].results)
         asked, is_usual = self._asked[study], self.profile == "smoke" and not self._is_changed
         # where the smoke profile asks for no cell of a design, this is as it should be: nothing is said
@@ -91,7 +90,7 @@ class Chapter:
         records = asked.results.records
         stored = set(rows[CELL]) & records.keys()
         self._stored |= stored
-        self._absent |= {key for key in stored if not registry.is_here(records[key].cell.setting)}
+        self._absent |= stored - {cell.key() for cell in asked.results.of_data(catalogue.is_here)}
         return rows
 
     def _sampled_before(self) -> dict[str, list[str]]:
@@ -103,7 +102,7 @@ class Chapter:
         """Computes some stored cells again, and notes what differs, or was refused: for the ledger's page."""
         if results.study.name in self._sampled or self._turned or "REGIMES_FIGURE" in os.environ:
             return  # the run of one figure has no ledger's page
-        cells = sample(results, registry.is_here) if self.profile == "laptop" else []
+        cells = sample(results, catalogue.is_here) if self.profile == "laptop" else []
         lines = list(results.refused.values())
         if cells:
             lines += results.differences(records_of(results.study, cells))

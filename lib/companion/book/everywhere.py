@@ -7,6 +7,7 @@ name: its ``at`` names the setting that it is judged at, or its paragraph ``Else
 other, as in ``Elsewhere: at 1000 points 3.1``. ``unnamed`` and ``stale`` hold these words to the rows.
 """
 
+import functools
 import json
 import re
 import warnings
@@ -18,6 +19,7 @@ import pandas as pd
 
 from companion.book.claims import Claim, Page
 from companion.estimates import Drift, Estimate
+from companion.lab import catalogue
 from companion.lab.results import Results
 from companion.lab.study import Study
 from companion.lab.table import CELL, origin
@@ -95,7 +97,7 @@ class Others:
 
 
 def everywhere(
-    claim: Claim, page: Page, *, kept: Mapping[str, Any] | None = None, stored: Stored = Results
+    claim: Claim, page: Page, *, kept: Mapping[str, Any] | None = None, stored: Stored = Results.of
 ) -> tuple[Estimate, list[Elsewhere]] | None:
     """What the estimator of a claim finds on its own rows, and on all others that it can read.
 
@@ -247,6 +249,13 @@ def _flat(values: Any) -> Iterator[Any]:
         yield values
 
 
+@functools.cache
+def _kept(results: Results) -> dict[str, frozenset[str]]:
+    """The keys of what ``results/`` holds of each design of a study."""
+    number, _ = catalogue.find(results.study.name)
+    return {design: frozenset(cells) for design, cells in catalogue.kept_cells(number, results).items()}
+
+
 def _alternatives(
     claim: Claim, page: Page, *, own: bool, stored: Stored
 ) -> Iterator[tuple[str, dict[tuple[str, str], pd.DataFrame]]]:
@@ -254,8 +263,9 @@ def _alternatives(
     taken = {(study, design) for study, designs in claim.designs.items() for design in designs}
     for study, design in sorted(taken, key=lambda one: (one[0].name, one[1])):
         results = stored(study)
-        for other in sorted(_designs(results) - {design}) if design else ():
-            rows = results.rows[results.rows[CELL].isin(results.of_design(other).keys())]
+        kept = _kept(results) if design else {}
+        for other in sorted(kept.keys() - {design}):
+            rows = results.rows[results.rows[CELL].isin(kept[other])]
             yield f"design {other} for {design}", {(study.name, design): rows}
             for axis in _axes(rows) if own else ():
                 if axis in POINTS:
@@ -277,10 +287,6 @@ def _alternatives(
                 f"{axis} = {value}",
                 {key: table[table[axis] == value] if axis in table else table for key, table in tables.items()},
             )
-
-
-def _designs(stored: Results) -> set[str]:
-    return {name for record in stored.records.values() for name in record.provenance["designs"]}
 
 
 def _axes(table: pd.DataFrame) -> list[str]:

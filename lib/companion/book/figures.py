@@ -7,16 +7,15 @@ imports, and so computes only the designs that it and its claims ask for.
 import ast
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
 
-from companion.book import captions
+from companion.book import captions, claims
 from companion.lab import parameters
-from companion.lab.names import texts_of_papers
 
 SHOWS = ("figure", "slider", "table")  # the methods of a chapter that show one
 ASKS = ("rows", "design")  # and those that are given a study
@@ -97,80 +96,12 @@ def designs_asked(code: str) -> dict[str, set[str]]:
 
 
 def designs_judged(number: str, label: str) -> dict[str, set[str]]:
-    """The designs of each study, by function, on which the claims of a figure rest.
-
-    As a claim is ``given`` them, ``{"rows": votes["small"]}``, or else as the defaults of its function say:
-    ``slices=ensembles["slices"]``, or ``rows=ensembles`` for all. Claims that are typed in a page count, too.
-    """
+    """The designs of each study, by function, on which the claims of a figure rest; all under no name."""
     asked: dict[str, set[str]] = {}
-    pages = [_parsed(page.read_text(encoding="utf-8")) for page in parameters.page_sources(number)]
-    for tree in (*_claims_of(number), *pages):
-        constants = _constants(tree)
-        for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
-            defaults = _defaults(function)
-            for about in _declared(function):
-                if "figure" in about and ast.literal_eval(about["figure"]) == label:
-                    given = _items(about.get("given"), constants)
-                    _note_designs(asked, (defaults | given).values())
+    for claim in (claim for claim in claims.claims_of(number) if claim.figure == label):
+        for study, designs in claim.designs.items():
+            asked.setdefault(study.function.__name__, set()).update(designs)
     return asked
-
-
-def _note_designs(asked: dict[str, set[str]], tables: Iterable[ast.expr]) -> None:
-    """Adds what stands for rows, ``votes["small"]`` or ``ensembles``, to the designs of each study; no other values."""
-    for wanted in tables:
-        if isinstance(wanted, ast.Subscript):
-            study, design = wanted.value, ast.literal_eval(wanted.slice)
-        else:
-            study, design = wanted, ""
-        if isinstance(study, (ast.Attribute, ast.Name)):
-            asked.setdefault(study.attr if isinstance(study, ast.Attribute) else study.id, set()).add(design)
-
-
-def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
-    """The arguments of a function that have a default, which are its tables, as they are written."""
-    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
-    return {argument.arg: value for argument, value in zip(arguments, function.args.defaults, strict=True)}
-
-
-@functools.cache
-def _claims_of(number: str) -> list[ast.Module]:
-    """The modules of a chapter's claims, as they are written: to load them takes seconds."""
-    return [ast.parse(text) for text in texts_of_papers("claims", number).values()]
-
-
-_parsed = functools.lru_cache(maxsize=64)(ast.parse)  # pages are read for each of their figures
-
-
-def _constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """What a module's names stand for, as it is written; those of ``A, B = 1, 2``, too."""
-    by_name = {}
-    for assignment in (node for node in tree.body if isinstance(node, ast.Assign)):
-        target, value = assignment.targets[0], assignment.value
-        is_parallel = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-        pairs = zip(target.elts, value.elts, strict=True) if is_parallel else [(target, value)]
-        by_name |= {ast.unparse(name): expression for name, expression in pairs}
-    return by_name
-
-
-def _declared(function: ast.FunctionDef) -> Iterator[dict[str, ast.expr]]:
-    """What each claim of a function declares: of the first its decorator's words, of others what differs from these."""
-    first: dict[str, ast.expr] = {}
-    for call in (decorator for decorator in function.decorator_list if isinstance(decorator, ast.Call)):
-        own = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        yield first | own
-        first = first or own
-
-
-def _items(node: ast.expr | None, known: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
-    """The items of a dict as it is written, by name; those of a ``known`` constant by its name."""
-    if isinstance(node, ast.BinOp):
-        return _items(node.left, known) | _items(node.right, known)
-    node = known.get(node.id) if isinstance(node, ast.Name) else node
-    if not isinstance(node, ast.Dict):
-        return {}
-    return {
-        key.value: known.get(ast.unparse(value), value) for key, value in zip(node.keys, node.values) if key is not None
-    }
 
 
 def designs_of(number: str, label: str, figure: Figure) -> dict[str, set[str]]:

@@ -20,11 +20,13 @@ _assumed: dict[str, tuple[str, tuple[int, int]]] = {}
 @contextlib.contextmanager
 def as_fetched() -> Iterator[None]:
     """As if ``make data`` had fetched all images, for a plan, which loads none."""
+    before = dict(_assumed)
     _assumed.update(WHOLE)
     try:
         yield
     finally:
         _assumed.clear()
+        _assumed.update(before)
 
 
 def identity(name: str) -> str:

@@ -5,20 +5,21 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from companion import paths
-from companion import studies as registry
-from companion.lab import parameters, plan, results
+from companion.lab import catalogue, parameters, plan, results
+from companion.lab.catalogue import absent
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
+from companion.lab.design import Entries
 from companion.lab.names import list_studies
 from companion.lab.progress import say
-from companion.lab.registry import absent
 from companion.lab.store import Store, committed, needs_commit
-from companion.lab.stored import extended, share, verify
-from companion.lab.sweep import Setting, Study, cells, sweep
+from companion.lab.sweep import Study, sweep
 from companion.lab.table import provenance
+from companion.lab.verify import extended, share, verify
 from companion.lab.workers import forking
 from regimes import validate
 from regimes.validate import InputError
@@ -36,13 +37,13 @@ def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
     return float(match[1]) * units[match[2]]
 
 
-def _study(args: argparse.Namespace) -> tuple[Study, list[Setting]]:
+def _study(args: argparse.Namespace) -> tuple[Study, list[Entries]]:
     """The study a command names, and its grid, or that of the designs named, at the profile and parameters given."""
-    number, item = registry.find(args.name)
+    number, item = catalogue.find(args.name)
     values = parameters.resolve(number, args.profile, *overrides(args))
     if args.designs:  # as a reader asks for them, whatever the others hold
         return item, item.grid(values, args.designs)
-    grid = registry.grids(number, values, item)[item]
+    grid = catalogue.grids(number, values, item)[item]
     for why in absent(number, item, values).values():
         say(f"left out: {why}")
     return item, grid
@@ -71,16 +72,16 @@ def store_results(args: argparse.Namespace) -> None:
     Cells of committed code in results/ or the store are not computed again: remove the study's file and its folder in
     the store to force it. With designs its other cells stay, else they go.
     """
-    sizes = registry.stored_sizes()
+    sizes = catalogue.stored_sizes()
     if args.name is not None:
         validate.one_of(sorted(sizes), study=args.name)
     needs_commit("stored results")
-    grids: dict[Study, dict[str, list[Setting]]] = {}
+    grids: dict[Study, dict[str, list[Entries]]] = {}
     for name in [args.name] if args.name else sizes:
-        number, item = registry.find(name)
+        number, item = catalogue.find(name)
         values = parameters.resolve(number, "laptop", sizes[item.name])
         if not args.designs:
-            registry.grids(number, values, item)  # which checks the whole
+            catalogue.grids(number, values, item)  # which checks the whole
         designs = args.designs or item.grid.names(values)
         grids[item] = {design: item.grid.settings(values, design) for design in designs}
     for item, designs in grids.items():
@@ -91,8 +92,7 @@ def store_results(args: argparse.Namespace) -> None:
         records, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
         path = paths.results() / f"{item.name}{results.SUFFIX}"
         path.parent.mkdir(exist_ok=True)
-        keys = {design: {cell.key() for cell in cells(item, settings)} for design, settings in designs.items()}
-        results.write_results(item, records, path, keys)
+        results.write_results(item, records, path)
         print(f"wrote {path}: {len(records)} cells, {new} of them new")
 
 
@@ -111,9 +111,12 @@ def verify_sample(args: argparse.Namespace) -> int:
     print(f"--sample {args.sample} --seed {seed}")
     different, undecided = [], []
     for name in [args.name] if args.name else files:
-        item = registry.find(name)[1]
+        number, item = catalogue.find(name)
         try:
-            verified = verify(results.Results(item), share(part, seed, item), is_here=registry.is_here, jobs=args.jobs)
+            stored = results.Results.of(item)
+            verified = verify(stored, share(part, seed, item), is_here=catalogue.is_here, jobs=args.jobs)
+            lacking = catalogue.missing(number, stored)
+            verified = replace(verified, differences=(*lacking, *verified.differences))
         except InputError as error:
             print(f"{name}: {error}", flush=True)
             different.append(name)

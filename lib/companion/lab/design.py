@@ -20,9 +20,8 @@
     stored = true            # the laptop's sizes of all designs
     finer.tolerance = 0.1    # a factor, or another word, that makes the numerics finer; see benchmarks/finer.py
 
-Readers replace entries, too. The axes are the fields of the study's record
-(``companion.lab.record``), or what ``@study(axes={"n": "count from 3"})`` names. If ``seeds`` may be 0, no run
-computes a design with none; its stored results may have some.
+Readers replace entries, too. The axes are the fields of the study's record (``companion.lab.record``). If ``seeds`` may
+be 0, no run computes a design with none; its stored results may have some.
 """
 
 import itertools
@@ -40,7 +39,6 @@ from regimes.data.datasets import Absent
 from regimes.validate import InputError
 
 Entries = dict[str, Any]  # of a setting, by name, as a cell stores them; and in a grid its ``seeds``
-Setting = Entries
 MOST = 100_000  # settings of a design: they are built in memory
 LISTED = replace(Kind.of("count", 0), order="distinct")  # seeds
 COUNTED = Kind.of("count", 1, 1000)
@@ -76,9 +74,23 @@ class Designs:
             raise InputError(f"{where} must have seeds in one design at least, got none")
         return some
 
+    def of(self, **entries: Any) -> list[Entries]:
+        """The settings of one design that is written here, as in a file: ``grid.of(n=[100, 200], seeds=5)``."""
+        return self.settings({f"own.{self.study}.main.{axis}": value for axis, value in entries.items()}, "main")
+
+    def axes_alone(self) -> "Designs":
+        """The same designs without what follows from their axes: where their data are not on this machine."""
+        return replace(self, complete=dict)
+
     def identity(self, setting: Entries) -> str:
         """The identity of a setting within the study: its values on the axes, without its seeds."""
         return json.dumps([setting.get(axis) for axis in self.axes])
+
+    def choices(self, setting: Entries) -> list[str]:
+        """The identities of a setting of axes alone: one for each data set of which it holds the first that is here."""
+        names = [name for name, axis in self.axes.items() if axis.alternatives and isinstance(setting.get(name), list)]
+        chosen = itertools.product(*(setting[name] for name in names))
+        return [self.identity(setting | dict(zip(names, one))) for one in chosen]
 
     def settings(self, values: Mapping[str, Any], design: str) -> list[Entries]:
         """The settings of a design: all combinations of its axes; zipped axes vary together.

@@ -5,7 +5,7 @@ The cell tagged ``parameters`` of a page holds one ``name = value  # meaning`` p
 tables are the designs of studies (``companion.lab.design``), whose entries go by full names,
 ``05.projectors.sphere.n``. TOML, because YAML 1.1 reads ``1e-6`` as a string.
 
-A parameter has the kind of the axes that designs give it to, ``h = "$curve_h"``: see ``companion.lab.registry``. One
+A parameter has the kind of the axes that designs give it to, ``h = "$curve_h"``: see ``companion.lab.catalogue``. One
 that no design names is of the type of its laptop value, and the table ``range`` of that file holds its ends:
 ``range.fit_from = [1, 100_000]``. Booleans are no numbers, NaN and infinities no values. The studies'
 ``check_parameters`` check conditions on several parameters.
@@ -227,7 +227,7 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
         profile: ``smoke``, ``laptop`` or ``paper``.
         overrides: mappings from names to values, which may hold a table of the chapter as profiles do; later ones win.
 
-    Values are checked where a grid is built of them (``companion.lab.registry``).
+    Values are checked where a grid is built of them (``companion.lab.catalogue``).
     """
     validate.one_of(PROFILES, profile=profile)
     parameters = declared(number)

@@ -25,7 +25,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from companion.lab.parameters import Kind
-from companion.lab.words import kind
 from regimes import validate
 from regimes.validate import InputError
 
@@ -45,14 +44,6 @@ class Axis:
     several: Kind | None = None
     optional: bool = False
     alternatives: bool = False
-
-    @classmethod
-    def of(cls, words: str) -> Self:
-        """The axis in the words of ``companion.lab.parameters``, after ``optional`` and ``each of``."""
-        kind_words = words.removeprefix("optional ")
-        parsed = kind(kind_words.removeprefix("each of "))
-        listed = parsed if kind_words.startswith("each of ") else None
-        return cls(parsed.item if listed else parsed, listed, kind_words != words)
 
     def checked(self, name: str, value: Any) -> Any:
         """A setting's value; InputError names it, and what is allowed."""

@@ -1,9 +1,8 @@
 """Stored results: ``results/`` is a second folder of the store, with a file per study, which is only read.
 
 A file has a line per cell, in the format of the store (``companion.lab.store``): the cell, its rows, their
-provenance, its key and a checksum of all this. The provenance also holds ``designs``: those that the cell is stored
-for, each with its number of cells. Numbers have nine digits. A cell that is damaged or forged is refused by its name
-and counts as not stored; no other is lost.
+provenance, its key and a checksum of all this. Numbers have nine digits. A cell that is damaged or forged is refused
+by its name and counts as not stored; no other is lost. Which cells there should be, the designs say.
 """
 
 import contextlib
@@ -13,7 +12,6 @@ import json
 import math
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +45,7 @@ class Results:
         refused: why a cell is damaged or forged, by its key. Such a cell counts as not stored.
 
     Raises:
-        InputError: for a file that cannot be unpacked, or that lacks cells of a design.
+        InputError: for a file that cannot be unpacked.
     """
 
     def __init__(self, study: Study, path: Path | None = None) -> None:
@@ -61,8 +59,6 @@ class Results:
                 key, words = _named(line, number)
                 self.records.pop(key, None)
                 self.refused[key] = f"{self.path.name} is refused, {words}: {error}; {self._remedy()}"
-        if not self.refused:
-            self._count()
         self.records = {key: record for key, record in self.records.items() if record.cell.version == study.version}
         remember(study, self.records.values())
 
@@ -78,29 +74,27 @@ class Results:
         return [line for line in text.split("\n") if line]
 
     def _add(self, record: Record) -> None:
-        """Takes a record that is of this study, stored for designs, and the first of its cell."""
-        designs, key = record.provenance.get("designs"), record.cell.key()
+        """Takes a record that is of this study, and the first of its cell."""
+        key = record.cell.key()
         if record.cell.study != self.study.name:
             raise Damaged("it is of another study")
-        if not isinstance(designs, dict) or not all(isinstance(count, int) for count in designs.values()):
-            raise Damaged("it does not say for which designs it is stored")
         if key in self.records or key in self.refused:
             raise Damaged("there are several of it")
         self.records[key] = record
-
-    def _count(self) -> None:
-        """InputError where cells of a design are missing: whoever removes a cell leaves the others' count."""
-        counts = Counter(name for record in self.records.values() for name in record.provenance["designs"])
-        for record in self.records.values():
-            for name, count in record.provenance["designs"].items():
-                if count != counts[name]:
-                    why = f"it holds {counts[name]} of the {count} cells of the design {name}"
-                    raise InputError(f"{self.path.name} is refused: {why}; {self._remedy()}")
 
     def _remedy(self) -> str:
         return (
             f"take it from git again, or remove it and run: python -m companion.studies store-results {self.study.name}"
         )
+
+    @classmethod
+    def of(cls, study: Study) -> "Results":
+        """Those of a study, which are read once as long as their file stays as it is."""
+        path = paths.results() / f"{study.name}{SUFFIX}"
+        state = path.stat() if path.exists() else None
+        found = _read(study, path, state and (state.st_mtime_ns, state.st_size, state.st_ino))
+        remember(study, found.records.values())
+        return found
 
     @functools.cached_property
     def rows(self) -> pd.DataFrame:
@@ -112,13 +106,13 @@ class Results:
         """The keys of the settings that it has cells of."""
         return {record.cell.key(seed=False) for record in self.records.values()}
 
-    def of_design(self, design: str) -> dict[str, Cell]:
-        """The cells that are stored for a design, by their keys."""
-        return {key: record.cell for key, record in self.records.items() if design in record.provenance["designs"]}
-
     def of_data(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
-        """The cells whose data are on this machine (``is_here``), by their settings."""
-        return [record.cell for record in self.records.values() if is_here(record.cell.setting)]
+        """The cells whose data are on this machine (``is_here``), by their settings, each data set asked for once."""
+        cells = [record.cell for record in self.records.values()]
+        named = [(cell.setting.get("words"), cell.setting.get("data")) for cell in cells]
+        first = {str(data): cell.setting for data, cell in zip(named, cells)}
+        there = {data for data, setting in first.items() if is_here(setting)}
+        return [cell for data, cell in zip(named, cells) if str(data) in there]
 
     def take(self, cells: Mapping[str, Cell]) -> pd.DataFrame:
         """The rows of cells by their keys: of those that are not here, which are computed; then of the others."""
@@ -161,6 +155,11 @@ class Results:
         self.rows.assign(**{name: words[name].map(text) for name in words}).to_csv(path, index=False)
 
 
+@functools.cache
+def _read(study: Study, path: Path, state: tuple[int, ...] | None) -> Results:
+    return Results(study, path)
+
+
 def records_of(
     study: Study, cells: Sequence[Cell], *, store: Store | None = None, jobs: int | None = None
 ) -> dict[str, Record]:
@@ -169,16 +168,10 @@ def records_of(
     return {record.cell.key(): record for record in records.values()}
 
 
-def write_results(study: Study, records: Sequence[Record], path: Path, designs: Mapping[str, Collection[str]]) -> None:
+def write_results(study: Study, records: Sequence[Record], path: Path) -> None:
     """Writes cells as stored results: numbers to nine digits, without lists of more than ``LONG`` entries.
 
     The same cells give the same bytes.
-
-    Args:
-        study: whose cells they are.
-        records: of the cells.
-        path: the file.
-        designs: the keys of the cells of some designs, which are stored for these; other designs keep their cells.
 
     Raises:
         InputError: if a column that the study does not declare ``nonfinite`` holds NaN or infinity, or lacks a value in
@@ -192,18 +185,10 @@ def write_results(study: Study, records: Sequence[Record], path: Path, designs: 
                     words = "nothing or NaN" if value is None or value != value else value
                     why = f"{name} holds {words}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
                     raise InputError(f"{path.name} is not written, {record.cell.description}: {why}")
-    stored_for: dict[str, list[str]] = {}
-    for record in records:
-        key = record.cell.key()
-        kept_designs = [name for name in record.provenance.get("designs", ()) if name not in designs]
-        new_designs = [name for name, keys in designs.items() if key in keys]
-        stored_for[key] = sorted(kept_designs + new_designs)
-    counts = Counter(name for names in stored_for.values() for name in names)
     lines = []
     for record in records:
         rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(record.rows, long)]
-        designs_here = {name: counts[name] for name in stored_for[record.cell.key()]}
-        lines.append(encode(record.cell, rows, record.provenance | {"designs": designs_here}) + "\n")
+        lines.append(encode(record.cell, rows, record.provenance) + "\n")
     write_atomically(path, gzip.compress("".join(lines).encode(), mtime=0))
 
 
@@ -242,5 +227,5 @@ def _named(line: str, number: int) -> tuple[str, str]:
         cell = Cell(parsed["study"], parsed["version"], parsed["setting"], parsed["seed"])
         if cell.key() == parsed["key"]:
             return parsed["key"], cell.description
-    match = re.search(r'"key": "([0-9a-f]{24})"', line)
+    match = re.search(r'"key": ?"([0-9a-f]{24})"', line)
     return (match[1], f"cell {match[1]}") if match else (f"line {number}", f"line {number}")

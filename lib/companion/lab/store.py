@@ -14,7 +14,7 @@ import platform
 import re
 import secrets
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -32,6 +32,7 @@ from regimes.validate import InputError
 
 # what a record says of where its rows come from, at least
 _PROVENANCE = {"device": str, "class": str, "revision": str, "versions": dict, "seconds": float, "digest": str}
+_COMPACT = (",", ":")
 _WRITERS = 8  # threads that write cells at once: each waits for the disk
 
 
@@ -55,13 +56,25 @@ class Cell:
         """Digest of what identifies the cell (without the seed: of its setting)."""
         return self._key if seed else self._setting_key
 
+    @classmethod
+    def of_seeds(cls, study: str, version: int, setting: dict[str, Any], seeds: Iterable[int]) -> list["Cell"]:
+        """The cells of one setting, whose text is made once for the keys of all."""
+        cells = [cls(study, version, setting, seed) for seed in seeds]
+        for cell in cells[1:]:
+            vars(cell)["_text"] = cells[0]._text
+        return cells
+
+    @functools.cached_property
+    def _text(self) -> str:
+        return json.dumps([self.study, self.version, self.setting], sort_keys=True)
+
     @functools.cached_property
     def _key(self) -> str:
-        return _digest([self.study, self.version, self.setting, self.seed])
+        return _digest(f"{self._text[:-1]}, {json.dumps(self.seed)}]")
 
     @functools.cached_property
     def _setting_key(self) -> str:
-        return _digest([self.study, self.version, self.setting])
+        return _digest(self._text)
 
     @property
     def name(self) -> str:
@@ -82,8 +95,7 @@ class Record(NamedTuple):
         cell: which cell.
         rows: as its study returned them.
         provenance: the ``device`` that computed it and its ``class``, ``revision`` of the code and its ``digest``,
-            ``versions`` of Python and packages with what decides rounding, ``seconds``; in ``results/`` also
-            ``designs``, see ``companion.lab.stored``.
+            ``versions`` of Python and packages with what decides rounding, ``seconds``.
     """
 
     cell: Cell
@@ -91,16 +103,16 @@ class Record(NamedTuple):
     provenance: dict[str, Any]
 
 
-def _digest(parts: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
-    """A cell's file: the cell, its rows and provenance, its key, and the checksum of all this."""
+    """A cell's file: the cell, its rows and provenance, its key, and behind it the checksum of all this."""
     record = {"key": cell.key(), "study": cell.study, "version": cell.version, "setting": cell.setting}
     record |= {"seed": cell.seed, "rows": rows, "provenance": provenance}
-    plain = json.loads(json.dumps(record, default=_plain))
-    return json.dumps(plain | {"checksum": _checksum(plain)})
+    text = json.dumps(json.loads(json.dumps(record, default=_plain)), separators=_COMPACT)
+    return f"{text[:-1]}{_signature(_sha(text))}"
 
 
 def decode(text: str, name: str = "") -> Record:
@@ -112,7 +124,9 @@ def decode(text: str, name: str = "") -> Record:
     try:
         fields = json.loads(text)
         cell = Cell(fields["study"], fields["version"], fields["setting"], fields["seed"])
-        if fields.pop("checksum") != _checksum(fields):
+        checksum = fields.pop("checksum")
+        content = text.removesuffix(_signature(checksum)) + "}"
+        if checksum != _sha(content) and checksum != _checksum(fields):
             raise Damaged("its checksum is not that of its content")
         if fields["key"] != cell.key() or name not in ("", cell.name):
             raise Damaged("it is another cell's")
@@ -133,7 +147,16 @@ def _is_complete(record: Record) -> bool:
 
 
 def _checksum(record: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+    """That of a file of older versions: of its content in order, not as it is written."""
+    return _sha(json.dumps(record, sort_keys=True, separators=_COMPACT))
+
+
+def _signature(checksum: str) -> str:
+    return f',"checksum":"{checksum}"}}'
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 class Store:

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import itertools
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from companion.lab import digest
 from companion.lab.design import Designs, Entries
-from companion.lab.record import Axis, Count, Setting, axis, described
+from companion.lab.record import Count, Setting, axis, described
 from regimes import devices, validate
 from regimes.validate import InputError
 
@@ -30,8 +29,7 @@ class Study:
     Attributes:
         function: the measurement; pure.
         version: raised by hand when the meaning of the numbers changes.
-        grid: maps a chapter's parameters to the list of settings, or its ``Designs``, which do; raises InputError for
-            values that make no sense.
+        grid: its ``Designs``, which map a chapter's parameters to the list of settings.
         chunk: realisations per call: those of the seeds ``chunk i`` to ``chunk (i + 1) - 1`` that are asked for.
         whole: whether chunks are always complete, so that results do not depend on the seeds requested (late in
             training round-off is amplified).
@@ -48,7 +46,7 @@ class Study:
 
     function: Callable[[Any, list[int]], Rows] = field(repr=False)
     version: int
-    grid: Callable[[Mapping[str, Any]], list[Entries]] = field(repr=False)
+    grid: Designs = field(repr=False)
     chunk: int = 1
     rtol: float = 1e-6
     data: str = ""
@@ -81,8 +79,8 @@ class Study:
         return f"{self.module}.{self.function.__name__}"
 
     @functools.cached_property
-    def record(self) -> type[Setting] | None:
-        """The record that the function takes; ``None`` if it takes a dictionary."""
+    def record(self) -> type[Setting]:
+        """The record that the function takes."""
         return _record_of(self.function)
 
     @property
@@ -124,7 +122,7 @@ class Study:
         if self.whole:
             first = asked[0] // self.chunk * self.chunk
             batch = list(range(first, first + self.chunk))
-        made = self.record.of(setting) if self.record else dict(setting)
+        made = self.record.of(setting)
         with devices.allowed(self.device, self.pairs(setting)):
             try:
                 rows = _numbers(self.function(made, batch))
@@ -156,38 +154,30 @@ def _numbers(value: Any) -> Any:
 
 
 def study(
-    *,
-    version: int,
-    grid: Callable[[Mapping[str, Any]], list[Entries]] | None = None,
-    axes: Mapping[str, str | Axis] | None = None,
-    complete: Callable[[Entries], Entries] = dict,
-    seeds: Any = Count[1000],
-    **options: Any,
+    *, version: int, seeds: Any = Count[1000], **options: Any
 ) -> Callable[[Callable[[Any, list[int]], Rows]], Study]:
     """Decorator that makes a function a ``Study``; the arguments and ``options`` are its attributes.
 
-    Without a ``grid`` its settings are those of its designs (``companion.lab.design``), with the fields of the
-    record that the function takes, and as many ``seeds`` as that kind says.
+    Its settings are those of its designs (``companion.lab.design``), with the fields of the record that the function
+    takes, and as many ``seeds`` as that kind says.
     """
 
     def wrap(function: Callable[[Any, list[int]], Rows]) -> Study:
         digest.note_loaded(function.__module__)
         taken = _record_of(function)
-        if taken:
-            designs = Designs(function.__name__, taken.axes(), axis(seeds).kind, functools.partial(_completed, taken))
-        else:
-            given = {name: it if isinstance(it, Axis) else Axis.of(it) for name, it in (axes or {}).items()}
-            seed_kind = given.pop("seeds", axis(seeds)).kind
-            designs = Designs(function.__name__, given, seed_kind, complete)
-        return Study(function, version, grid or designs, **options)
+        designs = Designs(function.__name__, taken.axes(), axis(seeds).kind, functools.partial(_completed, taken))
+        return Study(function, version, designs, **options)
 
     return wrap
 
 
-def _record_of(function: Callable[..., Any]) -> type[Setting] | None:
-    """The record that a study takes, by the annotation of its setting; ``None`` for one that takes a dictionary."""
-    annotation = next(iter(inspect.signature(function).parameters.values())).annotation
-    return annotation if inspect.isclass(annotation) and issubclass(annotation, Setting) else None
+def _record_of(function: Callable[..., Any]) -> type[Setting]:
+    """The record that a study takes, by the annotation of its setting."""
+    first = next(iter(inspect.signature(function, eval_str=True).parameters.values()))
+    if not (inspect.isclass(first.annotation) and issubclass(first.annotation, Setting)):
+        words = f"its first argument, {first.name}, must be annotated with a record (companion.lab.record)"
+        raise InputError(f"{function.__name__} is no study: {words}")
+    return first.annotation
 
 
 def _completed(taken: type[Setting], entries: Entries) -> Entries:
@@ -195,15 +185,3 @@ def _completed(taken: type[Setting], entries: Entries) -> Entries:
     seeds = entries["seeds"]
     made = taken(**{name: value for name, value in entries.items() if name != "seeds"}).completed(seeds)
     return made.entries() | {"seeds": made.realisations(seeds)}
-
-
-def product(*, seeds: Sequence[int], **axes: Any) -> list[Entries]:
-    """The grid of all combinations: a list, tuple or range is an axis, anything else is fixed.
-
-    A list as one value is written ``[[...]]``. Every setting gets ``seeds``.
-    """
-    lists = {k: list(v) if isinstance(v, (list, tuple, range)) else [v] for k, v in axes.items()}
-    for name, values in {**lists, "seeds": list(seeds)}.items():
-        if not values:
-            raise InputError(f"{name} must hold at least one value, got none")
-    return [dict(zip(lists, values)) | {"seeds": list(seeds)} for values in itertools.product(*lists.values())]

@@ -14,20 +14,20 @@ from collections.abc import Sequence
 import pandas as pd
 
 from companion.lab import schedule
-from companion.lab.design import Setting
+from companion.lab.design import Entries
 from companion.lab.store import Cell, Store
-from companion.lab.study import STATISTICAL, Rows, Study, product, study
+from companion.lab.study import STATISTICAL, Rows, Study, study
 from companion.lab.table import tabulate
 from companion.lab.workers import check_names
 from regimes import validate
 from regimes.validate import InputError
 
-__all__ = ["STATISTICAL", "Rows", "Setting", "Study", "cells", "product", "study", "sweep"]
+__all__ = ["STATISTICAL", "Rows", "Study", "cells", "study", "sweep"]
 
 
 def sweep(
     study: Study,
-    grid: Sequence[Setting],
+    grid: Sequence[Entries],
     *,
     budget: float | None = None,
     store: Store | None = None,
@@ -37,7 +37,7 @@ def sweep(
 
     Args:
         study: the study.
-        grid: settings, each with its ``seeds``; see ``product``.
+        grid: settings, each with its ``seeds``, such as ``study.grid.of(n=[100, 200], seeds=5)``.
         budget: seconds after which no further cell is started; ``None`` for all.
         store: where cells are kept; the default is ``$REGIMES_STORE``, else ``build/cells`` of the book.
         jobs: worker processes; by default one per core (a single one if the study runs on CUDA).
@@ -64,10 +64,10 @@ def sweep(
     return table
 
 
-def cells(study: Study, grid: Sequence[Setting]) -> list[Cell]:
+def cells(study: Study, grid: Sequence[Entries]) -> list[Cell]:
     """The cells of a grid, which must hold a setting, and none with a name that is taken."""
     if not grid:
         raise InputError(f"the grid of {study.name} holds no setting")
     check_names(study, {name for setting in grid for name in setting})
     pairs = [({k: v for k, v in setting.items() if k != "seeds"}, setting["seeds"]) for setting in grid]
-    return [Cell(study.name, study.version, setting, seed) for setting, seeds in pairs for seed in seeds]
+    return [cell for setting, seeds in pairs for cell in Cell.of_seeds(study.name, study.version, setting, seeds)]

@@ -48,6 +48,11 @@ def origin(cell: Cell | str) -> Record:
     return _RECORDS[cell if isinstance(cell, str) else cell.key()]
 
 
+def known(cell: Cell) -> Record | None:
+    """The record of a cell, if a sweep or a file of this process gave it."""
+    return _RECORDS.get(cell.key())
+
+
 def names_cell(column: str) -> bool:
     """Whether a column holds cells' keys: ``cell``, or ``cell_...`` after a merge."""
     return column == CELL or str(column).startswith(f"{CELL}_")

@@ -94,7 +94,7 @@ def _check_rows(chunk: Chunk, rows: Any) -> None:
         )
     measured = list(dict.fromkeys(name for row in rows for name in row))
     check_names(study, measured)
-    settings = {*cells[0].setting, *getattr(study.grid, "axes", ())}
+    settings = {*cells[0].setting, *study.grid.axes}
     if clashing := [name for name in measured if name in settings]:
         raise InputError(f"{study.name} measures a column {clashing[0]!r}, which names a setting: rename the column")
 

@@ -22,10 +22,9 @@ import pandas as pd
 import yaml
 
 from companion import paths
-from companion import studies as registry
 from companion.book import captions, changes, figures, ledger, screen, views
 from companion.book.errata import DRAWERS, Erratum, errata
-from companion.lab import parameters, results, store, stored
+from companion.lab import catalogue, parameters, results, store, verify
 from companion.lab.cli import one_line_errors
 from companion.lab.store import committed, needs_commit
 from companion.site import graph, quotes, start
@@ -322,7 +321,7 @@ def finer_table(shown: int = 2) -> str:
 
 def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
     """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
-    reasons = {name: stored.unchecked(registry.find(name)[1], registry.is_here) for name in results.files()}
+    reasons = {name: verify.unchecked(catalogue.find(name)[1], catalogue.is_here) for name in results.files()}
     claims = {name: [] for name in reasons}
     for record in records:
         for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
@@ -375,7 +374,7 @@ def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for name in results.files():
-        results.Results(registry.find(name)[1]).export(extra / "stored" / f"{name}.csv")
+        results.Results.of(catalogue.find(name)[1]).export(extra / "stored" / f"{name}.csv")
 
 
 def source_archive() -> dict[str, Any] | None:
@@ -436,7 +435,7 @@ def keep_paper(folder: Path) -> list[dict[str, Any]]:
 
     What is declared anew goes, and what rests on a study that is no more.
     """
-    study_names = {name for number in registry.modules() for name in registry.of(number)}
+    study_names = {name for number in catalogue.modules() for name in catalogue.of(number)}
     declared = [record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)]
     used = {record["id"]: {setting["study"] for setting in record["settings"] or ()} for record in declared}
     by_id = {record["id"]: record for record in declared if used[record["id"]] <= study_names}
@@ -470,11 +469,11 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
         return []
     laptop_values = {name: it.value for name, it in parameters.declared(number).items() if name != "profile"}
     values = parameters.resolve(number, "paper", laptop_values | injected, designs)
-    grids = registry.grids(number, values)
+    grids = catalogue.grids(number, values)
     cells: set[str] = set()
-    for study, paper_grid in registry.grids(number, parameters.resolve(number, "paper")).items():
+    for study, paper_grid in catalogue.grids(number, parameters.resolve(number, "paper")).items():
         if paper_grid == grids[study]:
-            cells |= registry.asked(number, study, values).cells.keys()
+            cells |= catalogue.asked(number, study, values).cells.keys()
     records = ledger.read(folder / f"{number}.ledger.json")
     return [record for record in records if record["cells"] and set(record["cells"]) <= cells]
 
@@ -503,7 +502,7 @@ def needs_commits(folder: Path) -> None:
     (``companion.lab.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    stored_keys = {key for name in results.files() for key in results.Results(registry.find(name)[1]).records}
+    stored_keys = {key for name in results.files() for key in results.Results.of(catalogue.find(name)[1]).records}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
         for record in ledger.read(path):
             revisions = {revision for key, revision in record["cells"].items() if key not in stored_keys}
@@ -520,7 +519,7 @@ def write_pages(records: Sequence[dict[str, Any]], folder: Path, profile: str) -
     again = recomputed(records, folder) if profile == "laptop" else None  # the stored ledger is the laptop's
     write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
     stated = [record for record in records if record["kind"] == "paper"]
-    studies = {number: registry.of(number) for number in registry.modules()}
+    studies = {number: catalogue.of(number) for number in catalogue.modules()}
     pages = {
         "summary": views.markdown("summary", profile=profile, records=records),
         "counts": counts(stated),

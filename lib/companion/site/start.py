@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,9 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from companion import paths
-from companion import studies as registry
 from companion.book import ledger, plots, screen, stated, views
-from companion.lab import parameters, results
+from companion.lab import catalogue, parameters, results
 
 LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own norm
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
@@ -65,10 +63,10 @@ def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
     for number in parameters.chapters():
         values = parameters.resolve(number, profile)
         settings: list[Mapping[str, Any]] = []
-        for study in registry.of(number).values():
+        for study in catalogue.of(number).values():
             if "h" in study.grid.axes:
-                settings += replace(study.grid, complete=dict)(values)  # axes alone, no data
-                kept = results.Results(study).records.values() if profile == "laptop" else ()
+                settings += study.grid.axes_alone()(values)  # axes alone, no data
+                kept = results.Results.of(study).records.values() if profile == "laptop" else ()
                 settings += [record.cell.setting for record in kept if "h" in record.cell.setting]
         for setting in settings:
             scale = setting.get("alpha", setting.get("scale", math.inf))  # studies have two names for it

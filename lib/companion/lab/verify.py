@@ -130,7 +130,7 @@ def _telling_counts(study: Study, cells: Iterable[Cell]) -> Counter[str]:
 
 def unchecked(study: Study, is_here: Callable[[Mapping[str, Any]], bool]) -> str:
     """Why a run computes no batch of a study's stored results again; empty if it does."""
-    possible = Results(study).of_data(is_here)
+    possible = Results.of(study).of_data(is_here)
     if not possible:
         return "their data are not on this machine"
     shortest = min(map(duration, batches(study, possible)))

@@ -1,26 +1,26 @@
-"""The studies of each chapter, and the cells that a chapter asks of one."""
+"""The catalogue of studies: those of each chapter by name, and the cells that a chapter asks of one."""
 
 import contextlib
 import functools
 import importlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 import pandas as pd
 
 from companion.data import celeba
-from companion.data.images import identity
+from companion.data.images import as_fetched, identity
 from companion.lab import parameters
-from companion.lab.design import Designs
+from companion.lab.design import Designs, Entries
 from companion.lab.names import chapters_of_papers, texts_of_papers
 from companion.lab.parameters import Kind
 from companion.lab.progress import say
 from companion.lab.results import Results
 from companion.lab.store import Cell
-from companion.lab.stored import in_order, sample
-from companion.lab.sweep import Setting, Study, cells
+from companion.lab.sweep import Study, cells
+from companion.lab.verify import in_order, sample
 from regimes import validate
 from regimes.data import datasets
 from regimes.data.datasets import Absent
@@ -56,7 +56,7 @@ def kinds(number: str) -> dict[str, Kind]:
     values, declared = parameters.resolve(number), parameters.declared(number)
     lists = {name for name, parameter in declared.items() if isinstance(parameter.value, list)}
     found: dict[str, Kind] = {}
-    for grid in (study.grid for study in of(number).values() if isinstance(study.grid, Designs)):
+    for grid in (study.grid for study in of(number).values()):
         for design in grid.names(values):
             for name, kind in grid.kinds(values, design, lists):
                 found[name] = found[name].both(kind) if name in found else kind
@@ -69,7 +69,7 @@ def check(number: str, values: Mapping[str, Any]) -> None:
         kind.checked(name, values[name])
 
 
-def grids(number: str, values: Mapping[str, Any], study: Study | None = None) -> dict[Study, list[Setting]]:
+def grids(number: str, values: Mapping[str, Any], study: Study | None = None) -> dict[Study, list[Entries]]:
     """The grid of every study of a chapter, or of one, at the chapter's parameters.
 
     So a value that makes no sense is named, in an InputError, before anything is computed. Settings of data that a run
@@ -81,10 +81,8 @@ def grids(number: str, values: Mapping[str, Any], study: Study | None = None) ->
     return {item: _grid(number, item, values) for item in ([study] if study else of(number).values())}
 
 
-def _grid(number: str, study: Study, values: Mapping[str, Any]) -> list[Setting]:
+def _grid(number: str, study: Study, values: Mapping[str, Any]) -> list[Entries]:
     """The settings of all designs of a study whose data are on this machine."""
-    if not isinstance(study.grid, Designs):
-        return study.grid(values)
     try:
         return study.grid(values)
     except Absent:
@@ -95,8 +93,6 @@ def _grid(number: str, study: Study, values: Mapping[str, Any]) -> list[Setting]
 
 def absent(number: str, study: Study, values: Mapping[str, Any]) -> dict[str, str]:
     """Why the data of a design are not on this machine, by the designs that a run does without."""
-    if not isinstance(study.grid, Designs):
-        return {}
     try:
         study.grid(values)
     except Absent:
@@ -105,7 +101,7 @@ def absent(number: str, study: Study, values: Mapping[str, Any]) -> dict[str, st
     return {}
 
 
-def _settings(number: str, study: Study, values: Mapping[str, Any], design: str) -> tuple[list[Setting], str]:
+def _settings(number: str, study: Study, values: Mapping[str, Any], design: str) -> tuple[list[Entries], str]:
     """The settings of a design; where a run does without its data, none, and why these are not on this machine.
 
     A run does without data that the book's own values find missing, too: what stands in ``results/`` judges.
@@ -113,8 +109,6 @@ def _settings(number: str, study: Study, values: Mapping[str, Any], design: str)
     Raises:
         Absent: at the papers' sizes, for a design that a reader has changed, and for data that a reader asks for.
     """
-    if not design:
-        return study.grid(values), ""
     try:
         return study.grid.settings(values, design), ""
     except Absent as error:
@@ -175,7 +169,7 @@ class Asked:
     Attributes:
         results: what is stored of the study.
         cells: by their keys; by setting in order of appearance, then by seed.
-        designs: the keys of each design's cells; of a grid without designs under no name.
+        designs: the keys of each design's cells.
         absent: why the data of a design are not on this machine, where they are not.
     """
 
@@ -213,27 +207,27 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
     own seeds the stored ones that all of them share. Seeds that a reader lists are taken as they are. A design
     whose data are not on this machine has the cells that ``results/`` holds, and at other values none.
     """
-    results, laptop_values = Results(study), parameters.resolve(number)
-    designs, lacking = {}, {}
-    for design in study.grid.names(values) if isinstance(study.grid, Designs) else [""]:
-        stored = results.of_design(design)
+    results, laptop_values = Results.of(study), parameters.resolve(number)
+    kept = _kept(results, laptop_values | parameters.designs(number, "stored"))
+    designs: dict[str, dict[str, Cell]] = {}
+    lacking = {}
+    for design in study.grid.names(values):
+        stored = kept.get(design, {})
         settings, why = _settings(number, study, values, design)
         if why:
             is_usual = study.grid.values(values, design) == study.grid.values(laptop_values, design)
             designs[design] = stored if is_usual and values["profile"] == "laptop" else {}
             lacking[design] = why
             continue
-        with validate.memory_asked():  # no more than a measure
-            laptop = _at_laptop(study, laptop_values, design) if design else settings
+        laptop = settings if values == laptop_values else _at_laptop(study, laptop_values, design)
         if values["profile"] == "laptop" and settings == laptop and stored:
             data = {cell.setting.get("data") for cell in stored.values()}
             known = results.records.keys() | results.refused.keys()  # what is refused is computed
-            wanted = {cell.key(): cell for cell in cells(study, settings)}
             designs[design] = dict(stored)
-            for key, cell in wanted.items():
+            for cell in cells(study, settings):
                 is_new = cell.key(seed=False) not in results.settings and cell.setting.get("data") in data
-                if is_new or key in known:
-                    designs[design][key] = cell
+                if is_new or cell.key() in known:
+                    designs[design][cell.key()] = cell
         else:
             seeds = {cell.seed for cell in stored.values()} if _has_usual_seeds(settings, laptop) else set()
             designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, settings, seeds, results))}
@@ -241,22 +235,68 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
     return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()}, lacking)
 
 
-def _at_laptop(study: Study, values: Mapping[str, Any], design: str) -> list[Setting]:
+def kept_cells(number: str, results: Results) -> dict[str, dict[str, Cell]]:
+    """The cells of each design of a study that ``results/`` holds, by their keys: of the sizes that are to be stored.
+
+    Where the data of another machine are in them, they are taken as fetched; where nobody here knows these data, the
+    cells are found by the axes alone.
+    """
+    return _kept(results, parameters.resolve(number) | parameters.designs(number, "stored"))
+
+
+def _kept(results: Results, values: Mapping[str, Any]) -> dict[str, dict[str, Cell]]:
+    """The stored cells of each design at the ``values`` that are to be stored."""
+    grid = results.study.grid
+    kept = {}
+    for design in grid.names(values) if results.records else ():
+        found: set[str] = set()
+        for how in (contextlib.nullcontext, as_fetched):
+            with contextlib.suppress(InputError), validate.memory_asked(), how():
+                wanted = {cell.key() for cell in cells(results.study, grid.settings(values, design))}
+                found = max(wanted & results.records.keys(), found, key=len)
+                if found == wanted:
+                    break
+        if not found:
+            settings = grid.axes_alone().settings(values, design)
+            asked_for = {(one, seed) for it in settings for one in grid.choices(it) for seed in it["seeds"]}
+            found = {key for key, it in results.records.items() if _of_axes(grid, it.cell) in asked_for}
+        kept[design] = {key: record.cell for key, record in results.records.items() if key in found}
+    return kept
+
+
+def _of_axes(grid: Designs, cell: Cell) -> tuple[str, int]:
+    return grid.identity(cell.setting), cell.seed
+
+
+def missing(number: str, results: Results) -> list[str]:
+    """The designs of which ``results/`` holds fewer cells than are to be stored, in a line each."""
+    axes = results.study.grid.axes_alone()
+    values = parameters.resolve(number, "laptop", parameters.designs(number, "stored"))
+    lines = []
+    for design, held in kept_cells(number, results).items():
+        count = sum(len(setting["seeds"]) for setting in axes.settings(values, design))
+        if len(held) < count:
+            lines.append(f"{results.path.name} holds {len(held)} of the {count} cells of the design {design}")
+    return lines
+
+
+def _at_laptop(study: Study, values: Mapping[str, Any], design: str) -> list[Entries]:
     """The settings of a design at the laptop's values; of data that are not here, its axes alone."""
-    try:
-        return study.grid.settings(values, design)
-    except Absent:
-        return replace(study.grid, complete=dict).settings(values, design)
+    with validate.memory_asked():  # no more than a measure
+        try:
+            return study.grid.settings(values, design)
+        except Absent:
+            return study.grid.axes_alone().settings(values, design)
 
 
-def _has_usual_seeds(settings: Sequence[Setting], laptop: Sequence[Setting]) -> bool:
+def _has_usual_seeds(settings: Sequence[Entries], laptop: Sequence[Entries]) -> bool:
     """Whether the seeds of a design are counted, or those that the laptop profile lists."""
     seeds = {tuple(setting["seeds"]) for setting in settings}
     counted = all(listed == (*range(len(listed)),) for listed in seeds)
     return counted or seeds == {tuple(setting["seeds"]) for setting in laptop}
 
 
-def _with_shared(study: Study, settings: Sequence[Setting], seeds: Collection[int], results: Results) -> list[Setting]:
+def _with_shared(study: Study, settings: Sequence[Entries], seeds: Collection[int], results: Results) -> list[Entries]:
     """The settings of a changed design, each with its seeds and those of ``seeds`` at which all of them are stored."""
     shared = []
     for seed in seeds:
