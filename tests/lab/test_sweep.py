@@ -22,7 +22,7 @@ import torch
 from companion.lab import progress, recheck, schedule, table, workers
 from companion.lab.errors import CellError
 from companion.lab.record import Positive, record
-from companion.lab.store import Cell, Record, Store, free
+from companion.lab.store import Cell, Result, Store, free
 from companion.lab.sweep import cells, study, sweep
 from companion.lab.table import provenance
 from regimes import devices
@@ -151,7 +151,7 @@ def test_two_processes_on_one_store_share_the_work_and_agree(room, tmp_path):
 def test_workers_are_started_where_they_save_time(monkeypatch, jobs, count, seconds, took, inline, workers_):
     begun = []
     monkeypatch.setattr(workers, "_parallel", lambda chunks, number: begun.append(number) or ())
-    monkeypatch.setattr(workers, "compute", lambda *given: workers.Result([], {"seconds": took}))
+    monkeypatch.setattr(workers, "compute", lambda *given: workers.Computed([], {"seconds": took}))
     chunks = [workers.Chunk(squares, [Cell(squares.name, 1, {"n": 1}, seed)]) for seed in range(count)]
     here = len(list(workers.Local(jobs).results(iter(chunks), count, seconds)))
     assert (here, begun) == (inline, [workers_] if workers_ else [])
@@ -242,7 +242,7 @@ def test_the_sample_is_the_cheapest_cell_of_each_value():
 
     def took(seconds, seed=0, **setting):
         cell = Cell("r.s", 1, setting, seed)
-        return cell, Record(cell, [], {"seconds": seconds})
+        return cell, Result(cell, [], {"seconds": seconds})
 
     cells = dict(took(seconds, n=n, k=k) for (n, k), seconds in cost.items())
     found = recheck._sample(cells, set())
@@ -763,7 +763,7 @@ def test_a_chunk_of_unknown_time_is_expected_to_take_what_its_stored_cells_took(
     monkeypatch.setattr(table, "_RECORDS", {})
     (chunk,) = schedule.chunks({squares.name: squares}, cells(squares, squares.grid.of(n=1, seeds=2)))
     assert schedule.seconds(chunk) == 0.0
-    table.remember(squares, [Record(cell, [], {"seconds": 12.0}) for cell in chunk.cells])
+    table.remember(squares, [Result(cell, [], {"seconds": 12.0}) for cell in chunk.cells])
     assert schedule.seconds(chunk) == 24.0
     monkeypatch.setattr(schedule, "_recorded", lambda: {squares.name: {chunk.cells[0].key(seed=False): 3.0}})
     assert schedule.seconds(chunk) == 6.0, "what this book recorded goes before"

@@ -16,7 +16,7 @@ from typing import Any
 from companion.lab import _remote, digest
 from companion.lab.store import libraries
 from companion.lab.study import Study
-from companion.lab.workers import Chunk, OtherCode, Result, compute
+from companion.lab.workers import Chunk, Computed, OtherCode, compute
 from regimes import devices
 from regimes.validate import InputError
 
@@ -44,7 +44,7 @@ class Cluster:
         ((_, kind),) = self._map(_kind, iter([Chunk(study, [])]))
         return kind
 
-    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Computed]]:
         """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or one has other code."""
         yield from self._map(compute, chunks)
 
