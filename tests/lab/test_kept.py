@@ -271,3 +271,14 @@ def test_a_factor_in_one_statistical_column_is_noticed_where_enough_cells_hold_i
     held = Counter(column for own in rows.values() for column in telling(item, own))
     noticed = {column for column in held if differences(item, again, again, forged=column)}
     assert noticed == {column for column, count in held.items() if count >= FEWEST}
+
+
+def test_a_design_of_which_a_cell_was_taken_out_is_named():
+    number, item = catalogue.find("depth.operator_distances")
+    results = Results(item)
+    assert not catalogue.missing(number, results)
+    key = next(iter(results.records))
+    (design, own), *_ = [(name, own) for name, own in catalogue.kept_cells(number, results).items() if key in own]
+    del results.records[key]
+    line = f"holds {len(own) - 1} of the {len(own)} cells of the design {design}"
+    assert any(line in said for said in catalogue.missing(number, results))

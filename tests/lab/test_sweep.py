@@ -22,7 +22,7 @@ import torch
 from companion.lab import progress, recheck, schedule, table, workers
 from companion.lab.errors import CellError
 from companion.lab.record import Count, Positive, Setting, record
-from companion.lab.store import Cell, Record, Store, free
+from companion.lab.store import Cell, Result, Store, free
 from companion.lab.sweep import cells, study, sweep
 from companion.lab.table import provenance
 from regimes import devices
@@ -151,7 +151,7 @@ def test_two_processes_on_one_store_share_the_work_and_agree(room, tmp_path):
 def test_workers_are_started_where_they_save_time(monkeypatch, jobs, count, seconds, took, inline, workers_):
     begun = []
     monkeypatch.setattr(workers, "_parallel", lambda chunks, number: begun.append(number) or ())
-    monkeypatch.setattr(workers, "compute", lambda *given: workers.Result([], {"seconds": took}))
+    monkeypatch.setattr(workers, "compute", lambda *given: workers.Computed([], {"seconds": took}))
     chunks = [workers.Chunk(squares, [Cell(squares.name, 1, {"n": 1}, seed)]) for seed in range(count)]
     here = len(list(workers.Local(jobs).results(iter(chunks), count, seconds)))
     assert (here, begun) == (inline, [workers_] if workers_ else [])
@@ -242,7 +242,7 @@ def test_the_sample_is_the_cheapest_cell_of_each_value():
 
     def took(seconds, seed=0, **setting):
         cell = Cell("r.s", 1, setting, seed)
-        return cell, Record(cell, [], {"seconds": seconds})
+        return cell, Result(cell, [], {"seconds": seconds})
 
     cells = dict(took(seconds, n=n, k=k) for (n, k), seconds in cost.items())
     found = recheck._sample(cells, set())
@@ -578,6 +578,7 @@ def test_a_cell_that_raises_is_one_line_and_loses_no_finished_one(tmp_path):
 
 def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
     store, order = Store(tmp_path), []
+    monkeypatch.setattr(table, "_RECORDS", {})  # what other tests computed
     asked = {item: cells(item, item.grid.of(n=n, seeds=2)) for item, n in ((squares, [1, 2]), (crowds, 1))}
     key = asked[squares][2].key(seed=False)  # n = 2; the other setting is taken to cost as much as the mean, 2
     monkeypatch.setattr(
@@ -644,6 +645,7 @@ def test_a_study_that_runs_on_the_card_has_one_worker_and_others_all(tmp_path, m
 
 def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
     asked, store = {squares: cells(squares, squares.grid.of(n=[1, 2], seeds=3))}, Store(tmp_path)
+    monkeypatch.setattr(table, "_RECORDS", {})  # what other tests computed
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
         store.save((cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed}))
@@ -783,7 +785,7 @@ def test_a_chunk_of_unknown_time_is_expected_to_take_what_its_stored_cells_took(
     monkeypatch.setattr(table, "_RECORDS", {})
     (chunk,) = schedule.chunks({squares.name: squares}, cells(squares, squares.grid.of(n=1, seeds=2)))
     assert schedule.seconds(chunk) == 0.0
-    table.remember(squares, [Record(cell, [], {"seconds": 12.0}) for cell in chunk.cells])
+    table.remember(squares, [Result(cell, [], {"seconds": 12.0}) for cell in chunk.cells])
     assert schedule.seconds(chunk) == 24.0
     monkeypatch.setattr(schedule, "_recorded", lambda: {squares.name: {chunk.cells[0].key(seed=False): 3.0}})
     assert schedule.seconds(chunk) == 6.0, "what this book recorded goes before"

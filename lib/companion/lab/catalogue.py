@@ -260,7 +260,7 @@ def _kept(results: Results, values: Mapping[str, Any]) -> dict[str, dict[str, Ce
             settings = grid.axes_alone().settings(values, design)
             asked_for = {(one, seed) for it in settings for one in grid.choices(it) for seed in it["seeds"]}
             found = {key for key, it in results.records.items() if _of_axes(grid, it.cell) in asked_for}
-        kept[design] = {key: record.cell for key, record in results.records.items() if key in found}
+        kept[design] = {key: result.cell for key, result in results.records.items() if key in found}
     return kept
 
 

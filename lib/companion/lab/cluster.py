@@ -17,7 +17,7 @@ from companion.lab import _remote, digest
 from companion.lab.design import Entries
 from companion.lab.store import Cell, libraries
 from companion.lab.study import Study
-from companion.lab.workers import Chunk, OtherCode, Result, compute
+from companion.lab.workers import Chunk, Computed, OtherCode, compute
 from regimes.validate import InputError
 
 SECONDS = 15.0  # for a scheduler to answer, and for a first worker, or another when all have gone
@@ -44,7 +44,7 @@ class Cluster:
         ((_, kind),) = self._map(_kind, iter([Chunk(study, [Cell(study.name, study.version, dict(setting), 0)])]))
         return kind
 
-    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Computed]]:
         """As ``Local.results``; InputError if no scheduler or worker is there within 15 s, or one has other code."""
         yield from self._map(compute, chunks)
 

@@ -176,13 +176,13 @@ def measured_cells(number: str, study: Study, grid: Sequence[Entries]) -> tuple[
     machine computes the study on a GPU and results of one are stored, these alone.
     """
     records = Results.of(study).records.values()
-    card = devices.kind(study.device) == "cuda" and any(record.provenance["class"] == "cuda" for record in records)
+    card = devices.kind(study.device) == "cuda" and any(result.provenance["class"] == "cuda" for result in records)
     settings: dict[str, Entries] = {}
     took: dict[str, list[float]] = {}
-    for record in (one for one in records if (one.provenance["class"] == "cuda") == card):
-        key = record.cell.key(seed=False)
-        settings[key] = record.cell.setting
-        took.setdefault(key, []).append(record.provenance["seconds"])
+    for result in (one for one in records if (one.provenance["class"] == "cuda") == card):
+        key = result.cell.key(seed=False)
+        settings[key] = result.cell.setting
+        took.setdefault(key, []).append(result.provenance["seconds"])
     grids = [] if card else [*catalogue.grids(number, parameters.resolve(number), study)[study], *grid]
     for cell in cells(study, grids) if grids else ():
         key = cell.key(seed=False)

@@ -14,16 +14,16 @@ from collections.abc import Iterator, Mapping
 from companion.lab.cluster import Cluster
 from companion.lab.compare import differences
 from companion.lab.progress import say
-from companion.lab.store import Cell, Record, Store, free
+from companion.lab.store import Cell, Result, Store, free
 from companion.lab.study import Rows, Study
 from companion.lab.workers import Chunk, Local
 
 SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any case
 
-Records = dict[Cell, Record | None]
+Held = dict[Cell, Result | None]
 
 
-def drop_changed(study: Study, store: Store, records: Records, pool: Cluster | Local) -> Records:
+def drop_changed(study: Study, store: Store, records: Held, pool: Cluster | Local) -> Held:
     """The stored cells that are still valid under the present code; the others are moved to ``void/`` in the store."""
     if not _older(study, records):
         return records
@@ -41,16 +41,16 @@ def drop_changed(study: Study, store: Store, records: Records, pool: Cluster | L
     return records
 
 
-def _older(study: Study, records: Mapping[Cell, Record | None]) -> dict[tuple[str, str], dict[Cell, Record]]:
+def _older(study: Study, records: Mapping[Cell, Result | None]) -> dict[tuple[str, str], dict[Cell, Result]]:
     """Cells of other code by its digest and the class of device that computed them."""
-    groups: dict[tuple[str, str], dict[Cell, Record]] = defaultdict(dict)
+    groups: dict[tuple[str, str], dict[Cell, Result]] = defaultdict(dict)
     for cell, record in records.items():
         if record is not None and record.provenance["digest"] != study.code.digest:
             groups[record.provenance["digest"], record.provenance["class"]][cell] = record
     return groups
 
 
-def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Cluster | Local) -> bool:
+def _stands(study: Study, store: Store, cells: Mapping[Cell, Result], pool: Cluster | Local) -> bool:
     """Whether a sample of cells of one digest and class has the numbers that the present code gives."""
     made = next(iter(cells.values())).provenance
     old, new = f"{made['digest']}-{made['class']}", study.code.digest
@@ -80,7 +80,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Record], pool: Clus
     return True
 
 
-def _sample(cells: Mapping[Cell, Record], noted: set[str]) -> list[Cell]:
+def _sample(cells: Mapping[Cell, Result], noted: set[str]) -> list[Cell]:
     """The fastest cell of each value of each setting that is not noted, fastest first."""
     sample, seen = [], set(noted)
     for cell in sorted(cells, key=lambda cell: cells[cell].provenance["seconds"]):

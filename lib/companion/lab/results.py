@@ -21,7 +21,7 @@ import pandas as pd
 from companion import paths
 from companion.lab import schedule
 from companion.lab.compare import differences, telling
-from companion.lab.store import Cell, Damaged, Record, Store, decode, encode, write_atomically
+from companion.lab.store import Cell, Damaged, Result, Store, decode, encode, write_atomically
 from companion.lab.study import Rows, Study
 from companion.lab.table import CELL, remember, tabulate
 from regimes.validate import InputError
@@ -50,7 +50,7 @@ class Results:
 
     def __init__(self, study: Study, path: Path | None = None) -> None:
         self.study, self.path = study, path or paths.results() / f"{study.name}{SUFFIX}"
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, Result] = {}
         self.refused: dict[str, str] = {}
         for number, line in enumerate(self._lines(), 1):
             try:
@@ -59,7 +59,7 @@ class Results:
                 key, words = _named(line, number)
                 self.records.pop(key, None)
                 self.refused[key] = f"{self.path.name} is refused, {words}: {error}; {self._remedy()}"
-        self.records = {key: record for key, record in self.records.items() if record.cell.version == study.version}
+        self.records = {key: result for key, result in self.records.items() if result.cell.version == study.version}
         remember(study, self.records.values())
 
     def _lines(self) -> list[str]:
@@ -73,14 +73,14 @@ class Results:
             raise InputError(f"{self.path.name} {why}; {self._remedy()}")
         return [line for line in text.split("\n") if line]
 
-    def _add(self, record: Record) -> None:
-        """Takes a record that is of this study, and the first of its cell."""
-        key = record.cell.key()
-        if record.cell.study != self.study.name:
+    def _add(self, result: Result) -> None:
+        """Takes a result that is of this study, and the first of its cell."""
+        key = result.cell.key()
+        if result.cell.study != self.study.name:
             raise Damaged("it is of another study")
         if key in self.records or key in self.refused:
             raise Damaged("there are several of it")
-        self.records[key] = record
+        self.records[key] = result
 
     def _remedy(self) -> str:
         return (
@@ -104,11 +104,11 @@ class Results:
     @functools.cached_property
     def settings(self) -> set[str]:
         """The keys of the settings that it has cells of."""
-        return {record.cell.key(seed=False) for record in self.records.values()}
+        return {result.cell.key(seed=False) for result in self.records.values()}
 
     def of_data(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
         """The cells whose data are on this machine (``is_here``), by their settings, each data set asked for once."""
-        cells = [record.cell for record in self.records.values()]
+        cells = [result.cell for result in self.records.values()]
         named = [(cell.setting.get("words"), cell.setting.get("data")) for cell in cells]
         first = {str(data): cell.setting for data, cell in zip(named, cells)}
         there = {data for data, setting in first.items() if is_here(setting)}
@@ -122,28 +122,28 @@ class Results:
             parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
         return pd.concat(parts, ignore_index=True)
 
-    def blind(self, recomputed: Mapping[str, Record]) -> list[str]:
+    def blind(self, recomputed: Mapping[str, Result]) -> list[str]:
         """The statistical columns in which these cells would not show a ``FACTOR`` in what is stored."""
-        telling_columns = set().union(*(telling(self.study, record.rows) for record in self.records.values()))
+        telling_columns = set().union(*(telling(self.study, result.rows) for result in self.records.values()))
         return [column for column in sorted(telling_columns) if not self.differences(recomputed, forged=column)]
 
-    def differences(self, recomputed: Mapping[str, Record], *, forged: str = "") -> list[str]:
+    def differences(self, recomputed: Mapping[str, Result], *, forged: str = "") -> list[str]:
         """The disagreements with cells that were computed again, one line each; as if a column was ``forged``."""
-        stored = {record.cell: record.rows for record in self.records.values()}
+        stored = {result.cell: result.rows for result in self.records.values()}
         written = _columns(self.records.values())
         left_out = _columns(recomputed.values(), lambda value: isinstance(value, list)) - written
-        rows = {record.cell: _without(record.rows, left_out) for record in recomputed.values()}
+        rows = {result.cell: _without(result.rows, left_out) for result in recomputed.values()}
         return differences(self.study, stored, rows, repeated=self.repeated(recomputed), forged=forged)
 
-    def repeated(self, recomputed: Mapping[str, Record]) -> set[Cell]:
+    def repeated(self, recomputed: Mapping[str, Result]) -> set[Cell]:
         """The cells whose numbers must repeat: computed by the same code on the same kind of processor."""
 
-        def arithmetic(record: Record) -> tuple[str, dict[str, str]]:
-            return record.provenance["digest"], record.provenance["versions"]
+        def arithmetic(result: Result) -> tuple[str, dict[str, str]]:
+            return result.provenance["digest"], result.provenance["versions"]
 
         candidates = recomputed if self.study.repeats else {}
-        pairs = [(record, self.records[key]) for key, record in candidates.items()]
-        return {record.cell for record, stored in pairs if arithmetic(record) == arithmetic(stored)}
+        pairs = [(result, self.records[key]) for key, result in candidates.items()]
+        return {result.cell for result, stored in pairs if arithmetic(result) == arithmetic(stored)}
 
     def export(self, path: Path) -> None:
         """Writes the table as CSV for spreadsheets: settings and measurements, lists as JSON."""
@@ -162,13 +162,13 @@ def _read(study: Study, path: Path, state: tuple[int, ...] | None) -> Results:
 
 def records_of(
     study: Study, cells: Sequence[Cell], *, store: Store | None = None, jobs: int | None = None
-) -> dict[str, Record]:
-    """The records of cells by their keys, from a store or computed; see ``sweep``."""
+) -> dict[str, Result]:
+    """The results of cells by their keys, from a store or computed; see ``sweep``."""
     records = schedule.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
-    return {record.cell.key(): record for record in records.values()}
+    return {result.cell.key(): result for result in records.values()}
 
 
-def write_results(study: Study, records: Sequence[Record], path: Path) -> None:
+def write_results(study: Study, records: Sequence[Result], path: Path) -> None:
     """Writes cells as stored results: numbers to nine digits, without lists of more than ``LONG`` entries.
 
     The same cells give the same bytes.
@@ -178,17 +178,17 @@ def write_results(study: Study, records: Sequence[Record], path: Path) -> None:
             some rows of a cell. A cell may lack a column: its design did not ask for that observable.
     """
     long = _columns(records, lambda value: _entries(value) > LONG)
-    for record in records:
-        for name in sorted(_columns([record]) - long - {*study.nonfinite}):
-            for value in (row.get(name) for row in record.rows):
+    for result in records:
+        for name in sorted(_columns([result]) - long - {*study.nonfinite}):
+            for value in (row.get(name) for row in result.rows):
                 if not _is_whole(value):
                     words = "nothing or NaN" if value is None or value != value else value
                     why = f"{name} holds {words}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
-                    raise InputError(f"{path.name} is not written, {record.cell.description}: {why}")
+                    raise InputError(f"{path.name} is not written, {result.cell.description}: {why}")
     lines = []
-    for record in records:
-        rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(record.rows, long)]
-        lines.append(encode(record.cell, rows, record.provenance) + "\n")
+    for result in records:
+        rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(result.rows, long)]
+        lines.append(encode(result.cell, rows, result.provenance) + "\n")
     write_atomically(path, gzip.compress("".join(lines).encode(), mtime=0))
 
 
@@ -196,9 +196,9 @@ def _without(rows: Rows, columns: Collection[str]) -> Rows:
     return [{name: value for name, value in row.items() if name not in columns} for row in rows]
 
 
-def _columns(records: Collection[Record], holds: Callable[[Any], bool] = lambda value: True) -> set[str]:
+def _columns(records: Collection[Result], holds: Callable[[Any], bool] = lambda value: True) -> set[str]:
     """The columns of the rows of cells in which some value is such as ``holds`` says."""
-    return {name for record in records for row in record.rows for name, value in row.items() if holds(value)}
+    return {name for result in records for row in result.rows for name, value in row.items() if holds(value)}
 
 
 def _is_whole(value: Any) -> bool:

@@ -19,7 +19,7 @@ from filelock import FileLock
 from companion import paths
 from companion.lab.cluster import Cluster
 from companion.lab.progress import Progress, say
-from companion.lab.recheck import Records, drop_changed
+from companion.lab.recheck import Held, drop_changed
 from companion.lab.store import Cell, Store, free
 from companion.lab.study import Study
 from companion.lab.table import known
@@ -28,10 +28,10 @@ from regimes import validate
 from regimes.validate import InputError
 
 _LOOK_EVERY = 0.5  # seconds between looks at cells that another queue computes
-Asked = Mapping[Study, Sequence[Cell]]
+Wanted = Mapping[Study, Sequence[Cell]]
 
 
-def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int | None = None) -> Records:
+def fill(asked: Wanted, store: Store, *, budget: float | None = None, jobs: int | None = None) -> Held:
     """Computes the cells that the store lacks.
 
     Args:
@@ -42,7 +42,7 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
             card; those of the CPU before or after them.
 
     Returns:
-        The record of every cell; ``None`` for cells that the budget left out.
+        The result of every cell; ``None`` for cells that the budget left out.
     """
     end = math.inf if budget is None else time.monotonic() + budget
     address = os.environ.get("REGIMES_SCHEDULER")
@@ -53,7 +53,7 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
     for study, cells in asked.items():
         for cell in cells:
             kinds.setdefault(study.kind(cell.setting), {}).setdefault(study, []).append(cell)
-    records: Records = {}
+    records: Held = {}
     for kind, of_kind in kinds.items():
         records |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end).run()
     return records
@@ -62,17 +62,17 @@ def fill(asked: Asked, store: Store, *, budget: float | None = None, jobs: int |
 class _Queue:
     """The cells of studies that run on one kind of device, and the pool that computes them."""
 
-    def __init__(self, asked: Asked, store: Store, pool: Cluster | Local, end: float) -> None:
+    def __init__(self, asked: Wanted, store: Store, pool: Cluster | Local, end: float) -> None:
         self.studies = {study.name: study for study in asked}
         self.store, self.pool, self.end = store, pool, end
-        self.records: Records = {}
+        self.records: Held = {}
         self.locks: dict[str, FileLock] = {}  # of the chunks that are being computed
         self.error: InputError | None = None  # what kept a lock from being taken
         for study, cells in asked.items():
             self.records |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
             _report_damaged(study, store)
 
-    def run(self) -> Records:
+    def run(self) -> Held:
         """Computes the missing cells; waits for those that another queue computes, and loads them."""
         missing = [cell for cell, record in self.records.items() if record is None]
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
@@ -189,7 +189,7 @@ def _written(profile: str) -> dict[str, dict[str, float]]:
     return tables
 
 
-def record_seconds(asked: Asked, store: Store, profile: str = "laptop") -> None:
+def record_seconds(asked: Wanted, store: Store, profile: str = "laptop") -> None:
     """Writes the seconds of stored cells on the CPU, by which queues begin with the longest; other entries stay."""
     measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in itertools.chain(*asked.values()):

@@ -30,7 +30,7 @@ from companion.lab.record import described
 from regimes import devices
 from regimes.validate import InputError
 
-# what a record says of where its rows come from, at least
+# what a result says of where its rows come from, at least
 _PROVENANCE = {"device": str, "class": str, "revision": str, "versions": dict, "seconds": float, "digest": str}
 _COMPACT = (",", ":")
 _WRITERS = 8  # threads that write cells at once: each waits for the disk
@@ -88,7 +88,7 @@ class Cell:
         return f"cell {self.key()} ({settings})"
 
 
-class Record(NamedTuple):
+class Result(NamedTuple):
     """A finished cell: its rows, and their provenance.
 
     Attributes:
@@ -109,14 +109,14 @@ def _digest(text: str) -> str:
 
 def encode(cell: Cell, rows: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
     """A cell's file: the cell, its rows and provenance, its key, and behind it the checksum of all this."""
-    record = {"key": cell.key(), "study": cell.study, "version": cell.version, "setting": cell.setting}
-    record |= {"seed": cell.seed, "rows": rows, "provenance": provenance}
-    text = json.dumps(json.loads(json.dumps(record, default=_plain)), separators=_COMPACT)
+    result = {"key": cell.key(), "study": cell.study, "version": cell.version, "setting": cell.setting}
+    result |= {"seed": cell.seed, "rows": rows, "provenance": provenance}
+    text = json.dumps(json.loads(json.dumps(result, default=_plain)), separators=_COMPACT)
     return f"{text[:-1]}{_signature(_sha(text))}"
 
 
-def decode(text: str, name: str = "") -> Record:
-    """The record that a text holds: a whole, unchanged cell, and the one that its file's ``name`` says, if it has one.
+def decode(text: str, name: str = "") -> Result:
+    """The result that a text holds: a whole, unchanged cell, and the one that its file's ``name`` says, if it has one.
 
     Raises:
         Damaged: if it is not, with why.
@@ -130,25 +130,25 @@ def decode(text: str, name: str = "") -> Record:
             raise Damaged("its checksum is not that of its content")
         if fields["key"] != cell.key() or name not in ("", cell.name):
             raise Damaged("it is another cell's")
-        record = Record(cell, fields["rows"], fields["provenance"])
-        if not _is_complete(record):
+        result = Result(cell, fields["rows"], fields["provenance"])
+        if not _is_complete(result):
             raise Damaged("it lacks rows or provenance")
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise error if isinstance(error, Damaged) else Damaged("it is not a whole cell") from None
-    return record
+    return result
 
 
-def _is_complete(record: Record) -> bool:
-    """Whether a record has rows, and all parts of its provenance, each of its kind."""
-    made = record.provenance
+def _is_complete(result: Result) -> bool:
+    """Whether a result has rows, and all parts of its provenance, each of its kind."""
+    made = result.provenance
     kinds = {name: type(made.get(name)) for name in _PROVENANCE}
     words = {type(version) for version in made.get("versions", {}).values()}
-    return isinstance(record.rows, list) and kinds == _PROVENANCE and words <= {str} and 0 < made["seconds"] < math.inf
+    return isinstance(result.rows, list) and kinds == _PROVENANCE and words <= {str} and 0 < made["seconds"] < math.inf
 
 
-def _checksum(record: dict[str, Any]) -> str:
+def _checksum(result: dict[str, Any]) -> str:
     """That of a file of older versions: of its content in order, not as it is written."""
-    return _sha(json.dumps(record, sort_keys=True, separators=_COMPACT))
+    return _sha(json.dumps(result, sort_keys=True, separators=_COMPACT))
 
 
 def _signature(checksum: str) -> str:
@@ -183,8 +183,8 @@ class Store:
     def __contains__(self, cell: Cell) -> bool:
         return (self.folder / cell.name).exists()
 
-    def load(self, cell: Cell | str) -> Record | None:
-        """The stored record of a cell, or of a file by name, or ``None``.
+    def load(self, cell: Cell | str) -> Result | None:
+        """The stored result of a cell, or of a file by name, or ``None``.
 
         What is damaged is moved aside.
         """
@@ -207,8 +207,8 @@ class Store:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(self.folder / name, target)
 
-    def save(self, *cells: tuple[Cell, list[dict[str, Any]], dict[str, Any]]) -> list[Record]:
-        """Stores finished cells, with their rows and provenance, and returns their records, as ``load`` would.
+    def save(self, *cells: tuple[Cell, list[dict[str, Any]], dict[str, Any]]) -> list[Result]:
+        """Stores finished cells, with their rows and provenance, and returns their results, as ``load`` would.
 
         Each is whole or not at all, and on disk when this returns.
         """
@@ -239,12 +239,12 @@ class Store:
         """The names of all cells, in order, or of those in some folders."""
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.glob(f"{under}/*.json"))
 
-    def records(self, study: str, version: int) -> Iterator[tuple[str, Record]]:
-        """Names and records of all whole cells of a study; what is damaged is moved aside."""
+    def records(self, study: str, version: int) -> Iterator[tuple[str, Result]]:
+        """Names and results of all whole cells of a study; what is damaged is moved aside."""
         for name in self.names(f"{study}/v{version}"):
-            record = self.load(name)
-            if record is not None:
-                yield name, record
+            result = self.load(name)
+            if result is not None:
+                yield name, result
 
     def void(self, study: str, version: int, unwanted: Callable[[dict[str, Any]], bool]) -> int:
         """Moves a study's cells of ``unwanted`` provenance to ``void/``; returns how many there were."""

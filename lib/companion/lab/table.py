@@ -1,7 +1,7 @@
-"""Provenance: each row of a table names its cell, from whose record the row's provenance follows.
+"""Provenance: each row of a table names its cell, from whose result the row's provenance follows.
 
 A *cell* is one unit of stored work: a study at one setting and one seed. ``tabulate`` puts its key into the column
-``cell`` and remembers its record. A filter, ``concat`` or ``merge`` keeps the column (``merge`` under the names
+``cell`` and remembers its result. A filter, ``concat`` or ``merge`` keeps the column (``merge`` under the names
 ``cell_x``, ``cell_y``), so that settings, seconds, device, revision and data of a selection of rows are those of
 exactly these rows. An average over rows loses the column and is refused here: pass the rows that were averaged.
 """
@@ -12,44 +12,44 @@ from typing import Any
 
 import pandas as pd
 
-from companion.lab.store import Cell, Record
+from companion.lab.store import Cell, Result
 from companion.lab.study import Study
 from regimes.validate import InputError
 
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 
-_RECORDS: dict[str, Record] = {}  # of the cells in tables of this process, by their keys
+_RECORDS: dict[str, Result] = {}  # of the cells in tables of this process, by their keys
 _DATA: dict[str, str] = {}  # of each study with such a cell, the name of the data of rows without a ``source``
 
 
-def remember(study: Study, records: Collection[Record]) -> None:
-    """Keeps the records of a study's cells while this process lives."""
-    _RECORDS.update({record.cell.key(): record for record in records})
+def remember(study: Study, records: Collection[Result]) -> None:
+    """Keeps the results of a study's cells while this process lives."""
+    _RECORDS.update({result.cell.key(): result for result in records})
     _DATA[study.name] = study.data
 
 
-def tabulate(study: Study, records: Collection[Record]) -> pd.DataFrame:
+def tabulate(study: Study, records: Collection[Result]) -> pd.DataFrame:
     """One row per measurement: the setting, ``seed``, the measured columns, the ``cell`` and its ``STAMP``."""
     rows = []
     settings: dict[str, None] = {}
     measured: dict[str, None] = {}
-    for record in records:
-        stamp = {CELL: record.cell.key()} | {name: record.provenance[name] for name in STAMP}
-        rows += [record.cell.setting | row | stamp for row in record.rows]
-        settings |= dict.fromkeys(record.cell.setting)
-        measured |= dict.fromkeys(name for row in record.rows for name in row)
+    for result in records:
+        stamp = {CELL: result.cell.key()} | {name: result.provenance[name] for name in STAMP}
+        rows += [result.cell.setting | row | stamp for row in result.rows]
+        settings |= dict.fromkeys(result.cell.setting)
+        measured |= dict.fromkeys(name for row in result.rows for name in row)
     remember(study, records)
     return pd.DataFrame(rows, columns=[*(settings | measured), CELL, *STAMP])
 
 
-def origin(cell: Cell | str) -> Record:
-    """The record of a cell, or of its key, by the sweep or the file that gave its rows."""
+def origin(cell: Cell | str) -> Result:
+    """The result of a cell, or of its key, by the sweep or the file that gave its rows."""
     return _RECORDS[cell if isinstance(cell, str) else cell.key()]
 
 
-def known(cell: Cell) -> Record | None:
-    """The record of a cell, if a sweep or a file of this process gave it."""
+def known(cell: Cell) -> Result | None:
+    """The result of a cell, if a sweep or a file of this process gave it."""
     return _RECORDS.get(cell.key())
 
 
@@ -101,8 +101,8 @@ def provenance(*tables: pd.DataFrame) -> Provenance:
     """The provenance of exactly these rows; InputError where there are none, or their cells are not known here."""
     keys = sorted({key for table in tables for key in _keys(table)})
     records = [_RECORDS[key] for key in keys]
-    made = [record.provenance for record in records]
-    studies = distinct(record.cell.study for record in records)
+    made = [result.provenance for result in records]
+    studies = distinct(result.cell.study for result in records)
     packages = dict.fromkeys(name for origin in made for name in origin["versions"])
     versions = {name: distinct(filter(None, (origin["versions"].get(name) for origin in made))) for name in packages}
     return Provenance(

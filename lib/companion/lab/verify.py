@@ -20,7 +20,7 @@ from companion.lab.compare import ENOUGH, FACTOR, FEWEST, telling
 from companion.lab.design import Entries
 from companion.lab.results import Results, records_of
 from companion.lab.schedule import chunks
-from companion.lab.store import Cell, Record, Store, committed
+from companion.lab.store import Cell, Result, Store, committed
 from companion.lab.study import Study
 from companion.lab.sweep import cells
 from companion.lab.table import origin
@@ -34,15 +34,15 @@ LONGEST = 10.0  # seconds of a batch above which a run leaves it to ``python -m 
 Batch = list[Cell]  # of one setting and one block of seeds, as a sweep computes them
 
 
-def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int | None) -> tuple[list[Record], int]:
+def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int | None) -> tuple[list[Result], int]:
     """The stored cells with those of a grid that they lack, in its order, and how many are new.
 
     Cells of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
     asked = in_order(cells(study, grid))
-    stored = {key: record for key, record in Results(study).records.items() if committed(record.provenance["revision"])}
+    stored = {key: result for key, result in Results(study).records.items() if committed(result.provenance["revision"])}
     fresh = records_of(study, [cell for key, cell in asked.items() if key not in stored], jobs=jobs)
-    made = {record.provenance["revision"] for record in fresh.values()}
+    made = {result.provenance["revision"] for result in fresh.values()}
     if loose := [revision for revision in made if not committed(revision)]:  # a worker's, on a cluster
         raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
     records = stored | fresh

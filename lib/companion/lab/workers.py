@@ -40,7 +40,7 @@ class Chunk(NamedTuple):
     cells: list[Cell]
 
 
-class Result(NamedTuple):
+class Computed(NamedTuple):
     """Rows of one call of a study; device and its class, revision, versions, digest of the code, seconds per cell."""
 
     rows: Rows
@@ -51,7 +51,7 @@ class OtherCode(InputError):
     """This process has other code than the process that asks for the computation."""
 
 
-def compute(chunk: Chunk, code: digest.Code) -> Result:
+def compute(chunk: Chunk, code: digest.Code) -> Computed:
     """One call of the study on one thread, so that its numbers do not depend on the number of workers.
 
     ``code`` is that of the process which asks: this one must have the same.
@@ -80,7 +80,7 @@ def compute(chunk: Chunk, code: digest.Code) -> Result:
         torch.set_num_threads(threads)
     _check_rows(chunk, rows)
     made = {"class": study.kind(cells[0].setting), "digest": own_digest, "seconds": seconds}
-    return Result(rows, stamp(used) | made)
+    return Computed(rows, stamp(used) | made)
 
 
 def _check_rows(chunk: Chunk, rows: Any) -> None:
@@ -116,7 +116,7 @@ class Local:
         """The class of device that a setting of a study is computed on, ``"cpu"`` or ``"cuda"``."""
         return study.kind(setting)
 
-    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Result]]:
+    def results(self, chunks: Iterator[Chunk], count: int, seconds: float) -> Iterator[tuple[Chunk, Computed]]:
         """Computes chunks in the order given, and yields results as they are finished.
 
         Args:
@@ -139,7 +139,7 @@ class Local:
         yield from (_forked if forks() else _parallel)(chunks, min(self.jobs, max(count - done, 2)))
 
 
-def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
+def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Computed]]:
     # a queue that ends early says why itself
     warnings.filterwarnings("ignore", ".*tasks (which|have been)", UserWarning)
     with joblib.parallel_config(backend="loky", initializer=die_with, initargs=(os.getpid(),)):
@@ -147,7 +147,7 @@ def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Resul
     return pool(joblib.delayed(_with_chunk)(chunk, chunk.study.code) for chunk in chunks)
 
 
-def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Result]]:
+def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Computed]]:
     """The same in copies of this process, which have imported all there is to import; they end with the queue."""
     context, siblings = multiprocessing.get_context("fork"), set(multiprocessing.active_children())
     # not loky's, which forks again, beside its own threads, for a worker whose memory has grown
@@ -197,7 +197,7 @@ def forks() -> bool:
     return _allowed and sys.platform == "linux" and not torch.cuda.is_available()
 
 
-def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Result]:
+def _with_chunk(chunk: Chunk, code: digest.Code) -> tuple[Chunk, Computed]:
     return chunk, compute(chunk, code)
 
 
