@@ -10,7 +10,7 @@ from companion.lab.record import record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
 from companion.papers.compression.theory import amplification, learning_curves
-from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of, stored_precision
+from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
 from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
@@ -45,7 +45,7 @@ class AtStar(FreshSets):
 
 
 @study(
-    version=1,
+    version=2,
     seeds="count from 0 to 1000",  # of a design that results/ alone may hold
     rtol=1e-2,
     data=DRAWN,
@@ -68,7 +68,7 @@ def _at_star(s: AtStar, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
     learnt = train if s.points == "own" else fresh
     until = t_star_of_each_label if s.star else t_star
-    trained = train_network(networks_of(s, [seed]), train, s, dtype=stored_precision(s), until=until)
+    trained = train_network(networks_of(s, [seed]), train, s, until=until)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
     at_end = amplification(trained.network.omega, train.d_parallel)
