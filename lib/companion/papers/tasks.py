@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
-import torch
 from scipy import special
 
 from companion.lab.record import Count, Increasing, Number, Positive, Setting, record
