@@ -8,9 +8,11 @@ softness 20: with the hinge itself it stalls at the first event, which the last 
 Both from the same start until every margin is 1. The ratio is that of the least times, and in brackets the median over
 the rounds.
 
-Then the end of the path beside the hard-margin machine of the same kernel, which is another function: shares of wrong
-test labels, and their difference paired by seed. The flow's coefficients ``y c`` only grow; the machine's make the
-margin largest, and it has an intercept.
+Then the path in C beside that on arrays of numpy, scikit-learn's SVC and piqp at the same Gram matrix, and their ends,
+which are other functions. The flow's coefficients ``y c`` only grow; the machine's make the margin largest, and SVC's
+has an intercept; piqp solves the machine without one. The norm ``cᵀK c`` is that of the function whose least margin is
+1, the machine's objective; shares of wrong test labels, and their differences paired by seed. A solver that is not
+installed is left out.
 
     python benchmarks/bench_kernel_flow.py [tiny | SIZE ...]
 """
@@ -30,6 +32,12 @@ from sklearn.svm import SVC
 from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
 from regimes.training import kernel_flow
+from regimes.training.kernel_flow import hinge
+
+try:
+    import piqp
+except ImportError:
+    piqp = None
 
 TINY = "tiny" in sys.argv
 ROUNDS = 1 if TINY else 5000  # divided by p
@@ -86,25 +94,65 @@ def report(p, d):
     print(f"  {'original rule, hinge':28s} {seconds:8.3f} CPU s  {trials:6d} steps  {end} (stalled, stopped)")
 
 
+def in_numpy(gram, y):
+    """The flow's coefficients, without C."""
+    compiled, hinge.compiled = hinge.compiled, lambda: None
+    try:
+        return in_c(gram, y)
+    finally:
+        hinge.compiled = compiled
+
+
+def in_c(gram, y):
+    return kernel_flow.fit(gram, y).coefficients[0].numpy(), 0.0
+
+
+def by_svc(gram, y):
+    machine = SVC(C=1e8, kernel="precomputed", tol=1e-4).fit(gram.numpy(), y.numpy())
+    c = np.zeros(len(y))
+    c[machine.support_] = machine.dual_coef_[0]
+    return c, float(machine.intercept_[0])
+
+
+def by_piqp(gram, y):
+    """The machine without an intercept: ``min ½ aᵀQa - Σa`` over ``a >= 0``, ``Q = diag(y) K diag(y)``."""
+    solver = piqp.DenseSolver()
+    Q = (y[:, None] * gram * y).numpy()
+    solver.setup(Q, -np.ones(len(y)), x_l=np.zeros(len(y)))
+    solver.solve()
+    return np.maximum(solver.result.x, 0) * y.numpy(), 0.0
+
+
+SOLVERS = {"flow, in C": in_c, "flow, numpy": in_numpy, "SVC": by_svc} | ({"piqp": by_piqp} if piqp else {})
+
+
 def beside_the_machine(p, d, seeds, test):
-    """Prints the error of the flow's end and of scikit-learn's machine, which has an intercept, and their seconds."""
+    """Prints each solver's CPU seconds, the norm of its end and its test error, and how far both are from the flow's.
+
+    Seconds are over those of the flow in C, in turns on the same problems.
+    """
     rows = []
     for seed in seeds:
         train, fresh = tasks.stripe(p, d, seed=[seed]), tasks.stripe(test, d, seed=[10_000 + seed])
-        gram, cross = wide_one_hidden_ntk(train.x[0]), wide_one_hidden_ntk(fresh.x[0], train.x[0])
-        y, truth = train.y[0], fresh.y[0]
-        spent, _, _ = ours(gram, y)
-        flow = kernel_flow.fit(gram, y).model(cross)[0]
-        machine = SVC(C=1e8, kernel="precomputed", tol=1e-4)
-        started = time.process_time()
-        machine.fit(gram.numpy(), y.numpy())
-        theirs = time.process_time() - started
-        found = torch.from_numpy(machine.decision_function(cross.numpy()))
-        rows.append((spent, theirs, *(float((f * truth < 0).double().mean()) for f in (flow, found))))
-    spent, theirs, flow, found = np.array(rows).T
-    apart, scatter = (found - flow).mean(), (found - flow).std(ddof=1) / len(rows) ** 0.5
-    print(f"stripe, d={d}, p={p}, {len(rows)} seeds: path {spent.mean():.3f} CPU s, SVC {theirs.mean():.3f}; ", end="")
-    print(f"wrong: flow {flow.mean():.4f}, SVC {found.mean():.4f}, apart {apart:+.4f} ± {scatter:.4f}")
+        gram, cross = wide_one_hidden_ntk(train.x[0]), wide_one_hidden_ntk(fresh.x[0], train.x[0]).numpy()
+        y, truth = train.y[0], fresh.y[0].numpy()
+        for solve in SOLVERS.values():
+            started = time.process_time()
+            c, intercept = solve(gram, y)
+            spent = time.process_time() - started
+            f = gram.numpy() @ c + intercept
+            norm = c @ gram.numpy() @ c / (f * y.numpy()).min() ** 2
+            rows.append((spent, norm, ((cross @ c + intercept) * truth <= 0).mean()))
+    found = np.array(rows).reshape(len(seeds), len(SOLVERS), 3)
+    print(f"stripe, d={d}, p={p}, {len(seeds)} seeds    CPU s   over C      norm   wrong   less the flow's")
+    for k, name in enumerate(SOLVERS):
+        spent, norm, wrong = found[:, k].mean(0)
+        over = np.median(found[:, k, 0] / found[:, 0, 0])
+        apart = found[:, k, 2] - found[:, 0, 2]
+        scatter = apart.std(ddof=1) / len(seeds) ** 0.5
+        print(f"  {name:24s} {spent:9.4f} {over:8.2f} {norm:9.2f}  {wrong:.4f}   {apart.mean():+.4f} ± {scatter:.4f}")
+    if piqp is None:
+        print("  piqp is not installed: left out")
 
 
 if __name__ == "__main__":

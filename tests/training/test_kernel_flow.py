@@ -1,6 +1,8 @@
 """The frozen flow against tiny fixed steps, minimisation and closed forms."""
 
 import math
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -73,13 +75,120 @@ def test_the_inverse_of_the_held_points_is_that_of_their_block():
 def test_a_path_that_is_computed_anew_has_the_inverse_of_its_block():
     gram, y, _ = problem(40)
     path = hinge.HingePath(signed(gram, y))
-    while path.held.count < 8:
+    while path.held.count < 6:
         path.step()
     before = path.q.copy()
     exact = np.linalg.inv(path.Q[np.ix_(path.held.points, path.held.points)])
     path.held.inverse[:] *= 1 + 1e-4
     path._refresh()
     assert np.allclose(path.held.inverse, exact, rtol=1e-8) and np.allclose(path.q, before, rtol=1e-8)
+
+
+needs_compiler = pytest.mark.skipif(hinge.compiled() is None, reason="no C compiler here")
+
+
+def paths(Q, monkeypatch):
+    """The path in C and the one on arrays of numpy, at their ends."""
+    both = [hinge.HingePath(Q)]
+    with monkeypatch.context() as patch:
+        patch.setattr(hinge, "compiled", lambda: None)
+        both.append(hinge.HingePath(Q))
+    for path in both:
+        path.step(math.inf)
+    assert both[0].ended == both[1].ended and both[0]._events and not both[1]._events
+    return both
+
+
+def agree(compiled, reference, to=1e-10):
+    """Times and integrals; margins where they are not far above 1."""
+    assert compiled.t == pytest.approx(reference.t, rel=to)
+    np.testing.assert_allclose(compiled.a, reference.a, rtol=0, atol=to * reference.a.max())
+    np.testing.assert_allclose(compiled.m, reference.m, rtol=100 * to)
+
+
+@needs_compiler
+@pytest.mark.parametrize("alpha", [1e-16, 1.0, 1e8])
+@pytest.mark.parametrize(("p", "d"), [(2, 1), (3, 1), (60, 2), (61, 20), (300, 5)])
+def test_the_compiled_path_is_that_of_numpy(p, d, alpha, monkeypatch):
+    gram, y, _ = problem(p, d)
+    both = paths(signed(gram, y, alpha), monkeypatch)
+    agree(*both)
+    assert both[0].events == both[1].events
+    assert p < 300 or len(both[0].held.arrays[0]) > 16  # there was more than the first room
+
+
+@needs_compiler
+def test_the_compiled_path_is_that_of_numpy_where_events_are_at_one_time(monkeypatch):
+    """Points of a cube, equal points, and a unit matrix: the order of events is free, their end is not."""
+    x = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=torch.float64)] * 5)
+    gram, y, _ = problem(30)
+    twice = torch.arange(30).repeat(2)
+    for kernel, labels in (
+        (wide_one_hidden_ntk(x), x[:, 0] * x[:, 1]),
+        (gram[twice][:, twice], y[twice]),
+        (torch.eye(8, dtype=torch.float64), torch.tensor([1.0, -1] * 4).double()),
+    ):
+        compiled, reference = paths(signed(kernel, labels), monkeypatch)
+        assert compiled.t == pytest.approx(reference.t, rel=1e-9)
+        np.testing.assert_allclose(compiled.m, reference.m, rtol=1e-9)
+
+
+@needs_compiler
+def test_a_path_in_c_ends_as_one_in_numpy_does(monkeypatch):
+    """A single point; a kernel that cannot fit; one that is indefinite, far from it; numbers beyond the range."""
+    compiled, reference = paths(np.array([[2.0]]), monkeypatch)
+    assert compiled.t == reference.t == 0.5 and compiled.ended == "fitted" and compiled.events == 1
+    x = torch.tensor([[-2.0], [-1], [1], [2.5], [3]], dtype=torch.float64)
+    compiled, _ = paths(signed(x @ x.T, torch.tensor([1.0, -1, -1, 1, 1])), monkeypatch)
+    assert compiled.ended.kind == Ended.JAMMED
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((60, 60))
+    np.fill_diagonal(noise, 0.1)
+    compiled, _ = paths(noise + noise.T, monkeypatch)
+    assert compiled.ended.kind == Ended.JAMMED
+    with np.errstate(all="ignore"):
+        compiled, _ = paths(np.full((4, 4), 1e308) + 1e307 * np.eye(4), monkeypatch)
+    assert compiled.ended.kind in (Ended.JAMMED, Ended.ROUND_OFF)
+
+
+@needs_compiler
+def test_an_inverse_that_is_none_is_computed_anew_within_an_event(monkeypatch):
+    gram, y, _ = problem(120)
+    Q = signed(gram, y)
+    straight, spoilt = hinge.HingePath(Q), hinge.HingePath(Q)
+    straight.step(math.inf)
+    refresh, anew = hinge._Held.refresh, []
+    monkeypatch.setattr(hinge._Held, "refresh", lambda held: (anew.append(spoilt.events), refresh(held)))
+    for events in (30, 30, 30, math.inf):
+        spoilt.step(events)
+        spoilt.held.inverse[:] *= 1 + 1e-3
+    assert anew[:3] == [31, 61, 91]
+    agree(spoilt, straight, 1e-9)
+
+
+def test_one_event_at_a_time_is_the_path_in_one_go():
+    """To the last bit, where held points come and go, and paths of other threads are under way."""
+    gram, y, _ = problem(150)
+    Q = signed(gram, y)
+
+    def ended(count):
+        path = hinge.HingePath(Q)
+        while not path.ended:
+            path.step(count)
+        return path
+
+    with ThreadPoolExecutor(4) as pool:
+        one, *others = pool.map(ended, [1, 7, math.inf, math.inf, 100])
+    for other in others:
+        assert other.t == one.t and other.events == one.events and np.array_equal(other.state, one.state)
+
+
+def test_a_path_is_freed_with_its_matrix():
+    path = hinge.HingePath(np.eye(8))
+    path.step(3)
+    gone = weakref.ref(path)
+    del path
+    assert gone() is None
 
 
 @pytest.mark.parametrize(("p", "seed"), [(2, 0), (12, 1), (40, 2)])

@@ -14,8 +14,9 @@ the path by a negligible ``δK/ε``. Directions with eigenvalues far above ``ε`
 far below goes to the points' own features and does not generalise.
 
 The end is not that of a support vector machine: the flow's ``y c`` only grow, while a machine makes the margin largest
-and has an intercept. A machine is found ten times as fast. On the stripe in five dimensions it errs more, by a fifth at
-1000 points (.0395 against .0330, with a paired error of .0008; ``benchmarks/bench_kernel_flow.py``).
+and has an intercept. At 250 points both take as long, at 1000 a machine two fifths of the path's time. On the stripe in
+five dimensions it errs more, by a fifth at 1000 points (.0395 against .0330, with a paired error of .0008;
+``benchmarks/bench_kernel_flow.py``).
 
 The path is exact, from event to event (``kernel_flow.hinge``). Realisations of an ensemble have independent times, and
 are independent to the last bit.
@@ -23,11 +24,11 @@ are independent to the last bit.
 Source: paper A, Eq. 4 and Sec. 2.4.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -131,15 +132,14 @@ def kernel_flow(gram: Tensor, y: Tensor, *, alpha: float = 1.0, ridge: float = 0
     paths = []
     for kernel, labels in zip(gram, y):
         Q = (kernel * (labels * alpha / len(labels))).mul_(labels[:, None])
-        paths.append(HingePath(np.ascontiguousarray(Q.cpu().numpy())))
+        paths.append(HingePath(Q.cpu().numpy()))
     return KernelStates(paths, y)
 
 
 def fit(gram: Tensor, y: Tensor, **options: Any) -> KernelState:
     """The last state of :func:`kernel_flow` with the same arguments: the kernel method at the end of training."""
     ensemble = kernel_flow(gram, y, **options)
-    while ensemble.step():
-        pass
+    ensemble.step(math.inf)
     return ensemble.state()
 
 
@@ -157,11 +157,11 @@ class KernelStates(Iterator[KernelState]):
         self.last = self.state()
         return self.last
 
-    def step(self) -> bool:
-        """Advances every running realisation by one event; whether any was running."""
+    def step(self, count: float = 1) -> bool:
+        """Advances every running realisation by ``count`` events; whether any was running."""
         running = [row for row in range(len(self.paths)) if row not in self.ended]
         for row in running:
-            self.paths[row].step()
+            self.paths[row].step(count)
             if (ending := self.paths[row].ended) is not None:
                 self.ended[row] = ending
         return bool(running)
