@@ -352,22 +352,21 @@ def test_t_star_does_not_depend_on_the_tolerance(alpha):
         assert (time_at(tolerance) / exact - 1).abs().max() < 2 * tolerance
 
 
-@pytest.mark.skipif(pairs.routines() is None, reason="no C compiler here")
-def test_auto_is_float64_wherever_the_steps_are_taken_in_c():
+def test_auto_is_float64_on_a_cpu_and_coarse_flows_take_float32_on_a_card():
     net, task = problem(p=20, d=5, h=30)
     assert next(gradient_flow(net, task, alpha=1e-3)).batch.now.u.dtype == torch.float64
     assert next(gradient_flow(net, task, alpha=1e-3, dtype=torch.float32)).batch.now.u.dtype == torch.float32
-    assert precision(1.0, 1e-2, torch.device("cpu"), pairs.MOST) == torch.float64
-    assert precision(1.0, 1e-2, torch.device("cpu"), pairs.MOST + 1) == torch.float32, "which is on tensors"
-    assert precision(1.0, 1e-2, torch.device("cuda"), 6) == torch.float32
+    card = torch.device("cuda")
+    assert precision(1.0, 1e-2, torch.device("cpu")) == torch.float64
+    assert precision(1.0, 1e-2, card) == torch.float32
+    assert precision(1.0, 9e-3, card) == torch.float64
+    assert precision(1e7, 1e-2, card) == torch.float64
 
 
-def test_float32_follows_float64_where_auto_picks_it(monkeypatch):
-    monkeypatch.setattr(pairs, "routines", lambda: None)
+def test_float32_follows_float64_where_a_card_picks_it():
     net, task = problem(p=60, d=5, h=100)
     for alpha in (1e-10, 1.0):
-        assert precision(alpha, 1e-2, torch.device("cpu"), 6) == torch.float32
-        assert precision(alpha, 9e-3, torch.device("cpu"), 6) == torch.float64
+        assert precision(alpha, 1e-2, torch.device("cuda")) == torch.float32
         pair = [run(gradient_flow(net, task, alpha=alpha, dtype=dtype)) for dtype in (torch.float32, torch.float64)]
         t32, t64 = (done.at("t_star")[1] for done in pair)
         assert abs(float(t32 / t64) - 1) < 2e-3
@@ -375,14 +374,12 @@ def test_float32_follows_float64_where_auto_picks_it(monkeypatch):
         assert [done.ended for done in pair] == [["fitted"], ["fitted"]]
 
 
-def test_float64_where_float32_would_not_do(monkeypatch):
+def test_float64_where_float32_would_not_do():
     """At large alpha float32 loses the increments of the weights: the reason for the upper bound of ``precision``."""
     net, task = problem(p=100, d=5, h=150)
     pair = [run(itertools.islice(gradient_flow(net, task, alpha=1e7, dtype=dtype), 1000), until=t_star)
             for dtype in (torch.float32, torch.float64)]  # fmt: skip
     (*_, single), (*_, double) = (done.at("t_star") for done in pair)
-    monkeypatch.setattr(pairs, "routines", lambda: None)
-    assert precision(1e7, 1e-2, torch.device("cpu"), 6) == torch.float64
     assert single.numel() == 0 or (single - double).abs().max() > 0.1
 
 

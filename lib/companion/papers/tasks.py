@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
-import torch
 from scipy import special
 
 from companion.lab.record import Count, Increasing, Number, Positive, Setting, record
@@ -16,7 +15,7 @@ from regimes.data.tasks import Task
 from regimes.models import one_hidden
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
-from regimes.training.gradient_flow import flow_memory
+from regimes.training.gradient_flow import flow_memory, precision
 from regimes.validate import InputError
 
 DRAWN = "Gaussian points of the stripe or cylinder, drawn here"
@@ -190,18 +189,9 @@ def needs_outputs(h: int, **points: int) -> None:
         validate.memory(16 * min(n * h, one_hidden.ENTRIES), f"{name} = {n} with h = {h}")
 
 
-def stored_precision(s: ByFlow) -> torch.dtype:
-    """The precision of studies whose stored rows took three hours of a core, by flows on tensors: float32 until t*.
-
-    A flow in float64 agrees with them within the flow's tolerance, but at the coarsest ones not within the rows' own.
-    """
-    return torch.float32 if 1e-10 <= s.alpha <= 1 and s.tolerance >= 1e-2 else torch.float64
-
-
 def needs_flow(s: ByFlow) -> None:
-    """The flow of one network and its hidden layer must fit into the memory; InputError has sizes and bytes.
-
-    It is asked for in the precision of stored rows, in which flows on tensors hold the gates of all pairs.
-    """
-    flow = flow_memory(s.h, s.p, s.d, dtype=stored_precision(s), device=devices.pick())
+    """The flow of one network and its hidden layer must fit into the memory; InputError has sizes and bytes."""
+    device = devices.pick()
+    dtype = precision(s.alpha, s.tolerance, device)
+    flow = flow_memory(s.h, s.p, s.d, dtype=dtype, device=device)
     validate.memory(flow + 16 * min(s.p * s.h, one_hidden.ENTRIES), f"p = {s.p} with h = {s.h}")

@@ -10,7 +10,7 @@ from companion.lab.record import Count, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
 from companion.papers.compression.theory import amplification, learning_curves
-from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of, stored_precision
+from companion.papers.tasks import DRAWN, StripeSet, TestPoints, draw_tasks, networks_of
 from regimes.data.tasks import Task
 from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
@@ -50,7 +50,7 @@ class AtStar(FreshSets):
     rtol=1e-2,
     data=DRAWN,
     device="any",
-    columns={"error": STATISTICAL, "vectors": STATISTICAL},
+    columns=dict.fromkeys(("error", "vectors", "ended"), STATISTICAL),
     nonfinite=("vectors",),
 )
 def star_kernel(s: AtStar, seeds: list[int]) -> Rows:
@@ -68,7 +68,7 @@ def _at_star(s: AtStar, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
     learnt = train if s.points == "own" else fresh
     until = t_star_of_each_label if s.star else t_star
-    trained = train_network(networks_of(s, [seed]), train, s, dtype=stored_precision(s), until=until)
+    trained = train_network(networks_of(s, [seed]), train, s, until=until)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
     at_end = amplification(trained.network.omega, train.d_parallel)

@@ -24,17 +24,7 @@ from companion.papers.compression.studies._flows import (
     train_network,
 )
 from companion.papers.compression.theory import amplification
-from companion.papers.tasks import (
-    DRAWN,
-    OWN,
-    ByFlow,
-    Fractions,
-    Hidden,
-    draw_tasks,
-    needs_outputs,
-    networks_of,
-    stored_precision,
-)
+from companion.papers.tasks import DRAWN, OWN, ByFlow, Fractions, Hidden, draw_tasks, needs_outputs, networks_of
 from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import wide_one_hidden_ntk
@@ -213,7 +203,7 @@ def _only(task: Task, realisation: slice) -> Task:
 
 def _until_t_star(s: Learning, network: Network, train: Task) -> tuple[Trained, Tensor]:
     """Networks trained until ``t*``, and their ``Λ*``, which all must have."""
-    trained = train_network(network, train, s, dtype=stored_precision(s), until=t_star)
+    trained = train_network(network, train, s, until=t_star)
     if None in trained.star:
         raise InputError(f"no run reached t*: {trained.ended}")
     return trained, train.x.new_tensor(trained.star)
@@ -225,7 +215,7 @@ def _until_t_star(s: Learning, network: Network, train: Task) -> tuple[Trained, 
     rtol=1e-3,
     data=DRAWN,
     device="any",
-    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; five of the laptop's test points
+    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # five of the laptop's test points
 )
 def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
@@ -257,7 +247,7 @@ def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
     rtol=1e-3,
     data=DRAWN,
     device="any",
-    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # a flow in float32; some test points
+    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # some test points
 )
 def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning of compressed data by the network's own kernel at its initial weights, as in paper A's code.
@@ -281,7 +271,7 @@ def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
     return [row | {"star": stars[row["seed"]]} for row in rows]
 
 
-@study(version=1, chunk=2, rtol=1e-3, data=DRAWN, device="any")
+@study(version=2, chunk=2, rtol=1e-3, data=DRAWN, device="any")
 def star_kernel_by_width(s: FreshSets, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
 
