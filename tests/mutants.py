@@ -13,6 +13,7 @@ import ast
 import contextlib
 import functools
 import importlib
+import inspect
 import json
 import math
 import os
@@ -29,6 +30,8 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from unittest import mock
+
+import pytest
 
 from companion import paths
 from companion.book import claims, ledger
@@ -275,8 +278,10 @@ def measured(claim, page):
     found = result[0].anytime() if claim.looks > 1 else result[0]
     whole = found.whole if isinstance(found, Drift) else found
     record = {"value": float(whole.value), "low": float(whole.low), "high": float(whole.high), "n": whole.n}
-    return record | {"verdict": ledger.judge(claim, found, "laptop"), "interval": whole.method} | (
-        {"late": ledger.late(claim, found)} if isinstance(found, Drift) else {}
+    return (
+        record
+        | {"verdict": ledger.judge(claim, found, "laptop"), "interval": whole.method}
+        | ({"late": ledger.late(claim, found)} if isinstance(found, Drift) else {})
     )
 
 
@@ -369,7 +374,9 @@ def executed(mutant, module):
     try:
         exec(compile(_own(text, mutant.where), mutant.path, "exec"), names)
         changed = {id(it): names[name] for name, it in before.items() if it is not names.get(name)}
-        for other in [it for name, it in sys.modules.items() if name.startswith("companion.papers.") and it is not module]:
+        for other in [
+            it for name, it in sys.modules.items() if name.startswith("companion.papers.") and it is not module
+        ]:
             for name, value in list(vars(other).items()):
                 if id(value) in changed and (callable(value) or isinstance(value, (tuple, list, dict))):
                     taken.append((other, name, value))
@@ -473,12 +480,24 @@ ROOMS = {
     "studies": (24, "lib/companion/papers/*/studies/*.py"), "lab": (16, "lib/companion/lab/*.py"),
     "book": (10, "lib/companion/book/*.py"), "site": (6, "lib/companion/site/*.py"),
 }  # fmt: skip
-COPIED = ("lib", "tests", "chapters", "book", "results", "_static", "Makefile", "pyproject.toml", "_toc.yml", "_config.yml")
+COPIED = (
+    "lib",
+    "tests",
+    "chapters",
+    "book",
+    "results",
+    "_static",
+    "Makefile",
+    "pyproject.toml",
+    "_toc.yml",
+    "_config.yml",
+)
 # of the text of the code, or of all of it: these notice every change, or would take as long as all tests
 NOT_NEAR = (
     "test_limits", "test_documented", "test_layers", "test_style", "test_kept_ledger", "test_budgets", "test_make",
     "test_install", "test_pretended_device", "test_bad_input",
 )  # fmt: skip
+NOT_NOTICED = ("survived", "rows not stored", "no claim")
 NEAREST = 3
 CPU_SECONDS = 120
 
@@ -533,7 +552,9 @@ def nearest(root, path, importing):
     """The test files that import a module; if there is none, those that import a module that does, and so on."""
     targets = {path}
     for _ in range(4):
-        names = {it.removeprefix("lib/").removesuffix(".py").removesuffix("/__init__").replace("/", ".") for it in targets}
+        names = {
+            it.removeprefix("lib/").removesuffix(".py").removesuffix("/__init__").replace("/", ".") for it in targets
+        }
         by = {it for it, imported in importing.items() if imported & names}
         tests = [it for it in by if it.startswith("tests/") and Path(it).stem not in NOT_NEAR]
         if tests:
@@ -548,7 +569,19 @@ def run_tests(folder, tests):
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     environment = os.environ | {"PYTHONPATH": str(folder / "lib"), "OMP_NUM_THREADS": "1"}
     for test in tests:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=line", test]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:cacheprovider",
+            "--tb=line",
+            test,
+        ]
         try:
             ran = subprocess.run(
                 command, cwd=folder, env=environment, preexec_fn=limit, capture_output=True, text=True, timeout=900
@@ -561,6 +594,60 @@ def run_tests(folder, tests):
             lines = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
             return "noticed", (lines or [ran.stdout[-200:]])[0][:200]
     return ("survived" if tests else "no test"), ""
+
+
+def main_made(file):
+    """Tries what the stored rows let pass on the tests of made rows; results go beside FILE."""
+    everything, root, second = Claims(), paths.root(), file.with_suffix(".made.jsonl")
+    items = collected(root / "tests" / "claims")
+    known = done(second)
+    with second.open("a") as out:
+        for line in file.read_text().splitlines():
+            entry = json.loads(line)
+            if entry["how"] in NOT_NOTICED and entry["name"] not in known:
+                fields = {name: entry[name] for name in Mutant.__dataclass_fields__}
+                mutant = Mutant(**fields | {"path": str(root / entry["path"])})
+                how, what = try_made(everything, mutant, items)
+                print(json.dumps(entry | {"before": entry["how"], "how": how, "what": what}), file=out, flush=True)
+
+
+def collected(folder):
+    """The tests of a folder that need no fixture, each with its arguments and the text of its file's part."""
+    found = []
+
+    class Collects:
+        def pytest_collection_finish(self, session):
+            found.extend(session.items)
+
+    pytest.main(["--collect-only", "-qq", "-p", "no:xdist", str(folder)], plugins=[Collects()])
+    tests = []
+    for item in found:
+        arguments = getattr(getattr(item, "callspec", None), "params", {})
+        if set(inspect.signature(item.obj).parameters) == set(arguments):
+            words = inspect.getsource(item.obj) + " ".join(map(str, arguments.values()))
+            tests.append((item.name, item.obj, arguments, words))
+    return tests
+
+
+def try_made(everything, mutant, tests):
+    """Which test of made rows fails for a mutant, of those that name it or a claim that rests on it."""
+    resting = everything.of(mutant)
+    near = [it for it in tests if mutant.where in it[3] or any(name in it[3] for name in resting)]
+    signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 60)
+    name = "loading"
+    try:
+        with executed(mutant, sys.modules[everything.modules[mutant.path]]), warnings.catch_warnings(action="ignore"):
+            module = everything.modules[mutant.path]
+            by_id = everything.by_id | {claim.id: claim for claim in claims._DECLARED[module]}
+            with mock.patch.object(ledger, "claims", lambda: by_id):
+                for name, test, arguments, _ in near:
+                    test(**arguments)
+    except BaseException as error:
+        return "made rows", f"{name}: {type(error).__name__}"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return ("survived made rows" if near else "no made rows"), f"{len(near)} tests"
 
 
 def short(mutant, root):
@@ -583,11 +670,11 @@ def show(file):
             print(f"  {name}: {dict(counts)}")
     print(len(entries), Counter(entry["how"] for entry in entries))
     for entry in entries:
-        if entry["how"] in ("survived", "no claim", "rows not stored"):
+        if entry["how"] in NOT_NOTICED:
             words = f"{entry['old']} -> {entry['new'] or 'nothing'}"
             print(f"{entry['how']}: {entry['path']}:{entry['line']} {entry['where']}: {words} ({entry['what']})")
 
 
 if __name__ == "__main__":
     command, *rest = sys.argv[1:]
-    {"claims": main_claims, "rest": main_rest, "show": show}[command](Path(rest[0]))
+    {"claims": main_claims, "made": main_made, "rest": main_rest, "show": show}[command](Path(rest[0]))

@@ -56,35 +56,6 @@ def _(power, other):
     return {"slices": cut(fluctuation=fluctuation)}
 
 
-@made("B.Sec3-quadratic")
-def _(power, _other):
-    """Of the excess error in the fluctuation."""
-    slices = cut(fluctuation=lambda n, n_star, scale, stop: n ** (-0.25 if stop == 1 else -0.6))
-    levels = slices["scale"].map(dict(zip(SCALES, (0.3, 0.5, 0.7))))
-    noise = np.exp(0.01 * np.random.default_rng(1).standard_normal(len(slices)))
-    return {"slices": slices.assign(ensemble_error=0.05, error=0.05 + levels * slices.fluctuation**power * noise)}
-
-
-@made("B.Fig4-crossover", holds=0.8)
-def _(log, other):
-    """Where the kernel changes by its own norm at the end of training."""
-    fill = lambda row: {"kernel_change": 10 ** (log if row.stop == 1 else other) / row.scale}  # noqa: E731
-    return {"cross_over": table(fill, seed=SEEDS, scale=(4.0, 12.0), stop=(0.5, 1.0))}
-
-
-@made("B.Fig6-twenty", holds=0.1, fails=1.4)
-def _(height, _other):
-    """Over a straight decrease, at the width of jamming."""
-    jammed = jamming.transition(H, [float(h > JAMMED) for h in H])
-
-    def fill(row):
-        return {"ensemble_error": (10 - np.log(row.h)) / 100, "fewer_error": 0.5 / row.h}
-
-    rows = table(fill, scatter=0, seed=SEEDS, h=(3, jammed / 1.5, jammed, 1.5 * jammed, 16)).assign(stop=1.0)
-    bump = height * (1 + 0.01 * np.random.default_rng(0).standard_normal(len(rows))) / 100
-    return {"large_ensemble": rows.assign(ensemble_error=rows.ensemble_error + bump * (rows.h == jammed)), "slices": cut()}
-
-
 def stopped(height, *, seeds=range(6), widths=(4, 6, 9, 14), jammed=9):
     """Networks at two numbers of points that fit from ``jammed`` on, with an error ``height`` percent higher there."""
 
@@ -226,10 +197,10 @@ def _(ratio, other):
 # Means and votes
 
 
-def ensembles(index, centre=5, sets=8):
+def ensembles(index, centre=5):
     """Predictors of which seven in ten points are right, with norms whose tail has an index at jamming."""
     rows = []
-    for seed in range(sets):
+    for seed in range(8):
         for h in (3, 4, 5, 6, 7, 8, 10, 12, 14):
             random = np.random.default_rng([seed, h])
             # each point has a chance of its own to be right
@@ -259,17 +230,6 @@ def test_far_from_jamming_a_mean_loses_nothing_and_norms_have_a_variance():
     assert verdict("B.Sec2-norm-tail-far", rows=rows) == "reproduced"
 
 
-@pytest.mark.parametrize(("index", "expected"), [(0.7, "not reproduced"), (40, "reproduced")])
-def test_networks_that_learn_features_are_judged_at_rest(index, expected):
-    """At scale 12 the statement is that the mean loses nothing; before rest it is the other way round."""
-    at_rest = ensembles(index, sets=12).assign(newton_steps=1600)
-    before = ensembles(40.7 - index, sets=12).assign(newton_steps=0)
-    rows = pd.concat([before, at_rest])
-    assert verdict("B.Fig6-vote-features", rows=rows) == expected
-    assert verdict("B.Fig6-vote-below", rows=rows) == {"reproduced": "not reproduced"}.get(expected, "reproduced")
-    assert verdict("B.Sec2-norm-tail-features", rows=rows) == expected
-
-
 def test_hills_index_is_that_of_a_power_law():
     samples = (1 - np.random.default_rng(0).random(40_000)) ** (-1 / 1.5)
     assert hill_index(samples) == pytest.approx(1.5, abs=0.05)
@@ -288,19 +248,6 @@ def _(ratio, _other):
                 row |= {"holding": list(ratio * sizes * h / 10), "weights": list(100 * sizes)}
             rows.append(row)
     return {"large": pd.DataFrame(rows)}
-
-
-@made("B.Sec2-gardner", holds=1.0, fails=0.12)
-def _(factor, other):
-    """A norm over theory; beyond four times the parameters nothing counts."""
-    random = np.random.default_rng(0)
-
-    def fill(row):
-        own = factor if row.parameters < 900 else 9 * other
-        return {"weights": list(own * 1000 / row.parameters * np.exp(0.1 * random.standard_normal(20)))}
-
-    rows = table(fill, seed=range(8), parameters=(150, 300, 900))
-    return {"random": rows.assign(p=250, predicted=1000 / rows.parameters)}
 
 
 def test_a_vote_that_is_even_is_half_an_error():
@@ -328,28 +275,6 @@ def _(needed, _other):
     """Widths on which it was tried first do not count."""
     widths = {"points": 10, "shallow": 20, "deep": 8}
     return {name: pd.concat([programs(needed, h), programs(1.5, 7)]) for name, h in widths.items()}
-
-
-@made("B.Sec2-cover-images", holds=1.0)
-def _(needed, _other):
-    return {"images": pd.concat([programs(needed, h) for h in (10, 20, 8)])}
-
-
-@pytest.mark.parametrize(
-    ("needed", "stopped_at", "longest"), [(1.0, "not reproduced", "reproduced"), (1.11, "reproduced", "not reproduced")]
-)
-def test_trained_networks_at_covers_size(needed, stopped_at, longest):
-    random = np.random.default_rng(0)
-    rows = pd.DataFrame(
-        {"seed": seed, "p": p, "steps": steps, "members": 4, "parameters": n, "fitted": random.binomial(4, share) / 4}
-        for seed in range(24)
-        for steps in (200, 3200)
-        for p in (240, 480)
-        for n in (p * 9 // 20, p // 2, p * 11 // 20, p * 6 // 10)
-        for share in [separable_share(p, n / needed)]
-    )
-    assert verdict("B.Fig4-cover-stopped", lazy=rows) == stopped_at
-    assert verdict("B.Fig4-cover-trained", lazy=rows) == longest
 
 
 @pytest.mark.parametrize("name", made)

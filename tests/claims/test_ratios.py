@@ -7,7 +7,7 @@ import pytest
 from companion.papers.compression.claims import curved, own_points, planes
 from companion.papers.compression.theory.planes import gaussian_constant
 from companion.papers.one_step.claims import reuse, spiked_features
-from companion.papers.one_step.theory import bounds, convex_theory, measure
+from companion.papers.one_step.theory import bounds, measure
 from tests.claims.made import SEEDS, Made, table, verdict
 
 P = (128, 256, 512, 1024, 2048, 4096, 8192)
@@ -54,27 +54,6 @@ def _(constant, other):
     return {"stripe": table(fill, d=(5, 10), curve=("feature", "final"), **axes)}
 
 
-@pytest.mark.parametrize(("name", "d"), [("A.Fig3-end-law", (5, 10)), ("A.Fig3-end-fresh", (6, 14))])
-def test_the_error_at_the_end(name, d):
-    law = lambda row: 0.14 * (row.d / row.p) ** 0.5  # noqa: E731
-    for end, expected in ((law, "reproduced"), (lambda row: row.d / row.p, "not reproduced")):
-        # other shares, fewer points, and the plane obey what the end does not
-        exempt = lambda row: row.share < 1 or row.p < 100 * row.d or row.d == 2  # noqa: E731
-        error = lambda row: {"error": 0.3 * law(row) if exempt(row) else end(row)}  # noqa: E731, B023
-        assert verdict(name, networks=table(error, d=(2, *d), share=(0.98, 1.0), p=P[3:], seed=SEEDS)) == expected
-
-
-@made("A.Fig3-end-plane", holds=0.7)
-def _(factor, other):
-    """In the plane; in more dimensions the other."""
-
-    def fill(row):
-        last = factor if row.d == 2 else other
-        return {"error": (last if row.share == 1 else 1) / row.p}
-
-    return {"end": table(fill, d=(2, 6), share=(0.98, 1.0), p=P[3:], seed=SEEDS)}
-
-
 # Errors over errors
 
 
@@ -88,29 +67,6 @@ def _(ratio, other, d):
 
     axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 1.0), "p": P, "seed": SEEDS}
     return {"nets": table(fill, **axes), "fit_from": 100}
-
-
-@made("A.Fig3-compressed-largest-d5", "A.Fig3-compressed-largest-d10", holds=1.0, fails=0.45)
-def _(ratio, other, d):
-    """On the largest sets."""
-    judged = lambda row: row.curve == "compressed" and row.p == P[3]  # noqa: E731
-    axes = {"d": (d, 7), "p": P[:4], "seed": SEEDS}
-    kernels = table(
-        lambda row: {"error": ratio if judged(row) else other}, curve=("compressed", "compressed_code"), **axes
-    )
-    nets = table(lambda row: {"error": 1.0}, draw=1, curve=("feature",), share=(0.98, 1.0), **axes)
-    return {"kernels": kernels, "nets": nets}
-
-
-@made("A.Fig8-wide-star", holds=1.7, fails=0.8)
-def _(ratio, other):
-    """Of the kernel frozen at t* over the network at the end, on the largest sets."""
-
-    def fill(row):
-        judged = (row.curve, row.share, row.p) == ("final", 0.1, P[-1])
-        return {"error": ratio if judged else {"final": other, "feature": 1.0}[row.curve]}
-
-    return {"nets": table(fill, curve=("feature", "final"), share=(0.1, 1.0), p=P[2:], seed=SEEDS)}
 
 
 STAR = {"d": (5, 10), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "seed": SEEDS}
@@ -193,29 +149,6 @@ def _(ratio, other):
     return {"stripe": rows[rows.seed < 6], "other_sets": rows[rows.seed >= 6], "growth_p": sizes}
 
 
-@made("A.Fig6-amplification-end", "A.Fig6-amplification-end-d10", holds=1.0, fails=0.012)
-def _(ratio, other, d):
-    """Over that at t*, at the end of training on the largest sets."""
-
-    def fill(row):
-        own = ratio if (row.d, row.p, row.share) == (d, P[-1], 1.0) else other
-        return {"amplification_star": 50.0, "amplification": 50.0 * own}
-
-    return {"nets": table(fill, d=(d, 7), curve=("feature",), share=(0.98, 1.0), p=P, seed=SEEDS)}
-
-
-@pytest.mark.parametrize(("name", "d"), [("d5", 5), ("d10", 10), ("cylinder", 3)])
-@pytest.mark.parametrize(("ratio", "expected"), [(2.0, "reproduced"), (0.089, "not reproduced")])
-def test_the_function_at_the_end(name, d, ratio, expected):
-    end = {0.1: 1.0, 0.98: 0.3 * ratio**2, 1.0: ratio}
-
-    def fill(row):
-        return {"function": end[row.share] if row.p == 4096 else 1.0, "weights": 1 / end[row.share]}
-
-    rows = table(fill, d=(d, 7) if d > 3 else (d,), share=(0.1, 0.98, 1.0), p=(1024, 4096), seed=SEEDS)
-    assert verdict(f"A.Fig6-function-end-{name}", boundary=rows) == expected
-
-
 @made("A.Fig4-ode", holds=0.1)
 def _(error, other):
     """Of the neurons of the largest sets."""
@@ -258,48 +191,7 @@ def _(over, other, case):
     return {"networks": pd.concat(parts, ignore_index=True)}
 
 
-@made("E.Reuse-theory", holds=1.04, fails=1.0)
-def _(over, _other):
-    known = reuse.error_with_the_leak("tanh", "sign", 4.0, 3.14, 0.23)
-    fill = lambda row: {"test_error": over * known * (1 + 4 / row.d)}  # noqa: E731
-    kind = dict(activation="tanh", target="sign", alpha=4.0, step=3.14, lam=0.23, samples="same")
-    return {"rows": table(fill, d=(100, 200, 400), seed=SEEDS, scatter=2e-3).assign(**kind)}
-
-
-@pytest.mark.parametrize(("name", "loss", "more"), [
-    ("E.Loss-logistic", convex_theory.logistic(), {}), ("E.Loss-huber", convex_theory.huber(0.5), {"delta": 0.5}),
-])  # fmt: skip
-@pytest.mark.parametrize(("over", "said"), [(1.0, "reproduced"), (1.3, "not reproduced")])
-def test_the_squared_error_over_the_theory_of_a_loss(name, loss, more, over, said):
-    """At the largest size, with the rule for that size."""
-    setting = {"alpha": 2.0, "beta": 1.0, "lam": 0.1, "r": 1.2, "c": 1.0, "gamma": 1.0}
-    known = convex_theory.solve_loss("tanh", "sign", loss, width=400, **setting).test_error
-
-    def fill(row):
-        return {"test_error": known * (over if row.d == 400 else 2.3 - over), "train_error": 0.2}
-
-    rows = table(fill, d=(100, 400), seed=SEEDS, scatter=3e-3)
-    rows = rows.assign(activation="tanh", target="sign", **setting, **more)[::-1]
-    assert verdict(name, features=rows) == said
-
-
 # At the largest size, at the best of several
-
-
-@pytest.mark.parametrize(("many", "few", "expected"), [(0.78, 1.09, "reproduced"), (1.09, 0.78, "not reproduced")])
-def test_the_network_over_the_better_kernel(many, few, expected):
-    """The better of two kernels, each at its best penalty, at the larger size."""
-
-    def fill(row):
-        ratio = {20.0: many, 4.0: few}.get(row.alpha, 3.0) if row.d == 100 else 3.0
-        kernel = 0.4 if row.learner == "tangent" else 0.5
-        return {"test_error": 0.4 * ratio if row.learner == "network" else kernel + 0.5 * abs(row.penalty - 0.4)}
-
-    axes = {"d": (50, 100), "alpha": (1.0, 4.0, 20.0), "penalty": (0.1, 0.2, 0.4), "seed": SEEDS}
-    rows = table(fill, learner=("conjugate", "tangent", "network"), scatter=1e-3, **axes)
-    rows = rows[(rows.learner != "network") | (rows.penalty == 0.2)]
-    rows = rows.assign(alphas=[[1.0, 4.0, 20.0]] * len(rows))
-    assert {verdict(f"E.Fig2-kernel-{name}", learners=rows) for name in ("beaten", "ahead")} == {expected}
 
 
 @made("E.Bounds-perfect", holds=0.14)
@@ -323,18 +215,6 @@ def _(ratio, other):
         return {"test_error": 0.05 * (own if row.d == 200 else 1.3 - own), "r": 2.0}
 
     return {"networks": table(fill, count=(1, 4, 8, 400), d=(100, 200), seed=SEEDS, scatter=4e-3)}
-
-
-@made("E.Fig6-varied", holds=0.52)
-def _(ratio, other):
-    """Of spiked features at the largest size; networks have the other."""
-
-    def fill(row):
-        judged = row.model == "srf" and row.d == 200
-        return {"test_error": ratio if judged else other, "share": 0.4}
-
-    axes = {"model": ("srf", "network"), "d": (100, 200), "seed": SEEDS}
-    return {"varied": table(fill, **axes), "uniform": table(lambda row: {"test_error": 1.0}, draw=1, **axes)}
 
 
 @made("E.Fig6-best", holds=0.58)
@@ -362,11 +242,6 @@ def reused(same, split, fresh=0.87):
 @made("E.Reuse-linear", holds=0.9)
 def _(ratio, other):
     """Of the samples of the step; halves of them have the other."""
-    return {"rows": reused(ratio, other)}
-
-
-@made("E.Reuse-price", holds=0.9, fails=1.1)
-def _(ratio, other):
     return {"rows": reused(ratio, other)}
 
 
