@@ -37,9 +37,9 @@ from companion import paths
 from companion.book import claims, ledger
 from companion.estimates import Drift
 from companion.lab import parameters, schedule
-from companion.lab import registry as lab_registry
 from companion.lab.names import texts_of_papers
 from companion.lab.table import CELL, STAMP
+from tests.stored_ledger import NotStoredError, Stored, moved, refuse
 
 SEED = 20261129
 OPERATORS = {
@@ -247,27 +247,8 @@ class Sites(ast.NodeVisitor):
             self.add(start, end, other, "column")
 
 
-class Stored:
-    """A chapter's page whose rows are the stored ones alone."""
-
-    def __init__(self, number):
-        self.number, self.parameters = number, parameters.resolve(number)
-        self.asked, self.tables = {}, {}
-
-    def rows(self, study, design=""):
-        if (study.name, design) not in self.tables:
-            if study.name not in self.asked:
-                self.asked[study.name] = lab_registry.asked(self.number, study, self.parameters)
-            self.tables[study.name, design] = self.asked[study.name].rows(design)
-        return self.tables[study.name, design].copy()
-
-
-class NotStoredError(Exception):
-    """A claim needs rows that are not stored."""
-
-
-def _refuse(*args, **options):
-    raise NotStoredError
+def unlike(record, kept):
+    return moved(record, kept) if record else ["nothing measured"]
 
 
 def measured(claim, page):
@@ -283,15 +264,6 @@ def measured(claim, page):
         | {"verdict": ledger.judge(claim, found, "laptop"), "interval": whole.method}
         | ({"late": ledger.late(claim, found)} if isinstance(found, Drift) else {})
     )
-
-
-def unlike(record, kept):
-    """What of a record is not as it is kept, to a thousandth; empty if all is."""
-    if record is None:
-        return ["nothing measured"]
-    return ledger.deviations(record, kept, 1e-3) or [
-        f"{name} {record[name]}" for name in ("verdict", "n", "interval") if record[name] != kept[name]
-    ]
 
 
 # what a declaration says that a record repeats
@@ -321,7 +293,7 @@ class Claims:
         for number in self.pages:
             for name in texts_of_papers("claims", number):
                 self.modules[importlib.import_module(name).__file__] = name
-        with mock.patch.object(schedule, "fill", _refuse):
+        with mock.patch.object(schedule, "fill", refuse):
             for number, claim in claims.all_claims():
                 self._note(number, claim)
 
@@ -641,7 +613,8 @@ def try_made(everything, mutant, tests):
             module = everything.modules[mutant.path]
             by_id = everything.by_id | {claim.id: claim for claim in claims._DECLARED[module]}
             with mock.patch.object(ledger, "claims", lambda: by_id):
-                for name, test, arguments, _ in near:
+                for it, test, arguments, _ in near:
+                    name = it
                     test(**arguments)
     except BaseException as error:
         return "made rows", f"{name}: {type(error).__name__}"
