@@ -289,7 +289,7 @@ class Claims:
         self.seconds, self.unstored, self.resting = {}, set(), defaultdict(set)
         self.chapter_of = {claim.id: number for number, claim in claims.all_claims()}
         self.by_id = {claim.id: claim for _, claim in claims.all_claims()}
-        self.modules = {}
+        self.modules, self.naming = {}, {}
         for number in self.pages:
             for name in texts_of_papers("claims", number):
                 self.modules[importlib.import_module(name).__file__] = name
@@ -313,8 +313,22 @@ class Claims:
             self.unstored.add(claim.id)
 
     def of(self, mutant):
-        """The claims that rest on the definition in which a mutant lies."""
-        return self.resting.get(f"{self.modules[mutant.path]}.{mutant.where}", set())
+        """The claims that rest on the definition in which a mutant lies, or whose declaration names it."""
+        return self.resting.get(f"{self.modules[mutant.path]}.{mutant.where}") or self.declared_with(mutant)
+
+    def declared_with(self, mutant):
+        """The claims of a module whose declarations name a constant of it."""
+        if mutant.path not in self.naming:
+            self.naming[mutant.path] = {
+                (it.id, node.name)
+                for node in ast.parse(Path(mutant.path).read_bytes()).body
+                for decorator in getattr(node, "decorator_list", ())
+                for it in ast.walk(decorator)
+                if isinstance(it, ast.Name)
+            }
+        named = {function for name, function in self.naming[mutant.path] if name == mutant.where}
+        module = self.modules[mutant.path]
+        return {it.id for it in claims._DECLARED.get(module, ()) if it.function.__name__ in named}
 
     def columns(self, path):
         """For ``Sites``: the columns of the same kind in the tables of the claims that rest on a definition."""
@@ -408,7 +422,7 @@ def try_claims(everything, mutant):
 
 def _judged(everything, mutant, resting, module):
     by_id = everything.by_id | {claim.id: claim for claim in claims._DECLARED[module.__name__]}
-    if mutant.kind.startswith("declared"):
+    if mutant.kind.startswith("declared") or everything.declared_with(mutant):
         for name in sorted(resting):
             if how := undeclared(by_id[name], everything.kept[name]):
                 return "declared", f"{name}: {', '.join(how)}"

@@ -230,6 +230,42 @@ def test_far_from_jamming_a_mean_loses_nothing_and_norms_have_a_variance():
     assert verdict("B.Sec2-norm-tail-far", rows=rows) == "reproduced"
 
 
+def test_votes_whose_widths_do_not_hold_jamming_or_of_one_training_set_say_nothing():
+    """The claim at jamming needs the width there on both sides, that at a multiple of it that one, too."""
+    at, far, bump = (ledger.claims()[name] for name in ("B.Fig6-vote", "B.Fig6-vote-far", "B.Fig6-vote-bump"))
+    rows = ensembles(0.7)
+    for which in ("h > 5", "h < 5", "seed == 0"):
+        assert at.function(rows.query(which), factor=1) is None and bump.function(rows.query(which)) is None
+    narrow = rows.query("h < 8")  # and jamming is at 5
+    assert at.function(narrow, factor=1) is not None
+    assert far.function(narrow, factor=far.given["factor"]) is None and bump.function(rows.query("h < 7")) is None
+
+
+def stops(needed):
+    """Steps to fit at six widths within a budget, six training sets."""
+    return table(lambda row: {"needed": float(needed(row.h))}, h=(4, 6, 9, 14, 20, 30), member=(0, 1), seed=range(6))
+
+
+@made("B.Fig4-slowing", holds=8.0)
+def _(factor, _other):
+    """At the narrowest width of which half fit, and not at the next."""
+    rows = stops(lambda h: {6: factor, 9: 2.0}.get(h, 1.0) * 100)
+    return {
+        "budgets": rows.assign(needed=rows.needed.mask((rows.h < 6) | ((rows.h == 6) & (rows.member == 1)), np.inf))
+    }
+
+
+def test_a_slowing_is_not_read_where_all_fit_or_one_set_alone_does():
+    slowing = ledger.claims()["B.Fig4-slowing"].function
+    rows = stops(lambda h: 100.0)
+    assert slowing(rows) is None, "the narrowest fit: jamming is narrower"
+    held = rows.assign(needed=rows.needed.mask(rows.h < 30, np.inf))
+    assert slowing(held) is None, "only the widest fit"
+    near = rows.assign(needed=rows.needed.mask((rows.h < 9) | ((rows.h == 9) & (rows.seed % 2 > 0)), np.inf))
+    assert slowing(near.query("seed < 2"))[0] is None, "one set that fits near jamming"
+    assert slowing(near.query("seed < 4"))[0].n == 2
+
+
 def test_hills_index_is_that_of_a_power_law():
     samples = (1 - np.random.default_rng(0).random(40_000)) ** (-1 / 1.5)
     assert hill_index(samples) == pytest.approx(1.5, abs=0.05)

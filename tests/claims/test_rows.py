@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 from companion.papers.alignment.claims import alignment
-from companion.papers.compression.claims import balance
+from companion.papers.compression.claims import balance, planes
 from companion.papers.compression.claims import compression as claims
+from companion.papers.depth.claims import depth_kernel
 from companion.papers.depth.claims.depth_training import width_exponents
 from companion.papers.kernel_pca.claims import kernel_pca
-from companion.papers.one_step.claims import spiked_features
+from companion.papers.one_step.claims import reuse, spiked_features
 from tests.claims.made import SEEDS, table
 
 
@@ -25,10 +26,10 @@ def test_the_imbalance_at_which_the_amplification_has_halved():
     interfaces = [[-0.3, 1.18549], [-0.3, 0.9], [-0.3, 0.7]]
     rows = []
     for seed, halvings in ((0, 1.0), (1, 2.0), (2, 0.1)):
-        for step, planes in enumerate(interfaces):
+        for step, pair in enumerate(interfaces):
             for p in (100, 400):
                 star = 8 * p * 0.5 ** (halvings * step)
-                rows.append({"d": 4, "p": p, "seed": seed, "interfaces": planes, "star": star})
+                rows.append({"d": 4, "p": p, "seed": seed, "interfaces": pair, "star": star})
     rows = balance.unbalanced(pd.DataFrame(rows))
     imbalance = sorted(set(rows.imbalance))
     falls = balance.fall_of_the_amplification(rows, "imbalance")
@@ -110,3 +111,34 @@ def test_made_rows_scatter_as_asked():
     assert set(rows.words) == {"a"} and rows.list.map(len).eq(1).all() and len(rows) == 800
     other = table(lambda row: {"x": 2.0}, scatter=0.1, draw=1, size=(1, 2), seed=range(400))
     assert not np.isclose(rows.x, other.x).any()
+
+
+def test_points_that_are_left_to_fit_are_counted_whole():
+    """Of 100 points ten are left at nine tenths, though 0.9 times 100 is no whole number to the last bit; at the end
+    one direction's share stands for none."""
+    rows = pd.DataFrame({"p": 100, "d": 2, "share": [0.9, 0.29, 1.0], "error": 0.02})
+    found = planes.unfitted(rows)
+    assert [*found.left] == [10, 71, 0] and [*found.per_direction] == [5, 35.5, 0]
+    assert [*found.reduced] == pytest.approx([1, 1, 1])
+    assert [*found.constant] == pytest.approx([5**-0.5, 35.5**-0.5, 0.5**-0.5])
+
+
+@pytest.mark.parametrize(("example", "one_less_cosine"), [
+    (depth_kernel.chance_of_nearby_inputs, 2 ** (-59 / 127)),
+    (depth_kernel.chance_by_the_theorem_of_cai, 2 ** (-60 / 127)),
+])  # fmt: skip
+def test_an_example_is_at_the_angle_of_its_words(example, one_less_cosine, monkeypatch):
+    """The chance is 1 at any angle nearby: of 2^30 points of 128 coordinates, at 0.72 and at Cai's bound."""
+    asked = []
+    monkeypatch.setattr(depth_kernel.pairs, "chance_of_pair", lambda *at: asked.append(at) or 1.0)
+    example()
+    ((n, n0, angle),) = asked
+    assert (n, n0) == (2**30, 128) and 1 - np.cos(angle) == pytest.approx(one_less_cosine, rel=1e-3)
+
+
+@pytest.mark.parametrize(("ratios", "crossing"), [
+    ([2.0, 1.0, 0.5], 2.0), ([4.0, 2.0, 0.5], 2 * 2**0.5), ([3.0, 2.0, 1.5], np.inf), ([0.5, 0.4, 0.3], 1.0),
+])  # fmt: skip
+def test_where_a_falling_ratio_meets_one(ratios, crossing):
+    """On logarithmic axes: at a point, between two, nowhere, before the first."""
+    assert reuse._crossing(np.array(ratios), np.array([1.0, 2.0, 4.0])) == pytest.approx(crossing)
