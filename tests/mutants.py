@@ -38,7 +38,7 @@ from companion.book import claims, ledger
 from companion.estimates import Drift
 from companion.lab import parameters, schedule
 from companion.lab.names import texts_of_papers
-from companion.lab.table import CELL, STAMP
+from companion.lab.table import CELL, STAMP, provenance
 from tests.stored_ledger import NotStoredError, Stored, moved, refuse
 
 SEED = 20261129
@@ -259,11 +259,10 @@ def measured(claim, page):
     found = result[0].anytime() if claim.looks > 1 else result[0]
     whole = found.whole if isinstance(found, Drift) else found
     record = {"value": float(whole.value), "low": float(whole.low), "high": float(whole.high), "n": whole.n}
-    return (
-        record
-        | {"verdict": ledger.judge(claim, found, "laptop"), "interval": whole.method}
-        | ({"late": ledger.late(claim, found)} if isinstance(found, Drift) else {})
-    )
+    settings = json.loads(json.dumps(provenance(*result[1]).settings if result[1] else (), default=str))
+    late = ledger.late(claim, found) if isinstance(found, Drift) else None
+    record |= {"verdict": ledger.judge(claim, found, "laptop"), "interval": whole.method}
+    return record | {"settings": settings, "late": late}
 
 
 # what a declaration says that a record repeats

@@ -188,10 +188,21 @@ def judged(record):
 
 
 def moved(record, kept):
-    """What of a record is not as it is kept, its numbers to a thousandth; empty if all is."""
+    """What of a record is not as it is kept, its numbers to a thousandth; empty if all is.
+
+    Among it are the settings of the rows that it rests on, and the sizes that decide of a claim on large ones.
+    """
     return ledger.deviations(record, kept, 1e-3) or [
-        f"{name} {record[name]} for {kept[name]}" for name in ("verdict", "n", "interval") if record[name] != kept[name]
+        f"{name} {record[name]} for {kept[name]}"
+        for name in ("verdict", "n", "interval", "settings", "late")
+        if _exactly(name, record) != _exactly(name, kept)
     ]
+
+
+def _exactly(name, record):
+    """What of an entry no processor changes: of the estimate on larger sizes, which these are."""
+    entry = record[name]
+    return [*entry["sizes"]] if name == "late" and entry else entry
 
 
 def unlike(now, was, share=0.0):
