@@ -155,6 +155,11 @@ def test_the_kept_records_are_of_the_designs_that_claims_name():
             assert not strays(claims[record["id"]], record["settings"], number), record["id"]
 
 
+def test_claims_are_judged_at_profiles_that_there_are():
+    for name, claim in ledger.claims().items():
+        assert claim.profiles and {*claim.profiles} <= {*parameters.PROFILES}, name
+
+
 REPEATED = ("item", "kind", "statement", "short", "measure", "source", "alternative", "part_of", "headline")
 
 
