@@ -4,6 +4,7 @@
 time, and judges the claims that rest on it, on the stored rows: is the ledger still the kept one, to a thousandth?
 ``python -m tests.mutants rest [FILE] [COUNT]`` draws tokens of the rest of the library, and runs the test files that
 are nearest to each. Results go to FILE, a line each; what stands there is not tried again, in the same random order.
+``python -m tests.mutants made FILE`` tries those that the stored rows let pass on the tests of made rows.
 ``python -m tests.mutants show FILE`` counts them and lists those that nothing noticed.
 
 A comparison has two mutants, its boundary and its opposite; any other token one.
@@ -597,7 +598,7 @@ def main_made(file):
 
 
 def collected(folder):
-    """The tests of a folder that need no fixture, each with its arguments and the text of its file's part."""
+    """The tests of a folder that need no fixture: name, function, arguments, and the words that say what it tries."""
     found = []
 
     class Collects:
