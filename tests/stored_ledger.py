@@ -7,6 +7,7 @@ tests.stored_ledger [01 ...]`` compares these records with ``results/ledger.json
 import ast
 import contextlib
 import json
+import math
 import re
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import pytest
 from companion import paths
 from companion.book import captions, claims, ledger
 from companion.book import chapter as module
+from companion.estimates import Drift, Estimate
 from companion.lab import catalogue, parameters, schedule
 from companion.lab.study import Design
 from tests import drawn
@@ -31,6 +33,27 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
 class NotStoredError(Exception):
     """A statement needs rows that are not stored."""
+
+
+def refuse(*args, **options):
+    """In place of what computes cells."""
+    raise NotStoredError
+
+
+class Stored:
+    """What claims are measured on: a chapter's stored rows alone, where ``refuse`` stands for what computes."""
+
+    def __init__(self, number):
+        self.number, self.parameters = number, parameters.resolve(number)
+        self.asked, self.tables = {}, {}
+
+    def rows(self, study, design=""):
+        """The rows of one design of a study, or of all."""
+        if (study.name, design) not in self.tables:
+            if study.name not in self.asked:
+                self.asked[study.name] = catalogue.asked(self.number, study, self.parameters)
+            self.tables[study.name, design] = self.asked[study.name].rows(design)
+        return self.tables[study.name, design].copy()
 
 
 class Absent:
@@ -97,9 +120,6 @@ def records(number, folder, monkeypatch):
     ``OfStored.said`` then has its sentences that do.
     """
 
-    def compute(*args, **options):
-        raise NotStoredError
-
     asked, known = catalogue.asked, {}
 
     def asked_once(number, study, values):  # all pages of a chapter have the laptop's values
@@ -112,7 +132,7 @@ def records(number, folder, monkeypatch):
     monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (schedule, "fill", compute), (ledger, "write", lambda *records: None),
+        (schedule, "fill", refuse), (ledger, "write", lambda *records: None),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     by_claim = {}
@@ -151,6 +171,36 @@ def _execute(statement, names):
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.pop(node.id, None)
+
+
+def judged(record):
+    """The verdict that a record's numbers have by the rule, which ``tests/book/test_ledger.py`` holds at its bounds."""
+    found = Estimate(*(record[name] for name in ("value", "low", "high", "n", "interval")))
+    if late := record["late"]:
+        low, high = (
+            end if late[name] is None else late[name] for name, end in (("low", -math.inf), ("high", math.inf))
+        )
+        later = Estimate(late["value"], low, high, record["n"], record["interval"])
+        found = Drift(found, later, (1.0, 2.0), (2.0, 4.0))  # sizes decide nothing
+    return ledger.judge(ledger.claims()[record["id"]], found, record["profile"])
+
+
+def moved(record, kept):
+    """What of a record is not as it is kept, its numbers to a thousandth; empty if all is.
+
+    Among it are the settings of the rows that it rests on, and the sizes that decide of a claim on large ones.
+    """
+    return ledger.deviations(record, kept, 1e-3) or [
+        f"{name} {record[name]} for {kept[name]}"
+        for name in ("verdict", "n", "interval", "settings", "late")
+        if _exactly(name, record) != _exactly(name, kept)
+    ]
+
+
+def _exactly(name, record):
+    """What of an entry no processor changes: of the estimate on larger sizes, which these are."""
+    entry = record[name]
+    return [*entry["sizes"]] if name == "late" and entry else entry
 
 
 def unlike(now, was, share=0.0):

@@ -8,29 +8,11 @@ import pytest
 from companion.book import claims
 from companion.book.everywhere import Others
 from companion.estimates import Drift
-from companion.lab import catalogue, parameters, schedule
+from companion.lab import parameters, schedule
 from companion.lab.table import CELL, STAMP, origin
+from tests.stored_ledger import NotStoredError, Stored, refuse
 
 SWITCH = "task"  # an argument that says which of its tables a claim is about
-
-
-class NotStoredError(Exception):
-    """A claim needs rows that are not stored."""
-
-
-class Stored:
-    """A chapter's page whose rows are the stored ones alone."""
-
-    def __init__(self, number):
-        self.number, self.parameters = number, parameters.resolve(number)
-        self.asked, self.tables = {}, {}
-
-    def rows(self, study, design=""):
-        if (study, design) not in self.tables:
-            if study not in self.asked:
-                self.asked[study] = catalogue.asked(self.number, study, self.parameters)
-            self.tables[study, design] = self.asked[study].rows(design)
-        return self.tables[study, design].copy()
 
 
 def ends(result):
@@ -87,10 +69,7 @@ def matters(claim, page, nonsense):
 
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_every_estimator(number, monkeypatch):
-    def compute(*args, **options):
-        raise NotStoredError
-
-    monkeypatch.setattr(schedule, "fill", compute)
+    monkeypatch.setattr(schedule, "fill", refuse)
     page, rng, count, faults = Stored(number), np.random.default_rng(0), 0, []
     for claim in claims.claims_of(number):
         try:

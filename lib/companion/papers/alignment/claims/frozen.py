@@ -9,7 +9,6 @@ from companion.papers.alignment.studies.alignment import correlations, lazy_pred
 CHAPTER = "06"
 SECOND = {"rows": correlations["slow"], "layer": 2}
 SLOWLY = {"rate": 0.0125}
-SOURCE = "paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it"
 
 
 def alignment_curves(rows, scale, layer=1):

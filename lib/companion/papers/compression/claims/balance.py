@@ -9,7 +9,6 @@ from companion.papers.compression.studies.compression import amplification_scali
 from companion.papers.compression.theory import Stripe
 
 CHAPTER = "02"
-SOURCE = r"derived from paper A, Sec. 3.2.1, whose planes have $\langle y\rangle=0$"
 FALLEN = 0.5  # of the amplification of balanced labels
 UNEQUAL = 0.5  # mean label in units of 1/√d, well above which a constant is fitted first
 

@@ -7,7 +7,6 @@ from companion.estimates import mean, ratio
 from companion.papers.compression.studies import lazy_feature as studies
 
 CHAPTER = "01"
-SOURCE = "derived in this chapter; paper A, Sec. 4"
 ENOUGH = 1024  # points: the argument packs many of them
 
 

@@ -10,7 +10,6 @@ from companion.papers.compression.studies import hard_margin, lazy_feature, sele
 
 CHAPTER = "01"
 RELAXED_FROM = 1024  # points from which the kernel at t* is compared with itself on fresh points
-SOURCE = "derived from paper A, Fig. 3 and Sec. 3"
 FEW = 0.1  # the fitted fraction at t*
 DURING = (0.11, 0.985)  # fitted fractions of the fitting regime
 OWN = hard_margin.star_kernel["own"]

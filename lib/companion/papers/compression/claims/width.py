@@ -9,7 +9,6 @@ from companion.papers.compression.claims.compression import plateau_exponent
 from companion.papers.compression.studies import compression as studies
 
 CHAPTER = "02"
-NO_NOISE = (0, r"no noise: $\Lambda^*$ is set by $\alpha$ alone")
 
 
 @claim(

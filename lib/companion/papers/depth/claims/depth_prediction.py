@@ -285,8 +285,6 @@ def norm_with_near_duplicates(doubles=studies.near_duplicates["main"]):
 
 
 NOISY = {"n0": 3, "n": [200, 5000], "depth": [2, 3]}
-NO_STOP = 'paper C, Sec. 6: "leading to highly unstable predictions as $t\\to+\\infty$"'
-GROWTH = "Exponent in $n$ from 200 to 5000 points on the 2-sphere, depths 2 and 3."
 
 
 def _power_of_n(rows, column):

@@ -14,9 +14,7 @@ CHAPTER = "05"
 WIDEST = 32_000
 SAME_SCALE = ((12, 500), (48, WIDEST))  # depths and widths with one width over the depth cubed
 DERIVED = "derived in this chapter"
-BY_DEGREE = "derived in this chapter, for Bietti and Bach 2021, whom paper C cites"
 ONE_SCALE = (((5, 128), (10, 1024)), ((10, 128), (20, 1024)))  # the same for networks that are trained, twice
-LOST = "Accuracy of the infinite kernel less that of a network's own, both at infinite time, on 250 images."
 
 
 @claim(
@@ -351,7 +349,6 @@ def decay_of_eigenvalues(*, dimensions, depth, degree):
 
 SKIPPED = "residual, scale 1"
 SHRUNK = "residual, scale 1/√L"
-RIDGES = r"Exponent in $L$ of the ridge beside the plain kernel $c$, between the depths 30 and 1000, on a sphere."
 
 
 @claim(

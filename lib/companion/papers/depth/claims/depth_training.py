@@ -173,7 +173,6 @@ def change_of_inner_products(trained=studies.text_training["gd_ntk"], *, column)
 
 NARROWEST, BROADEST = 16, 4096  # widths of a last hidden layer between which exponents are judged
 LAYER = {"n0": 10, "n": 20, "depth": 3, "width": [NARROWEST, BROADEST], "readout": "NTK"}
-PROOF = "paper C, proof of Prop. 4"
 
 
 @claim(

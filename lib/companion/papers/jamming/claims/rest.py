@@ -14,7 +14,6 @@ from companion.papers.jamming.theory import jamming
 
 CHAPTER = "03"
 WIDTHS = 5  # the fewest from which a divergence at jamming is read
-NO_PEAK = (0, "no peak: the error does not rise towards jamming")
 LAZY_SCALES = (64, 4096)  # between which the exponents of the pre-activations' motion are read
 
 

@@ -10,7 +10,6 @@ from companion.papers.jamming.theory.separability import effective_parameters
 
 CHAPTER = "03"
 FIRST = (6, 7, 12)  # widths on which the theorem was tried before the claims were declared
-STOPPED = (1.11, "networks stopped after 200 steps: 133 parameters for 240 points")
 
 
 def _over_half(rows, points, share):

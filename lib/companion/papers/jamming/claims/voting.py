@@ -12,9 +12,6 @@ from companion.papers.jamming.theory import jamming
 
 CHAPTER = "03"
 TOP = 0.25  # share of the norms that the tail's index is read from
-VOTE = "derived in this chapter; paper B, Fig. 6"
-OF_THE_NETWORKS = (0, "the bump belongs to the networks, not to the mean: a vote has it, too")
-ISOSTATIC = "derived in this chapter; paper B, Fig. 8B"
 
 
 def mean_width_at_jamming(rows):

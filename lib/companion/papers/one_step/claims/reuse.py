@@ -16,7 +16,6 @@ from companion.papers.one_step.theory import bounds, measure, reused_samples
 CHAPTER = "07"
 LARGEST_ALPHA = 8  # samples over dimension up to which the price is judged
 STRENGTHS = (0.5, 1.0, 1.5, 2.0, 3.0)  # of the spikes at which bounds are compared
-SPLIT = (1.074, "samples split between step and readout at the best share, step and penalty, theory of spiked features")
 
 
 def errors_of_sharing(rows):
@@ -267,9 +266,6 @@ def gain_of_two_values_at_their_best(
     """
     rows = largest_size(pd.concat([two_values.assign(kind="varied"), one_value.assign(kind="uniform")]))
     return two_values_over_one(rows), rows
-
-
-VOCABULARY = "paper E, Sec. 4.4"
 
 
 @claim(

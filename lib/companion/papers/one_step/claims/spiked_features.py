@@ -24,7 +24,6 @@ from companion.papers.one_step.theory.conditional_map import channel, equivalent
 from companion.papers.one_step.theory.functions import function, hermite
 
 CHAPTER = "07"
-OVERLAPS = ("m", "zeta", "psi", "q1", "q2")
 STORED = {  # the authors' notebook: tanh, sine, 20 d samples for the step, step 3, penalty 0.1
     "q1": (0.0237288, 0.0557748, 0.0605710, 0.0616094, 0.0621092),
     "q2": (0.0147017, 0.0490209, 0.0647758, 0.0732656, 0.0786224),

@@ -1,0 +1,193 @@
+"""Claims on powers and slopes, on made rows: in the points, the width, the scale, the depth, the parameters."""
+
+import math
+
+import numpy as np
+import pytest
+
+from regimes.data import tasks
+from tests.claims.made import SEEDS, Made, table
+
+P = (128, 256, 512, 1024, 2048, 4096, 8192)
+POINTS = {"p": P, "seed": SEEDS}
+made = Made()
+
+
+# In the points
+
+
+@made("A.Fig3-star-kernel-d5", "A.Fig3-star-kernel-d10")
+def _(beta, other, d):
+    """Another kernel, learner and dimension have the other power."""
+    judged = lambda row: (row.curve, row.learner, row.d) == ("star", "flow", d)  # noqa: E731
+    axes = {"d": (d, 7), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "p": P[2:], "seed": SEEDS}
+    return {"kernels": table(lambda row: {"error": row.p ** -(beta if judged(row) else other)}, **axes)}
+
+
+@made("A.Fig3-beta-feature-d5", "A.Fig3-beta-feature-d10")
+def _(beta, other, d):
+    """At the end of training; before, of another dimension or of the frozen kernel it is the other power."""
+    judged = lambda row: (row.d, row.curve, row.share) == (d, "feature", 1.0)  # noqa: E731
+    error = lambda row: {"error": row.p ** -(beta if judged(row) else other)}  # noqa: E731
+    axes = {"d": (d, 7), "share": (0.98, 1.0), "seed": SEEDS}
+    nets = table(error, curve=("feature", "final"), p=P, **axes)
+    return {"nets": nets, "larger": table(error, curve=("feature",), p=(16384,), **axes), "fit_from": 100}
+
+
+@made("A.Fig3-beta-lazy-d5", "A.Fig3-beta-lazy-d10")
+def _(beta, other, d):
+    error = lambda row: {"error": row.p ** -(beta if row.d == d else other)}  # noqa: E731
+    axes = {"d": (d, 7), "seed": SEEDS}
+    return {"kernel": table(error, p=P[:5], **axes), "larger_sets": table(error, p=P[2:], **axes), "fit_from": 100}
+
+
+@made("B.Sec5-machine-gain-d5", "B.Sec5-machine-gain-d10")
+def _(gain, other, d):
+    """In a factor imposed on the data, of one dimension."""
+    error = lambda row: {"error": row.factor ** -(gain if row.d == d else other)}  # noqa: E731
+    return {"machines": table(error, d=(d, 7), factor=(1, 2, 4, 8, 16), p=P[2:], seed=SEEDS)}
+
+
+@made("A.Fig8-machine-gain")
+def _(gain, _other):
+    error = lambda row: {"error": row.factor**-gain}  # noqa: E731
+    return {"machines": table(error, factor=(1, 2, 4, 8, 16), p=P[2:], seed=SEEDS)}
+
+
+@made("A.Fig9-gain", holds=0.2)
+def _(gain, other):
+    """Of networks over their initial kernel; the kernel after training has the other."""
+    powers = {("network", "end"): 0.3 + gain, ("full", "start"): 0.3, ("full", "end"): 0.3 + other}
+    axes = {"kernel": ("network", "full"), "moment": ("start", "end"), "p": P, "seed": SEEDS}
+    error = lambda row: {"error": row.p ** -powers.get((row.kernel, row.moment), 0)}  # noqa: E731
+    return {"curves": table(error, scatter=2e-4, **axes)}
+
+
+@made("B.Sec5-isotropic-mnist", "B.Sec5-isotropic-cifar10")
+def _(beta, other, kernel):
+    error = lambda row: {"error": row.p ** -(beta if row.kernel == kernel else other), "square": row.p**-other}  # noqa: E731
+    return {"images": table(error, kernel=(kernel, "another"), **POINTS)}
+
+
+def grown(power, other, d):
+    """Networks: the power of the amplification from 1024 points on, with the noise of each set divided out."""
+
+    def fill(row):
+        size = row.p ** (power if row.p >= 1024 and row.d == d else other)
+        of_set = 1 + row.seed / 10
+        return {"predicted": of_set * row.p**0.5, "star": of_set * size, "largest": size}
+
+    return table(fill, d=(3, 5, 10), p=(*P[1:], 16384), seed=SEEDS)
+
+
+@made("A.Fig6-star-d5", "A.Fig6-star-d10")
+def _(power, other, d):
+    return {"networks": grown(power, other, d), "growth_from": 1024}
+
+
+@made("A.Fig8-star")
+def _(power, other):
+    return {"networks": grown(power, other, 3).query("d == 3"), "growth_from": 1024}
+
+
+def at_scales(power):
+    """Networks at several output scales, of which that for half of the plateau goes as a power of ``p``."""
+
+    def fill(row):
+        half = 0.01 * (row.p / 4096) ** power
+        return {"predicted": row.p**0.5, "star": (row.p / (1 + 3 * row.alpha / half)) ** 0.5}
+
+    return table(fill, p=(4096, 16384, 65536), seed=SEEDS, alpha=np.geomspace(1e-6, 1, 25)).assign(d=5)
+
+
+@made("A.Fig6-scale", holds=-1.0)
+def _(power, _other):
+    return {"scales": at_scales(power), "interfaces": tasks.STRIPE}
+
+
+# Slopes in a logarithm
+
+
+@made("A.AppC-time")
+def _(slope, _other):
+    def fill(row):
+        return {"rate": 1.0 + row.seed, "t_star": (3 - slope * np.log(row.alpha)) / (1 + row.seed)}
+
+    times = table(fill, alpha=(1e-18, 1e-14, 1e-10, 1e-6), seed=SEEDS)
+    return {"times": times.assign(rate=1.0 + times.seed)}
+
+
+@made("C.Thm2-rate", holds=0.0)
+def _(slope, other):
+    """In the last decade; the offsets of the pairs do not count."""
+    deepest = 10**6
+
+    def fill(row):
+        rest = slope * np.log(row.depth) + 10 * row.rho if row.depth >= deepest // 10 else 50 * other
+        return {"kernel": 0.25 + rest / row.depth}
+
+    rows = table(fill, rho=(-1.0, 0.5, 0.9), depth=(100, deepest // 10, deepest), scatter=0)
+    return {"curves": rows, "curve_depth": deepest}
+
+
+@made("C.Thm3-rate", holds=0.0)
+def _(slope, other):
+    """Between the last two depths; before, and of other columns, the slope is another."""
+
+    def fill(row):
+        law = slope if row.depth >= 1000 else other
+        return {"excess": (2 + law * np.log(row.depth / 1000)) / row.depth, "projectors": 0.3 / row.depth}
+
+    return {"matrices": table(fill, depth=(10, 1000, 10_000), seed=SEEDS, scatter=1e-5)}
+
+
+# In the depth, the width
+
+
+@made("C.Fig8-trend", holds=0.05)
+def _(power, _other):
+    return {"bounds": table(lambda row: {"bound": 3 * row.n**power}, n=(50, 100, 200, 400), seed=SEEDS, scatter=1e-3)}
+
+
+DISTANCES = {"seed": SEEDS, "depth": (12, 24, 48), "width": (500, 4000, 32_000)}
+
+
+@made("C.Thm3-width-cubed", holds=1.0)
+def _(ratio, _other):
+    """Distances that are a function of the width over a power of the depth: 64 times the width at 4 times the depth."""
+    power = 3 + math.log(ratio) / math.log(2)
+    return {"sphere": table(lambda row: {"distance": 0.8 * (row.depth**power / row.width) ** 0.5}, **DISTANCES)}
+
+
+# In the parameters at jamming
+
+
+def lines_at_rest(power, of=0):
+    """Rows through the transition at ``P`` to a power, at several numbers of points."""
+    axes = {"p": (250, 500, 1000, 5000), "seed": range(3), "k": range(4)}
+    rng = np.random.default_rng(of)
+
+    def fill(row):
+        factor = (0.8, 0.95, 1.05, 1.3)[row.k]
+        return {"parameters": factor * row.p**power * math.exp(0.003 * rng.standard_normal())}
+
+    rows = table(fill, scatter=0, **axes).assign(words="made", newton_steps=1600)
+    rows["cell"] = rows.p.astype(str) + " " + rows.seed.astype(str) + " " + rows.k.astype(str)
+    return rows.assign(fitted=(rows.k > 1).astype(float), h=rows.k)
+
+
+@made("B.Fig8A-rest-lazy", holds=0.8)
+def _(power, _other):
+    rows = lines_at_rest(power)
+    return {"lazy": rows, "all_images_lazy": rows[:0]}
+
+
+@made("B.Fig8A-rest-features", holds=-0.2)
+def _(less, _other):
+    rows, lazy = lines_at_rest(0.8 + less), lines_at_rest(0.8, 1)
+    return {"sizes": rows, "all_images": rows[:0], "lazy": lazy, "all_images_lazy": rows[:0]}
+
+
+@pytest.mark.parametrize("name", made)
+def test_a_power_is_found_and_its_rival_refused(name):
+    made.check(name)

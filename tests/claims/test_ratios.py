@@ -1,0 +1,291 @@
+"""Claims on one number over another, on made rows: of errors, of norms, of what is measured over theory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from companion.papers.compression.claims import curved, own_points, planes
+from companion.papers.compression.theory.planes import gaussian_constant
+from companion.papers.one_step.claims import reuse, spiked_features
+from companion.papers.one_step.theory import bounds, measure
+from tests.claims.made import SEEDS, Made, table, verdict
+
+P = (128, 256, 512, 1024, 2048, 4096, 8192)
+made = Made()
+
+
+# Errors over a law
+
+
+@made("A.Fig3-star-constant-d5", "A.Fig3-star-constant-d10")
+def _(constant, other, d):
+    """From 2048 points on; below, and of another dimension, kernel or learner, it is the other constant."""
+
+    def fill(row):
+        judged = (row.curve, row.learner, row.d) == ("star", "flow", d) and row.p >= 2048
+        return {"error": (constant if judged else other) * row.d / row.p}
+
+    axes = {"d": (d, 7), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "p": P[2:], "seed": SEEDS}
+    return {"kernels": table(fill, **axes)}
+
+
+@made("A.Fig3-planes-constant", holds=0.56)
+def _(constant, other):
+    """Where planes are being placed, from 512 points on; later, on fewer, and of the kernel it is the other."""
+
+    def fill(row):
+        left = row.p - np.ceil(row.share * row.p - 1e-9)
+        judged = row.share in (0.9, 0.95, 0.98) and row.p >= 512 and left >= 8 * row.d and row.curve == "feature"
+        return {"error": float((constant if judged else other) * (max(left, 1) * row.d) ** 0.5 / row.p)}
+
+    axes = {"share": (0.5, 0.9, 0.95, 0.98, 0.99), "p": P, "seed": SEEDS}
+    return {"stripe": table(fill, d=(5, 10), curve=("feature", "final"), **axes)}
+
+
+@made("A.Fig3-planes-end", holds=1.0)
+def _(constant, other):
+    """At the end, of up to 50 points a dimension."""
+
+    def fill(row):
+        judged = row.share == 1 and row.p <= 50 * row.d and row.curve == "feature"
+        return {"error": (constant if judged else other) * row.d / row.p}
+
+    axes = {"share": (0.98, 1.0), "p": P[:4], "seed": SEEDS}
+    return {"stripe": table(fill, d=(5, 10), curve=("feature", "final"), **axes)}
+
+
+# Errors over errors
+
+
+@made("A.Fig3-final-kernel-d5", "A.Fig3-final-kernel-d10")
+def _(ratio, other, d):
+    """At the end of training; before, and in another dimension, it is the other."""
+
+    def fill(row):
+        judged = row.share == 1 and row.d == d
+        return {"error": (ratio if judged else other) if row.curve == "final" else 1.0}
+
+    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 1.0), "p": P, "seed": SEEDS}
+    return {"nets": table(fill, **axes), "fit_from": 100}
+
+
+STAR = {"d": (5, 10), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "seed": SEEDS}
+
+
+@made("A.Fig3-own-points", holds=1.0)
+def _(ratio, other):
+    """From 1024 points on, of the same sets; others have another error each."""
+
+    def fill(row):
+        judged = row.p >= 1024 and (row.curve, row.learner) == ("star", "flow")
+        return {"error": (ratio if judged else other) * row.d / row.p * (1 + row.seed)}
+
+    own = table(fill, p=(512, 1024, 2048), **STAR)
+    fresh = table(lambda row: {"error": row.d / row.p * (1 + row.seed)}, draw=1, p=(1024, 2048, 4096), **STAR)
+    return {"first": own, "second": fresh}
+
+
+@made("A.Fig8-star-initial", holds=1.3)
+def _(ratio, other):
+    """Of the kernel at t* over the initial one on the same sets."""
+    axes = STAR | {"d": (3,), "p": (512, 1024, 2048, 4096)}
+    judged = lambda row: (row.curve, row.learner) == ("star", "flow")  # noqa: E731
+    kernels = table(lambda row: {"error": (ratio if judged(row) else other) / row.p * (1 + row.seed)}, **axes)
+    initial = table(lambda row: {"error": (1 + row.seed) / row.p}, draw=1, d=(3,), p=P, seed=range(16))
+    return {"kernels": kernels, "initial": initial}
+
+
+FACTORS = (1.0, 8.0, 1e6)
+
+
+def ball(error, *, p=(256, 1024, 4096), seeds=SEEDS):
+    """Errors of support vector machines on compressed balls; that at the square root of the points is one of them."""
+    parts = [table(lambda row: {"error": error(row)}, p=(n,), seed=seeds, factor=(*FACTORS, n**0.5)) for n in p]
+    return pd.concat(parts)
+
+
+@made("A.Sec4-ball-removed", "A.Sec4-ball-4-removed", holds=1.0)
+def _(ratio, other):
+    """From 1024 points on; below, and at other factors, it is the other way round."""
+
+    def error(row):
+        own = ratio if row.p >= 1024 else other
+        return 0.1 * {1.0: 3.0, 8.0: 2.0, 1e6: 1.0}.get(row.factor, own)
+
+    return {"ball": ball(error)}
+
+
+def test_a_single_training_set_says_nothing():
+    """However many sizes it has."""
+    one = lambda row: 1.0  # noqa: E731
+    assert curved._of_many_points(ball(one, p=(1024, 4096), seeds=[3])) is None
+    assert curved._of_many_points(ball(one, p=(256, 512))) is None
+    assert len(curved._of_many_points(ball(one, p=(256, 1024), seeds=[1, 2]))) == 2 * 4
+
+
+def test_kernel_and_network_are_compared_at_equal_numbers_of_points_in_all():
+    """Of 4096 points, half are the kernel's: its 2048 are set beside the network's 4096, not beside its 2048."""
+    axes = {"p": (1024, 2048, 4096), "seed": SEEDS}
+    kernels = table(lambda row: {"error": 10 / row.p}, d=(5,), curve=("star",), learner=("flow",), **axes)
+    nets = table(lambda row: {"error": 40 / row.p}, draw=1, d=(5, 7), curve=("feature",), share=(0.98, 1.0), **axes)
+    estimate, compared, _ = own_points.star_at_equal_points(kernels, nets, stop=0.98, d=5)
+    assert estimate.value == pytest.approx(0.5, rel=0.02)
+    assert set(compared.p) == {2048}
+
+
+# Amplifications
+
+
+@made("A.AppC-constant", holds=1.0)
+def _(ratio, other):
+    """From the third last size on, in five dimensions."""
+
+    def fill(row):
+        own = ratio if row.p >= 4096 and row.d == 5 else other
+        return {"predicted": row.p**0.5 * (1 + row.seed), "star": own * row.p**0.5 * (1 + row.seed)}
+
+    sizes = (*P, 16384)
+    rows = table(fill, d=(5, 10), p=sizes, seed=SEEDS)
+    return {"stripe": rows[rows.seed < 6], "other_sets": rows[rows.seed >= 6], "growth_p": sizes}
+
+
+@made("A.Fig4-ode", holds=0.1)
+def _(error, other):
+    """Of the neurons of the largest sets."""
+    fill = lambda row: {"error": error if row.p == 10_000 else other, "error_free": other, "off": other}  # noqa: E731
+    return {"neurons": table(fill, p=(1000, 10_000), seed=SEEDS)}
+
+
+# Through theory, in the limit of large sizes
+
+
+PAIRS = [("tanh", "sin", 0), ("erf", "sign", 1)]  # activation, target and number of two settings
+
+
+@made("E.Res3-mean")
+def _(over, _other):
+    """What falls as 1/d is extrapolated away; the training error does not count."""
+    fill = lambda row: {"test_error": over * (1 + 4 / row.d), "train_error": 3.0}  # noqa: E731
+    parts = []
+    for activation, target, case in PAIRS:
+        kind = dict(activation=activation, target=target, alpha0=4.0, step=2.0, alpha=2.0, beta=1.0, lam=0.1, case=case)
+        parts.append(table(fill, d=(100, 200, 400), seed=SEEDS, scatter=3e-3, draw=case).assign(**kind))
+    rows = pd.concat(parts, ignore_index=True)
+    return {"cases": rows.assign(test_error=rows.test_error * measure.predicted(rows)["test_error"])}
+
+
+CASES = (("tanh", 4.0, 3.0), ("sin", 0.5, 3.0), ("sin", 32.0, 8.0))
+
+
+@made("E.Net-strong-apart", holds=1.09)
+@made("E.Net-large-batch-apart", holds=0.89)
+def _(over, other, case):
+    """In the limit of the sizes; other cases, and other theories, do not count."""
+    parts = []
+    for draw, own in enumerate(CASES):
+        wanted = over if own == tuple(case) else other
+        fill = lambda row, wanted=wanted: {"network": wanted * (1 + 5 / row.d), "features": 1.0}  # noqa: E731
+        part = table(fill, d=(100, 200, 400), seed=SEEDS, scatter=5e-3, draw=draw).assign(srf=1.0)
+        part[["rows", "corrected"]] = 1.5
+        parts.append(part.assign(**dict(zip(("target", "alpha0", "step"), own))))
+    return {"networks": pd.concat(parts, ignore_index=True)}
+
+
+# At the largest size, at the best of several
+
+
+@made("E.Bounds-perfect", holds=0.14)
+def _(share, other):
+    """At the middle step, with the most samples for it."""
+
+    def fill(row):
+        judged = row.step == 4 and row.d == 200 and row.alpha0 == 64
+        return {"test_error": bounds.best_linear("erf") * (share if judged else other)}
+
+    axes = {"step": (2.0, 4.0, 8.0), "d": (100, 200), "alpha0": (4.0, 16.0, 64.0), "seed": SEEDS}
+    return {"networks": table(fill, scatter=1e-3, **axes)}
+
+
+@made("E.Net-steps-best", holds=0.31)
+def _(ratio, other):
+    """Eight steps over one, at the largest size."""
+
+    def fill(row):
+        own = {1: 1.0, 8: ratio}.get(row.count, other)
+        return {"test_error": 0.05 * (own if row.d == 200 else 1.3 - own), "r": 2.0}
+
+    return {"networks": table(fill, count=(1, 4, 8, 400), d=(100, 200), seed=SEEDS, scatter=4e-3)}
+
+
+@made("E.Fig6-best", holds=0.58)
+def _(ratio, other):
+    errors = {200: other, 400: ratio}
+    axes = {"d": (200, 400), "seed": SEEDS}
+    two = table(lambda row: {"test_error": errors[row.d]}, **axes)
+    return {"two_values": two, "one_value": table(lambda row: {"test_error": 1.0}, draw=1, **axes)}
+
+
+SAMPLES = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+
+
+def reused(same, split, fresh=0.87):
+    """Networks over the linear error, at the largest size and four samples a dimension; 1 elsewhere."""
+
+    def fill(row):
+        judged = row.d == 200 and row.alpha == 4
+        return {"test_error": 0.5 * ({"same": same, "split": split, "fresh": fresh}[row.samples] if judged else 1.0)}
+
+    axes = {"d": (100, 200), "alpha": SAMPLES, "samples": ("same", "split", "fresh"), "seed": SEEDS}
+    return table(fill, scatter=1e-3, **axes).assign(linear=0.5)
+
+
+@made("E.Reuse-linear", holds=0.9)
+def _(ratio, other):
+    """Of the samples of the step; halves of them have the other."""
+    return {"rows": reused(ratio, other)}
+
+
+def test_prices_are_over_fresh_samples():
+    assert reuse.prices(reused(0.9, 1.1), "same").mean()[4.0] == pytest.approx(0.9 / 0.87, rel=1e-3)
+
+
+@pytest.mark.parametrize(("first", "expected"), [(3.0, "reproduced"), (5.6, "not reproduced")])
+def test_the_number_of_samples_from_which_the_network_leads(first, expected):
+    """Where a power law of the ratio meets 1; with split samples the bands are the other ones."""
+    rows = table(lambda row: {"test_error": (row.alpha / first) ** -0.3}, scatter=1e-4, alpha=SAMPLES, seed=SEEDS)
+    rows = rows.assign(d=200, linear=1.0)
+    estimate, _ = reuse.samples_from_which_the_network_leads(rows.assign(samples="same"), samples="same")
+    assert estimate.value == pytest.approx(first, rel=0.01)
+    assert verdict("E.Reuse-crossing", rows=rows.assign(samples="same")) == expected
+    other = {"reproduced": "not reproduced", "not reproduced": "reproduced"}[expected]
+    assert verdict("E.Reuse-crossing-split", rows=rows.assign(samples="split")) == other
+
+
+def test_the_ratio_of_errors_at_the_largest_size():
+    """With the error of a quotient of independent means."""
+    above, below = (
+        pd.DataFrame({"d": [100, 200, 200], "alpha": 1.0, "test_error": [9.0, *errors]})
+        for errors in ((1.9, 2.1), (0.9, 1.1))
+    )
+    (ratio,) = spiked_features.ratio_of_errors(above, below).itertuples()
+    assert ratio.mean == pytest.approx(2.0)
+    assert ratio.sem == pytest.approx(2 * np.hypot(0.1 / 2, 0.1 / 1))
+
+
+def test_the_constant_of_each_task_is_beside_theory():
+    interfaces = (-0.5, 0.5)  # equal densities
+
+    def fill(row):
+        return {"error": ((1 - row.share) * row.p * row.d / np.pi) ** 0.5 / row.p}
+
+    rows = table(fill, p=(4096,), d=(5, 7), share=(0.5, 0.9, 0.95), interfaces=(interfaces,), seed=SEEDS)
+    constants = planes.constants({"two": rows})
+    assert [*constants.index] == ["two, $d=5$", "two, $d=7$"]
+    assert [estimate.value for estimate in constants.measured] == pytest.approx([np.pi**-0.5] * 2, rel=0.02)
+    assert [*constants.theory] == pytest.approx([gaussian_constant(interfaces, d) for d in (5, 7)])
+    assert planes.constants({"none": rows[:0]}).empty
+
+
+@pytest.mark.parametrize("name", made)
+def test_a_ratio_is_found_and_its_rival_refused(name):
+    made.check(name)
