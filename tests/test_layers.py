@@ -32,6 +32,7 @@ NEEDS = {"regimes": {"regimes", "numpy", "scipy", "torch"}}
 NEEDS["companion"] = NEEDS["regimes"] | {"companion", "pandas", "joblib", "filelock"}
 # imported inside the one function that needs them
 LATE = {"PIL", "mlxtend", "sklearn", "distributed", "cloudpickle", "pooch"}
+ON_CUDA = {"regimes.training.gradient_flow.fused": {"triton"}}  # a module that is itself imported so; torch brings it
 BOOK = tuple(f"companion.{name}" for name in ("book", "runner", "site", "fetch"))
 
 
