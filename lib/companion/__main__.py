@@ -15,6 +15,7 @@ import pandas as pd
 from companion import paths
 from companion.book import claims, ledger
 from companion.book.everywhere import everywhere, unnamed
+from companion.estimates import Drift, Estimate
 from companion.lab import catalogue, parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.study import Study
@@ -75,6 +76,14 @@ def rests_on(tables: Sequence[pd.DataFrame], stored: Mapping[str, Collection[str
         yield f"   {'; '.join([*shown, seeds])}"
 
 
+def said(measured: Estimate | Drift) -> str:
+    """A number with its interval; of one that may change with the size that of the larger sizes, too."""
+    if isinstance(measured, Estimate):
+        return str(measured)
+    ends = f"{measured.late_sizes[0]:g} to {measured.late_sizes[-1]:g}"
+    return f"{measured.whole}; at sizes {ends} alone: {measured.late}"
+
+
 def measure_again(args: argparse.Namespace) -> None:
     """Measures one claim again, and prints its rows, what it finds and the verdict."""
     numbers = {one.id: number for number, one in claims.all_claims()}
@@ -99,7 +108,7 @@ def measure_again(args: argparse.Namespace) -> None:
         or f"not tested at this size: its profiles are {', '.join(own.profiles)}"
     )
     rival = f"{own.alternative['value']:g}, {own.alternative['what']}"
-    print(f"\nmeasured {measured}; accepted {claims.band(own.accept)}; rival: {rival}\n{verdict}")
+    print(f"\nmeasured {said(measured)}; accepted {claims.band(own.accept)}; rival: {rival}\n{verdict}")
     print(f"by {place(own.function)}")
     if tables:  # a claim on formulas has none
         print("\n".join(rests_on(tables, page.stored)))

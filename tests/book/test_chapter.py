@@ -172,6 +172,7 @@ def test_a_figure_has_the_title_and_the_legend_of_its_panels():
     fig = plt.figure()
     plots.frame(fig)
     assert not fig.legends and not fig.get_suptitle()
+    plt.close("all")
 
 
 def test_a_figure_is_kept_for_a_page_a_phone_and_a_card(opened, shown):
@@ -491,7 +492,7 @@ def test_other_profiles_take_the_stored_seeds_of_their_own_settings(opened, mini
     assert seeds(chapter, "few") == {1: [*range(5)], 2: [*range(5)]}
 
 
-@study(version=1, seeds="count from 0 to 10", data="counted")
+@study(version=1, seeds=Count[0, 10], data="counted")
 def optional(setting: Size, seeds):
     """A study whose designs may ask for no realisation."""
     return [{"seed": s, "x": setting.n} for s in seeds]

@@ -72,3 +72,10 @@ def test_the_command_of_a_claim_names_the_line_of_its_function_and_the_cells_it_
     (record,) = (one for one in ledger.read(ROOT / "results" / "ledger.json") if one["id"] == "C.Thm3-ridge")
     assert {*re.findall(r"[0-9a-f]{24}", keys)} <= there and int(count) == record["settings"][0]["seeds"]
     assert "n = 500; test = 1000; 6 seeds" in said
+
+
+def test_the_command_of_a_claim_says_what_the_larger_sizes_alone_give(capsys):
+    assert command.main(["claim", "A.Fig3-beta-lazy-d5"]) == 0
+    number = r"[−\d.]+ \[[^]]+\]"
+    said = capsys.readouterr().out
+    assert re.search(rf"^measured {number}; at sizes \d+ to \d+ alone: {number}; accepted ", said, re.MULTILINE)
