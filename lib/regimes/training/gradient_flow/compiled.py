@@ -242,6 +242,8 @@ def several(at: Batch | Step) -> list[tuple[Batch | Step, Tensor]] | None:
 def _walk(at: Batch | Step, limit: int) -> list[tuple[Batch | Step, Tensor]] | None:
     """As :func:`several`, for at most ``limit`` attempts."""
     library = pairs.shared()
+    if isinstance(at, Batch) and at.screen is None:
+        at = replace(at, screen=unscreened(at.now.m))  # held here, as C reads from it
     layout, starts, weights = _begun(at)
     rooms = [_Room(layout) for _ in range(limit)]
     lengths, counts, records = [], [], []
@@ -260,8 +262,7 @@ def _walk(at: Batch | Step, limit: int) -> list[tuple[Batch | Step, Tensor]] | N
         return [(at.waiting(lengths[0]), NO)]
     batch = at
     moved = torch.tensor(counts) > 0
-    screen = batch.screen or unscreened(batch.now.m)
-    waiting = replace(batch, dt=torch.tensor(lengths, dtype=torch.float64), screen=screen, signs=batch.described())
+    waiting = replace(batch, dt=torch.tensor(lengths, dtype=torch.float64), signs=batch.described())
     if not any(counts):
         return [(waiting, moved)]
     reached = replace(_reached(batch, rooms[0], [ends[0] for ends in records]), dt=waiting.dt)
@@ -272,8 +273,8 @@ def _begun(at: Batch | Step) -> tuple[_Layout, list[_Point], _Weights]:
     """Where steps from here write their arrays, the records of the realisations for C, and their weights."""
     if isinstance(at, Step):
         return at.room.layout, [at.room.point(0, at.past_dt, at.dt, at.drift)], at.room.weights
-    now, past = at.now, at.past
-    screen = at.screen or unscreened(now.m)
+    now, past, screen = at.now, at.past, at.screen
+    assert screen is not None
     tensors = [now.u, now.beta, now.m, now.q, now.push, past.before, past.mean, screen.until]
     layout = _Layout(tensors)
     numbers = zip(layout.offsets, past.dt.tolist(), at.dt.tolist(), screen.drift.tolist())
