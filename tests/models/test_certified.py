@@ -89,7 +89,7 @@ def small():
 
 
 def with_factor():
-    return small().append(nn.PReLU())
+    return nn.Sequential(nn.Linear(3, 6), nn.PReLU(), nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 1))
 
 
 @pytest.mark.parametrize("wrong", [0, 17, 29])
@@ -114,8 +114,9 @@ def test_a_wrong_row_among_many_is_caught(wrong, dtype, monkeypatch):
     assert calls == [30]  # once: what has failed is not tried again
 
 
-def test_wrong_layers_are_caught(monkeypatch):
-    network, x = built(small), draw(30, 3)
+@pytest.mark.parametrize("built_by", [small, with_factor])
+def test_wrong_layers_are_caught(built_by, monkeypatch):
+    network, x = built(built_by), draw(30, 3)
     J = rows(network, x)
     original = layers_of_modules.Layer
     calls = []

@@ -29,7 +29,6 @@ from regimes.models.tangents import total
 from regimes.validate import InputError
 
 LONGEST = 160  # characters of another library's message that are repeated
-TOGETHER = 1024  # points of a batch that is compared with its points alone
 SMALLEST = 1e-3  # rows that are smaller than this part of the largest have less weight in a certificate
 ROUGH = 2.0**-17  # taken as the precision of float32 on a GPU, whose convolutions round to ten bits
 PLAIN = Form()
@@ -91,6 +90,7 @@ class Skeleton:
         activations: count of numbers that a forward pass keeps for the backward one, for one point.
         slow: the fast ways that have failed.
         outputs: numbers a point, 0 before it was called.
+        vectors: the parameters of linear layers that take one vector a point; ``None`` before a kernel was asked for.
     """
 
     module: nn.Module
@@ -101,6 +101,7 @@ class Skeleton:
     activations: int = 0
     slow: set[Any] = field(default_factory=set)
     outputs: int = 0
+    vectors: tuple[str, ...] | None = None
     _own: _Own = field(default_factory=_Own)
     _lock: _Lock = field(default_factory=_Lock)
 
@@ -393,23 +394,20 @@ class Realisation:
             return False
         return same([u @ part for part in flat], [gradient.flatten() for gradient in expected])
 
-    def separates(self, x: Tensor) -> bool:
+    def separates(self, x: Tensor, outputs: Tensor) -> bool:
         """Whether the outputs of points in a batch are those of each alone; no, too, where ``vmap`` cannot tell."""
 
         def alone(point: Tensor) -> Tensor:
             return self.outputs(self.tensors, point.unsqueeze(0)).squeeze(0)
 
-        def agree(part: Tensor) -> bool:
-            try:
-                return same([vmap(alone)(part)], [self.outputs(self.tensors, part)])
-            except torch.OutOfMemoryError:
-                raise
-            except Exception:  # of whatever kind: the slow way works
-                return False
-
         self.skeleton.own()
-        with torch.no_grad(), differentiable():
-            return all(map(agree, x.split(TOGETHER)))
+        try:
+            with torch.no_grad(), differentiable():
+                return same([vmap(alone)(x)], [outputs])
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # of whatever kind: the slow way works
+            return False
 
     def _vmapped(self, x: Tensor) -> list[Tensor] | None:
         def output(tensors: list[Tensor], point: Tensor) -> Tensor:
