@@ -134,14 +134,7 @@ def _by_rows(model: ModuleModel, x: Tensor, z: Tensor | None, memory: int) -> Te
 
 
 def _tiled(
-    out: Tensor,
-    model: Model,
-    params: Collection[str],
-    x: Tensor,
-    z: Tensor | None,
-    making: int,
-    held: int,
-    memory: int,
+    out: Tensor, model: Model, params: Collection[str], x: Tensor, z: Tensor | None, making: int, held: int, memory: int
 ) -> Tensor:
     """``out``, with the kernel written into it tile by tile; see :func:`_plan`."""
     together, side, stored = _plan(making, held, out, memory)

@@ -46,7 +46,16 @@ from torch.nn.parameter import is_lazy
 from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
-from regimes.models.layers import Derived, Entry, Seen, UncertifiedError, dense_layers, reasons, seen_layers, vector_parameters
+from regimes.models.layers import (
+    Derived,
+    Entry,
+    Seen,
+    UncertifiedError,
+    dense_layers,
+    reasons,
+    seen_layers,
+    vector_parameters,
+)
 from regimes.models.look import count_outputs, look
 from regimes.models.outputs import Form, by_output, is_structured, packed
 from regimes.models.realisation import Realisation, Skeleton, lent_buffers, needs_autograd
