@@ -89,7 +89,7 @@ def small():
 
 
 def with_factor():
-    return small().append(nn.PReLU())
+    return nn.Sequential(nn.Linear(3, 6), nn.PReLU(), nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 1))
 
 
 @pytest.mark.parametrize("wrong", [0, 17, 29])
@@ -114,8 +114,9 @@ def test_a_wrong_row_among_many_is_caught(wrong, dtype, monkeypatch):
     assert calls == [30]  # once: what has failed is not tried again
 
 
-def test_wrong_layers_are_caught(monkeypatch):
-    network, x = built(small), draw(30, 3)
+@pytest.mark.parametrize("built_by", [small, with_factor])
+def test_wrong_layers_are_caught(built_by, monkeypatch):
+    network, x = built(built_by), draw(30, 3)
     J = rows(network, x)
     original = layers_of_modules.Layer
     calls = []
@@ -131,6 +132,22 @@ def test_wrong_layers_are_caught(monkeypatch):
     for _ in range(2):
         torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
     assert len(calls) == 3
+
+
+def test_layers_of_vectors_that_see_the_batch_at_these_points_only_are_caught():
+    def mixed(s, x):
+        h = s.c(x.unsqueeze(1)).flatten(1)
+        return s.o(torch.tanh(s.l(h + (x.amax() > 5) * h.detach().mean(0))))
+
+    network = built(lambda: Of(mixed, c=nn.Conv1d(1, 2, 3), l=nn.Linear(8, 20), o=nn.Linear(20, 1)))
+    x = draw(9, 6)
+    model = regimes.module(network)
+    regimes.ntk(model, x)
+    assert not model.skeletons[0].slow
+    x = x + 6.0
+    J = rows(network, x)
+    torch.testing.assert_close(regimes.ntk(model, x)[0], J @ J.T)
+    assert ("dense", ("l.weight", "l.bias", "o.weight", "o.bias")) in model.skeletons[0].slow
 
 
 def test_a_wrong_pass_of_forward_differentiation_is_caught(monkeypatch):

@@ -13,6 +13,8 @@ import regimes
 from regimes.data.tasks import Task
 from regimes.kernels import tangent
 from regimes.measures import matrices
+from regimes.models import realisation
+from regimes.models.outputs import Form
 from regimes.training import kernel_flow
 from regimes.validate import InputError
 
@@ -139,6 +141,36 @@ def test_each_seed_is_a_network_of_its_own():
     for e, seed in enumerate((3, 8)):
         torch.manual_seed(seed)
         assert same(regimes.ntk(model, x, outputs="all")[e], oracle(perceptron().double(), x[e]))
+
+
+def test_gradients_of_all_pairs_call_the_module_once_a_point(monkeypatch):
+    net, x, _ = drawn("pictures")
+    model = regimes.module(net)
+    regimes.ntk(model, x, outputs="all")
+    original = Form.parts
+    sizes = []
+
+    def noted(self, points):
+        sizes.append(len(points))
+        return original(self, points)
+
+    monkeypatch.setattr(Form, "parts", noted)
+    J = jacobian(net, x)
+    same(regimes.ntk(model, x, outputs="all")[0], torch.einsum("ncp,mdp->ncmd", J, J))
+    assert sizes == [1, len(x)]  # one point of many by vmap; then all of them, to certify
+
+
+def test_where_all_outputs_cannot_be_had_together_pairs_are_taken_alone(monkeypatch):
+    net, x, _ = drawn("pictures")
+
+    def failing(outputs):
+        raise NotImplementedError
+
+    monkeypatch.setattr(realisation, "jacrev", lambda outputs: failing)
+    model = regimes.module(net)
+    J = jacobian(net, x)
+    same(regimes.ntk(model, x, outputs="all")[0], torch.einsum("ncp,mdp->ncmd", J, J))
+    assert model.skeletons[0].slow == {"whole"}
 
 
 def test_one_output_has_these_forms_too():

@@ -114,22 +114,30 @@ def _kernel(model: Model, x: Tensor, z: Tensor | None, params: Collection[str], 
     validate.memory(math.prod(shape) * first.element_size(), f"a kernel of shape {shape}", first.device)
     out = torch.empty(shape, dtype=first.dtype, device=first.device)
     if not isinstance(model, ModuleModel):
-        return _tiled(out, model, params, x, z, model.tangent_size, memory)
+        return _tiled(out, model, params, x, z, model.tangent_size, model.tangent_size, memory)
     model = model.only(params)
-    dense_size = min(model.dense_size(points) for points in ((x,) if z is None else (x, z)))
-    if dense_size:
+    if dense_names := model.dense_names(x):
+        dense = model.only(dense_names)
+        making = max(model.tangent_size, 2 * dense.dense_size)
         with contextlib.suppress(UncertifiedError):
-            return _tiled(out, model, params, x, z, max(model.tangent_size, 2 * dense_size), memory)
+            _tiled(out, dense, dense_names, x, z, making, 2 * dense.dense_size, memory)
+            others = [name for name in model.names if name not in dense_names]
+            return out.add_(_by_rows(model.only(others), x, z, memory)) if others else out
     del out
+    return _by_rows(model, x, z, memory)
+
+
+def _by_rows(model: ModuleModel, x: Tensor, z: Tensor | None, memory: int) -> Tensor:
+    """The kernel of a torch module from the gradients of single points."""
     mine = Differentiated(model, x, memory)
-    return mine.gram(mine if z is None else Differentiated(mine.model, z, memory))
+    return mine.gram(mine if z is None else Differentiated(model, z, memory))
 
 
 def _tiled(
-    out: Tensor, model: Model, params: Collection[str], x: Tensor, z: Tensor | None, size: int, memory: int
+    out: Tensor, model: Model, params: Collection[str], x: Tensor, z: Tensor | None, making: int, held: int, memory: int
 ) -> Tensor:
-    """``out``, with the kernel written into it tile by tile; ``size`` counts the numbers in a point's tangents."""
-    together, side, stored = _plan(size, out, memory)
+    """``out``, with the kernel written into it tile by tile; see :func:`_plan`."""
+    together, side, stored = _plan(making, held, out, memory)
     for start in range(0, len(out), together):
         e = slice(start, start + together)
         tangents = functools.partial(_tangents, model[e], params)
@@ -146,21 +154,21 @@ def _of(x: Tensor, e: slice) -> Tensor:
     return x[e] if len(x) > 1 else x
 
 
-def _plan(size: int, out: Tensor, memory: int) -> tuple[int, int, int]:
+def _plan(making: int, held: int, out: Tensor, memory: int) -> tuple[int, int, int]:
     """The number of realisations at a time, the side of a tile, and the number of row tiles stored while columns pass.
 
-    ``size`` is the count of numbers in the tangents of one point.
+    ``held`` is the count of numbers in the tangents of one point, ``making`` that while they are made.
     Half of the memory is for stored tiles, the rest for making one more and for the products.
     """
     side = min(TILE.get(out.device.type, 1024), max(out.shape[-2:]))
 
     def passing() -> int:
-        return 2 * out.element_size() * side * (WORK * size + 4 * side)
+        return 2 * out.element_size() * side * (WORK * making + 4 * side)
 
     while side > 1 and passing() > memory:
         side //= 2
     together = max(1, min(len(out), memory // passing()))
-    return together, side, max(1, memory // (2 * out.element_size() * together * side * size))
+    return together, side, max(1, memory // (2 * out.element_size() * together * side * held))
 
 
 def _fill(

@@ -142,6 +142,8 @@ class _Rows:
     def split(self, rows: slice, memory: int) -> list[slice]:
         """``rows`` in parts that are made together, within ``memory`` bytes or of one point."""
         size = max(1, memory // self.making)
+        outputs = self.network.form.classes if self.network.form else 0
+        size -= size % outputs if size > outputs > 0 else 0  # all outputs of a point together
         return [slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size)]
 
     def filled(self, rows: slice, memory: int) -> list[Tensor]:

@@ -150,10 +150,10 @@ def dense_layers(network: Realisation, x: Tensor) -> list[Layer]:
     """The tangents of all trained parameters, where these are the weights and biases of linear layers of vectors.
 
     Raises:
-        UncertifiedError: where they are not, also at these points only.
+        UncertifiedError: where they are not, or a point has another output alone, also at these points only.
     """
     watch = _Watch(network, x, lean=True)
-    if not watch.calls:
+    if not watch.calls or not network.separates(x, watch.outputs):
         raise UncertifiedError
     parts = []
     pulled: list[tuple[str, Tensor]] = []
@@ -176,6 +176,17 @@ def dense_layers(network: Realisation, x: Tensor) -> list[Layer]:
     return parts
 
 
+def vector_parameters(network: Realisation, x: Tensor) -> tuple[str, ...]:
+    """The weights and biases of the linear layers that take one vector a point, once each, as :func:`dense_layers`."""
+    try:
+        calls = _Watch(network, x, lean=True).calls
+    except InputError:
+        return ()
+    names = [call.name for call in calls]
+    once = [call for call in calls if call.h.ndim == 2 and len(call.h) == len(x) and names.count(call.name) == 1]
+    return tuple(name for call in once for name in _names(call))
+
+
 def reasons(left_out: dict[str, str]) -> str:
     """Why layers are left out, in one line."""
     return "; ".join(list(left_out.values())[:NAMED]) + ("; …" if len(left_out) > NAMED else "")
@@ -189,6 +200,7 @@ class _Watch:
     """One forward pass of a network with zeros, and two backward passes: of ``Σ f`` and of ``Σ v f`` for random ``v``.
 
     Attributes:
+        outputs: ``f (p,)``.
         calls: of its layers, in order.
         left_out: why layers are not among them.
         leaves: the parameters by name; a ``lean`` watch has the trained ones alone, and no zeros at inputs.
@@ -200,6 +212,7 @@ class _Watch:
         self.network = network
         self.x = x
         self.lean = lean
+        self.outputs = x.new_empty(0)
         self.v = normal((len(x),), 0, network.tensors[0])
         self.calls: list[_Call] = []
         self.left_out: dict[str, str] = {}
@@ -229,6 +242,7 @@ class _Watch:
                 handles.append(part.register_forward_hook(self._computes(name)))
         try:
             outputs = self.network.called(module, self.x)
+            self.outputs = outputs.detach()
             self._forward = False
             if self.calls:
                 self._differentiate(outputs)

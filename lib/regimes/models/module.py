@@ -23,8 +23,8 @@ functions that take a model:
 - **Derivatives.** Gradients of single points are made together where ``torch.func.vmap`` can, else by a backward pass
   for each, as for LSTMs, modules that ask for ``.item()``, and checkpoints. :math:`Jw` is taken by forward
   differentiation, or from those gradients.
-- **Layers of vectors.** Where all trained parameters are those of linear layers of vectors, called once each, tangent
-  kernels come from these layers' inputs and derivatives, without the gradients.
+- **Layers of vectors.** The part that linear layers of vectors, called once each, have in a tangent kernel comes from
+  these layers' inputs and derivatives, without the gradients, where they have most of the trained parameters.
 - **Certificates.** What a fast way gives is compared at each call, at its points and weights, with a plain backward
   pass over all of them: ``Jᵀ u`` for random ``u`` (and ``u·(J w)`` for random ``w``), up to the root of the precision.
   Where it differs, single backward passes are taken, then and from then on.
@@ -37,7 +37,7 @@ functions that take a model:
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -46,7 +46,16 @@ from torch.nn.parameter import is_lazy
 from regimes import validate
 from regimes.models import Each, Realisations, inputs, matching
 from regimes.models.differentiated import Differentiated
-from regimes.models.layers import Derived, Entry, Seen, UncertifiedError, dense_layers, reasons, seen_layers
+from regimes.models.layers import (
+    Derived,
+    Entry,
+    Seen,
+    UncertifiedError,
+    dense_layers,
+    reasons,
+    seen_layers,
+    vector_parameters,
+)
 from regimes.models.look import count_outputs, look
 from regimes.models.outputs import Form, by_output, is_structured, packed
 from regimes.models.realisation import Realisation, Skeleton, lent_buffers, needs_autograd
@@ -219,28 +228,34 @@ class ModuleModel(Realisations):
         by_graph = Differentiated(self.of(names), x)
         return Derived(**vars(replace(seen, names=by_graph.names)), by_graph=by_graph)
 
-    def dense_size(self, x: Tensor) -> int:
-        """The count of numbers in :meth:`dense` of one point; 0 where that has failed or cannot be.
+    def dense_names(self, x: Tensor) -> tuple[str, ...]:
+        """The trained parameters that :meth:`dense` is worth while for; none where that has failed.
 
-        It is 0, too, where a point has another output in a batch than alone: :meth:`dense` takes them together.
+        They are those of linear layers of vectors, and most of all: a small readout is not worth the passes.
         """
         needs_autograd()
-        if any(("dense", self.names) in skeleton.slow for skeleton in self.skeletons):
-            return 0
+        first = self.skeletons[0]
+        if first.vectors is None:
+            network, points = self.each(self.points(x))[0]
+            first.vectors = vector_parameters(network, points[:2])
+        sizes = {name: tensor[0].numel() for name, tensor in zip(self.names, self.tensors)}
+        names = tuple(name for name in self.names if name in first.vectors)
+        if 2 * sum(sizes[name] for name in names) <= sum(sizes.values()):
+            return ()
+        return () if any(("dense", names) in skeleton.slow for skeleton in self.skeletons) else names
+
+    @property
+    def dense_size(self) -> int:
+        """The count of numbers in :meth:`dense` of one point."""
         parts = dict(self.skeletons[0].module.named_modules())
-        owners = {name.rpartition(".")[0] for name in self.names}
-        owned = {f"{owner}.{kind}" if owner else kind for owner in owners for kind in ("weight", "bias")}
-        linear = [part for part in map(parts.get, owners) if isinstance(part, nn.Linear)]
-        if len(linear) < len(owners) or not owned.issuperset(self.names):
-            return 0
-        separate = all(network.separates(points) for network, points in self.each(x))
-        return sum(part.in_features + part.out_features for part in linear) if separate else 0
+        owners = [cast(nn.Linear, parts[owner]) for owner in {name.rpartition(".")[0] for name in self.names}]
+        return sum(layer.in_features + layer.out_features for layer in owners)
 
     def dense(self, x: Tensor) -> Tangents:
         """The tangents from the inputs and ``δ`` of linear layers, certified by a backward pass at these points.
 
         Raises:
-            UncertifiedError: where they are not those of the backward pass; then :meth:`dense_size` is 0.
+            UncertifiedError: where they are not those of the backward pass; then :meth:`dense_names` has none.
         """
         try:
             by_network = [dense_layers(network, points) for network, points in self.each(self.points(x))]

@@ -33,12 +33,14 @@ class Form:
         tree: the numbers of the leaves, in the tuples, lists and dictionaries of the caller.
         classes: number of outputs; above 0, a point's last entry says which is taken.
         column: the output that is taken of all points.
+        whole: whether points come with all of their outputs, in order: the module is called once for each.
     """
 
     leaves: tuple[Leaf, ...] = ()
     tree: Any = 0
     classes: int = 0
     column: int | None = None
+    whole: bool = False
 
     def outputs(self, module: nn.Module, x: Tensor) -> Any:
         """What the module gives at points ``x``, one number each if its outputs are tensors."""
@@ -46,9 +48,10 @@ class Form:
         if self.classes:
             column = x[:, -1].round() if x.is_floating_point() else x[:, -1]
             column = column.long().clamp(0, self.classes - 1)
-        parts = self.parts(x)
+        points = x[:: self.classes] if self.whole else x
+        parts = self.parts(points)
         given = _called(module, _arranged(self.tree, parts)) if self.leaves else module(parts[0])
-        if column is None or not isinstance(given, Tensor) or given.shape[:1] != x.shape[:1]:
+        if column is None or not isinstance(given, Tensor) or given.shape[:1] != points.shape[:1]:
             return given
         given = given.flatten(1) if given.ndim > 1 else given.unsqueeze(1)
         if isinstance(column, int):
@@ -57,7 +60,7 @@ class Form:
             return given[:, column]
         if given.shape[1] != self.classes:
             raise InputError(f"the module gives {given.shape[1]} numbers a point, and {self.classes} for two points")
-        return given.gather(1, column.unsqueeze(1)).squeeze(1)
+        return given.flatten() if self.whole else given.gather(1, column.unsqueeze(1)).squeeze(1)
 
     def parts(self, x: Tensor) -> list[Tensor]:
         """The tensors that a module takes, of points ``x``."""

@@ -15,11 +15,11 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, jvp, vmap
+from torch.func import functional_call, grad, jacrev, jvp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parameter import is_lazy
 
@@ -29,7 +29,6 @@ from regimes.models.tangents import total
 from regimes.validate import InputError
 
 LONGEST = 160  # characters of another library's message that are repeated
-TOGETHER = 1024  # points of a batch that is compared with its points alone
 SMALLEST = 1e-3  # rows that are smaller than this part of the largest have less weight in a certificate
 ROUGH = 2.0**-17  # taken as the precision of float32 on a GPU, whose convolutions round to ten bits
 PLAIN = Form()
@@ -91,6 +90,7 @@ class Skeleton:
         activations: count of numbers that a forward pass keeps for the backward one, for one point.
         slow: the fast ways that have failed.
         outputs: numbers a point, 0 before it was called.
+        vectors: the parameters of linear layers that take one vector a point; ``None`` before a kernel was asked for.
     """
 
     module: nn.Module
@@ -101,6 +101,7 @@ class Skeleton:
     activations: int = 0
     slow: set[Any] = field(default_factory=set)
     outputs: int = 0
+    vectors: tuple[str, ...] | None = None
     _own: _Own = field(default_factory=_Own)
     _lock: _Lock = field(default_factory=_Lock)
 
@@ -307,7 +308,17 @@ class Realisation:
         """Leaves and outputs ``(p,)`` for backward passes."""
         with torch.enable_grad():
             leaves = [tensor.detach().requires_grad_() for tensor in self.tensors]
-            return Graph(leaves, self.outputs(leaves, x), x)
+            return Graph(leaves, self.whole(x).outputs(leaves, x), x)
+
+    def whole(self, x: Tensor) -> "Realisation":
+        """The same network, which calls the module once a point where ``x`` holds all pairs of points and outputs."""
+        form = self.form or PLAIN
+        if not form.classes or len(x) % form.classes:
+            return self
+        pairs = x.unflatten(0, (-1, form.classes))
+        first = pairs[:, :1].repeat(1, form.classes, 1)
+        first[..., -1] = torch.arange(form.classes, device=x.device)
+        return replace(self, form=replace(form, whole=True)) if torch.equal(pairs, first) else self
 
     def pull(self, graph: Graph, v: Tensor) -> list[Tensor]:
         """``Jᵀ v`` for ``v (p,)``: a backward pass, while the module holds the leaves, for what it computes again."""
@@ -393,32 +404,40 @@ class Realisation:
             return False
         return same([u @ part for part in flat], [gradient.flatten() for gradient in expected])
 
-    def separates(self, x: Tensor) -> bool:
+    def separates(self, x: Tensor, outputs: Tensor) -> bool:
         """Whether the outputs of points in a batch are those of each alone; no, too, where ``vmap`` cannot tell."""
 
         def alone(point: Tensor) -> Tensor:
             return self.outputs(self.tensors, point.unsqueeze(0)).squeeze(0)
 
-        def agree(part: Tensor) -> bool:
-            try:
-                return same([vmap(alone)(part)], [self.outputs(self.tensors, part)])
-            except torch.OutOfMemoryError:
-                raise
-            except Exception:  # of whatever kind: the slow way works
-                return False
-
         self.skeleton.own()
-        with torch.no_grad(), differentiable():
-            return all(map(agree, x.split(TOGETHER)))
+        try:
+            with torch.no_grad(), differentiable():
+                return same([vmap(alone)(x)], [outputs])
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # of whatever kind: the slow way works
+            return False
 
     def _vmapped(self, x: Tensor) -> list[Tensor] | None:
+        whole = self.whole(x)
+        if whole is not self and "whole" not in self.skeleton.slow:
+            pairs = x.unflatten(0, (-1, cast(Form, whole.form).classes))
+            if (rows := self._mapped(jacrev(whole.outputs), pairs)) is not None:
+                return [row.flatten(0, 1) for row in rows]
+            self.skeleton.slow.add("whole")
+
         def output(tensors: list[Tensor], point: Tensor) -> Tensor:
             return self.outputs(tensors, point.unsqueeze(0)).squeeze(0)
 
+        return self._mapped(grad(output), x)
+
+    def _mapped(self, gradients: Callable[..., list[Tensor]], x: Tensor) -> list[Tensor] | None:
+        """Gradients by the parameters at each of ``x``, together, or ``None`` where they cannot be had so."""
         self.skeleton.own()
         try:
             with differentiable():
-                return vmap(grad(output), (None, 0))(list(self.tensors), x)
+                return vmap(gradients, (None, 0))(list(self.tensors), x)
         except torch.OutOfMemoryError:
             raise
         except Exception:  # of whatever kind: the slow way works
