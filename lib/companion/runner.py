@@ -216,7 +216,9 @@ def _turned(page: Path, label: str, profile: str, sets: Mapping[str, Any]) -> nb
     shell, outputs = _shell(), []
     for cell in (cell for cell in figures.on_its_own(notebook(page), label).cells if cell.cell_type == "code"):
         if not _fill(shell, cell):
-            raise InputError(" ".join(f"{cell.outputs[-1].ename}: {cell.outputs[-1].evalue}".split()))
+            error = cell.outputs[-1]
+            kind = "" if error.ename == InputError.__name__ else f"{error.ename}: "
+            raise InputError(" ".join(f"{kind}{error.evalue}".split()))
         if "parameters" in cell.metadata.tags:
             shell.user_ns.update(injected, is_turned=True)
         outputs += [output for output in cell.outputs if "regimes" in output.get("metadata", {})]

@@ -23,7 +23,7 @@ AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 QUICK, ENOUGH = 0.25, 1.0  # seconds of a batch of one kind, where there is one, and of all kinds of a study
 # studies that no batch is affordable of: their cells are computed again every week, their tests do it by hand
 DEAR = {
-    "alignment.learned_features", "alignment.saliency_maps", "compression.late_training", "depth.deep_prediction",
+    "alignment.learned_features", "alignment.saliency_maps", "depth.deep_prediction",
     "depth.recipe", "fitting.clusters", "fitting.exclusion", "kernel_pca.image_curves", "kernel_pca.image_ensembles",
     "kernel_pca.kernel_along_training", "kernel_pca.stripe_norms", "kernel_pca.stripe_spectra", "kernel_pca.stripes",
     "large_p.image_errors", "rest.stochastic", "sensitivity.numerics",
