@@ -39,7 +39,7 @@ ASKED = [
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))
 # what a wheel carries beside modules
 DATA = {
-    "regimes": ("py.typed", "kernels/*.c", "training/gradient_flow/*.[ch]"),
+    "regimes": ("py.typed", "kernels/*.c", "training/gradient_flow/*.[ch]", "training/kernel_flow/*.c"),
     "companion": ("fetch.toml", "lab/costs.toml", "*/templates/*"),
 }
 # in an environment beside what the lock names: pip's own, and what torch's builds for CUDA bring

@@ -220,6 +220,8 @@ def test_every_module_is_on_one_api_page_and_the_overview_leads_to_each():
     # a package's facade may only name what its modules define; studies are listed by their own command
     modules = {name for name in names if not name.endswith(("__init__", "__main__")) and ".studies." not in name}
     modules = {name for name in modules if not name.rpartition(".")[2].startswith("_")}
+    # kernels that only a machine with a card can import, and what builds wheels
+    modules -= {"regimes.training.gradient_flow.fused", "setup"}
     packages = {name.removesuffix(".__init__") for name in names}
     assert modules <= listed <= modules | packages and "companion.studies" in listed
 
@@ -363,7 +365,7 @@ def test_a_saved_notebook_says_what_it_needs_runs_elsewhere_and_its_profile_line
     assert "Python 3.11 to 3.13" in saved.cells[0].source and "make lab" in saved.cells[0].source
     assert not any("injected-parameters" in cell.metadata.get("tags", []) for cell in saved.cells)
     (cell,) = (cell for cell in saved.cells if "parameters" in cell.metadata.get("tags", []))
-    assert '= "laptop"  # chosen' in cell.source and "size: " in cell.source
+    assert '= "laptop"  # chosen' in cell.source and "size = 3  # how many numbers" in cell.source
     elsewhere = ran_book / "runs" / "elsewhere"
     elsewhere.mkdir(parents=True)
     cell.source = cell.source.replace('= "laptop"  # chosen', '= "smoke"  # chosen')
@@ -388,7 +390,7 @@ SHARES = [("error", 0.2), ("early", 0.0), ("late", 0.4)]
 
 def test_the_table_of_stored_results_that_no_run_checks(monkeypatch):
     reasons = {"depth.recipe": "the shortest batch takes 11 s"}
-    monkeypatch.setattr(sources.stored, "unchecked", lambda study, here: reasons.get(study.name, ""))
+    monkeypatch.setattr(sources.verify, "unchecked", lambda study, here: reasons.get(study.name, ""))
     settings = [[{"study": "depth.recipe"}, {"study": "depth.recipe"}], [{"study": "depth.text_training"}], None]
     records = [{"id": str(i), "settings": one} for i, one in enumerate(settings)]
     assert sources.unchecked_table(records).splitlines()[2:] == [

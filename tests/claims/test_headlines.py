@@ -3,10 +3,10 @@
 import pytest
 
 from companion.book import ledger
-from tests.claims import test_exponents, test_jamming, test_levels, test_ratios
+from tests.claims import test_exponents, test_jamming_claims, test_levels, test_ratios
 from tests.claims.made import Made, refused, table
 
-MADE = [module.made for module in (test_exponents, test_jamming, test_levels, test_ratios)]
+MADE = [module.made for module in (test_exponents, test_jamming_claims, test_levels, test_ratios)]
 # of formulas, which take no rows: tests of their own in test_levels hold them against their rivals
 FORMULAS = {"C.Sec4-invertible", "C.Thm3-powers-below"}
 

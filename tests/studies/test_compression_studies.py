@@ -142,10 +142,6 @@ BAD = [
         "02.attractor_shares.main.alpha must be a strictly increasing",
     ),
     ({"02.neurons.main.h": 5}, "02.neurons.main.h must be a whole number from 10"),
-    (
-        {"02.weight_snapshots.feature.p": 10**5, "02.weight_snapshots.feature.h": 10**5},
-        "p = 100000 with h = 100000 would take",
-    ),
     ({"02.characteristic_time.main.alpha": [1e-6, 1e-9, 1e-12]}, "main.alpha must be a strictly increasing"),
     ({"02.perpendicular.main.interfaces": [[0.5], [0.5]]}, "02.perpendicular.main: two of its settings are the same"),
     *(

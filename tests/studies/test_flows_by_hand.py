@@ -42,14 +42,14 @@ def star(margins):
 PLANE = {"shape": "stripe", "interfaces": INTERFACES, "d": 2, "p": 60, "h": 40, "alpha": 1e-6, "tolerance": 0.02}
 
 
-def saved(setting, seed, until, dtype="auto"):
+def saved(setting, seed, until):
     """All states of the flow, weights as arrays, and the training set."""
     net = one_hidden(setting["d"], setting["h"], seeds=draw_seeds("weights", [seed], size=setting["p"]))
     x, y = drawn(setting, "train", seed)
     from regimes.data.tasks import Task
 
     task = Task(torch.from_numpy(x), torch.from_numpy(y), "", d_parallel=1)
-    flow = gradient_flow(net, task, alpha=setting["alpha"], tolerance=setting["tolerance"], dtype=dtype)
+    flow = gradient_flow(net, task, alpha=setting["alpha"], tolerance=setting["tolerance"])
     path = run(flow, until=until, save=snapshot)
     models = [m.model.to(dtype=torch.float64) for m in path.saved[0]]
     weights = [[w[0].numpy() for w in (m.omega, m.b, m.beta)] for m in models]
@@ -59,7 +59,7 @@ def saved(setting, seed, until, dtype="auto"):
 
 def test_the_largest_amplification_and_that_of_a_tenth_of_the_points_satisfied():
     """The largest is that of the end of a path, which no stored row repeats on another processor."""
-    sizes = [amplification(w[0]) for w in saved(PLANE, 1, fitted, torch.float32)[4]]  # as the study's path
+    sizes = [amplification(w[0]) for w in saved(PLANE, 1, fitted)[4]]
     (row,) = compression.amplification_scaling(PLANE | {"until": "end"}, [1])
     assert row["largest"] == pytest.approx(max(sizes), rel=1e-4) and row["ended"] == "fitted"
     omega = saved(PLANE, 1, t_star)[4][-1][0]
@@ -89,7 +89,7 @@ def test_paths_of_the_neurons_that_see_a_point():
 
 def test_the_fit_after_t_star():
     setting = PLANE | {"until": 0.9, "alpha": 1e-3, "test": 2000}
-    _, _, t, margins, weights = saved(setting, 1, satisfied(0.9), torch.float32)  # as the stored rows
+    _, _, t, margins, weights = saved(setting, 1, satisfied(0.9))
     z, labels = drawn(setting, "test", 1)
     (row,) = compression.late_training(setting, [1])
     loss, first = [np.maximum(1 - m, 0).mean() for m in margins], next(i for i, m in enumerate(margins) if star(m))
