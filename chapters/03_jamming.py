@@ -21,8 +21,8 @@
 #   is one over a margin. On 250 digits, from jamming to half as wide again, its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no
 #   variance exists. This window closes as the data grow: on 1000 digits it is open at jamming, and shut where networks are a fifth wider. As the
 #   largest of twenty networks speaks for their mean there, we expected a bump of the mean alone, and it came: at jamming of 250 digits the mean
-#   has {claim}`B.Fig6-vote` percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`. There a
-#   vote has more of them on 1000 digits.
+#   has {claim}`B.Fig6-vote` percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`. On 1000
+#   digits a vote makes more errors than the mean there.
 # - **Single networks, too, have a peak of the error at jamming if trained to rest.** On 5000 digits it is {claim}`B.Fig6-rest-cusp` points above
 #   the least error of narrower networks at scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy regime. Norms are not the reason, because the
 #   sign of a single network does not depend on its norm. Whether stopping early lowers it, or moves it to wider networks, is undecided
