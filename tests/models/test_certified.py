@@ -377,10 +377,10 @@ def resident():
 torch.set_num_threads(1)
 network = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.Tanh(), nn.Linear(1024, 1))
 x = torch.randn(4, 256)
-for _ in range(3):
+for _ in range(4):
     regimes.module(network)(x)
 begun = resident()
-for _ in range(8):
+for _ in range(20):
     regimes.module(network)(x)
 print(resident() - begun)
 """
@@ -392,7 +392,7 @@ def test_a_network_that_was_used_is_freed():
     import sys
 
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 20e6  # half of the eight networks of 5 MB that were made: what stays is the allocator's
+    assert int(done.stdout) < 50e6  # half of the twenty networks of 5 MB that were made: what stays is the allocator's
 
 
 # threads
