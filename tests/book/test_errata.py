@@ -47,7 +47,8 @@ def in_a_book(mini_book, declared):
 
     def made(entries, *claims):
         (mini_book / "book" / "errata.yml").write_text(entries)
-        errata_file._read.cache_clear(), ledger._history.cache_clear()
+        errata_file._read.cache_clear()
+        ledger._history.cache_clear()
         return declared(*claims)
 
     yield made
