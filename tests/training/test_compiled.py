@@ -3,8 +3,10 @@
 import itertools
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -75,6 +77,26 @@ def test_each_step_is_the_reference(case, large_band, monkeypatch):
     assert early > 20
     assert late > 20
     assert share(batch) > 0.7
+
+
+def test_what_c_reads_at_a_first_step_is_held_until_it_returns(monkeypatch):
+    """A first batch has no screen: the one that is made for it was free while C read it."""
+    made, library, unscreened = [], pairs.shared(), compiled.unscreened
+    first = batch_of(*CASES["plane"])
+
+    def noted(m):
+        screen = unscreened(m)
+        made.append(weakref.ref(screen.until))
+        return screen
+
+    def walk(*given):
+        assert all(until() is not None for until in made)
+        return library.walk(*given)
+
+    monkeypatch.setattr(compiled, "unscreened", noted)
+    monkeypatch.setattr(pairs, "shared", lambda: SimpleNamespace(walk=walk))
+    compiled.attempt(first)
+    assert made
 
 
 def test_a_large_band_meets_the_equations_without_its_gram_matrix(monkeypatch):
