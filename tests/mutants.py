@@ -274,7 +274,7 @@ REPEATED = ("part_of", "headline", "statement", "measure", "short", "source", "i
 def undeclared(claim, kept):
     """What of a declaration is not as its record has it."""
     with mock.patch.object(claims.Claim, "measured_by", {}):  # which takes long, and differs
-        record = ledger.record_of(claim)
+        record = ledger.entry_of(claim)
     names = [name for name in (*DECLARED, *REPEATED) if json.loads(json.dumps(record[name])) != kept[name]]
     names += ["figure"] if kept["figure"] not in (None, claim.figure) else []
     return names + (["at"] if claim.at and ledger.lacks(claim, kept["settings"] or ()) else [])

@@ -200,7 +200,7 @@ def main() -> int:
         (FOLDER / f"{number}.smoke.txt").write_text("\n".join([stamp()["device"], *lines, ""]), encoding="utf-8")
     for number in parameters.chapters():
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-            stored_ledger.records(number, Path(folder), patch)
+            stored_ledger.entries(number, Path(folder), patch)
             sentences = stored_ledger.OfStored.said
         (FOLDER / f"{number}.said.txt").write_text("".join(f"{line}\n" for line in sentences), encoding="utf-8")
         print(f"wrote tests/references/{number}.said.txt")

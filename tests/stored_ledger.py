@@ -1,7 +1,7 @@
 """The laptop's ledger from stored rows alone: each chapter's statements one by one, of which none computes a cell.
 
 A statement that needs rows which are not stored is left out, with all that rests on it. ``python -m
-tests.stored_ledger [01 ...]`` compares these records with ``results/ledger.json``, to the last digit.
+tests.stored_ledger [01 ...]`` compares these entries with ``results/ledger.json``, to the last digit.
 """
 
 import ast
@@ -114,8 +114,8 @@ class OfStored(module.Chapter):
         self.said.append(f"{name}: {value:.2g}" if isinstance(value, float) else f"{name}: {value}")
 
 
-def records(number, folder, monkeypatch):
-    """The records, by claim, of a chapter that rest on stored rows or on formulas; ``folder`` is for its files.
+def entries(number, folder, monkeypatch):
+    """The entries, by claim, of a chapter that rest on stored rows or on formulas; ``folder`` is for its files.
 
     ``OfStored.said`` then has its sentences that do.
     """
@@ -132,17 +132,17 @@ def records(number, folder, monkeypatch):
     monkeypatch.setattr(OfStored, "said", [])
     for place, name, value in (
         (module, "Chapter", OfStored), (module, "display", lambda *args, **about: None),
-        (schedule, "fill", refuse), (ledger, "write", lambda *records: None),
+        (schedule, "fill", refuse), (ledger, "write", lambda *entries: None),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
     by_claim = {}
     for page in parameters.page_sources(number):
         chapter = _executed(page)
-        by_claim |= chapter.records
+        by_claim |= chapter.entries
     for claim in claims.claims_of(number):  # of figures that need other rows, too
         if claim.id not in by_claim:
             chapter._judge(claim)
-    by_claim |= chapter.records
+    by_claim |= chapter.entries
     WRITE(folder / f"{number}.ledger.json", by_claim.values())  # once, and not after every claim
     return {record["id"]: record for record in ledger.read(folder / f"{number}.ledger.json")}
 
@@ -228,10 +228,10 @@ WHERE = {"device", "revision", "versions", "seconds"}
 
 
 def differences(number):
-    """The fields of each record of a chapter that are not those of ``results/ledger.json``, and how many records."""
+    """The fields of each entry of a chapter that are not those of ``results/ledger.json``, and how many entries."""
     stored = {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        computed = json.loads(json.dumps(records(number, Path(folder), patch)))
+        computed = json.loads(json.dumps(entries(number, Path(folder), patch)))
     for record in (*computed.values(), *stored.values()):
         record["data"] = record["data"].replace(f" ({ledger.ABSENT})", "")  # what a machine lacks changes no number
     fields = {name: (stored[name].keys() & record.keys()) - WHERE for name, record in computed.items()}
@@ -246,7 +246,7 @@ def main(numbers):
     code = 0
     for number in numbers or parameters.chapters():
         unlike, count = differences(number)
-        print(f"chapter {number}: {count} records of stored rows, {len(unlike)} of them differ", flush=True)
+        print(f"chapter {number}: {count} entries of stored rows, {len(unlike)} of them differ", flush=True)
         for name, fields in unlike.items():
             print(f"  {name}: {', '.join(fields)}")
         code = max(code, bool(unlike))

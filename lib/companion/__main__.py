@@ -42,7 +42,7 @@ class Rows:
     def rows(self, study: Study, design: str = "") -> pd.DataFrame:
         """The rows of one design of a study, or of all."""
         asked = catalogue.asked(self.number, study, self.parameters)
-        self.stored[study.name] = asked.results.records.keys()
+        self.stored[study.name] = asked.results.finished.keys()
         return asked.rows(design)
 
 

@@ -105,9 +105,9 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
 
 def _instead(name: str) -> str:
     """The claims of ``results/ledger.json`` on a data set, which stored results judge without it."""
-    records = ledger.read(paths.results() / "ledger.json")
+    entries = ledger.read(paths.results() / "ledger.json")
     named = rf"(?<![\w-]){re.escape(SETS[name]['said'])}"
-    claims = ", ".join(record["id"] for record in records if re.search(named, str(record["data"])))
+    claims = ", ".join(entry["id"] for entry in entries if re.search(named, str(entry["data"])))
     return f"the stored results judge {claims}" if claims else "no claim of the ledger rests on it"
 
 

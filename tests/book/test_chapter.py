@@ -313,9 +313,9 @@ def test_a_figure_judges_the_claims_that_show_it_each_once(opened, shown, monkey
     others = [replace(SIZE, id="Z.Fig1-second"), replace(SIZE, id="Z.Fig2-other", figure="fig-y")]
     monkeypatch.setattr(page.claims, "claims_of", lambda number: [SIZE, *others])
     opened.figure(plt.figure(), "fig-x")
-    assert list(opened.records) == ["Z.Fig1-size", "Z.Fig1-second"]
+    assert list(opened.entries) == ["Z.Fig1-size", "Z.Fig1-second"]
     opened.table(pd.DataFrame({"x": [1]}), "fig-y", "Numbers.")
-    assert list(opened.records)[2:] == ["Z.Fig2-other"]
+    assert list(opened.entries)[2:] == ["Z.Fig2-other"]
     with pytest.raises(InputError, match=r"claim Z\.Fig2-other was judged already"):
         opened.table(pd.DataFrame({"x": [1]}), "fig-y", "Numbers.")
 
@@ -330,9 +330,9 @@ def test_a_changed_run_tests_no_claim_whose_words_name_what_its_rows_lack(opened
     for at in ({}, {"n": 3}, {"n": [0, 3]}, {"n": [0, 5]}, {"depth": 3}):
         for size in (3, 2):
             chapter = Chapter("99", NAMESPACE | {"size": size, "scale": 0.5 if size == 3 else 0.25})
-            chapter.records = {}
+            chapter.entries = {}
             chapter._judge(replace(SIZE, at=at, function=number))
-            found[str(at), size] = ledger.word(chapter.records[SIZE.id])
+            found[str(at), size] = ledger.word(chapter.entries[SIZE.id])
     others = {key: word for key, word in found.items() if word != "reproduced"}
     named = [{"n": 3}, {"n": [0, 3]}, {"n": [0, 5]}, {"depth": 3}]
     assert others == {(str(at), 2): "not tested at this size" for at in named}, "the book's own run is not asked"
@@ -352,7 +352,7 @@ def test_a_claim_that_cannot_be_measured_fails_the_books_own_run_alone(opened, s
             opened._judge(claim)
         changed = Chapter("99", NAMESPACE | {"size": 2})
         changed._judge(claim)
-        assert "`Z.Fig1-size`: not tested at these parameters" in shown[-1][0].data and not changed.records
+        assert "`Z.Fig1-size`: not tested at these parameters" in shown[-1][0].data and not changed.entries
 
 
 def test_by_hand_a_cell_that_judges_may_run_again(mini_book, shown, monkeypatch):
@@ -364,7 +364,7 @@ def test_by_hand_a_cell_that_judges_may_run_again(mini_book, shown, monkeypatch)
 
     for value in (3, 4):
         opened._judge(replace(SIZE, function=number, given={"value": value}))
-    assert opened.records["Z.Fig1-size"]["value"] == 4
+    assert opened.entries["Z.Fig1-size"]["value"] == 4
 
 
 def test_a_chapter_opened_by_hand_obeys_its_profile_line(mini_book, monkeypatch):
@@ -549,7 +549,7 @@ def test_where_the_data_are_not_here_stored_results_judge_and_it_is_said(opened,
         return Estimate.exact(3)
 
     opened._judge(replace(SIZE, function=number))
-    assert opened.records["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
+    assert opened.entries["Z.Fig1-size"]["data"] == "best (stored rows: the data are not on this machine)"
 
 
 @record
@@ -584,13 +584,13 @@ def test_a_design_whose_data_are_absent_is_its_stored_rows_or_empty_and_one_sent
         return Estimate.exact(float(rows.x.iloc[0]))
 
     chapter._judge(replace(SIZE, function=first))
-    assert "`Z.Fig1-size`: not tested, its data are not on this machine." in shown[-1][0].data and not chapter.records
+    assert "`Z.Fig1-size`: not tested, its data are not on this machine." in shown[-1][0].data and not chapter.entries
     one_more = worn.grid.axes_alone().of(n=[1, 2, 3], data="clothes", seeds=3)
     store(mini_book, worn, sweep(worn, one_more))
     chapter = opened_with(mini_book, text + "stored.n = [1, 2, 3]\nstored.seeds = 3\n")
     assert len(chapter.rows(worn, "none")) == 9 and len(chapter.rows(worn, "here")) == 4
     chapter._judge(replace(SIZE, function=first))
-    assert chapter.records["Z.Fig1-size"]["value"] == 1
+    assert chapter.entries["Z.Fig1-size"]["value"] == 1
     with pytest.raises(Absent, match=r"^99\.worn\.none: data clothes"):  # a design that a reader has changed
         Chapter("99", NAMESPACE | {"designs": {"99.worn.none.n": [1]}}).rows(worn, "none")
     with pytest.raises(Absent, match=r"^99\.worn\.here: data clothes"):  # data that a reader asks for

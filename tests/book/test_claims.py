@@ -205,7 +205,7 @@ def test_the_history_of_a_claim_reaches_its_record(typed, declared, mini_book):
     (mini_book / "book" / "claims" / "history.yml").write_text(yaml.safe_dump({"a": [change]}))
     one("a")
     declared(*typed)
-    assert ledger.record_of(ledger.with_history(typed[0]))["amended"] == [change]
+    assert ledger.entry_of(ledger.with_history(typed[0]))["amended"] == [change]
 
 
 def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_given(typed):

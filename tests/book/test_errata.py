@@ -117,7 +117,7 @@ def test_only_an_error_needs_a_band(in_a_book, mini_book, drawer):
 
 
 def test_the_page_goes_by_paper_then_drawer_and_shows_each_part():
-    records = [ledger.record_of(claim) for claim in ledger.claims().values()]
+    records = [ledger.entry_of(claim) for claim in ledger.claims().values()]
     page = sources.errata_page(records)
     letters = sorted({erratum.item[0] for erratum in errata().values()})
     assert re.findall(r"^\(errata-(.)\)=$", page, re.M) == [letter.lower() for letter in letters]

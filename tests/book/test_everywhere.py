@@ -109,7 +109,7 @@ class Stored:
     def rows(self, study, design=""):
         """As ``Chapter.rows``; LookupError where a run would compute some of them."""
         asked = self.asked(study)
-        if {*(asked.designs[design] if design else asked.cells)} - {*asked.results.records}:
+        if {*(asked.designs[design] if design else asked.cells)} - {*asked.results.finished}:
             raise LookupError
         if (study, design) not in self.known:
             self.known[study, design] = asked.rows(design)

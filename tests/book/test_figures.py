@@ -64,7 +64,7 @@ def test_the_seconds_of_a_study_are_those_stored_and_those_expected(monkeypatch)
     number, item = catalogue.find("depth.biases")
     grid = catalogue.grids(number, parameters.resolve(number, "smoke"), item)[item]
     asked = sweep.cells(item, grid)
-    stored = SimpleNamespace(records={cell.key(): Result(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
+    stored = SimpleNamespace(finished={cell.key(): Result(cell, [], {"seconds": 20.0}) for cell in asked[:2]})
     left = len(schedule.chunks({item.name: item}, asked[2:]))
     monkeypatch.setattr(changes.Results, "of", lambda study: stored)
     monkeypatch.setattr(changes.schedule, "recorded", lambda study: {})

@@ -66,7 +66,7 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
     A ledger that was edited, and arithmetic that has changed, are noticed.
     """
     kept = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}
-    found = stored_ledger.records(number, tmp_path, monkeypatch)
+    found = stored_ledger.entries(number, tmp_path, monkeypatch)
     assert len(found) >= HELD[number], f"only {len(found)} claims rest on stored rows alone"
     said = (FOLDER / f"{number}.said.txt").read_text(encoding="utf-8").splitlines()
     assert not stored_ledger.unlike(stored_ledger.OfStored.said, said), "if this is meant: make references"

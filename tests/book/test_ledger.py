@@ -100,18 +100,18 @@ def test_only_an_error_corrects(drawer, three_drawers):
 @pytest.mark.parametrize("drawer", ["limit", "reading"])
 def test_what_is_not_reproduced_names_the_drawer_in_line_row_and_findings(drawer, three_drawers):
     claim = replace(WRONG, erratum=f"z-{drawer}")
-    entry = ledger.record_of(claim, value=0.95, low=0.94, high=0.96, n=8, interval="t", verdict="not reproduced")
+    entry = ledger.entry_of(claim, value=0.95, low=0.94, high=0.96, n=8, interval="t", verdict="not reproduced")
     held = f'errata.html#erratum-z-{drawer}">{drawer}: It is <span'
     for shown in (
         show("line", entry, "errata.html"),
         show("table", [entry]),
-        markdown("findings", records=[entry], number="99"),
+        markdown("findings", entries=[entry], number="99"),
     ):
         assert held in shown and ">corrected" not in shown
     assert "what holds: ≥ 0.9" in show("table", [entry])
-    for other in (entry | {"erratum": None}, ledger.record_of(claim)):
+    for other in (entry | {"erratum": None}, ledger.entry_of(claim)):
         assert drawer not in show("table", [other]) and "erratum-" not in markdown(
-            "findings", records=[other], number="99"
+            "findings", entries=[other], number="99"
         )
 
 
@@ -186,7 +186,7 @@ def test_a_verdict_on_large_sizes_is_that_of_the_larger_ones_alone(value, half, 
 def test_a_record_that_drifts_says_what_the_larger_sizes_say_and_what_size_would_decide():
     whole, late = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.9, 0.7))
     drift = Drift(whole, late, (128.0, 256.0, 512.0, 1024.0), (512.0, 1024.0))
-    entry = ledger.record_of(
+    entry = ledger.entry_of(
         PLAIN, value=0.9, low=0.89, high=0.91, n=9, interval=whole.method, late=ledger.late(PLAIN, drift)
     )
     entry |= {"verdict": "not yet asymptotic", "data": ""}
@@ -201,7 +201,7 @@ def test_an_interval_without_the_stated_number_says_so():
     claim = replace(PLAIN, stated=0.5)
     near, far = (Estimate(v, v - 0.01, v + 0.01, 9, "mean, Student's t") for v in (0.505, 0.45))
     entries = [
-        ledger.record_of(
+        ledger.entry_of(
             claim, value=e.value, low=e.low, high=e.high, n=9, interval=e.method, verdict=judge(claim, e, "laptop")
         )
         for claim, e in ((claim, near), (replace(claim, id="Z.Fig1-c"), far))
@@ -229,7 +229,7 @@ def test_merge_holds_every_claim_once(mini_book, declared):
     folder = mini_book / "build" / "smoke"
     declared(SIZE, NONE)
     ledger.write(
-        folder / "99.ledger.json", [ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
+        folder / "99.ledger.json", [ledger.entry_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, verdict="reproduced")]
     )
     merged = ledger.merge(folder)
     assert [r["id"] for r in merged] == ["Z.Fig1-size", "Z.Fig2-none"]
@@ -250,7 +250,7 @@ def test_merge_holds_every_claim_once(mini_book, declared):
 def test_a_claim_typed_into_a_notebook_comes_last(mini_book, declared):
     folder = mini_book / "build" / "smoke"
     declared(NONE)
-    typed = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1) | {"function": "__main__.number"}
+    typed = ledger.entry_of(SIZE, value=3.0, low=3.0, high=3.0, n=1) | {"function": "__main__.number"}
     ledger.write(folder / "99.ledger.json", [typed])
     assert [record["id"] for record in ledger.merge(folder)] == ["Z.Fig2-none", "Z.Fig1-size"]
     shown = show("table", ledger.merge(folder))
@@ -260,7 +260,7 @@ def test_a_claim_typed_into_a_notebook_comes_last(mini_book, declared):
 def test_a_merged_ledger_lists_no_cells_and_a_chapters_does(mini_book, declared):
     folder = mini_book / "build" / "smoke"
     declared(SIZE)
-    made = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
+    made = ledger.entry_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, cells=["abc"])
     ledger.write(folder / "99.ledger.json", [made])
     assert "cells" not in ledger.merge(folder)[0] and ledger.read(folder / "99.ledger.json")[0]["cells"] == ["abc"]
 
@@ -297,7 +297,7 @@ def test_a_claim_that_cannot_fail_or_does_not_say_what_changed_is_refused(change
 
 
 def undecided(value, half, n=8, interval="mean, Student's t", **change):
-    entry = ledger.record_of(PLAIN, value=value, low=value - half, high=value + half, n=n, interval=interval)
+    entry = ledger.entry_of(PLAIN, value=value, low=value - half, high=value + half, n=n, interval=interval)
     return entry | {"verdict": "undecided"} | change
 
 
@@ -331,9 +331,7 @@ def test_an_undecided_claim_says_what_would_decide_it(entry, words):
 def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
     change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss $x^2$."}
     claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
-    entry = ledger.record_of(
-        claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided"
-    )
+    entry = ledger.entry_of(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     text = show("table", [entry])
     for words in ("counter-hypothesis 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 seeds"):
         assert words in text
@@ -343,7 +341,7 @@ def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
 def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(three_drawers):
     null = {"value": 0.0, "what": "a < b & c"}
     claim = Claim(id="Z.Fig1-d", accept=(0.4, 0.6), alternative=null, corrected=(0.9, 1.0), erratum="z-error", **GIVEN)
-    entry = ledger.record_of(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
+    entry = ledger.entry_of(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
     line = show("line", entry, "errata.html")
     held, paper = line.split("The paper: ")
     assert '<b>corrected</b> It is <span class="math notranslate nohighlight">\\(x^2\\)</span>' in held
@@ -380,8 +378,8 @@ def test_bands_read_as_words():
     ],
 )
 def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(value, half, words):
-    entry = ledger.record_of(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
-    assert ledger.in_text(entry) == words and ledger.in_text(ledger.record_of(PLAIN)) == "—"
+    entry = ledger.entry_of(PLAIN, value=value, low=value - half, high=value + half, n=8, verdict="reproduced")
+    assert ledger.in_text(entry) == words and ledger.in_text(ledger.entry_of(PLAIN)) == "—"
     said = f"measured {ledger.measured_value(entry)} · accepted 0.4 … 0.6 · reproduced · {entry['id']}"
     assert f'data-definition="{said}">{words}</span>' in show("number", entry) and "href" not in show("number", entry)
     link = show("number", entry, "../book/paper-z.html#Z.Fig1-b", "quoted-Z.Fig1-b-2")
@@ -393,7 +391,7 @@ def test_a_number_of_a_sentence_has_two_digits_unless_its_interval_needs_more(va
 
 
 def test_a_row_says_whether_its_code_and_its_verdict_are_those_of_the_kept_ledger():
-    kept = {PLAIN.id: ledger.record_of(PLAIN, value=0.5, low=0.45, high=0.55, n=8, verdict="reproduced")}
+    kept = {PLAIN.id: ledger.entry_of(PLAIN, value=0.5, low=0.45, high=0.55, n=8, verdict="reproduced")}
     here = kept[PLAIN.id]
     said = {
         ledger.SAME: here,
@@ -415,7 +413,7 @@ def test_a_row_says_whether_its_code_and_its_verdict_are_those_of_the_kept_ledge
 def test_papers_come_in_order_with_what_was_not_measured_last():
     def entry(name, value):
         claim = Claim(**(GIVEN | {"id": f"{name}-a", "item": name}), accept=(0.4, 0.6), alternative=NULL)
-        return ledger.record_of(claim, value=value, low=value, high=value, n=1 if value else None, verdict=None)
+        return ledger.entry_of(claim, value=value, low=value, high=value, n=1 if value else None, verdict=None)
 
     found = ledger.by_paper([entry("E.Fig1", None), entry("B.Fig9", None), entry("B.Fig1", 0.5), entry("B.Fig2", None)])
     assert {letter: [record["item"] for record in own] for letter, own in found.items()} == {
@@ -431,12 +429,12 @@ def test_papers_come_in_order_with_what_was_not_measured_last():
 
 
 def test_how_an_erratum_was_decided_counts_verdicts_and_leads_to_chapters():
-    measured = ledger.record_of(PLAIN, value=0.5, low=0.5, high=0.5, n=3, chapter="05", figure="fig-c-1")
+    measured = ledger.entry_of(PLAIN, value=0.5, low=0.5, high=0.5, n=3, chapter="05", figure="fig-c-1")
     records = [
         measured | {"id": "a", "verdict": "corrected"},
         measured | {"id": "b", "verdict": "corrected"},
         measured | {"id": "c", "verdict": None, "chapter": "07"},
-        ledger.record_of(PLAIN) | {"id": "d"},
+        ledger.entry_of(PLAIN) | {"id": "d"},
     ]
     links = {"a": "../chapters/05_x.html#fig-1", "b": "../chapters/05_x.html#fig-2", "c": "../chapters/07_y.html#fig-3"}
     assert show("decided", records, links) == (
@@ -450,7 +448,7 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
     from companion.lab import store
     from companion.site import sources
 
-    made = ledger.record_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, revision="new")
+    made = ledger.entry_of(SIZE, value=3.0, low=3.0, high=3.0, n=1, revision="new")
 
     def kept(now="new", **change):
         monkeypatch.setattr(store, "revision", lambda: now)
@@ -467,14 +465,14 @@ def test_a_ledger_is_kept_of_commits_or_of_stored_rows(mini_book, monkeypatch):
             kept(**change)
     (mini_book / "results").mkdir()
     (mini_book / "results" / f"depth.layer_map{sources.results.SUFFIX}").touch()
-    held = SimpleNamespace(records={"b": None})
+    held = SimpleNamespace(finished={"b": None})
     monkeypatch.setattr(sources.results.Results, "of", lambda study: held)
     kept(cells={"a": "new", "b": "old+"})
 
 
 def test_a_row_says_what_was_measured_at_the_papers_size():
     laptop = [
-        ledger.record_of(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **GIVEN), **found, profile="laptop")
+        ledger.entry_of(Claim(id=name, accept=(0.4, 0.6), alternative=NULL, **GIVEN), **found, profile="laptop")
         for name, found in (
             ("Z.Fig1-a", {"value": 0.5, "low": 0.45, "high": 0.55, "n": 8, "verdict": "reproduced"}),
             ("Z.Fig1-b", {"value": 0.5, "low": 0.3, "high": 0.7, "n": 8, "verdict": "undecided"}),
@@ -524,7 +522,7 @@ def test_what_rests_on_the_papers_own_grids_is_kept_and_nothing_else(mini_book, 
         asked = [*cells(sized, sized.grid.of(n=1, seeds=size)), *cells(fixed, fixed.grid.of(n=1, seeds=1))]
         measured = {"chapter": "99", "value": float(size), "low": 1.0, "high": 99.0, "n": 1, "profile": profile}
         made = [
-            ledger.record_of(claim, **measured, cells={cell.key(): "new" for cell in own})
+            ledger.entry_of(claim, **measured, cells={cell.key(): "new" for cell in own})
             for claim, own in ((first, asked), (second, asked[-1:]))
         ]
         ledger.write(folder / "99.ledger.json", made if size != 5 else [entry | {"cells": {}} for entry in made])
@@ -561,9 +559,7 @@ def test_a_run_is_named_for_the_papers_ledger_alone(mini_book, capsys):
 
 
 def counted(name, verdict, part_of=None):
-    return ledger.record_of(
-        replace(PLAIN, id=name, part_of=part_of), value=1.0, low=0.9, high=1.1, n=9, verdict=verdict
-    )
+    return ledger.entry_of(replace(PLAIN, id=name, part_of=part_of), value=1.0, low=0.9, high=1.1, n=9, verdict=verdict)
 
 
 def test_a_statement_counts_once_whatever_the_number_of_its_claims():
@@ -606,7 +602,7 @@ def test_an_estimate_is_compared_with_its_reference_by_the_references_interval()
 def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
     """In verdicts, values and the ends of intervals: another processor may move these by a tenth of the interval."""
     built = mini_book / "build" / "laptop" / "ledger.json"
-    entry = ledger.record_of(SIZE, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
+    entry = ledger.entry_of(SIZE, value=3.0, low=2.9, high=3.1, n=5, verdict="reproduced")
     built.parent.mkdir(parents=True)
     ledger.write(mini_book / "results" / "ledger.json", [entry])
     with pytest.raises(SystemExit, match="2"):
@@ -618,7 +614,7 @@ def test_a_built_ledger_is_compared_with_the_stored_one(mini_book, capsys):
         ledger.write(built, [entry | change])
         assert sources.main(["laptop", "--compare"]) == 1
         assert f"Z.Fig1-size: {next(iter(change))} " in capsys.readouterr().out
-    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.record_of(NONE)])
+    ledger.write(built, [entry | {"verdict": "undecided"}, ledger.entry_of(NONE)])
     assert sources.main(["laptop", "--compare"]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "Z.Fig1-size: undecided here, reproduced in the stored ledger",
@@ -636,13 +632,13 @@ def test_a_file_that_is_no_ledger_is_named_in_one_line(tmp_path, text):
 def record(name, value, stated=None, verdict="reproduced", amended=()):
     measured = {"value": value, "low": value - 0.1, "high": value + 0.1, "n": 6, "interval": "t", "verdict": verdict}
     history = tuple({"was": "w", "verdict": one, "why": "y"} for one in amended)
-    return ledger.record_of(replace(PLAIN, id=name, amended=history), **measured) | {"stated": stated}
+    return ledger.entry_of(replace(PLAIN, id=name, amended=history), **measured) | {"stated": stated}
 
 
 def test_measured_over_stated_is_in_order_and_a_negative_number_does_not_turn_its_interval():
     records = [record("Z.a", -0.5, -0.25), record("Z.b", 0.5, 1.0), record("Z.c", 0.5), record("Z.d", 0.5, 0.0)]
-    found = ledger.over_stated([*records, record("Z.e", 0.5, -0.5), ledger.record_of(PLAIN)])
-    assert [one["record"]["id"] for one in found] == ["Z.b", "Z.a"]
+    found = ledger.over_stated([*records, record("Z.e", 0.5, -0.5), ledger.entry_of(PLAIN)])
+    assert [one["entry"]["id"] for one in found] == ["Z.b", "Z.a"]
     np.testing.assert_allclose([list(one.values())[1:] for one in found], [[0.5, 0.4, 0.6], [2, 1.6, 2.4]])
     np.testing.assert_allclose(
         [ledger.on_axis(x) for x in (-1, 0.01, 0.25, 0.5, 1, 2, 4, 9)], [0, 0, 0, 25, 50, 75, 100, 100]

@@ -119,7 +119,7 @@ def test_every_chapter_has_a_page_and_every_page_a_place():
 def test_ledger_file_holds_every_claim_with_the_contracts_keys():
     records = json.loads((ROOT / "build" / "smoke" / "ledger.json").read_text())
     assert [record["id"] for record in records] == list(ledger.claims())
-    keys = set(ledger.record_of(next(iter(ledger.claims().values()))))
+    keys = set(ledger.entry_of(next(iter(ledger.claims().values()))))
     assert all(set(record) == keys for record in records)
     papers = {letter: soup(f"book/paper-{letter.lower()}") for letter in ledger.about_papers()}
     assert [page for page in PAGES if page.startswith("book/paper-")] == [f"book/paper-{x.lower()}" for x in papers]

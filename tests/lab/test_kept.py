@@ -100,12 +100,12 @@ KEPT_STUDIES = pytest.mark.parametrize("name", sorted(KEPT), scope="module")
 @KEPT_STUDIES
 def test_a_table_has_the_cells_and_columns_that_are_declared_all_of_commits_and_devices_that_are_known(name, stored):
     item, results = catalogue.find(name)[1], stored
-    needs_known_origins(results.records.values())
-    measured = {column for record in results.records.values() for row in record.rows for column in row}
+    needs_known_origins(results.finished.values())
+    measured = {column for record in results.finished.values() for row in record.rows for column in row}
     assert {*item.columns, *item.nonfinite} <= measured
-    revisions = {record.provenance["revision"] for record in results.records.values()}
+    revisions = {record.provenance["revision"] for record in results.finished.values()}
     assert all(map(committed, revisions)), "python -m companion.studies store-results NAME"
-    kept = {record.cell for record in results.records.values()}
+    kept = {record.cell for record in results.finished.values()}
     elsewhere = {} if all(is_here(cell.setting) for cell in kept) else ELSEWHERE.get(name, {})
     kept = {cell for cell in kept if not elsewhere or is_here(cell.setting)}
     try:
@@ -129,12 +129,12 @@ def test_the_names_of_stored_cells_are_those_that_the_designs_ask_for(name, stor
     """The key of every stored cell is that of its study, version, setting and seed, and the one its design asks for."""
     number, item = catalogue.find(name)
     results = stored
-    assert not results.refused and results.records
-    assert all(key == own.cell.key() and own.cell.study == name for key, own in results.records.items())
+    assert not results.refused and results.finished
+    assert all(key == own.cell.key() and own.cell.study == name for key, own in results.finished.items())
     values = parameters.resolve(number, "laptop", KEPT[name])
     assert not catalogue.missing(number, results), "python -m companion.studies store-results"
     kept = catalogue.kept_cells(number, results)
-    assert results.records.keys() == {key for own in kept.values() for key in own}, "cells that no design asks for"
+    assert results.finished.keys() == {key for own in kept.values() for key in own}, "cells that no design asks for"
     for design, own in kept.items():
         if all(is_here(cell.setting) for cell in own.values()):
             wanted = cells(item, item.grid.settings(values, design))
@@ -143,7 +143,7 @@ def test_the_names_of_stored_cells_are_those_that_the_designs_ask_for(name, stor
 
 def rows_by_cell(item):
     """The stored rows of each cell of a study."""
-    return {record.cell: record.rows for record in Results(item).records.values()}
+    return {record.cell: record.rows for record in Results(item).finished.values()}
 
 
 def dearest(found):
@@ -244,7 +244,7 @@ def multiplied(rows, columns, factor):
 def sampled(results):
     """A study, its stored rows that are here, and those of them that ``verify --sample 5%`` computes again."""
     item = results.study
-    stored = {own.cell: own.rows for own in results.records.values() if is_here(own.cell.setting)}
+    stored = {own.cell: own.rows for own in results.finished.values() if is_here(own.cell.setting)}
     chosen = share(0.05, 1, item)(batches(item, [*stored]))
     return item, stored, {cell: stored[cell] for batch in chosen for cell in batch}
 
@@ -277,8 +277,8 @@ def test_a_design_of_which_a_cell_was_taken_out_is_named():
     number, item = catalogue.find("depth.operator_distances")
     results = Results(item)
     assert not catalogue.missing(number, results)
-    key = next(iter(results.records))
+    key = next(iter(results.finished))
     (design, own), *_ = [(name, own) for name, own in catalogue.kept_cells(number, results).items() if key in own]
-    del results.records[key]
+    del results.finished[key]
     line = f"holds {len(own) - 1} of the {len(own)} cells of the design {design}"
     assert any(line in said for said in catalogue.missing(number, results))

@@ -10,7 +10,7 @@ import pytest
 from companion.lab import results as module
 from companion.lab import table as tables
 from companion.lab.record import Count, Increasing, record
-from companion.lab.results import Results, records_of, write_results
+from companion.lab.results import Results, finished_cells, write_results
 from companion.lab.store import Store
 from companion.lab.sweep import cells, study
 from companion.lab.table import provenance, tabulate
@@ -32,7 +32,7 @@ def kept(setting: Size, seeds):
 
 def computed(item, folder, **design):
     grid = item.grid.of(**{"n": [1, 2], "seeds": 3} | design)
-    return [*records_of(item, cells(item, grid), store=Store(folder / "cells"), jobs=1).values()]
+    return [*finished_cells(item, cells(item, grid), store=Store(folder / "cells"), jobs=1).values()]
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def file(tmp_path, monkeypatch):
     """A file of stored results, read by another process than the one that wrote it."""
     records = computed(kept, tmp_path)
     write_results(kept, records, tmp_path / "k.gz")
-    monkeypatch.setattr(tables, "_RECORDS", {})
+    monkeypatch.setattr(tables, "_FINISHED", {})
     return tmp_path / "k.gz"
 
 
@@ -48,7 +48,7 @@ def test_results_come_back_as_they_were_with_their_provenance(file, tmp_path):
     records = computed(kept, tmp_path)
     before = tabulate(kept, records)
     found = provenance(before)
-    tables._RECORDS.clear()
+    tables._FINISHED.clear()
     rows = Results(kept, file).rows
     assert provenance(rows) == found and provenance(rows[rows.n == 1]).axes()[1] == {"n": [1]}
     assert list(rows) == list(before) and rows.few[3] == [0.333333333, [1]] and set(rows.digit) == {"1"}
@@ -58,14 +58,14 @@ def test_results_come_back_as_they_were_with_their_provenance(file, tmp_path):
 
 def test_the_same_cells_give_the_same_bytes(file):
     before, found = file.read_bytes(), Results(kept, file)
-    write_results(kept, [*found.records.values()], file)
+    write_results(kept, [*found.finished.values()], file)
     assert file.read_bytes() == before and before[4:8] == bytes(4)  # no time
 
 
 def test_results_of_another_version_are_none(file):
     later = study(version=2, nonfinite=["needed"])(kept.function)
     found = Results(later, file)
-    assert not found.records and not found.refused and Results(kept, file.with_name("none.gz")).rows.empty
+    assert not found.finished and not found.refused and Results(kept, file.with_name("none.gz")).rows.empty
 
 
 def test_short_lists_are_kept_and_long_ones_left_out(tmp_path):
@@ -164,7 +164,7 @@ def refused(file, reason):
     """That the first cell alone is refused, by its name, in one line that says why and what to do."""
     found = Results(kept, file)
     ((key, line),) = found.refused.items()
-    assert len(found.records) == 5 and key not in found.records and "\n" not in line
+    assert len(found.finished) == 5 and key not in found.finished and "\n" not in line
     assert line.startswith(f"k.gz is refused, cell {key}") and f": {reason}; take it from git again, or " in line
     assert line.endswith(f"companion.studies store-results {kept.name}")
     return line
@@ -181,7 +181,7 @@ def test_a_cell_that_was_changed_is_refused_by_name_and_no_other(file, name):
 
 @pytest.mark.parametrize(("change", "reason"), SIGNED.values(), ids=SIGNED)
 def test_a_cell_that_was_forged_with_its_checksum_is_refused(file, change, reason):
-    key = next(iter(Results(kept, file).records))
+    key = next(iter(Results(kept, file).finished))
     sign(file, lambda held: change(held) if held["key"] == key else None)
     refused(file, reason)
 
@@ -202,7 +202,7 @@ def test_a_line_that_was_damaged_is_refused_by_the_name_of_its_cell(file, change
 def test_a_line_without_a_name_is_refused_by_its_number(file):
     change_lines(file, lambda lines: [*lines, "[1, 2]", ""])
     found = Results(kept, file)
-    assert len(found.records) == 6 and found.refused["line 7"].startswith(f"k.gz is refused, line 7: {WHOLE}; take")
+    assert len(found.finished) == 6 and found.refused["line 7"].startswith(f"k.gz is refused, line 7: {WHOLE}; take")
 
 
 def test_a_cell_of_another_study_is_refused(file):
@@ -219,13 +219,13 @@ def test_a_line_of_older_versions_is_the_same_cell(file):
     """Its checksum is that of its content in order, however it is written."""
     whole = Results(kept, file)
     sign(file, lambda held: held)
-    assert Results(kept, file).records == whole.records and not Results(kept, file).refused
+    assert Results(kept, file).finished == whole.finished and not Results(kept, file).refused
 
 
 def test_cells_may_be_in_any_order(file):
     whole = Results(kept, file)
     change_lines(file, lambda lines: lines[::-1])
-    assert list(Results(kept, file).records) == list(whole.records)[::-1]
+    assert list(Results(kept, file).finished) == list(whole.finished)[::-1]
 
 
 DAMAGED = {

@@ -147,7 +147,7 @@ def test_records_skips_what_is_damaged(tmp_path):
     store = Store(tmp_path)
     saved(store)
     (tmp_path / "room.study/v1/x.json").write_text("{}")
-    assert [name for name, _ in store.records("room.study", 1)] == [CELL.name]
+    assert [name for name, _ in store.finished("room.study", 1)] == [CELL.name]
     assert store.names() == [CELL.name] and files(store, "damaged") == ["room.study/v1/x.json"]
 
 
@@ -223,7 +223,7 @@ def test_void_cells_are_kept(tmp_path):
     newer = saved(store, Cell("room.study", 1, {"of": "newer code"}, 0), digest="new")
     assert store.void("room.study", 1, lambda r: (r["digest"], r["class"]) == ("old", "cpu")) == 3
     assert [store.load(cell) for cell in cells] == [None] * 3
-    assert {record.cell for _, record in store.records("room.study", 1)} == {other.cell, newer.cell}
+    assert {record.cell for _, record in store.finished("room.study", 1)} == {other.cell, newer.cell}
     assert len(files(store, "void/old")) == 3 and not store.aside
 
 

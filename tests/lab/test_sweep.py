@@ -298,7 +298,7 @@ def test_a_cell_that_another_sweep_holds_is_left_to_it_and_then_taken(here):
     def finish():
         while len(other.names()) < 11:
             time.sleep(0.02)
-        other.save((held, [{"seed": 2, "mean": 7.0}], {**next(other.records(item.name, 1))[1].provenance}))
+        other.save((held, [{"seed": 2, "mean": 7.0}], {**next(other.finished(item.name, 1))[1].provenance}))
         free(lock)
 
     thread = threading.Thread(target=finish)
@@ -449,7 +449,7 @@ def test_a_study_says_what_it_runs_on_and_cells_record_it(gpu, tmp_path, monkeyp
         table = sweep(item, item.grid.of(n=1, seeds=1), store=Store(tmp_path / device), jobs=3)
         assert (pools[-1].kind(item, {}), pools[-1].jobs) == (on, jobs)
         assert list(table["on"]) == [on] and (table["device"][0] == "A GPU") == (on == "cuda")
-        (record,) = (record for _, record in Store(tmp_path / device).records(item.name, 1))
+        (record,) = (record for _, record in Store(tmp_path / device).finished(item.name, 1))
         assert record.provenance["class"] == on
     monkeypatch.setenv("REGIMES_DEVICE", "cpu")
     assert workers.Local().kind(picking("any"), {}) == "cpu" and devices.pick("cuda").type == "cuda"
@@ -470,7 +470,7 @@ def test_cells_that_are_small_stay_on_the_cpu_and_run_together(gpu, tmp_path, mo
     table = sweep(sized, sized.grid.of(p=[10, 2000], h=700, seeds=1), store=Store(tmp_path), jobs=3)
     assert dict(zip(table["p"], table["on"])) == {10: "cpu", 2000: "cuda"} and {pool.jobs for pool in pools} == {1, 3}
     made = {
-        record.cell.setting["p"]: record.provenance["class"] for _, record in Store(tmp_path).records(sized.name, 1)
+        record.cell.setting["p"]: record.provenance["class"] for _, record in Store(tmp_path).finished(sized.name, 1)
     }
     assert made == {10: "cpu", 2000: "cuda"}
 
@@ -578,7 +578,7 @@ def test_a_cell_that_raises_is_one_line_and_loses_no_finished_one(tmp_path):
 
 def test_one_queue_computes_all_studies_longest_first(tmp_path, monkeypatch):
     store, order = Store(tmp_path), []
-    monkeypatch.setattr(table, "_RECORDS", {})  # what other tests computed
+    monkeypatch.setattr(table, "_FINISHED", {})  # what other tests computed
     asked = {item: cells(item, item.grid.of(n=n, seeds=2)) for item, n in ((squares, [1, 2]), (crowds, 1))}
     key = asked[squares][2].key(seed=False)  # n = 2; the other setting is taken to cost as much as the mean, 2
     monkeypatch.setattr(
@@ -645,7 +645,7 @@ def test_a_study_that_runs_on_the_card_has_one_worker_and_others_all(tmp_path, m
 
 def test_what_cells_took_is_recorded_for_the_next_queue(tmp_path, monkeypatch):
     asked, store = {squares: cells(squares, squares.grid.of(n=[1, 2], seeds=3))}, Store(tmp_path)
-    monkeypatch.setattr(table, "_RECORDS", {})  # what other tests computed
+    monkeypatch.setattr(table, "_FINISHED", {})  # what other tests computed
     made = {"device": "", "class": "cpu", "revision": "", "versions": {}, "digest": ""}
     for cell in asked[squares][:4]:
         store.save((cell, [{"seed": cell.seed}], made | {"seconds": 1.0 + cell.seed}))
@@ -782,7 +782,7 @@ def test_progress_says_a_line_a_minute_and_nothing_in_short_sweeps(monkeypatch, 
 def test_a_chunk_of_unknown_time_is_expected_to_take_what_its_stored_cells_took(tmp_path, monkeypatch):
     """Else the longest of what is computed again would come last."""
     monkeypatch.setattr(schedule, "_recorded", lambda: {})
-    monkeypatch.setattr(table, "_RECORDS", {})
+    monkeypatch.setattr(table, "_FINISHED", {})
     (chunk,) = schedule.chunks({squares.name: squares}, cells(squares, squares.grid.of(n=1, seeds=2)))
     assert schedule.seconds(chunk) == 0.0
     table.remember(squares, [Result(cell, [], {"seconds": 12.0}) for cell in chunk.cells])

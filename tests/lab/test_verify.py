@@ -14,7 +14,7 @@ from companion.lab import verify as verification
 from companion.lab.catalogue import is_here
 from companion.lab.compare import ENOUGH, FEWEST
 from companion.lab.record import derived, record
-from companion.lab.results import SUFFIX, Results, records_of, write_results
+from companion.lab.results import SUFFIX, Results, finished_cells, write_results
 from companion.lab.store import Cell, Store
 from companion.lab.sweep import STATISTICAL, cells, study
 from companion.lab.verify import share, verify
@@ -46,7 +46,7 @@ def blocks(setting: Pictured, seeds):
 
 def written(item, grid, path):
     """The file with the results of a study over a grid."""
-    records = records_of(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
+    records = finished_cells(item, cells(item, grid), store=Store(path.parent / "cells"), jobs=1)
     write_results(item, [*records.values()], path)
     return path
 
@@ -236,7 +236,7 @@ def test_keep_computes_only_the_cells_that_the_table_lacks(book, monkeypatch, de
         computed = {setting["points"] for setting in calls}
         assert computed == (set() if step == 3 or (designs and step == 2) else {points})
         files.append((book / f"{STUDY}{SUFFIX}").read_bytes())
-        rows.append([record.rows for record in Results(item).records.values()])
+        rows.append([record.rows for record in Results(item).finished.values()])
         held = {11, 13} if designs and step else {points}
         assert set(Results(item).rows.points) == held
     assert files[2] == files[3] and (designs or rows[0] == rows[2])  # of other seconds

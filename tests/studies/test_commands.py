@@ -40,12 +40,12 @@ def test_the_list_which_loads_no_study_names_every_one_as_it_is(capsys):
 def test_the_command_runs_and_void_cells_come_back_by_a_copy(commands, tmp_path):
     assert run("run", STUDY, "--profile", "smoke", "--jobs", "1", "--csv", str(tmp_path / "t.csv")) == 0
     (header, *lines), count = (tmp_path / "t.csv").read_text().splitlines(), len(commands.names())
-    (row, *_), *more = (record.rows for _, record in commands.records(STUDY, 1))
+    (row, *_), *more = (record.rows for _, record in commands.finished(STUDY, 1))
     assert {*row} < {*header.split(",")} and all(header.split(",")) and len(lines) > len(more)  # every column is named
     code = catalogue.find(STUDY)[1].code.digest
     assert commands.void(STUDY, 1, lambda made: made["digest"] == code) == count and commands.names() == []
     shutil.copytree(commands.folder / "void" / code / STUDY, commands.folder / STUDY, dirs_exist_ok=True)
-    assert len(commands.names()) == count == len(list(commands.records(STUDY, 1)))
+    assert len(commands.names()) == count == len(list(commands.finished(STUDY, 1)))
 
 
 def test_the_command_takes_the_designs_of_a_study():

@@ -124,9 +124,9 @@ def test_a_gpus_time_is_that_of_the_cells_a_gpu_computed(monkeypatch):
         known, card = plan.measured_cells("01", item, [])
         assert known and not card  # the seconds of the CPU are what is known
     results = plan.Results(item)
-    for key, one in results.records.items():
+    for key, one in results.finished.items():
         if one.cell.setting["p"] > 500:
-            results.records[key] = one._replace(provenance=one.provenance | {"seconds": 1.0, "class": "cuda"})
+            results.finished[key] = one._replace(provenance=one.provenance | {"seconds": 1.0, "class": "cuda"})
     monkeypatch.setattr(plan.Results, "of", lambda study: results)
     monkeypatch.setattr(devices, "kind", on_a_gpu)
     known, card = plan.measured_cells("01", item, [])

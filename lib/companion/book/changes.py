@@ -110,7 +110,7 @@ def changes(number: str, labels: Collection[str] | None = None) -> dict[str, Cha
 
 def _seconds(study: Study, grid: Sequence[Entries]) -> float:
     """The expected seconds of a grid; for a study with stored results only, those that they took."""
-    stored = Results.of(study).records if not schedule.recorded(study) else {}
+    stored = Results.of(study).finished if not schedule.recorded(study) else {}
     asked = {cell.key(): cell for cell in cells_of(study, grid)}
     remaining = schedule.chunks({study.name: study}, [cell for key, cell in asked.items() if key not in stored])
     took = [stored[key].provenance["seconds"] for key in asked.keys() & stored.keys()]

@@ -1,6 +1,6 @@
 """The tools of the cells of a chapter's page: parameters, rows, figures with captions, claims.
 
-A page that is opened in Jupyter behaves as in the runner; its records go to ``runs/interactive``.
+A page that is opened in Jupyter behaves as in the runner; its results go to ``runs/interactive``.
 """
 
 import json
@@ -19,7 +19,7 @@ from companion import estimates, paths
 from companion.book import captions, claims, ledger, plots, screen, views
 from companion.estimates import Drift, Estimate
 from companion.lab import catalogue, parameters
-from companion.lab.results import Results, records_of
+from companion.lab.results import Results, finished_cells
 from companion.lab.store import stamp, write_atomically
 from companion.lab.study import Design
 from companion.lab.sweep import Study
@@ -58,7 +58,7 @@ class Chapter:
         self.folder = Path(run) if run else paths.run_folder("interactive")
         # a run's pages write one ledger, one after the other
         before = ledger.read(self.folder / f"{number}.ledger.json") if run else []
-        self.records: dict[str, dict[str, Any]] = {record["id"]: record for record in before}
+        self.entries: dict[str, dict[str, Any]] = {entry["id"]: entry for entry in before}
         self._labels: set[str] | None = set() if run else None  # by hand a cell may run again
         self._asked: dict[Study, catalogue.Asked] = {}
         self._stored: set[str] = set()  # cells of stored results, which captions name
@@ -87,8 +87,8 @@ class Chapter:
         rows = asked.rows()[:0] if is_usual and asked.designs.get(design) == set() else asked.rows(design)
         if rows.empty and design in asked.absent:
             self._say(f"The design `{design}` of `{study.name}` is empty: its data are not on this machine.")
-        records = asked.results.records
-        stored = set(rows[CELL]) & records.keys()
+        finished = asked.results.finished
+        stored = set(rows[CELL]) & finished.keys()
         self._stored |= stored
         self._absent |= stored - {cell.key() for cell in asked.results.of_data(catalogue.is_here)}
         return rows
@@ -105,7 +105,7 @@ class Chapter:
         cells = sample(results, catalogue.is_here) if self.profile == "laptop" else []
         lines = list(results.refused.values())
         if cells:
-            lines += results.differences(records_of(results.study, cells))
+            lines += results.differences(finished_cells(results.study, cells))
         if not cells and not lines:
             return
         self._sampled[results.study.name] = lines
@@ -256,7 +256,7 @@ class Chapter:
                 raise InputError(f"claim {claim.id} cannot be measured: {type(error).__name__}: {error}") from error
             result = None
         if result is not None:
-            self._record(claim, *result)
+            self._enter(claim, *result)
         elif self._lacks_data(claim):
             self._say(f"`{claim.id}`: not tested, its data are not on this machine.")
         elif self._is_changed:
@@ -270,10 +270,10 @@ class Chapter:
         asked = [(self._asked[study], name) for study, name in named]
         return any(name in of_study.absent and not of_study.designs[name] for of_study, name in asked)
 
-    def _record(self, claim: claims.Claim, measured: Estimate | Drift, tables: Sequence[pd.DataFrame]) -> None:
-        """Judges what was measured on rows, or without any on formulas; stores the record and shows the verdict."""
+    def _enter(self, claim: claims.Claim, measured: Estimate | Drift, tables: Sequence[pd.DataFrame]) -> None:
+        """Judges what was measured on rows, or without any on formulas; enters it and shows the verdict."""
         claim = ledger.with_history(claim)
-        if claim.id in self.records and self._labels is not None:  # by hand a cell may run again
+        if claim.id in self.entries and self._labels is not None:  # by hand a cell may run again
             raise InputError(f"claim {claim.id} was judged already")
         if tables:
             source = provenance(*tables)
@@ -283,7 +283,7 @@ class Chapter:
         measured = measured.anytime() if claim.looks > 1 else measured
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, source.settings))
-        self.records[claim.id] = ledger.record_of(
+        self.entries[claim.id] = ledger.entry_of(
             claim,
             chapter=self.number,
             value=float(estimate.value),
@@ -304,8 +304,8 @@ class Chapter:
             versions=source.versions,
             cells={key: origin(key).provenance["revision"] for key in source.cells},
         )
-        ledger.write(self.folder / f"{self.number}.ledger.json", self.records.values())
-        line = HTML(views.show("line", self.records[claim.id], views.ERRATA))
+        ledger.write(self.folder / f"{self.number}.ledger.json", self.entries.values())
+        line = HTML(views.show("line", self.entries[claim.id], views.ERRATA))
         display(line, metadata={"claim": claim.id})  # on the page it goes to the row below its figure
 
 

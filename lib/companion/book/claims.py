@@ -85,7 +85,7 @@ class Claim:
             the rows it is judged on. A run with other parameters does not test it if its rows lack one.
         looks: how often it was judged while realisations were added, the last time included; more than one widens its
             interval (``Estimate.anytime``).
-        stated: the number in the paper, if any; inside ``accept``. A record says if its interval leaves it out.
+        stated: the number in the paper, if any; inside ``accept``. An entry says if its interval leaves it out.
         corrected: ``(low, high)`` of the corrected statement, if its erratum gives a number.
         erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
         part_of: the main claim on the same statement of the paper, of which this one is a part, a repetition or another

@@ -108,7 +108,7 @@ def everywhere(
     Args:
         claim: a claim of the book.
         page: has its rows.
-        kept: its record, for what it is judged by where the page lacks rows of it.
+        kept: its entry, for what it is judged by where the page lacks rows of it.
         stored: what ``results/`` holds of a study.
     """
     found = _found(claim, page) if claim.tables else None
@@ -190,11 +190,11 @@ def _found(claim: Claim, page: Page) -> tuple[Estimate, set[str]] | None:
     return (estimate.anytime() if claim.looks > 1 else estimate, cells) if cells else None
 
 
-def _judged(record: Mapping[str, Any]) -> Estimate:
-    """What a record is judged by."""
-    ends = record["late"] or record
+def _judged(entry: Mapping[str, Any]) -> Estimate:
+    """What an entry is judged by."""
+    ends = entry["late"] or entry
     low, high = (sign * float("inf") if ends[end] is None else ends[end] for end, sign in (("low", -1), ("high", 1)))
-    return Estimate(ends["value"], low, high, record["n"], record["interval"])
+    return Estimate(ends["value"], low, high, entry["n"], entry["interval"])
 
 
 def _settings(cells: Collection[str]) -> Values:
@@ -206,10 +206,10 @@ def _settings(cells: Collection[str]) -> Values:
     return {name: [values[text] for text in sorted(values)] for name, values in found.items() if name != "seeds"}
 
 
-def _settings_kept(record: Mapping[str, Any]) -> Values:
-    """The values of each setting of a record."""
+def _settings_kept(entry: Mapping[str, Any]) -> Values:
+    """The values of each setting of an entry."""
     found: dict[str, list[Any]] = {}
-    for one in record["settings"]:
+    for one in entry["settings"]:
         for name, values in one["values"].items():
             found.setdefault(name, []).extend(values)
     return found

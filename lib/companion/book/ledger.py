@@ -1,6 +1,6 @@
 """Claims and verdicts: the declarations, the measurements, and how the two compare.
 
-Papers declare claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read all records
+Papers declare claims, chapters measure them, ``judge`` gives the verdicts. Pages, README and tests read all entries
 from ``build/<profile>/ledger.json``.
 """
 
@@ -24,10 +24,10 @@ from regimes.validate import InputError
 IN_PART = "in part"  # of a statement: its claims have several verdicts
 NEAR = "reproduced without the stated number in the interval"  # of a statement
 VERDICTS = ("reproduced", "corrected", "not reproduced", "not yet asymptotic", "undecided")
-ENDS = ("value", "low", "high")  # of a record: what was measured
+ENDS = ("value", "low", "high")  # of an entry: what was measured
 ROUND_OFF = 1e-9  # by which a zero may differ
 MANY = 100.0  # times as many seeds: beyond, another way must be found
-ABSENT = "stored rows: the data are not on this machine"  # in a record's data, where it is so
+ABSENT = "stored rows: the data are not on this machine"  # in an entry's data, where it is so
 SAME, CHANGED, MOVED = "same code as measured", "code changed since", "verdict moved"  # since the kept ledger
 MARKS = {
     "reproduced": "✔", "corrected": "✎", "not reproduced": "✘", "not yet asymptotic": "…", "undecided": "?",
@@ -172,19 +172,19 @@ def flat(values: Any) -> Iterator[Any]:
         yield from flat(value)
 
 
-def record_of(claim: Claim, **measured: Any) -> dict[str, Any]:
-    """A ledger record: the declaration and the measurement, whose entries are ``None`` before it is made."""
+def entry_of(claim: Claim, **measured: Any) -> dict[str, Any]:
+    """A ledger entry: the declaration and the measurement, whose fields are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     not_measured = dict.fromkeys(f"{keys} seconds device revision versions".split())
     names = "id item kind statement short measure elsewhere source stated looks part_of headline"
-    record = {name: getattr(claim, name) for name in names.split()} | claim.measured_by
-    record |= {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
-    record |= {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
-    return record | not_measured | measured
+    entry = {name: getattr(claim, name) for name in names.split()} | claim.measured_by
+    entry |= {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
+    entry |= {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    return entry | not_measured | measured
 
 
 def late(claim: Claim, drift: Drift) -> dict[str, Any]:
-    """A record's entries on the larger sizes alone, and the size that would decide (``None``: cannot be foreseen)."""
+    """An entry's fields on the larger sizes alone, and the size that would decide (``None``: cannot be foreseen)."""
     low, high, size = _bounds((drift.late.low, drift.late.high, drift.size(claim.accept)))
     ends = [drift.late_sizes[0], drift.late_sizes[-1]]
     return {"value": drift.late.value, "low": low, "high": high, "sizes": ends, "decides": size}
@@ -198,49 +198,49 @@ def _bounds(interval: Sequence[float]) -> list[float | None]:
 def merge(folder: Path) -> list[dict[str, Any]]:
     """Merges the chapters' ledgers in ``folder`` into its ``ledger.json``, with every claim not measured there.
 
-    Records of claims that are typed into a notebook come last. Each record's ``cells`` stay in the chapter's ledger.
+    Entries of claims that are typed into a notebook come last. Each entry's ``cells`` stay in the chapter's ledger.
     """
     files = sorted(folder.glob("[0-9][0-9].ledger.json"))
-    measured = {record["id"]: without_cells(record) for path in files for record in read(path)}
-    typed = [name for name, record in measured.items() if record.get("function", "").startswith(f"{TYPED}.")]
+    measured = {entry["id"]: without_cells(entry) for path in files for entry in read(path)}
+    typed = [name for name, entry in measured.items() if entry.get("function", "").startswith(f"{TYPED}.")]
     for name in measured:
         validate.one_of([*claims(), *typed], claim=name)
-    merged = [measured.pop(name, None) or record_of(claim) for name, claim in claims().items()] + [*measured.values()]
+    merged = [measured.pop(name, None) or entry_of(claim) for name, claim in claims().items()] + [*measured.values()]
     write(folder / "ledger.json", merged)
     return merged
 
 
-def without_cells(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as it stands in a merged ledger: it does not list its cells."""
-    return {name: value for name, value in record.items() if name != "cells"}
+def without_cells(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry as it stands in a merged ledger: it does not list its cells."""
+    return {name: value for name, value in entry.items() if name != "cells"}
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The records of a ledger file; empty if there is no file."""
+    """The entries of a ledger file; empty if there is no file."""
     if not path.exists():
         return []
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-        return [_with_ends(record, _tuple) for record in records if record["id"]]
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        return [_with_ends(entry, _tuple) for entry in entries if entry["id"]]
     except (ValueError, TypeError, AttributeError, KeyError):
         raise InputError(f"{path} is not a ledger: take it from git again, or make it again") from None
 
 
-def write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+def write(path: Path, entries: Iterable[dict[str, Any]]) -> None:
     """Writes a ledger file whole or not at all."""
-    entries = [_with_ends(record, _bounds) for record in records]
+    entries = [_with_ends(entry, _bounds) for entry in entries]
     write_atomically(path, json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def _with_ends(record: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
-    """A record with the ends of its interval, if it has one, mapped; those of a single realisation are infinite."""
-    if record.get("value") is None:
-        return record
-    low, high = change((record["low"], record["high"]))
-    return {**record, "low": low, "high": high}
+def _with_ends(entry: dict[str, Any], change: Callable[[tuple], Sequence]) -> dict[str, Any]:
+    """An entry with the ends of its interval, if it has one, mapped; those of a single realisation are infinite."""
+    if entry.get("value") is None:
+        return entry
+    low, high = change((entry["low"], entry["high"]))
+    return {**entry, "low": low, "high": high}
 
 
-def summary(records: Sequence[Mapping[str, Any]]) -> str:
+def summary(entries: Sequence[Mapping[str, Any]]) -> str:
     """One sentence for each kind of claim, the papers' first, that counts the verdicts on statements.
 
     Claims that are parts or repetitions of one statement count once: with their verdict where all have the same, as
@@ -248,7 +248,7 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
     """
     parts = []
     for kind, words in KINDS.items():
-        groups = statements(record for record in records if record["kind"] == kind)
+        groups = statements(entry for entry in entries if entry["kind"] == kind)
         if not groups:
             continue
         verdicts = Counter(NEAR if is_near(group) else _in_common(group) for group in groups)
@@ -261,29 +261,29 @@ def summary(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def deviations(
-    record: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3
+    entry: Mapping[str, Any], reference: Mapping[str, Any], share: float, *, same: float = 1e-3
 ) -> list[str]:
-    """Which of ``value``, ``low`` and ``high`` of a record are not those of a reference, with both numbers.
+    """Which of ``value``, ``low`` and ``high`` of an entry are not those of a reference, with both numbers.
 
     They may differ by a ``share`` of the *reference's* interval and by ``same``, a part of its value. Where that
     interval has no end, its value stands for it; what has no end there has none here.
     """
     value, low, high = (reference[name] for name in ENDS)
-    if value is None or record["value"] is None:
-        return [] if value is record["value"] else [f"value {record['value']} for {value}"]
+    if value is None or entry["value"] is None:
+        return [] if value is entry["value"] else [f"value {entry['value']} for {value}"]
     width = high - low if math.isfinite(high - low) else abs(value)
     most = share * width + same * abs(value) + ROUND_OFF
-    pairs = {name: (record[name], reference[name]) for name in ENDS}
+    pairs = {name: (entry[name], reference[name]) for name in ENDS}
     # equal infinite ends have no difference
     moved = {name: (a, b) for name, (a, b) in pairs.items() if a != b and not abs(a - b) <= most}
     return [f"{name} {number:.6g} for {expected:.6g}" for name, (number, expected) in moved.items()]
 
 
-def statements(records: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """The records of each statement, its parts and repetitions together."""
+def statements(entries: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The entries of each statement, its parts and repetitions together."""
     by_statement: dict[str, list[Mapping[str, Any]]] = {}
-    for record in records:
-        by_statement.setdefault(record["part_of"] or record["id"], []).append(record)
+    for entry in entries:
+        by_statement.setdefault(entry["part_of"] or entry["id"], []).append(entry)
     return list(by_statement.values())
 
 
@@ -313,20 +313,20 @@ def _late(late: Mapping[str, Any]) -> str:
     return f"at sizes {ends} alone: {Estimate(late['value'], *_tuple((late['low'], late['high'])))}"
 
 
-def over_stated(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def over_stated(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Of each number that papers state: what was measured over it, in increasing order, with its 95 % interval.
 
-    Each has its ``record``, ``value``, ``low`` and ``high``. Left out are stated zeros, what has another sign than
+    Each has its ``entry``, ``value``, ``low`` and ``high``. Left out are stated zeros, what has another sign than
     stated, what was not measured, and what we expected and no paper states.
     """
     ratios = []
-    for record in records:
-        if record["kind"] != "paper" or record["value"] is None or not record["stated"]:
+    for entry in entries:
+        if entry["kind"] != "paper" or entry["value"] is None or not entry["stated"]:
             continue
-        if record["value"] / record["stated"] <= 0:
+        if entry["value"] / entry["stated"] <= 0:
             continue
-        low, high = sorted(record[end] / record["stated"] for end in ("low", "high"))
-        ratios.append({"record": record, "value": record["value"] / record["stated"], "low": low, "high": high})
+        low, high = sorted(entry[end] / entry["stated"] for end in ("low", "high"))
+        ratios.append({"entry": entry, "value": entry["value"] / entry["stated"], "low": low, "high": high})
     return sorted(ratios, key=lambda ratio: ratio["value"])
 
 
@@ -335,29 +335,29 @@ def on_axis(ratio: float, widest: float = 4.0) -> float:
     return 50 + 50 * max(-1.0, min(1.0, math.log(max(ratio, 1e-300)) / math.log(widest)))
 
 
-def first_verdict(record: Mapping[str, Any]) -> str | None:
+def first_verdict(entry: Mapping[str, Any]) -> str | None:
     """The verdict on a claim's first measurement; ``None`` where there is none in its history, or never was another."""
-    if not record["amended"]:
-        return record["verdict"]
-    given = [change["verdict"] for change in record["amended"] if change["verdict"] in VERDICTS]
+    if not entry["amended"]:
+        return entry["verdict"]
+    given = [change["verdict"] for change in entry["amended"] if change["verdict"] in VERDICTS]
     return given[0] if given else None
 
 
-def standing(record: Mapping[str, Any], kept: Mapping[str, Mapping[str, Any]]) -> str:
+def standing(entry: Mapping[str, Any], kept: Mapping[str, Mapping[str, Any]]) -> str:
     """Whether a claim's code and verdict are those of the ledger that is ``kept``, in words; empty if it is not there.
 
     What was not judged here has no verdict that could have moved.
     """
-    if not (there := kept.get(record["id"])):
+    if not (there := kept.get(entry["id"])):
         return ""
-    if record["verdict"] and record["verdict"] != there["verdict"]:
+    if entry["verdict"] and entry["verdict"] != there["verdict"]:
         return MOVED
-    return SAME if record["digest"] == there["digest"] else CHANGED
+    return SAME if entry["digest"] == there["digest"] else CHANGED
 
 
-def changes_of_verdict(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
+def changes_of_verdict(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
     """How often amendments changed a verdict, by the first and the present one; the most frequent change first."""
-    pairs = Counter((first_verdict(record), record["verdict"]) for record in records)
+    pairs = Counter((first_verdict(entry), entry["verdict"]) for entry in entries)
     return [(*pair, count) for pair, count in pairs.most_common() if None not in pair and pair[0] != pair[1]]
 
 
@@ -413,7 +413,7 @@ def in_text(entry: Mapping[str, Any]) -> str:
 
 
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A record for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
+    """An entry for a reader: each part as text, empty if it has none, and its ``erratum``, if any."""
     absent = f"; {ABSENT}" if ABSENT in (entry["data"] or "") else ""
     kind = "" if entry["kind"] == "paper" else f" · {KINDS[entry['kind']].lower()}"
     erratum = entry["erratum"] if entry["value"] is not None else None
@@ -438,9 +438,9 @@ def words(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def tally(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For each verdict on statements that occurs: ``kind``, ``mark``, ``word`` and ``count``."""
-    common = [_in_common(statement) for statement in statements(records)]
+    common = [_in_common(statement) for statement in statements(entries)]
     counts = Counter(verdict if verdict in MARKS else None for verdict in common)
     return [
         {"kind": it or "none", "mark": mark, "word": it or "not tested or measured here", "count": counts[it]}
@@ -449,23 +449,23 @@ def tally(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def counted(records: Iterable[Mapping[str, Any]]) -> str:
+def counted(entries: Iterable[Mapping[str, Any]]) -> str:
     """The number of claims with each verdict, in order of appearance: ``✎ 2 corrected, ✔ 1 reproduced``."""
-    verdicts = Counter((MARKS[entry["verdict"]], word(entry)) for entry in records)
+    verdicts = Counter((MARKS[entry["verdict"]], word(entry)) for entry in entries)
     return ", ".join(f"{mark} {count} {word}" for (mark, word), count in verdicts.items())
 
 
-def marks(records: Iterable[Mapping[str, Any]]) -> str:
+def marks(entries: Iterable[Mapping[str, Any]]) -> str:
     """The number of statements with each verdict, as marks alone: ``✔ 12, ✎ 2``."""
-    return ", ".join(f"{row['mark']} {row['count']}" for row in tally(records))
+    return ", ".join(f"{row['mark']} {row['count']}" for row in tally(entries))
 
 
-def by_paper(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The records of each paper, by its letter in alphabetical order; those not measured come last."""
-    records_of: dict[str, list[dict[str, Any]]] = {}
-    for entry in sorted(records, key=lambda record: (record["item"][0], record["value"] is None)):
-        records_of.setdefault(entry["item"][0], []).append(entry)
-    return records_of
+def by_paper(entries: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The entries of each paper, by its letter in alphabetical order; those not measured come last."""
+    entries_of: dict[str, list[dict[str, Any]]] = {}
+    for entry in sorted(entries, key=lambda one: (one["item"][0], one["value"] is None)):
+        entries_of.setdefault(entry["item"][0], []).append(entry)
+    return entries_of
 
 
 @functools.cache
@@ -482,7 +482,7 @@ def paper_title(letter: str) -> str:
 
 
 def word(entry: Mapping[str, Any] | None) -> str:
-    """The verdict of a record, or why there is none."""
+    """The verdict of an entry, or why there is none."""
     if entry is None:
         return "not declared"
     return entry["verdict"] or ("not measured yet" if entry["value"] is None else "not tested at this size")

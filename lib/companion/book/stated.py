@@ -21,14 +21,14 @@ def value(name: str) -> Any:
     return _entries()[name]["value"]
 
 
-def at_size(record: Mapping[str, Any]) -> bool:
-    """Whether a ledger record rests on rows of a size that its paper states, one with an ``axis`` of the studies."""
+def at_size(entry: Mapping[str, Any]) -> bool:
+    """Whether a ledger entry rests on rows of a size that its paper states, one with an ``axis`` of the studies."""
     sizes = {
-        entry["axis"]: entry["value"]
-        for name, entry in _entries().items()
-        if name[0] == record["item"][0] and "axis" in entry
+        stated["axis"]: stated["value"]
+        for name, stated in _entries().items()
+        if name[0] == entry["item"][0] and "axis" in stated
     }
-    values = [(axis, setting["values"].get(axis, ())) for setting in record["settings"] or () for axis in sizes]
+    values = [(axis, setting["values"].get(axis, ())) for setting in entry["settings"] or () for axis in sizes]
     return any(sizes[axis] in ledger.flat(found) for axis, found in values)
 
 

@@ -181,7 +181,7 @@ class Asked:
     @property
     def new(self) -> list[Cell]:
         """Those that ``results/`` lacks."""
-        return [cell for key, cell in self.cells.items() if key not in self.results.records]
+        return [cell for key, cell in self.cells.items() if key not in self.results.finished]
 
     def rows(self, design: str = "") -> pd.DataFrame:
         """The rows of a design, or of all; of a design without a cell none, and it is said; InputError if none has."""
@@ -222,7 +222,7 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
         laptop = settings if values == laptop_values else _at_laptop(study, laptop_values, design)
         if values["profile"] == "laptop" and settings == laptop and stored:
             data = {cell.setting.get("data") for cell in stored.values()}
-            known = results.records.keys() | results.refused.keys()  # what is refused is computed
+            known = results.finished.keys() | results.refused.keys()  # what is refused is computed
             designs[design] = dict(stored)
             for cell in cells(study, settings):
                 is_new = cell.key(seed=False) not in results.settings and cell.setting.get("data") in data
@@ -248,19 +248,19 @@ def _kept(results: Results, values: Mapping[str, Any]) -> dict[str, dict[str, Ce
     """The stored cells of each design at the ``values`` that are to be stored."""
     grid = results.study.grid
     kept = {}
-    for design in grid.names(values) if results.records else ():
+    for design in grid.names(values) if results.finished else ():
         found: set[str] = set()
         for how in (contextlib.nullcontext, as_fetched):
             with contextlib.suppress(InputError), validate.memory_asked(), how():
                 wanted = {cell.key() for cell in cells(results.study, grid.settings(values, design))}
-                found = max(wanted & results.records.keys(), found, key=len)
+                found = max(wanted & results.finished.keys(), found, key=len)
                 if found == wanted:
                     break
         if not found:
             settings = grid.axes_alone().settings(values, design)
             asked_for = {(one, seed) for it in settings for one in grid.choices(it) for seed in it["seeds"]}
-            found = {key for key, it in results.records.items() if _of_axes(grid, it.cell) in asked_for}
-        kept[design] = {key: result.cell for key, result in results.records.items() if key in found}
+            found = {key for key, it in results.finished.items() if _of_axes(grid, it.cell) in asked_for}
+        kept[design] = {key: result.cell for key, result in results.finished.items() if key in found}
     return kept
 
 
@@ -301,7 +301,7 @@ def _with_shared(study: Study, settings: Sequence[Entries], seeds: Collection[in
     shared = []
     for seed in seeds:
         wanted = cells(study, [setting | {"seeds": [seed]} for setting in settings])
-        if all(cell.key() in results.records for cell in wanted):
+        if all(cell.key() in results.finished for cell in wanted):
             shared.append(seed)
     return [setting | {"seeds": sorted({*setting["seeds"], *shared})} for setting in settings]
 

@@ -89,11 +89,11 @@ def store_results(args: argparse.Namespace) -> None:
         if count:
             print(f"{item.name}: {count} stored cells come from code that no commit holds; they are computed anew")
         grid = [setting for settings in designs.values() for setting in settings]
-        records, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
+        finished, new = extended(item, grid, others=bool(args.designs), jobs=args.jobs)
         path = paths.results() / f"{item.name}{results.SUFFIX}"
         path.parent.mkdir(exist_ok=True)
-        results.write_results(item, records, path)
-        print(f"wrote {path}: {len(records)} cells, {new} of them new")
+        results.write_results(item, finished, path)
+        print(f"wrote {path}: {len(finished)} cells, {new} of them new")
 
 
 def verify_sample(args: argparse.Namespace) -> int:

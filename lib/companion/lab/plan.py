@@ -175,11 +175,11 @@ def measured_cells(number: str, study: Study, grid: Sequence[Entries]) -> tuple[
     Measured are those of the stored results, and of the laptop profile and this ``grid`` what was recorded. Where this
     machine computes the study on a GPU and results of one are stored, these alone.
     """
-    records = Results.of(study).records.values()
-    card = devices.kind(study.device) == "cuda" and any(result.provenance["class"] == "cuda" for result in records)
+    finished = Results.of(study).finished.values()
+    card = devices.kind(study.device) == "cuda" and any(result.provenance["class"] == "cuda" for result in finished)
     settings: dict[str, Entries] = {}
     took: dict[str, list[float]] = {}
-    for result in (one for one in records if (one.provenance["class"] == "cuda") == card):
+    for result in (one for one in finished if (one.provenance["class"] == "cuda") == card):
         key = result.cell.key(seed=False)
         settings[key] = result.cell.setting
         took.setdefault(key, []).append(result.provenance["seconds"])

@@ -23,30 +23,30 @@ SECONDS = 10.0  # for the comparison of one digest; one cell is compared in any 
 Held = dict[Cell, Result | None]
 
 
-def drop_changed(study: Study, store: Store, records: Held, pool: Cluster | Local) -> Held:
+def drop_changed(study: Study, store: Store, held: Held, pool: Cluster | Local) -> Held:
     """The stored cells that are still valid under the present code; the others are moved to ``void/`` in the store."""
-    if not _older(study, records):
-        return records
+    if not _older(study, held):
+        return held
     lock = store.claim(f"{study.name}-check", wait=True)
     try:
-        records = {cell: store.load(cell) for cell in records}  # another sweep may just have compared them
-        for (code, kind), cells in _older(study, records).items():
+        held = {cell: store.load(cell) for cell in held}  # another sweep may just have compared them
+        for (code, kind), cells in _older(study, held).items():
             if not _stands(study, store, cells, pool):
                 made = {"digest": code, "class": kind}
                 count = store.void(study.name, study.version, lambda entry, made=made: made.items() <= entry.items())
                 say(f"{study.name}: the code and its rows changed; {count} stored cells are void")
-                records |= dict.fromkeys(cells)
+                held |= dict.fromkeys(cells)
     finally:
         free(lock)
-    return records
+    return held
 
 
-def _older(study: Study, records: Mapping[Cell, Result | None]) -> dict[tuple[str, str], dict[Cell, Result]]:
+def _older(study: Study, held: Mapping[Cell, Result | None]) -> dict[tuple[str, str], dict[Cell, Result]]:
     """Cells of other code by its digest and the class of device that computed them."""
     groups: dict[tuple[str, str], dict[Cell, Result]] = defaultdict(dict)
-    for cell, record in records.items():
-        if record is not None and record.provenance["digest"] != study.code.digest:
-            groups[record.provenance["digest"], record.provenance["class"]][cell] = record
+    for cell, result in held.items():
+        if result is not None and result.provenance["digest"] != study.code.digest:
+            groups[result.provenance["digest"], result.provenance["class"]][cell] = result
     return groups
 
 
@@ -60,7 +60,7 @@ def _stands(study: Study, store: Store, cells: Mapping[Cell, Result], pool: Clus
     if any(pool.kind(study, cell.setting) != made["class"] for cell in sample):
         say(f"{study.name}: {len(cells)} cells of a {made['class']} machine under other code are taken as they are")
         return True
-    begin, stored = time.monotonic(), {cell: record.rows for cell, record in cells.items()}
+    begin, stored = time.monotonic(), {cell: result.rows for cell, result in cells.items()}
     recomputed: dict[Cell, Rows] = {}
     repeated: set[Cell] = set()
     for cell in sample:

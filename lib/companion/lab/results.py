@@ -41,7 +41,7 @@ class Results:
     Attributes:
         study: whose cells they are.
         path: of the file.
-        records: by the keys of their cells, in the order of the file; empty where nothing is stored.
+        finished: by the keys of their cells, in the order of the file; empty where nothing is stored.
         refused: why a cell is damaged or forged, by its key. Such a cell counts as not stored.
 
     Raises:
@@ -50,17 +50,17 @@ class Results:
 
     def __init__(self, study: Study, path: Path | None = None) -> None:
         self.study, self.path = study, path or paths.results() / f"{study.name}{SUFFIX}"
-        self.records: dict[str, Result] = {}
+        self.finished: dict[str, Result] = {}
         self.refused: dict[str, str] = {}
         for number, line in enumerate(self._lines(), 1):
             try:
                 self._add(decode(line))
             except Damaged as error:
                 key, words = _named(line, number)
-                self.records.pop(key, None)
+                self.finished.pop(key, None)
                 self.refused[key] = f"{self.path.name} is refused, {words}: {error}; {self._remedy()}"
-        self.records = {key: result for key, result in self.records.items() if result.cell.version == study.version}
-        remember(study, self.records.values())
+        self.finished = {key: result for key, result in self.finished.items() if result.cell.version == study.version}
+        remember(study, self.finished.values())
 
     def _lines(self) -> list[str]:
         if not self.path.exists():
@@ -78,9 +78,9 @@ class Results:
         key = result.cell.key()
         if result.cell.study != self.study.name:
             raise Damaged("it is of another study")
-        if key in self.records or key in self.refused:
+        if key in self.finished or key in self.refused:
             raise Damaged("there are several of it")
-        self.records[key] = result
+        self.finished[key] = result
 
     def _remedy(self) -> str:
         return (
@@ -93,22 +93,22 @@ class Results:
         path = paths.results() / f"{study.name}{SUFFIX}"
         state = path.stat() if path.exists() else None
         found = _read(study, path, state and (state.st_mtime_ns, state.st_size, state.st_ino))
-        remember(study, found.records.values())
+        remember(study, found.finished.values())
         return found
 
     @functools.cached_property
     def rows(self) -> pd.DataFrame:
         """The table of all cells, in the order of the file."""
-        return tabulate(self.study, self.records.values())
+        return tabulate(self.study, self.finished.values())
 
     @functools.cached_property
     def settings(self) -> set[str]:
         """The keys of the settings that it has cells of."""
-        return {result.cell.key(seed=False) for result in self.records.values()}
+        return {result.cell.key(seed=False) for result in self.finished.values()}
 
     def of_data(self, is_here: Callable[[Mapping[str, Any]], bool]) -> list[Cell]:
         """The cells whose data are on this machine (``is_here``), by their settings, each data set asked for once."""
-        cells = [result.cell for result in self.records.values()]
+        cells = [result.cell for result in self.finished.values()]
         named = [(cell.setting.get("words"), cell.setting.get("data")) for cell in cells]
         first = {str(data): cell.setting for data, cell in zip(named, cells)}
         there = {data for data, setting in first.items() if is_here(setting)}
@@ -116,21 +116,21 @@ class Results:
 
     def take(self, cells: Mapping[str, Cell]) -> pd.DataFrame:
         """The rows of cells by their keys: of those that are not here, which are computed; then of the others."""
-        new = [cell for key, cell in cells.items() if key not in self.records]
-        parts = [tabulate(self.study, records_of(self.study, new).values())] if new else []
+        new = [cell for key, cell in cells.items() if key not in self.finished]
+        parts = [tabulate(self.study, finished_cells(self.study, new).values())] if new else []
         if len(new) < len(cells):
             parts.append(self.rows[self.rows[CELL].isin(cells.keys())])
         return pd.concat(parts, ignore_index=True)
 
     def blind(self, recomputed: Mapping[str, Result]) -> list[str]:
         """The statistical columns in which these cells would not show a ``FACTOR`` in what is stored."""
-        telling_columns = set().union(*(telling(self.study, result.rows) for result in self.records.values()))
+        telling_columns = set().union(*(telling(self.study, result.rows) for result in self.finished.values()))
         return [column for column in sorted(telling_columns) if not self.differences(recomputed, forged=column)]
 
     def differences(self, recomputed: Mapping[str, Result], *, forged: str = "") -> list[str]:
         """The disagreements with cells that were computed again, one line each; as if a column was ``forged``."""
-        stored = {result.cell: result.rows for result in self.records.values()}
-        written = _columns(self.records.values())
+        stored = {result.cell: result.rows for result in self.finished.values()}
+        written = _columns(self.finished.values())
         left_out = _columns(recomputed.values(), lambda value: isinstance(value, list)) - written
         rows = {result.cell: _without(result.rows, left_out) for result in recomputed.values()}
         return differences(self.study, stored, rows, repeated=self.repeated(recomputed), forged=forged)
@@ -142,7 +142,7 @@ class Results:
             return result.provenance["digest"], result.provenance["versions"]
 
         candidates = recomputed if self.study.repeats else {}
-        pairs = [(result, self.records[key]) for key, result in candidates.items()]
+        pairs = [(result, self.finished[key]) for key, result in candidates.items()]
         return {result.cell for result, stored in pairs if arithmetic(result) == arithmetic(stored)}
 
     def export(self, path: Path) -> None:
@@ -160,15 +160,15 @@ def _read(study: Study, path: Path, state: tuple[int, ...] | None) -> Results:
     return Results(study, path)
 
 
-def records_of(
+def finished_cells(
     study: Study, cells: Sequence[Cell], *, store: Store | None = None, jobs: int | None = None
 ) -> dict[str, Result]:
     """The results of cells by their keys, from a store or computed; see ``sweep``."""
-    records = schedule.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
-    return {result.cell.key(): result for result in records.values()}
+    finished = schedule.fill({study: cells}, store or Store.default(), jobs=jobs) if cells else {}
+    return {result.cell.key(): result for result in finished.values()}
 
 
-def write_results(study: Study, records: Sequence[Result], path: Path) -> None:
+def write_results(study: Study, finished: Sequence[Result], path: Path) -> None:
     """Writes cells as stored results: numbers to nine digits, without lists of more than ``LONG`` entries.
 
     The same cells give the same bytes.
@@ -177,8 +177,8 @@ def write_results(study: Study, records: Sequence[Result], path: Path) -> None:
         InputError: if a column that the study does not declare ``nonfinite`` holds NaN or infinity, or lacks a value in
             some rows of a cell. A cell may lack a column: its design did not ask for that observable.
     """
-    long = _columns(records, lambda value: _entries(value) > LONG)
-    for result in records:
+    long = _columns(finished, lambda value: _entries(value) > LONG)
+    for result in finished:
         for name in sorted(_columns([result]) - long - {*study.nonfinite}):
             for value in (row.get(name) for row in result.rows):
                 if not _is_whole(value):
@@ -186,7 +186,7 @@ def write_results(study: Study, records: Sequence[Result], path: Path) -> None:
                     why = f"{name} holds {words}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
                     raise InputError(f"{path.name} is not written, {result.cell.description}: {why}")
     lines = []
-    for result in records:
+    for result in finished:
         rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(result.rows, long)]
         lines.append(encode(result.cell, rows, result.provenance) + "\n")
     write_atomically(path, gzip.compress("".join(lines).encode(), mtime=0))
@@ -196,9 +196,9 @@ def _without(rows: Rows, columns: Collection[str]) -> Rows:
     return [{name: value for name, value in row.items() if name not in columns} for row in rows]
 
 
-def _columns(records: Collection[Result], holds: Callable[[Any], bool] = lambda value: True) -> set[str]:
+def _columns(finished: Collection[Result], holds: Callable[[Any], bool] = lambda value: True) -> set[str]:
     """The columns of the rows of cells in which some value is such as ``holds`` says."""
-    return {name for result in records for row in result.rows for name, value in row.items() if holds(value)}
+    return {name for result in finished for row in result.rows for name, value in row.items() if holds(value)}
 
 
 def _is_whole(value: Any) -> bool:

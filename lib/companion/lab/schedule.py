@@ -53,10 +53,10 @@ def fill(asked: Wanted, store: Store, *, budget: float | None = None, jobs: int 
     for study, cells in asked.items():
         for cell in cells:
             kinds.setdefault(study.kind(cell.setting), {}).setdefault(study, []).append(cell)
-    records: Held = {}
+    held: Held = {}
     for kind, of_kind in kinds.items():
-        records |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end).run()
-    return records
+        held |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end).run()
+    return held
 
 
 class _Queue:
@@ -65,28 +65,28 @@ class _Queue:
     def __init__(self, asked: Wanted, store: Store, pool: Cluster | Local, end: float) -> None:
         self.studies = {study.name: study for study in asked}
         self.store, self.pool, self.end = store, pool, end
-        self.records: Held = {}
+        self.held: Held = {}
         self.locks: dict[str, FileLock] = {}  # of the chunks that are being computed
         self.error: InputError | None = None  # what kept a lock from being taken
         for study, cells in asked.items():
-            self.records |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
+            self.held |= drop_changed(study, store, {cell: store.load(cell) for cell in cells}, pool)
             _report_damaged(study, store)
 
     def run(self) -> Held:
         """Computes the missing cells; waits for those that another queue computes, and loads them."""
-        missing = [cell for cell, record in self.records.items() if record is None]
+        missing = [cell for cell, result in self.held.items() if result is None]
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
         name = next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
-        progress = Progress(name, len(missing), len(self.records), sum(map(seconds, todo)))
+        progress = Progress(name, len(missing), len(self.held), sum(map(seconds, todo)))
         while todo:
             todo = self._pass(todo, progress)
             if todo:
                 time.sleep(_LOOK_EVERY)
-        lost = sum(self.records[cell] is not None and cell not in self.store for cell in missing)
+        lost = sum(self.held[cell] is not None and cell not in self.store for cell in missing)
         if lost:
             where = f"vanished from the cell store {self.store.folder} in mid-run"
             raise InputError(f"{lost} of {len(missing)} cells {where}")
-        return self.records
+        return self.held
 
     def _pass(self, todo: list[Chunk], progress: Progress) -> list[Chunk]:
         """Computes all chunks that no other queue holds; returns the others."""
@@ -95,7 +95,7 @@ class _Queue:
             for chunk, result in self.pool.results(self._claimed(todo, busy), len(todo), sum(map(seconds, todo))):
                 rows = {cell: [row for row in result.rows if row["seed"] == cell.seed] for cell in chunk.cells}
                 saved = self.store.save(*((cell, rows[cell], result.provenance) for cell in rows))
-                self.records |= zip(rows, saved)
+                self.held |= zip(rows, saved)
                 free(self.locks.pop(_name(chunk)))
                 progress.step(len(chunk.cells), seconds(chunk))
         finally:
@@ -117,11 +117,11 @@ class _Queue:
                     busy.append(chunk)
                     continue
                 self.locks[_name(chunk)] = lock
-                self.records |= {cell: self.store.load(cell) for cell in chunk.cells}
+                self.held |= {cell: self.store.load(cell) for cell in chunk.cells}
             except InputError as error:  # for the queue to raise: in a thread of joblib it would be lost
                 self.error = error
                 return
-            missing = [cell for cell in chunk.cells if self.records[cell] is None]
+            missing = [cell for cell in chunk.cells if self.held[cell] is None]
             if missing:
                 yield Chunk(chunk.study, missing)
             else:

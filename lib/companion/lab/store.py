@@ -239,7 +239,7 @@ class Store:
         """The names of all cells, in order, or of those in some folders."""
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.glob(f"{under}/*.json"))
 
-    def records(self, study: str, version: int) -> Iterator[tuple[str, Result]]:
+    def finished(self, study: str, version: int) -> Iterator[tuple[str, Result]]:
         """Names and results of all whole cells of a study; what is damaged is moved aside."""
         for name in self.names(f"{study}/v{version}"):
             result = self.load(name)
@@ -248,7 +248,7 @@ class Store:
 
     def void(self, study: str, version: int, unwanted: Callable[[dict[str, Any]], bool]) -> int:
         """Moves a study's cells of ``unwanted`` provenance to ``void/``; returns how many there were."""
-        old = {n: r.provenance for n, r in self.records(study, version) if unwanted(r.provenance)}
+        old = {n: r.provenance for n, r in self.finished(study, version) if unwanted(r.provenance)}
         for name, provenance in old.items():
             self._move(name, f"void/{provenance['digest']}")
         return len(old)

@@ -19,38 +19,38 @@ from regimes.validate import InputError
 CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 
-_RECORDS: dict[str, Result] = {}  # of the cells in tables of this process, by their keys
+_FINISHED: dict[str, Result] = {}  # of the cells in tables of this process, by their keys
 _DATA: dict[str, str] = {}  # of each study with such a cell, the name of the data of rows without a ``source``
 
 
-def remember(study: Study, records: Collection[Result]) -> None:
+def remember(study: Study, finished: Collection[Result]) -> None:
     """Keeps the results of a study's cells while this process lives."""
-    _RECORDS.update({result.cell.key(): result for result in records})
+    _FINISHED.update({result.cell.key(): result for result in finished})
     _DATA[study.name] = study.data
 
 
-def tabulate(study: Study, records: Collection[Result]) -> pd.DataFrame:
+def tabulate(study: Study, finished: Collection[Result]) -> pd.DataFrame:
     """One row per measurement: the setting, ``seed``, the measured columns, the ``cell`` and its ``STAMP``."""
     rows = []
     settings: dict[str, None] = {}
     measured: dict[str, None] = {}
-    for result in records:
+    for result in finished:
         stamp = {CELL: result.cell.key()} | {name: result.provenance[name] for name in STAMP}
         rows += [result.cell.setting | row | stamp for row in result.rows]
         settings |= dict.fromkeys(result.cell.setting)
         measured |= dict.fromkeys(name for row in result.rows for name in row)
-    remember(study, records)
+    remember(study, finished)
     return pd.DataFrame(rows, columns=[*(settings | measured), CELL, *STAMP])
 
 
 def origin(cell: Cell | str) -> Result:
     """The result of a cell, or of its key, by the sweep or the file that gave its rows."""
-    return _RECORDS[cell if isinstance(cell, str) else cell.key()]
+    return _FINISHED[cell if isinstance(cell, str) else cell.key()]
 
 
 def known(cell: Cell) -> Result | None:
     """The result of a cell, if a sweep or a file of this process gave it."""
-    return _RECORDS.get(cell.key())
+    return _FINISHED.get(cell.key())
 
 
 def names_cell(column: str) -> bool:
@@ -100,14 +100,14 @@ class Provenance:
 def provenance(*tables: pd.DataFrame) -> Provenance:
     """The provenance of exactly these rows; InputError where there are none, or their cells are not known here."""
     keys = sorted({key for table in tables for key in _keys(table)})
-    records = [_RECORDS[key] for key in keys]
-    made = [result.provenance for result in records]
-    studies = distinct(result.cell.study for result in records)
+    finished = [_FINISHED[key] for key in keys]
+    made = [result.provenance for result in finished]
+    studies = distinct(result.cell.study for result in finished)
     packages = dict.fromkeys(name for origin in made for name in origin["versions"])
     versions = {name: distinct(filter(None, (origin["versions"].get(name) for origin in made))) for name in packages}
     return Provenance(
         cells=tuple(keys),
-        settings=tuple(_settings(study, [r.cell for r in records if r.cell.study == study]) for study in studies),
+        settings=tuple(_settings(study, [r.cell for r in finished if r.cell.study == study]) for study in studies),
         data=tuple(dict.fromkeys(words for table in tables for words in sources(table))),
         seconds=float(sum(origin["seconds"] for origin in made)),
         device=", ".join(distinct(origin["device"] for origin in made)),
@@ -120,7 +120,7 @@ def sources(table: pd.DataFrame) -> list[str]:
     """The names of the data of these rows: their ``source``, else their studies' ``data``."""
     if "source" in table:
         return sorted(table["source"].dropna().unique())
-    data = [_DATA[_RECORDS[key].cell.study] for key in _keys(table)]
+    data = [_DATA[_FINISHED[key].cell.study] for key in _keys(table)]
     return distinct(words for words in data if words)
 
 
@@ -154,6 +154,6 @@ def _keys(table: pd.DataFrame) -> list[str]:
     if nameless := int(table[columns].isna().all(axis=1).sum()):
         raise InputError(f"{nameless} rows of a table name no cell")
     keys = sorted(table[columns].stack().dropna().unique())
-    if unknown := [key for key in keys if key not in _RECORDS]:
+    if unknown := [key for key in keys if key not in _FINISHED]:
         raise InputError(f"a table names the cell {unknown[0]!r}, which no sweep of this process has returned")
     return keys

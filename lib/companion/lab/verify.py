@@ -18,7 +18,7 @@ from typing import Any
 
 from companion.lab.compare import ENOUGH, FACTOR, FEWEST, telling
 from companion.lab.design import Entries
-from companion.lab.results import Results, records_of
+from companion.lab.results import Results, finished_cells
 from companion.lab.schedule import chunks
 from companion.lab.store import Cell, Result, Store, committed
 from companion.lab.study import Study
@@ -40,14 +40,16 @@ def extended(study: Study, grid: Sequence[Entries], *, others: bool, jobs: int |
     Cells of code that is in no commit are computed again. Those of other settings are left out; with ``others``, first.
     """
     asked = in_order(cells(study, grid))
-    stored = {key: result for key, result in Results(study).records.items() if committed(result.provenance["revision"])}
-    fresh = records_of(study, [cell for key, cell in asked.items() if key not in stored], jobs=jobs)
+    stored = {
+        key: result for key, result in Results(study).finished.items() if committed(result.provenance["revision"])
+    }
+    fresh = finished_cells(study, [cell for key, cell in asked.items() if key not in stored], jobs=jobs)
     made = {result.provenance["revision"] for result in fresh.values()}
     if loose := [revision for revision in made if not committed(revision)]:  # a worker's, on a cluster
         raise InputError(f"{study.name} is not written: a worker's code is that of no commit, {min(loose)!r}")
-    records = stored | fresh
+    finished = stored | fresh
     first = [key for key in stored if key not in asked] if others else []
-    return [records[key] for key in (*first, *asked)], len(fresh)
+    return [finished[key] for key in (*first, *asked)], len(fresh)
 
 
 def in_order(cells: Iterable[Cell]) -> dict[str, Cell]:
@@ -116,10 +118,10 @@ def verify(
     differences, blind = [*results.refused.values()], []
     if chosen:
         with tempfile.TemporaryDirectory() as folder:
-            records = records_of(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
-        differences += results.differences(records)
-        blind = [] if differences else results.blind(records)
-    count = len(results.records)
+            finished = finished_cells(study, list(itertools.chain(*chosen)), store=Store(folder), jobs=jobs)
+        differences += results.differences(finished)
+        blind = [] if differences else results.blind(finished)
+    count = len(results.finished)
     return Verified(study, sum(map(len, chosen)), tuple(blind), count, count - len(possible), tuple(differences))
 
 

@@ -89,10 +89,10 @@ def _measured(
     env = inliner.document.settings.env
     for path in (Path(env.srcdir, folder, "ledger.json") for folder in env.config.html_extra_path):
         env.note_dependency(str(path))
-        if record := _records(path, path.stat().st_mtime_ns if path.exists() else 0).get(name):
+        if entry := _entries(path, path.stat().st_mtime_ns if path.exists() else 0).get(name):
             counts = env.temp_data.setdefault("book_quoted", Counter())  # of the page that is read
             counts[name] += 1
-            shown = views.show("number", record, _row(env, name), quotes.anchor(name, counts[name]))
+            shown = views.show("number", entry, _row(env, name), quotes.anchor(name, counts[name]))
             return [nodes.raw(raw, shown, format="html")], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 
@@ -104,9 +104,9 @@ def _row(env: BuildEnvironment, name: str) -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _records(path: Path, written: int) -> dict[str, dict[str, Any]]:
-    """The records of a ledger that was ``written`` at a time, by their claims: hundreds of roles ask for one."""
-    return {record["id"]: record for record in ledger.read(path)}
+def _entries(path: Path, written: int) -> dict[str, dict[str, Any]]:
+    """The entries of a ledger that was ``written`` at a time, by their claims: hundreds of roles ask for one."""
+    return {entry["id"]: entry for entry in ledger.read(path)}
 
 
 def _out_of_date(app: Sphinx, env: BuildEnvironment) -> Iterable[str]:

@@ -17,8 +17,8 @@ LAWS = re.compile(r"companion\.papers\.\w+\.theory\b|regimes\.(kernels|measures)
 HELPERS = re.compile(r"companion\.papers\.\w+\.(claims|studies)\b|companion\.papers\.tasks$")
 
 
-def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, str]) -> str:
-    """The graph of a chapter as HTML, from ``records`` of the ledger by claim and ``pages`` of the interface by module.
+def chapter_graph(number: str, entries: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+    """The graph of a chapter as HTML, from ``entries`` of the ledger by claim and ``pages`` of the interface by module.
 
     Its other claims are counted at their studies.
     """
@@ -35,7 +35,7 @@ def chapter_graph(number: str, records: Mapping[str, Any], pages: Mapping[str, s
             edges += [(law.__module__, name)] if (law.__module__, name) not in edges else []
     others = [study.name for claim in claims_of(number) if not claim.headline for study in claim.designs]
     named = {study.name: names for study, names in designs.items()}
-    return views.show("graph", [records[claim.id] for claim in heads], named, others, used, edges, pages)
+    return views.show("graph", [entries[claim.id] for claim in heads], named, others, used, edges, pages)
 
 
 def laws(function: Callable[..., Any], seen: frozenset[Any] = frozenset()) -> set[Callable[..., Any]]:

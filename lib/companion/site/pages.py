@@ -157,10 +157,10 @@ def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[st
     laptop_values, profile_values = parameters.resolve(number), parameters.resolve(number, profile)
     changed = {n: (laptop_values.get(n), value) for n, value in injected.items() if profile_values.get(n) != value}
     built = paths.build_folder("laptop")
-    records = ledger.read(first.with_name(f"{number}.ledger.json"))
+    entries = ledger.read(first.with_name(f"{number}.ledger.json"))
     of_book = ledger.read(built / f"{number}.ledger.json") or ledger.read(paths.results() / "ledger.json")
-    by_id = {record["id"]: record for record in of_book}
-    pairs = [(by_id[record["id"]], record) for record in records if record["id"] in by_id]
+    by_id = {entry["id"]: entry for entry in of_book}
+    pairs = [(by_id[entry["id"]], entry) for entry in entries if entry["id"] in by_id]
     is_built = (built / first.name).exists()
     here, there = _figures(notebooks), _figures([built / path.name for path in notebooks])
     same = {n for n in here.keys() & there.keys() if screen.shown(here[n].data) == screen.shown(there[n].data)}
@@ -177,7 +177,7 @@ def _chapter(notebooks: Sequence[Path], fresh: Path, label: str = "") -> dict[st
         "own": changed,
         "meanings": {name: parameter.meaning for name, parameter in parameters.declared(number).items()},
         "built": is_built,
-        "records": records,
+        "entries": entries,
         "others": [(old, new) for old, new in pairs if old["verdict"] != new["verdict"]],
         "compared": len(pairs),
         "figures": {name: (here[name], None if name in same else there.get(name)) for name in shown},

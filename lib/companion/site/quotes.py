@@ -46,14 +46,14 @@ def anchor(name: str, count: int) -> str:
     return f"quoted-{name}" + (f"-{count}" if count > 1 else "")
 
 
-def quotes(records: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Quote]]:
+def quotes(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Quote]]:
     """The sentences of all pages that quote each claim, in the order of the pages; of staged chapters and ``book/``.
 
-    ``records`` of the ledger by claim give the numbers; of a claim that is not there Sphinx says so.
+    ``entries`` of the ledger by claim give the numbers; of a claim that is not there Sphinx says so.
     """
 
     def number(role: re.Match[str]) -> str:
-        return ledger.in_text(records[role[1]]) if role[1] in records else role[1]
+        return ledger.in_text(entries[role[1]]) if role[1] in entries else role[1]
 
     found: dict[str, list[Quote]] = {}
     for address, title, text in _pages():

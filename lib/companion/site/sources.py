@@ -38,13 +38,13 @@ _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
-def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) -> nbformat.NotebookNode:
+def chapter_page(path: Path, extra: Path, entries: Sequence[Mapping[str, Any]]) -> nbformat.NotebookNode:
     """A notebook as the book shows it: code folded away, figures numbered and captioned.
 
     Args:
         path: of a page, executed; the rows of its figures lie beside it.
         extra: what goes beside the pages: its ``figures`` take the pictures, its ``rows`` the rows.
-        records: of the chapter's ledger: the verdicts of a figure are one row below it.
+        entries: of the chapter's ledger: the verdicts of a figure are one row below it.
     """
     number = path.name[:2]
     notebook = nbformat.read(path, as_version=4)
@@ -55,7 +55,7 @@ def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) 
     rows = {file.stem: f"../rows/{file.name}" for file in files}
     page_labels = {label for cell in notebook.cells for label in _labels(cell)}
     changed = changes.changes(number, page_labels)
-    judged = {record["id"]: record for record in records if record["figure"] in page_labels}
+    judged = {entry["id"]: entry for entry in entries if entry["figure"] in page_labels}
     cells = []
     for cell in notebook.cells:
         if captions.is_caption(cell):
@@ -80,7 +80,7 @@ def chapter_page(path: Path, extra: Path, records: Sequence[Mapping[str, Any]]) 
             picture = screen.figure_html(figure, extra / "figures", "../figures/")
             # the PNG, where there is one, is for the cards; the text would stand for a missing picture in a terminal
             figure.data = {kind: it for kind, it in figure.data.items() if kind == "image/png"} | {"text/html": picture}
-        if verdicts := [record for record in judged.values() if record["figure"] in labels]:
+        if verdicts := [entry for entry in judged.values() if entry["figure"] in labels]:
             row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", verdicts, views.ERRATA)})
             cells.append(_shows(f"{cell.id}-verdicts", row))
     return nbformat.from_dict({**notebook, "cells": _folded(cells)})
@@ -183,11 +183,11 @@ def stage(profile: str) -> list[Path]:
         ran = notebook.metadata.papermill.parameters["profile"]
         if ran != profile:
             raise InputError(f"{path} was run at the {ran} profile, not {profile}")
-        records = ledger.read(folder / f"{number}.ledger.json")
-        nbformat.write(take_home(notebook, profile, records), extra / "notebooks" / path.name)
-        page = chapter_page(path, extra, records)
+        entries = ledger.read(folder / f"{number}.ledger.json")
+        nbformat.write(take_home(notebook, profile, entries), extra / "notebooks" / path.name)
+        page = chapter_page(path, extra, entries)
         if source == parameters.source(number):
-            _add_findings(page.cells[0], views.markdown("findings", records=records, number=number))
+            _add_findings(page.cells[0], views.markdown("findings", entries=entries, number=number))
         staged.append(source.with_suffix(".ipynb"))
         write_changed(staged[-1], nbformat.writes(page) + "\n")
     for old in {*paths.chapters_folder().glob("*.ipynb")} - {*staged}:
@@ -210,16 +210,16 @@ def write_changed(path: Path, text: str) -> None:
 
 
 def take_home(
-    notebook: nbformat.NotebookNode, profile: str, records: Sequence[Mapping[str, Any]] = ()
+    notebook: nbformat.NotebookNode, profile: str, entries: Sequence[Mapping[str, Any]] = ()
 ) -> nbformat.NotebookNode:
     """A chapter to download: the first cell says what it needs, and its ``profile`` line takes effect when it is run.
 
     Args:
         notebook: of a chapter, executed at ``profile``; it is changed.
         profile: that the line is set to. What the run injected goes, since it would override the line.
-        records: of its ledger, whose numbers its words name.
+        entries: of its ledger, whose numbers its words name.
     """
-    values = {record["id"]: ledger.measured_value(record) for record in records}
+    values = {entry["id"]: ledger.measured_value(entry) for entry in entries}
     glued = captions.glued(notebook.cells)
     cells = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     for cell in cells:
@@ -248,39 +248,39 @@ def address() -> str:
 
 
 def kept_ledger() -> dict[str, dict[str, Any]]:
-    """The records of ``results/ledger.json`` by claim."""
-    return {record["id"]: record for record in ledger.read(paths.results() / "ledger.json")}
+    """The entries of ``results/ledger.json`` by claim."""
+    return {entry["id"]: entry for entry in ledger.read(paths.results() / "ledger.json")}
 
 
-def ledger_page(records: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
+def ledger_page(entries: Sequence[dict[str, Any]], profile: str, again: Mapping[str, Any] | None = None) -> str:
     """The ledger's index as Markdown: a sentence that counts, a bar for each paper, a graph for each chapter."""
-    papers = ledger.by_paper(record for record in records if record["kind"] == "paper")
-    by_id, kept = {record["id"]: record for record in records}, kept_ledger()
+    papers = ledger.by_paper(entry for entry in entries if entry["kind"] == "paper")
+    by_id, kept = {entry["id"]: entry for entry in entries}, kept_ledger()
     pages = {}  # of the interface, by the module that they document
     for path in (paths.root() / "book" / "api").glob("*.md"):
         pages |= dict.fromkeys(re.findall(r"automodule:: (\S+)", path.read_text(encoding="utf-8")), path.stem)
     counts = {letter: _count(ledger.statements(of_paper), "statement") for letter, of_paper in papers.items()}
     graphs = {number: graph.chapter_graph(number, by_id, pages) for number in parameters.chapters()}
     return views.markdown(
-        "ledger", records=records, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
-        titles=titles(), kept=kept, codes=Counter(ledger.standing(record, kept) for record in records),
+        "ledger", entries=entries, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
+        titles=titles(), kept=kept, codes=Counter(ledger.standing(entry, kept) for entry in entries),
     )  # fmt: skip
 
 
 def paper_page(
-    letter: str, records: Sequence[dict[str, Any]], profile: str, quoted: Mapping[str, Sequence[quotes.Quote]]
+    letter: str, entries: Sequence[dict[str, Any]], profile: str, quoted: Mapping[str, Sequence[quotes.Quote]]
 ) -> str:
-    """What holds of a paper, as Markdown; ``records`` are those of its claims, ``quoted`` the sentences on each."""
-    about, by_id = ledger.about_papers()[letter], {record["id"]: record for record in records}
+    """What holds of a paper, as Markdown; ``entries`` are those of its claims, ``quoted`` the sentences on each."""
+    about, by_id = ledger.about_papers()[letter], {entry["id"]: entry for entry in entries}
     matters = [by_id[name] for name in about["matters"]]
-    pictures = {record["id"]: _picture(record["figure"]) for record in matters}
-    headlines_first = sorted(records, key=lambda record: not record["headline"])
-    stated = [record for record in headlines_first if record["kind"] == "paper"]
-    ours = [record for record in headlines_first if record["kind"] != "paper"]
-    large = {} if profile == "paper" else {record["id"]: record for record in ledger.read(paths.paper_ledger())}
+    pictures = {entry["id"]: _picture(entry["figure"]) for entry in matters}
+    headlines_first = sorted(entries, key=lambda entry: not entry["headline"])
+    stated = [entry for entry in headlines_first if entry["kind"] == "paper"]
+    ours = [entry for entry in headlines_first if entry["kind"] != "paper"]
+    large = {} if profile == "paper" else {entry["id"]: entry for entry in ledger.read(paths.paper_ledger())}
     return views.markdown(
-        "paper", letter=letter, about=about, records=records, stated=stated, ours=ours, profile=profile,
-        matters=matters, pictures=pictures, links=figure_links(records), large=large, quoted=quoted, kept=kept_ledger(),
+        "paper", letter=letter, about=about, entries=entries, stated=stated, ours=ours, profile=profile,
+        matters=matters, pictures=pictures, links=figure_links(entries), large=large, quoted=quoted, kept=kept_ledger(),
     )  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def _picture(label: str | None) -> tuple[str, bool] | None:
     return (files[0].name, files[0].suffix != ".svg" or "<image" in files[0].read_text("utf-8")) if files else None
 
 
-def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
+def recomputed(entries: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
     """How far a laptop run gives the values of ``results/ledger.json``, and its studies' stored results.
 
     ``values`` counts those of both ledgers, ``others`` are pairs, here and there, that differ in a digit or in their
@@ -299,7 +299,7 @@ def recomputed(records: Sequence[Mapping[str, Any]], folder: Path) -> dict[str, 
     studies whose stored results were computed again in part, with what differed.
     """
     stored_ledger = kept_ledger()
-    both = [(record, stored_ledger[record["id"]]) for record in records if record["id"] in stored_ledger]
+    both = [(entry, stored_ledger[entry["id"]]) for entry in entries if entry["id"] in stored_ledger]
     pairs = [(here, there) for here, there in both if None not in (here["value"], there["value"])]
     others = [(here, there) for here, there in pairs if views.show("number", here) != views.show("number", there)]
     sampled: dict[str, Any] = {}
@@ -319,13 +319,13 @@ def finer_table(shown: int = 2) -> str:
     return views.markdown("finer", found=comparisons, shown=shown)
 
 
-def unchecked_table(records: Sequence[dict[str, Any]]) -> str:
+def unchecked_table(entries: Sequence[dict[str, Any]]) -> str:
     """The studies of whose stored results a run computes nothing again, each with why and its claims, as Markdown."""
     reasons = {name: verify.unchecked(catalogue.find(name)[1], catalogue.is_here) for name in results.files()}
     claims = {name: [] for name in reasons}
-    for record in records:
-        for study in {setting["study"] for setting in record["settings"] or ()} & claims.keys():
-            claims[study].append(record["id"])
+    for entry in entries:
+        for study in {setting["study"] for setting in entry["settings"] or ()} & claims.keys():
+            claims[study].append(entry["id"])
     return views.markdown("unchecked", reasons=reasons, claims=claims)
 
 
@@ -335,14 +335,14 @@ def counts(stated: Sequence[dict[str, Any]]) -> str:
     return views.markdown("counts", found=found, near=sum(map(ledger.is_near, ledger.statements(stated))))
 
 
-def cards(records: Sequence[dict[str, Any]]) -> str:
+def cards(entries: Sequence[dict[str, Any]]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
     entries = []
     for number, source in parameters.chapters().items():
         figure = _key_figure(nbformat.read(source.with_suffix(".ipynb"), as_version=4))
         (paths.generated() / f"card-{number}.png").write_bytes(base64.b64decode(figure.data["image/png"]))
         card = {"number": number, "title": titles()[number][0], "page": source.stem}
-        card["records"] = [record for record in records if record["chapter"] == number]
+        card["entries"] = [entry for entry in entries if entry["chapter"] == number]
         card["painted"] = figure.metadata.regimes.painted
         entries.append(card)
     return views.markdown("cards", cards=entries)
@@ -363,14 +363,14 @@ def _key_figure(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return tagged[0].outputs[0]
 
 
-def write_downloads(records: Sequence[dict[str, Any]], folder: Path) -> None:
+def write_downloads(entries: Sequence[dict[str, Any]], folder: Path) -> None:
     """The ledger as files to download: all of it, and as a table what a spreadsheet can hold."""
     extra = paths.generated() / "extra"
     shutil.copy(folder / "ledger.json", extra / "ledger.json")
     columns = ("id", "chapter", "kind", "statement", "source", "verdict", "value", "low", "high", "n", "interval")
-    table = pd.DataFrame([{name: record[name] for name in columns} for record in records])
-    table["accepted"] = [ledger.band(record["accept"]) for record in records]
-    table["counter-hypothesis"] = [record["alternative"]["value"] for record in records]
+    table = pd.DataFrame([{name: entry[name] for name in columns} for entry in entries])
+    table["accepted"] = [ledger.band(entry["accept"]) for entry in entries]
+    table["counter-hypothesis"] = [entry["alternative"]["value"] for entry in entries]
     table.to_csv(extra / "ledger.csv", index=False)
     (extra / "stored").mkdir()  # "results" is among the names that Sphinx leaves out
     for name in results.files():
@@ -386,19 +386,19 @@ def source_archive() -> dict[str, Any] | None:
     return None if failed else {"revision": revision, "megabytes": path.stat().st_size / 1e6}
 
 
-def figure_links(records: Sequence[dict[str, Any]]) -> dict[str, str]:
+def figure_links(entries: Sequence[dict[str, Any]]) -> dict[str, str]:
     """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
     links = {}
-    for record in (record for record in records if record["chapter"]):
-        figure = figures.figures(record["chapter"]).get(record["figure"])
-        page = figure.page if figure else parameters.source(record["chapter"])
-        links[record["id"]] = f"../chapters/{page.stem}.html#{record['figure']}"
+    for entry in (entry for entry in entries if entry["chapter"]):
+        figure = figures.figures(entry["chapter"]).get(entry["figure"])
+        page = figure.page if figure else parameters.source(entry["chapter"])
+        links[entry["id"]] = f"../chapters/{page.stem}.html#{entry['figure']}"
     return links
 
 
-def errata_page(records: Sequence[dict[str, Any]]) -> str:
+def errata_page(entries: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown, by paper and drawer: what it says, why it fails, what holds instead, who had that before."""
-    by_id = {record["id"]: record for record in records}
+    by_id = {entry["id"]: entry for entry in entries}
     papers: dict[str, list[Erratum]] = {}
     for erratum in sorted(errata().values(), key=lambda erratum: erratum.item[0]):
         papers.setdefault(erratum.item[0], []).append(erratum)
@@ -409,16 +409,16 @@ def errata_page(records: Sequence[dict[str, Any]]) -> str:
         drawers = {drawer: [erratum for erratum in of_paper if erratum.drawer == drawer] for drawer in DRAWERS}
         counts[letter] = ", ".join(_count(inside, drawer) for drawer, inside in drawers.items() if inside)
     own = {erratum.id: [by_id[name] for name in erratum.claims] for erratum in errata().values()}
-    return views.markdown("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(records))
+    return views.markdown("errata", papers=papers, judged=judged, counts=counts, own=own, links=figure_links(entries))
 
 
 def _count(items: Sequence[Any], noun: str) -> str:
     return f"{len(items)} {noun if len(items) == 1 else noun + 's'}"
 
 
-def readme_line(records: Sequence[dict[str, Any]]) -> str:
+def readme_line(entries: Sequence[dict[str, Any]]) -> str:
     """The README's sentence on the ledger."""
-    return f"The ledger of the last full run (`results/ledger.json`): {ledger.summary(records)}"
+    return f"The ledger of the last full run (`results/ledger.json`): {ledger.summary(entries)}"
 
 
 def write_readme() -> None:
@@ -436,28 +436,28 @@ def keep_paper(folder: Path) -> list[dict[str, Any]]:
     What is declared anew goes, and what rests on a study that is no more.
     """
     study_names = {name for number in catalogue.modules() for name in catalogue.of(number)}
-    declared = [record for record in ledger.read(paths.paper_ledger()) if _still_declared(record)]
-    used = {record["id"]: {setting["study"] for setting in record["settings"] or ()} for record in declared}
-    by_id = {record["id"]: record for record in declared if used[record["id"]] <= study_names}
+    declared = [entry for entry in ledger.read(paths.paper_ledger()) if _still_declared(entry)]
+    used = {entry["id"]: {setting["study"] for setting in entry["settings"] or ()} for entry in declared}
+    by_id = {entry["id"]: entry for entry in declared if used[entry["id"]] <= study_names}
     if not (ledger_files := sorted(folder.glob("[0-9][0-9].ledger.json"))):
         raise InputError(f"there is no run with a ledger in {folder}")
     for path in ledger_files:
-        by_id |= {record["id"]: record for record in of_paper_size(path.name[:2], folder)}
-    records = [ledger.without_cells(by_id[name]) for name in ledger.claims() if name in by_id]
-    ledger.write(paths.paper_ledger(), records)
-    return records
+        by_id |= {entry["id"]: entry for entry in of_paper_size(path.name[:2], folder)}
+    entries = [ledger.without_cells(by_id[name]) for name in ledger.claims() if name in by_id]
+    ledger.write(paths.paper_ledger(), entries)
+    return entries
 
 
-def _still_declared(record: Mapping[str, Any]) -> bool:
+def _still_declared(entry: Mapping[str, Any]) -> bool:
     """Whether a claim is declared now as it was when this was measured."""
-    if not (claim := ledger.claims().get(record["id"])):
+    if not (claim := ledger.claims().get(entry["id"])):
         return False
-    empty = ledger.record_of(claim)
-    return record == empty | {field: value for field, value in record.items() if empty.get(field) is None}
+    empty = ledger.entry_of(claim)
+    return entry == empty | {field: value for field, value in entry.items() if empty.get(field) is None}
 
 
 def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
-    """The records of a chapter's run that rest on nothing but cells of the paper profile's grids.
+    """The entries of a chapter's run that rest on nothing but cells of the paper profile's grids.
 
     A run that cannot afford all of them may have made other studies smaller: their claims are left out, as are those of
     formulas, which have no size.
@@ -474,8 +474,8 @@ def of_paper_size(number: str, folder: Path) -> list[dict[str, Any]]:
     for study, paper_grid in catalogue.grids(number, parameters.resolve(number, "paper")).items():
         if paper_grid == grids[study]:
             cells |= catalogue.asked(number, study, values).cells.keys()
-    records = ledger.read(folder / f"{number}.ledger.json")
-    return [record for record in records if record["cells"] and set(record["cells"]) <= cells]
+    entries = ledger.read(folder / f"{number}.ledger.json")
+    return [entry for entry in entries if entry["cells"] and set(entry["cells"]) <= cells]
 
 
 def compare(folder: Path) -> int:
@@ -484,7 +484,7 @@ def compare(folder: Path) -> int:
     """
     if not (folder / "ledger.json").exists():
         raise InputError(f"there is no {folder / 'ledger.json'}: build the book first")
-    here = {record["id"]: record for record in ledger.read(folder / "ledger.json")}
+    here = {entry["id"]: entry for entry in ledger.read(folder / "ledger.json")}
     there = kept_ledger()
     words = {name: (ledger.word(here.get(name)), ledger.word(there.get(name))) for name in here | there}
     lines = [f"{name}: {now} here, {old} in the stored ledger" for name, (now, old) in words.items() if now != old]
@@ -502,40 +502,40 @@ def needs_commits(folder: Path) -> None:
     (``companion.lab.recheck``). ``folder`` holds the chapters' ledgers.
     """
     needs_commit("the kept ledger and its verdicts")
-    stored_keys = {key for name in results.files() for key in results.Results.of(catalogue.find(name)[1]).records}
+    stored_keys = {key for name in results.files() for key in results.Results.of(catalogue.find(name)[1]).finished}
     for path in sorted(folder.glob("[0-9][0-9].ledger.json")):
-        for record in ledger.read(path):
-            revisions = {revision for key, revision in record["cells"].items() if key not in stored_keys}
-            revisions = revisions if record["cells"] else {record["revision"]}  # of formulas alone
+        for entry in ledger.read(path):
+            revisions = {revision for key, revision in entry["cells"].items() if key not in stored_keys}
+            revisions = revisions if entry["cells"] else {entry["revision"]}  # of formulas alone
             if uncommitted := [revision for revision in revisions if not committed(revision)]:
                 raise InputError(
-                    f"claim {record['id']} rests on cells of {min(uncommitted)}, uncommitted code, which are not "
+                    f"claim {entry['id']} rests on cells of {min(uncommitted)}, uncommitted code, which are not "
                     "stored in results/ either: build it from an empty build/ folder"
                 )
 
 
-def write_pages(records: Sequence[dict[str, Any]], folder: Path, profile: str) -> None:
+def write_pages(entries: Sequence[dict[str, Any]], folder: Path, profile: str) -> None:
     """Writes the parts of pages that are computed from a run's ledger into ``book/_generated``."""
-    again = recomputed(records, folder) if profile == "laptop" else None  # the stored ledger is the laptop's
+    again = recomputed(entries, folder) if profile == "laptop" else None  # the stored ledger is the laptop's
     write_changed(paths.generated() / "foot.html", views.markdown("foot", again=again) if again else "")
-    stated = [record for record in records if record["kind"] == "paper"]
+    stated = [entry for entry in entries if entry["kind"] == "paper"]
     studies = {number: catalogue.of(number) for number in catalogue.modules()}
     pages = {
-        "summary": views.markdown("summary", profile=profile, records=records),
+        "summary": views.markdown("summary", profile=profile, entries=entries),
         "counts": counts(stated),
         "papers": views.markdown("papers", papers=ledger.by_paper(stated)),
-        "ledger": ledger_page(records, profile, again),
-        "errata": errata_page(records),
+        "ledger": ledger_page(entries, profile, again),
+        "errata": errata_page(entries),
         "clone": views.markdown("clone", address=address(), archive=source_archive()),
-        "cards": cards(records),
-        "holds": start.holds(records, titles(), profile),
-        "places": start.places(records, titles(), profile),
+        "cards": cards(entries),
+        "holds": start.holds(entries, titles(), profile),
+        "places": start.places(entries, titles(), profile),
         "finer": finer_table(),
-        "unchecked": unchecked_table(records),
+        "unchecked": unchecked_table(entries),
         "studies": views.markdown("studies", chapters=studies, stored=results.files(), doc=inspect.getdoc),
     }
-    quoted = quotes.quotes({record["id"]: record for record in records})
-    for letter, of_paper in ledger.by_paper(records).items():
+    quoted = quotes.quotes({entry["id"]: entry for entry in entries})
+    for letter, of_paper in ledger.by_paper(entries).items():
         pages[f"paper-{letter.lower()}"] = paper_page(letter, of_paper, profile, quoted)
     for name, text in pages.items():
         write_changed(paths.generated() / f"{name}.md", text)
@@ -562,14 +562,14 @@ def main(argv: list[str] | None = None) -> int:
             print(ledger.summary(keep_paper(folder)))
             return 0
         stage(args.profile)
-        records = ledger.merge(folder)
-        write_pages(records, folder, args.profile)
-        write_downloads(records, folder)
+        entries = ledger.merge(folder)
+        write_pages(entries, folder, args.profile)
+        write_downloads(entries, folder)
         if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
             write_readme()
             shutil.copy(paths.generated() / "card-01.png", paths.root() / "_static" / "readme.png")
-    print(ledger.summary(records))
+    print(ledger.summary(entries))
     return 0
 
 

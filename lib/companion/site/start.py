@@ -17,26 +17,26 @@ LAZY = "B.Fig4-crossover"  # the claim on where the kernel changes by its own no
 LOW, FROZEN = 1e-20, 1e11  # the map's lower end, and the height at which it shows the kernel before training
 
 
-def holds(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
+def holds(entries: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
     """The papers' statements by chapter and verdict, here and at their size, as Markdown.
 
     At that size are claims of a run at the paper profile, and those here whose rows have a size that the paper states.
     ``titles``: title and page of each chapter, by number.
     """
-    here = [record for record in records if record["kind"] == "paper"]
-    apart = [record for record in ledger.read(paths.paper_ledger()) if record["kind"] == "paper"]
-    verdicts = {record["id"]: record["verdict"] for record in here}
-    moved = [record for record in apart if verdicts.get(record["id"]) != record["verdict"]]
-    large = {record["id"]: record for record in [*filter(stated.at_size, here), *apart]}.values()
+    here = [entry for entry in entries if entry["kind"] == "paper"]
+    apart = [entry for entry in ledger.read(paths.paper_ledger()) if entry["kind"] == "paper"]
+    verdicts = {entry["id"]: entry["verdict"] for entry in here}
+    moved = [entry for entry in apart if verdicts.get(entry["id"]) != entry["verdict"]]
+    large = {entry["id"]: entry for entry in [*filter(stated.at_size, here), *apart]}.values()
     return views.markdown("holds", own=here, large=large, moved=moved, titles=titles, profile=profile)
 
 
-def places(records: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
+def places(entries: Sequence[Mapping[str, Any]], titles: Mapping[str, tuple[str, str]], profile: str) -> str:
     """Where the experiments lie, as Markdown; the pictures are written beside the pages."""
     networks = experiments(profile)
     alt = "Marks over width and output scale, on both sides of a line."
-    picture = shown(place_map(networks, records), "places", alt)
-    settings = [setting["values"] for record in records for setting in record["settings"] or ()]
+    picture = shown(place_map(networks, entries), "places", alt)
+    settings = [setting["values"] for entry in entries for setting in entry["settings"] or ()]
     widest = max((width for values in settings for width in ledger.flat(values.get("h", []))), default=0)
     absent = [int(number) for number in titles if number not in networks]
     theirs = stated.value("A.width")
@@ -66,15 +66,15 @@ def experiments(profile: str) -> dict[str, set[tuple[int, float]]]:
         for study in catalogue.of(number).values():
             if "h" in study.grid.axes:
                 settings += study.grid.axes_alone()(values)  # axes alone, no data
-                kept = results.Results.of(study).records.values() if profile == "laptop" else ()
-                settings += [record.cell.setting for record in kept if "h" in record.cell.setting]
+                kept = results.Results.of(study).finished.values() if profile == "laptop" else ()
+                settings += [entry.cell.setting for entry in kept if "h" in entry.cell.setting]
         for setting in settings:
             scale = setting.get("alpha", setting.get("scale", math.inf))  # studies have two names for it
             networks.setdefault(number, set()).add((int(setting["h"]), float(scale)))
     return networks
 
 
-def place_map(networks: Mapping[str, set[tuple[int, float]]], records: Sequence[Mapping[str, Any]]) -> Figure:
+def place_map(networks: Mapping[str, set[tuple[int, float]]], entries: Sequence[Mapping[str, Any]]) -> Figure:
     """Where the experiments lie: output scale over width, one mark per setting, and the line between the regimes.
 
     Source: paper B, Sec. 4: that line lies at a mean-field scale of order one.
@@ -86,7 +86,7 @@ def place_map(networks: Mapping[str, set[tuple[int, float]]], records: Sequence[
         middle = {"xy": (1.02, (ends[0] * ends[1]) ** 0.5), "xycoords": ("axes fraction", "data")}
         ax.annotate("feature learning" if name == "feature" else name, **middle, rotation=90, va="center", color="0.3")
     ax.axhline(1, color=plots.COLOURS["theory"], label=r"regimes meet: $\tilde\alpha\sim1$ (theory)")
-    for exponent in [record["value"] for record in records if record["id"] == LAZY and record["value"] is not None]:
+    for exponent in [entry["value"] for entry in entries if entry["id"] == LAZY and entry["value"] is not None]:
         ax.axhline(10**exponent, color=plots.COLOURS["theory"], linestyle=":", label="… measured, chapter 3")
     for (number, pairs), marker, colour in zip(networks.items(), "os^DvPX", plots.PALETTE):
         h, scale = np.array(sorted(pairs)).T
