@@ -1,4 +1,4 @@
-"""One claim from its rows: ``python -m companion claim B.Sec2-norm``."""
+"""One claim from its rows, and the registered run: ``python -m companion claim B.Sec2-norm``, ``register --check``."""
 
 import argparse
 import difflib
@@ -13,13 +13,16 @@ from typing import Any
 import pandas as pd
 
 from companion import paths
-from companion.book import claims, ledger
+from companion.book import claims, ledger, registration, replicate
 from companion.book.everywhere import everywhere, unnamed
 from companion.estimates import Drift, Estimate
 from companion.lab import catalogue, parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
+from companion.lab.commands import TIME, amount
+from companion.lab.plan import in_words
 from companion.lab.study import Study
 from companion.lab.table import STAMP, names_cell, origin, provenance
+from companion.lab.workers import forking
 from regimes.validate import InputError
 
 SHOWN, KEYS, WIDTH = 8, 4, 48  # rows of a table and keys of cells that are printed; characters of a setting's values
@@ -84,13 +87,18 @@ def said(measured: Estimate | Drift) -> str:
     return f"{measured.whole}; at sizes {ends} alone: {measured.late}"
 
 
+def named(name: str) -> tuple[claims.Claim, str]:
+    """A claim by its id, and its chapter; InputError for an unknown one, with the nearest."""
+    numbers = {one.id: number for number, one in claims.all_claims()}
+    if name not in numbers:
+        near = ", ".join(difflib.get_close_matches(name, numbers, cutoff=0.3))
+        raise InputError(f"there is no claim {name!r}; the nearest are {near}")
+    return ledger.claims()[name], numbers[name]
+
+
 def measure_again(args: argparse.Namespace) -> None:
     """Measures one claim again, and prints its rows, what it finds and the verdict."""
-    numbers = {one.id: number for number, one in claims.all_claims()}
-    if args.name not in numbers:
-        near = ", ".join(difflib.get_close_matches(args.name, numbers, cutoff=0.3))
-        raise InputError(f"there is no claim {args.name!r}; the nearest are {near}")
-    own, number = ledger.claims()[args.name], numbers[args.name]
+    own, number = named(args.name)
     page = Rows(number, parameters.resolve(number, args.profile, *overrides(args)))
     print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}\nat the {args.profile} profile", flush=True)
     found = own.measured(page)
@@ -127,6 +135,73 @@ def found_elsewhere(claim: claims.Claim, page: claims.Page) -> Iterator[str]:
         yield f"   {'DISJOINT' if other.contradicts(judged) else 'overlaps'}  {other.rows}: {other.estimate}{words}"
 
 
+def replicate_claim(args: argparse.Namespace) -> None:
+    """Draws the rows of one claim at seeds of your own, and prints paper, book and your own verdict side by side."""
+    own, number = named(args.name)
+    kept = {entry["id"]: entry for entry in ledger.read(paths.results() / "ledger.json")}.get(own.id)
+    if kept is None:
+        raise InputError(f"claim {own.id} is not in results/ledger.json yet: nothing to compare with")
+    if not own.tables:
+        raise InputError(f"claim {own.id} is a computation without draws: python -m companion claim {own.id}")
+    first = replicate.own_first() if args.first is None else args.first
+    page = replicate.page_for(own, number, first=first, seeds=args.seeds, jobs=args.jobs)
+    print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}")
+    print(f"seeds {first} to {first + args.seeds - 1}, about {in_words(replicate.seconds(own, page))} of one core")
+    if why := replicate.enough(own, kept, args.seeds):
+        print(why, flush=True)
+    with forking():
+        found = own.measured(page)
+    if found is None:
+        raise InputError(f"claim {own.id}: these rows cannot tell")
+    print("\n".join(replicate.side_by_side(own, kept, found[0])))
+
+
+def check_registration() -> int:
+    """Prints why claims cannot be registered, a line each; exit code 1 if there are such."""
+    numbers = sorted({number for number, _ in claims.all_claims()})
+    page_of = {number: Rows(number, parameters.resolve(number)) for number in numbers}
+    kept = {entry["id"]: entry for entry in ledger.read(paths.results() / "ledger.json")}
+    count = 0
+    for refusal in registration.refusals(page_of, kept=kept):
+        print(refusal, flush=True)
+        count += 1
+    print(f"{count} reasons against a registration")
+    return int(count > 0)
+
+
+def register(args: argparse.Namespace) -> int:
+    """Declares all claims and studies in results/registered.json; then their rows are drawn anew, once, with --run.
+
+    Without options it declares, or says how far the run is. What is in the way of a declaration is printed.
+    """
+    if args.check:
+        return check_registration()
+    if not registration.registered():
+        if args.run:
+            raise InputError("nothing is registered: python -m companion register")
+        if code := check_registration():
+            return code
+        declared = registration.register()
+        print(f"wrote {registration.path()}: {len(declared['claims'])} claims; commit it before its first cell")
+        return 0
+    if args.run:
+        budget = amount(args.budget, *TIME) if args.budget else None
+        with forking():
+            registration.run(budget=budget, jobs=args.jobs)
+    print("\n".join(how_far()))
+    return 0
+
+
+def how_far() -> Iterator[str]:
+    """How far the registered run is, in lines: the studies that are not done, the longest first, and the whole."""
+    done = registration.progress()
+    for one in done:
+        if one.finished < one.cells:
+            yield f"{one.study.name}: {one.finished} of {one.cells} cells, {in_words(one.seconds_left)} left"
+    finished, wanted, left = (sum(getattr(one, name) for one in done) for name in ("finished", "cells", "seconds_left"))
+    yield f"registered at {registration.registered()['revision']}: {finished} of {wanted} cells, {in_words(left)} left"
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     parser = Parser(prog="python -m companion", description=__doc__)
@@ -135,11 +210,24 @@ def main(argv: list[str] | None = None) -> int:
     one.add_argument("name", metavar="CLAIM", help="its id, such as A.Fig2-feature")
     one.add_argument("--everywhere", action="store_true", help="put its estimator on all other rows that it can read")
     add_parameter_options(one)
-    one.set_defaults(run=measure_again)
+    one.set_defaults(command=measure_again)
+    own = commands.add_parser("replicate", help="your own verdict on a claim", description=replicate_claim.__doc__)
+    own.add_argument("name", metavar="CLAIM", help="its id, such as A.Fig2-feature")
+    own.add_argument("--seeds", type=int, default=12, help="realisations of each setting (default: 12)")
+    own.add_argument("--first", type=int, help="the first seed, to repeat a run (default: at random)")
+    own.add_argument("--jobs", type=int, help="worker processes (default: one per core)")
+    own.set_defaults(command=replicate_claim)
+    whole = commands.add_parser(
+        "register", help="declare all claims, and draw their rows anew", description=register.__doc__
+    )
+    whole.add_argument("--check", action="store_true", help="only say what is in the way")
+    whole.add_argument("--run", action="store_true", help="compute the registered cells")
+    whole.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
+    whole.add_argument("--jobs", type=int, help="worker processes (default: one per core)")
+    whole.set_defaults(command=register)
     args = parser.parse_args(argv)
     with one_line_errors():
-        args.run(args)
-    return 0
+        return args.command(args) or 0
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from regimes.validate import InputError
 
 LEVEL = 0.95  # coverage of every interval over realisations
 FEWEST = 5  # realisations: Student's interval of fewer rests on their scatter being normal
+MOST = 1000  # realisations that a registered run may need
 EXACT, SPAN = "no scatter", "range over settings"
 MIXTURE = 3.0  # of a confidence sequence: realisations at which its mixture of means weighs as much as the data
 PROPORTION, ANYTIME = "proportion, Clopper and Pearson", ", at any time"
@@ -114,8 +115,7 @@ class Estimate:
         """
         if self.method in (EXACT, SPAN):
             return self
-        wider = math.sqrt((self.n + MIXTURE) / self.n * math.log((self.n + MIXTURE) / MIXTURE / (1 - LEVEL) ** 2))
-        wider /= float(ndtri((1 + LEVEL) / 2))
+        wider = anytime_factor(self.n)
         low, high = self.value - wider * (self.value - self.low), self.value + wider * (self.high - self.value)
         return replace(self, low=low, high=high, method=self.method + ANYTIME)
 
@@ -318,6 +318,12 @@ def slopes(x: np.ndarray, y: np.ndarray, *, window: tuple[float, float] | None =
     return np.log(y) @ log_x / (log_x @ log_x)
 
 
+def anytime_factor(n: int) -> float:
+    """By how much an interval from ``n`` realisations is wider at any number of looks (``Estimate.anytime``)."""
+    wider = math.sqrt((n + MIXTURE) / n * math.log((n + MIXTURE) / MIXTURE / (1 - LEVEL) ** 2))
+    return wider / float(ndtri((1 + LEVEL) / 2))
+
+
 def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
     """The factor by which more realisations would decide at this value: ``(half-width / distance to the bound)²``.
 
@@ -328,6 +334,35 @@ def deciding(estimate: Estimate, accept: tuple[float, float]) -> float:
     distance = abs(estimate.value - end)
     half = estimate.high - estimate.value if end > estimate.value else estimate.value - estimate.low
     return (half / distance) ** 2 if 0 < distance < math.inf and math.isfinite(half) else math.inf
+
+
+def seeds_to_decide(estimate: Estimate, accept: tuple[float, float], rival: float) -> float:
+    """How many realisations decide a claim in nine of ten draws, by the scatter of an ``estimate``.
+
+    A draw decides if its 95 % interval lies inside ``accept``, or outside. With one realisation's scatter ``s`` the
+    interval of ``n`` has the half-width ``t s/√n``, ``t`` Student's quantile, and its centre lies in nine of ten draws
+    within ``1.64 s/√n`` of the truth. So a truth at the centre of a band of half-width ``B`` needs
+    ``(t + 1.64) s/√n <= B``. Of a band with one end the truth is the rival's, at a distance ``B`` from that end, and
+    only one side counts: ``(t + 1.28) s/√n <= B``. Geometric means are taken by their logarithms.
+
+    Returns:
+        The least ``n`` from ``FEWEST`` on; that of the estimate if it has no scatter; infinity if none up to ``MOST``.
+    """
+    method = estimate.method.removesuffix(ANYTIME)
+    if method in (EXACT, SPAN) or estimate.n < 2:
+        return estimate.n
+    scale = math.log if method.startswith("geometric") else float
+    ends = [scale(end) for end in accept if math.isfinite(end) and (scale is float or end > 0)]
+    if not ends or (scale is math.log and rival <= 0):
+        return estimate.n
+    margin, tail = ((ends[1] - ends[0]) / 2, 0.95) if len(ends) == 2 else (abs(ends[0] - scale(rival)), 0.9)
+    half = (scale(estimate.high) - scale(estimate.low)) / 2
+    if estimate.method.endswith(ANYTIME):
+        half /= anytime_factor(estimate.n)
+    scatter = half * math.sqrt(estimate.n) / _quantile(estimate.n)
+    within = float(ndtri(tail))
+    enough = (n for n in range(FEWEST, MOST + 1) if scatter * (_quantile(n) + within) <= margin * math.sqrt(n))
+    return next(enough, math.inf)
 
 
 def _samples(samples: np.ndarray, shape: str = "n") -> np.ndarray:

@@ -24,12 +24,12 @@ from companion.lab.workers import forking
 from regimes import validate
 from regimes.validate import InputError
 
-_TIME = {"s": 1, "m": 60, "h": 3600}, "budget must be a positive time such as 30s, 9m or 2h"
+TIME = {"s": 1, "m": 60, "h": 3600}, "budget must be a positive time such as 30s, 9m or 2h"
 _PART = {"%": 0.01}, "sample must be a part of the cells such as 5%"
 MOST = 20  # differences of a study that are shown
 
 
-def _amount(text: str, units: Mapping[str, float], allowed: str) -> float:
+def amount(text: str, units: Mapping[str, float], allowed: str) -> float:
     """A positive number with its unit, such as ``30s``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(.)", text)
     if not match or match[2] not in units or not float(match[1]):
@@ -51,7 +51,7 @@ def _study(args: argparse.Namespace) -> tuple[Study, list[Entries]]:
 
 def run(args: argparse.Namespace) -> None:
     """Computes as many cells of one study as fit the budget, and says what is stored."""
-    budget = _amount(args.budget, *_TIME) if args.budget else None
+    budget = amount(args.budget, *TIME) if args.budget else None
     if args.jobs is not None:
         validate.integer(1, jobs=args.jobs)
     if args.csv and (args.csv.is_dir() or not os.access(args.csv.parent, os.W_OK)):
@@ -101,7 +101,7 @@ def verify_sample(args: argparse.Namespace) -> int:
 
     The last lines count the tables that are not as stored, and those of which the sample cannot tell.
     """
-    part = _amount(args.sample, *_PART)
+    part = amount(args.sample, *_PART)
     if part > 1:
         raise InputError(f"{_PART[1]}, got {args.sample!r}")
     seed = (datetime.date.today().toordinal() - 1) // 7 if args.seed is None else args.seed

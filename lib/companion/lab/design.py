@@ -32,6 +32,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from companion.lab import draws
 from companion.lab.parameters import Kind
 from companion.lab.record import Axis
 from regimes import validate
@@ -171,9 +172,10 @@ class Designs:
         """The realisations of each setting: those counted, or those listed."""
         if together and isinstance(given, list):
             return [self._seeds(f"{name}[{i}]", entry, False)[0] for i, entry in enumerate(given)]
+        start = draws.first()
         if isinstance(given, list):
-            return [LISTED.checked(name, given)]
-        return [[*range(self.seeds.checked(name, given))]]
+            return [[start + seed for seed in LISTED.checked(name, given)]]
+        return [[*range(start, start + self.seeds.checked(name, given))]]
 
     def _tables(self, values: Mapping[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The full name of each design of the study, and its own entries."""

@@ -22,7 +22,7 @@ from companion.lab.progress import Progress, say
 from companion.lab.recheck import Held, drop_changed
 from companion.lab.store import Cell, Store, free
 from companion.lab.study import Study
-from companion.lab.table import known
+from companion.lab.table import alike
 from companion.lab.workers import Chunk, Local
 from regimes import validate
 from regimes.validate import InputError
@@ -154,10 +154,10 @@ def block(study: Study, cell: Cell) -> str:
 
 
 def seconds(chunk: Chunk) -> float:
-    """The expected time of a chunk: as recorded, else as its cells took that are stored; 0 where nothing is known."""
+    """The expected time of a chunk: as recorded, else as cells of its setting took; 0 where nothing is known."""
     recorded_seconds, first = recorded(chunk.study), chunk.cells[0]
     count = chunk.study.chunk if chunk.study.whole else len(chunk.cells)
-    if first.key(seed=False) not in recorded_seconds and (stored := known(first)):
+    if first.key(seed=False) not in recorded_seconds and (stored := alike(first)):
         return count * stored.provenance["seconds"]
     mean = sum(recorded_seconds.values()) / len(recorded_seconds) if recorded_seconds else 0.0
     return count * recorded_seconds.get(first.key(seed=False), mean)

@@ -20,12 +20,14 @@ CELL = "cell"
 STAMP = ("seconds", "device", "revision")  # of its cell, in every row
 
 _FINISHED: dict[str, Result] = {}  # of the cells in tables of this process, by their keys
+_SETTINGS: dict[str, Result] = {}  # one of them for each setting, by its key
 _DATA: dict[str, str] = {}  # of each study with such a cell, the name of the data of rows without a ``source``
 
 
 def remember(study: Study, finished: Collection[Result]) -> None:
     """Keeps the results of a study's cells while this process lives."""
     _FINISHED.update({result.cell.key(): result for result in finished})
+    _SETTINGS.update({result.cell.key(seed=False): result for result in finished})
     _DATA[study.name] = study.data
 
 
@@ -48,9 +50,9 @@ def origin(cell: Cell | str) -> Result:
     return _FINISHED[cell if isinstance(cell, str) else cell.key()]
 
 
-def known(cell: Cell) -> Result | None:
-    """The result of a cell, if a sweep or a file of this process gave it."""
-    return _FINISHED.get(cell.key())
+def alike(cell: Cell) -> Result | None:
+    """A result of a cell's setting, at its own seed if there is one, that a sweep or a file of this process gave."""
+    return _FINISHED.get(cell.key()) or _SETTINGS.get(cell.key(seed=False))
 
 
 def names_cell(column: str) -> bool:
