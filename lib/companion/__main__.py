@@ -16,7 +16,7 @@ from companion import paths
 from companion.book import claims, ledger, registration, replicate
 from companion.book.everywhere import everywhere, unnamed
 from companion.estimates import Drift, Estimate
-from companion.lab import catalogue, parameters, results
+from companion.lab import catalogue, draws, parameters, results
 from companion.lab.cli import Parser, add_parameter_options, one_line_errors, overrides
 from companion.lab.commands import TIME, amount
 from companion.lab.plan import in_words
@@ -182,13 +182,17 @@ def register(args: argparse.Namespace) -> int:
         if code := check_registration():
             return code
         declared = registration.register()
-        print(f"wrote {registration.path()}: {len(declared['claims'])} claims; commit it before its first cell")
+        print(f"wrote {draws.registered_file()}: {len(declared['claims'])} claims; commit it before its first cell")
         return 0
     if args.run:
         budget = amount(args.budget, *TIME) if args.budget else None
         with forking():
             registration.run(budget=budget, jobs=args.jobs)
-    print("\n".join(how_far()))
+    if args.judge:
+        declared = registration.judge()
+        print(f"{len(declared['claims'])} claims are judged on the cells of the registered run: make publish-ledger")
+    else:
+        print("\n".join(how_far()))
     return 0
 
 
@@ -222,6 +226,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     whole.add_argument("--check", action="store_true", help="only say what is in the way")
     whole.add_argument("--run", action="store_true", help="compute the registered cells")
+    whole.add_argument("--judge", action="store_true", help="once all are there, put them in place of the others")
     whole.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
     whole.add_argument("--jobs", type=int, help="worker processes (default: one per core)")
     whole.set_defaults(command=register)

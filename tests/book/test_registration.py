@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from companion import estimates
+from companion import estimates, paths
 from companion.__main__ import main
 from companion.book import ledger, registration
 from companion.book.claims import Claim
@@ -101,7 +101,7 @@ def small_run(tmp_path, monkeypatch):
     monkeypatch.setattr(registration, "_studies", lambda: [(NUMBER, study)])
     monkeypatch.setattr(registration, "_values", lambda number: parameters.resolve(number, "smoke"))
     monkeypatch.setattr(registration, "all_claims", lambda: [(NUMBER, claim) for claim in _claims()[:3]])
-    monkeypatch.setattr(registration.paths, "results", lambda: tmp_path / "results")
+    monkeypatch.setattr(paths, "results", lambda: tmp_path / "results")
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "cells"))
     monkeypatch.setattr(registration, "needs_commit", lambda what: None)
     monkeypatch.setattr(registration, "committed", lambda revision: True)
@@ -137,7 +137,7 @@ def test_what_changed_since_it_was_registered_is_not_run(small_run):
     known = registration.register()
     name = next(iter(known["claims"]))
     known["claims"][name]["digest"] = "other"
-    registration.path().write_text(json.dumps(known))
+    draws.registered_file().write_text(json.dumps(known))
     with pytest.raises(InputError, match=f"1 claims or studies are not as they were registered: {name}"):
         registration.run(jobs=1)
 
@@ -147,3 +147,27 @@ def test_the_command_says_how_far_the_run_is_and_no_number(small_run, capsys):
     assert main(["register", "--run", "--jobs", "1", "--budget", "10m"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 and "cells, " in lines[0] and lines[0].startswith("registered at ")
+
+
+def test_once_judged_the_registered_cells_are_the_books_and_a_smoke_run_draws_others(small_run, tmp_path, monkeypatch):
+    registration.register()
+    with pytest.raises(InputError, match=f"{STUDY} has 0 of"):
+        registration.judge()
+    registration.run(jobs=1)
+    monkeypatch.setattr(registration, "descends", lambda later, earlier: False)
+    with pytest.raises(InputError, match="older than its registration"):
+        registration.judge()
+    monkeypatch.setattr(registration, "descends", lambda later, earlier: True)
+    (name,) = [file.name for file in registration.folder().iterdir()]
+    registration.judge()
+    assert (tmp_path / "results" / name).exists() and not registration.folder().exists()
+    assert json.loads((tmp_path / "results" / "exploratory.json").read_text()) == []
+    for profile, start in {"smoke": 0, "laptop": draws.RESERVED, "paper": draws.RESERVED}.items():
+        settings = small_run.grid(parameters.resolve(NUMBER, profile))
+        assert min(seed for setting in settings for seed in setting["seeds"]) == start
+    assert registration.registered()["judged"]
+
+
+def test_a_commit_descends_from_itself_and_from_those_before():
+    registration.descends.cache_clear()
+    assert registration.descends("HEAD", "HEAD") and not registration.descends("HEAD", "no-such-commit")

@@ -6,8 +6,10 @@ designs. The seeds are reserved (``companion.lab.draws``). Cells go to ``results
 are computed; nobody looks at their numbers before all are there.
 """
 
+import functools
 import json
 import math
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +29,8 @@ from companion.lab.sweep import cells
 from companion.lab.verify import in_order
 from regimes.validate import InputError
 
+KEPT = ("id", "value", "low", "high", "n", "interval", "verdict")  # of an exploratory entry
 ROUND = 600.0  # seconds of a run after which what is finished is written
-
-
-def path() -> Path:
-    """What is registered."""
-    return paths.results() / "registered.json"
 
 
 def folder() -> Path:
@@ -42,7 +40,7 @@ def folder() -> Path:
 
 def registered() -> dict[str, Any]:
     """What is registered; empty if nothing is."""
-    return json.loads(path().read_text(encoding="utf-8")) if path().exists() else {}
+    return json.loads(draws.registered_file().read_text(encoding="utf-8")) if draws.registered_file().exists() else {}
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def register() -> dict[str, Any]:
         "claims": {claim.id: _declaration(claim) for _, claim in all_claims()},
         "studies": {study.name: _plan(number, study) for number, study in _studies()},
     }
-    write_atomically(path(), json.dumps(entries, indent=1, ensure_ascii=False))
+    write_atomically(draws.registered_file(), json.dumps(entries, indent=1, ensure_ascii=False))
     return entries
 
 
@@ -223,6 +221,37 @@ def run(*, budget: float | None = None, jobs: int | None = None) -> list[Done]:
         schedule.fill(left, store, budget=min(ROUND, remaining), jobs=jobs)
         for study in left:
             _write(study, wanted[study], store)
+
+
+def judge() -> dict[str, Any]:
+    """Puts the registered cells in place of the exploratory ones, on which the book is judged from then on.
+
+    What the ledger of these found stays in ``results/exploratory.json``.
+
+    Raises:
+        InputError: if a cell is missing, or comes from code that is older than the registration.
+    """
+    known = needs_registration()
+    if left := [one for one in progress() if one.finished < one.cells]:
+        raise InputError(f"{left[0].study.name} has {left[0].finished} of {left[0].cells} cells: register --run")
+    for _, study in _studies():
+        for result in _held(study).finished.values():
+            if not descends(result.provenance["revision"], known["revision"]):
+                raise InputError(f"{result.cell.description} comes from code that is older than its registration")
+    before = [{name: entry[name] for name in KEPT} for entry in ledger.read(paths.results() / "ledger.json")]
+    ledger.write(paths.results() / "exploratory.json", before)
+    for file in sorted(folder().glob(f"*{SUFFIX}")):
+        file.replace(paths.results() / file.name)
+    folder().rmdir()
+    write_atomically(draws.registered_file(), json.dumps(known | {"judged": revision()}, indent=1, ensure_ascii=False))
+    return known
+
+
+@functools.cache
+def descends(later: str, earlier: str) -> bool:
+    """Whether a commit is another one, or descends from it."""
+    git = ["git", "-C", str(paths.root()), "merge-base", "--is-ancestor", earlier, later]
+    return subprocess.run(git, capture_output=True).returncode == 0
 
 
 def _missing(study: Study, wanted: Mapping[str, Cell]) -> Sequence[Cell]:

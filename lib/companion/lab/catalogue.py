@@ -12,7 +12,7 @@ import pandas as pd
 
 from companion.data import celeba
 from companion.data.images import as_fetched, identity
-from companion.lab import parameters
+from companion.lab import draws, parameters
 from companion.lab.design import Designs, Entries
 from companion.lab.names import chapters_of_papers, texts_of_papers
 from companion.lab.parameters import Kind
@@ -229,7 +229,11 @@ def asked(number: str, study: Study, values: Mapping[str, Any]) -> Asked:
                 if is_new or cell.key() in known:
                     designs[design][cell.key()] = cell
         else:
-            seeds = {cell.seed for cell in stored.values()} if _has_usual_seeds(settings, laptop) else set()
+            seeds = (
+                {cell.seed for cell in stored.values()}
+                if _has_usual_seeds(settings, laptop, draws.first(values["profile"]))
+                else set()
+            )
             designs[design] = {cell.key(): cell for cell in cells(study, _with_shared(study, settings, seeds, results))}
     all_cells = in_order(cell for by_key in designs.values() for cell in by_key.values())
     return Asked(results, all_cells, {name: set(by_key) for name, by_key in designs.items()}, lacking)
@@ -289,10 +293,10 @@ def _at_laptop(study: Study, values: Mapping[str, Any], design: str) -> list[Ent
             return study.grid.axes_alone().settings(values, design)
 
 
-def _has_usual_seeds(settings: Sequence[Entries], laptop: Sequence[Entries]) -> bool:
+def _has_usual_seeds(settings: Sequence[Entries], laptop: Sequence[Entries], start: int) -> bool:
     """Whether the seeds of a design are counted, or those that the laptop profile lists."""
     seeds = {tuple(setting["seeds"]) for setting in settings}
-    counted = all(listed == (*range(len(listed)),) for listed in seeds)
+    counted = all(listed == (*range(start, start + len(listed)),) for listed in seeds)
     return counted or seeds == {tuple(setting["seeds"]) for setting in laptop}
 
 

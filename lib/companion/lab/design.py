@@ -126,7 +126,7 @@ class Designs:
             if _names_knob(given):
                 given, name = _of_knob(name, given, values), given[1:]
             if axis == "seeds":
-                by_axis[axis] = self._seeds(name, given, together)
+                by_axis[axis] = self._seeds(name, given, together, draws.first(values.get("profile", "")))
             else:
                 by_axis[axis] = self.axes[axis].values(name, given, together=together)
         return by_axis
@@ -168,11 +168,10 @@ class Designs:
             chain.append(base)
         return chain
 
-    def _seeds(self, name: str, given: Any, together: bool) -> list[list[int]]:
-        """The realisations of each setting: those counted, or those listed."""
+    def _seeds(self, name: str, given: Any, together: bool, start: int) -> list[list[int]]:
+        """The realisations of each setting: those counted, or those listed, from a first one on."""
         if together and isinstance(given, list):
-            return [self._seeds(f"{name}[{i}]", entry, False)[0] for i, entry in enumerate(given)]
-        start = draws.first()
+            return [self._seeds(f"{name}[{i}]", entry, False, start)[0] for i, entry in enumerate(given)]
         if isinstance(given, list):
             return [[start + seed for seed in LISTED.checked(name, given)]]
         return [[*range(start, start + self.seeds.checked(name, given))]]
