@@ -365,7 +365,9 @@
   // what computes in the page, where a placeholder asks for it: `<div class="explore" data-name="stripe">`
   const here = document.currentScript && document.currentScript.src;
   function explorables() {
-    const names = [...new Set([...document.querySelectorAll(".explore[data-name]")].map((one) => one.dataset.name))];
+    // one that uses another has it before itself: `data-uses="stripe"`
+    const asked = [...document.querySelectorAll(".explore[data-name]")].flatMap((one) => [one.dataset.uses, one.dataset.name]);
+    const names = [...new Set(asked.filter(Boolean))];
     (names.length ? ["kit", ...names] : []).forEach((name) => {
       const script = element("script", { src: new URL("explore/" + name + ".js", here).href });
       script.async = false; // in this order

@@ -92,6 +92,8 @@
     return { box, fresh };
   }
 
+  Object.assign(explore, { element, panel, still });
+
   // axes from and to a value, logarithmic ones with `log`, with ticks [value, words]; lines and dots by values
   explore.plot = function (view, x, y) {
     const { c, width, height, ink, faint } = view, left = 44, right = width - 6, top = 6, low = height - 36;

@@ -1,5 +1,5 @@
 // Chapter 1's network learns the stripe in the plane: f(x) = (1/h) Σ β √2 max(0, ω·x/√2 + b), F = α (f − f₀), gradient flow of the
-// hinge loss, in paper A's time. Tests give the engine and what computes the same weights.
+// hinge loss, in paper A's time. Tests give the engine the same weights.
 (function (explore) {
   "use strict";
   const PLANES = [null, [0], [-0.3, 1.18549], [-0.67449, 0, 0.67449]]; // equally many of either label
@@ -122,10 +122,10 @@
 
   // of placing m planes while n of p points are left
   const law = (n, p, m) => Math.sqrt(m * n / Math.PI) / p;
-  explore.stripe = { PLANES, draw, flow, square, error, law };
-
   const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
-  const MOST = 0.1, ENOUGH = 16; // the law is meant while a tenth of the points is left, or less, to 8 d of them
+  explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, draw, flow, square, error, law };
+
+  const MOST = 0.1, ENOUGH = 16; // the law is meant from a tenth of the points left to 8 d
 
   function start({ alpha, points, planes, seed }) {
     const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, TOLERANCE);

@@ -9,6 +9,7 @@ import torch
 from playwright.sync_api import sync_playwright
 from scipy import stats
 
+from companion import estimates
 from companion.papers.compression.theory import amplification, planes
 from companion.papers.depth.theory.deep_limit import depth_ridge
 from companion.papers.jamming.theory import margins
@@ -29,7 +30,7 @@ if CHROMIUM is None and os.environ.get("CI") != "true":
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
 STATIC = ROOT / "_static"
 FILES = sorted((STATIC / "explore").glob("*.js"))
-NAMES = [path.stem for path in FILES if path.stem != "kit"]
+NAMES = [path.stem for path in FILES if path.stem not in ("kit", "twin")]  # with sliders
 WEIGHT = 10_000  # bytes of one
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" data-name="{name}"></figure>
@@ -52,7 +53,8 @@ def browser():
 def explore(browser):
     """A page that holds what all of them compute, as ``Explore``, and draws nothing."""
     page = browser.new_context(offline=True).new_page()
-    for path in (STATIC / "explore" / "kit.js", *(path for path in FILES if path.stem != "kit")):
+    first = [STATIC / "explore" / f"{name}.js" for name in ("kit", "stripe")]
+    for path in (*first, *(path for path in FILES if path not in first)):
         page.add_script_tag(path=path)
     return page
 
@@ -239,3 +241,57 @@ def test_the_saddle_point_of_one_step(explore, target, step, alpha0, alpha):
     found = measure.theory(setting)
     np.testing.assert_allclose(given["found"], [found.m, found.psi, found.test_error], rtol=1e-4)
     np.testing.assert_allclose(given["learned"], measure.learned(setting, np.array(t)), rtol=5e-3)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6, 12, 25])
+def test_a_readers_interval_is_the_books_that_holds_however_often_one_looks(explore, n):
+    ratios = np.random.default_rng(n).lognormal(0.8, 0.4, size=n)
+    found = explore.evaluate("ratios => Explore.twin.estimate(ratios)", ratios.tolist())
+    wanted = estimates.ratio(ratios).anytime()
+    np.testing.assert_allclose(
+        [found["value"], found["low"], found["high"]], [wanted.value, wanted.low, wanted.high], 1e-6
+    )
+
+
+def test_a_readers_verdict_needs_five_training_sets_and_an_interval_on_one_side(explore):
+    ends = [(4, 1.6, 3), (5, 1.6, 3), (5, 1.4, 3), (5, 0.9, 1.4), (5, 1.5, 2)]
+    words = explore.evaluate("all => all.map(([n, low, high]) => Explore.twin.verdict({ n, low, high }))", ends)
+    assert words == ["undecided", "reproduced", "undecided", "not reproduced", "reproduced"]
+
+
+def test_an_address_holds_the_training_sets_and_several_are_pooled(explore):
+    text = "a.html#twin?p=128&seeds=7-9&guess=1 b.html#twin?p=128&seeds=9&seeds=12 seeds=0-2 seeds=99999999"
+    seeds = explore.evaluate("text => Explore.twin.seedsIn(text)", text)
+    assert seeds == [7, 8, 9, 12, 1, 2]
+    assert explore.evaluate("seeds => Explore.twin.listed(seeds)", seeds) == "seeds=1-2&seeds=7-9&seeds=12"
+
+
+@pytest.mark.parametrize("width, scheme, motion", [(1280, "light", "no-preference"), (390, "dark", "reduce")])
+def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, scheme, motion):
+    """Nothing is told before an answer is pressed; a link brings the same training sets and numbers back."""
+    file, problems = tmp_path / "page.html", []
+    figure = '<figure class="explore" id="explore-twin" data-uses="stripe" data-name="{name}">'
+    text = PAGE.replace('<figure class="explore" data-name="{name}">', figure)
+    file.write_text(text.format(static=STATIC.as_uri(), name="twin"), encoding="utf-8")
+    viewport = {"width": width, "height": 900}
+    with browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, reduced_motion=motion) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(file.as_uri() + "#twin?p=64&seeds=1-4")
+        page.wait_for_selector(".guesses button")
+        assert not page.locator(".said").is_visible() and not page.locator(".explore canvas").first.is_visible()
+        page.locator(".guesses button").nth(1).click()
+        page.wait_for_function("() => document.querySelector('.said').textContent.includes('from 4 training sets')")
+        assert "undecided" in page.locator(".card").inner_text()
+        page.locator(".explore input").fill("#twin?p=64&seeds=4-6")
+        page.locator(".explore input").blur()
+        page.wait_for_function("() => document.querySelector('.said').textContent.includes('from 6 training sets')")
+        told, address = page.locator(".said").inner_text(), page.url
+        assert address.endswith("#twin?p=64&seeds=1-6&guess=1")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        again = context.new_page()
+        again.set_default_timeout(PATIENCE)
+        again.goto(address)
+        again.wait_for_function("() => document.querySelector('.said')?.textContent.includes('from 6 training sets')")
+        assert again.locator(".said").inner_text() == told and not problems, problems

@@ -1,0 +1,151 @@
+// Two networks learn the same points: the weights of one may turn, the other is lazy. A reader guesses first, then adds training sets,
+// and gets a verdict by the book's rule, with a band that stands before the first of them. The networks are those of stripe.js.
+(function (explore) {
+  "use strict";
+  const { draw, flow, square, error, PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS } = explore.stripe;
+  const SCALES = [1e-4, 1e3], AT = PLANES[2], SIZES = [64, 128, 256];
+  const ACCEPT = 1.5, FEWEST = 5, LAST = 1e6; // times fewer errors; training sets of a verdict; seeds
+  const GUESSES = [["about as many", 0.5], ["2 to 5 times fewer", 2], ["more than 5 times fewer", 5]];
+
+  // Student's quantile of 97.5 %: with u = √df tan a the density is cos^(df-1) a, summed by Simpson's rule
+  function quantile(df) {
+    function below(end) {
+      const n = 2000, top = Math.atan(end / Math.sqrt(df)), f = (i) => Math.cos(top * i / n) ** (df - 1);
+      let sum = f(0) + f(n);
+      for (let i = 1; i < n; i++) sum += (i % 2 ? 4 : 2) * f(i);
+      return sum * top / n;
+    }
+    const whole = below(Infinity);
+    let low = 0, high = 100;
+    for (let i = 0; i < 50; i++) [low, high] = below((low + high) / 2) < 0.95 * whole ? [(low + high) / 2, high] : [low, (low + high) / 2];
+    return low;
+  }
+
+  // the geometric mean, with an interval that holds however often one looks (companion.estimates, `anytime`)
+  function estimate(ratios) {
+    const n = ratios.length, logs = ratios.map(Math.log), mean = logs.reduce((sum, one) => sum + one, 0) / n;
+    if (n < 2) return { n, value: Math.exp(mean), low: -Infinity, high: Infinity };
+    const scatter = Math.sqrt(logs.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (n - 1));
+    const wider = Math.sqrt((n + 3) / n * Math.log((n + 3) / 3 / 0.0025)) / 1.959964;
+    const half = quantile(n - 1) * scatter / Math.sqrt(n), value = Math.exp(mean);
+    return { n, value, low: value - wider * (value - Math.exp(mean - half)), high: value + wider * (Math.exp(mean + half) - value) };
+  }
+
+  function verdict({ n, low, high }) {
+    if (n < FEWEST || (low < ACCEPT && high > ACCEPT)) return "undecided";
+    return low >= ACCEPT ? "reproduced" : "not reproduced";
+  }
+
+  // the seeds in addresses: `#twin?p=128&seeds=1-6&guess=1`
+  function seedsIn(text) {
+    const ranges = [...text.matchAll(/seeds=(\d+)(?:-(\d+))?/g)].map((found) => [+found[1], +(found[2] || found[1])]);
+    const all = ranges.flatMap(([from, to]) => Array.from({ length: Math.max(0, Math.min(to - from + 1, 100)) }, (_, i) => from + i));
+    return [...new Set(all.filter((seed) => seed >= 1 && seed <= LAST))];
+  }
+
+  function listed(seeds) {
+    const sorted = [...seeds].sort((a, b) => a - b), parts = [];
+    sorted.forEach((seed) => (parts.length && parts[parts.length - 1][1] === seed - 1 ? (parts[parts.length - 1][1] = seed) : parts.push([seed, seed])));
+    return parts.map(([from, to]) => `seeds=${from}${to > from ? "-" + to : ""}`).join("&");
+  }
+  explore.twin = { estimate, verdict, quantile, seedsIn, listed };
+  if (typeof document === "undefined") return;
+
+  document.querySelectorAll('.explore[data-name="twin"]').forEach((root) => {
+    const { element, panel, still } = explore, number = explore.number;
+    const asked = new URLSearchParams(location.hash.split("?")[1] || "");
+    let p = SIZES.includes(+asked.get("p")) ? +asked.get("p") : 128, guess = null, running = false, wanted = seedsIn(location.hash);
+    let done = new Map(), pair = null, next = 1 + Math.floor(LAST * Math.random()); // errors by seed; each reader has training sets of their own
+    const panels = ["its weights may turn", "lazy", "errors, lazy over turning"].map((title) => panel({ title, alt: title }));
+    const button = (words, act, attributes = {}) => {
+      const made = element("button", { type: "button", ...attributes }, words);
+      made.addEventListener("click", () => act(made));
+      return made;
+    };
+    const guesses = element("div", { class: "guesses", role: "group", "aria-label": "Your guess" },
+      ...GUESSES.map(([words], i) => button(words, () => choose(i), { "aria-pressed": "false" })));
+    const told = element("p", { class: "said", "aria-live": "polite" }), card = element("div", { class: "card" });
+    const again = button("Again, with other points", () => { wanted.push(next++); run(); });
+    const sizes = element("select", {}, ...SIZES.map((size) => element("option", size === p ? { selected: "" } : {}, String(size))));
+    const others = element("input", { type: "text", placeholder: "links of others", "aria-label": "Links of others, whose training sets are added" });
+    const copy = button("Copy link", () => navigator.clipboard?.writeText(location.href));
+    const save = button("Save picture", () => {
+      const link = element("a", { download: "two-networks.png", href: panels[2].box.querySelector("canvas").toDataURL() });
+      link.click();
+    });
+    const after = element("div", { hidden: "" }, element("div", { class: "panels three" }, ...panels.map((one) => one.box)), told,
+      element("div", { class: "knobs buttons" }, again, element("label", {}, "points ", sizes), copy, save, others), card);
+    root.prepend(element("div", { class: "live" }, guesses, after));
+    root.classList.add("is-live");
+
+    function choose(i) {
+      if (guess !== null) return;
+      guess = i;
+      guesses.querySelectorAll("button").forEach((one, k) => { one.setAttribute("aria-pressed", k === i); one.disabled = k !== i; });
+      after.hidden = false;
+      if (!wanted.length) wanted.push(next++);
+      run();
+    }
+
+    function run() {
+      wanted = wanted.filter((seed) => !done.has(seed));
+      if (running || !wanted.length) return;
+      running = again.disabled = true;
+      const seed = wanted.shift(), given = draw(p, WIDTH, AT, seed), size = p, one = { size, given, its: SCALES.map((alpha) => flow(given, alpha, TOLERANCE)) };
+      const open = [true, true];
+      pair = one;
+      (function turn() {
+        const end = performance.now() + (still.matches ? 60 : 12);
+        while (performance.now() < end && open.some(Boolean)) {
+          one.its.forEach((it, k) => { open[k] = open[k] && it.step() && it.steps < STEPS && it.left(TOLERANCE) > (1 - FITTED) * size; });
+        }
+        if (!still.matches || !open.some(Boolean)) paint();
+        if (open.some(Boolean)) return setTimeout(() => requestAnimationFrame(turn), 4);
+        running = again.disabled = false;
+        if (size === p) done.set(seed, one.its.map((it) => error(it, AT)));
+        tell();
+        run();
+      })();
+    }
+
+    const ratios = () => [...done.values()].map(([turning, lazy]) => Math.max(lazy, 1e-4) / Math.max(turning, 1e-4));
+
+    function tell() {
+      paint();
+      if (!done.size) return;
+      const [turning, lazy] = [...done.values()].pop(), it = estimate(ratios()), word = verdict(it), at = GUESSES[guess];
+      const right = it.value >= at[1] && it.value < (GUESSES[guess + 1] || [0, Infinity])[1];
+      told.textContent = `On new points the turning network is wrong on ${number(100 * turning)} %, the lazy one on ${number(100 * lazy)} %. `
+        + `You said: ${at[0]}. Measured: ${number(it.value)} times fewer${it.n > 2 ? `, 95 % interval ${number(Math.max(0, it.low))} to ${number(it.high)}` : ""}, from ${it.n} training set${it.n > 1 ? "s" : ""}${right ? ": you were right" : ""}.`;
+      card.className = "card " + word.replace(" ", "-");
+      card.replaceChildren(element("b", {}, { reproduced: "✔ reproduced by you", "not reproduced": "✘ not reproduced", undecided: "? undecided" }[word]),
+        ` A network that learns features needs fewer data on the stripe (paper A, Sec. 3). Accepted, before you began: at least ${ACCEPT} times fewer errors; counter-hypothesis 1, features do not matter. `
+        + (it.n < FEWEST ? `${FEWEST} training sets are needed for a verdict. ` : ""));
+      history.replaceState(null, "", `#${root.id.replace("explore-", "")}?p=${p}&${listed(done.keys())}&guess=${guess}`);
+    }
+
+    function paint() {
+      const views = panels.map((one) => one.fresh()), X = (view, v) => view.width * (v + REACH) / (2 * REACH);
+      if (pair) pair.its.forEach((it, k) => {
+        const view = views[k];
+        view.signs(square(it));
+        for (let m = 0; m < pair.size; m++) view.dot(X(view, pair.given.x[2 * m]), X(view, -pair.given.x[2 * m + 1]), 2.6, pair.given.y[m] > 0 ? view.plus : view.minus);
+        AT.forEach((z) => view.line([[X(view, z), 0], [X(view, z), view.width]], view.ink, [7, 3, 2, 3]));
+      });
+      const view = views[2], all = ratios(), n = Math.max(10, all.length + 1), it = all.length > 2 ? estimate(all) : null;
+      const axes = explore.plot(view, { from: 0, to: n, ticks: [[1, "1"], [5, "5"], [10, "10"]], label: "training sets" },
+        { from: 0.5, to: 20, log: true, ticks: [0.5, 1, 2, 5, 10, 20].map((value) => [value, String(value)]) });
+      axes.line([[0, ACCEPT], [n, ACCEPT]], view.green, [6, 4]);
+      axes.say("accepted above", 0.55 * n, 1.16, view.green);
+      axes.line([[0, 1], [n, 1]], view.faint, [2, 3]);
+      if (it) [Math.max(0.1, it.low), it.value, it.high].forEach((value, k) => axes.line([[0, value], [all.length, value]], view.pink, k === 1 ? [] : [3, 3]));
+      all.forEach((ratio, i) => axes.dot(i + 1, ratio, 4, view.pink));
+    }
+
+    sizes.addEventListener("change", () => { [p, done, wanted] = [+sizes.value, new Map(), [next++]]; run(); });
+    others.addEventListener("change", () => { wanted.push(...seedsIn(others.value)); others.value = ""; run(); });
+    new MutationObserver(() => after.hidden || paint()).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    window.addEventListener("resize", () => after.hidden || paint());
+    if (wanted.length && GUESSES[asked.get("guess")]) choose(+asked.get("guess"));
+  });
+})(globalThis.Explore = globalThis.Explore || {});
