@@ -116,9 +116,15 @@
     const panels = about.panels.map(panel);
     let run = null, asked = 0, timer = 0, seen = false;
 
+    // the address holds the knobs: `#explore-stripe?alpha=3&seed=2`
+    const [target, given] = location.hash.slice(1).split("?"), kept = new URLSearchParams(target === root.id ? given : "");
+    const address = () => root.id && history.replaceState(null, "", `#${root.id}?${new URLSearchParams(values)}`);
+    if (given && target === root.id) setTimeout(() => root.scrollIntoView(), 0);
+
     Object.entries(about.knobs).forEach(([name, knob]) => {
-      values[name] = knob.value;
-      const input = element("input", { type: "range", min: knob.min, max: knob.max, step: knob.step || 1, value: knob.value });
+      const asked = parseFloat(kept.get(name));
+      values[name] = asked >= knob.min && asked <= knob.max ? asked : knob.value;
+      const input = element("input", { type: "range", min: knob.min, max: knob.max, step: knob.step || 1, value: values[name] });
       const shown = element("output", {});
       function tell() {
         shown.textContent = knob.says(values[name]);
@@ -127,6 +133,7 @@
       input.addEventListener("input", () => {
         values[name] = +input.value;
         tell();
+        address();
         again();
       });
       tell();
@@ -136,6 +143,7 @@
       const button = element("button", { type: "button" }, words);
       button.addEventListener("click", () => {
         change(values);
+        address();
         again();
       });
       knobs.append(button);

@@ -36,7 +36,7 @@
     return low >= ACCEPT ? "reproduced" : "not reproduced";
   }
 
-  // the seeds in addresses: `#twin?p=128&seeds=1-6&guess=1`
+  // the seeds in addresses: `#explore-twin?p=128&seeds=1-6&guess=1`
   function seedsIn(text) {
     const ranges = [...text.matchAll(/seeds=(\d+)(?:-(\d+))?/g)].map((found) => [+found[1], +(found[2] || found[1])]);
     const all = ranges.flatMap(([from, to]) => Array.from({ length: Math.max(0, Math.min(to - from + 1, 100)) }, (_, i) => from + i));
@@ -121,7 +121,7 @@
       card.replaceChildren(element("b", {}, { reproduced: "✔ reproduced by you", "not reproduced": "✘ not reproduced", undecided: "? undecided" }[word]),
         ` A network that learns features needs fewer data on the stripe (paper A, Sec. 3). Accepted, before you began: at least ${ACCEPT} times fewer errors; counter-hypothesis 1, features do not matter. `
         + (it.n < FEWEST ? `${FEWEST} training sets are needed for a verdict. ` : ""));
-      history.replaceState(null, "", `#${root.id.replace("explore-", "")}?p=${p}&${listed(done.keys())}&guess=${guess}`);
+      history.replaceState(null, "", `#${root.id}?p=${p}&${listed(done.keys())}&guess=${guess}`);
     }
 
     function paint() {

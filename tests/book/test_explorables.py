@@ -115,6 +115,26 @@ def test_paper_has_it_at_the_end_in_dark_ink(browser, tmp_path, name):
         assert not page.locator(".explore .knobs").is_visible()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_address_brings_the_knobs_back(browser, tmp_path, name):
+    file = tmp_path / "page.html"
+    named = f'<figure class="explore" id="explore-{name}"'
+    file.write_text(PAGE.replace('<figure class="explore"', named).format(static=STATIC.as_uri(), name=name), "utf-8")
+    with browser.new_context(offline=True, reduced_motion="reduce") as context:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        page.wait_for_selector(".explore.is-live")
+        knob = page.locator(".explore input").last
+        knob.focus()
+        page.keyboard.press("Home")
+        words, address = knob.get_attribute("aria-valuetext"), page.url
+        assert f"#explore-{name}?" in address
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector(".explore.is-live")
+        assert page.locator(".explore input").last.get_attribute("aria-valuetext") == words
+
+
 # points, neurons, log10 alpha, times
 FLOWS = [(48, 40, -4, [1000, 3000, 9000]), (48, 40, 3, [1, 10, 100]), (64, 40, -1, [400, 2000, 5000])]
 
@@ -278,7 +298,7 @@ def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, sch
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(file.as_uri() + "#twin?p=64&seeds=1-4")
+        page.goto(file.as_uri() + "#explore-twin?p=64&seeds=1-4")
         page.wait_for_selector(".guesses button")
         assert not page.locator(".said").is_visible() and not page.locator(".explore canvas").first.is_visible()
         page.locator(".guesses button").nth(1).click()
@@ -288,7 +308,7 @@ def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, sch
         page.locator(".explore input").blur()
         page.wait_for_function("() => document.querySelector('.said').textContent.includes('from 6 training sets')")
         told, address = page.locator(".said").inner_text(), page.url
-        assert address.endswith("#twin?p=64&seeds=1-6&guess=1")
+        assert address.endswith("#explore-twin?p=64&seeds=1-6&guess=1")
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
         again = context.new_page()
         again.set_default_timeout(PATIENCE)
