@@ -11,6 +11,7 @@ from companion.papers.alignment.studies import alignment as studies
 
 CHAPTER = "06"
 BOTH_LAYERS = {"rows": studies.correlations["throughout"], "layers": (1, 2)}
+SLOWLY = {"rows": studies.correlations["slow"]}  # a quarter of the paper's rate
 INDEPENDENT = 0.53  # correlation with a random matrix of $K$'s spectrum, as printed for Fig. 1
 SMALL = 0.01  # scale of the first layer at which outputs are near 0
 LOW_LOSS = 0.03  # training loss at which networks on the steepest spectrum are compared
@@ -185,12 +186,32 @@ def early_centred_alignment(first_steps=studies.correlations["first_steps"]):
     short="early C-NFA kept, scale 0.001",
 )
 @again(
+    "D.Fig2-throughout-small-step",
+    part_of="D.Fig2-throughout",
+    figure="fig-d-frozen",
+    given=SLOWLY | {"layers": (1,), "scale": 1.0},
+    at={"scales": 1.0, "rate": 0.0125},
+    statement="At a quarter of the rate, too, the first layer's C-NFA remains high throughout training from scale 1.",
+    measure="The same of the first layer alone, at a quarter of the rate.",
+    short="slowly, layer 1: C-NFA kept, scale 1",
+)
+@again(
+    "D.Fig2-throughout-small-tenth",
+    part_of="D.Fig2-throughout",
+    figure="fig-d-frozen",
+    given=SLOWLY | {"layers": (1,), "scale": 0.1},
+    at={"scales": 0.1, "rate": 0.0125},
+    statement="At a quarter of the rate, too, the first layer's C-NFA remains high throughout training from scale 0.1.",
+    measure="The same of the first layer alone, at a quarter of the rate.",
+    short="slowly, layer 1: C-NFA kept, scale 0.1",
+)
+@again(
     "D.Fig2-throughout-slow",
     rival=(0.26, "the same at the rate 0.05, where networks become unstable"),
     erratum=None,
     part_of="D.Fig2-throughout",
     figure="tab-d-end",
-    given={"rows": studies.correlations["slow"], "layers": (2,), "scale": 1.0},
+    given=SLOWLY | {"layers": (2,), "scale": 1.0},
     at={"scales": 1.0, "rate": 0.0125},
     source=('paper D, Sec. 2.3: "remains high throughout training across initialization scale", Fig. 2, bottom row'),
     statement="At a quarter of the rate the second layer's C-NFA remains high throughout training from scale 1.",
