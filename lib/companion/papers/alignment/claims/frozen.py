@@ -4,7 +4,7 @@ import numpy as np
 
 from companion.book.claims import again, claim
 from companion.estimates import jackknife, least, mean
-from companion.papers.alignment.studies.alignment import correlations, lazy_predictions
+from companion.papers.alignment.studies.alignment import correlations, lazy_layers, lazy_predictions
 
 CHAPTER = "06"
 SLOWLY = {"rate": 0.0125}  # a quarter of the paper's step: no network's loss rises
@@ -221,3 +221,26 @@ def lazy_end_in_task(tasks=lazy_predictions["tasks"]):
     """
     laws = final_laws(tasks)
     return mean(laws["stripe"] - laws["isotropic"])
+
+
+@claim(
+    "D.Lazy-attention",
+    accept=(0.85, 1),
+    rival=0.53,
+    headline=True,
+    figure="tab-d-layers",
+    given={"layers": ("queries", "keys")},
+    at={"architecture": "attention"},
+)
+def lazy_end_of_layers(architectures=lazy_layers["main"], *, layers):
+    """Queries and keys of attention keep a high alignment in lazy training, so that it is no sign of features.
+
+    the law when a hundredth of the loss is left, the lower of the two layers
+
+    Rival: a random matrix of the same spectrum, as printed for Fig. 1
+    Source: derived from paper D, Sec. 1: "neural networks of general architectures"
+    Short: lazy end, queries and keys
+    """
+    ends = architectures[(architectures.remains == architectures.remains.min()) & architectures.layer.isin(layers)]
+    ends = ends[ends.architecture == "attention"]
+    return least(ends.pivot(index="seed", columns="layer", values="c")), ends
