@@ -567,9 +567,7 @@ def with_star(stripes):
     return stripes.join(star.rename("t_star"), on=["alpha", "seed"]).dropna(subset="t_star")
 
 
-@claim(
-    "D.Stripe-lazy", accept=(0.75, 1), rival=0.45, looks=3, headline=True, figure="fig-d-stripe", at={"alpha": 10000.0}
-)
+@claim("D.Stripe-lazy", accept=(0.75, 1), rival=0.45, looks=3, figure="fig-d-stripe", at={"alpha": 10000.0})
 def lazy_centred_alignment(stripes=studies.stripes["main"]):
     r"""On the stripe the centred ansatz is no sign of compression.
 

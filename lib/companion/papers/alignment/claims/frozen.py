@@ -25,13 +25,7 @@ def excesses(rows, layer=1):
 
 
 @claim(
-    "D.Fig2-law-slow",
-    kind="beyond",
-    accept=(0, 0.06),
-    rival=0.12,
-    headline=True,
-    figure="fig-d-frozen",
-    at={"scales": 1.0} | SLOWLY,
+    "D.Fig2-law-slow", kind="beyond", accept=(0, 0.06), rival=0.12, figure="fig-d-frozen", at={"scales": 1.0} | SLOWLY
 )
 def distance_from_the_law(slow=correlations["slow"]):
     """At scale 1 the alignment follows the law of lazy training, if the step is so small that the loss never rises.
