@@ -414,7 +414,7 @@ chapter.figure(fig, "fig-d-3", rows, title="Do random matrices predict single ne
 # ## Errata and open points
 # - The paper does not state the scales of its Figs. 2, 7 and 8, nor steps and rate of Fig. 1. Scale 1 decides several statements.
 # - Our faces are not the paper's: those with glasses differ in hair and background as well.
-# - Of paper D's sentences we have not judged two: that "similar decompositions exist for the denominator terms" of Eq. 4, which is an
+# - Two sentences of paper D are not tested: that "similar decompositions exist for the denominator terms" of Eq. 4, which is an
 #   identity, and that a kernel method's AGOP recovers the NFM "on real datasets", which is a result of {cite}`radhakrishnan2024`.
 # - The paper does not say at which balances App. F's data were made, nor what was taken for $\mathbb E\mathcal K$ in App. C.
 #

@@ -123,7 +123,7 @@ def lazy_alignment(
     coefficient :math:`c_\mu`.
 
     What a network has beyond it is due to features, if its step is so small that the loss never rises. A high value by
-    itself is not: queries and keys of attention keep more than 0.9 with a frozen kernel.
+    itself is not: queries and keys of attention have one with a frozen kernel.
 
     Args:
         model: of :mod:`regimes.models`, or any torch module with one output. Layers are those of
