@@ -12,6 +12,7 @@ from regimes.data import tasks
 from regimes.measures import matrices
 from regimes.models.fully_connected import fully_connected
 from regimes.models.module import module
+from regimes.seeds import draw_seeds
 from regimes.training.optimise import optimise
 from regimes.validate import InputError
 
@@ -253,6 +254,23 @@ def test_lazy_ends_are_read_from_the_start_to_what_is_left():
         assert times == sorted(times) and all(0 < row["c"] <= 1 for row in rows), task
     with pytest.raises(InputError, match="d must be given"):
         studies.LazyPredictions(**setting, task="digits", d=6).completed([0])
+
+
+@pytest.mark.parametrize("architecture", studies.ARCHITECTURES)
+def test_lazy_ends_of_layers_at_positions_are_those_of_the_law(architecture):
+    """Of the module that torch draws from the seed of its realisation, on tokens of unit variance."""
+    setting = {"architecture": architecture, "n": 20, "side": 2, "d": 5, "k": 8, "left": [0.5, 0.1]}
+    rows = studies.lazy_layers(setting, [3])
+    points, weights = (draw_seeds(kind, [3])[0] for kind in ("train", "weights"))
+    x = tasks.gaussian_points(20, 20, seed=points).unflatten(-1, (4, 5))
+    y = (x[..., 0] * x[..., 1] + x[..., 1] * x[..., 2] + x[..., 3] ** 3).sum(-1)
+    torch.manual_seed(weights)
+    net = studies.ARCHITECTURES[architecture](5, 8, 2).double()
+    times = sorted({row["time"] for row in rows})
+    law = lazy_alignment(module(net, shape=(4, 5)), x, y / y.square().mean().sqrt(), times)
+    assert {row["layer"] for row in rows} == {*law} and len(rows) == 3 * len(law)
+    for row in rows:
+        assert row["c"] == pytest.approx(float(law[row["layer"]][0, times.index(row["time"])]), abs=1e-9)
 
 
 def test_the_centred_term_is_all_of_the_numerator_where_the_weights_began_at_zero():

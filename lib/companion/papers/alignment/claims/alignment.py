@@ -664,3 +664,31 @@ def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_d
     """
     end = _end(weight_decay[weight_decay.seed < seeds], 2)
     return least(_per_seed(end, "c_shrunk", "penalty")), end
+
+
+@claim("D.Descent-converged", accept=(0.8, 1), rival=0.21, figure="fig-d-descent", at={"penalty": 0.03, "steps": 2400})
+def alignment_at_convergence(converged=studies.correlations["converged"]):
+    """Under weight decay the ansatz holds in the second layer, too: nothing of the initial weights is left.
+
+    UC-NFA of the second layer when the weights are at rest (penalty 0.03, gradient descent)
+
+    Rival: the largest value without decay, where the initial weights remain
+    Source: derived from paper D, Ansatz 1
+    Short: UC-NFA, layer 2, converged under decay
+    """
+    end = _end(converged, 2)
+    return mean(end.uc), end
+
+
+@claim("D.Descent-fact", accept=(0.005, 1), rival=0, figure="fig-d-descent", at={"penalty": 0.03, "steps": 2400})
+def converged_beyond_the_ansatz(converged=studies.correlations["converged"]):
+    """At convergence under weight decay the features-at-convergence theorem is nearer to the weights than the ansatz.
+
+    correlation of the NFM with the theorem's matrix less that with the AGOP, the lesser of the two layers
+
+    Rival: the AGOP is as near
+    Source: derived from paper D, Ansatz 1, and the features at convergence theorem
+    Short: converged NFM: theorem less ansatz, least
+    """
+    end = _end(converged)
+    return least(_per_seed(end.assign(nearer=end.fact - end.uc), "nearer", "layer")), end

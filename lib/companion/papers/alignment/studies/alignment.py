@@ -116,12 +116,13 @@ class ChainPaths(OnChain):
 
     Attributes:
         observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start;
-            ``contained``, the share of the centred term in the numerator of ``uc``.
+            ``contained``, the share of the centred term in the numerator of ``uc``; ``fact``, the correlation of the NFM
+            with what it is at convergence under weight decay.
     """
 
     steps: Count[EARLY, 1_000_000]
     every: Count[100_000]
-    observe: Distinct[Literal["frozen", "contained"]] | None = None
+    observe: Distinct[Literal["frozen", "contained", "fact"]] | None = None
 
     copies = 1
 
@@ -283,7 +284,7 @@ def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
     With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
     ``train_loss`` and ``test_loss`` are mean squared errors. Where the setting observes them: ``frozen``, the law of
     lazy training (:mod:`companion.papers.alignment.theory.lazy`), for descent without momentum or decay;
-    :func:`contained`.
+    :func:`contained`; :func:`fact`.
 
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
@@ -302,6 +303,8 @@ def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
                     measured["frozen"] = frozen.c_nfa(start, s.rate * max(step, 1))
                 if "contained" in observed:
                     measured["contained"] = contained(site, start)
+                if "fact" in observed:
+                    measured["fact"] = fact(site, data.train.y - state.F)
                 rows += _table(data, {"step": step, "layer": layer}, measured | errors)
     return rows
 
@@ -318,6 +321,18 @@ def contained(site: Site, start: Site) -> Tensor:
         return (matrices.nfm(weights) * matrices.nfm(site.delta @ weights)).sum((-2, -1))
 
     return numerator(site.weights - start.weights) / numerator(site.weights)
+
+
+def fact(site: Site, residual: Tensor) -> Tensor:
+    r"""The correlation of the NFM with what it is at convergence under weight decay, ``(E,)``.
+
+    There :math:`W=\frac1{n\lambda}\sum_i r_i\,\delta_i x_i^\top` with the residuals ``r (E, n)``, targets minus outputs
+    of the square loss, so that :math:`W^\top W\propto\sum_i r_i\,\frac{\partial f}{\partial x_i}x_i^\top`.
+
+    Source: Boix-Adserà et al. 2025, the features at convergence theorem.
+    """
+    converged = (site.gradients * residual.unsqueeze(-1)).mT @ site.inputs
+    return matrices.correlation(matrices.nfm(site.weights), converged)
 
 
 def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
