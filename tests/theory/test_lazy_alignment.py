@@ -282,6 +282,16 @@ def test_the_centred_term_is_all_of_the_numerator_where_the_weights_began_at_zer
         assert float(studies.contained(site, start)) == pytest.approx(share)
 
 
+def test_weights_at_rest_under_decay_are_those_of_the_theorem():
+    """``W = Σ r δ xᵀ / (nλ)``: the correlation is 1, and that of the residuals' signs is not."""
+    rng = np.random.default_rng(1)
+    inputs, delta = (torch.tensor(rng.standard_normal((1, *s))) for s in ((5, 3), (5, 4)))
+    residual = torch.tensor(rng.standard_normal((1, 5)))
+    site = matrices.Site(matrices.velocity(inputs, delta, residual) / 0.03, inputs, delta)
+    assert float(studies.fact(site, residual)) == pytest.approx(1)
+    assert float(studies.fact(site, residual.abs())) < 0.9
+
+
 def test_times_and_shapes_are_checked():
     with pytest.raises(InputError, match="time must be"):
         FrozenFlow.of(torch.eye(3), torch.ones(3)).duals(0.0)

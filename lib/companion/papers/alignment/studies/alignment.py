@@ -116,8 +116,8 @@ class ChainPaths(OnChain):
 
     Attributes:
         observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start;
-            ``contained``, the share of the centred term in the numerator of ``uc``; ``fact``, the correlation of the NFM
-            with what it is at convergence under weight decay.
+            ``contained``, the share of the centred term in the numerator of ``uc``; ``fact``, the correlation of the
+            NFM with what it is at convergence under weight decay.
     """
 
     steps: Count[EARLY, 1_000_000]
