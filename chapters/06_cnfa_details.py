@@ -44,7 +44,7 @@ chapter = Chapter("06", globals())
 # ## In the second layer weights and gradients are not aligned unless it starts small
 # Ansatz 1 has a correlation near 1 "for all layers". In the setting of Fig. 2 the second layer's UC-NFA ends at {claim}`D.Fig2-all-layers` at
 # most, near its value at the start (table). Its initial weights are isotropic and remain most of its weights, whereas the gradients have few
-# directions. Sec. 2.3 calls the final value "extremely sensitive" to the scale, "e.g. second row", the second layer. The range there is
+# directions. Where weight decay removes the initial weights the ansatz holds in both layers ([below](#under-weight-decay)). Sec. 2.3 calls the final value "extremely sensitive" to the scale, "e.g. second row", the second layer. The range there is
 # {claim}`D.Fig2-ucnfa-layer-2` over the first layer's scale, and {claim}`D.Fig2-second-scale` over its own.
 #
 # Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. At the end its share is
@@ -280,11 +280,20 @@ chapter.table(
     digits=2,
 )
 # %% [markdown]
+# (under-weight-decay)=
 # ## Beyond the paper: weight decay breaks the ansatz that is centred at the initial weights
 # At the stronger penalty weight decay changes the second layer's C-NFA by {claim}`D.Descent-penalty` ({numref}`fig-d-descent`). Under
 # weight decay $\bar W$ contains what decay has taken away from $W_0$, which does not depend on the data. Let $\eta$ be the rate, $\lambda$
 # the penalty and $t$ the step. Centred at $W-(1-\eta\lambda)^tW_0$ the second layer's C-NFA is at least
-# {claim}`D.Descent-decayed-weights` at the end. Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA is lower.
+# {claim}`D.Descent-decayed-weights` at the end.
+#
+# Decay also brings back Ansatz 1 in the second layer. When the weights are at rest, after three times as many steps, its UC-NFA is
+# {claim}`D.Descent-converged`, because nothing is left of the initial weights. Then $W=\frac1{n\lambda}\sum_i r_i\,\delta_i x_i^\top$ with the residuals
+# $r_i$, and the features at convergence theorem {cite}`boixadsera2025` follows: $W^\top W\propto\sum_i r_i\,\frac{\partial f}{\partial x_i}x_i^\top$. This matrix is
+# nearer to the NFM than the AGOP is, in correlation by {claim}`D.Descent-fact` or more. Without decay there is no such fixed point, and
+# $\bar W$ holds the residuals of all times, as in the lazy law.
+#
+# Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA is lower.
 # %%
 designs = ("isotropic", "adam", "adam_decay", "weight_decay")
 rows = pd.concat([chapter.rows(studies.correlations, design) for design in designs])
