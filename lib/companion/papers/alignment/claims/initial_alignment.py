@@ -144,6 +144,7 @@ def distance_of_expected_kernel(decays=studies.decays["main"]):
     at the two ends, the least over activations
 
     Rival: the data's spectrum does not matter to the kernel's
+    Elsewhere: quadratic alone 0.090
     Source: paper D, App. C: "the data covariance spectrum will also parameterize the eigenvalue decay"
     Short: expected kernel, far from a projector between
     """
