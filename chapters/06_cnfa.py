@@ -222,7 +222,7 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # {claim}`D.Fig2-excess-one` at scale 1, where the kernel hardly moves.
 #
 # *The condition.* At paper D's rate networks of scale 1 end {claim}`D.Fig2-step` above the law. A quarter of the step removes this. So it is no feature: where
-# the largest eigenvalue of the kernel times the rate is near 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer
+# the largest eigenvalue of the kernel times the rate is above 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer
 # the same instability lowers the alignment, and hides what features add ([details](#end-of-training)).
 # %%
 rows = chapter.rows(studies.correlations, "slow").query("layer == 1 and step > 0")
