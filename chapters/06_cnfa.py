@@ -21,7 +21,7 @@
 # - **Features bring it back.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01 it ends
 #   {interval}`D.Fig2-excess` above its lazy value, from 1 {interval}`D.Fig2-excess-one`. So the sign of feature learning is what a network
 #   has beyond this value. The step must be small: at paper D's, four times as large, networks of scale 1 end
-#   {interval}`D.Fig2-step` above it without features.
+#   {interval}`D.Fig2-step` above it, too, and a smaller step removes that.
 # - **A high alignment by itself is no sign.** Queries and keys of an attention layer keep at least {interval}`D.Lazy-attention` in lazy training. On the
 #   stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment (UC-NFA), of all the
 #   weights, is larger there by {interval}`D.Stripe-uncentred` where the network compresses.

@@ -128,7 +128,7 @@ def regained_alignment(slow=correlations["slow"], *, layer):
     accept=(-0.05, 0.05),
     given={"rows": correlations["slow"], "scale": 1.0},
     at={"scales": 1.0} | SLOWLY,
-    statement="From scale 1 the alignment ends on its lazy law: there are no features.",
+    statement="From scale 1 the first layer's alignment ends on its lazy law.",
     measure="The same at scale 1.",
     short="end less the lazy law, scale 1",
 )
