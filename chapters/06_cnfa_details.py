@@ -84,7 +84,7 @@ chapter.table(
 # $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ over $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
 #
 # The *PTK-centred correlation* $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$ is the alignment of the kernel's change with the initial weights.
-# Paper D finds that it falls, and states no scales. It does from scales up to 0.1, and on the steeper spectrum. On isotropic data from
+# Paper D finds that it falls, and states no scales. In the figure it does from scales up to 0.1. On isotropic data from
 # scale 1 it rises in the first layer, by {claim}`D.Fig5-isotropic`.
 # %%
 rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
