@@ -498,10 +498,11 @@ def lazy_layers(s: LazyLayers, seeds: list[int]) -> Rows:
             return ARCHITECTURES[s.architecture](s.d, s.k, s.side).double()
 
         model = module(build, seeds=[weights], shape=(s.side**2, s.d)).to(device=devices.pick())
-        flow = FrozenFlow.of(ntk(model, x), (y - model(x)))
+        flow = FrozenFlow.of(ntk(model, x), y - model(x))
+        layers = sites(model, x, convolutions=True)
         for remaining in (1.0, *s.left):
             time = flow.time_of_share(remaining)
-            for site in sites(model, x, convolutions=True):
+            for site in layers:
                 c = float(flow.c_nfa(site, time))
                 rows.append({"seed": seed, "layer": site.name, "remains": remaining, "time": time, "c": c})
     return rows
