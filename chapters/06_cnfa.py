@@ -250,8 +250,8 @@ chapter.figure(fig, "fig-d-frozen", rows, legend=2, alt=alt)
 # and names the layers that have none. Our tests train a perceptron on tokens, an attention block with layer norm and a convolutional network
 # lazily: each layer ends on its law to a thousandth.
 #
-# In attention the values and the layer on top lose alignment as a perceptron does. Queries and keys do not: the lower of the two keeps
-# {claim}`D.Lazy-attention`. One would take such a number for a sign of features, if a threshold were the test; in trained transformers a high
+# The layers differ much (second table). The layer on top of attention loses alignment as a perceptron does. Queries and keys do not: the lower of
+# the two keeps {claim}`D.Lazy-attention`. A convolution and the dense layer on it lose little, too. One would take such a number for a sign of features, if a threshold were the test; in trained transformers a high
 # correlation has been reported {cite}`radhakrishnan2024`. The law is the null hypothesis, and where it is high little room is left above it.
 # %%
 laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(studies.lazy_predictions, "digits")])
@@ -272,7 +272,7 @@ means.columns = ["start"] + [f"{share:g} of the loss" for share in means.columns
 chapter.table(
     means.reset_index(),
     "tab-d-layers",
-    "Queries and keys keep their alignment in lazy training, values do not. The C-NFA of layers that act at tokens or patches, with "
+    "Queries, keys and convolutions keep their alignment in lazy training, perceptrons do not. The C-NFA of layers of three networks, with "
     "the kernel of the start, before training and when so much of the loss is left; means over networks, none of them trained.",
     layers,
     digits=2,
