@@ -12,21 +12,24 @@
 #
 # ## What we find
 # - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
-#   step 5 its median over networks is at least {claim}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
+#   step 5 its median over networks is at least {interval}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
 #   factor, a kernel, separates the two sides.
-# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But of what it has early beyond a random matrix its least value
-#   in training keeps {claim}`D.Fig2-throughout` from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1, {claim}`D.Fig2-throughout-hundredth` from 0.01 and
-#   {claim}`D.Fig2-throughout-thousandth` from 0.001. The kernels of these networks move a little, and at scale 1 some networks are unstable. With the kernel
-#   frozen the alignment has a closed form, and falls to {claim}`D.Fig2-law-end` on paper D's task. How far depends on the task: on the stripe's labels, at
-#   equal sizes and with the square loss, the end differs by {claim}`D.Lazy-task`: it is lower, where we expected it to be higher.
-# - **Features bring it back.** On isotropic data, from scale 0.1, it rises again by {claim}`D.Fig2-regained`. At 0.01 it ends
-#   {claim}`D.Fig2-features` above its lazy value. So the sign of feature learning is what a network has beyond this value, not a high C-NFA: on the stripe lazy training with the hinge ends
-#   at {claim}`D.Stripe-lazy`, though nothing is compressed. The step must be small, however: at paper D's, networks of scale 1 end about a tenth
-#   above their lazy value, too, whereas at a quarter of it they do not. The *uncentred* alignment (UC-NFA), of all the weights, is larger on the
-#   stripe by {claim}`D.Stripe-uncentred` where the network compresses.
-# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {claim}`D.Fig3-well-posed`, once two formulas are
-#   corrected. The trace of Eq. 28 is {claim}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative error of
-#   {claim}`D.Prop10-expectation`.
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. With the kernel of the start, however, the
+#   first layer's alignment has a closed form, and falls to {interval}`D.Fig2-law-end`. Networks of scale 1 follow this law to
+#   {interval}`D.Fig2-law-slow` if the step is so small that the loss never rises. Of what they have early beyond a random matrix
+#   they keep {interval}`D.Fig2-throughout-small-step` at their least value, and those of scale 0.1 keep {interval}`D.Fig2-throughout-small-tenth`.
+# - **Features bring it back.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01 it ends
+#   {interval}`D.Fig2-excess` above its lazy value, from 1 {interval}`D.Fig2-excess-one`. So the sign of feature learning is what a network
+#   has beyond this value. The step must be small: at paper D's, four times as large, networks of scale 1 end
+#   {interval}`D.Fig2-step` above it, too, and a smaller step removes that.
+# - **A high alignment by itself is no sign.** Queries and keys of an attention layer keep at least {interval}`D.Lazy-attention` in lazy training. On the
+#   stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment (UC-NFA), of all the
+#   weights, is larger there by {interval}`D.Stripe-uncentred` where the network compresses.
+# - **Not in all layers.** In the second layer the uncentred alignment ends at {interval}`D.Fig2-all-layers` at most, whatever the scale of
+#   the first. Paper D says "in all layers"; here the initial weights remain most of that layer's weights.
+# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {interval}`D.Fig3-well-posed`, once two formulas are
+#   corrected. The trace of Eq. 28 is {interval}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative error of
+#   {interval}`D.Prop10-expectation`.
 #
 # ## Overview
 # Two matrices show which inputs a network uses. The {term}`neural feature matrix` (NFM) is made of the first layer's weights. The
@@ -129,15 +132,17 @@ chapter.figure(fig, "fig-d-picture", frames)
 # by the inputs is $\delta W$, $\bar G=W^\top KW/n$ holds exactly (Prop. 2): only $K$ stands between the two matrices. With a random matrix
 # $Q$ of the same eigenvalues in place of $K$ the correlation is {claim}`D.Fig1-random`. It cannot be 0, because the mean of $Q$ over its
 # eigenvectors is a multiple of the identity, for which $W^\top QW$ is the NFM itself. One draw of $Q$ is far from this mean, because few
-# eigenvalues count: they spread by {claim}`D.Fig1-spread` times their own mean.
+# eigenvalues count: they spread by {claim}`D.Fig1-spread` times their own mean. What training adds, in contrast, need not be closer than that: from
+# scale 1 the first layer's C-NFA ends below its value with a random matrix, by {claim}`D.Fig2-random-centred`.
 #
 # The task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the $d$ coordinates. Two hidden ReLU layers without
 # biases learn the task, with small initial weights in the first layer. The EGOP is the expected gradient outer product of the task
-# ([details](#egop-of-the-task)): the first image of {numref}`fig-d-picture`.
+# ([details](#egop-of-the-task)): the first image of {numref}`fig-d-picture`. After training the AGOP has correlation {claim}`D.Fig1-egop` with it, and the
+# NFM {claim}`D.Sec21-nfm`: the weights have learnt which inputs the task uses.
 # %%
 trained = chapter.rows(studies.learned_features, "main")
-means = trained.groupby("layer")[["uc", "random", "egop_agop", "spread"]].mean().reset_index()
-means.columns = ["layer", "NFM, AGOP", "NFM, $W^\\top QW$", "EGOP, AGOP", "spread of $K$'s eigenvalues"]
+means = trained.groupby("layer")[["uc", "random", "egop_agop", "egop_nfm", "spread"]].mean().reset_index()
+means.columns = ["layer", "NFM, AGOP", "NFM, $W^\\top QW$", "EGOP, AGOP", "EGOP, NFM", "spread of $K$'s eigenvalues"]
 chapter.table(
     means,
     "tab-d-1",
@@ -153,13 +158,9 @@ chapter.table(
 # unstable: {glue:text}`share-unstable` of those from the largest scale have a larger training loss at step 5 than at the start.
 #
 # It "remains high throughout training across initialization scale", says paper D. We compare the least value over the course with that at
-# step 5, both beyond 0.53, the correlation with a random matrix in its Fig. 1. The part kept is {claim}`D.Fig2-throughout` from scale 1,
-# {claim}`D.Fig2-throughout-tenth` from 0.1, {claim}`D.Fig2-throughout-hundredth` from 0.01 and {claim}`D.Fig2-throughout-thousandth` from
-# 0.001. Whether the C-NFA varies less with the scale than the UC-NFA at the end depends on scale 1, too ([details](#end-of-training)).
-#
-# On isotropic data the test loss at the smallest scale is lower than at the largest by {claim}`D.Fig2-test-loss`, whereas on the steepest
-# spectrum it is not: after the paper's 800 steps the difference is {claim}`D.Fig8-test-loss`, and from scale 0.1 to 0.001
-# {claim}`D.Fig8-test-loss-small` ([details](#cnfa-steepest)).
+# step 5, both beyond 0.53, the correlation with a random matrix in its Fig. 1. At the paper's rate the part kept is {claim}`D.Fig2-throughout`
+# from scale 1, {claim}`D.Fig2-throughout-tenth` from 0.1, {claim}`D.Fig2-throughout-hundredth` from 0.01 and
+# {claim}`D.Fig2-throughout-thousandth` from 0.001. Some networks are unstable there, which the next section avoids.
 #
 # *Centring.* The UC-NFA is $\rho(F,\bar G)$. The initial weights $W_0$ are part of both its matrices. Centring replaces $W$ by
 # $\bar W=W-W_0$ and leaves $K$ unchanged, so that the C-NFA is $\rho(\bar W^\top\bar W,\bar W^\top K\bar W)$. At step 0, where
@@ -212,18 +213,19 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 #
 # This is Eq. 4 of paper D with the dual coefficients $c$ for the labels. Early, $c$ is proportional to the residuals $r_0$. Late it is
 # proportional to $\Theta^{-1}r_0$, and weighs the directions that are learnt last. With it the alignment falls, on this task to
-# {claim}`D.Fig2-law-end` at scale 1. `companion.papers.alignment.theory.lazy.lazy_alignment` gives it for any torch module, without training.
+# {claim}`D.Fig2-law-end` at scale 1. It gives the speed, too: until the law has made half of its fall, networks of scale 1 have fallen
+# {claim}`D.Abs-speed` times as far. Paper D's abstract promises the speed, and its formulas have the value at the start.
 #
-# How much is lost depends on the task (table below). We expected the stripe to keep more than the chain monomial, as it does below. At equal sizes
-# and with the square loss the difference is {claim}`D.Lazy-task`. What is left below may be due to the hinge, which leaves fitted points alone, or to
-# the single hidden layer: that is open.
+# {numref}`fig-d-frozen` compares networks with this law at a quarter of paper D's rate, at which no network's loss rises. At every scale they follow it down
+# at first. Then the kernel turns, and alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained-slow` from its least value. What a network has beyond
+# its law at the end grows as the scale falls: from each scale to the next smaller one by at least {claim}`D.Fig2-excess-order`, from
+# {claim}`D.Fig2-excess-one` at scale 1, where the kernel hardly moves.
 #
-# {numref}`fig-d-frozen` compares networks with this law, of gradient flow at the same time. At every scale they follow it down at first. Then the kernel turns, and
-# alignment returns: at scale 0.1 it rises by {claim}`D.Fig2-regained` from its least value. What a network has beyond its law at the end, {claim}`D.Fig2-features`
-# at scale 0.01, is the sign of feature learning, if its step is small. Networks of scale 1 leave the law by {claim}`D.Fig2-law` at paper D's rate, where descent
-# itself changes the kernel, and by {claim}`D.Fig2-law-slow` at a quarter of it. So of an excess at paper D's rate about a tenth may be due to the step.
+# *The condition.* At paper D's rate networks of scale 1 end {claim}`D.Fig2-step` above the law. A quarter of the step removes this. So it is no feature: where
+# the largest eigenvalue of the kernel times the rate is above 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer
+# the same instability lowers the alignment, and hides what features add ([details](#end-of-training)).
 # %%
-rows = chapter.rows(studies.correlations, "frozen").query("layer == 1 and step > 0")
+rows = chapter.rows(studies.correlations, "slow").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
 law = {"color": plots.COLOURS["theory"], "linestyle": "--", "marker": "", "label": "frozen kernel"}
 for ax, (scale, networks) in zip(axes, rows.groupby("scale", sort=False)):
@@ -235,8 +237,22 @@ alt = "One panel per scale. The solid curve falls with the dashed one, then turn
 chapter.figure(fig, "fig-d-frozen", rows, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Lazy training loses a part of the alignment; features bring it back, the more the smaller the scale.** C-NFA of the first layer along
-# training at the chapter's scales (solid), and its value with the kernel of the start, {eq}`eq:D:lazy` (dashed). Medians and quartiles
-# over networks, on isotropic data.
+# training at four scales $s_0$ (solid), and its value with the kernel of the start, {eq}`eq:D:lazy` (dashed), at a quarter of paper D's rate. Medians
+# and quartiles over networks, on isotropic data.
+# %% [markdown]
+# ## How much is lost depends on the task and on the layer
+# On the stripe's labels the lazy end differs from that on the chain monomial, at equal sizes and with the square loss, by {claim}`D.Lazy-task`. It is lower,
+# where we expected it to be higher, as it is [below](#stripe-and-alignment). What is left there may be due to the hinge, which leaves fitted points alone, or to
+# the single hidden layer: that is open.
+#
+# The law holds for any layer that acts at several *positions* of a point: at tokens, or at the patches of a picture. All positions of
+# a point have its dual coefficient. `companion.papers.alignment.theory.lazy.lazy_alignment` gives the value for any torch module, without training,
+# and names the layers that have none. Our tests train a perceptron on tokens, an attention block with layer norm and a convolutional network
+# lazily: each layer ends on its law to a thousandth.
+#
+# The layers differ much (second table). The layer on top of attention loses alignment as a perceptron does. Queries and keys do not: the lower of
+# the two keeps {claim}`D.Lazy-attention`. A convolution and the dense layer on it lose little, too. One would take such a number for a sign of features, if a threshold were the test; in trained transformers a high
+# correlation has been reported {cite}`radhakrishnan2024`. The law is the null hypothesis, and where it is high little room is left above it.
 # %%
 laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(studies.lazy_predictions, "digits")])
 means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
@@ -247,6 +263,18 @@ chapter.table(
     "Lazy training loses alignment on every task, more on some. The C-NFA of the first layer with the kernel of the start, "
     "before training and when so much of the loss is left; means over networks of one size, none of them trained.",
     laws,
+    digits=2,
+)
+# %%
+layers = chapter.rows(studies.lazy_layers, "main")
+means = layers.pivot_table("c", ["architecture", "layer"], "remains", sort=False).sort_index(axis=1, ascending=False)
+means.columns = ["start"] + [f"{share:g} of the loss" for share in means.columns[1:]]
+chapter.table(
+    means.reset_index(),
+    "tab-d-layers",
+    "Queries, keys and convolutions keep their alignment in lazy training, perceptrons do not. The C-NFA of layers of three networks, with "
+    "the kernel of the start, before training and when so much of the loss is left; means over networks, none of them trained.",
+    layers,
     digits=2,
 )
 # %% [markdown]
@@ -270,6 +298,7 @@ chapter.table(
 # verify {eq}`eq:D:fourth` to rounding. When the outputs are near zero the labels may replace the residuals (Eq. 4). This changes the
 # correlation by a factor {claim}`D.Prop4-labels`.
 # %% [markdown]
+# (stripe-and-alignment)=
 # ## Beyond the paper: the uncentred ansatz is high only where weights are compressed
 # On the stripe the UC-NFA is larger by {claim}`D.Stripe-uncentred` in the feature regime, the C-NFA high in both
 # ({numref}`fig-d-stripe`). We follow them along the gradient flow of paper A's network (chapter 2). At a small output scale $\alpha$ it
@@ -302,10 +331,7 @@ chapter.figure(fig, "fig-d-stripe", flow, title="Which ansatz follows compressio
 # the points are fitted. Right: at the end of training, all networks.
 # %% [markdown]
 # The centred ansatz weakens after the time $t^*$, when a tenth of the points have a margin above 1, because the remaining points drive the weights
-# with another velocity. The uncentred ansatz comes with compression: both grow until $t^*$. There it is saturated, while $\Lambda$ grows on: from
-# then to 98 % of the points the rank correlation of the two is {claim}`D.Stripe-rank-late`. While the last 2 % of the points are fitted both ansätze
-# persist, though $\Lambda$ falls. A correlation near 1 means that the one large direction agrees, and says little about the small ones: the gradients
-# are compressed {claim}`D.Stripe-gradient` times as much as the weights.
+# with another velocity. The uncentred ansatz comes with compression: both grow until $t^*$, where it is saturated, while $\Lambda$ grows on.
 # %% [markdown]
 # ## Random matrices predict single networks
 # The prediction of the C-NFA at initialisation has a root mean square error of {claim}`D.Fig3-well-posed` for single networks ({numref}`fig-d-3`);
@@ -326,8 +352,9 @@ chapter.figure(fig, "fig-d-stripe", flow, title="Which ansatz follows compressio
 # *The data* are made such that NFM and AGOP differ much, as App. F of paper D intends. A share $\gamma$ of the points, the *balance*, has
 # label 1 and the matrix $M=X_1^\top X_1$. Its eigenvalues are spread evenly in their logarithm between a *floor* $m_0$ and 1, on
 # $\gamma n$ directions. The other points have label 0, and $X_2^\top X_2=M^{-2}-M$ on these directions. So the part
-# $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written
-# ([details](#app-f)). Labels alone do not suffice: on isotropic data the prediction (Eq. 6) is at least 0.87, whatever their distribution.
+# $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, and the NFM is $M^2$. App. F's own data cannot be built as written, and this part
+# cannot be "close to identity", because its rank is at most $\gamma n$ ({ref}`erratum <erratum-d-reversing>`). Labels alone do not suffice:
+# on isotropic data the prediction (Eq. 6) is at least 0.87, whatever their distribution.
 #
 # *The first order* (dashed) has $\mathbb E\mathcal K$ in place of $\mathcal K$. At a small floor it lies far below the observed values. With
 # as many neurons as dimensions the fluctuation of $\mathcal K$, the covariance in Eq. 5, keeps the two matrices aligned.
@@ -387,7 +414,8 @@ chapter.figure(fig, "fig-d-3", rows, title="Do random matrices predict single ne
 # ## Errata and open points
 # - The paper does not state the scales of its Figs. 2, 7 and 8, nor steps and rate of Fig. 1. Scale 1 decides several statements.
 # - Our faces are not the paper's: those with glasses differ in hair and background as well.
-# - At half the paper's rate and twice the steps the PTK-centred correlation changes by the width of its interval.
+# - Two sentences of paper D are not tested: that "similar decompositions exist for the denominator terms" of Eq. 4, which is an
+#   identity, and that a kernel method's AGOP recovers the NFM "on real datasets", which is a result of {cite}`radhakrishnan2024`.
 # - The paper does not say at which balances App. F's data were made, nor what was taken for $\mathbb E\mathcal K$ in App. C.
 #
 # ## Try it yourself

@@ -7,8 +7,8 @@
 # %% [markdown]
 # (cnfa-details)=
 # # The centred ansatz in detail: end of training, formulas, depth, faces
-# This page has both layers at the end of training, the formulas of App. E and their corrections, App. F's data, other activations,
-# faces, and other optimisers.
+# This page has both layers at the end of training, the formulas of App. E and their corrections, other activations, faces, and other
+# optimisers.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -29,34 +29,38 @@ import pandas as pd
 
 from companion.book import plots
 from companion.book.chapter import Chapter
-from companion.papers.alignment.claims import alignment
 from companion.papers.alignment.studies import alignment as studies
 from companion.papers.alignment.studies import initial_alignment as initial
 
 chapter = Chapter("06", globals())
 # %% [markdown]
 # (end-of-training)=
-# ## At the end of training scale 1 decides whether the C-NFA is more robust
-# Over scales from 1 to 0.001 the first layer's UC-NFA varies more than its C-NFA on data with a decaying spectrum, by
-# {claim}`D.Fig7-robust` and {claim}`D.Fig8-robust`. On isotropic data it varies less: the difference of the ranges is
-# {claim}`D.Fig2-robust`. Over scales up to 0.1 it varies more on all three, on isotropic data by {claim}`D.Fig2-robust-small`. Paper D
-# states no scales for its Figs. 2, 7 and 8. App. G says: "Similar to Figure 2, we observe that the C-NFA is more robust to the
-# initialization scale than the UC-NFA, and UC-NFA value become high through training, while being small at initialization."
+# ## In the second layer features add to what was never lost, and instability hides it
+# At a quarter of paper D's rate no loss rises. The second layer then keeps {claim}`D.Fig2-throughout-slow` of its early C-NFA beyond a random
+# matrix's from scale 1. From 0.1 it loses so little that it regains {claim}`D.Fig2-second-regained`, where the first layer regains
+# {claim}`D.Fig2-regained-slow`. At every scale it ends above its lazy law, by at least {claim}`D.Fig2-second-excess`. At the paper's rate networks of
+# scale 1 are unstable, and their second layer ends on the law: the instability lowers the alignment by as much as features raise it.
 #
-# In the second layer neither ansatz varies much over scales up to 0.1. The differences of the ranges are
-# {claim}`D.Fig2-robust-layer-2-small` on isotropic data, and {claim}`D.Fig7-robust-layer-2-small` and {claim}`D.Fig8-robust-layer-2-small`
-# on the two decaying spectra, where App. G's sentence is not reproduced. With scale 1 the difference is
-# {claim}`D.Fig2-robust-layer-2` on isotropic data; the table has the two others. At this rate some networks are unstable. At a quarter
-# of it no loss rises, and the second layer keeps {claim}`D.Fig2-throughout-slow` of its early C-NFA beyond a random matrix's from scale 1.
-# From 0.1 it loses little, and regains {claim}`D.Fig2-second-regained`; the first layer {claim}`D.Fig2-regained`. Yet features raise it
-# above its lazy law, by {claim}`D.Fig2-second-features` from scale 0.1 and {claim}`D.Fig2-second-large` from 1.
+# ## In the second layer weights and gradients are not aligned unless it starts small
+# Ansatz 1 has a correlation near 1 "for all layers". In the setting of Fig. 2 the second layer's UC-NFA ends at {claim}`D.Fig2-all-layers` at
+# most, near its value at the start (table). Its initial weights are isotropic and remain most of its weights, whereas the gradients have few
+# directions. Where weight decay removes the initial weights the ansatz holds in both layers ([below](#under-weight-decay)). Sec. 2.3 calls the final value "extremely sensitive" to the scale, "e.g. second row", the second layer. The range there is
+# {claim}`D.Fig2-ucnfa-layer-2` over the first layer's scale, and {claim}`D.Fig2-second-scale` over its own.
 #
-# From scale 1 the UC-NFA does not become high: its smallest change over layers and both decaying spectra is {claim}`D.Fig7-grows`. From
-# scales up to 0.1 it grows by at least {claim}`D.Fig7-grows-small`. Sec. 2.3 calls its final value "extremely sensitive" to the scale,
-# "e.g. second row", the second layer. The range there is {claim}`D.Fig2-ucnfa-layer-2` over the first layer's scale, and
-# {claim}`D.Fig2-second-scale` over its own.
 # Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. At the end its share is
 # {claim}`D.Sec23-contained` in the first layer from scale 0.01, and {claim}`D.Sec23-contained-large` from scale 1.
+#
+# ## Of App. G scale 1 decides
+# "Similar to Figure 2, we observe that the C-NFA is more robust to the initialization scale than the UC-NFA, and UC-NFA value become high
+# through training, while being small at initialization", says App. G of two decaying spectra, without its scales. Over scales from 1 to
+# 0.001 the first layer's UC-NFA varies more than its C-NFA on both, by at least {claim}`D.AppG-robust`. On isotropic data it varies less: the
+# difference of the ranges is {claim}`D.Fig2-robust`. Over scales up to 0.1 it varies more there, too; in the second layer neither varies much.
+# From scale 1 the UC-NFA does not become high: its smallest change over layers and both spectra is {claim}`D.Fig7-grows`.
+#
+# "We see that the test loss improves for smaller initializations, where the value of the C-NFA and UC-NFA are higher." On the flatter of the
+# two spectra it does: over scales the rank correlation of test loss and alignment is at most {claim}`D.Fig7-loss-alignment`. On the steeper
+# one it does not: after the paper's 800 steps the largest scale's test loss less the smallest's is {claim}`D.Fig8-test-loss`. Training is not
+# over there, because directions of little variance are learnt slowly.
 # %%
 rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
 ends = rows[rows.step == rows.step.max()].rename(columns={"uc": "UC-NFA", "c": "C-NFA"})
@@ -68,49 +72,7 @@ chapter.table(
     means.reset_index(),
     "tab-d-end",
     "Over all scales the first layer's C-NFA varies more than the UC-NFA on isotropic data alone. Both ansätze at the end of training on "
-    "data of three spectra, means, one column for each of the first layer's scales, and the range of the means. Claims on scales up to "
-    "0.1 are judged on other networks.",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# ## From scale 1 the first layer's C-NFA is below that of a random matrix
-# From scale 1 the C-NFA of the first layer ends *below* its value with a random matrix of $K$'s spectrum: the difference is
-# {claim}`D.Fig2-random-centred`. In the second layer it ends above. We measured the same networks with $K$'s eigenvectors drawn at
-# random, for the weights and for what training has added.
-# %%
-rows = chapter.rows(studies.learned_features, "largest_scale")
-means = rows.groupby(["scale", "layer"])[["uc", "random", "c", "c_random"]].mean().iloc[::-1].reset_index()
-means.columns = ["scale", "layer", "UC-NFA", "with a random matrix", "C-NFA", "with a random matrix "]
-chapter.table(
-    means,
-    "tab-d-random",
-    "From scale 1 the first layer's C-NFA ends below that of a random matrix. Both ansätze of isotropic data "
-    "at the end of training, and with a random matrix of $K$'s spectrum in place of $K$; means.",
-    rows,
-    digits=2,
-)
-# %% [markdown]
-# (cnfa-steepest)=
-# ## On the steepest spectrum the test loss does not follow the UC-NFA
-# Where each network has reached a training loss of 0.03, the rank correlation over scales of test loss and C-NFA is
-# {claim}`D.Fig8-loss-centred`, and of test loss and UC-NFA {claim}`D.Fig8-loss-alignment`. App. G says: "the test loss improves for
-# smaller initializations, where the value of the C-NFA and UC-NFA are higher". Of the UC-NFA this is not reproduced. Of the C-NFA it
-# holds on average, because of scale 1: how closely is undecided. From scale 0.1 down the UC-NFA goes on rising, the C-NFA does not, and
-# the test loss no longer falls (table).
-#
-# After the paper's 800 steps the test loss does not improve for smaller initialisation either: the largest scale's is larger by
-# {claim}`D.Fig8-test-loss`, and that of 0.1 by {claim}`D.Fig8-test-loss-small` than that of 0.001. Training is not over there, because
-# directions of little variance are learnt slowly: a loss of 0.03 is reached later, and last from small scales (table).
-# %%
-rows = alignment.at_equal_loss(chapter.rows(studies.correlations, "longer"))
-means = rows.groupby("scale")[["step", "test_loss", "c", "uc"]].mean().iloc[::-1].reset_index()
-means.columns = ["scale", "step", "test loss", "C-NFA", "UC-NFA"]
-chapter.table(
-    means,
-    "tab-d-steepest",
-    "From scale 0.1 down the UC-NFA rises and the test loss does not fall. Networks on the steepest spectrum, each when its training "
-    "loss has fallen to 0.03; means.",
+    "data of three spectra at the paper's rate, means, one column for each of the first layer's scales, and the range of the means.",
     rows,
     digits=2,
 )
@@ -122,8 +84,8 @@ chapter.table(
 # $\operatorname{tr}(\bar W^\top\bar W\bar W^\top\bar K\bar W)$ over $\operatorname{tr}(\bar W^\top\bar W\bar W^\top K\bar W)$.
 #
 # The *PTK-centred correlation* $\rho(W_0^\top W_0,W_0^\top\bar KW_0)$ is the alignment of the kernel's change with the initial weights.
-# On isotropic data it falls from scales up to 0.1: the smallest fall there is a change of {claim}`D.Fig5-small-scale`. Paper D finds a
-# fall, and states no scales. From scale 1 it rises in the first layer, by {claim}`D.Fig5-isotropic`.
+# Paper D finds that it falls, and states no scales. In the figure it does from scales up to 0.1. On isotropic data from
+# scale 1 it rises in the first layer, by {claim}`D.Fig5-isotropic`.
 # %%
 rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
 rows = rows[rows.step > 0]
@@ -164,7 +126,8 @@ chapter.figure(fig, "fig-d-4", rows, title="When does the kernel change?", legen
 # ## Two formulas of App. E need a correction
 # Networks exceed the trace of Eq. 28 as printed by a factor {claim}`D.Eq28-free`. The AGOP of
 # Prop. 10 has a relative error of {claim}`D.Prop10-expectation` as printed. Corrected, both agree with the networks (table below). We derived
-# all formulas again; our tests compare them with sums over non-crossing partitions and with sampled matrices.
+# all formulas again; our tests compare them with sums over non-crossing partitions and with sampled matrices, and verify the lemmas (Eqs. 12
+# to 15). Eq. 6, of isotropic data, holds: observed over formula is {claim}`D.Eq6-isotropic`.
 # Eqs. 10, 19 and 29 have misprints ({ref}`erratum <erratum-d-equation-28>`).
 # ### In expectation, at finite width: Prop. 10 lacks $1/k$ and all pairs of different neurons
 # In $\mathbb E[RBR]$ two neurons meet. Equal ones give $\frac3k(\operatorname{tr}B+2B)$, by Wick's theorem. Different ones, $k(k-1)$
@@ -236,43 +199,6 @@ caption = (
 )
 chapter.table(table, "tab-d-formulas", caption, means, traces)
 # %% [markdown]
-# (app-f)=
-# ## App. F's data cannot be built as written
-# We try four interpretations of these data. On the only one that reverses the alignment, predictions differ from the means by
-# {claim}`D.Fig3-averages`, and from single networks by {glue:text}`single-networks`. That is no test of the paper, whose data we do not
-# have.
-#
-# *The idea.* The NFM begins as $(X^\top YX)^2$. In the expectation {eq}`eq:D:expectations` the AGOP has the part
-# $X^\top YX\,X^\top X\,X^\top YX$ of its own. App. F opposes the two. It takes points $X_1$ with label 1, and points $X_2$ with label 0 and
-# $X_2^\top X_2\approx(X_1^\top X_1)^{-2}$. Then this part is near the identity and the NFM is not. The alignment should be worse for
-# smaller shares $\gamma$ of $X_1$, the balance.
-#
-# *The problem.* $X_1$ has $\gamma n<d$ rows, so that $X_1^\top X_1$ has no inverse. The left singular vectors $V_2$ of a sample of
-# the other points have $(1-\gamma)n$ columns where $d$ are needed. At $\gamma=1$ nothing is left of $X_2$.
-#
-# *The four interpretations* are
-#
-# - the pseudo-inverse;
-# - an inverse in single precision, in which rounding errors replace the zeros;
-# - the pseudo-inverse after $X_1$ has been scaled to norm 1, without which $X_2$ is small beside the noise;
-# - $X_1$ and $X_2$ of $n$ rows each, of which $\gamma n$ and $(1-\gamma)n$ are kept afterwards, a subsample.
-# %%
-readings = chapter.rows(initial.reversal, "readings")
-judged = chapter.rows(initial.reversal, "judged")
-rows = pd.concat([readings.query("reading != 'subsample'"), judged])
-rows = rows[rows.n == rows.n.max()]
-means = rows.pivot_table("observed", "reading", "balance", sort=False).reset_index()
-largest = judged[judged.n == judged.n.max()]
-chapter.glue("single-networks", float(np.sqrt(((largest.observed - largest.predicted) ** 2).mean())))
-chapter.table(
-    means.rename(columns={"reading": "interpretation"}),
-    "tab-d-app-f",
-    "Only with a subsample does alignment fall steadily with the balance. Four interpretations of the data of App. F: observed C-NFA "
-    "at initialisation, means, one column for each balance (paper D, Fig. 3).",
-    rows,
-    digits=2,
-)
-# %% [markdown]
 # ## Half of the overlap is a covariance at equal width and dimension
 # Paper D says of Eq. 5 that "the second, covariance term above will tend to 0" as the width grows on given data. At a width equal to
 # the dimension it is still half of the whole (first row of the table). Eq. 5 is about the mean over networks of
@@ -280,7 +206,7 @@ chapter.table(
 #
 # The first term is known at any width, by {eq}`eq:D:expectations`, and the whole in the limit. So free probability gives the
 # share of the covariance, $1-[3c\operatorname{tr}B\operatorname{tr}A^2+\operatorname{tr}(A^2B)]/\operatorname{tr}(ARARBR)$, as
-# measured. Eq. 6 is the numerator for $X^\top X=1$. The paper takes means inside ratio and root (Assumption 9), as we do.
+# measured. The paper takes means inside ratio and root (Assumption 9), as we do: the one over the other is {claim}`D.Ass9-commutes`.
 # %%
 rows = chapter.rows(initial.averages, "widths")
 means = rows.groupby("k")[["covariance", "free"]].mean().reset_index()
@@ -301,6 +227,10 @@ chapter.table(means, "tab-d-covariance", caption, rows, digits=2)
 # $$ (eq:D:expected)
 #
 # with the activation $\sigma$, the Gram matrix $G=XX^\top$, the angle $\phi_1$ between two inputs and $\phi_2$ one layer later.
+# The spectrum of the data sets that of $\mathbb E\mathcal K$, as App. C says: this is further from a projector at intermediate $\alpha$ than at either
+# end, by {claim}`D.AppC-spectrum` or more. This distance does not predict the C-NFA, however: over decay rates the correlation of the two
+# is up to {claim}`D.Fig6-projector`, because $\mathcal K$ enters the C-NFA only between the labelled inputs, as $X^\top Y\mathcal KYX$.
+#
 # Paper D sees the C-NFA fall at intermediate $\alpha$. For ReLU it does, by {claim}`D.Fig6-dip-relu` or more, and for quadratic
 # networks by {claim}`D.Fig6-dip` with the low-rank target. With the high-rank target the fall is {claim}`D.Fig6-dip-high`.
 # Data have covariance eigenvalues $1/(1+k^\alpha)$, $k\ge1$, in a random basis. At $\alpha=0$ they are isotropic. At large $\alpha$
@@ -350,11 +280,20 @@ chapter.table(
     digits=2,
 )
 # %% [markdown]
+# (under-weight-decay)=
 # ## Beyond the paper: weight decay breaks the ansatz that is centred at the initial weights
 # At the stronger penalty weight decay changes the second layer's C-NFA by {claim}`D.Descent-penalty` ({numref}`fig-d-descent`). Under
 # weight decay $\bar W$ contains what decay has taken away from $W_0$, which does not depend on the data. Let $\eta$ be the rate, $\lambda$
 # the penalty and $t$ the step. Centred at $W-(1-\eta\lambda)^tW_0$ the second layer's C-NFA is at least
-# {claim}`D.Descent-decayed-weights` at the end. Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA is lower.
+# {claim}`D.Descent-decayed-weights` at the end.
+#
+# Decay also brings back Ansatz 1 in the second layer. When the weights are at rest, after three times as many steps, its UC-NFA is
+# {claim}`D.Descent-converged`, because nothing is left of the initial weights. Then $W=\frac1{n\lambda}\sum_i r_i\,\delta_i x_i^\top$ with the residuals
+# $r_i$, and the features at convergence theorem {cite}`boixadsera2025` follows: $W^\top W\propto\sum_i r_i\,\frac{\partial f}{\partial x_i}x_i^\top$. This matrix is
+# nearer to the NFM than the AGOP is, in correlation by {claim}`D.Descent-fact` or more. Without decay there is no such fixed point, and
+# $\bar W$ holds the residuals of all times, as in the lazy law.
+#
+# Under Adam the first steps follow the signs of $\dot W$, and the first layer's C-NFA is lower.
 # %%
 designs = ("isotropic", "adam", "adam_decay", "weight_decay")
 rows = pd.concat([chapter.rows(studies.correlations, design) for design in designs])
@@ -377,18 +316,3 @@ chapter.figure(fig, "fig-d-descent", rows, title="Which centring does weight dec
 # **In the second layer weight decay breaks the ansatz that is centred at the initial weights, not that centred at what decay leaves of
 # them.** C-NFA against the step under gradient descent, under Adam, and with weight decay of penalty $\lambda$. Dashed: centred at what
 # decay alone leaves of the initial weights.
-# %% [markdown]
-# (also-checked)=
-# ## Also checked: statements that no figure is about
-# Tests verify the free-probability lemmas (Eqs. 12 to 15). The distance of $\mathbb E\mathcal K$ from a projector does not predict the
-# agreement (App. C), because $\mathcal K$ enters the C-NFA only between the labelled inputs, as $X^\top Y\mathcal KYX$.
-# %%
-lines = [
-    ("Sec. 2.1", "will be rank $r$, where $r$ is much less than the ambient dimension", "rank at $r=4$", "D.Fig1-rank"),
-    ("Eq. 6", "In the simplified case of isotropic data $X^\\top X=I$", "observed / formula", "D.Eq6-isotropic"),
-    ("App. E", "the expectation commutes with ratio and square root", "one over the other", "D.Ass9-commutes"),
-    ("App. C", "how close the expected PTK matrix […] is from a projector", "correlation, largest", "D.Fig6-projector"),
-    ("App. G", "where the value of the C-NFA and UC-NFA are higher", "larger of two", "D.Fig7-loss-alignment"),
-]
-table = pd.DataFrame(lines, columns=["where", "statement", "of it", "claim"])
-chapter.table(table, "tab-d-also", "Statements of paper D, and what was measured of them; the verdicts are below.")

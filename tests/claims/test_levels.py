@@ -62,7 +62,7 @@ def _(level, other, column):
     """Of the first layer; the other correlation, and that of the second layer, are others."""
 
     def fill(row):
-        own = {column: level, "random" if column == "uc" else "uc": other, "spread": 5.9, "egop_agop": 0.7}
+        own = {"uc": other, "random": other, "spread": 5.9, "egop_agop": 0.7} | {column: level}
         return own if row.layer == 1 else dict.fromkeys(own, 0.2)
 
     return {"trained": table(fill, layer=(1, 2), seed=SEEDS)}
@@ -255,14 +255,59 @@ def courses(dip, regained, beyond, layer=1, scale=0.1):
     return table(fill, scatter=1e-3, layer=(1, 2), scale=(scale, 0.5), step=(0, 5, 400, 3200), seed=SEEDS)
 
 
-@made("D.Fig2-regained", holds=0.3)
+@made("D.Fig2-regained-slow", holds=0.3)
 def _(regained, _other, layer):
-    return {"rows": courses(0.35, regained, 0.1, layer)}
+    return {"slow": courses(0.35, regained, 0.1, layer)}
 
 
-@made("D.Fig2-features", holds=0.3)
-def _(beyond, _other, layer, scale):
-    return {"rows": courses(0.1, 0.05, beyond, layer, scale)}
+@made("D.Fig2-excess", holds=0.3)
+def _(beyond, _other, scale):
+    return {"rows": courses(0.1, 0.05, beyond, 1, scale)}
+
+
+@made("D.Fig2-law-slow", "D.Abs-speed", holds=0.02, fails=0.3)
+def _(apart, _other):
+    """Networks of scale 1 fall with the law but for so much; others do not fall."""
+
+    def fill(row):
+        law = {5: 0.9, 400: 0.65, 3200: 0.5}[row.step]
+        return {"c": 0.9 if (row.scale, row.layer) != (1.0, 1) else law + apart * (row.step > 5), "frozen": law}
+
+    return {"slow": table(fill, scatter=1e-3, layer=(1, 2), scale=(1.0, 0.1), step=(5, 400, 3200), seed=SEEDS)}
+
+
+@made("D.Fig2-excess-order", holds=0.05)
+def _(more, _other):
+    """Each scale has so much more than the next larger one, in the first layer."""
+    excess = {1.0: 0.0, 0.1: more, 0.01: 0.3 + more, 0.001: 0.3 + 2 * more}
+
+    def fill(row):
+        return {"c": 0.5 + (excess[row.scale] if row.layer == 1 else row.scale * 0.4), "frozen": 0.5}
+
+    return {"slow": table(fill, scatter=1e-3, layer=(1, 2), scale=tuple(excess), step=(5, 3200), seed=SEEDS)}
+
+
+@made("D.Fig2-all-layers", holds=0.8)
+def _(level, other):
+    """Of one scale, in the second layer, at the end; elsewhere it is the other, or lower."""
+
+    def fill(row):
+        judged = (row.layer, row.step, row.scale) == (2, 800, 0.01)
+        return {"uc": level if judged else 0.1 if row.layer == 2 and row.step == 800 else other}
+
+    return {"isotropic": table(fill, scatter=1e-3, layer=(1, 2), scale=(1.0, 0.01), step=(0, 800), seed=SEEDS)}
+
+
+@made("D.Lazy-attention", holds=0.93)
+def _(level, other, layers):
+    """The keys when a hundredth of the loss is left; queries, and all layers before, have more."""
+
+    def fill(row):
+        judged = (row.layer, row.remains) == (layers[1], 0.01)
+        return {"c": level if judged else other if row.layer == "values" else 0.97}
+
+    axes = {"architecture": ("attention",), "layer": (*layers, "values"), "remains": (1.0, 0.1, 0.01)}
+    return {"architectures": table(fill, scatter=1e-3, seed=SEEDS, **axes)}
 
 
 @made("E.Fig2-beats-linear", holds=0.07)

@@ -1,7 +1,5 @@
 """What claims and figures make of rows on the way to a number."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,20 +76,6 @@ def test_the_networks_that_become_unstable_are_counted_at_the_largest_scale():
 
     axes = {"seed": SEEDS, "scale": (1.0, 0.1, 0.01), "layer": (1, 2), "step": (0, 5, 20)}
     assert alignment.share_unstable(table(lambda row: {"train_loss": loss(row)}, scatter=0, **axes)) == 0.25
-
-
-@pytest.mark.parametrize(("slowest", "steps"), [(1.0, {1.0: 40, 0.1: 20}), (2.0, {1.0: 40, 0.1: 20})])
-def test_networks_are_compared_at_equal_loss(slowest, steps):
-    """At 0.03, or at the loss that all of them reach."""
-    rows = [
-        {"seed": seed, "scale": scale, "layer": layer, "step": step, "train_loss": factor * slowest * 0.6 / step}
-        for seed, (scale, factor), layer, step in itertools.product(
-            range(2), {1.0: 2, 0.1: 1}.items(), (1, 2), (10, 20, 40)
-        )
-    ]
-    result = alignment.at_equal_loss(pd.DataFrame(rows))
-    assert len(result) == 4 and set(result.layer) == {1}
-    assert result.groupby("scale").step.unique().map(list).to_dict() == {scale: [step] for scale, step in steps.items()}
 
 
 def test_a_growing_step_has_the_strength_of_its_row_there():

@@ -157,12 +157,14 @@ class Site:
         inputs: ``x (E, n, d)``; each position of a point counts as a point.
         delta: ``δ (E, n, k)``.
         name: of the layer: as in ``named_modules()`` of a torch module, else that of the weights, such as ``W1``.
+        positions: of a point, which stand one after another along ``n``.
     """
 
     weights: Tensor
     inputs: Tensor
     delta: Tensor
     name: str = ""
+    positions: int = 1
 
     @functools.cached_property
     def gradients(self) -> Tensor:
@@ -175,15 +177,16 @@ class Site:
         return _shape(self.weights)
 
 
-def sites(model: Model, x: Any) -> list[Site]:
+def sites(model: Model, x: Any, *, convolutions: bool = False) -> list[Site]:
     """The layers of a network for which the ansatz is not trivial: linear ones with at least two outputs, in order.
 
     They take one forward pass and one or two backward ones. A layer with a single output is left out, because its ``F``
-    and ``Ḡ`` have rank one and always agree; so are convolutions. Frozen layers and layers whose weights are computed
-    from other parameters are among them: ``name`` says which layer one is. ``W`` of a torch module's layer is
-    ``∂z/∂x``, with all that its class and its hooks do, so that ``δ W`` is the derivative by the layer's inputs. A
-    layer that is called several times has the positions of all calls. A warning names what is used without the call
-    of a layer, and layers whose rows are not the points (:meth:`regimes.models.module.ModuleModel.layers`).
+    and ``Ḡ`` have rank one and always agree; so are convolutions, unless these are asked for. Frozen layers and layers
+    whose weights are computed from other parameters are among them: ``name`` says which layer one is. ``W`` of a torch
+    module's layer is ``∂z/∂x``, with all that its class and its hooks do, so that ``δ W`` is the derivative by the
+    layer's inputs. A layer that is called several times has the positions of all calls. A warning names what is used
+    without the call of a layer, and layers whose rows are not the points
+    (:meth:`regimes.models.module.ModuleModel.layers`).
 
     Args:
         model: fully connected, of one hidden layer, or a torch module (:mod:`regimes.models.module`). Each pair of a
@@ -191,6 +194,8 @@ def sites(model: Model, x: Any) -> list[Site]:
             mean over points, divided by ``C``.
         x: points ``(n, ...)`` shared by all realisations, or ``(E, n, ...)``; tuples, lists and dictionaries of tensors
             as of :func:`regimes.ntk`.
+        convolutions: whether a ``Conv2d`` of one group is a layer: the linear map of a patch, ``d`` channels times
+            window, at each position.
 
     Raises:
         InputError: for points that do not fit the model, or a network without such a layer.
@@ -203,7 +208,7 @@ def sites(model: Model, x: Any) -> list[Site]:
     x = checked(model, x)
     parts = model.layers(x) if hasattr(model, "layers") else model.tangents(x).parts
     values = dict(zip(model.names, model.parameters(), strict=True))
-    layers = [_site(part, values) for part in parts if _is_linear(part, values)]
+    layers = [_site(part, values) for part in parts if _is_linear(part, values, convolutions)]
     if not layers:
         raise InputError("the network has no linear layer with pre-activations: no weights to compare with the AGOP")
     return layers
@@ -237,9 +242,11 @@ def measure(now: Site, start: Site) -> dict[str, Tensor]:
     }
 
 
-def _is_linear(part: Any, values: dict[str, Tensor]) -> bool:
+def _is_linear(part: Any, values: dict[str, Tensor], convolutions: bool) -> bool:
     weights = _weights(part, values)
-    return hasattr(part, "delta") and weights is not None and weights.ndim == 3 and weights.shape[-2] > 1
+    if not hasattr(part, "delta") or weights is None or weights.ndim < 3 or weights.shape[1] == 1:
+        return False
+    return weights.ndim == 3 or (convolutions and part.groups == 1)
 
 
 def _weights(part: Any, values: dict[str, Tensor]) -> Tensor | None:
@@ -248,10 +255,11 @@ def _weights(part: Any, values: dict[str, Tensor]) -> Tensor | None:
 
 
 def _site(part: Any, values: dict[str, Tensor]) -> Site:
+    positions = part.h.shape[2] if part.h.ndim > 3 else 1
     inputs, delta = (tensor.flatten(1, -2) if tensor.ndim > 3 else tensor for tensor in (part.h, part.delta))
-    weights = cast(Tensor, _weights(part, values))
+    weights = cast(Tensor, _weights(part, values)).flatten(2)
     name = getattr(part, "layer", part.names[0])
-    return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta, name)
+    return Site(weights * part.multiplier, inputs.expand(len(weights), -1, -1), delta, name, positions)
 
 
 def _gram(rows: Tensor) -> Tensor:

@@ -3,12 +3,12 @@
 import functools
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from companion.data import celeba
 from companion.data.images import first_there, identity
@@ -38,6 +38,7 @@ from regimes.measures import matrices
 from regimes.measures.errors import wrong
 from regimes.measures.matrices import Site, sites
 from regimes.models.fully_connected import FullyConnected, fully_connected
+from regimes.models.module import module
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
@@ -115,12 +116,13 @@ class ChainPaths(OnChain):
 
     Attributes:
         observe: what is measured beside the correlations: ``frozen``, what ``c`` would be with the kernel of the start;
-            ``contained``, the share of the centred term in the numerator of ``uc``.
+            ``contained``, the share of the centred term in the numerator of ``uc``; ``fact``, the correlation of the
+            NFM with what it is at convergence under weight decay.
     """
 
     steps: Count[EARLY, 1_000_000]
     every: Count[100_000]
-    observe: Distinct[Literal["frozen", "contained"]] | None = None
+    observe: Distinct[Literal["frozen", "contained", "fact"]] | None = None
 
     copies = 1
 
@@ -282,7 +284,7 @@ def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
     With weight decay ``c_shrunk`` is centred at what decay alone would have left of the initial weights.
     ``train_loss`` and ``test_loss`` are mean squared errors. Where the setting observes them: ``frozen``, the law of
     lazy training (:mod:`companion.papers.alignment.theory.lazy`), for descent without momentum or decay;
-    :func:`contained`.
+    :func:`contained`; :func:`fact`.
 
     Source: paper D, Fig. 2, 4, 5, 7 and 8, Prop. 3 and Eq. 4.
     """
@@ -301,6 +303,8 @@ def correlations(s: ChainPaths, seeds: list[int]) -> Rows:
                     measured["frozen"] = frozen.c_nfa(start, s.rate * max(step, 1))
                 if "contained" in observed:
                     measured["contained"] = contained(site, start)
+                if "fact" in observed:
+                    measured["fact"] = fact(site, data.train.y - state.F)
                 rows += _table(data, {"step": step, "layer": layer}, measured | errors)
     return rows
 
@@ -317,6 +321,18 @@ def contained(site: Site, start: Site) -> Tensor:
         return (matrices.nfm(weights) * matrices.nfm(site.delta @ weights)).sum((-2, -1))
 
     return numerator(site.weights - start.weights) / numerator(site.weights)
+
+
+def fact(site: Site, residual: Tensor) -> Tensor:
+    r"""The correlation of the NFM with what it is at convergence under weight decay, ``(E,)``.
+
+    There :math:`W=\frac1{n\lambda}\sum_i r_i\,\delta_i x_i^\top` with the residuals ``r (E, n)``, targets minus outputs
+    of the square loss, so that :math:`W^\top W\propto\sum_i r_i\,\frac{\partial f}{\partial x_i}x_i^\top`.
+
+    Source: Boix-Adserà et al. 2025, the features at convergence theorem.
+    """
+    converged = (site.gradients * residual.unsqueeze(-1)).mT @ site.inputs
+    return matrices.correlation(matrices.nfm(site.weights), converged)
 
 
 def _frozen(s: ChainPaths, data: Batch) -> FrozenFlow:
@@ -385,6 +401,111 @@ def _lazy_task(s: LazyPredictions, seed: int) -> Task:
     spectrum = s.task if s.task in SPECTRA else "isotropic"
     drawn = tasks.chain_monomial(s.n, s.d, r=CHAIN, decay=SPECTRA[spectrum], basis=basis, seed=point)
     return replace(drawn, y=drawn.x[..., 0]) if s.task == "one coordinate" else drawn
+
+
+class Tokens(nn.Module):
+    """A perceptron at each token, and the mean over tokens."""
+
+    def __init__(self, d: int, k: int, side: int) -> None:
+        super().__init__()
+        self.first, self.second, self.out = nn.Linear(d, k), nn.Linear(k, k), nn.Linear(k, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs ``(p, 1)`` at points ``x (p, positions, d)``."""
+        return self.out(torch.relu(self.second(torch.relu(self.first(x))))).mean(-2)
+
+
+class Attention(nn.Module):
+    """One head between normed tokens, a layer on top of another norm, and the mean over tokens."""
+
+    def __init__(self, d: int, k: int, side: int) -> None:
+        super().__init__()
+        self.norm, self.again = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.queries, self.keys, self.values = (nn.Linear(d, d) for _ in range(3))
+        self.top, self.out = nn.Linear(d, k), nn.Linear(k, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs ``(p, 1)`` at points ``x (p, positions, d)``."""
+        normed = self.norm(x)
+        scores = self.queries(normed) @ self.keys(normed).mT / normed.shape[-1] ** 0.5
+        mixed = x + scores.softmax(-1) @ self.values(normed)
+        return self.out(torch.relu(self.top(self.again(mixed)))).mean(-2)
+
+
+class Convolutions(nn.Module):
+    """Tokens as a square picture of ``d`` channels: a convolution and a dense layer."""
+
+    def __init__(self, d: int, k: int, side: int) -> None:
+        super().__init__()
+        self.side = side
+        self.windows, self.dense, self.out = nn.Conv2d(d, d, 3, padding=1), nn.Linear(d * side**2, k), nn.Linear(k, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs ``(p, 1)`` at points ``x (p, side², d)``."""
+        picture = x.mT.unflatten(-1, (self.side, self.side))
+        return self.out(torch.relu(self.dense(torch.relu(self.windows(picture)).flatten(1))))
+
+
+ARCHITECTURES: dict[str, Callable[[int, int, int], nn.Module]] = {
+    "tokens": Tokens,
+    "attention": Attention,
+    "convolutions": Convolutions,
+}
+
+
+@record
+class LazyLayers(Setting):
+    """Networks whose layers act at several positions of a point, as lazy training would align them.
+
+    Attributes:
+        architecture: what is built, at torch's initial weights.
+        n: points.
+        side: of the square of positions.
+        d: numbers at each position, standard normal.
+        k: width.
+        left: shares of the training loss at which the law is read, besides the start.
+    """
+
+    architecture: Literal[*ARCHITECTURES]
+    n: Points
+    side: Count[2, 16]
+    d: Width
+    k: Width
+    left: Distinct[Number[1e-6, 0.99]]
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """Memory holds the inputs and tangents of all positions."""
+        validate.memory(8 * self.n * (self.n + self.side**2 * (12 * self.d + 4 * self.k)), f"n = {self.n}")
+        return self
+
+
+@study(version=1, rtol=1e-3, device="any", data="standard normal tokens and a target of third degree, drawn here")
+def lazy_layers(s: LazyLayers, seeds: list[int]) -> Rows:
+    """The C-NFA of lazy training of layers at positions, without training; one row per seed, ``layer`` and share.
+
+    ``layer``: its name; ``remains``, ``time`` and ``c`` as in :func:`lazy_predictions`. The targets are products of
+    neighbouring coordinates and a cube, summed over positions, of mean square 1.
+
+    Derived from paper D, Eq. 4.
+    """
+    rows = []
+    for seed, points, weights in zip(seeds, draw_seeds("train", seeds), draw_seeds("weights", seeds), strict=True):
+        x = tasks.gaussian_points(s.n, s.side**2 * s.d, seed=points).unflatten(-1, (s.side**2, s.d))
+        y = (x[..., 0] * x[..., 1] + x[..., 1] * x[..., 2] + x[..., 3] ** 3).sum(-1)
+        x, y = (tensor.to(devices.pick()) for tensor in (x, y / y.square().mean().sqrt()))
+
+        def build() -> nn.Module:
+            return ARCHITECTURES[s.architecture](s.d, s.k, s.side).double()
+
+        model = module(build, seeds=[weights], shape=(s.side**2, s.d)).to(device=devices.pick())
+        flow = FrozenFlow.of(ntk(model, x), y - model(x))
+        layers = sites(model, x, convolutions=True)
+        for remaining in (1.0, *s.left):
+            time = flow.time_of_share(remaining)
+            for site in layers:
+                c = float(flow.c_nfa(site, time))
+                rows.append({"seed": seed, "layer": site.name, "remains": remaining, "time": time, "c": c})
+    return rows
 
 
 def _errors(state: OptimiserState, data: Batch) -> dict[str, Tensor]:
