@@ -92,3 +92,27 @@ def depth_ridge(depth: int) -> float:
     Source: derived here (module head).
     """
     return 4 * depth * (3 / 4 - float(rate.predicted_excess(torch.zeros((), dtype=torch.float64), depth)))
+
+
+def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:
+    """The projection operator at infinite time to first order in ``C/L``, one row per fresh point.
+
+    ``β 1 + (I - β 11ᵀ) (c_x - β C 1) / (4 (1 - a) L)`` with ``β = a/(1 + (n - 1) a)``.
+
+    Args:
+        gram_offsets: ``C (n, n)``, symmetric, zero on its diagonal.
+        cross_offsets: ``c_x (m, n)``.
+        depth: ``L``, large against the offsets.
+
+    Returns:
+        ``(m, n)``; times targets ``(n, k)`` it is the predictor from ``f_0 = 0``.
+
+    Source: derived here (module head).
+    """
+    validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
+    needs_symmetric(gram_offsets, "gram_offsets")
+    a = 1 / 4 + float(rate.predicted_excess(torch.zeros(()), depth))
+    n = len(gram_offsets)
+    beta = a / (1 + (n - 1) * a)
+    tilt = (cross_offsets - beta * gram_offsets.sum(1)) / (4 * (1 - a) * depth)
+    return beta + tilt - beta * tilt.sum(-1, keepdim=True)
