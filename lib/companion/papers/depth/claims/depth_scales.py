@@ -9,7 +9,7 @@ from companion.book.claims import again, claim
 from companion.estimates import Estimate, exponent, least, mean, median, ratio, slopes
 from companion.lab.parameters import PROFILES
 from companion.papers.depth.studies import depth_scales as studies
-from companion.papers.depth.theory import degrees, finite
+from companion.papers.depth.theory import degrees, finite, residual
 
 CHAPTER = "05"
 WIDEST = 32_000
@@ -468,9 +468,6 @@ def decay_of_eigenvalues(*, dimensions, depth, degree):
     return Estimate.exact(degrees.decay_exponent(dimensions, degree, depth), 1e-4)
 
 
-NORMED = "norm after the ReLU"
-
-
 @claim(
     "C.Thm3-tau-ridge", accept=(0.9, 1.15), rival=2, headline=True, figure="fig-c-tau", at={"depth": 10_000, "n0": 10}
 )
@@ -519,7 +516,7 @@ def kernel_of_norms_after(networks=studies.one_depth["main"]):
     Source: derived in this chapter
     Short: kernel with a norm after the ReLU
     """
-    rows = networks[(networks.architecture == NORMED) & (networks.depth == 30)]
+    rows = networks[(networks.architecture == residual.NORM_AFTER) & (networks.depth == 30)]
     return Estimate.exact(float(rows.kernel.iloc[0]), 1e-12), rows
 
 

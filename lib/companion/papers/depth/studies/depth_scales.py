@@ -350,7 +350,6 @@ def one_depth(s: SharedDepth, seeds: list[int]) -> Rows:
     ``tau``. With a norm after the ReLU, whose pairs part, no ridge and no flow are asked for. Source: derived here.
     """
     shares = residual.layer_shares(s.architecture, s.depth)
-    centred = s.architecture == "norm after the ReLU"
     half = torch.tensor([math.pi / 3], dtype=torch.float64)
     kernel = float(residual.kernel_and_angle(half, depth=s.depth, architecture=s.architecture)[0])
     rows = []
@@ -358,9 +357,7 @@ def one_depth(s: SharedDepth, seeds: list[int]) -> Rows:
         points, fresh = x[: s.n], x[s.n :]
         row = residual.ridge_reading(points, depth=s.depth, architecture=s.architecture)
         row |= {"kernel": kernel, "flow": math.nan, "beyond": math.nan}
-        if centred:
-            row["ridge"] = math.nan
-        else:
+        if s.architecture != residual.NORM_AFTER:
             y = torch.stack([points[:, 0].sign(), points[:, 0] * points[:, 1]], 1)
             f = regression.kernel_flow_prediction(
                 residual_ntk(points, shares=shares), residual_ntk(fresh, points, shares=shares), y

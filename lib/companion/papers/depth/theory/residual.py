@@ -22,6 +22,7 @@ from regimes import validate
 from regimes.kernels import residual
 from regimes.validate import InputError
 
+NORM_AFTER = "norm after the ReLU"
 ARCHITECTURES = (
     "plain",
     "skip, scale 1",
@@ -30,7 +31,7 @@ ARCHITECTURES = (
     "plain and skip in turn",
     "pre-norm",
     "pre-norm, scale 0.3",
-    "norm after the ReLU",
+    NORM_AFTER,
 )
 IN_TURN = 0.3  # scale of the skip layers between plain ones
 
@@ -45,7 +46,7 @@ def layer_shares(architecture: str, depth: int) -> np.ndarray:
     """
     validate.one_of(ARCHITECTURES, architecture=architecture)
     validate.integer(2, depth=depth)
-    if architecture in ("plain", "norm after the ReLU"):
+    if architecture in ("plain", NORM_AFTER):
         return np.ones(depth - 1)
     if architecture == "plain and skip in turn":
         between = residual.skip_shares(2, IN_TURN)[0]
@@ -58,7 +59,7 @@ def layer_shares(architecture: str, depth: int) -> np.ndarray:
 def kernel_and_angle(phi: Tensor, *, depth: int, architecture: str) -> tuple[Tensor, Tensor]:
     """The normalised kernel at angles ``phi`` of inputs, and the angle after the last layer. Source: module head."""
     shares = layer_shares(architecture, depth)
-    return residual.kernel_of_angle(phi, shares, centred=architecture == "norm after the ReLU")
+    return residual.kernel_of_angle(phi, shares, centred=architecture == NORM_AFTER)
 
 
 def ridge_reading(x: Tensor, *, depth: int, architecture: str) -> dict[str, float]:
@@ -66,7 +67,7 @@ def ridge_reading(x: Tensor, *, depth: int, architecture: str) -> dict[str, floa
 
     With the fit ``Θ̄_ij ≈ A + B c_ij`` over pairs, regression with ``Θ̄`` is one with ``c + A/B`` and the ``ridge``
     ``(1 - A)/B``. ``smallest``: the smallest eigenvalue of the kernel matrix over the mean of its other entries, which
-    is 3 where all pairs have merged. ``tau``: ``τ``.
+    is 3 where all pairs have merged. ``tau``: ``τ``. With a norm after the ReLU pairs part, and the ridge is NaN.
 
     Args:
         x: unit points ``(n, d)``, float64, no two of them equal.
@@ -82,8 +83,11 @@ def ridge_reading(x: Tensor, *, depth: int, architecture: str) -> dict[str, floa
     phi = torch.acos((x @ x.mT)[upper[0], upper[1]].clamp(-1, 1))
     entries, angles = kernel_and_angle(phi, depth=depth, architecture=architecture)
     tau = 1 + float(layer_shares(architecture, depth).sum())
-    slope, level = np.polyfit((3 * math.pi / angles).numpy() - tau, entries.numpy(), 1)
+    ridge = math.nan
+    if architecture != NORM_AFTER:  # whose pairs part
+        slope, level = np.polyfit((3 * math.pi / angles).numpy() - tau, entries.numpy(), 1)
+        ridge = float((1 - level) / slope)
     gram = torch.eye(len(x), dtype=x.dtype)
     gram[upper[0], upper[1]] = gram[upper[1], upper[0]] = entries
     smallest = float(torch.linalg.eigvalsh(gram)[0] / entries.mean())
-    return {"tau": tau, "ridge": (1 - level) / slope, "smallest": smallest}
+    return {"tau": tau, "ridge": ridge, "smallest": smallest}
