@@ -157,6 +157,7 @@ def test_a_norm_after_the_relu_drives_pairs_apart():
         for layers in (10, 20, 30)
     }
     assert abs(at[30]) < 1e-7 and abs(at[20]) < 1e-4
+    assert torch.equal(residual_ntk(points(20, 3), shares=[1.0] * 3000, centred=True), torch.eye(20).double())
     assert abs(at[20] / at[10]) == pytest.approx(2.0**-10 * 2, rel=0.2)
 
 

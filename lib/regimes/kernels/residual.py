@@ -289,7 +289,8 @@ def _fitted(values: np.ndarray, stretch: float) -> Fit | None:
     if abs(c[-NODES // 8 :]).max() > RESOLVED * abs(c).max():
         return None
     (significant,) = np.nonzero(abs(c) > infinite.ROUND_OFF * abs(c).max())
-    return tuple(c[: int(significant.max()) + 1].tolist()), stretch, math.log1p(stretch * math.pi)
+    terms = int(significant.max(initial=0)) + 1  # all are zero where no two inputs are alike to round-off
+    return tuple(c[:terms].tolist()), stretch, math.log1p(stretch * math.pi)
 
 
 def _needs_shares(shares: Sequence[float] | np.ndarray) -> np.ndarray:
