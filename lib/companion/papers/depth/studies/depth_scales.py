@@ -339,7 +339,7 @@ CONTROL = 3  # times tau, at which another flow is a control
     version=1,
     seeds=REALISATIONS,
     columns={"smallest": 1e-6, "ridge": 1e-5, "flow": 1e-4, "beyond": 1e-4},
-    nonfinite=("ridge", "flow", "beyond"),
+    nonfinite=("smallest", "ridge", "flow", "beyond"),
 )
 def one_depth(s: SharedDepth, seeds: list[int]) -> Rows:
     """What kinds of layers have in common at one ``tau``, the sum of their shares; one row per data set.
