@@ -143,7 +143,6 @@ def distance_at_one_tau(shared=studies.finite_networks["pre_norm"], plain=studie
     accept=(0.7, 1.4),
     rival=0.25,
     looks=2,
-    headline=True,
     figure="fig-c-width",
     at={"depth": [12, 48], "width": [500, WIDEST]},
 )
@@ -443,7 +442,6 @@ def distance_from_ridge_of_merged_pairs(spheres=studies.sphere_laws["main"]):
     accept=(-3.2, -2.8),
     rival=-5,
     profiles=PROFILES,
-    headline=True,
     figure="fig-c-degrees",
     given={"dimensions": 5, "depth": 30_000, "degree": 40},
 )
