@@ -20,7 +20,7 @@
 #   are nearer, as in 3 dimensions, ridge regression fails: its median distance is {claim}`C.Thm3-ridge-fails`.
 #   Below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks, so that learning curves have another exponent.
 # - **With skip connections and norms the depth is $\tau$, the sum of the layers' shares in their outputs.** It is $L$ in a plain network, about
-#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Six kinds
+#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Five kinds
 #   of networks have {claim}`C.Thm3-tau-ridge` times the ridge $3\tau$ beside the kernel of their own angles. For 10000 pre-norm layers
 #   it is {glue:text}`ridge-pre-norm`, where a plain network has $3\cdot10^4$. Those of small shares predict the same at one $\tau$, to {claim}`C.Thm3-tau-flow`.
 # - **A plain network shows its limit from a width near $L^3$, not $L$; one with small shares from $\tau^3$.** At
@@ -100,8 +100,8 @@ from regimes.kernels.residual import flow_of_angle
 chapter = Chapter("05", globals())
 # %% [markdown]
 # ## One number for depth
-# Beside the kernel of its own angles the ridge of a network is $3\tau$, whatever its layers are: {claim}`C.Thm3-tau-ridge` times that for six
-# kinds of networks ({numref}`fig-c-tau`). With a skip connection a layer mixes what it adds with what it received. Over the root of its variance it is
+# Beside the kernel of its own angles the ridge of a network is $3\tau$, whatever its layers are: {claim}`C.Thm3-tau-ridge` times that for five
+# kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer mixes what it adds with what it received. Over the root of its variance it is
 #
 # $$
 # x \to \sqrt{1-s}\;x + \sqrt s\; W\sigma(x), \qquad \rho \to (1-s)\,\rho + s\,h(\rho), \qquad S \to (1-s)\,S + s\,\bigl(h'(\rho)\,S + h(\rho)\bigr) .
@@ -177,6 +177,8 @@ right.set(
 )
 deepest = networks[networks.depth == networks.depth.max()]
 chapter.glue("ridge-pre-norm", deepest[deepest.architecture == "pre-norm"].ridge.mean())
+eight = deepest[deepest.architecture == "pre-norm, scale 0.3"]
+chapter.glue("ridge-at-eight", (eight.ridge / (3 * eight.tau)).mean())
 small = networks[networks.architecture.isin(SMALL_STEPS) & networks.depth.isin([30, 300, 3000])]
 chapter.glue("beyond", small.groupby(["architecture", "depth"]).beyond.mean().min())
 chapter.figure(

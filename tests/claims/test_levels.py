@@ -369,7 +369,7 @@ def _(ratio, other):
 
     def fill(row):
         tau = 1 + shares[row.architecture] * (row.depth - 1)
-        judged = row.depth == 10_000 and tau > 3
+        judged = row.depth == 10_000 and tau > 9
         ridge = math.nan if row.architecture == "norm after the ReLU" else 3 * tau * (ratio if judged else other)
         return {"tau": tau, "ridge": ridge}
 

@@ -473,14 +473,14 @@ def ridge_over_three_tau(networks=studies.one_depth["main"]):
     r"""Beside the kernel of its own last angles, every network's ridge is three times the sum of its layers' shares,
     $3\tau$: plain, with skips, pre-norm.
 
-    Ridge over $3\tau$ at the largest depth, six kinds of networks of $\tau\gg1$ on 200 points of a sphere in ten
-    dimensions, least to largest mean
+    Ridge over $3\tau$ at the largest depth, five kinds of networks, of $\tau$ from 9.8 on, on 200 points of a sphere in
+    ten dimensions, least to largest mean
 
     Rival: the number of layers in place of $\tau$, at the nearest of the networks with skips
     Source: derived in this chapter
-    Short: ridge over $3\tau$, six architectures
+    Short: ridge over $3\tau$, five architectures
     """
-    rows = networks[(networks.depth == networks.depth.max()) & (networks.tau > 3) & networks.ridge.notna()]
+    rows = networks[(networks.depth == networks.depth.max()) & (networks.tau > 9) & networks.ridge.notna()]
     return Estimate.span((rows.ridge / (3 * rows.tau)).groupby(rows.architecture).mean()), rows
 
 
