@@ -441,9 +441,8 @@ trained = chapter.rows(scales.trained_networks, "main")
 images = chapter.rows(scales.finite_networks, "images")
 shared = chapter.rows(scales.finite_networks, "pre_norm")
 few = chapter.rows(scales.finite_networks, "shallow")
-spread = [
-    float(finite.offset_variance(angle * 1.5, depth=depth, width=1)) ** 0.5 for depth in (12, 48)
-]  # orthogonal inputs
+half = torch.tensor(np.pi / 2, dtype=torch.float64)  # of orthogonal inputs
+spread = [float(finite.offset_variance(half, depth=depth, width=1)) ** 0.5 for depth in (12, 48)]
 chapter.glue("walk-power", np.log(spread[1] / spread[0]) / np.log(4))
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
 for (depth, rows), marker in zip(sphere.groupby("depth"), "^so"):
