@@ -238,13 +238,13 @@ chapter.figure(
     rows,
     laws,
     legend=3,
-    alt="Left, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Middle, "
-    "rescaled distances: straight lines in the logarithm of depth, parallel for kinks. Right, distances from the ridge law, all falling.",
+    alt="First, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Second, "
+    "rescaled distances: straight lines in the logarithm of depth, parallel for kinks. Third, distances from the ridge law, all falling.",
 )
 # %% [markdown] tags=["caption"]
-# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. Left: non-smooth activations and residual layers
-# (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Middle:
-# depth times the distance from the limit; non-smooth ones end with the slope 3/8, smooth ones each with its own. Right: predictor on images,
+# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. First panel: non-smooth activations and residual layers
+# (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Second:
+# depth times the distance from the limit; non-smooth ones end with the slope 3/8, smooth ones each with its own. Third: predictor on images,
 # distance from ridge regression with the layer's own offsets.
 # %% [markdown]
 # Residual branches of share $1/L$ (the dotted line) are not in the paper. They end at $\tau=2$ of the flow {eq}`eq:C:flow`. The
