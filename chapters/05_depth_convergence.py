@@ -21,11 +21,11 @@
 #   Below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks, so that learning curves have another exponent.
 # - **With skip connections and norms the depth is $\tau$, the sum of the layers' shares in their outputs.** It is $L$ in a plain network, about
 #   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Five kinds
-#   of networks have {claim}`C.Thm3-tau-ridge` times the ridge $3\tau$ beside the kernel of their own angles. For 10000 pre-norm layers
-#   it is {glue:text}`ridge-pre-norm`, where a plain network has $3\cdot10^4$. Those of small shares predict the same at one $\tau$, to {claim}`C.Thm3-tau-flow`.
+#   of networks have {claim}`C.Thm3-shares-ridge` times the ridge $3\tau$ beside the kernel of their own angles. For 10000 pre-norm layers
+#   it is {glue:text}`ridge-pre-norm`, where a plain network has $3\cdot10^4$. Those of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow`.
 # - **A plain network shows its limit from a width near $L^3$, not $L$; one with small shares from $\tau^3$.** At
 #   depth 48 and width 32000 a plain network's own kernel is {claim}`C.Thm3-width-cubed` times as far from the infinite one as at depth 12 and
-#   width 500. A pre-norm network of 96 layers is {claim}`C.Thm3-tau-width` times as far as a plain one of 6. On 250 digits width 2048 costs a plain
+#   width 500. A pre-norm network of 96 layers is {claim}`C.Thm3-shares-width` times as far as a plain one of 6. On 250 digits width 2048 costs a plain
 #   network {claim}`C.Thm3-width-images` of accuracy at depth 30 and {claim}`C.Thm3-width-shallow` at depth 6.
 # - **So the paper's recipe of few layers is a good one for plain networks.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth
 #   30. However, in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy
@@ -100,7 +100,7 @@ from regimes.kernels.residual import flow_of_angle
 chapter = Chapter("05", globals())
 # %% [markdown]
 # ## One number for depth
-# Beside the kernel of its own angles the ridge of a network is $3\tau$, whatever its layers are: {claim}`C.Thm3-tau-ridge` times that for five
+# Beside the kernel of its own angles the ridge of a network is $3\tau$, whatever its layers are: {claim}`C.Thm3-shares-ridge` times that for five
 # kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer mixes what it adds with what it received. Over the root of its variance it is
 #
 # $$
@@ -142,11 +142,11 @@ chapter = Chapter("05", globals())
 # $$ (eq:C:flow)
 #
 # and networks of one $\tau$ have one kernel. For four kinds of networks, of 30 to 3000 layers, the predictor on a sphere in ten dimensions is that of the flow
-# to {claim}`C.Thm3-tau-flow` of its variation; at three times $\tau$ the flow is {glue:text}`beyond` away or more.
+# to {claim}`C.Thm3-shares-flow` of its variation; at three times $\tau$ the flow is {glue:text}`beyond` away or more.
 #
 # *Another phase.* A LayerNorm *after* the ReLU takes off the mean, which all inputs have in common. Then $h$ becomes
 # $(h-\frac1\pi)/(1-\frac1\pi)$, whose slope at 1 is $\frac\pi{\pi-1}>1$. Pairs part, and the kernel tends to the identity: after 30 layers two inputs
-# of correlation 1/2 have {claim}`C.Thm3-tau-after`. There is nothing left to learn from, where a plain network of finite width has lost the data in noise.
+# of correlation 1/2 have {claim}`C.Thm3-shares-after`. There is nothing left to learn from, where a plain network of finite width has lost the data in noise.
 # %% tags=["key"]
 networks = chapter.rows(scales.one_depth, "main")
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
@@ -421,9 +421,9 @@ chapter.figure(
 # itself, of orthogonal inputs over networks, is {claim}`C.Thm3-walk` times this theory where it is furthest off, at depth 12 and width 500, where the sum
 # {eq}`eq:C:walk` is half as large again.
 #
-# *With skips and norms the width is $\tau^3$.* The variance over networks is {claim}`C.Thm3-walk-tau` times the sum {eq}`eq:C:walk` where it is furthest off,
+# *With skips and norms the width is $\tau^3$.* The variance over networks is {claim}`C.Thm3-walk-shares` times the sum {eq}`eq:C:walk` where it is furthest off,
 # with skip connections of scale 1: layers that share neurons do not err independently. A pre-norm network of 96 layers has $\tau=6.1$. Its own kernel
-# predicts {claim}`C.Thm3-tau-width` times as far from infinite width as that of a plain network of 6 layers, where a function of $L/m$ would have 4, and
+# predicts {claim}`C.Thm3-shares-width` times as far from infinite width as that of a plain network of 6 layers, where a function of $L/m$ would have 4, and
 # of $L^3/m$ 64. So it is deep networks *without* normalised skips that do not reach their limit at usual widths. Those with them do, but their depth is
 # $\ln L$.
 #

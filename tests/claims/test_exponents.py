@@ -152,7 +152,7 @@ def _(power, _other):
 DISTANCES = {"seed": SEEDS, "depth": (12, 24, 48), "width": (500, 4000, 32_000)}
 
 
-@made("C.Thm3-tau-width", holds=1.0)
+@made("C.Thm3-shares-width", holds=1.0)
 def _(ratio, other):
     """At 96 layers, over the plain network; other depths have another distance."""
     shared = table(lambda row: {"distance": 0.2 * (ratio if row.depth == 96 else other)}, depth=(6, 96), seed=SEEDS)

@@ -362,7 +362,7 @@ def _(uniform, _other):
     return {"spheres": table(fill, n0=(3, 5), depth=(20, 60), seed=SEEDS)}
 
 
-@made("C.Thm3-tau-ridge", holds=1.02)
+@made("C.Thm3-shares-ridge", holds=1.02)
 def _(ratio, other):
     """At the largest depth, of networks with a ridge and some depth; others have another."""
     shares = {"plain": 1.0, "skip, scale 1": 0.5, "skip, scale 1/√L": 1e-4, "norm after the ReLU": 1.0}

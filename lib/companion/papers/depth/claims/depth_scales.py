@@ -22,7 +22,6 @@ ONE_SCALE = (((5, 128), (10, 1024)), ((10, 128), (20, 1024)))  # the same for ne
     "C.Thm3-width-width",
     accept=(-0.6, -0.4),
     rival=-1,
-    looks=2,
     figure="fig-c-width",
     at={"depth": 12, "width": [500, 4000, WIDEST]},
 )
@@ -50,7 +49,6 @@ def _walked(depth):
     "C.Thm3-width-depth",
     accept=(-0.15, 0.15),
     rival=0.19,
-    looks=2,
     figure="fig-c-width",
     at={"depth": [12, 24, 48], "width": WIDEST},
 )
@@ -94,7 +92,7 @@ def _furthest_from_one(table):
 
 
 @claim(
-    "C.Thm3-walk-tau",
+    "C.Thm3-walk-shares",
     accept=(0.85, 1.35),
     rival=0.39,
     figure="fig-c-width",
@@ -117,7 +115,7 @@ def walk_by_tau(walks=studies.walks["shared"]):
 
 
 @claim(
-    "C.Thm3-tau-width",
+    "C.Thm3-shares-width",
     accept=(0.7, 1.4),
     rival=4,
     headline=True,
@@ -142,7 +140,6 @@ def distance_at_one_tau(shared=studies.finite_networks["pre_norm"], plain=studie
     "C.Thm3-width-cubed",
     accept=(0.7, 1.4),
     rival=0.25,
-    looks=2,
     figure="fig-c-width",
     at={"depth": [12, 48], "width": [500, WIDEST]},
 )
@@ -467,7 +464,12 @@ def decay_of_eigenvalues(*, dimensions, depth, degree):
 
 
 @claim(
-    "C.Thm3-tau-ridge", accept=(0.9, 1.15), rival=2, headline=True, figure="fig-c-tau", at={"depth": 10_000, "n0": 10}
+    "C.Thm3-shares-ridge",
+    accept=(0.9, 1.15),
+    rival=2,
+    headline=True,
+    figure="fig-c-tau",
+    at={"depth": 10_000, "n0": 10},
 )
 def ridge_over_three_tau(networks=studies.one_depth["main"]):
     r"""Beside the kernel of its own last angles, every network's ridge is three times the sum of its layers' shares,
@@ -487,7 +489,7 @@ def ridge_over_three_tau(networks=studies.one_depth["main"]):
 SMALL_STEPS = ("skip, scale 0.3", "skip, scale 1/√L", "pre-norm", "pre-norm, scale 0.3")
 
 
-@claim("C.Thm3-tau-flow", accept=(0, 0.03), rival=0.17, figure="fig-c-tau", at={"depth": [30, 300, 3000], "n0": 10})
+@claim("C.Thm3-shares-flow", accept=(0, 0.03), rival=0.17, figure="fig-c-tau", at={"depth": [30, 300, 3000], "n0": 10})
 def distance_from_the_flow(networks=studies.one_depth["main"]):
     r"""Networks whose layers have small shares predict the same at one $\tau$: as the flow $dS/d\tau=h-\phi S/\pi$,
     $d\rho/d\tau=h-\rho$ does.
@@ -504,7 +506,7 @@ def distance_from_the_flow(networks=studies.one_depth["main"]):
     return -least(-table.to_numpy()), rows
 
 
-@claim("C.Thm3-tau-after", accept=(-1e-6, 1e-6), rival=0.25, figure="fig-c-tau", at={"depth": 30})
+@claim("C.Thm3-shares-after", accept=(-1e-6, 1e-6), rival=0.25, figure="fig-c-tau", at={"depth": 30})
 def kernel_of_norms_after(networks=studies.one_depth["main"]):
     """A LayerNorm after the ReLU is another phase: the kernel tends to the identity, and no pair is like another.
 
