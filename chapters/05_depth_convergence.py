@@ -7,25 +7,29 @@
 # %% [markdown]
 # (chapter-05)=
 # # Depth is a ridge, except for nearby inputs
-# We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, and what it then predicts.
+# We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, what it then predicts, and which number of
+# a network says how deep it is.
 #
 # ## What we find
-# - **Depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of different
-#   inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
+# - **In a plain network depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of
+#   different inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
 #   3/8. Since this term is the same for all pairs, what is left of the data is one number per pair, $c$, which enters at order $1/L$.
-# - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and 20 to 60 layers the {term}`predictor` of
-#   an infinitely wide network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above $3\pi/L$,
-#   as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Since depth ends the
-#   divergence of $c$ at that angle, ridge regression is off by {claim}`C.Thm3-ridge-fails` where pairs are nearer, as on the 2-sphere;
-#   and below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks, so that the error on the 2-sphere, from
-#   400 to 3600 points, falls as $n$ to the power {claim}`C.Thm3-curve-below` at depth 300 and {claim}`C.Thm3-curve-above` at depth 5.
-# - **A lazy network shows this from a width near $L^3$, not $L$.** Since only $1/L$ is left of the data, little noise covers it. The
-#   distance of a network's own kernel from the infinite one, by what it predicts at the start, is the same at one $m/L^3$: at depth 48 and
-#   width 32000 it is {claim}`C.Thm3-width-cubed` times that at depth 12 and width 500. On 250 digits width 2048 costs
-#   {claim}`C.Thm3-width-images` of accuracy at depth 30 and {claim}`C.Thm3-width-shallow` at depth 6.
-# - **So the paper's recipe of few layers is a good one.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth 30.
-#   However, in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy at depth
-#   $10^6$ is {claim}`C.Thm3-accuracy-balanced`.
+# - **Hence one kernel of $L+c$, and a {term}`ridge`.** On spheres of 3, 4 and 5 dimensions and at 20 to 60 layers the {term}`predictor` of
+#   an infinitely wide plain network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
+#   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Where pairs
+#   are nearer, as in 3 dimensions, ridge regression fails: its median distance is {claim}`C.Thm3-ridge-fails`.
+#   Below the degree $L/3\pi$ eigenvalues fall by two powers less than in shallow networks, so that learning curves have another exponent.
+# - **With skip connections and norms the depth is $\tau$, the sum of the layers' shares in their outputs.** It is $L$ in a plain network, about
+#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Five kinds
+#   of networks have {claim}`C.Thm3-shares-ridge` times the ridge $3\tau$ beside the kernel of their own angles. For 10000 pre-norm layers
+#   it is {glue:text}`ridge-pre-norm`, where a plain network has $3\cdot10^4$. Those of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow`.
+# - **A plain network shows its limit from a width near $L^3$, not $L$; one with small shares from $\tau^3$.** At
+#   depth 48 and width 32000 a plain network's own kernel is {claim}`C.Thm3-width-cubed` times as far from the infinite one as at depth 12 and
+#   width 500. A pre-norm network of 96 layers is {claim}`C.Thm3-shares-width` times as far as a plain one of 6. On 250 digits width 2048 costs a plain
+#   network {claim}`C.Thm3-width-images` of accuracy at depth 30 and {claim}`C.Thm3-width-shallow` at depth 6.
+# - **So the paper's recipe of few layers is a good one for plain networks.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth
+#   30. However, in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy
+#   at depth $10^6$ is {claim}`C.Thm3-accuracy-balanced`.
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
@@ -43,14 +47,16 @@
 # </div>
 #
 # You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has the
-# recipe, eigenvalues, early stopping and other layers. A {ref}`second one <depth-operators>` has further figures and statements of the
+# recipe, eigenvalues, early stopping, other layers and accuracy at large depth. A {ref}`second one <depth-operators>` has further figures and statements of the
 # paper, a {ref}`third one <depth-width>` what it says of width.
 #
 # Before us: in the three phases of initialisation the deep tangent kernel and its predictor become independent of the data
 # {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully, as their abstract says. For layers
 # $as+b|s|$ the entries approach inverse cosine distances {cite}`terjek2025spectrum`. Widths are in {cite}`terjek2025concentration` and
 # {cite}`hanin2020`. Of these we could read an early version of {cite}`hayou2019`, and abstracts of the others. We do not know which of
-# our constants they have.
+# our constants they have. Of networks with skips and norms {cite}`tian2024` have which scales of the branches cannot be learnt from,
+# {cite}`doshi2023` that pre-norm networks are critical at every initialisation, {cite}`belfer2021` when kernels get spiky. One number for all of
+# them we found nowhere.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -84,12 +90,109 @@ import torch
 
 from companion.book import plots, sketches
 from companion.book.chapter import Chapter
+from companion.papers.depth.claims.depth_scales import SMALL_STEPS
 from companion.papers.depth.studies import depth as studies
 from companion.papers.depth.studies import depth_scales as scales
-from companion.papers.depth.theory import deep_limit, ridge
+from companion.papers.depth.theory import deep_limit, finite, residual, ridge
 from regimes.data import datasets
+from regimes.kernels.residual import flow_of_angle
 
 chapter = Chapter("05", globals())
+# %% [markdown]
+# ## One number for depth
+# Beside the kernel of its own angles the ridge of a network is $3\tau$, whatever its layers are: {claim}`C.Thm3-shares-ridge` times that for five
+# kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer mixes what it adds with what it received. Over the root of its variance it is
+#
+# $$
+# x \to \sqrt{1-s}\;x + \sqrt s\; W\sigma(x), \qquad \rho \to (1-s)\,\rho + s\,h(\rho), \qquad S \to (1-s)\,S + s\,\bigl(h'(\rho)\,S + h(\rho)\bigr) .
+# $$ (eq:C:shares)
+#
+# Here $s$ is the layer's *share*, the part of the variance that it has added, $\rho$ the correlation of two inputs, $S$ their tangent kernel, and
+# $h$ the map {eq}`eq:C:h` of a plain layer. On the diagonal $S$ grows by $s$ a layer. So *depth* is the sum of the shares,
+#
+# $$
+# \tau = 1 + \sum_{l=1}^{L-1} s_l .
+# $$ (eq:C:tau)
+#
+# | layer, of $L$ after a linear one | share | $\tau$ | at $L=10^4$ |
+# |---|---|---|---|
+# | plain, $W\sigma(x)$ | 1 | $L$ | 10000 |
+# | skip, $x+\beta W\sigma(x)$; the same with a norm of the sum | $\beta^2/(1+\beta^2)$ | $\simeq sL$ | 5000 ($\beta=1$) |
+# | pre-norm, $x+\beta W\sigma(\mathrm{LN}\,x)$ | $\beta^2/(1+\beta^2l)$ | $\simeq\ln(1+\beta^2L)$ | 9.8 ($\beta=1$) |
+# | skip, $\beta=1/\sqrt L$ | $1/(L+1)$ | 2 | 2 |
+#
+# In a pre-norm network the stream's variance grows as $l$, so that each layer adds less. The norm itself does nothing else at infinite width. The weight
+# of a norm multiplies $\beta$.
+#
+# *Why $3\tau$.* At a small angle a layer adds $s$ to $3\pi/\phi$ and $s/4$ to $S$; on the diagonal it adds $s$. Hence with the kernel
+# $c=3\pi/\phi_L-\tau$ of the network's own angles
+#
+# $$
+# 4S = \tau + c - \tfrac s2 + O(1/\tau), \qquad 4S(x,x) = 4\tau, \qquad \text{ridge} = 3\tau + \tfrac s2 .
+# $$ (eq:C:own-ridge)
+#
+# The angle below which pairs are not resolved is $3\pi/\tau$, the degree $\tau/3\pi$. There is no logarithm: $\frac32\ln L$ of a plain network, below, is in
+# the unit, since a kernel $c$ that does not depend on depth differs from this one by $\frac32\sum_ls_l^2/\tau_l$. It comes from steps that are not small. A
+# ridge that is read beside another network's kernel is in a foreign unit, too: beside the plain one that of skip connections looks less than half as large.
+#
+# *Small shares.* Then layers are steps of one flow,
+#
+# $$
+# \frac{d\rho}{d\tau} = h(\rho) - \rho, \qquad \frac{dS}{d\tau} = h(\rho) - \frac\phi\pi\,S ,
+# $$ (eq:C:flow)
+#
+# and networks of one $\tau$ have one kernel. For four kinds of networks, of 30 to 3000 layers, the predictor on a sphere in ten dimensions is that of the flow
+# to {claim}`C.Thm3-shares-flow` of its variation; at three times $\tau$ the flow is {glue:text}`beyond` away or more.
+#
+# *Another phase.* A LayerNorm *after* the ReLU takes off the mean, which all inputs have in common. Then $h$ becomes
+# $(h-\frac1\pi)/(1-\frac1\pi)$, whose slope at 1 is $\frac\pi{\pi-1}>1$. Pairs part, and the kernel tends to the identity: after 30 layers two inputs
+# of correlation 1/2 have {claim}`C.Thm3-shares-after`. There is nothing left to learn from, where a plain network of finite width has lost the data in noise.
+# %% tags=["key"]
+networks = chapter.rows(scales.one_depth, "main")
+fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
+tau = np.geomspace(1, 2e4, 60)
+angle = torch.tensor([np.pi / 3], dtype=torch.float64)
+left.plot(
+    tau,
+    [float(flow_of_angle(angle, float(t), steps=60)[0]) for t in tau],
+    color=plots.COLOURS["theory"],
+    label="flow; $3\\tau$",
+)
+right.plot(tau, 3 * tau, color=plots.COLOURS["theory"])
+markers = dict(zip(residual.ARCHITECTURES, "osv^DP*x"))
+for kind, colour in zip(residual.ARCHITECTURES, plots.PALETTE * 2):
+    rows = networks[networks.architecture == kind].groupby("depth")[["tau", "kernel", "ridge"]].mean()
+    left.plot(rows.tau, rows.kernel, markers[kind], color=colour, markersize=6, label=kind)
+    right.plot(rows.tau, rows.ridge, markers[kind], color=colour, markersize=6)
+left.axhline(0.25, color="0.8", linewidth=0.8, zorder=0)
+left.set(
+    xscale="log", xlabel=r"$\tau$, sum of the shares", ylabel=r"kernel of two inputs, $\rho=1/2$", title="Which kernel?"
+)
+right.set(
+    xscale="log",
+    yscale="log",
+    xlabel=r"$\tau$, sum of the shares",
+    ylabel="ridge beside the own kernel",
+    title="Which ridge?",
+)
+deepest = networks[networks.depth == networks.depth.max()]
+chapter.glue("ridge-pre-norm", deepest[deepest.architecture == "pre-norm"].ridge.mean())
+eight = deepest[deepest.architecture == "pre-norm, scale 0.3"]
+chapter.glue("ridge-at-eight", (eight.ridge / (3 * eight.tau)).mean())
+small = networks[networks.architecture.isin(SMALL_STEPS) & networks.depth.isin([30, 300, 3000])]
+chapter.glue("beyond", small.groupby(["architecture", "depth"]).beyond.mean().min())
+chapter.figure(
+    fig,
+    "fig-c-tau",
+    networks,
+    title="How deep is a network?",
+    legend=3,
+    alt="Left, kernels of seven kinds of networks fall on one curve from a half to a quarter; those with a norm after the ReLU fall to zero at "
+    "once. Right, all ridges lie on one straight line.",
+)
+# %% [markdown] tags=["caption"]
+# **Plain, residual and pre-norm networks of 10 to 10000 layers are on one curve of $\tau$; with a norm after the ReLU they leave it.** Left: kernel of two
+# inputs, line: the flow. Right: ridge on 200 points of a sphere in ten dimensions, beside $c=3\pi/\phi_L-\tau$; line: $3\tau$. Nothing is fitted.
 # %% [markdown]
 # ## Ten times deeper is ten times the ridge
 # With 30 layers and 500 images the deep kernel learns half of the targets' part along an eigenvector with eigenvalue near 85, the ridge. With
@@ -98,7 +201,7 @@ chapter = Chapter("05", globals())
 #
 # The ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C,
 # Sec. 6.4, says this of it); a ridge of order $L$ says how. Compare {cite}`hayou2022`, too.
-# %% tags=["key"]
+# %%
 train, test = datasets.split(datasets.to_sphere(datasets.load(corpus)), [tab2_n, min(tab2_test, 200)], seed=0)
 targets = torch.nn.functional.one_hot(train.y.long(), 10).double()
 depths = [10, 30, 100, 300, 1000, 3000, 10000]
@@ -270,17 +373,12 @@ chapter.figure(
 # comes from the diagonal. The constant $4La$ is so large that the mean of the targets is learnt at once.
 #
 # *Angles below.* The kernel $c$ diverges as $3\pi/\phi$. Depth ends this at $3L$, with the crossover {eq}`eq:C:crossover`. Expanded in $c$,
-# the matrix is not even positive once pairs are nearer than $3\pi/L$: *more* data break the ridge. On the 2-sphere its distance is
+# the matrix is not even positive once pairs are nearer than $3\pi/L$: *more* data break the ridge. On the 2-sphere its median distance is
 # {claim}`C.Thm3-ridge-fails`, whereas {eq}`eq:C:uniform` holds there.
 # %%
 images = chapter.rows(studies.deep_prediction, "drawn").query("depth <= 1000")
 spheres = chapter.rows(scales.sphere_laws, "main")
-laws = {
-    "closed": "expanded in $C/L$",
-    "first": "ridge, first order",
-    "second": "ridge, second order",
-    "uniform": "one kernel of $L+c$",
-}
+laws = {"closed": "expanded in $C/L$", "first": "ridge", "uniform": "one kernel of $L+c$"}
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9, sharey=True)
 middle = spheres.groupby(["n0", "depth"])[list(laws)[1:]].median()
 places = [f"$S^{{{space - 1}}}$\n$L={depth}$" for space, depth in middle.index]
@@ -297,7 +395,7 @@ chapter.figure(
     images,
     spheres,
     title="Which law predicts as the deep kernel does?",
-    alt="Left, errors of four laws against depth on images, all falling but that of the expansion, which is above one up to a "
+    alt="Left, errors of three laws against depth on images, all falling but that of the expansion, which is above one up to a "
     "hundred layers. Right, on spheres both ridges are near or above one, and the uniform law below a hundredth.",
 )
 # %% [markdown] tags=["caption"]
@@ -305,23 +403,32 @@ chapter.figure(
 # the deep predictor from each law, over the predictor's own variation over fresh points. Left: means on images. Right: medians over
 # data sets.
 # %% [markdown]
-# ## A network shows this from a width near $L^3$
-# At depth 12 the distance of finite networks from infinite width falls as $m$ to the power {claim}`C.Thm3-width-width`; at width 32000 it
-# grows as $L$ to the power {claim}`C.Thm3-width-depth` ({numref}`fig-c-width`). The noise of one entry is a function of depth over width
-# {cite}`hanin2020`, and paper C asks for $L\in o(m)$. One would expect that ten times more neurons than layers do.
+# ## A plain network shows this from a width near $L^3$
+# At depth 12 the distance of plain finite networks from infinite width falls as $m$ to the power {claim}`C.Thm3-width-width` ({numref}`fig-c-width`). The
+# noise of one entry is a function of depth over width {cite}`hanin2020`, and paper C asks for $L\in o(m)$. One would expect that ten times more neurons than
+# layers do.
 #
-# They do not. A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024` have such fluctuations; we
-# read the abstract). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$. Since later layers keep what is added, $c$ walks, to
+# They do not. A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024,li2023` have such fluctuations; we
+# read the abstracts). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$. Since later layers keep what is added, $c$ walks, to
 #
 # $$
-# \operatorname{var} c \simeq \frac2m\sum_{l\le L} l^2 \simeq \frac{2L^3}{3m} .
+# \operatorname{var} c \simeq \frac2m\sum_{l\le L} s_l\Bigl(\frac{3\pi}{\phi_l}\Bigr)^2 \simeq \frac{2\tau^3}{3m} ,
 # $$ (eq:C:walk)
 #
-# Since the data are in differences of $c$ of order one, they stand out where $m\gg L^3$, as $\sqrt{L^3/m}$. At our depths $l+\frac32\ln l+c$
-# in place of $l$ makes the power of $L$ smaller, and six networks leave it undecided. Of this law for the predictor we found nothing before;
-# compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
+# with $s_l=1$ and $\tau=L$ in a plain network. Since the data are in differences of $c$ of order one, they stand out where $m\gg L^3$. At our depths angles are
+# not small in the first layers, and the power is lower than 3/2. To first order in $1/m$ the variance follows exactly from the noise of one layer: with it the
+# spread grows with $L$ to the power {glue:text}`walk-power` from 12 to 48 layers. The distance of the predictor has that power up to {claim}`C.Thm3-width-depth`. The variance
+# itself, of orthogonal inputs over networks, is {claim}`C.Thm3-walk` times this theory where it is furthest off, at depth 12 and width 500, where the sum
+# {eq}`eq:C:walk` is half as large again.
 #
-# We take a network's own kernel at its start, for which no weights need be drawn (`companion.papers.depth.theory.finite`).
+# *With skips and norms the width is $\tau^3$.* The variance over networks is {claim}`C.Thm3-walk-shares` times the sum {eq}`eq:C:walk` where it is furthest off,
+# with skip connections of scale 1: layers that share neurons do not err independently. A pre-norm network of 96 layers has $\tau=6.1$. Its own kernel
+# predicts {claim}`C.Thm3-shares-width` times as far from infinite width as that of a plain network of 6 layers, where a function of $L/m$ would have 4, and
+# of $L^3/m$ 64. So it is deep networks *without* normalised skips that do not reach their limit at usual widths. Those with them do, but their depth is
+# $\ln L$.
+#
+# We take a network's own kernel at its start, for which no weights need be drawn (`companion.papers.depth.theory.finite`). Of the law $m\gg\tau^3$ for the
+# predictor we found nothing before; compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
 #
 # *Networks that are trained.* One would expect training to take a network further away: its kernel moves, the mean of its first step by the
 # order of $L/m$ {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does move, and at one $m/L^3$ by as much: twice
@@ -332,10 +439,32 @@ chapter.figure(
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")
 images = chapter.rows(scales.finite_networks, "images")
+shared = chapter.rows(scales.finite_networks, "pre_norm")
+few = chapter.rows(scales.finite_networks, "shallow")
+half = torch.tensor(np.pi / 2, dtype=torch.float64)  # of orthogonal inputs
+spread = [float(finite.offset_variance(half, depth=depth, width=1)) ** 0.5 for depth in (12, 48)]
+chapter.glue("walk-power", np.log(spread[1] / spread[0]) / np.log(4))
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
 for (depth, rows), marker in zip(sphere.groupby("depth"), "^so"):
     means = rows.groupby("width").distance.mean()
     left.plot(means.index / depth**3, means, marker, linestyle="-", markersize=6, label=f"$L = {depth}$")
+pre_norm = shared.groupby("depth").distance.mean()
+depths = [1 + residual.layer_shares("pre-norm", depth - 1).sum() + 1 for depth in pre_norm.index]
+left.plot(
+    shared.width.iloc[0] / np.array(depths) ** 3,
+    pre_norm,
+    "P-",
+    color="C7",
+    markersize=7,
+    label=r"pre-norm, $m/\tau^3$",
+)
+left.plot(
+    few.width.iloc[0] / few.depth.iloc[0] ** 3,
+    few.distance.mean(),
+    "v",
+    color="0.3",
+    label=f"$L = {few.depth.iloc[0]}$",
+)
 for (depth, rows), colour in zip(trained.groupby("depth"), plots.PALETTE[3:]):
     means = rows.groupby(rows.width / depth**3)[["start", "trained"]].mean()
     left.plot(means.start, "D", color=colour, fillstyle="none")
@@ -344,7 +473,13 @@ for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
     score = rows.groupby("width").accuracy.agg(["mean", "sem"])
     line = right.errorbar(score.index, score["mean"], score["sem"], fmt=f"{marker}-", capsize=2, label=f"$L = {depth}$")
     right.axhline(rows.wide_accuracy.mean(), color=line[0].get_color(), linestyle="--", linewidth=1)
-left.set(xscale="log", yscale="log", xlabel=r"$m/L^3$", ylabel="distance from infinite width", title="What is wide?")
+left.set(
+    xscale="log",
+    yscale="log",
+    xlabel=r"$m/L^3$, pre-norm: $m/\tau^3$",
+    ylabel="distance from infinite width",
+    title="What is wide?",
+)
 left.legend(fontsize="small")
 right.set(xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy", title="How much does it cost?")
 right.legend(loc="lower right")
@@ -354,41 +489,12 @@ chapter.figure(
     sphere,
     trained,
     images,
-    alt="Left, distances of networks of three depths against the width over the depth cubed, on one falling curve. Right, accuracy "
+    shared,
+    few,
+    alt="Left, distances of plain networks of four depths, and of pre-norm ones, against the width over the depth cubed, near one falling curve. Right, accuracy "
     "against width at two depths, of which the deep one stays far below its dashed line.",
 )
 # %% [markdown] tags=["caption"]
-# **How far a network is from infinite width depends on $m/L^3$, before training and after.** Left: distance of the predictor of a network's
+# **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on $m/\tau^3$.** Left: distance of the predictor of a network's
 # own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
 # their own kernels. Right: accuracy on images; dashed: infinite width. Means over networks.
-# %% [markdown]
-# ## The argmax need not forget the data
-# At depth $10^6$ the accuracy is {claim}`C.Thm3-accuracy-balanced` with ten classes in equal parts, and
-# {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn ({numref}`fig-c-deep`). The kernel's next order in $1/L$ explains both.
-# The flow $\partial_t f = -\bar\Theta(\cdot,X)(f(X)-y)$ predicts $f_t(x) = f_0(x) + \mathrm{op}_t(x)\cdot(y-f_0(X))$ (Props. 3, 6). Here the
-# projection operator, one weight for each training target, is
-#
-# $$
-# \mathrm{op}_t(x) = \bar\Theta(x,X)\,\bar\Theta(X,X)^{-1}\bigl(1-e^{-t\bar\Theta(X,X)}\bigr) .
-# $$ (eq:C:operator)
-#
-# At depths far above the number of images the inverse is explicit, and gives the *closed law* {eq}`eq:C:deep`. Its limit is the constant
-# $\frac n{n+3}\bar y$ with the mean target $\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does not
-# depend on depth. With classes in equal parts $\bar y$ is the same for all classes, so that this order decides at *every* depth and the
-# accuracy has a limit, that of the kernel $c$. With classes as they are drawn, in contrast, the means differ by some $1/\sqrt n$. In very
-# deep networks this is more than $1/L$, which is why the largest class is predicted everywhere.
-# %%
-balanced = chapter.rows(studies.deep_prediction, "balanced")
-drawn = chapter.rows(studies.deep_prediction, "drawn")
-fig, ax = plt.subplots()
-for rows, words in ((balanced, "in equal parts"), (drawn, "as drawn")):
-    accuracy = rows.groupby("depth")[["accuracy", "law_accuracy"]].mean()
-    (line,) = ax.plot(accuracy.accuracy, "o-", markersize=4, label=words)
-    ax.plot(accuracy.law_accuracy, "--", color=line.get_color(), linewidth=1, label="closed law")
-ax.set(xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images")
-ax.set_title("Are the data forgotten?")
-ax.legend(loc="lower left")
-chapter.figure(fig, "fig-c-deep", balanced, drawn)
-# %% [markdown] tags=["caption"]
-# **With classes in equal parts the accuracy stops falling; with classes as drawn it ends at chance.** Accuracy of kernel regression at
-# infinite time (circles) and of its closed law (dashed).

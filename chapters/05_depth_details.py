@@ -58,17 +58,14 @@ chapter.figure(fig, "fig-c-crossover", nearby)
 # **The closer the pair, the better all depths fall on one curve.** The kernel of nearby inputs against the rescaled depth, and the
 # crossover law.
 # %% [markdown]
-# ## The next order changes the ridge, not the kernel
+# ## At ten layers one kernel of $L+c$ still holds
 # At ten layers the law {eq}`eq:C:uniform` is within {claim}`C.Thm3-ridge-close` of the predictor on 500 images ({numref}`fig-c-laws`). It
 # comes from the series of the Abel function, and of the solution of {eq}`eq:C:recursion`, in powers of $\phi_L$.
-# Its last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$. Expanded in $c/L$, the order $1/L^2$ of the kernel is
-# $\frac{3c}8$ and a constant: again *linear* in $c$. So the eigenvectors stay, and the ridge is divided by $1+\frac3{2L}$. The shape
-# of the kernel changes only with $c^2/L^3$, and for nearby inputs.
+# Its last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$.
 #
 # ## Below the degree $L/3\pi$ deep is not shallow
 # In five dimensions the eigenvalues of the kernel of 30000 layers fall as $\ell+\frac{n_0}2-1$ to the power {claim}`C.Thm3-powers-below`
-# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). In seven dimensions the first is
-# {claim}`C.Thm3-powers-seven`. "Deep equals shallow" {cite}`bietti2021`, whom paper C cites: at every fixed depth the eigenvalues of
+# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). "Deep equals shallow" {cite}`bietti2021`, whom paper C cites: at every fixed depth the eigenvalues of
 # high degrees fall as those of two layers do, as $\ell^{-n_0}$, and one would expect no effect of depth but a constant.
 #
 # The kernel $c\simeq3\pi/\phi$ of nearby inputs is a Riesz kernel, whose eigenvalues fall as $\ell^{-(n_0-2)}$. Depth ends this pole at
@@ -113,8 +110,7 @@ chapter.figure(fig, "fig-c-degrees", title="From which degree on is a deep kerne
 # {claim}`C.Thm3-curve-collapse`. The lines are the usual average over data {cite}`bordelon2020` with our eigenvalues. It is off by at most
 # {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05. The average takes eigenfunctions for independent
 # Gaussians, which those of a 2-sphere are not, and this is the cause: where we drew Gaussians of the same spectrum in their place, it is off
-# by {claim}`C.Thm3-curve-gaussian`. At depth $10^5$ it gives {claim}`C.Thm3-curve-whole` for $s=\frac32$ and {claim}`C.Thm3-curve-fourth` for
-# $s=2$ in four dimensions, where the law says $-\frac12$ twice. A steeper curve is no sign of more learnt: at every $n$ here the deeper
+# by {claim}`C.Thm3-curve-gaussian`. A steeper curve is no sign of more learnt: at every $n$ here the deeper
 # network has the larger error. New as far as we know; compare {cite}`bordelon2020,bietti2021`.
 # %%
 rows = chapter.rows(scales.sphere_curves, "main")
@@ -156,16 +152,16 @@ chapter.figure(
 # **A function of $n/L$.** At one $n/L$ 1000 images have at most {claim}`C.Thm3-collapse-all` times the error of an eighth of them
 # ({numref}`fig-c-collapse`). For random points the eigenvalues of $C$ grow as $n$ times those of the operator $c$, and the ridge as $3L$. So
 # the learnt share depends on $3L/n$. On a sphere the operator has one eigenvalue $\mu_\ell$ for each degree $\ell$, with $N_\ell$
-# polynomials. It is a single quadrature. Averaged over data, the share of a target of degree $\ell$ that is not learnt is
+# polynomials, a quadrature. Averaged over data {cite}`bordelon2020`, the share of a target of degree $\ell$ that is not learnt is
 #
 # $$
 # E_\ell = \frac{1}{1-\gamma}\Bigl(\frac{\kappa}{\mu_\ell+\kappa}\Bigr)^2, \qquad
-# n\kappa = \Lambda - \sum_{\ell\ge1} \frac{N_\ell\,\mu_\ell^2}{\mu_\ell+\kappa}, \qquad
-# \gamma = \frac1n\sum_{\ell\ge1} N_\ell\Bigl(\frac{\mu_\ell}{\mu_\ell+\kappa}\Bigr)^2 .
+# n = \sum_\ell \frac{N_\ell\,\mu_\ell}{\mu_\ell+\kappa}, \qquad
+# \gamma = \frac1n\sum_\ell N_\ell\Bigl(\frac{\mu_\ell}{\mu_\ell+\kappa}\Bigr)^2 ,
 # $$ (eq:C:curve)
 #
-# The second term of $n\kappa$ accounts for the zero diagonal of $C$. At fixed $n/L$ it is of order 1 beside $3L$, and $\gamma$ is of
-# order $1/n$. In the limit $\kappa=3L/n$.
+# with the eigenvalues of $4L\bar\Theta$, those behind {numref}`fig-c-curves`. Since the highest degrees hold most of the diagonal $4L$,
+# $\kappa\to3L/n$ for large $n$ and $L$, where $\gamma$ is of order $1/n$.
 # %%
 images = chapter.rows(studies.size_over_depth, "images")
 sphere = chapter.rows(studies.size_over_depth, "sphere")
@@ -217,31 +213,41 @@ chapter.figure(fig, "fig-c-collapse", images, sphere, title="Does the error depe
 # {cite}`xiao2020` have a table of limits on the critical line, which we could not read; it may contain the limit 1/3.
 # %%
 rows = chapter.rows(studies.layer_kernels, "main")
-fig, axes = plots.panels(2, width=4.4, height=4.2)
+laws = chapter.rows(studies.layer_prediction, "main")
+fig, axes = plots.panels(3, width=3.6, height=4.2)
+colours = {}
 for layer, paths in rows[rows.rho == 0.5].groupby("layer", sort=False):
     limit = paths.limit.iloc[0]
     style = {1 / 4: "-", 1 / 3: "--"}.get(limit, ":")
     (line,) = axes[0].plot(paths.depth, paths.kernel, style, label=layer)
+    colours[layer] = line.get_color()
     deep = paths[paths.depth >= 10]
     axes[1].plot(deep.depth, deep.depth * (deep.kernel - limit), style, color=line.get_color())
 for limit in rows.limit.dropna().unique():
     axes[0].axhline(limit, color=plots.COLOURS["theory"], linewidth=0.8)
 axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
 axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$", title="Which rate?")
+for layer, distances in laws.groupby("layer", sort=False):
+    axes[2].plot(distances.groupby("depth")["first"].mean(), "o-", markersize=4, color=colours[layer])
+axes[2].set(
+    xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the ridge law", title="Which predictor?"
+)
 chapter.figure(
     fig,
     "fig-c-layers",
     rows,
+    laws,
     legend=3,
-    alt="Left, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Right, "
-    "rescaled distances: straight lines in the logarithm of depth, parallel for kinks.",
+    alt="First, kernels of nine kinds of layers against depth, which run to one quarter or to one third. Second, "
+    "rescaled distances: straight lines in the logarithm of depth, parallel for kinks. Third, distances from the ridge law, all falling.",
 )
 # %% [markdown] tags=["caption"]
-# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. Left: non-smooth activations and residual layers
-# (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Right:
-# depth times the distance from the limit; non-smooth ones end with the slope 3/8, smooth ones each with its own.
+# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. First panel: non-smooth activations and residual layers
+# (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep the input. Second:
+# depth times the distance from the limit; non-smooth ones end with the slope 3/8, smooth ones each with its own. Third: predictor on images,
+# distance from ridge regression with the layer's own offsets.
 # %% [markdown]
-# Residual branches of share $1/L$ (the dotted line) are not in the paper. With them depth is a unit of time of the flow $d\phi/d\tau$. The
+# Residual branches of share $1/L$ (the dotted line) are not in the paper. They end at $\tau=2$ of the flow {eq}`eq:C:flow`. The
 # kernel of an infinitely deep network then still depends on its input.
 #
 # *The ridge is as general.* Let $c=\lim_L\, 1/(Aq\,e_L^q)-L-b\ln L$ be the offset of the layer. The steps that led to
@@ -253,51 +259,39 @@ chapter.figure(
 #
 # The number $d$ is $-\frac12$ for non-smooth activations and $\frac32\bigl(1-b-\frac1A-\frac b3\bigr)$ for smooth ones. Near angle
 # 0 the kernel $c$ of a non-smooth activation has the ReLU's pole divided by the factor in front of its map. Smooth layers have a pole
-# $2/(A\phi^2)$. Tanh and swish need some hundred layers for the ridge law; the others are near it at thirty.
-# %%
-rows = chapter.rows(studies.layer_prediction, "main")
-distances = rows.pivot_table(index=["layer", "k"], columns="depth", values="first", sort=False)
-distances.columns = [f"L = {depth}" for depth in distances.columns]
-chapter.table(
-    distances.reset_index(),
-    "tab-c-layers",
-    "Other layers are ridges, too. Distance of their predictor from ridge regression with their own offsets, over its variation, and "
-    "the ridge over the depth in the limit. Means over draws of the images.",
-    rows,
-)
+# $2/(A\phi^2)$. At depth 300 the predictor on images is ridge regression beside these offsets to {claim}`C.Thm3-ridge-layers` for eight kinds of layers.
+# Tanh and swish need some hundred layers for it; the others are near it at thirty.
 # %% [markdown]
-# ## The ridge stays in residual networks, unless their branches shrink
-# A layer $x\to x+\beta W\sigma(x)$ has the kernel of the share $s=\beta^2/(1+\beta^2)$. Pairs merge $1/s$ times slower than in a plain network, so
-# that one expects a ridge of $3sL$. From depth 30 to 1000 the measured ridge has the exponent {claim}`C.Thm3-skip-fixed` at $\beta=1$, and at depth
-# 1000 the plain one is {claim}`C.Thm3-skip-slower` times as large, where small angles give 2 ({numref}`fig-c-residual`). The unit makes the
-# difference, because we read both ridges beside the plain kernel $c$. Like the layers of the table above, residual ones have an offset of their own.
-# It is steeper than $c$, and beside it their ridge is half of the plain one, to a per cent. With $\beta=1/\sqrt L$ the exponent is
-# {claim}`C.Thm3-skip-shrunk`, and the smallest eigenvalue at most {claim}`C.Thm3-skip-eigenvalue` of a mean entry, where merged pairs have 3. So it
-# is not the skip connection that removes the ridge, but the scale of the branches. That residual kernels get spiky with depth, or do not, by this
-# scale is known {cite}`belfer2021`; the ridge is new as far as we know.
+# ## The argmax need not forget the data
+# At depth $10^6$ the accuracy is {claim}`C.Thm3-accuracy-balanced` with ten classes in equal parts, and
+# {claim}`C.Thm3-accuracy-drawn` with classes as they are drawn ({numref}`fig-c-deep`). The kernel's next order in $1/L$ explains both.
+# The flow $\partial_t f = -\bar\Theta(\cdot,X)(f(X)-y)$ predicts $f_t(x) = f_0(x) + \mathrm{op}_t(x)\cdot(y-f_0(X))$ (Props. 3, 6). Here the
+# projection operator, one weight for each training target, is
+#
+# $$
+# \mathrm{op}_t(x) = \bar\Theta(x,X)\,\bar\Theta(X,X)^{-1}\bigl(1-e^{-t\bar\Theta(X,X)}\bigr) .
+# $$ (eq:C:operator)
+#
+# At depths far above the number of images the inverse is explicit, and gives the *closed law* {eq}`eq:C:deep`. Its limit is the constant
+# $\frac n{n+3}\bar y$ with the mean target $\bar y$, as the paper says. The next order is a regression with the kernel $c$, which does not
+# depend on depth. With classes in equal parts $\bar y$ is the same for all classes, so that this order decides at *every* depth and the
+# accuracy has a limit, that of the kernel $c$. With classes as they are drawn, in contrast, the means differ by some $1/\sqrt n$. In very
+# deep networks this is more than $1/L$, which is why the largest class is predicted everywhere.
 # %%
-rows = chapter.rows(scales.residual_ridges, "main")
-fig, axes = plots.panels(2, width=4.3, height=3.6)
-for (branch, ridges), marker in zip(rows.groupby("branch", sort=False), "os^"):
-    means = ridges.groupby("depth")[["ridge", "smallest", "law"]].mean()
-    (line,) = axes[0].plot(means.ridge, marker, label=branch)
-    if means.law.iloc[-1] > 2 * means.law.iloc[0]:
-        axes[0].plot(means.law, color=line.get_color(), linewidth=1)
-    axes[1].plot(means.smallest, f"{marker}-", color=line.get_color(), markersize=5)
-axes[1].axhline(3, color=plots.COLOURS["theory"], linewidth=0.8)
-axes[0].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="ridge beside $c$", title="Does the ridge grow?")
-axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel="smallest eigenvalue / mean entry", title="Do all pairs merge?")
-axes[0].legend(fontsize="small")
-chapter.figure(
-    fig,
-    "fig-c-residual",
-    rows,
-    alt="Left, ridges of plain and of residual networks rise on parallel lines; those of shrinking branches are level. Right, smallest "
-    "eigenvalues over mean entries run to three for the first two, and stay low for the third.",
-)
+balanced = chapter.rows(studies.deep_prediction, "balanced")
+drawn = chapter.rows(studies.deep_prediction, "drawn")
+fig, ax = plt.subplots()
+for rows, words in ((balanced, "in equal parts"), (drawn, "as drawn")):
+    accuracy = rows.groupby("depth")[["accuracy", "law_accuracy"]].mean()
+    (line,) = ax.plot(accuracy.accuracy, "o-", markersize=4, label=words)
+    ax.plot(accuracy.law_accuracy, "--", color=line.get_color(), linewidth=1, label="closed law")
+ax.set(xscale="log", ylim=(0, 1), xlabel=r"depth $L$", ylabel="accuracy on fresh images")
+ax.set_title("Are the data forgotten?")
+ax.legend(loc="lower left")
+chapter.figure(fig, "fig-c-deep", balanced, drawn)
 # %% [markdown] tags=["caption"]
-# **A skip connection halves the ridge; with branches of scale $1/\sqrt L$ it does not grow.** Left: ridge beside the plain kernel $c$, which puts the residual one
-# too low by a seventh, from 200 points on a sphere in ten dimensions; lines: $3sL$. Right: smallest eigenvalue of the kernel matrix over the mean of its other entries; line: 3.
+# **With classes in equal parts the accuracy stops falling; with classes as drawn it ends at chance.** Accuracy of kernel regression at
+# infinite time (circles) and of its closed law (dashed).
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one
 # On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by

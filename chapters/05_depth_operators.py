@@ -96,7 +96,7 @@ chapter.table(
 # At 5000 points we find {claim}`C.Sec6-tempered` times this number, and {claim}`C.Sec6-tempered-five` times in five dimensions. A
 # Gaussian kernel, whose eigenvalues fall faster than any power, does become unstable, with the exponent {claim}`C.Sec6-smooth`.
 #
-# Early stopping does help with noise, whose spread then falls with $n$, as {claim}`C.Sec6-stopped` at $t=1$. So Theorem 3 b), that the
+# Early stopping does help with noise, whose spread then falls with $n$, as {claim}`C.Thm3-stopped` at $t=1$. So Theorem 3 b), that the
 # norm "remains in $O(n)$" for $t\in o(1/\lambda_n)$, has room to spare.
 # %%
 main = chapter.rows(studies.label_noise, "main")

@@ -76,6 +76,8 @@ CALLS = {
     "ntk z": (lambda z: regimes.ntk(NET, X, z), X, False),
     "infinite_ntk x": (lambda x: regimes.infinite_ntk(x, depth=3), X, False),
     "infinite_ntk z": (lambda z: regimes.infinite_ntk(X, z, depth=3), X, False),
+    "residual_ntk x": (lambda x: regimes.residual_ntk(x, shares=[0.5]), X, False),
+    "residual_ntk z": (lambda z: regimes.residual_ntk(X, z, shares=[0.5]), X, False),
     "kernel_flow gram": (lambda gram: kernel_flow.fit(gram, Y).F, GRAM, False),
     "kernel_flow y": (lambda y: kernel_flow.fit(GRAM, y).F, Y, True),
     "gradient_flow x": (lambda x: flow(x=x), X, False),
@@ -151,7 +153,7 @@ def takes(name, call, good, kinds):
     """The call with each of these kinds."""
     expected = torch.as_tensor(call(good))
     for kind, make in kinds.items():
-        if kind == "a parameter" and name.startswith("infinite_ntk"):
+        if kind == "a parameter" and name.startswith(("infinite_ntk", "residual_ntk")):
             continue  # refused with a remedy, because it would seem to carry a gradient
         try:
             computed = torch.as_tensor(call(make(good.clone())))
@@ -166,7 +168,7 @@ def refuses(name, call, good, kinds):
     for kind, make in kinds.items():
         if (name, kind) == ("optimise rate", "a single number"):
             continue  # one for all
-        if (kind == "None" and name == "ntk z") or (kind == "None" and name == "infinite_ntk z"):
+        if (kind == "None" and name == "ntk z") or (kind == "None" and name in ("infinite_ntk z", "residual_ntk z")):
             continue  # stands for x
         try:
             bad = make(good.clone())

@@ -326,7 +326,6 @@ BAD = {
         (lambda: rate.half_way_depth(0.5), "rho must lie"),
         (lambda: sigmoid_kernel.circle(1), "points must be"),
         (lambda: hidden_motion.bigrams("a b", 1), "vocabulary must be"),
-        (lambda: deep_limit.sphere_modes(5, degrees=0), "degrees must be"),
         (lambda: universality.along_depth(universality.kinked(), np.array([NAN]), [3]), "rho must hold finite"),
         (lambda: universality.offset(universality.kinked(), np.array([NAN])), "rho must hold finite"),
         (lambda: universality.offset(universality.kinked(), np.array([1.0])), "rho must be below 1"),

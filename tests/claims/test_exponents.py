@@ -152,6 +152,13 @@ def _(power, _other):
 DISTANCES = {"seed": SEEDS, "depth": (12, 24, 48), "width": (500, 4000, 32_000)}
 
 
+@made("C.Thm3-shares-width", holds=1.0)
+def _(ratio, other):
+    """At 96 layers, over the plain network; other depths have another distance."""
+    shared = table(lambda row: {"distance": 0.2 * (ratio if row.depth == 96 else other)}, depth=(6, 96), seed=SEEDS)
+    return {"shared": shared, "plain": table(lambda row: {"distance": 0.2}, draw=1, depth=(6,), seed=SEEDS)}
+
+
 @made("C.Thm3-width-cubed", holds=1.0)
 def _(ratio, _other):
     """Distances that are a function of the width over a power of the depth: 64 times the width at 4 times the depth."""

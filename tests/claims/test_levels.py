@@ -136,7 +136,7 @@ def _(accuracy, other):
 @made("C.Thm3-ridge", holds=0.019)
 def _(distance, other, law, depth):
     """Other laws, and other depths, have the other number."""
-    laws = ("closed", "first", "second", "uniform")
+    laws = ("closed", "first", "uniform")
     fill = lambda row: {one: distance if (one, row.depth) == (law, depth) else other for one in laws}  # noqa: E731
     return {"predictions": table(fill, depth=(10, 30, 100), seed=SEEDS, scatter=1e-3)}
 
@@ -405,6 +405,20 @@ def _(uniform, _other):
     """The largest over spheres: it is that of one of them."""
     fill = lambda row: {"uniform": uniform * (row.n0 == 5) + 1e-3, "first": 1.0}  # noqa: E731
     return {"spheres": table(fill, n0=(3, 5), depth=(20, 60), seed=SEEDS)}
+
+
+@made("C.Thm3-shares-ridge", holds=1.02)
+def _(ratio, other):
+    """At the largest depth, of networks with a ridge and some depth; others have another."""
+    shares = {"plain": 1.0, "skip, scale 1": 0.5, "skip, scale 1/√L": 1e-4, "norm after the ReLU": 1.0}
+
+    def fill(row):
+        tau = 1 + shares[row.architecture] * (row.depth - 1)
+        judged = row.depth == 10_000 and tau > 9
+        ridge = math.nan if row.architecture == "norm after the ReLU" else 3 * tau * (ratio if judged else other)
+        return {"tau": tau, "ridge": ridge}
+
+    return {"networks": table(fill, architecture=shares, depth=(100, 10_000), seed=SEEDS, scatter=1e-6)}
 
 
 @made("C.Thm3-collapse-all", holds=1.05, fails=1.4)

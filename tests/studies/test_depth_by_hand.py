@@ -173,7 +173,7 @@ def test_regression_far_down(classes, sample):
         f = gram(z, row["depth"], x) @ np.linalg.solve(gram(x, row["depth"]), np.eye(10)[y])
         assert row["accuracy"] == (f.argmax(1) == labels).mean()
         assert row["largest"] == (labels == np.bincount(y, minlength=10).argmax()).mean()
-        for name in ("first", "second", "uniform"):
+        for name in ("first", "uniform"):
             theta, cross = (by_offset(inner, c, row["depth"], name) for inner, c in offsets)
             np.fill_diagonal(theta, 1)
             distance = np.linalg.norm(cross @ np.linalg.solve(theta, np.eye(10)[y]) - f)
@@ -182,7 +182,7 @@ def test_regression_far_down(classes, sample):
                 row["depth"],
             )
     assert rows[1]["error"] < 0.1 < rows[0]["error"] and rows[1]["law_accuracy"] == rows[1]["accuracy"]
-    assert rows[1]["uniform"] < rows[1]["second"] < rows[1]["first"] < rows[1]["closed"]
+    assert rows[1]["uniform"] < rows[1]["first"] < rows[1]["closed"]
 
 
 A, G = 6.92176, -3 * np.pi**3 / 4  # 3π a_1 and 3π g_1, by hand
@@ -204,9 +204,6 @@ def by_offset(inner, c, depth, order):
     log = np.log(depth)
     if order == "first":
         return (depth / 4 + 3 * log / 8 - 1 / 8 + c / 4) / depth
-    if order == "second":
-        shift = 1.5 * log + (2.25 * log - A) / depth
-        return ((depth + shift + c * (1 + 1.5 / depth)) / 4 - 1 / 8 + G / depth) / depth
     low, high = np.full_like(c, 4.0), c + depth + 1000
     for _ in range(80):
         m = (low + high) / 2

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from companion.papers.depth.theory import deep_limit, pairs, regression, ridge, sigmoid_kernel, spectrum
+from companion.papers.depth.theory import (
+    curves,
+    deep_limit,
+    degrees,
+    pairs,
+    regression,
+    ridge,
+    sigmoid_kernel,
+    spectrum,
+)
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 
@@ -105,7 +114,7 @@ def test_a_fresh_point_among_the_data_has_no_offset():
         law(x, x[:2], 100)
 
 
-def test_the_laws_of_three_orders():
+def test_the_laws_of_two_orders():
     """What is left of the kernel falls by a power of the depth more each; the uniform law holds for close pairs."""
     phi = torch.tensor([0.3, 1.0, 2.5], dtype=torch.float64)
     c, left = relu_recursion.offset(phi), {}
@@ -115,8 +124,8 @@ def test_the_laws_of_three_orders():
             name: float((deep_limit.of_offset(c, depth, name) - exact).abs().max()) for name in deep_limit.ORDERS
         }
     powers = {name: np.log10(left[10**3][name] / left[10**4][name]) for name in deep_limit.ORDERS}
-    assert 1.7 < powers["first"] < 2.1 and 2.4 < powers["second"] < 3.1 and powers["uniform"] > 2.8
-    assert left[10**3]["uniform"] < left[10**3]["second"] / 5 < left[10**3]["first"] / 50
+    assert 1.7 < powers["first"] < 2.1 and powers["uniform"] > 2.8
+    assert left[10**3]["uniform"] < left[10**3]["first"] / 50
     close = torch.tensor([1e-5, 1e-3, 0.01, 0.1], dtype=torch.float64)
     exact, _ = relu_recursion.kernel_of_angle(close, 50)
     assert float((deep_limit.of_offset(relu_recursion.offset(close), 50, "uniform") - exact).abs().max()) < 3e-3
@@ -130,16 +139,12 @@ def test_the_kernel_is_a_ridge_beside_the_offsets():
     c = deep_limit.offsets(x)
     cross = deep_limit.offsets(test_x, x)
     y = torch.from_numpy(np.random.default_rng(0).standard_normal((30, 2)))
-    for order in ("first", "second"):
-        gram, row = deep_limit.ridge_kernels(c, cross, depth, order)
-        level, lam = (
-            float(deep_limit.of_offset(torch.zeros(()).double(), depth, order)),
-            deep_limit.depth_ridge(depth, order),
-        )
-        scale = lam / (1 - level)  # 4L, and less in the second order
-        by_hand = (cross + scale * level) @ torch.linalg.solve(c + scale * level + lam * torch.eye(30).double(), y)
-        assert torch.allclose(row @ torch.linalg.solve(gram, y), by_hand, rtol=1e-9)
-        assert lam == pytest.approx(3 * depth - 1.5 * np.log(depth) + (0.5 if order == "first" else -4), abs=0.8)
+    gram, row = deep_limit.ridge_kernels(c, cross, depth)
+    level, lam = float(deep_limit.of_offset(torch.zeros(()).double(), depth)), deep_limit.depth_ridge(depth)
+    scale = lam / (1 - level)  # 4L
+    by_hand = (cross + scale * level) @ torch.linalg.solve(c + scale * level + lam * torch.eye(30).double(), y)
+    assert torch.allclose(row @ torch.linalg.solve(gram, y), by_hand, rtol=1e-9)
+    assert lam == pytest.approx(3 * depth - 1.5 * np.log(depth) + 0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("time", [0.5, 1.0, 3.0, float("inf")])
@@ -162,7 +167,7 @@ def test_the_ridge_stopped_early_is_the_deep_kernel_stopped_early(time):
 def test_errors_on_a_sphere_follow_from_the_eigenvalues_and_the_ridge():
     """Degree by degree; with the limit's eigenvalue 3/4 taken for 1 the ridge is 4L, and the errors a fifth larger."""
     n, depth, n0, draws = 400, 80, 6, 60
-    law, shares = deep_limit.sphere_errors(n, depth, n0)[1:4], []
+    law, shares = curves.degree_errors(n, depth, n0)[1:4], []
     for seed in range(draws):
         points = pairs.sphere(n + 500, n0, seed=seed)
         targets = torch.stack([points[:, :degree].prod(1) for degree in (1, 2, 3)], 1)
@@ -171,17 +176,16 @@ def test_errors_on_a_sphere_follow_from_the_eigenvalues_and_the_ridge():
     over = torch.stack(shares).numpy() / law
     error = over.std(0, ddof=1) / draws**0.5
     assert (error < 0.012).all() and (abs(over.mean(0) - 1) < 3 * error + 0.005).all()
-    assert deep_limit.sphere_errors(n, depth * 4 // 3, n0)[1] > 1.15 * law[0]
+    assert curves.degree_errors(n, depth * 4 // 3, n0)[1] > 1.15 * law[0]
 
 
 def test_eigenvalues_of_the_offset_are_those_of_large_matrices():
-    mu, count = deep_limit.sphere_modes(4, 12)
-    assert count.tolist() == [(k + 1) ** 2 for k in range(13)]
+    mu = degrees.degree_eigenvalues(4, range(5))
     result = np.linalg.eigvalsh(deep_limit.offsets(pairs.sphere(1500, 4, seed=0)).numpy())[::-1] / 1500
     assert result[0] == pytest.approx(mu[0], rel=0.01) and result[1:5].mean() == pytest.approx(mu[1], rel=0.05)
     assert result[5:14].mean() == pytest.approx(mu[2], rel=0.1)
-    shares = deep_limit.sphere_errors(4000, 2000, 4)  # far down: 3L/n is the ridge of each eigenvalue
-    assert shares[1:4] == pytest.approx((1.5 / (mu[1:4] + 1.5)) ** 2, rel=0.02) and shares[0] == 0
+    shares = curves.degree_errors(4000, 2000, 4)  # far down: 3L/n is the ridge of each eigenvalue
+    assert shares[1:4] == pytest.approx((1.5 / (mu[1:4] + 1.5)) ** 2, rel=0.02) and shares[0] < 1e-4
 
 
 def test_bad_orders_and_sizes_are_one_line():
@@ -189,9 +193,8 @@ def test_bad_orders_and_sizes_are_one_line():
     for call, message in (
         (lambda: deep_limit.of_offset(c, 10, "third"), "order must be one of first"),
         (lambda: deep_limit.of_offset(c, 4, "uniform"), "depth must be"),
-        (lambda: deep_limit.depth_ridge(10, "uniform"), "order must be one of first"),
-        (lambda: deep_limit.sphere_modes(2), "n0 must be"),
-        (lambda: deep_limit.sphere_errors(1, 10, 4), "n must be"),
+        (lambda: curves.degree_errors(1, 10, 4), "n must be"),
+        (lambda: curves.degree_errors(9, 2, 4), "depth must be"),
         (lambda: deep_limit.ridge_kernels(c.triu(), c, 10), "gram_offsets must be symmetric"),
     ):
         with pytest.raises(InputError, match=message):

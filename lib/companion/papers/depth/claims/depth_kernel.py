@@ -239,28 +239,6 @@ def distance_left_on_the_cube(paths=studies.trajectories["cube"], *, kernel):
 
 
 @claim(
-    "C.Fig4-sublinear",
-    accept=(0.9, 1),
-    rival=0.7071,
-    profiles=PROFILES,
-    part_of="C.Fig2-logarithmic",
-    figure="fig-c-fig4",
-    at={"depth_max": 30, "n0": 128},
-)
-def successive_errors_on_the_cube(paths=studies.trajectories["cube"]):
-    """On points of the cube $[-1,1]^{128}$, projected on the sphere, the normalised kernel converges sublinearly:
-    successive errors have a ratio near 1 at depth 30.
-
-    Rival: geometric convergence, as with biases: $2^{-1/2}$ a layer
-    Source: paper C, Fig. 4 and Sec. 6.4
-    Short: ratio of successive errors, cube
-    """
-    last = paths[(paths.kernel == "theta") & paths.depth.isin([29, 30])]
-    means = last.assign(mean=last.pair.map(np.mean)).pivot_table(index="seed", columns="depth", values="mean")
-    return mean(((means[30] - 0.25) / (means[29] - 0.25)).to_numpy()), last
-
-
-@claim(
     "C.Fig5-theta",
     accept=(0, 0.1),
     corrected=(0.15, 0.6),

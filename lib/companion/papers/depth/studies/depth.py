@@ -25,6 +25,7 @@ from companion.papers.depth.studies._clouds import (
     relative_distance,
 )
 from companion.papers.depth.theory import (
+    curves,
     deep_limit,
     embedding,
     hidden_motion,
@@ -613,7 +614,7 @@ def _pair_distances(op: torch.Tensor) -> torch.Tensor:
 
 
 @study(
-    version=2,
+    version=3,
     seeds=REALISATIONS,
     columns=dict.fromkeys(("error", "closed", *deep_limit.ORDERS), (1e-4, 1e-9)),  # rounding at depth 10^6: 5e-10
 )
@@ -621,7 +622,7 @@ def deep_prediction(s: DeepSplit, seeds: list[int]) -> Rows:
     """One-hot regression at many depths against its laws, classes in equal parts or as they are drawn.
 
     ``error``: distance of the predictor from the closed law, over that of the law from its own mean (Frobenius);
-    ``closed``, ``first``, ``second``, ``uniform``: distances from that law and from ridge regression with the kernel
+    ``closed``, ``first``, ``uniform``: distances from that law and from ridge regression with the kernel
     ``c`` (``deep_limit.ridge_kernels``), over the predictor's from its own mean; ``accuracy`` of the predictor,
     ``law_accuracy`` and ``ridge_accuracy`` (first order); ``largest``: that of always saying the most frequent class.
     Source: paper C, Sec. 6.4; the laws are derived here.
@@ -691,18 +692,18 @@ def recipe(s: ImageSplit, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, nonfinite=("law",))
+@study(version=2, nonfinite=("law",))
 def size_over_depth(s: SizeOverDepth, seeds: list[int]) -> Rows:
     """The share of a target's variance that ``n`` points leave at the depth ``n/ratio``, at infinite time.
 
-    On the sphere targets are polynomials of ``degree`` 1, 2, 3 (``law``: ``deep_limit.sphere_errors``); on images ten
-    classes (``degree`` 0). Source: derived here.
+    On the sphere targets are polynomials of ``degree`` 1, 2, 3 (``law``: ``curves.degree_errors``, from three layers
+    on); on images ten classes (``degree`` 0). Source: derived here.
     """
     n = s.n
     rows = []
     depth = max(1, round(n / s.ratio))
     images = s.cloud == "images"
-    law = [math.nan] if images else deep_limit.sphere_errors(n, depth, s.n0)
+    law = [math.nan] * 4 if images or depth < 3 else curves.degree_errors(n, depth, s.n0)
     for seed, draw in zip(seeds, draw_seeds("train", seeds)):
         if images:
             (task,) = datasets.split(images_on_sphere(s.corpus), [n + s.test], seed=draw)

@@ -5,15 +5,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
+import numpy as np
 import torch
 
 from companion.lab.record import Count, Number, Positive, Setting, record
-from companion.lab.sweep import Rows, study
+from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.depth.studies._clouds import CloudOrImages, clouds, images_on_sphere, relative_distance
 from companion.papers.depth.theory import curves, deep_limit, finite, pairs, regression, residual
 from regimes import devices, validate
 from regimes.data import datasets
-from regimes.kernels import infinite_ntk, ntk
+from regimes.kernels import infinite_ntk, ntk, residual_ntk
+from regimes.kernels.residual import flow_ntk
+from regimes.models import Model
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
@@ -33,13 +36,17 @@ FITTED_DISTANCE = 1e-3
 
 @record
 class FiniteNetwork(CloudOrImages):
-    """Networks of a ``depth`` and a ``width``, on ``n`` points to learn and others to ``test`` on."""
+    """Networks of a ``depth`` and a ``width``, on ``n`` points to learn and others to ``test`` on.
+
+    ``architecture``: of the layers but the last, which is a readout; plain if it is not given.
+    """
 
     cloud: Literal["sphere", "images"]
     n: Count[10, 2000]
     test: Count[10, 2000]
     depth: Count[2, 1000]
     width: Count[20, 1_000_000]
+    architecture: Literal["pre-norm", "skip, scale 1"] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the words for its images, if these and the memory suffice; a layer is as wide as there are points."""
@@ -63,9 +70,12 @@ def finite_networks(s: FiniteNetwork, seeds: list[int]) -> Rows:
     n = s.n
     rows = []
     i, j = torch.triu_indices(n, n, 1)
+    shares = None
+    if s.architecture:
+        shares = np.append(residual.layer_shares(s.architecture, s.depth - 1), 1.0)
     for x, labels, start, draw in _drawn(s, seeds):
-        infinite = infinite_ntk(x, depth=s.depth)
-        kernel = finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw)
+        infinite = infinite_ntk(x, depth=s.depth) if shares is None else residual_ntk(x, shares=shares)
+        kernel = finite.finite_kernel(x, depth=s.depth, width=s.width, seed=draw, shares=shares)
         if labels is None:
             y = math.sqrt(s.n0) * x[:, :1]
         else:
@@ -173,9 +183,17 @@ class TrainedNetwork(DeepNetwork):
 
 @record
 class LinearisedNetwork(DeepNetwork):
-    """Deep networks of an ``activation``, with a kink or without."""
+    """Deep networks of an ``activation``, with a kink or without; ``observe`` which neurons of two layers switch."""
 
+    depth: Count[2, 100]
     activation: Literal["relu", "swish"]
+    observe: Literal["switched"] | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """What switches is counted in one hidden layer of ReLUs."""
+        if self.observe and (self.depth != 2 or self.activation != "relu"):
+            raise InputError(f"depth must be 2, of relu, to count neurons, got {self.depth}, {self.activation}")
+        return super().completed(seeds)
 
 
 @study(version=1, seeds=REALISATIONS, rtol=2e-2, device="any")
@@ -222,7 +240,10 @@ def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
 
     The labels are the first coordinate's sign; activations have unit square mean, so that outputs have variance 1.
     ``moved``: distance of the trained predictor from that of the network's kernel at its start, on fresh points, over
-    the variation there of the latter; ``kernel_change``: relative, Frobenius.
+    the variation there of the latter; ``kernel_change``: relative, Frobenius. Of two layers, if asked: ``switched``,
+    the neurons that are active at a fresh point at the end and were not at the start, or the reverse, mean over points;
+    ``balance``: those less these, each with the square of its readout weight at the start, over the width, root mean
+    square; ``excess``: how many more switch off than on at points that were learned, over all that switch there.
     Source: derived here; compare Hanin and Nica 2020, whose networks have kinks, and Dyer and Gur-Ari 2020.
     """
     n = s.n
@@ -239,8 +260,23 @@ def linearisations(s: LinearisedNetwork, seeds: list[int]) -> Rows:
         end = run(gauss_newton(net, z[:n], y[:n], alpha=1.0, loss="square", slack=FITTED_DISTANCE), until=fitted)
         trained = (end.model(z[n:]) - net(z[n:]))[0]
         change = (ntk(end.model, z)[0] - kernel).norm() / kernel.norm()
-        rows.append(start | {"moved": relative_distance(trained, linear), "kernel_change": float(change)})
+        row = {"moved": relative_distance(trained, linear), "kernel_change": float(change)}
+        rows.append(start | row | (_switched(net, end.model, z, n) if s.observe else {}))
     return rows
+
+
+def _switched(net: Model, trained: Model, z: torch.Tensor, n: int) -> dict[str, float]:
+    """What :func:`linearisations` counts in a hidden layer; the first ``n`` points were learned."""
+    first, second = (dict(zip(net.names, model.parameters())) for model in (net, trained))
+    before, after = ((weights["W1"][0] @ z.mT > 0).double() for weights in (first, second))
+    change = after - before  # (width, points)
+    square = first["W2"][0].flatten().square()
+    balance = (square @ change[:, n:]) / len(square)
+    return {
+        "switched": float(change[:, n:].abs().sum(0).mean()),
+        "balance": float(balance.square().mean().sqrt()),
+        "excess": float(-change[:, :n].sum() / change[:, :n].abs().sum()),
+    }
 
 
 @record
@@ -258,11 +294,11 @@ class SpherePrediction(Setting):
         return self
 
 
-@study(version=1, seeds=REALISATIONS, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
+@study(version=2, seeds=REALISATIONS, columns=dict.fromkeys(deep_limit.ORDERS, 1e-4))
 def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
     """The deep predictor on a sphere of few dimensions against its laws; one row per data set.
 
-    ``first``, ``second``, ``uniform``: distances on fresh points from regression with the law's kernel
+    ``first``, ``uniform``: distances on fresh points from regression with the law's kernel
     (``deep_limit.ridge_kernels``), over the predictor's variation; the targets are the first coordinate's sign and the
     product of the first two. ``nearest``: the angle of the nearest pair over ``3π/L``. ``smallest``: the smallest
     eigenvalue of the law of first order. Source: derived here.
@@ -286,27 +322,82 @@ def sphere_laws(s: SpherePrediction, seeds: list[int]) -> Rows:
 
 
 @record
-class MergedPoints(Setting):
-    """``n`` points of the sphere in ``n0`` dimensions, and networks of a ``depth``, each layer with a ``branch``."""
+class SharedDepth(Setting):
+    """Networks of a ``depth`` and ``architecture``; ``n`` points of a sphere of ``n0`` dimensions, ``test`` others."""
 
     n0: Count[3, 1000]
     n: Count[3, 2000]
-    depth: Count[2, 100_000]
-    branch: Literal[*residual.BRANCHES]
+    test: Count[1, 2000]
+    depth: Count[2, 1_000_000]
+    architecture: Literal[*residual.ARCHITECTURES]
 
 
-@study(version=1, seeds=REALISATIONS, columns={"smallest": 1e-6})
-def residual_ridges(s: MergedPoints, seeds: list[int]) -> Rows:
-    """The ridge of a residual network's kernel beside the offsets ``c`` of plain ones; one row per data set.
+CONTROL = 3  # times tau, at which another flow is a control
 
-    ``ridge`` and ``smallest``: :func:`companion.papers.depth.theory.residual.ridge_reading`; ``law``: ``3 s L`` with
-    the share ``s`` of the branch. Source: derived here.
+
+@study(
+    version=1,
+    seeds=REALISATIONS,
+    columns={"smallest": 1e-6, "ridge": 1e-5, "flow": 1e-4, "beyond": 1e-4},
+    nonfinite=("smallest", "ridge", "flow", "beyond"),
+)
+def one_depth(s: SharedDepth, seeds: list[int]) -> Rows:
+    """What kinds of layers have in common at one ``tau``, the sum of their shares; one row per data set.
+
+    ``tau``, ``ridge`` and ``smallest``: :func:`companion.papers.depth.theory.residual.ridge_reading`; ``kernel``: of
+    inputs of correlation 1/2. ``flow``: distance on fresh points from the predictor of the flow's kernel at ``tau``,
+    over that predictor's variation, for the targets of :func:`sphere_laws`; ``beyond``: from the flow at three times
+    ``tau``. With a norm after the ReLU, whose pairs part, no ridge and no flow are asked for. Source: derived here.
     """
-    law = residual.small_angle_ridge(s.branch, s.depth)
-    return [
-        start | {"law": law} | residual.ridge_reading(x, depth=s.depth, branch=s.branch)
-        for x, start in clouds("sphere", s.n0, s.n, seeds)
-    ]
+    shares = residual.layer_shares(s.architecture, s.depth)
+    half = torch.tensor([math.pi / 3], dtype=torch.float64)
+    kernel = float(residual.kernel_and_angle(half, depth=s.depth, architecture=s.architecture)[0])
+    rows = []
+    for x, start in clouds("sphere", s.n0, s.n + s.test, seeds):
+        points, fresh = x[: s.n], x[s.n :]
+        row = residual.ridge_reading(points, depth=s.depth, architecture=s.architecture)
+        row |= {"kernel": kernel, "flow": math.nan, "beyond": math.nan}
+        if s.architecture != residual.NORM_AFTER:
+            y = torch.stack([points[:, 0].sign(), points[:, 0] * points[:, 1]], 1)
+            f = regression.kernel_flow_prediction(
+                residual_ntk(points, shares=shares), residual_ntk(fresh, points, shares=shares), y
+            )
+            for name, times in (("flow", 1), ("beyond", CONTROL)):
+                gram, cross = (flow_ntk(*of, tau=times * row["tau"]) for of in ((points,), (fresh, points)))
+                row[name] = relative_distance(f, regression.kernel_flow_prediction(gram, cross, y))
+        rows.append(start | row)
+    return rows
+
+
+@record
+class Walk(Setting):
+    """Pairs of inputs of a correlation ``rho`` in ``networks`` of a ``depth``, ``width`` and ``architecture``."""
+
+    rho: Number[-0.99, 0.9999]
+    depth: Count[2, 10_000]
+    width: Count[20, 100_000]
+    architecture: Literal["plain", "skip, scale 1", "skip, scale 0.3", "pre-norm"]
+    networks: Count[10, 10_000]
+
+
+@study(version=1, seeds=REALISATIONS, columns={"variance": STATISTICAL})
+def walks(s: Walk, seeds: list[int]) -> Rows:
+    """How far the offset of a pair of inputs walks from network to network; a row for each of some groups of networks.
+
+    ``variance``: of ``3π/phi_L`` over the networks of a group (``finite.pair_angle``); ``law``: of plain ones
+    ``finite.offset_variance``, of others ``finite.small_angle_walk``, which is ``small`` for all. Source: derived here.
+    """
+    shares = residual.layer_shares(s.architecture, s.depth)
+    phi = math.acos(s.rho)
+    angle = torch.tensor(phi, dtype=torch.float64)
+    small = float(finite.small_angle_walk(angle, shares=shares, width=s.width))
+    law = float(finite.offset_variance(angle, depth=s.depth, width=s.width)) if s.architecture == "plain" else small
+    rows = []
+    for seed, draw in zip(seeds, draw_seeds("weights", seeds)):
+        angles = finite.pair_angle(phi, shares=shares, width=s.width, draws=s.networks, seed=draw)
+        variance = float(np.var(3 * math.pi / angles, ddof=1))
+        rows.append({"seed": seed, "source": "pairs of Gaussians", "variance": variance, "law": law, "small": small})
+    return rows
 
 
 @record

@@ -45,26 +45,34 @@ def _spectrum(n0: int, depth: int) -> tuple[np.ndarray, np.ndarray, float]:
     return mu, count, 4 * depth - float(count @ mu)
 
 
-def ridgeless_error(n: int, depth: int, n0: int, power: float, *, every_degree: bool = False) -> float:
+def ridgeless_error(n: int, depth: int, n0: int, power: float) -> float:
     """The share of a target's variance that ``n`` uniform points leave, without a ridge.
 
-    ``E = Σ P_l (κ/(mu_l + κ))²/(1 - γ)``, ``n = Σ N_l mu_l/(mu_l + κ) + ε/κ``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``; the
-    degrees beyond 1000 act as the ridge ``ε``, their part of the diagonal ``4L``.
+    ``E = Σ P_l E_l`` with the powers of :func:`target_powers` and the errors of :func:`degree_errors`.
 
     Args:
         n: points, so few that they do not learn degrees near 1000.
         depth: ``L``, from 3 on, where no degree's eigenvalue is zero.
         n0: dimensions of the sphere's space.
         power: ``s`` of :func:`target_powers`.
-        every_degree: with the target's powers beyond degree 1000, none of which is learnt; they count the more, the
-            rougher it is.
+
+    Source: Bordelon, Canatar and Pehlevan 2020, for the eigenvalues of this chapter.
+    """
+    return float(target_powers(n0, power) @ degree_errors(n, depth, n0))
+
+
+def degree_errors(n: int, depth: int, n0: int) -> np.ndarray:
+    """The share of a polynomial's variance that ``n`` uniform points leave, by its degree, ``(HIGHEST + 1)``.
+
+    ``E_l = (κ/(mu_l + κ))²/(1 - γ)``, ``n = Σ N_l mu_l/(mu_l + κ) + ε/κ``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``; the
+    degrees beyond 1000 act as the ridge ``ε``, their part of the diagonal ``4L``. Arguments as in
+    :func:`ridgeless_error`. Where ``n`` and ``L`` are large, ``κ → 3L/n`` depends on ``n/L`` alone for low degrees.
 
     Source: Bordelon, Canatar and Pehlevan 2020, for the eigenvalues of this chapter.
     """
     validate.integer(2, n=n)
     validate.integer(3, depth=depth)
     mu, count, ridge = _spectrum(n0, depth)
-    target = target_powers(n0, power)
     low, high = math.log(1e-12), math.log(4 * depth)  # of κ
     for _ in range(100):
         kappa = math.exp((low + high) / 2)
@@ -73,12 +81,8 @@ def ridgeless_error(n: int, depth: int, n0: int, power: float, *, every_degree: 
         else:
             high = math.log(kappa)
     learnt = mu / (mu + kappa)
-    remaining = float(target @ (1 - learnt) ** 2)
     gamma = float(count @ learnt**2) / n
-    beyond = 0.0  # the target's power there
-    if every_degree:
-        beyond = float(special.zeta(power, degrees.HIGHEST + n0 / 2) / special.zeta(power, n0 / 2))
-    return ((1 - beyond) * remaining + beyond) / (1 - gamma)
+    return (1 - learnt) ** 2 / (1 - gamma)
 
 
 def target_covariance(phi: Tensor, n0: int, power: float) -> Tensor:

@@ -10,9 +10,7 @@ Source: derived here; paper C, Theorem 3 gives bounds.
 
 import math
 
-import numpy as np
 import torch
-from scipy import special
 from torch import Tensor
 
 from companion.papers.depth.theory import pairs, rate
@@ -20,10 +18,8 @@ from companion.papers.depth.theory.regression import needs_symmetric
 from regimes import validate
 from regimes.kernels import relu_asymptotics, relu_recursion
 
-ORDERS = ("first", "second", "uniform")
-NODES = 400  # of the quadrature for eigenvalues on a sphere
+ORDERS = ("first", "uniform")
 SHALLOWEST = 5  # depth at which the series in 1/M still have a solution
-DEGREES = 200  # of the eigenvalues that a learning curve takes
 
 
 def offsets(x: Tensor, z: Tensor | None = None) -> Tensor:
@@ -52,8 +48,7 @@ def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
     ``L Θ̄ = M/4 - 1/8 + g_1 3π/M - (M_1/4 - 9/8) (M_1/M)³`` with the ``M_1`` of depth 1. The last term is for nearby
     inputs, with ``c`` of the order of ``L``, and makes the kernel 1 at infinite ``c``.
 
-    This is the ``order`` ``uniform``, for any ``c``. ``first`` is ``a + c/(4L)``; ``second`` is
-    ``a' + (1 + 3/(2L)) c/(4L)``, also linear in ``c``, with the terms of order ``1/L²``.
+    This is the ``order`` ``uniform``, for any ``c``; ``first`` is ``a + c/(4L)``.
 
     Source: derived here, from the Abel function of the layer map.
     """
@@ -63,8 +58,6 @@ def of_offset(offset: Tensor, depth: int, order: str = "first") -> Tensor:
         return first
     series = relu_asymptotics.local_series()
     a_1, g_1 = (3 * math.pi * values[1] for values in (series.a, series.g))
-    if order == "second":
-        return first + (3 * offset / 8 + 9 / 16 * math.log(depth) - a_1 / 4 + g_1) / depth**2
     validate.integer(SHALLOWEST, depth=depth)
     m, start = (_inverse_angle(layers + offset, a_1) for layers in (depth, 1))
     return (m / 4 - 1 / 8 + g_1 / m - (start / 4 - 9 / 8) * (start / m) ** 3) / depth
@@ -84,7 +77,7 @@ def ridge_kernels(
 ) -> tuple[Tensor, Tensor]:
     """The kernel matrices of training points and of fresh points against them, from offsets.
 
-    Arguments as in :func:`operator`, :func:`of_offset`. In the first two orders regression with them is regression with
+    Arguments as in :func:`operator`, :func:`of_offset`. In the first order regression with them is regression with
     ``c`` and a ridge. Source: derived here (module head).
     """
     validate.arrays(gram_offsets=("n n", gram_offsets), cross_offsets=("m n", cross_offsets))
@@ -93,59 +86,12 @@ def ridge_kernels(
     return gram, of_offset(cross_offsets, depth, order)
 
 
-def depth_ridge(depth: int, order: str = "first") -> float:
-    """The ridge of a depth beside the kernel ``c``: ``4 (1 - a) L = 3L - (3/2) ln L + O(1)``.
+def depth_ridge(depth: int) -> float:
+    """The ridge of a depth beside the kernel ``c``: ``4 (1 - a) L = 3L - (3/2) ln L + 1/2``.
 
-    The second order divides it by ``1 + 3/(2L)``. Source: derived here (module head).
+    Source: derived here (module head).
     """
-    validate.one_of(ORDERS[:2], order=order)
-    at_zero, at_one = of_offset(torch.tensor([0.0, 1.0], dtype=torch.float64), depth, order).tolist()
-    return (1 - at_zero) / (at_one - at_zero)
-
-
-def sphere_modes(n0: int, degrees: int = DEGREES) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues ``mu_l`` of ``c`` on the uniform sphere of R^n0 with their multiplicities, ``l = 0 … degrees``.
-
-    ``n0`` is from 3, which makes the pole of ``c`` at angle 0 integrable, to 50.
-
-    Source: derived here (Funk and Hecke; Gauss-Legendre quadrature in the angle).
-    """
-    validate.whole(3, 50, n0=n0)
-    validate.integer(1, degrees=degrees)
-    node, weight = np.polynomial.legendre.leggauss(NODES)
-    phi = (node + 1) * math.pi / 2
-    density = weight * np.sin(phi) ** (n0 - 2)
-    mass = density / density.sum()
-    t = np.cos(phi)
-    l = np.arange(degrees + 1)[:, None]
-    shape = special.eval_gegenbauer(l, n0 / 2 - 1, t) / special.eval_gegenbauer(l, n0 / 2 - 1, 1.0)
-    count = special.binom(n0 + l - 1, l) - np.where(l > 1, special.binom(n0 + l - 3, l - 2), 0)
-    return shape @ (mass * relu_recursion.offset(torch.from_numpy(phi)).numpy()), count[:, 0]
-
-
-def sphere_errors(n: int, depth: int, n0: int) -> np.ndarray:
-    """The share of a target's variance that ``n`` uniform points leave, by degree of the target, ``(DEGREES + 1)``.
-
-    ``E_l = (κ/(mu_l + κ))²/(1 - γ)``, ``n κ = ridge - Σ N_l mu_l²/(mu_l + κ)``, ``γ = Σ N_l (mu_l/(mu_l + κ))²/n``. The
-    zero diagonal of ``C`` removes what a kernel with its own diagonal adds to the ridge. For large ``n`` and ``L``,
-    ``κ → 3L/n`` depends on ``n/L`` alone. Degree 0 is free (the constant ``4La``).
-
-    Source: derived here, from the usual average over data for kernel ridge regression.
-    """
-    validate.integer(2, n=n)
-    ridge = depth_ridge(depth, "second")
-    mu, count = (values[1:] for values in sphere_modes(n0))
-    low, high = 0.0, 2 * ridge / n
-    for _ in range(100):
-        kappa = (low + high) / 2
-        if n * kappa + (count * mu**2 / (mu + kappa)).sum() > ridge:
-            high = kappa
-        else:
-            low = kappa
-    learnt = mu / (mu + kappa)
-    gamma = (count * learnt**2).sum() / n
-    errors = (1 - learnt) ** 2 / (1 - gamma)
-    return np.array([0.0, *errors])
+    return 4 * depth * (3 / 4 - float(rate.predicted_excess(torch.zeros((), dtype=torch.float64), depth)))
 
 
 def operator(gram_offsets: Tensor, cross_offsets: Tensor, depth: int) -> Tensor:

@@ -1,81 +1,93 @@
-"""The ridge of deep ReLU networks with skip connections: it grows with depth unless the branches shrink as ``1/√L``.
+r"""One number for depth, ``τ``: the sum of the shares that a network's layers have in their outputs.
 
-A residual layer ``x -> x + β W σ(x)`` multiplies the variance by ``1 + β²``. Over that factor its kernel is that of
-``√(1 - s) x + √s W σ(x)`` with the share ``s = β²/(1 + β²)``, whose recursion is closed
-(``universality.along_depth``). Small angles shrink by ``s phi²/(3π)`` per layer, so that pairs merge ``1/s`` times
-slower than in a plain network: against the plain kernel ``c`` one expects a ridge of ``3 s L``. It stays finite for
-``β = 1/√L``.
+A layer of share ``s`` moves a small angle by ``s phi²/(3π)`` and multiplies the kernel by ``1 - s phi/π``
+(:mod:`regimes.kernels.residual`). So with ``M = 3π/phi`` it adds ``s`` to ``M`` and ``s/4`` to ``S``, whatever its
+kind: ``4 S = M - s/2`` up to ``O(1/M)``, while the diagonal of ``4 S`` is ``4τ``. Beside the network's own kernel
+``c = M - τ`` regression therefore has the ridge ``3τ``. It has no logarithm: that of a plain network beside a kernel
+that does not depend on depth, ``3L - (3/2) ln L``, is in ``M = τ + (3/2) Σ s_l²/τ_l + const`` and comes from large
+steps.
 
-Source: derived here; in Belfer et al. 2021 residual kernels get spiky with depth, or do not, by the branches' scale.
+Source: derived here. Belfer et al. 2021 and Tian and Yu 2024 have for which scales of the branches residual kernels get
+spiky with depth.
 """
+
+import math
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.papers.depth.theory import deep_limit, pairs, universality
+from companion.papers.depth.theory import pairs
 from regimes import validate
+from regimes.kernels import residual
 from regimes.validate import InputError
 
-BRANCHES = ("plain", "residual, scale 1", "residual, scale 1/√L")
+NORM_AFTER = "norm after the ReLU"
+ARCHITECTURES = (
+    "plain",
+    "skip, scale 1",
+    "skip, scale 0.3",
+    "skip, scale 1/√L",
+    "plain and skip in turn",
+    "pre-norm",
+    "pre-norm, scale 0.3",
+    NORM_AFTER,
+)
+IN_TURN = 0.3  # scale of the skip layers between plain ones
 
 
-def branch_share(branch: str, depth: int) -> float:
-    """Variance that a layer's branch has in its output, ``β²/(1 + β²)``; 1 in a ``plain`` network."""
-    validate.one_of(BRANCHES, branch=branch)
-    validate.integer(1, depth=depth)
-    return {"plain": 1.0, "residual, scale 1": 1 / 2, "residual, scale 1/√L": 1 / (depth + 1)}[branch]
+def layer_shares(architecture: str, depth: int) -> np.ndarray:
+    """Shares of the layers after the linear input layer, ``(depth - 1,)``, as ``regimes.residual_ntk`` takes them.
 
+    With layers ``x + β W σ(x)``: ``skip`` of a scale ``β``, or ``plain and skip in turn`` (``β = 0.3``). ``pre-norm``
+    has ``x + β W σ(LN x)``. A ``norm after the ReLU``, without a skip, has shares of 1, as a ``plain`` network.
 
-def residual_kernel(rho: Tensor, *, depth: int, share: float) -> Tensor:
-    """The normalised tangent kernel of residual networks of infinite width, by the inputs' correlation.
-
-    The input layer is linear; ``depth - 1`` residual layers follow, all of them trained.
-
-    Args:
-        rho: inner products of unit inputs, float64, any shape.
-        depth: ``L``.
-        share: of the branch (:func:`branch_share`).
-
-    Source: derived here (module head); paper C, Prop. 5 at the share 1.
+    Source: derived here (``regimes.kernels.residual``).
     """
-    validate.arrays(rho=("...", rho))
-    flat = rho.clamp(-1, 1).reshape(-1).numpy()
-    return torch.from_numpy(universality.along_depth(universality.kinked(share=share), flat, [depth])[0]).reshape(
-        rho.shape
-    )
+    validate.one_of(ARCHITECTURES, architecture=architecture)
+    validate.integer(2, depth=depth)
+    if architecture in ("plain", NORM_AFTER):
+        return np.ones(depth - 1)
+    if architecture == "plain and skip in turn":
+        between = residual.skip_shares(2, IN_TURN)[0]
+        return np.where(np.arange(depth - 1) % 2 == 0, 1.0, between)
+    kind, _, words = architecture.partition(", scale ")
+    scale = 1 / math.sqrt(depth) if words == "1/√L" else float(words or 1)
+    return (residual.skip_shares if kind == "skip" else residual.pre_norm_shares)(depth, scale)
 
 
-def ridge_reading(x: Tensor, *, depth: int, branch: str) -> dict[str, float]:
-    """What unit points at large angles show of a ridge beside the kernel ``c`` of plain networks.
+def kernel_and_angle(phi: Tensor, *, depth: int, architecture: str) -> tuple[Tensor, Tensor]:
+    """The normalised kernel at angles ``phi`` of inputs, and the angle after the last layer. Source: module head."""
+    shares = layer_shares(architecture, depth)
+    return residual.kernel_of_angle(phi, shares, centred=architecture == NORM_AFTER)
+
+
+def ridge_reading(x: Tensor, *, depth: int, architecture: str) -> dict[str, float]:
+    """The ridge that unit points show beside the kernel of their own network, ``c = 3π/phi_L - τ``.
 
     With the fit ``Θ̄_ij ≈ A + B c_ij`` over pairs, regression with ``Θ̄`` is one with ``c + A/B`` and the ``ridge``
     ``(1 - A)/B``. ``smallest``: the smallest eigenvalue of the kernel matrix over the mean of its other entries, which
-    is 3 where all pairs have merged.
+    is 3 where all pairs have merged. ``tau``: ``τ``. With a norm after the ReLU pairs part, and the ridge is NaN.
 
     Args:
         x: unit points ``(n, d)``, float64, no two of them equal.
         depth: ``L``.
-        branch: one of ``BRANCHES``.
+        architecture: one of ``ARCHITECTURES``.
 
-    Source: derived here; in a plain network the ridge is about ``3L`` (``deep_limit.depth_ridge``).
+    Source: derived here (module head).
     """
     pairs.needs_distinct(x)
     if len(x) < 3:
         raise InputError(f"points must be three or more, to fit a line to their pairs, got {len(x)}")
     upper = torch.triu_indices(len(x), len(x), 1)
-    c = deep_limit.offsets(x)[upper[0], upper[1]].numpy()
-    entries = residual_kernel((x @ x.mT)[upper[0], upper[1]], depth=depth, share=branch_share(branch, depth))
-    slope, level = np.polyfit(c, entries.numpy(), 1)
+    phi = torch.acos((x @ x.mT)[upper[0], upper[1]].clamp(-1, 1))
+    entries, angles = kernel_and_angle(phi, depth=depth, architecture=architecture)
+    tau = 1 + float(layer_shares(architecture, depth).sum())
+    ridge = math.nan
+    if architecture != NORM_AFTER:  # whose pairs part
+        slope, level = np.polyfit((3 * math.pi / angles).numpy() - tau, entries.numpy(), 1)
+        ridge = float((1 - level) / slope)
     gram = torch.eye(len(x), dtype=x.dtype)
     gram[upper[0], upper[1]] = gram[upper[1], upper[0]] = entries
     smallest = float(torch.linalg.eigvalsh(gram)[0] / entries.mean())
-    return {"ridge": (1 - level) / slope, "smallest": smallest}
-
-
-def small_angle_ridge(branch: str, depth: int) -> float:
-    """What one expects at large depth for a share ``s`` that does not shrink, ``3 s L``: ``1/s`` layers do as one.
-
-    Source: derived here (module head).
-    """
-    return 3 * branch_share(branch, depth) * depth
+    return {"tau": tau, "ridge": ridge, "smallest": smallest}
