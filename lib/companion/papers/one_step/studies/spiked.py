@@ -44,7 +44,7 @@ Target = Literal[*FUNCTIONS]
 Learner = Literal["network", "srf"]
 Features = Literal["srf"]
 Norms = Literal["sphere", "gauss", "orthogonal"]  # of the bulk's rows
-Panel = Literal["r", "gamma", "size", "order", "map"]
+Panel = Literal["r", "gamma", "size", "map"]
 Size = Number[0.01, 100]
 Grown = Number[1e-6, 1e9]  # a size, and what a completion makes of it
 FromZero = Number[0, 100]
@@ -400,24 +400,6 @@ class Reuse(OneDirection):
             n = round(self.alpha * self.d)
             validate.memory(6 * 8 * self.chunk * n * (n + TEST), f"d = {self.d} with alpha = {self.alpha:g}")
         return super().completed(seeds)
-
-
-@record
-class GrowingStep(AfterStep):
-    """A network whose step grows like ``p`` to the power ``exponent``, from its size at the dimension ``smallest``."""
-
-    step: Grown
-    exponent: Number[0, 3]
-    alphas: Sizes
-    smallest: Dimension | None = None
-    d: Dimension
-
-    batches = ("alpha0", "alphas")
-
-    def completed(self, seeds: Sequence[int]) -> Self:
-        """The step of the ``smallest`` size, at the setting's own."""
-        growth = (self.d / (self.smallest or self.d)) ** (self.exponent - 1)
-        return replace(super().completed(seeds), step=self.step * growth, smallest=None)
 
 
 @record
@@ -809,12 +791,6 @@ def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float,
     if not s.kernels:
         return []
     return kernel_baseline.errors(s.activation, s.target, d=s.d, alphas=[s.alpha], lams=s.kernels, seeds=seeds)
-
-
-@_drawn(version=1)
-def scaling(s: GrowingStep, seeds: list[int]) -> Rows:
-    """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
-    return curve(s, seeds, trained_network(s, seeds, alpha0=s.alpha0), s.alphas)
 
 
 @_few(version=1)
