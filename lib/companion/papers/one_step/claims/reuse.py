@@ -181,7 +181,7 @@ def price_of_the_split(rows=studies.reuse["shared"]):
     accept=(0.02, math.inf),
     given={"samples": "split"},
     statement="The excess error of the split rises with the number of samples.",
-    short="split: excess error at $8d$ less that at $2d$",
+    short="split: excess at $8d$ less $2d$",
 )
 def change_of_the_excess(rows=studies.reuse["shared"], *, samples):
     """The excess error of samples used twice falls with their number.
@@ -191,7 +191,7 @@ def change_of_the_excess(rows=studies.reuse["shared"], *, samples):
 
     Rival: an excess in proportion to the error
     Source: derived from paper E, Results 3.1 and 3.3
-    Short: used twice: excess error at $8d$ less that at $2d$
+    Short: used twice: excess at $8d$ less $2d$
     """
     ratios = prices(rows, samples)
     return mean(ratios[ratios.columns.max()] - ratios[ratios.columns.min()]), largest_size(rows)

@@ -230,21 +230,21 @@ def readout_values_curve(row, alphas, width):
 def three_values_over_theory(features=studies.readout_vocabulary["letters"]):
     r"""The theory of a finite vocabulary agrees with simulations, if it keeps what the overlaps cost at finite width.
 
-    Simulation over theory with the finite-width rule, mean over points, at the largest size; readout values $-1$,
+    Simulation over theory with the finite-width rule, mean over points and the two larger sizes; readout values $-1$,
     $\frac12$ and 2, target sine, strength 2, independent and orthogonal rows.
 
     Rival: the theory of the limit $p\to\infty$
     Source: paper E, App. D, Fig. 6
     Short: three readout values: simulation over theory
     """
-    rows = largest_size(features)
+    rows = features[features["d"] > features["d"].min()]
     alphas = features.iloc[0]["alphas"]
     theory = {}
-    for kind, part in rows.groupby("rows"):
-        errors, _ = readout_values_curve(part.iloc[0], alphas, int(part["d"].iloc[0]))
-        theory |= {(kind, alpha): error for alpha, error in zip(alphas, errors)}
-    expected = np.array([theory[key] for key in zip(rows["rows"], rows["alpha"])])
-    ratios = rows.assign(ratio=rows["test_error"] / expected).groupby("seed")["ratio"].mean()
+    for (width, kind), part in rows.groupby(["d", "rows"]):
+        errors, _ = readout_values_curve(part.iloc[0], alphas, width)
+        theory |= {(width, kind, alpha): error for alpha, error in zip(alphas, errors)}
+    expected = np.array([theory[key] for key in zip(rows["d"], rows["rows"], rows["alpha"])])
+    ratios = rows.assign(ratio=rows["test_error"] / expected).groupby(["d", "seed"])["ratio"].mean()
     return mean(ratios), rows
 
 

@@ -340,7 +340,7 @@ def exponent_at_the_perfect_step(networks=studies.widths["perfect"]):
     return Drift(over_all, over_last_two, batches, batches[-2:]), rows
 
 
-@claim("E.Bounds-26", accept=(0, 0.25), rival=1, figure="fig-e-7", given={"rows": studies.widths["bounds"]})
+@claim("E.Bounds-26", accept=(0, 0.5), rival=1, figure="fig-e-7", given={"rows": studies.widths["bounds"]})
 @again(
     "E.Bounds-26-values",
     accept=(0, 1),
@@ -390,7 +390,7 @@ def share_outside(curve, pool, levels):
     return ((scaled - frame @ (frame.T @ scaled)) ** 2).sum() / (scaled**2).sum()
 
 
-@claim("E.Fig7-pool", accept=(0, 0.005), rival=0.013, figure="fig-e-7")
+@claim("E.Fig7-pool", accept=(0, 0.001), rival=0.0064, figure="fig-e-7")
 def functions_outside_their_pool(networks=studies.learned_function_bounds["pool"]):
     r"""As the step size varies, networks learn functions of the pool of their own step, $\kappa_0$ and $k\kappa_1$ at
     its strength.
@@ -398,7 +398,7 @@ def functions_outside_their_pool(networks=studies.learned_function_bounds["pool"
     Share of the squared mean output along the target that the two functions do not span, the largest of three steps;
     target sign, strengths $\frac12$ to 4.
 
-    Rival: the pool of the shortest step, for the network after the longest
+    Rival: the pool of half the longest step, theory
     Source: paper E, Sec. 4.3, App. E, Fig. 7
     Short: outside the pool of its own step
     """
