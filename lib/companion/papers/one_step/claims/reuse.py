@@ -293,6 +293,15 @@ def theory_of_sharing(rows):
     return pd.Series(errors)
 
 
+def error_with_fresh_samples(rows):
+    """Theory's test error by samples over dimension, of networks with as many fresh samples for the readout."""
+    settings = rows[rows["samples"] == "fresh"].drop_duplicates("alpha").sort_values("alpha")
+    names = ["activation", "target", "alpha", "step", "lam"]
+    return pd.Series(
+        {row["alpha"]: error_of_reuse(*(row[n] for n in names), 0.0, False) for _, row in settings.iterrows()}
+    )
+
+
 def excess_by_theory(rows, alpha, spent=True):
     """By theory the excess error of samples used twice over fresh ones in the readout, each at its best; at one number.
 
