@@ -280,8 +280,8 @@ for colour, (name, label) in zip(("0.5", plots.PALETTE[3], plots.PALETTE[0]), wa
     excess = excess.assign(excess=excess["test_error"] / excess["alpha"].map(fresh) - 1)
     plots.means_by_size(axes[1], excess, "alpha", "excess", color=colour)
 axes[1].axhline(0, color="k", linewidth=1)
-for ax in axes:
-    plots.curve_axes(ax, sorted(shared["alpha"].unique()), errors=False)
+for ax, samples in zip(axes, (shared, spike)):
+    plots.curve_axes(ax, sorted(samples["alpha"].unique()), errors=False)
     ax.set_xlabel("all samples over $d$")
 axes[0].set_ylabel("test error")
 axes[1].set_ylabel("excess over fresh samples")
