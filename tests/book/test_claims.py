@@ -18,8 +18,8 @@ from regimes.validate import InputError
 ITEMS = {f"{letter}.{item}" for letter, paper in ledger.about_papers().items() for item in paper["items"]}
 
 
-# every figure, table and statement of the papers with something to measure: all but drawings (B.Fig1, 2, 3, 7; C.Fig1) and
-# photographs (B.Fig5)
+# every figure, table and statement of the papers with something to measure: all but drawings (B.Fig1, 2, 3, 7, C.Fig1)
+# and photographs (B.Fig5)
 TO_JUDGE = {
     "A": "Fig1 Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Fig9 Fig10 Fig11 Fig12 AppA AppC AppD AppE",
     "B": "Fig4 Fig6 Fig8A Fig8B Fig8C Fig8D Fig9 Fig10 Fig11 Sec2 Sec3 Sec5",
