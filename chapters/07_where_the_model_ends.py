@@ -283,7 +283,7 @@ chapter.figure(fig, "fig-e-kernels", learners, alt=alt)
 #
 # *Bounds.* Paper E says that its bounds "can be readily generalised" to several values. They hold in the limit. At a width of 400 the two
 # values at the cubic target, at their best, stand at {claim}`E.Bounds-26-values` on the way from the lower bound, 0, to the upper one, 1:
-# [above both](#erratum-e-vocabulary), as the rule predicts. It needs some 6000 neurons to come within a tenth of the upper bound.
+# [above both](#erratum-e-bounds-values), as the rule predicts. It needs some 6000 neurons to come within a tenth of the upper bound.
 # %%
 varied = chapter.rows(studies.third_degree_share, "varied").assign(kind="varied")
 uniform = chapter.rows(studies.third_degree_share, "uniform").assign(kind="uniform")

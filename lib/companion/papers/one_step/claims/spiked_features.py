@@ -228,7 +228,7 @@ def readout_values_curve(row, alphas, width):
 
 @claim("E.Fig6-agreement", accept=(0.97, 1.03), stated=1, rival=1.98, looks=2, figure="tab-e-checked")
 def three_values_over_theory(features=studies.readout_vocabulary["letters"]):
-    r"""The theory of a finite vocabulary agrees with simulations, if it keeps what the overlaps cost at finite width.
+    r"""The theory of several readout values agrees with simulations, if it keeps what overlaps cost at finite width.
 
     Simulation over theory with the finite-width rule, mean over points and the two larger sizes; readout values $-1$,
     $\frac12$ and 2, target sine, strength 2, independent and orthogonal rows.

@@ -345,7 +345,7 @@ def exponent_at_the_perfect_step(networks=studies.widths["perfect"]):
     "E.Bounds-26-values",
     accept=(0, 1),
     rival=(1.65, "the finite-width rule, at the same width"),
-    erratum="e-vocabulary",
+    erratum="e-bounds-values",
     figure="fig-e-two-values",
     given={"rows": studies.third_degree_share["best_pair"]},
     at={"d": 400},
