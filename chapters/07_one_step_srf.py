@@ -14,11 +14,13 @@
 # - **One step gives one direction, and the model predicts its use.** After a step the network can be non-linear along one direction alone, the
 #   *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
 #   error of its equations, over 12 settings. Yet they are not the network.
-# - **The network loses less when it uses its samples twice.** Paper E splits the samples between step and readout, as its theory needs,
-#   because one would expect that a readout on the samples of the step overfits. It does, but this costs at most
-#   {claim}`E.Reuse-price` of the error where the split costs at least {claim}`E.Reuse-split` (target sign, as many neurons as
-#   dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the error of
-#   the best linear regression on them, whereas with the split it is behind.
+# - **The excess error of samples used twice is a leak and a spent correlation, both computed.** Paper E splits the samples between
+#   step and readout, as its theory needs. If the readout uses the samples of the step again, each sample's features hold its own
+#   label, and the spike, which is these samples' correlation with their labels, leaves the readout nothing linear across it. Networks
+#   have {claim}`E.Reuse-theory` times the error of a theory with these two and nothing fitted (target sign, as many neurons as
+#   dimensions, $2d$ to $8d$ samples). Both together raise the error by at most {claim}`E.Reuse-price` of it, where the split raises
+#   it by at least {claim}`E.Reuse-split`. So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the
+#   error of the best linear regression on them, whereas with the split it is behind.
 # - **After long steps the network drifts from the model.** After a modest step (size 3 on $4d$ samples) its error is
 #   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
@@ -68,12 +70,11 @@ fig2_alpha0 = [0.0, 1.0, 4.0, 16.0]  # samples for the step over dimension
 fig2_alphas = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]  # samples for the readout over dimension
 fig2_d = [50, 100, 200]  # their sizes, p equals d
 fig2_seeds = [96, 48, 48]  # seeds at each size
-split_target = "sign"  # target of the kernels, and of networks on the same samples
+split_target = "sign"  # target of networks on the same samples, and of kernels
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import seaborn as sns
 
 from companion.book import plots, sketches
@@ -204,10 +205,11 @@ chapter.figure(fig, "fig-e-1", profiles)
 # estimator has the error $h_2^\star-h_1^{\star2}$ (dashed), the size of the target's non-linear part. No rotation-invariant kernel does
 # better with a number of samples in proportion to $d$.
 #
-# The last colour is the limit of infinitely many samples for the step. Although there the spike has the target's direction, and
+# The last colour is the limit of infinitely many samples for the step, where the error is lowest: with the most samples that we take, on
+# the sign target, the networks' error is still {claim}`E.Fig2-infinite` above it. Although there the spike has the target's direction, and
 # the model's bulk is unchanged by the step, $c=1$, the network does not become spiked features: by the [corrected
 # theory](#corrected-theory) its error is the dotted line.
-# %% tags=["key"]
+# %%
 networks = chapter.rows(studies.learning_curves, "main")
 alphas = np.linspace(min(fig2_alphas) * 0.6, max(fig2_alphas), 60)
 batches = [*sorted(fig2_alpha0), np.inf]
@@ -236,63 +238,65 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # ## Used twice, the samples of the step serve the readout as well
 #
 # If the readout is trained on the samples of the step, the network passes the best linear ridge regression from
-# {claim}`E.Reuse-crossing` $d$ samples on; with the split it takes {claim}`E.Reuse-crossing-split` $d$ ({numref}`fig-e-kernels`). On
-# $4d$ samples used twice its error is {claim}`E.Reuse-linear` times the linear one's and {claim}`E.Reuse-kernels` times the better
-# kernel's, on $8d$ samples {claim}`E.Reuse-linear-8` times the linear one's. All learners have the same samples, and the network its
-# best step and penalty by theory.
+# {claim}`E.Reuse-crossing` $d$ samples on; with the split it takes {claim}`E.Reuse-crossing-split` $d$ ({numref}`fig-e-reuse`). On
+# $4d$ samples used twice its error is {claim}`E.Reuse-linear` times the linear one's and {claim}`E.Reuse-kernels` times that of the
+# better of [its own kernels](#own-kernels), on $8d$ samples {claim}`E.Reuse-linear-8` times the linear one's. All learners have the same
+# samples, and the network its best step and penalty by theory.
 #
-# *What it costs.* At a sample of the step the network's features hold the sample's own label. By the [theory of this leak](#leaked-label) it
-# costs {glue:text}`leak-price-few` on $2d$ samples and {glue:text}`leak-price-many` on $8d$, each at its best step and penalty. Networks pay
-# more, up to {claim}`E.Reuse-price`: their error is {claim}`E.Reuse-theory` times the theory's in the limit of large $d$. With fresh samples
-# for the readout the ratio is {claim}`E.Reuse-theory-fresh`, so that the rows' covariance and norms, which both theories leave out, do not
-# explain it. What is left comes from the spike. It is these samples' own correlation with their labels, so that across it hardly any is left
-# for the readout to find in them. In a network in which the spike alone comes from other samples the rest of the price vanishes. We have no theory of
-# this part. We had declared a price of at most a tenth. As far as we know the price is new.
+# *Two causes.* One would expect that a readout on the samples of the step overfits. It does, in two ways. First, a label *leaks*: the
+# step moves all weights along each of its samples, so that at a sample the features hold the sample's own label. By theory the leak alone
+# adds {glue:text}`leak-few` of the error on $2d$ samples and {glue:text}`leak-many` on $8d$. Second, the spike has *spent* the samples'
+# correlation with their labels. It is this correlation, $v\propto\sum_\mu y^\mu x^\mu$, so that across it the inputs have none left.
+# The readout, which could learn linear functions along all these directions, finds nothing there. With the spent correlation theory has
+# {glue:text}`excess-few` on $2d$ samples and {glue:text}`excess-many` on $8d$. This theory adds one term to the equations of the
+# model, [derived here](#leaked-label), and fits nothing. Networks have {claim}`E.Reuse-theory` times its error in the limit of large $d$,
+# and with fresh samples for the readout {claim}`E.Reuse-theory-fresh` times that of the model.
 #
-# *What the kernels learn.* They are the network's own two at infinite width, the conjugate kernel of the hidden layer's features and the
-# NTK. With $n=\alpha d$ samples either acts as a multiple of $x\cdot x'/d$ plus a ridge. Theory therefore expects the best *linear* ridge
-# regression, and on $20d$ samples their errors are within {claim}`E.Fig2-kernel-linear` of it. For a linear estimator the non-linear part
-# of the target, of size $N=h_2^\star-h_1^{\star2}$, acts as noise. The error is $N$ and an excess $E$ from finitely many samples:
+# *The test of the second cause.* We swap the spike alone for that of other samples. Samples, leak, the noise of the bulk and each sample's
+# own part of the spike stay. Then the network has {claim}`E.Reuse-swap` times the error of the theory with the leak alone. So it is the
+# spike, and not the noise of the bulk, which stems from the same samples, too.
 #
-# $$
-# \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
-# $$ (eq:E:linear)
-#
-# With the split at one step and penalty for all sizes, as in paper E, the network's error over the better kernel's is
-# {claim}`E.Fig2-kernel-ahead` on $4d$ samples and {claim}`E.Fig2-kernel-beaten` on $20d$.
-# %%
-learners = chapter.rows(studies.network_kernels, "main")
+# *More samples.* From $2d$ to $8d$ samples the excess error of samples used twice changes by {claim}`E.Reuse-falls`, because the leak
+# and the part of the labels that is linear across the spike both fade. That of the split changes by {claim}`E.Reuse-split-rises`. So the two
+# ways of using samples part as there are more of them. We had declared an excess of less than a tenth for samples used twice; on $2d$
+# samples it is {claim}`E.Reuse-price`. As far as we know both causes and their theory are new.
+# %% tags=["key"]
 shared = chapter.rows(studies.reuse, "shared")
-many_samples = chapter.rows(studies.reuse, "most")
-kernels = stepped_networks.at_best_penalty(learners).query("learner != 'network'").rename(columns={"learner": "name"})
-networks, last = (rows.rename(columns={"samples": "name"}) for rows in (shared, many_samples))  # of their own sizes
-labels = dict(conjugate="conjugate kernel", tangent="NTK", split="network, split", same="network, all samples twice")
-fig, ax = plt.subplots()
-alphas = np.geomspace(0.45, 22, 40)
-linear = kernel_baseline.linear_error(split_target, alphas)
-ax.plot(alphas, linear, color=plots.PALETTE[0], label="best linear ridge, theory")
-ax.axhline(bounds.best_linear(split_target), color="k", linestyle="--", linewidth=1, label="best linear")
-for colour, (name, label) in zip((plots.PALETTE[0], plots.PALETTE[2], "0.5", plots.PALETTE[3]), labels.items()):
-    shift = {"conjugate": 0.97, "tangent": 1.03}.get(name, 1.0)  # beside each other, not over each other
-    for part in (kernels, networks, last):
-        rows = part[part["name"] == name]
-        style = {"color": colour} if part is last else {"color": colour, "label": label}
-        if len(rows):
-            plots.means_by_size(ax, rows.assign(alpha=rows["alpha"] * shift), "alpha", **style)
-    if name in ("split", "same"):
-        theory = reuse.theory_of_sharing(pd.concat([networks, last]).query("name == @name"))
-        ax.plot(theory.index, theory, color=colour, linewidth=1)
-plots.curve_axes(ax, sorted(learners["alpha"].unique()), errors=False)
-ax.set(xlabel="all samples over $d$", ylabel="test error", title="Should the readout see the samples of the step?")
-ax.legend(fontsize="small")
+spike = chapter.rows(studies.reuse, "spike")
+ways = {"split": "split", "same": "used twice", "swapped": "used twice, spike of others"}
+tables = {name: shared[shared["samples"] == name].assign(name=name) for name in ("split", "same")}
+tables["swapped"] = spike.assign(name="swapped", test_error=spike["swapped"])
+alphas = np.geomspace(0.9, 8.8, 40)
+fig, axes = plots.panels(2, width=5.0, height=4.2)
+axes[0].plot(alphas, kernel_baseline.linear_error(split_target, alphas), "k:", label="best linear ridge, theory")
+for colour, (name, label) in zip(("0.5", plots.PALETTE[3], plots.PALETTE[0]), ways.items()):
+    rows = tables[name]
+    theory = reuse.theory_of_sharing(rows)
+    plots.means_by_size(axes[0], rows, "alpha", color=colour, label=label)
+    axes[0].plot(theory.index, theory, color=colour, linewidth=1)
+    fresh = reuse.error_with_fresh_samples(shared).reindex(theory.index).dropna()
+    axes[1].plot(fresh.index, theory[fresh.index] / fresh - 1, color=colour, linewidth=1)
+    excess = rows[rows["alpha"].isin(fresh.index)]
+    excess = excess.assign(excess=excess["test_error"] / excess["alpha"].map(fresh) - 1)
+    plots.means_by_size(axes[1], excess, "alpha", "excess", color=colour)
+axes[1].axhline(0, color="k", linewidth=1)
+for ax, samples in zip(axes, (shared, spike)):
+    plots.curve_axes(ax, sorted(samples["alpha"].unique()), errors=False)
+    ax.set_xlabel("all samples over $d$")
+axes[0].set_ylabel("test error")
+axes[1].set_ylabel("excess over fresh samples")
 for place, alpha in {"few": 2.0, "many": 8.0}.items():
-    chapter.glue(f"leak-price-{place}", reuse.price_of_the_leak(shared, alpha))
-alt = "Two kernels on a falling line that flattens; the network with split samples crosses it late, with samples used twice early."
-chapter.figure(fig, "fig-e-kernels", learners, shared, many_samples, alt=alt)
+    chapter.glue(f"leak-{place}", reuse.excess_by_theory(shared, alpha, spent=False))
+    chapter.glue(f"excess-{place}", reuse.excess_by_theory(shared, alpha))
+alt = "Left: three falling curves, split samples highest. Right: the excess of the split rises, that of samples used twice falls, and "
+alt += "with the spike of others it is near zero."
+title = "Should the readout see the samples of the step?"
+chapter.figure(fig, "fig-e-reuse", shared, spike, title=title, legend=4, alt=alt)
 # %% [markdown] tags=["caption"]
-# **Used twice, the samples put the network below the kernels early; split, late.** Test error against all samples. Points: the
-# network's own kernels, and the network whose readout has the rest of the samples or all of them; the two larger sizes (hollow, filled),
-# two standard errors. Lines: theory; that of samples used twice has the leak alone. Dashed: best linear estimator.
+# **Used twice, the samples raise the error by less than the split does, and all of it is in theory (lines).** Left: test error against all
+# samples, of networks whose readout has the rest of the samples or all of them, and of networks whose spike alone is that of other samples.
+# Right: the same over theory's error with as many fresh samples for the readout, less 1. Points: networks, the two larger sizes (hollow,
+# filled), two standard errors.
 # %% [markdown]
 # ## After a long step the network departs from the model
 #

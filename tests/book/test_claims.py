@@ -18,8 +18,26 @@ from regimes.validate import InputError
 ITEMS = {f"{letter}.{item}" for letter, paper in ledger.about_papers().items() for item in paper["items"]}
 
 
+# every figure, table and statement of the papers with something to measure: all but drawings (B.Fig1, 2, 3, 7, C.Fig1)
+# and photographs (B.Fig5)
+TO_JUDGE = {
+    "A": "Fig1 Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Fig9 Fig10 Fig11 Fig12 AppA AppC AppD AppE",
+    "B": "Fig4 Fig6 Fig8A Fig8B Fig8C Fig8D Fig9 Fig10 Fig11 Sec2 Sec3 Sec5",
+    "C": "Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Tab1 Tab2 Ex1 Ex2 Prop4 Prop5 Prop7 Prop8 Cor1 Thm2 Thm3 AppA AppB",
+    "D": "Fig1 Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Fig9 Prop2 Prop3 Prop4 Prop10 Eq20 Eq22 Eq28",
+    "E": "Res1 Res2 Res3 Fig1 Fig2 Fig3 Fig4 Fig5 Fig6 Fig7 Fig8 Bounds Loss Net",
+}
+
+
 def test_every_item_of_the_papers_has_a_claim():
     assert not ITEMS - {claim.item for claim in ledger.claims().values()}
+
+
+def test_no_figure_or_statement_of_a_paper_loses_its_claim():
+    """Nor its entry among the items; one claim at least is on the paper's own statement."""
+    items = {f"{letter}.{item}" for letter, names in TO_JUDGE.items() for item in names.split()}
+    assert not items - ITEMS
+    assert not items - {claim.item for claim in ledger.claims().values() if claim.kind == "paper"}
 
 
 def test_declarations_are_well_formed():

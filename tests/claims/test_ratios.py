@@ -6,7 +6,7 @@ import pytest
 
 from companion.papers.compression.claims import curved, own_points, planes
 from companion.papers.compression.theory.planes import gaussian_constant
-from companion.papers.one_step.claims import reuse, spiked_features
+from companion.papers.one_step.claims import reuse
 from companion.papers.one_step.theory import bounds, measure
 from tests.claims.made import SEEDS, Made, table, verdict
 
@@ -261,15 +261,19 @@ def test_the_number_of_samples_from_which_the_network_leads(first, expected):
     assert verdict("E.Reuse-crossing-split", rows=rows.assign(samples="split")) == other
 
 
-def test_the_ratio_of_errors_at_the_largest_size():
-    """With the error of a quotient of independent means."""
-    above, below = (
-        pd.DataFrame({"d": [100, 200, 200], "alpha": 1.0, "test_error": [9.0, *errors]})
-        for errors in ((1.9, 2.1), (0.9, 1.1))
-    )
-    (ratio,) = spiked_features.ratio_of_errors(above, below).itertuples()
-    assert ratio.mean == pytest.approx(2.0)
-    assert ratio.sem == pytest.approx(2 * np.hypot(0.1 / 2, 0.1 / 1))
+@made("E.Reuse-theory", holds=1.0)
+def _(over, _other):
+    """In the limit of large sizes, of samples used twice from $2d$ on; a split and less do not count."""
+    errors = {2.0: (1.64, 0.21), 4.0: (3.14, 0.23)}
+
+    def fill(row):
+        step, lam = errors.get(row.alpha, (1.0, 1.0))
+        judged = row.alpha in errors and row.samples == "same"
+        theory = reuse.error_of_reuse("tanh", "sign", row.alpha, step, lam) if judged else 1.0
+        return {"test_error": (over if judged else 3.0) * theory * (1 + 2 / row.d), "step": step, "lam": lam}
+
+    axes = {"d": (100, 200), "alpha": (1.0, 2.0, 4.0), "samples": ("same", "split"), "seed": SEEDS}
+    return {"rows": table(fill, scatter=1e-3, **axes).assign(activation="tanh", target="sign")}
 
 
 def test_the_constant_of_each_task_is_beside_theory():

@@ -104,10 +104,7 @@ def equivalent(setting):
     return {"r": step * h1 * size, "gamma": t1 / size, "c": 1 + step**2 * (weight @ slope**2 - h1**2) * scatter}
 
 
-NETWORKS = {
-    "learning_curves": STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]},
-    "scaling": STEP | {"activation": "sin", "alphas": [2.0], "exponent": 1.0},
-}
+NETWORKS = {"learning_curves": STEP | {"model": "network", "beta": 1.0, "alphas": [1.0, 4.0]}}
 
 
 @pytest.mark.parametrize("name", NETWORKS)

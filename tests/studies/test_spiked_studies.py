@@ -26,7 +26,7 @@ from regimes.validate import InputError
             {"07.agreement.main.d": [40, 80, 120]},
             "07.agreement.main: d and seeds are zipped and must hold as many values",
         ),
-        ({"07.departure.order.seeds": [4]}, "07.departure.order .*: d and seeds are zipped"),
+        ({"07.departure.size.seeds": [4]}, "07.departure.size .*: d and seeds are zipped"),
         ({"07.departure.size.alpha0": [4.0]}, "target and alpha0 and step are zipped and must hold as many values"),
         ({"07.departure.map.alpha0": [0.0, 1.0]}, r"07.departure.map.alpha0\[0\] must be a number from 0.01"),
         ({"07.departure.size.lam": -0.1}, "07.departure.size.lam must be a number from 1e-06"),
@@ -41,7 +41,8 @@ from regimes.validate import InputError
         ),
         ({"07.spikes.alignments.gamma": [0.5, 1.2]}, r"07.spikes.alignments.gamma\[1\] must be a number from -1 to 1"),
         ({"07.losses.noisy.noise": -1.0}, "07.losses.noisy.noise must be a number from 0"),
-        ({"07.losses.square.activation": "relu"}, "07.losses.square.activation must be one of tanh"),
+        ({"07.losses.noisy.activation": "relu"}, "07.losses.noisy.activation must be one of tanh"),
+        ({"07.reuse.spike.samples": "split"}, "needs the same samples in both, got samples = split"),
         ({"07.losses.biased.bias": []}, "07.losses.biased.bias must hold at least 1 value"),
         ({"07.multiple_steps.main.step": [4.0]}, "07.multiple_steps.main .*: target and alpha0 and step are zipped"),
         (

@@ -122,17 +122,6 @@ def test_the_trained_bias_is_at_the_minimum_of_the_theorys_objective():
     assert best > 1.5
 
 
-@pytest.mark.parametrize("power", [0.0, 0.75, 1.5])
-def test_steps_that_grow_with_the_width_against_simulation(power):
-    """A step of size p^s makes a spike of strength p^(s - 1): the finite-width rule follows it."""
-    step, common = 2.0 * 3 ** (power - 1), dict(beta=1.0, lam=1.0)
-    setting = dict(activation="tanh", target="sign", alpha0=4.0, alphas=[2.0], lam=1.0, exponent=1.0, d=150, step=step)
-    e = np.array([row["test_error"] for row in studies.scaling(setting, list(range(16)))])
-    spike = vars(equivalent("tanh", "sign", alpha0=4.0, step=step))
-    rule = float(ridge_theory.solve("tanh", "sign", alpha=2.0, width=150, **common, **spike).test_error)
-    assert abs(e.mean() - rule) < 3 * e.std() / 4 + 4 / 150 * rule
-
-
 @pytest.mark.parametrize("r", [0.4, 0.55, 0.8])
 def test_the_learned_share_of_the_third_degree_against_simulation(r):
     kind = dict(alpha=4.0, lam=0.1, values=[0.5, 2.0])

@@ -7,6 +7,7 @@ import torch
 from companion.papers.one_step.studies import spiked as studies
 from companion.papers.one_step.theory import (
     bounds,
+    given_samples,
     kernel_baseline,
     network,
     population,
@@ -15,7 +16,8 @@ from companion.papers.one_step.theory import (
     row_covariance,
 )
 from companion.papers.one_step.theory.conditional_map import equivalent
-from companion.papers.one_step.theory.functions import derivative_at, function
+from companion.papers.one_step.theory.functions import Function, derivative_at, function
+from regimes.validate import InputError
 
 FIELDS = ("test_error", "train_error", "m", "zeta", "psi", "q1", "q2", "V1", "V2")
 H1 = float(equivalent("tanh", "sign", alpha0=np.inf, step=1.0).r * (np.pi / 2) ** 0.5)  # the mean slope of tanh
@@ -82,29 +84,91 @@ def test_features_that_hold_their_label_have_the_errors_of_the_theory(alpha, ste
     assert abs(without_leak / theory - 1) > 0.03
 
 
+def _given(alpha, step, lam, d, seeds, **changed):
+    """The study's rows of networks that use their samples twice, with the spike of others and theory beside."""
+    setting = dict(activation="tanh", target="sign", alpha=alpha, step=step, lam=lam, share=0.9, samples="same", d=d)
+    return studies.reuse(setting | {"observe": "spike"} | changed, seeds)
+
+
 @pytest.mark.parametrize(("alpha", "step", "lam"), [(2.0, 1.64, 0.21), (4.0, 3.14, 0.23)])
-def test_what_networks_pay_beyond_the_leak_is_the_spike_of_their_own_samples(alpha, step, lam):
-    """With the spike of other samples, and the bulk and the leak of their own, they are no longer above the theory."""
-    d, seeds, target = 100, range(800, 836), function("sign")
-    n = round(alpha * d)
-    start = network.one_step("tanh", target, d=d, p=d, n0=0, step=0.0, seeds=seeds)
-    inputs, labels = network.second_batch(target, start, 2 * n, seeds)
-    spikes = []
-    for x, y in ((inputs[:, :n], labels[:, :n]), (inputs[:, n:], labels[:, n:])):
-        slopes = derivative_at(function("tanh"), x @ start.w.mT)
-        residual = (y - torch.tanh(x @ start.w.mT).mean(-1))[..., None]
-        spikes.append(step / n * H1 * (residual.mT @ x))
-        if len(spikes) == 1:
-            own, leak = (x, y), step / n * H1 * residual * x.square().sum(-1, keepdim=True)
-            w = start.w + step / n * (slopes * residual).mT @ x
-    x, y = own
+def test_networks_have_the_error_of_the_spent_correlation_and_with_the_spike_of_others_that_of_the_leak(
+    alpha, step, lam
+):
+    rows = _given(alpha, step, lam, 100, list(range(800, 836)))
+    kind = dict(alpha=alpha, step=step, beta=1.0, lam=lam, width=100.0)
+    spent, leak = (
+        float(reused_samples.predict_reuse("tanh", "sign", spent=own, **kind).test_error) for own in (True, False)
+    )
+    own, other, given = (np.mean([row[name] for row in rows]) for name in ("test_error", "swapped", "given"))
+    assert spent > 1.06 * leak
+    assert own == pytest.approx(spent, rel=0.03) and other == pytest.approx(leak, rel=0.03)
+    assert own == pytest.approx(given, rel=0.015)
+
+
+def test_without_a_label_to_spend_the_correlation_is_none():
+    """At a vanishing step all theories are random features; given the samples it is their average over the neurons."""
+    kind = dict(alpha=3.0, step=1e-6, beta=1.0, lam=0.5, width=150.0)  # the limit of widths would see any spike
+    spent, others = (
+        predict.test_error
+        for predict in (
+            reused_samples.predict_reuse("tanh", "sign", spent=True, **kind),
+            reused_samples.predict_reuse("tanh", "sign", **kind),
+        )
+    )
+    plain = ridge_theory.solve("tanh", "sign", alpha=3.0, beta=1.0, lam=0.5, r=0.0, c=1.0, gamma=0.5).test_error
+    assert float(others) == pytest.approx(float(plain), rel=1e-3)
+    assert float(spent) == pytest.approx(float(plain), rel=1e-3)
+    start = network.one_step("tanh", "sign", d=150, p=150, n0=0, step=0.0, seeds=range(8))
+    x, y = network.second_batch(function("sign"), start, 450, range(8))
+    given = [
+        given_samples.predict_reuse_given(
+            "tanh", "sign", x=x[i].numpy(), y=y[i].numpy(), theta=start.theta[i].numpy(), step=0.0, width=150, lam=0.5
+        )
+        for i in range(8)
+    ]
+    assert np.mean(given) == pytest.approx(float(plain), rel=0.03)
+
+
+def test_random_features_have_the_error_of_their_moments():
+    """The closed form against features drawn from moments that are known exactly: Gaussian ones."""
+    rng = np.random.default_rng(3)
+    n, fresh_points, width, lam = 60, 300, 40, 0.3
+    root = rng.standard_normal((n + fresh_points, 30)) / 30**0.5
+    moments = root @ root.T + 0.2 * np.eye(n + fresh_points)
+    y, target = np.sign(root[:n, 0]), np.sign(root[n:, 0])
+    factor = np.linalg.cholesky(moments)
     errors = []
-    for rows, at_training in ((w, 0), (w - spikes[0] + spikes[1], leak)):
-        a = network.ridge(torch.tanh(x @ rows.mT + at_training) / d**0.5, y, lam)
-        errors.append(population.population_error(function("tanh"), target, rows, start.theta, a[:, None])[:, 0])
-    theory = float(reused_samples.predict_reuse("tanh", "sign", alpha=alpha, step=step, beta=1.0, lam=lam).test_error)
-    own_error, other_error = (torch.stack(errors) / theory).mean(-1).tolist()
-    assert own_error > 1.05 and 0.95 < other_error < 1.01
+    for _ in range(300):
+        phi = factor @ rng.standard_normal((n + fresh_points, width)) / width**0.5
+        a = np.linalg.solve(phi[:n].T @ phi[:n] + lam * np.eye(width), phi[:n].T @ y)
+        errors.append(np.mean((phi[n:] @ a - target) ** 2))
+    s = moments[:n, n:]
+    excess = given_samples.random_feature_excess(
+        moments[:n, :n],
+        y,
+        with_target=s @ target / fresh_points,
+        with_fresh=s @ s.T / fresh_points,
+        fresh=float(np.mean(moments.diagonal()[n:])),
+        width=width,
+        lam=lam,
+    )
+    assert 1 + excess == pytest.approx(np.mean(errors), rel=0.02)
+
+
+def test_the_spike_of_the_samples_themselves_is_the_default_but_for_each_samples_own_part():
+    """Given the spike of others, theory given the samples is lower, as the networks are."""
+    start = network.one_step("tanh", "sign", d=100, p=100, n0=0, step=0.0, seeds=[4])
+    x, y = (part[0].numpy() for part in network.second_batch(function("sign"), start, 400, [4]))
+    kind = dict(x=x[:200], y=y[:200], theta=start.theta[0].numpy(), step=1.64, width=100, lam=0.21)
+    others = 1.64 * H1 / 200 * (y[200:] @ x[200:])
+    own, swapped = (given_samples.predict_reuse_given("tanh", "sign", spike=spike, **kind) for spike in (None, others))
+    assert own > 1.02 * swapped
+    with pytest.raises(InputError, match="theta must have unit norm"):
+        given_samples.predict_reuse_given("tanh", "sign", **kind | {"theta": 2 * kind["theta"]})
+    with pytest.raises(InputError, match="activation must be smooth"):
+        given_samples.predict_reuse_given(
+            Function("clip", lambda z: z.clamp(-1, 1), breaks=(-1.0, 1.0)), "sign", **kind
+        )
 
 
 def test_the_best_ridge_regression_has_the_error_of_the_linear_theory():

@@ -215,20 +215,6 @@ def test_what_is_learned_along_the_target_bounds_the_error_and_is_all_of_it_with
     assert abs(line - line[-1] / t[-1] * t).max() < 1e-10
 
 
-def test_without_the_overlap_along_the_spike_the_rest_solves_the_same_equations():
-    kind = equivalent("tanh", "sin", alpha0=4.0, step=4.0)
-    alpha = np.array([0.5, 2.0, 8.0])
-    numbers = {"alpha": alpha, "beta": 1.0, "lam": 0.1}
-    with_zeta = ridge_theory.solve("tanh", "sin", **numbers, **vars(kind))
-    cut = measure.without_zeta("tanh", "sin", **numbers, spiked=kind)
-    assert abs(cut.zeta).max() < 1e-12 < abs(with_zeta.zeta).min()
-    np.testing.assert_allclose(cut.test_error, with_zeta.test_error, rtol=1e-4)
-    assert (cut.test_error != with_zeta.test_error).all(), "the overlap is small, and not nothing"
-    linear = equivalent("tanh", "sin", alpha0=4.0, step=0.0)  # no spike: nothing to leave out of the error
-    flat = measure.without_zeta("tanh", "sin", **numbers, spiked=linear)
-    assert flat.test_error.shape == (3,) and (np.diff(flat.test_error) < 0).all()
-
-
 def test_the_fewest_seeds_of_any_key_at_any_size():
     seeds = {("a", 10): [0, 1], ("a", 20): [0, 5, 5], ("b", 10): [0, 0, 7, 8]}
     rows = [(*key, seed) for key, seeds_of_key in seeds.items() for seed in seeds_of_key]

@@ -13,6 +13,7 @@ from companion.lab.record import Count, Distinct, Number, Setting, derived, reco
 from companion.lab.sweep import Rows, study
 from companion.papers.one_step.theory import (
     fit_readout,
+    given_samples,
     kernel_baseline,
     network,
     population,
@@ -20,7 +21,7 @@ from companion.papers.one_step.theory import (
     several_steps,
 )
 from companion.papers.one_step.theory.conditional_map import equivalent
-from companion.papers.one_step.theory.functions import FUNCTIONS, Function, function
+from companion.papers.one_step.theory.functions import FUNCTIONS, Function, function, hermite
 from companion.papers.one_step.theory.network import squared_error
 from regimes import devices, gaussian, validate
 from regimes.data import datasets
@@ -43,7 +44,7 @@ Target = Literal[*FUNCTIONS]
 Learner = Literal["network", "srf"]
 Features = Literal["srf"]
 Norms = Literal["sphere", "gauss", "orthogonal"]  # of the bulk's rows
-Panel = Literal["r", "gamma", "size", "order", "map"]
+Panel = Literal["r", "gamma", "size", "map"]
 Size = Number[0.01, 100]
 Grown = Number[1e-6, 1e9]  # a size, and what a completion makes of it
 FromZero = Number[0, 100]
@@ -375,6 +376,7 @@ class Reuse(OneDirection):
         samples: ``same``, all of them in both; ``split``, a ``share`` in the step and the rest in the readout;
             ``fresh``, all of them in the step and as many others in the readout.
         kernels: penalties of the network's kernels on these samples, if any.
+        observe: ``spike`` for the network with the spike of other samples, and for theory given the samples.
     """
 
     alpha: Size
@@ -382,6 +384,7 @@ class Reuse(OneDirection):
     share: Part
     step: Size
     kernels: Distinct[Penalty] | None = None
+    observe: Literal["spike"] | None = None
     d: Dimension
 
     batches = ("alpha",)
@@ -391,28 +394,12 @@ class Reuse(OneDirection):
         """Both batches of a split have a sample, and memory holds the kernels."""
         if round(self.alpha * self.d * min(self.share, 1 - self.share)) < 1:
             raise InputError(f"share must leave each batch one of {self.alpha * self.d:g} samples, got {self.share:g}")
-        if self.kernels:
+        if self.observe and self.samples != "same":
+            raise InputError(f"observe = {self.observe} needs the same samples in both, got samples = {self.samples}")
+        if self.kernels or self.observe:
             n = round(self.alpha * self.d)
             validate.memory(6 * 8 * self.chunk * n * (n + TEST), f"d = {self.d} with alpha = {self.alpha:g}")
         return super().completed(seeds)
-
-
-@record
-class GrowingStep(AfterStep):
-    """A network whose step grows like ``p`` to the power ``exponent``, from its size at the dimension ``smallest``."""
-
-    step: Grown
-    exponent: Number[0, 3]
-    alphas: Sizes
-    smallest: Dimension | None = None
-    d: Dimension
-
-    batches = ("alpha0", "alphas")
-
-    def completed(self, seeds: Sequence[int]) -> Self:
-        """The step of the ``smallest`` size, at the setting's own."""
-        growth = (self.d / (self.smallest or self.d)) ** (self.exponent - 1)
-        return replace(super().completed(seeds), step=self.step * growth, smallest=None)
 
 
 @record
@@ -751,6 +738,8 @@ def reuse(s: Reuse, seeds: list[int]) -> Rows:
 
     ``test_error`` of the network; ``linear``, of ridge regression on the inputs; ``conjugate`` and ``tangent``, of the
     network's kernels. What has no step has the penalty that is best on its own test error, for each seed.
+    Of a network that uses its samples twice also ``swapped``, with the spike alone of other samples, and ``given``, by
+    theory given the samples.
     """
     activation = function(s.activation)
     target = function(s.target)
@@ -768,7 +757,33 @@ def reuse(s: Reuse, seeds: list[int]) -> Rows:
     }
     for name, _, _, errors in _kernels_of(s, seeds):
         measured[name] = torch.minimum(measured.get(name, errors), errors)
+    if s.observe:
+        both_batches = network.second_batch(target, start, 2 * n, seeds)
+        measured["swapped"] = _with_the_spike_of_others(s, drawn.w, start, *both_batches)
+        samples = zip(*(part.cpu().numpy() for part in (x, y, start.theta)))
+        names = _fields(s, "activation target step lam") | {"width": s.d}
+        given = [given_samples.predict_reuse_given(**names, x=x, y=y, theta=theta) for x, y, theta in samples]
+        measured["given"] = torch.tensor(given, dtype=torch.float64)
     return _rows(measured, seeds)
+
+
+def _with_the_spike_of_others(s: Reuse, w: Tensor, start: network.Weights, x: Tensor, y: Tensor) -> Tensor:
+    """Test errors ``(S,)`` of the network ``w`` after a step on the first half of ``x (S, 2n, d)``, with the second's
+    spike.
+
+    All else stays that of the first half: the noise of the bulk, and at each sample its own part of the spike.
+    """
+    activation = function(s.activation)
+    n = y.shape[1] // 2
+    residual = y - activation.tensor(x @ start.w.mT).mean(-1)
+    scale = s.step / n * hermite(activation, activation).h1
+    own, other = ((residual[:, None, part] @ x[:, part]) for part in (slice(n), slice(n, None)))
+    w = w + scale * (other - own)
+    x, y = x[:, :n], y[:, :n]
+    at_sample = scale * (residual[:, :n] * x.square().sum(-1))[..., None]
+    phi = activation.tensor(x @ w.mT + at_sample) / w.shape[1] ** 0.5
+    a = network.ridge(phi, y, s.lam)
+    return population.population_error(activation, function(s.target), w, start.theta, a[:, None])[:, 0]
 
 
 def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float, Tensor]]:
@@ -776,12 +791,6 @@ def _kernels_of(s: Reuse, seeds: Sequence[int]) -> list[tuple[str, float, float,
     if not s.kernels:
         return []
     return kernel_baseline.errors(s.activation, s.target, d=s.d, alphas=[s.alpha], lams=s.kernels, seeds=seeds)
-
-
-@_drawn(version=1)
-def scaling(s: GrowingStep, seeds: list[int]) -> Rows:
-    """Test error of networks whose step size grows like ``eta ~ p^s``, ``p = d``."""
-    return curve(s, seeds, trained_network(s, seeds, alpha0=s.alpha0), s.alphas)
 
 
 @_few(version=1)

@@ -1,6 +1,5 @@
 """The theory of spiked features for the studies' tables, and limits of their columns in ``1/d``."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from companion.papers.one_step.theory import bounds, ridge_theory
-from companion.papers.one_step.theory.conditional_map import Spiked, channel, equivalent, stack
+from companion.papers.one_step.theory.conditional_map import channel, equivalent
 from companion.papers.one_step.theory.functions import function
 from companion.papers.one_step.theory.saddle_point import Solution
 
@@ -63,17 +62,6 @@ def predicted(table: pd.DataFrame, **fixed: Any) -> pd.DataFrame:
         columns = {name: getattr(solution, name)[inverse.reshape(-1)] for name in ridge_theory.ORDER_PARAMETERS}
         parts.append(pd.DataFrame(columns, index=group.index))
     return pd.concat(parts).loc[table.index]
-
-
-def without_zeta(
-    activation: str, target: str, *, alpha: np.ndarray, beta: float, lam: float, spiked: Spiked
-) -> Solution:
-    """The saddle point without the overlap ``zeta``, one per ``alpha``."""
-    whole_map = channel(function(activation), function(target), **vars(spiked))
-    e = stack([dataclasses.replace(whole_map, k=0 * whole_map.k)] * len(alpha))
-    numbers = dict(beta=beta, lam=lam, c=spiked.c, width=np.inf, noise=0.0)
-    arrays = {name: np.full(len(alpha), value) for name, value in numbers.items()}
-    return ridge_theory.solve_channels(e, alpha=np.asarray(alpha, float), **arrays)
 
 
 def block_count(table: pd.DataFrame, keys: Sequence[str]) -> int:

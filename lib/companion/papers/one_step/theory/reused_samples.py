@@ -7,7 +7,14 @@ own feature. The rest of the row is independent of the sample. So a training poi
 of the *other* samples, ``z = w0_i·x``, and ``δ`` the noise of the bulk. The saddle point keeps its three stages, with
 the moments of training points in them and those of fresh points in the test error.
 
-As in Result 3.3 the rows of the bulk are isotropic, of one norm, and independent of the samples.
+The spike is these samples' own correlation with their labels. So across it their inputs have none,
+``X_perp^T y = 0``. Of the directions in the space of samples that the readout fits along the rest of the rows, that of
+the labels is *spent*. For a resolvent one direction is nothing; for the labels it is all that is linear. With ``V`` as
+before, residuals respond to ``1 + V(k)`` less the rank-one matrix of ``kappa1 y``: the second stage gets a direction
+with the mean ``kappa1 y`` on the samples, none at fresh points, and the stiffness ``-V1/(alpha/beta E y^2)``. With the
+spike of other samples there is no such direction.
+
+As in Result 3.3 the rows of the bulk are isotropic, of one norm, and but for the spike independent of the samples.
 """
 
 import numpy as np
@@ -35,6 +42,7 @@ def predict_reuse(
     beta: float,
     lam: float,
     leak: float = 1.0,
+    spent: bool = False,
     width: float = np.inf,
 ) -> Solution:
     """Errors of the network whose step and whose readout take the *same* ``alpha d`` samples.
@@ -47,9 +55,10 @@ def predict_reuse(
         beta: width over dimension.
         lam: ridge penalty.
         leak: share of the label in its own feature; 0 gives Result 3.3 with fresh samples for the readout.
+        spent: whether the spike is that of the samples themselves; else it is that of as many other samples.
         width: number of neurons ``p`` for the finite-width rule; infinite for the limit.
 
-    Source: Result 3.3 of paper E with the leak derived here.
+    Source: Result 3.3 of paper E, with the leak and the spent correlation derived here.
     """
     activation = function(activation, "activation")
     target = function(target, "target")
@@ -74,19 +83,27 @@ def predict_reuse(
     trained = _leaky_moments(activation, s.r * k, noise, leak * step / alpha * y)
     tested = _leaky_moments(activation, s.r * k, noise, np.zeros_like(k))
 
-    def functions(kappa: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Means along the directions (all ones; ``W_0 v``, noise along ``v``; both along ``theta_perp``), squares."""
+    def functions(kappa: tuple[np.ndarray, ...], own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means along the directions, squares; ``own`` is what a point adds to its projection across the target.
+
+        Directions: all ones; ``W_0 v``, noise along ``v``; both along ``theta_perp``; both along the spent correlation.
+        """
         mean, initial, noisy, variance = kappa
-        flat = np.stack([mean, k * initial, k * noisy, perpendicular * initial, perpendicular * noisy])
-        return flat[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, variance])[None]
+        along, aside = k + across * own, perpendicular - s.gamma * own
+        labels = y * (own != 0)
+        bulks = [factor * part for factor in (along, aside, labels) for part in (initial, noisy)]
+        return np.stack([mean, *bulks])[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, variance])[None]
 
     def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         V, P = _two_bulks(hats[0], lam, beta)
         return V[None], P[None]
 
-    flat, squares = functions(trained)
-    stiffness = np.zeros((1, 5, 5, _KINDS))
+    size = float(weight @ y**2)
+    flat, squares = functions(trained, spent * y / np.sqrt(alpha * size))
+    stiffness = np.zeros((1, 7, 7, _KINDS))
     stiffness[0, range(5), range(5), -1] = min(width, FINITE), beta, beta, beta, beta
+    if spent:  # less the direction of the labels in the space of samples
+        stiffness[0, [5, 5, 6, 6], [5, 6, 5, 6], [0, 1, 1, 2]] = -beta / alpha / size
     mean, initial, _, variance = trained
     columns = {
         "k": k,
@@ -108,10 +125,10 @@ def predict_reuse(
         ratio=np.array([alpha / beta]),
         start=np.array([[1.0, 0.0, 1.0, 1.0]]) / lam,
         setting={"alpha": np.array([alpha]), "step": np.array([step]), "lam": np.array([lam])},
-        test_functions=functions(tested),
+        test_functions=functions(tested, np.zeros_like(k)),
     )
     # the bulk is the initial rows plus noise times independent ones: its overlaps and norms are sums over both
-    m, zeta_initial, zeta_noise, psi_initial, psi_noise = overlap[0]
+    m, zeta_initial, zeta_noise, psi_initial, psi_noise = overlap[0, :5]
     zeta = zeta_initial + noise * zeta_noise
     psi = psi_initial + noise * psi_noise
     both_bulks = np.array([1.0, 2 * noise, noise**2])
