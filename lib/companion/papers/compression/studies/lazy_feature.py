@@ -32,7 +32,7 @@ from regimes.measures.errors import line_error, wrong
 from regimes.measures.lazy import Lazy, lazy, wide_lazy, wide_predictor
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
-from regimes.training.state import t_star
+from regimes.training.state import fitted, satisfied, t_star
 from regimes.validate import InputError
 
 CHAPTER = "01"
@@ -84,16 +84,26 @@ class OnTheWay(OnLines, FreshSets):
         shares: satisfied fractions at which they are looked at.
         frozen: those at which their kernels learn, too.
         stop: one more of the ``shares``.
+        until: the satisfied fraction at which training ends; then only kernels named in ``frozen`` learn. Without it
+            training goes on to zero loss, and the kernel at the end learns, too.
     """
 
     shares: Fractions
-    frozen: Fractions
+    frozen: Fractions | None = None
     stop: Share | None = None
+    until: Positive[1] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the ``stop`` and the end among the satisfied fractions."""
-        shares = sorted({*self.shares, self.stop or 1.0, 1.0})
-        return replace(super().completed(seeds), shares=shares, frozen=sorted({*self.frozen, 1.0}), stop=None)
+        frozen = {*(self.frozen or [])}
+        if self.until is None:
+            frozen.add(1.0)
+        end = self.until or 1.0
+        if frozen and max(frozen) > end:
+            raise InputError(f"frozen must not exceed until = {end:g}, got {sorted(frozen)}")
+        shares = [share for share in sorted({*self.shares, self.stop or end, end}) if share <= end]
+        found = super().completed(seeds)
+        return replace(found, shares=shares, frozen=sorted(frozen) or None, stop=None)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
@@ -166,14 +176,14 @@ def networks(s: OnTheWay, seeds: list[int]) -> Rows:
 
     ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its ``error``
     exact along the first axis. ``final``: its kernel frozen there, trained to zero loss on an independent training set,
-    for the shares in ``frozen``. A share that a run never met has no row.
+    for the shares in ``frozen``. A share that a run never met has no row, nor has one beyond ``until``.
     Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
 
     Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
     """
     train, test, fresh = draw_tasks(s, seeds, "train", "test", "fresh")
     network = networks_of(s, seeds)
-    trained = train_network(network, train, s, shares=s.shares)
+    trained = train_network(network, train, s, shares=s.shares, until=satisfied(s.until) if s.until else fitted)
     across, edges = lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
@@ -189,7 +199,7 @@ def networks(s: OnTheWay, seeds: list[int]) -> Rows:
             size = {"amplification": float(amplification(stop.omega, train.d_parallel))}
             feature = {"curve": "feature", "share": share, "error": error, **size, "ended": trained.ended[i]}
             rows.append(of_network | feature)
-            if share in s.frozen:
+            if share in (s.frozen or ()):
                 kernel = lazy(stop, _only(fresh, realisation), _only(test, realisation))
                 final = {"curve": "final", "share": share, "error": float(kernel.error), "ended": kernel.ended[0]}
                 rows.append(of_network | final | size)
