@@ -20,7 +20,6 @@ from companion.papers.compression.studies._flows import (
     compressed_tasks,
     lines,
     machine,
-    predicted_amplification,
     train_network,
 )
 from companion.papers.compression.theory import amplification
@@ -109,7 +108,7 @@ class OnTheWay(OnLines, FreshSets):
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, and what claims compare is measured."""
     fitted_curves = [(finite_width_lazy, "stripe")]
-    fitted_curves += itertools.product((infinite_width_lazy, networks, compressed_by_network), OWN)
+    fitted_curves += itertools.product((infinite_width_lazy, networks), OWN)
     for item, shape in fitted_curves:
         sizes = item.grid.values(p, shape)["p"]
         if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
@@ -221,38 +220,6 @@ def _until_t_star(s: Learning, network: Network, train: Task) -> tuple[Trained, 
 
 @study(
     version=1,
-    chunk=2,
-    rtol=1e-3,
-    data=DRAWN,
-    device="any",
-    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # five of the laptop's test points
-)
-def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
-    """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
-
-    ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
-    original code, where that differs. ``star`` is ``Λ*``, ``predicted`` theory's on these points. Training sets and
-    networks are those of ``networks``, which need not be trained beyond ``t*``.
-
-    Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
-    """
-    train, test = draw_tasks(s, seeds, "train", "test")
-    trained, star = _until_t_star(s, networks_of(s, seeds), train)
-    d_perp = s.d - train.d_parallel
-    factors = {"compressed": star}
-    if d_perp > 1:
-        factors["compressed_code"] = star / d_perp**0.5
-    rows = []
-    for curve, factor in factors.items():
-        learnt = wide_lazy(*compressed_tasks([train, test], factor))
-        rows += [row | {"curve": curve} for row in _lazy_rows(seeds, learnt)]
-    predicted = {seed: predicted_amplification(s, x, y) for seed, x, y in zip(seeds, train.x, train.y, strict=True)}
-    stars = dict(zip(seeds, trained.star, strict=True))
-    return [row | {"star": stars[row["seed"]], "predicted": predicted[row["seed"]]} for row in rows]
-
-
-@study(
-    version=1,
     seeds=Count[0, 1000],  # of a design that results/ alone may hold
     rtol=1e-3,
     data=DRAWN,
@@ -262,9 +229,9 @@ def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
 def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning of compressed data by the network's own kernel at its initial weights, as in paper A's code.
 
-    ``error`` of each ``curve``, ``compressed`` and ``compressed_code``, as in ``compressed_by_network``, and of each
-    ``learner``: ``finite``, the kernel of width ``h``, and ``infinite``, that of infinite width. ``star`` is ``Λ*``.
-    The kernels learn the training set of the network.
+    ``error`` of each ``curve``, ``compressed``, where uninformative directions are divided by the network's ``Λ*``, and
+    ``compressed_code``, by ``Λ*/√d_perp``, and of each ``learner``: ``finite``, the kernel of width ``h``, and
+    ``infinite``, that of infinite width. ``star`` is ``Λ*``. The kernels learn the training set of the network.
 
     Source: paper A, Fig. 3; paper B, Fig. 10.
     """
@@ -279,27 +246,6 @@ def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
             rows += [row | {"curve": curve, "learner": learner} for row in _lazy_rows(seeds, learnt)]
     stars = dict(zip(seeds, trained.star, strict=True))
     return [row | {"star": stars[row["seed"]]} for row in rows]
-
-
-@study(version=2, chunk=2, rtol=1e-3, data=DRAWN, device="any")
-def star_kernel_by_width(s: FreshSets, seeds: list[int]) -> Rows:
-    """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
-
-    ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
-    same network and of the infinitely wide one, on data compressed by that network's ``Λ*``.
-
-    Source: paper A, Fig. 3; its comparison of the two, at several widths.
-    """
-    train, test, fresh = draw_tasks(s, seeds, "train", "test", "fresh")
-    network = networks_of(s, seeds)
-    trained, star = _until_t_star(s, network, train)
-    small = compressed_tasks([fresh, test], star)
-    curves = {
-        "features": lazy(trained.network, fresh, test),
-        "compressed_finite": lazy(network, *small),
-        "compressed": wide_lazy(*small),
-    }
-    return [row | {"curve": curve} for curve, learnt in curves.items() for row in _lazy_rows(seeds, learnt)]
 
 
 @study(version=1, chunk=2, data=DRAWN)
