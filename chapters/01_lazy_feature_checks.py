@@ -40,8 +40,8 @@ import pandas as pd
 
 from companion.book import plots, stated
 from companion.book.chapter import Chapter
+from companion.estimates import ratio
 from companion.papers.compression.claims import learning_curves as claims
-from companion.papers.compression.claims import planes
 from companion.papers.compression.claims.curved import errors_by_factor
 from companion.papers.compression.studies import hard_margin, selection, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
@@ -80,41 +80,33 @@ chapter.figure(fig, "fig-a-fig12", scan, kernels, title=title, alt=alt)
 # scale, as in paper A, Fig. 12, with fewer neurons: medians and quartiles. On the right the network is its frozen kernel
 # (dashed).
 # %% [markdown]
-# ## The exponent depends on when training stops
-# The network's exponent is {claim}`A.Fig3-beta-stop-d5` ($d=5$) and {claim}`A.Fig3-beta-stop-d10` ($d=10$) when 98 % of the
-# points are fitted. At the end of training it is {claim}`A.Fig3-beta-feature-d5` and {claim}`A.Fig3-beta-feature-d10`.
-# {numref}`fig-a-stop` follows the runs on the largest training sets. Of the kernels frozen on the way that at 90 % is best:
-# it has {claim}`A.Fig3-early-kernel-d5` and {claim}`A.Fig3-early-kernel-d10` of the error of the network with 98 % fitted. The
-# network is best when nearly all points are fitted. After that only the last few points enter the gradient. Their noise does
-# not average out, the uninformative weights grow to fit it, and $\Lambda$ falls.
+# ## The last points undo the compression of the weights, and part of the function's
+# Paper A writes of the last points that "the previous predictions are not significantly altered during this final regime"
+# (Sec. 2.5). We measured two compressions ({numref}`fig-a-function`). That of the weights is $\Lambda$. For that of the
+# function we take the root mean square gradient of $F$ on the true boundary, its component along an informative direction over
+# that along an uninformative one. The two agree if all neurons are compressed alike.
 # %%
-rows = chapter.rows(studies.networks, "stripe")
-largest = rows[rows.p == rows.p.max()]
-panels = (
-    ("feature", "error", "feature", "test error of the network"),
-    ("feature", "amplification", "amplification", r"amplification $\Lambda$"),
-    ("final", "error", "final", "error of the kernel frozen there"),
-)
-fig, axes = plots.panels(len(panels), columns=3, width=3.7, height=3.8)
-for ax, (curve, column, colour, label) in zip(axes, panels):
-    for (d, part), marker, line in zip(claims.curve_of(largest, curve).groupby("d"), "os^D", ("-", "--", ":", "-.")):
-        style = {"marker": marker, "color": plots.COLOURS[colour], "linestyle": line, "label": f"$d={d}$"}
-        plots.along_training(ax, part, column, **style)
-    ax.set(yscale="log", ylabel=label)
+rows = pd.concat([chapter.rows(selection.boundary, "stripe"), chapter.rows(selection.boundary, "cylinder")])
+tasks = rows[rows.p == rows.p.max()].groupby(["shape", "d"], sort=False)
+fig, axes = plots.panels(len(tasks), columns=3, width=3.7, height=3.6, sharey=True)
+for ax, ((shape, d), task) in zip(axes, tasks):
+    style = {"color": plots.COLOURS["amplification"], "label": r"of the weights, $\Lambda$"}
+    plots.along_training(ax, task, "weights", **style)
+    style = {"color": plots.COLOURS["feature"], "label": "of the function, on the boundary"}
+    plots.along_training(ax, task, "function", **style)
+    ax.set(yscale="log", title=f"{shape}, $d={d}$")
     plots.plain_numbers(ax)
-    ax.legend()
-alt = "Over the last few per cent the network's error rises and its amplification falls; so does its kernel get worse."
-chapter.figure(fig, "fig-a-stop", largest, title="When is the network at its best?", alt=alt)
+axes[0].set_ylabel("compression")
+alt = "In three panels two curves rise together; then that of the weights falls far, that of the function much less."
+chapter.figure(fig, "fig-a-function", rows, title="What do the last points undo?", legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
-# **Shortly before the end; of the three moments at which kernels were frozen, that with 90 % fitted is best.** The course of
-# training on 8192 points against the fitted fraction: the network's test error, its amplification, and the error of its
-# kernel frozen there and trained on an independent set. Medians and quartiles.
+# **All of the weights' compression since $t^*$, and part of the function's.** Both against the fitted fraction of the training
+# points, on the largest training sets. Medians and quartiles.
 # %% [markdown]
-# Paper A's runs may have ended earlier. Its public code stops when the smallest margin exceeds 1 *or* after a time limit. With plain steps
-# of the stated size the last points take very long. Paper A reports no collapse of $\Lambda$ (Sec. 3.2.2). An earlier stop would explain
-# this, and much of its Fig. 3. At paper A's own width, with its learner and the factor of its text, compressed data have the error of the
-# network with 98 % of 8192 points fitted, within the scatter ({numref}`fig-b-fig10`), but about two thirds of the error of the network at
-# the end. This is our inference: the settings of these figures are not recorded.
+# $\Lambda$ is largest when {claim}`A.Fig6-where` of the points are fitted on the stripe and {claim}`A.Fig8-where` on the cylinder, "during
+# the fitting regime" (Sec. 3.2.2). It does not keep that value ({numref}`fig-a-one-stop`). The predictions change too. On the stripe the function
+# ends {claim}`A.Fig6-function-end` times as compressed as at $t^*$. But the last two per cent of the points leave
+# {claim}`A.Fig6-function-falls` of the compression that it had before them.
 #
 # ## The weights lose their compression while many points are left
 # When $\Lambda$ has halved, the number of points that are not yet fitted grows with $p$, with the exponents {claim}`A.Fig6-points-left-d5`
@@ -124,46 +116,35 @@ chapter.figure(fig, "fig-a-stop", largest, title="When is the network at its bes
 # is not enough to explain the fall of $\Lambda$.
 #
 # A simple estimate puts the fall where the pull along the informative direction, of order $n^2/p$ for $n$ points left, no longer exceeds the noise
-# $\sqrt n$ of the others: at $n\sim p^{2/3}$. Our intervals hold this exponent, too: the reason is open. The error at the end follows a law all the same.
-# On more than $100d$ points it is {claim}`A.Fig3-end-law` times $\sqrt{d/p}$ in $d=5$ and 10, where we saw the law, and {claim}`A.Fig3-end-fresh` times in
-# $d=6$ and 14, where we tested it. In $d=5$ the factor falls with $p$, so that the power may exceed one half. In two and three dimensions it is smaller,
-# as one would expect with fewer directions to over-fit in. In the plane the last points change the error by the factor {claim}`A.Fig3-end-plane`.
+# $\sqrt n$ of the others: at $n\sim p^{2/3}$. Our intervals hold this exponent, too: the reason is open.
 # %%
 rows = pd.concat([chapter.rows(selection.boundary, "stripe"), chapter.rows(selection.boundary, "cylinder")])
-last = [chapter.rows(studies.networks, "stripe")]
-last += [chapter.rows(selection.boundary, design) for design in ("end", "fresh")]
-spoilt = planes.at_the_end(pd.concat(last))
-fig, axes = plots.panels(3, columns=3, width=3.7, height=3.9)
+fig, axes = plots.panels(2, width=4.0, height=3.6)
 for (shape, d), task in rows.groupby(["shape", "d"], sort=False):
     plots.over_seeds(axes[0], claims.points_at_half(task), "p", "left", label=f"{shape}, $d={d}$")
     plots.over_seeds(axes[1], task[task.share == 1].dropna(subset="few"), "p", "few", label=f"{shape}, $d={d}$")
 axes[0].set(ylabel="points left", title=r"when $\Lambda$ has halved")
 axes[1].set(ylabel="share of one neuron in 100", title=r"$\sum\omega_\perp^2$ at the end", ylim=(0, 1))
-for (d, task), colour in zip(spoilt.groupby("d"), plots.shades(spoilt.d.nunique())):
-    plots.over_seeds(axes[2], task, "p", "spoilt", color=colour, label=f"$d={d}$")
-axes[2].set(ylabel=r"$\varepsilon\sqrt{p/d}$", title="at the end of training", ylim=(0, 0.3))
-if len(spoilt):
-    axes[2].legend(ncols=3, fontsize="x-small", handlelength=1, columnspacing=1)
 for ax in axes:
     ax.set_xlabel("training points $p$")
     plots.curve_axes(ax, sorted(rows.p.unique()), errors=ax is axes[0])
-alt = "Points left rise with the training points. A few neurons hold much. The scaled error at the end is level from d = 5 on."
-title = r"What lowers $\Lambda$, and what does it cost?"
-chapter.figure(fig, "fig-a-left", rows, *filter(len, last), title=title, legend=3, alt=alt)
+alt = "Points left rise with the training points. A few neurons hold much of the uninformative weight."
+title = r"What lowers $\Lambda$?"
+chapter.figure(fig, "fig-a-left", rows, title=title, legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Many points are left when $\Lambda$ halves, and few neurons hold a large part of the uninformative weight.** Left: points
-# with $yF<1$ when $\Lambda$ has halved from its largest value (one where it never does). Middle: the part of all squared
-# uninformative weights that one neuron in a hundred holds at the end of training. Right: the test error at the end in units of
-# $\sqrt{d/p}$ on more than $100d$ points of the stripe. Medians and quartiles.
+# with $yF<1$ when $\Lambda$ has halved from its largest value (one where it never does). Right: the part of all squared
+# uninformative weights that one neuron in a hundred holds at the end of training. Medians and quartiles.
 # %% [markdown]
 # ## Width hardly matters to feature learning
 # Most neurons move to a few stable fixed points. The data decide where these lie, and a few neurons at each suffice. One would
 # therefore expect the width to change nothing, unlike for frozen kernels, whose curves differ with the width ({numref}`fig-a-lazy`).
 #
 # At paper A's own width, $10^4$, we trained the same problems to the end, on the training sets of our narrow networks
-# ({numref}`fig-a-wide`). The exponent of the network then changes by {claim}`A.Fig3-wide-exponent-d5` ($d=5$) and
-# {claim}`A.Fig3-wide-exponent-d10` ($d=10$). The kernel frozen at $t^*$ has {claim}`A.Fig3-wide-star-d5` and
-# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder.
+# ({numref}`fig-a-wide`). The errors at the end agree. The kernel frozen at $t^*$ has {claim}`A.Fig3-wide-star-d5` and
+# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder. At the paper's own size,
+# $h=p=10^4$, the error is {glue:text}`paper-size-error`, and the last two per cent of the points raise it
+# {claim}`A.Fig3-overfit-paper-size` times.
 # %%
 planar = claims.on_all_sizes(chapter.rows(studies.networks, "wide"))
 curved = claims.on_all_sizes(chapter.rows(studies.networks, "wide_cylinder"))
@@ -185,6 +166,9 @@ for ax, ((shape, d), rows) in zip(axes, tasks):
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, sorted(rows.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
+own = claims.curve_of(chapter.rows(studies.networks, "paper_size"), "feature", 1.0)
+errors = [f"{ratio(part.error):#.2g} ($d={d}$)" for d, part in own.groupby("d")]
+chapter.glue("paper-size-error", " and ".join(errors) or "—")
 chapter.glue("wide-error", ", ".join(f"{ratio:.2g} ({task})" for task, ratio in change.items()))
 chapter.figure(fig, "fig-a-wide", wide, narrow, title="What does paper A's width change?", legend=2)
 # %% [markdown] tags=["caption"]
@@ -311,7 +295,7 @@ chapter.figure(fig, "fig-a-appa", turned)
 # %%
 nets = chapter.rows(studies.networks)
 infinite = [chapter.rows(studies.infinite_width_lazy), chapter.rows(studies.infinite_width_lazy_large_p)]
-compressed = [chapter.rows(studies.compressed_by_network), chapter.rows(studies.compressed_by_factor)]
+compressed = [chapter.rows(studies.compressed_with_initial_kernel), chapter.rows(studies.compressed_by_factor)]
 runs = {
     "initial kernel, infinite width": pd.concat(infinite),
     "initial kernel, finite width": chapter.rows(studies.finite_width_lazy),
@@ -364,28 +348,25 @@ chapter.table(counts, "tab-a-ended", "How the runs ended. None is left out of an
 #
 # What must the following claims measure now? A.Fig6-amplification-end is the amplification at the end of training
 # over its value at $t^*$. A.Fig3-final-kernel-d5 is the error of the kernel after training over the network's.
-# A.Fig3-compressed-largest-d5 is the error on compressed data over the network's.
 #
 # <details class="solution"><summary>Solution</summary>
 #
 # The weights hardly move. $\Lambda$ stays at its initial value, and the first ratio is 1. The kernel after training is
-# the initial one, on another training set. So the second ratio is 1, up to scatter. Since $\Lambda^*\simeq1$, the
-# compressed data are the data. The third ratio compares the infinitely wide kernel with the kernel of finite width. It
-# is at most 1, since the finite kernel also fits its noise. The page of the run shows all three, with the intervals
-# that two seeds give.
+# the initial one, on another training set. So the second ratio is 1, up to scatter. The page of the run shows both, with
+# the intervals that two seeds give.
 #
 # </details>
 # %% [markdown]
 # ## Errata and open points
 # - The gain of a compression for planes is near paper A's and twice paper B's, for the support vector machine and for
 #   the flow ({ref}`erratum <erratum-b-planar-exponent>`). Both papers conclude an exponent of feature learning from
-#   it. That of our networks lies below paper A's at the end, and depends on when training stops by as much as the papers differ.
+#   it. At zero loss our networks have the number that paper B prints; stopped at 98 %, on up to 8192 points, paper A's.
 # - The lazy exponent $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote beyond 8192 points. A narrow network agrees with it
 #   earlier only because of its width.
 # - The network does not have its smallest error at the end of training. Over the last few per cent of the points the amplification falls
 #   and the error rises. The function ends more compressed than at $t^*$, but less than at 98 % ({numref}`fig-a-function`). Chapter 2
 #   follows the networks to 98 % or 99 % of the points.
 # - Text and code of paper A divide the uninformative coordinates by different factors ({ref}`erratum <erratum-a-compression-factor>`). With
-#   neither does the compressed kernel have the network's error at the end throughout.
-# - Open: a theory of over-fitting. On more than $100d$ points the network ends above $d/p$, near a fixed multiple of $\sqrt{d/p}$ that we cannot
-#   derive. Missing is when $\Lambda$ falls: at $p^{2/3}$ points or at a fixed part of them.
+#   neither does the compressed kernel have the network's error at zero loss throughout.
+# - Open: a theory of over-fitting. At zero loss the network's error falls with an exponent near paper B's, by an argument that we do not have.
+#   Missing is when $\Lambda$ falls: at $p^{2/3}$ points or at a fixed part of them.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from companion.book.claims import again, claim
-from companion.estimates import mean, ratio
+from companion.estimates import mean
 from companion.papers.compression.studies.lazy_feature import networks
 from companion.papers.compression.studies.selection import boundary
 from companion.papers.compression.theory import planes
@@ -15,8 +15,6 @@ from companion.papers.compression.theory.learning_curves import beta
 CHAPTER = "01"
 RELAXED = 8  # points left for each dimension: with fewer a plane is held by single points
 PLACING = (0.9, 0.95, 0.98)  # satisfied fractions between the selection of planes and the fit of the last points
-SPOILT_FROM = 100  # points for each dimension from which the last points set the error at the end
-FEW_DIRECTIONS = 4  # up to which the last points spoil less
 PLANES_TO = 50  # points for each dimension up to which the last points do not spoil the end
 
 
@@ -35,14 +33,6 @@ def placing(rows):
     """Those of them at which planes are being placed."""
     rows = unfitted(rows)
     return rows[rows.share.isin(PLACING) & (rows.per_direction >= RELAXED)]
-
-
-def at_the_end(rows):
-    """Those at the end, of 100 points per dimension or more, with the error in units of ``√(d/p)`` as ``spoilt``."""
-    rows = rows[(rows.share == 1) & (rows.p >= SPOILT_FROM * rows.d)]
-    if "curve" in rows:
-        rows = rows[rows.curve != "final"]
-    return rows.assign(spoilt=rows.error * np.sqrt(rows.p / rows.d))
 
 
 def by_set(rows, column="constant"):
@@ -207,57 +197,3 @@ def end_of_two_planes(stripe=networks["stripe"]):
     """
     rows = stripe[(stripe.curve == "feature") & (stripe.share == 1) & (stripe.p <= PLANES_TO * stripe.d)]
     return by_set(unfitted(rows), "reduced"), rows
-
-
-@claim(
-    "A.Fig3-end-law",
-    kind="beyond",
-    accept=(0.12, 0.17),
-    rival=0.1,
-    figure="fig-a-left",
-    given={"networks": networks["stripe"]},
-)
-@again(
-    "A.Fig3-end-fresh",
-    part_of="A.Fig3-end-law",
-    given={"networks": boundary["end"]},
-    at={"d": [6, 14], "interfaces": [-0.3, 1.18549]},
-    statement="The law of the end holds in dimensions on which it was not found.",
-    measure=(
-        r"mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=6$ and 14, $p=2048$ and 4096, width "
-        "200"
-    ),
-    short="the same in other dimensions, at the end",
-)
-def constant_of_the_end(networks):
-    r"""On more than $100d$ points the network ends with the error $0.14\sqrt{d/p}$.
-
-    mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=5$ and 10, $p\ge100d$, width 500. The law was found on
-    these rows
-
-    Rival: $d/p$, the error of the kernel at $t^*$, where it is largest in these units
-    Elsewhere: the factor falls with $p$: 0.134 at 8192 points, 0.132 there at width $10^4$
-    Source: none; paper A, Fig. 3, has the errors
-    Short: $\varepsilon\sqrt{p/d}$ at the end, $p\ge100d$
-    """
-    rows = at_the_end(networks)
-    rows = rows[rows.d > FEW_DIRECTIONS]
-    return by_set(rows, "spoilt"), rows
-
-
-@claim("A.Fig3-end-plane", kind="beyond", accept=(0.5, 1.2), rival=1.7, figure="fig-a-left", at={"d": 2})
-def end_in_the_plane(end=boundary["end"]):
-    """With one uninformative direction the last points spoil nothing.
-
-    error at the end of training over that where 98 % of the points are fitted, $d=2$, $p=2048$ and 4096, width 200
-
-    Rival: the factor of $d=5$ and 10
-    Source: none; paper A has no figure of it
-    Short: error at the end over 98 %, $d=2$
-    """
-    rows = end[end.d == 2]
-    if rows.empty:
-        return None
-    errors = np.log(rows.pivot_table(index="seed", columns=["p", "share"], values="error"))
-    change = errors.xs(1.0, axis=1, level="share") - errors.xs(0.98, axis=1, level="share")
-    return ratio(np.exp(change.mean(axis=1))), rows
