@@ -1,12 +1,12 @@
 """Chapter 1, what supports a boundary: the kernel at ``t*`` beside compressed data, and the premises of the theory."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
 
-from companion.lab.record import Count, record
+from companion.lab.record import Count, Share, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import FreshSets, compressed_tasks, machine, train_network
 from companion.papers.compression.theory import amplification, learning_curves
@@ -16,7 +16,7 @@ from regimes.kernels import ntk, wide_one_hidden_ntk
 from regimes.measures.errors import wrong
 from regimes.measures.lazy import Lazy, lazy, tangent_predictor, wide_lazy, wide_predictor
 from regimes.models.one_hidden import Network
-from regimes.training.state import t_star, t_star_of_each_label
+from regimes.training.state import satisfied, t_star, t_star_of_each_label
 from regimes.validate import InputError
 
 CHAPTER = "01"
@@ -38,10 +38,18 @@ class AtStar(FreshSets):
         star: a tenth of the points of each label is fitted at ``t*``; without it a tenth of all points.
         points: the kernel learns the network's own training set again; without it a fresh one. A design without these
             has the cells that it had before there were any.
+        frozen_at: the satisfied fraction at which they are frozen, later than ``t*``; no data are compressed then.
     """
 
     star: Literal["of each label"] | None = None
     points: Literal["own"] | None = None
+    frozen_at: Share | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its task says; a moment is named once."""
+        if self.star and self.frozen_at:
+            raise InputError("frozen_at is a moment after t*: give it or star, not both")
+        return super().completed(seeds)
 
 
 @study(
@@ -57,7 +65,8 @@ def star_kernel(s: AtStar, seeds: list[int]) -> Rows:
     """The kernel frozen at ``t*`` (``curve`` star), and the infinitely wide initial one on data compressed by ``Λ*``.
 
     Both learn one fresh training set, as a flow to zero loss and as a hard-margin machine with an offset: ``error``,
-    ``ended``, and how many ``vectors`` support the machine. On its network's own points the kernel at ``t*`` is alone.
+    ``ended``, and how many ``vectors`` support the machine. On its network's own points, and frozen later
+    (``frozen_at``), the network's kernel is alone.
 
     Source: derived from paper A, Fig. 3 and Sec. 3.
     """
@@ -67,14 +76,14 @@ def star_kernel(s: AtStar, seeds: list[int]) -> Rows:
 def _at_star(s: AtStar, seed: int) -> Rows:
     train, fresh, test = draw_tasks(s, [seed], "train", "fresh", "test")
     learnt = train if s.points == "own" else fresh
-    until = t_star_of_each_label if s.star else t_star
+    until = t_star_of_each_label if s.star else satisfied(s.frozen_at) if s.frozen_at else t_star
     trained = train_network(networks_of(s, [seed]), train, s, until=until)
     if trained.star[0] is None:
         raise InputError(f"no run reached t*: {trained.ended}")
     at_end = amplification(trained.network.omega, train.d_parallel)
     star = at_end.to(learnt.x) if s.star else learnt.x.new_tensor(trained.star)
     rows = _kernel_at_star(trained.network, learnt, test)
-    if s.points is None:
+    if s.points is None and s.frozen_at is None:
         rows += _compressed_kernel(*compressed_tasks([learnt, test], star))
     return sorted(rows, key=lambda row: row["learner"])  # the flows first
 
