@@ -100,7 +100,7 @@ def last_gain(ball=studies.support_vectors["ball"]):
     accept=(0.8, 1.25),
     stated=1,
     rival=2.3,
-    figure="fig-a-ball",
+    figure="fig-a-curved",
     at={"d": 8, "d_parallel": 3, "p": [1024, 4096]},
 )
 def network_over_compressed(nets=selection.boundary["ball"], ball=studies.support_vectors["ball"]):

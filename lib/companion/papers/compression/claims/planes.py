@@ -18,6 +18,7 @@ from companion.papers.compression.theory import planes
 CHAPTER = "01"
 WINDOW = (16, 64)  # points left for each dimension and pair of planes, between single points and tilts not yet at rest
 PLACING = (0.9, 0.95, 0.98)  # satisfied fractions between the selection of planes and the fit of the last points
+LOSSES_IN = (12, 24)  # effective points for each dimension at which the law is judged under three losses
 SPOILT_FROM = 100  # points for each dimension from which the last points set the error at the end
 FEW_DIRECTIONS = 4  # up to which the last points spoil less
 ONE_PLANE = math.sqrt(1 / 2)  # one plane's law over that of two
@@ -86,7 +87,7 @@ def constants(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     accept=(0.8, 1.25),
     stated=1,
     rival=ONE_PLANE,
-    figure="fig-a-losses",
+    figure="fig-a-collapse",
     given={"loss": "hinge", "words": "hinge"},
     at={"d": [5, 10], "p": [2048, 4096]},
 )
@@ -113,7 +114,7 @@ def one_law(rows=placed["losses"], *, loss, words):  # the second is for the wor
     Source: derived in this chapter; paper A has no formula for the network's own error
     Short: error over the law, {words}
     """
-    rows = rows[rows.loss == loss]
+    rows = rows[(rows.loss == loss) & rows["at"].between(*LOSSES_IN)]
     if rows.seed.nunique() < 2:
         return None
     logs = np.log(unfitted(rows).over_law)
