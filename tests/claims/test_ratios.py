@@ -331,7 +331,7 @@ def test_the_ratio_of_errors_at_the_largest_size():
     assert ratio.sem == pytest.approx(2 * np.hypot(0.1 / 2, 0.1 / 1))
 
 
-def test_each_task_is_held_against_its_law_one_number_a_dimension_and_share():
+def test_each_task_is_held_against_its_law_one_number_a_setting():
     places = (-0.5, 0.5)  # equal densities
 
     def fill(row):
@@ -339,10 +339,10 @@ def test_each_task_is_held_against_its_law_one_number_a_dimension_and_share():
         return {"error": 0.9 * gaussian_constant(places, row.d) * (left * row.d) ** 0.5 / row.p}
 
     rows = table(fill, p=(4096,), d=(5, 7), share=(0.5, 0.9, 0.95), interfaces=(places,), seed=SEEDS)
-    found = planes.constants({"two": rows})
-    assert [*zip(found.task, found.d, found.share)] == [("two", 5, 0.95), ("two", 7, 0.9), ("two", 7, 0.95)]
+    found = planes.in_window({"two": rows})
+    assert [*zip(found.task, found.d, found.per_pair)] == [("two", 5, 40.8), ("two", 7, 29.14), ("two", 7, 58.43)]
     assert [estimate.value for estimate in found.measured] == pytest.approx([0.9] * 3, rel=0.02)
-    assert planes.constants({"none": rows[:0]}).empty
+    assert planes.in_window({"none": rows[:0]}).empty
 
 
 @pytest.mark.parametrize("name", made)

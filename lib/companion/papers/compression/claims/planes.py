@@ -19,8 +19,6 @@ CHAPTER = "01"
 WINDOW = (16, 64)  # points left for each dimension and pair of planes, between single points and tilts not yet at rest
 PLACING = (0.9, 0.95, 0.98)  # satisfied fractions between the selection of planes and the fit of the last points
 LOSSES_IN = (12, 24)  # effective points for each dimension at which the law is judged under three losses
-SPOILT_FROM = 100  # points for each dimension from which the last points set the error at the end
-FEW_DIRECTIONS = 4  # up to which the last points spoil less
 ONE_PLANE = math.sqrt(1 / 2)  # one plane's law over that of two
 ALL_ALIKE = math.sqrt(3)  # quadratic hinge: of margins spread evenly from 0 to 1, 3 times as many points are unfitted
 FORCES_ONCE = math.sqrt(2 * math.log(2) / (4 * math.log(2) - 2))  # logistic: of margins spread evenly from 0 on
@@ -51,35 +49,28 @@ def placing(rows):
     return rows[rows.share.isin(PLACING)] if "share" in rows else rows
 
 
-def at_the_end(rows):
-    """Those at the end, of 100 points per dimension or more, with the error in units of ``√(d/p)`` as ``spoilt``."""
-    rows = rows[(rows.share == 1) & (rows.p >= SPOILT_FROM * rows.d)]
-    if "curve" in rows:
-        rows = rows[rows.curve != "final"]
-    return rows.assign(spoilt=rows.error * np.sqrt(rows.p / rows.d))
-
-
 def by_set(rows, column="over_law"):
     """The mean of a column over the settings of one regime, one per training set; ``None`` where there are no rows."""
     return mean(rows.groupby("seed")[column].mean()) if rows.seed.nunique() > 1 else None
 
 
-def constants(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    r"""The error of each task over the law, in its window, one number a dimension and satisfied fraction.
+def in_window(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    r"""The error of each task over the law, in its window: one number a setting, whose rows are of one regime.
 
     Args:
         tasks: rows of networks, by the name of their task; one without a network that places planes is left out.
 
     Returns:
-        A row for each, ``task``, ``d``, ``share`` (``None`` where all are in the window) and ``measured``.
+        A row for each ``task``, dimension ``d`` and number of points left ``per_pair``, with what is ``measured``.
     """
     found = []
     for task, table in tasks.items():
         rows = placing(table)
-        rows = rows if "share" in rows else rows.assign(share=0.0)
-        for (d, share), of_share in rows.groupby(["d", "share"]):
-            found.append({"task": task, "d": d, "share": share or None, "measured": by_set(of_share)})
-    return pd.DataFrame(found, columns=["task", "d", "share", "measured"])
+        for (d, per_pair), of_setting in rows.groupby(["d", rows.per_pair.round(2)]):
+            measured = by_set(of_setting)
+            if measured is not None:
+                found.append({"task": task, "d": d, "per_pair": per_pair, "measured": measured})
+    return pd.DataFrame(found, columns=["task", "d", "per_pair", "measured"])
 
 
 @claim(
@@ -222,57 +213,3 @@ def compression_between_shares(stripe=boundary["stripe"]):
     dimensions = sizes.columns.get_level_values("d").unique()
     logs = [np.log(sizes[d][0.95] / sizes[d][0.9]) for d in dimensions]
     return mean(np.exp(sum(logs) / len(logs))), rows
-
-
-@claim(
-    "A.Fig3-end-law",
-    kind="beyond",
-    accept=(0.12, 0.17),
-    rival=0.1,
-    figure="fig-a-left",
-    given={"networks": networks["stripe"]},
-)
-@again(
-    "A.Fig3-end-fresh",
-    part_of="A.Fig3-end-law",
-    given={"networks": boundary["end"]},
-    at={"d": [6, 14], "interfaces": [-0.3, 1.18549]},
-    statement="The law of the end holds in dimensions on which it was not found.",
-    measure=(
-        r"mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=6$ and 14, $p=2048$ and 4096, width "
-        "200"
-    ),
-    short="the same in other dimensions, at the end",
-)
-def constant_of_the_end(networks):
-    r"""On more than $100d$ points the network ends with the error $0.14\sqrt{d/p}$.
-
-    mean of $\varepsilon\sqrt{p/d}$ at the end of training, $d=5$ and 10, $p\ge100d$, width 500. The law was found on
-    these rows
-
-    Rival: $d/p$, the error of the kernel at $t^*$, where it is largest in these units
-    Elsewhere: the factor falls with $p$: 0.134 at 8192 points, 0.132 there at width $10^4$
-    Source: none; paper A, Fig. 3, has the errors
-    Short: $\varepsilon\sqrt{p/d}$ at the end, $p\ge100d$
-    """
-    rows = at_the_end(networks)
-    rows = rows[rows.d > FEW_DIRECTIONS]
-    return by_set(rows, "spoilt"), rows
-
-
-@claim("A.Fig3-end-plane", kind="beyond", accept=(0.5, 1.2), rival=1.7, figure="fig-a-left", at={"d": 2})
-def end_in_the_plane(end=boundary["end"]):
-    """With one uninformative direction the last points spoil nothing.
-
-    error at the end of training over that where 98 % of the points are fitted, $d=2$, $p=2048$ and 4096, width 200
-
-    Rival: the factor of $d=5$ and 10
-    Source: none; paper A has no figure of it
-    Short: error at the end over 98 %, $d=2$
-    """
-    rows = end[end.d == 2]
-    if rows.empty:
-        return None
-    errors = np.log(rows.pivot_table(index="seed", columns=["p", "share"], values="error"))
-    change = errors.xs(1.0, axis=1, level="share") - errors.xs(0.98, axis=1, level="share")
-    return ratio(np.exp(change.mean(axis=1))), rows
