@@ -153,53 +153,6 @@ chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, title="How does
 # frozen kernel of networks of several widths (blue) and of the infinitely wide one (black): medians, quartiles as bands. The
 # narrower the network, the earlier its curve leaves the black one.
 # %% [markdown]
-# ## The support vectors are too far apart for the cusp
-# Theory makes three assumptions. A layer of width $\Delta$ holds about $p\Delta$ support vectors. The error is proportional
-# to $\Delta$. Between neighbours the kernel has a cusp: it falls as $r^\xi$ of the distance $r$, with $\xi=1$.
-# {numref}`fig-a-layer` measures each. At 8192 points $\xi$ is {claim}`A.Fig3-layer-cusp-d5` in $d=5$ and
-# {claim}`A.Fig3-layer-cusp-d10` in $d=10$.
-# %%
-layers = chapter.rows(hard_margin.support_layer, "stripe")
-layers = layers.assign(filled=layers.vectors / (layers.p * layers.width), per_width=layers.error / layers.width)
-labels = {
-    "filled": r"vectors over $p\Delta$",
-    "per_width": r"error over $\Delta$",
-    "cusp": r"cusp $\xi$ between neighbours",
-}
-fig, axes = plots.panels(len(labels), columns=3, width=3.5, height=3.4)
-axes[-1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
-for ax, (column, label) in zip(axes, labels.items()):
-    for (d, rows), marker, tone in zip(layers.groupby("d"), "os^D", plots.from_feature_to_lazy(layers.d.nunique())):
-        plots.over_seeds(ax, rows, "p", column, color=tone, marker=marker, label=f"$d={d}$")
-    ax.set(xlabel="training points $p$", ylabel=label)
-    plots.curve_axes(ax, sorted(layers.p.unique()), errors=False)
-    plots.plain_numbers(ax)
-alt = "Three panels against training points; the first two are nearly level, the third lies above a dashed line at one."
-chapter.figure(fig, "fig-a-layer", layers, title="Do the support vectors do what theory assumes?", legend=3, alt=alt)
-# %% [markdown] tags=["caption"]
-# **They fill the layer, but at distances without a cusp.** The hard-margin machine with the infinitely wide kernel. Left and
-# middle: number of support vectors over $p\Delta$, and error over $\Delta$; both are level if the assumption holds. Right: the
-# exponent with which the kernel falls at the distance of neighbours. Medians and quartiles.
-# %% [markdown]
-# In $d=5$ the number of support vectors over $p\Delta$ changes with the exponent {claim}`A.Fig3-layer-vectors-d5`, the error
-# over $\Delta$ with {claim}`A.Fig3-layer-error-d5`. Both are near 0; over the larger sizes alone they are too uncertain to
-# decide. In $d=10$ the ratio of error to width still changes, with the exponent {claim}`A.Fig3-layer-error-d10`. The table
-# puts the measured $\xi$ into the argument (exercise 1). In $d=5$ this accounts for about half of the excess of the machine's
-# exponent. In $d=10$ it accounts for little: there the error is not yet proportional to the width of the layer.
-# %%
-layers = chapter.rows(hard_margin.support_layer, "stripe")
-exponents = []
-for d, rows in layers.groupby("d"):
-    largest = claims.on_largest_sets(rows)
-    xi = largest.cusp.mean()
-    row = {"$d$": d, "distance of neighbours": largest.spacing.mean(), r"$\xi$ there": xi}
-    row[r"$\beta$ by theory, $\xi=1$"] = theory.lazy_exponent(d)
-    row[r"$\beta$ with that $\xi$"] = theory.lazy_exponent(d, xi)
-    row[r"$\beta$ of the machine"] = str(theory.beta(rows))
-    exponents.append(row)
-caption = "The lazy exponent with the kernel's own cusp between neighbouring support vectors, largest training sets."
-chapter.table(pd.DataFrame(exponents), "tab-a-layer", caption, layers, digits=2)
-# %% [markdown]
 # (curves-of-figure-3)=
 # ## The curves of paper A, Fig. 3
 # {numref}`fig-a-fig3` repeats the paper's figure with networks trained to zero loss. One is the network at small $\alpha$, trained to the end:

@@ -228,25 +228,6 @@ chapter.figure(fig, "fig-a-clusters", clusters, alt=alt)
 # **The clusters of planes stay and turn.** Angles of one network's planes from $t^*$ on (stripe, $d=2$); crosses: fixed points
 # before it; dash-dotted: planes at an interface.
 # %% [markdown]
-# ## On the stripe the tangent kernel's effective rank falls alike on 128 to 2048 points
-# The tangent kernel on the training points has the eigenvalues $\lambda$. Its effective rank $(\sum\lambda)^2/\sum\lambda^2$ counts
-# the directions in which the outputs move easily. Aligned weights leave fewer of them ({numref}`fig-a-rank`).
-# %%
-ranks = chapter.rows(studies.amplification_scaling, "ranks")
-fig, (ax,) = plots.panels(1)
-for (d, rows), colour in zip(ranks.groupby("d"), plots.PALETTE):
-    plots.over_seeds(
-        ax, rows, "p", "effective_rank_start", color=colour, linestyle="--", label=f"$d={d}$, at the start"
-    )
-    plots.over_seeds(ax, rows, "p", "effective_rank", color=colour, label=f"$d={d}$, at $t^*$")
-plots.curve_axes(ax, sorted(set(ranks.p)), errors=False)
-ax.set(xlabel="training points $p$", ylabel="effective rank of the kernel")
-alt = "Effective rank against training points: for each dimension a dashed line, below it a solid one, nearly level."
-chapter.figure(fig, "fig-a-rank", ranks, legend=2, alt=alt)
-# %% [markdown] tags=["caption"]
-# **On the stripe, at 128 to 2048 points alike, the effective rank of the tangent kernel falls until $t^*$.** Dashed: of the kernel
-# at the start; solid: at $t^*$; one colour per dimension (not in the paper).
-# %% [markdown]
 # ## Errata and open points
 # - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks
 #   a root <erratum-a-perpendicular-time>`, and {ref}`the characteristic time <erratum-a-characteristic-time>` a factor

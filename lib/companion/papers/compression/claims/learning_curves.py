@@ -451,79 +451,6 @@ def exponent_gained(
 
 
 @claim(
-    "A.Fig3-layer-vectors-d5",
-    accept=(-0.05, 0.05),
-    stated=0,
-    rival=-0.5,
-    figure="fig-a-layer",
-    given={"d": 5},
-    at={"d": 5, "p": [512, 8192]},
-)
-@again("A.Fig3-layer-vectors-d10", part_of="A.Fig3-layer-vectors-d5", given={"d": 10}, at={"d": 10, "p": [512, 8192]})
-def layer_vectors(layers=hard_margin.support_layer["stripe"], *, d):
-    r"""The support vectors of lazy learning fill a layer of width $\Delta$ about the planes (stripe, $d={d}$).
-
-    exponent in $p$ of the number of support vectors over $p\Delta$, 512 to 8192 points
-
-    Rival: the number of vectors stays while the layer thins
-    Source: derived from paper A, Sec. 3.1
-    Short: exponent of vectors over $p\Delta$, $d={d}$
-    """
-    rows = of_dimension(layers, d)
-    rows = rows.assign(filled=rows.vectors / (rows.p * rows.width))
-    return exponent_of(rows, "filled")
-
-
-@claim(
-    "A.Fig3-layer-error-d5",
-    accept=(-0.05, 0.05),
-    stated=0,
-    rival=-0.385,
-    figure="fig-a-layer",
-    given={"d": 5},
-    at={"d": 5, "p": [512, 8192]},
-)
-@again("A.Fig3-layer-error-d10", part_of="A.Fig3-layer-error-d5", given={"d": 10}, at={"d": 10, "p": [512, 8192]})
-def layer_error(layers=hard_margin.support_layer["stripe"], *, d):
-    r"""The error of lazy learning is the width $\Delta$ of the layer (stripe, $d={d}$).
-
-    exponent in $p$ of $\varepsilon/\Delta$, 512 to 8192 points
-
-    Rival: the layer does not thin
-    Source: derived from paper A, Sec. 3.1
-    Short: exponent of error over $\Delta$, $d={d}$
-    """
-    rows = of_dimension(layers, d)
-    rows = rows.assign(per_width=rows.error / rows.width)
-    return exponent_of(rows, "per_width")
-
-
-@claim(
-    "A.Fig3-layer-cusp-d5",
-    accept=(0.9, 1.1),
-    stated=1,
-    rival=2,
-    looks=2,
-    figure="fig-a-layer",
-    given={"d": 5},
-    at={"d": 5, "p": 8192},
-)
-@again("A.Fig3-layer-cusp-d10", part_of="A.Fig3-layer-cusp-d5", given={"d": 10}, at={"d": 10, "p": 8192})
-def layer_cusp(layers=hard_margin.support_layer["stripe"], *, d):
-    r"""The cusp of the tangent kernel has the exponent $\xi=1$ at the distance between neighbouring support vectors,
-    which decides $\beta$ (stripe, $d={d}$).
-
-    local exponent of the kernel's cusp at that distance, 8192 points
-
-    Rival: a smooth kernel
-    Source: derived from paper A, Sec. 3.1
-    Short: cusp $\xi$ between neighbours, $d={d}$
-    """
-    rows = on_largest_sets(of_dimension(layers, d))
-    return (mean(rows.cusp), rows) if len(rows) else None
-
-
-@claim(
     "B.Sec5-machine-gain-d5",
     accept=(0.231, 0.4615),
     stated=0.30769,
@@ -1167,12 +1094,7 @@ def cylinder_exponent_gained(
 
 
 @claim(
-    "A.Fig8-lazy-alike",
-    accept=(-0.05, 0.05),
-    stated=0,
-    rival=0.214,
-    figure="fig-a-fig8",
-    at={"d": 3, "p": [128, 2048]},
+    "A.Fig8-lazy-alike", accept=(-0.05, 0.05), stated=0, rival=0.214, figure="fig-a-fig8", at={"d": 3, "p": [128, 2048]}
 )
 def lazy_exponents_alike(
     stripe=studies.infinite_width_lazy["stripe_alike"], cylinder=studies.infinite_width_lazy["cylinder"], *, fit_from
@@ -1356,16 +1278,3 @@ def wide_cylinder_star_over_network(nets=studies.networks["wide_cylinder"]):
     kernel = curve_of(rows, "final", STAR)
     network = curve_of(rows, "feature", 1.0)
     return error_ratio(kernel, network), kernel, network
-
-
-@claim("A.AppA-distribution", accept=(-0.1, 0.1), stated=0, rival=0.908, figure="fig-a-appa")
-def change_by_rotation(turned=studies.rotation["main"]):
-    r"""A rotation of the data alone leaves the distribution of the test error as it was.
-
-    difference of the mean log errors on rotated data and on data as drawn
-
-    Rival: the method compresses along coordinate axes and loses its gain on rotated data, $(d-1)/(3d-2)\ln p$
-    Source: paper A, App. A
-    Short: change of the mean log error
-    """
-    return mean(np.log(turned.error_data / turned.error))

@@ -24,13 +24,11 @@ from companion.papers.compression.studies._flows import (
 )
 from companion.papers.compression.theory import amplification
 from companion.papers.tasks import DRAWN, OWN, ByFlow, Fractions, Hidden, draw_tasks, needs_outputs, networks_of
-from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import wide_one_hidden_ntk
 from regimes.measures.errors import line_error, wrong
 from regimes.measures.lazy import Lazy, lazy, wide_lazy, wide_predictor
 from regimes.models.one_hidden import Network
-from regimes.seeds import draw_seeds
 from regimes.training.state import fitted, satisfied, t_star
 from regimes.validate import InputError
 
@@ -316,43 +314,3 @@ def _rows_of(columns: Mapping[str, Sequence]) -> Rows:
 def _predictor(trained: Trained, network: Network, test: Task, s: ByFlow) -> Tensor:
     """``F`` of the trained networks on the test points ``(S, n)``."""
     return s.alpha * (trained.network(test.x) - network(test.x))
-
-
-@study(
-    version=1,
-    rtol=1e-3,
-    columns={"deviation": STATISTICAL},  # round-off, which late training amplifies: 3e-15 here, 0.01 an ulp away
-    data=DRAWN,
-    device="any",
-)
-def rotation(s: Learning, seeds: list[int]) -> Rows:
-    """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
-
-    The deviation is the relative change of the predictor on the test points when the initial weights turn with the
-    data. Rotations are uniform, one per seed. Source: paper A, App. A.
-    """
-    train, test = draw_tasks(s, seeds, "train", "test")
-    network = networks_of(s, seeds)
-    drawn = [tasks.rotation(s.d, seed=seed) for seed in draw_seeds("rotation", seeds, size=s.p)]
-    rotations = torch.stack(drawn).to(network.omega)
-    # the amplification along the path, which no longer means anything, is not used
-    rotated_train = replace(tasks.rotated(train, rotations), d_parallel=1)
-    rotated_test = replace(tasks.rotated(test, rotations), d_parallel=1)
-    rotated_network = replace(network, omega=network.omega @ rotations.mT)
-
-    def learn(initial: Network, points: Task, test_points: Task) -> tuple[Tensor, list[str]]:
-        trained = train_network(initial, points, s, dtype=torch.float64)
-        return _predictor(trained, initial, test_points, s), trained.ended
-
-    F, ended = learn(network, train, test)
-    F_data, ended_data = learn(network, rotated_train, rotated_test)
-    F_all, ended_all = learn(rotated_network, rotated_train, rotated_test)
-    endings = zip(ended, ended_data, ended_all, strict=True)
-    columns = {
-        "seed": seeds,
-        "error": wrong(F, test.y).tolist(),
-        "error_data": wrong(F_data, test.y).tolist(),
-        "deviation": ((F_all - F).norm(dim=-1) / F.norm(dim=-1)).tolist(),
-        "ended": ["; ".join(sorted(set(words))) for words in endings],
-    }
-    return _rows_of(columns)
