@@ -145,7 +145,13 @@ def _(ratio, other, d, nets=None):
         judged = row.p == P[-1] and row.curve == "feature" and row.share == 1
         return {"error": ratio if judged else 1.0 if row.share == 0.98 and row.p == P[-1] else other}
 
-    axes = {"d": (*d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    axes = {
+        "d": (*np.atleast_1d(d), 7),
+        "curve": ("feature", "final"),
+        "share": (0.9, 0.98, 1.0),
+        "p": P,
+        "seed": SEEDS,
+    }
     return {"nets": table(fill, **axes), "stop": 0.98}
 
 
@@ -157,7 +163,13 @@ def _(ratio, other, d, share, nets=None):
         judged = row.p == P[-1] and row.curve == "feature" and row.share == share
         return {"amplification": 9 * (ratio if judged else other), "amplification_star": 9.0}
 
-    axes = {"d": (*d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    axes = {
+        "d": (*np.atleast_1d(d), 7),
+        "curve": ("feature", "final"),
+        "share": (0.9, 0.98, 1.0),
+        "p": P,
+        "seed": SEEDS,
+    }
     return {"nets": table(fill, **axes)}
 
 

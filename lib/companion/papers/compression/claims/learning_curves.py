@@ -784,10 +784,10 @@ def loss_of_a_finite_width(kernels=studies.compressed_with_initial_kernel["strip
     rival=1.7,
     looks=3,
     figure="fig-a-one-stop",
-    given={"d": [5]},
+    given={"d": 5},
     at={"d": 5, "p": 8192},
 )
-@again("A.Fig3-overfit-d10", looks=5, part_of="A.Fig3-overfit-d5", given={"d": [10]}, at={"d": 10, "p": 8192})
+@again("A.Fig3-overfit-d10", looks=5, part_of="A.Fig3-overfit-d5", given={"d": 10}, at={"d": 10, "p": 8192})
 @again(
     "A.Fig3-overfit-paper-size",
     looks=1,
@@ -813,7 +813,7 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     Source: paper A, Sec. 2.5
     Short: error at the end over 98 %, $d={d}$
     """
-    rows = on_largest_sets(nets[nets.d.isin(d)])
+    rows = on_largest_sets(nets[nets.d.isin(np.atleast_1d(d))])
     by_share = curve_of(rows, "feature").pivot(index=["d", "seed"], columns="share", values="error")
     if not {stop, 1.0} <= {*by_share.columns}:
         return None
@@ -827,14 +827,14 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     rival=0.0124,
     looks=3,
     figure="fig-a-one-stop",
-    given={"d": [5], "share": 1.0},
+    given={"d": 5, "share": 1.0},
     at={"d": 5, "p": 8192},
 )
 @again(
     "A.Fig6-amplification-end-d10",
     rival=(0.013, r"no compression is left: $\Lambda=1$ over theory's $\Lambda^*$"),
     part_of="A.Fig6-amplification-end",
-    given={"d": [10], "share": 1.0},
+    given={"d": 10, "share": 1.0},
     at={"d": 10, "p": 8192},
 )
 @again(
@@ -882,7 +882,7 @@ def amplification_since(nets=studies.networks["stripe"], *, d, share):
     Source: paper A, Sec. 3.2.2
     Short: $\Lambda$ at the end over $t^*$, $d={d}$
     """
-    rows = curve_of(on_largest_sets(nets[nets.d.isin(d)]), "feature", share)
+    rows = curve_of(on_largest_sets(nets[nets.d.isin(np.atleast_1d(d))]), "feature", share)
     if rows.empty:
         return None
     kept = np.log(rows.amplification / rows.amplification_star)
@@ -958,7 +958,7 @@ def paper_statements(nets, late, wide, kernels, *, fit_from):
             "compressed": own_learner_over_network(kernels, wide, d=d, curve="compressed", share=share),
             "exponent": network_exponent(nets, nets[:0], d=d, share=share, sizes=FEWER),
             "kernel": final_kernel_over_network(frozen, fit_from=fit_from, d=d, share=share),
-            "amplification": amplification_since(nets, d=[d], share=share),
+            "amplification": amplification_since(nets, d=d, share=share),
         }
         found = {name: result[0] for name, result in measured.items() if result}
         if "exponent" in found:
