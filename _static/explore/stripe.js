@@ -125,7 +125,7 @@
   explore.stripe = { PLANES, draw, flow, square, error, law };
 
   const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
-  const MOST = 0.1, EACH = 16; // the law is meant while 2 to 10 % are left, 8 d for each plane
+  const MOST = 0.1, EACH = 16; // the law is meant while 2 to 10 % are left, 8 d a plane
 
   function start({ alpha, points, planes, seed }) {
     const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, TOLERANCE);
