@@ -186,7 +186,7 @@ def ring_star_over_initial(
     given={"boundary": selection.boundary["cylinder"]},
     source="paper A, Sec. 3.2.2 and Fig. 8",
     statement='The amplification is largest "during the fitting regime", not at either end of it (cylinder).',
-    short=r"$\Lambda$ at $t^*$ or the end over $\Lambda_{\max}$, cylinder",
+    short=r"either end over $\Lambda_{\max}$, cylinder",
 )
 def ends_over_the_largest(boundary):
     r"""The amplification is largest "during the fitting regime", not at either end of it (stripe).
@@ -196,7 +196,7 @@ def ends_over_the_largest(boundary):
 
     Rival: $\Lambda$ is largest at $t^*$, or goes on growing to the end
     Source: paper A, Sec. 3.2.2
-    Short: $\Lambda$ at $t^*$ or the end over $\Lambda_{\max}$, stripe
+    Short: either end over $\Lambda_{\max}$, stripe
     """
     rows = boundary[boundary.p == boundary.p.max()]
     if rows.empty:
