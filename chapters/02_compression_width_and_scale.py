@@ -136,7 +136,7 @@ chapter.figure(fig, "fig-a-late", rests, scales, title="How small must the outpu
 #
 # Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not average out,
 # and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
-# Chapter 1 ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of training.
+# Chapter 1 ({numref}`fig-a-one-stop`) measures how far $\Lambda$ falls until the end of training.
 # %%
 networks = chapter.rows(studies.amplification_along_training, "main")
 fig, flat = plots.panels(networks.d.nunique(), width=4.0, height=3.2, sharey=True)

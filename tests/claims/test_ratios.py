@@ -96,16 +96,69 @@ def _(constant, other):
 # Errors over errors
 
 
-@made("A.Fig3-final-kernel-d5", "A.Fig3-final-kernel-d10")
-def _(ratio, other, d):
-    """At the end of training; before, and in another dimension, it is the other."""
+@made(
+    "A.Fig3-final-kernel-d5", "A.Fig3-final-kernel-d10", "A.Fig3-final-kernel-stop-d5", "A.Fig3-final-kernel-stop-d10"
+)
+def _(ratio, other, d, share, nets=None):
+    """Frozen at its share; at another, and in another dimension, it is the other."""
 
     def fill(row):
-        judged = row.share == 1 and row.d == d
+        judged = row.share == share and row.d == d
         return {"error": (ratio if judged else other) if row.curve == "final" else 1.0}
 
-    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 1.0), "p": P, "seed": SEEDS}
+    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
     return {"nets": table(fill, **axes), "fit_from": 100}
+
+
+@made("A.Fig3-own-learner-d10", "A.Fig3-own-learner-stop-d10", holds=1.0)
+def _(ratio, other, d, curve, share):
+    """Of the finite kernel over the network at its share, at the largest size that the kernel has."""
+    axes = {"d": (d, 7), "p": (1024, 8192), "seed": SEEDS}
+
+    def kernel(row):
+        judged = (row.d, row.curve, row.learner, row.p) == (d, curve, "finite", 8192)
+        return {"error": (ratio if judged else other) * (2.0 if share == 1 else 1.0)}
+
+    kernels = table(kernel, curve=("compressed", "compressed_code"), learner=("finite", "infinite"), **axes)
+    network = lambda row: {"error": 2.0 if row.share == 1 else 1.0}  # noqa: E731
+    return {"kernels": kernels, "nets": table(network, draw=1, curve=("feature", "final"), share=(0.98, 1.0), **axes)}
+
+
+@made("A.Fig3-early-equal-d5", "A.Fig3-early-equal-d10", holds=0.7)
+def _(ratio, other, d):
+    """Of the kernel on half of the points over the network at 98 % on all of them, of the same seed."""
+
+    def fill(row):
+        judged = (row.curve, row.share, row.p, row.d) == ("final", 0.9, 4096, d)
+        network = (row.curve, row.share) == ("feature", 0.98)
+        return {"error": (ratio if judged else 1.0 if network else other) * (1 + row.seed)}
+
+    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    return {"nets": table(fill, **axes), "stop": 0.98}
+
+
+@made("A.Fig3-overfit-d5", "A.Fig3-overfit-paper-size")
+def _(ratio, other, d, nets=None):
+    """At the end over 98 %, at the largest size; on fewer points, and of a kernel, it is the other."""
+
+    def fill(row):
+        judged = row.p == P[-1] and row.curve == "feature" and row.share == 1
+        return {"error": ratio if judged else 1.0 if row.share == 0.98 and row.p == P[-1] else other}
+
+    axes = {"d": (*d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    return {"nets": table(fill, **axes), "stop": 0.98}
+
+
+@made("A.Fig6-amplification-end", "A.Fig6-amplification-stop", "A.Fig6-amplification-paper-size", holds=1.0)
+def _(ratio, other, d, share, nets=None):
+    """At its share over t*, at the largest size."""
+
+    def fill(row):
+        judged = row.p == P[-1] and row.curve == "feature" and row.share == share
+        return {"amplification": 9 * (ratio if judged else other), "amplification_star": 9.0}
+
+    axes = {"d": (*d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    return {"nets": table(fill, **axes)}
 
 
 @made("A.Fig3-own-points", holds=1.0)
@@ -190,11 +243,11 @@ def test_a_single_training_set_says_nothing():
 def test_kernel_and_network_are_compared_at_equal_numbers_of_points_in_all():
     """Of 4096 points, half are the kernel's: its 2048 are set beside the network's 4096, not beside its 2048."""
     axes = {"p": (1024, 2048, 4096), "seed": SEEDS}
-    kernels = table(lambda row: {"error": 10 / row.p}, d=(5,), curve=("star",), learner=("flow",), **axes)
+    kernels = table(lambda row: {"error": 10 / row.p}, d=(5, 7), curve=("final",), share=(0.9, 1.0), **axes)
     nets = table(lambda row: {"error": 40 / row.p}, draw=1, d=(5, 7), curve=("feature",), share=(0.98, 1.0), **axes)
-    estimate, compared, _ = own_points.star_at_equal_points(kernels, nets, stop=0.98, d=5)
+    estimate, compared, _ = own_points.early_at_equal_points(pd.concat([kernels, nets]), stop=0.98, d=5)
     assert estimate.value == pytest.approx(0.5, rel=0.02)
-    assert set(compared.p) == {2048}
+    assert set(compared.p) == {2048} and set(compared.share) == {0.9}
 
 
 # Amplifications
