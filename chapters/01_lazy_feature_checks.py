@@ -103,8 +103,8 @@ chapter.figure(fig, "fig-a-function", rows, title="What do the last points undo?
 # **All of the weights' compression since $t^*$, and part of the function's.** Both against the fitted fraction of the training
 # points, on the largest training sets. Medians and quartiles.
 # %% [markdown]
-# $\Lambda$ is largest when {claim}`A.Fig6-where` of the points are fitted on the stripe and {claim}`A.Fig8-where` on the cylinder, "during
-# the fitting regime" (Sec. 3.2.2). It does not keep that value ({numref}`fig-a-one-stop`). The predictions change too. On the stripe the function
+# $\Lambda$ is largest "during the fitting regime" (Sec. 3.2.2): at $t^*$ or the end, whichever is larger, it has {claim}`A.Fig6-where` of its largest
+# value on the stripe and {claim}`A.Fig8-where` on the cylinder. It does not keep that value ({numref}`fig-a-one-stop`). The predictions change too. On the stripe the function
 # ends {claim}`A.Fig6-function-end` times as compressed as at $t^*$. But the last two per cent of the points leave
 # {claim}`A.Fig6-function-falls` of the compression that it had before them.
 #

@@ -39,6 +39,11 @@
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
 #
+# That neurons align in a few directions before the outputs have grown is known. {cite}`maennel2018` find these directions from the data for any
+# small initial weights; beyond it, we have their number and their growth rates in closed form for planes. {cite}`boursier2025` show that the
+# alignment can leave training at a poor minimum; here we measure what it does to the test error, in chapter 1. {cite}`min2023` bound the time of
+# the alignment for data that two directions separate; here labels change at several planes, and noise, not time, sets the compression.
+#
 # {numref}`fig-sketch-compression` shows the effect. We assume the model of chapter 1. The {ref}`details page <compression-details>` tests each formula by itself.
 #
 # :::{dropdown} Symbols

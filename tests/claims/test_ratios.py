@@ -236,7 +236,12 @@ def _(ratio, other):
         judged = row.share == 1 and row.p >= 1024
         return {"error": 0.1 * (1 + row.seed) * (ratio if judged else other)}
 
-    return {"nets": table(fill, draw=1, share=(0.9, 1.0), p=(256, 1024, 4096), seed=SEEDS), "ball": machines}
+    nets = table(fill, draw=1, share=(0.9, 1.0), p=(256, 1024, 4096), seed=SEEDS)
+    other_ball = machines.assign(d_parallel=4, error=9.0)
+    return {
+        "nets": nets.assign(d=8, d_parallel=3),
+        "ball": pd.concat([machines.assign(d_parallel=3), other_ball]).assign(d=8),
+    }
 
 
 def test_a_single_training_set_says_nothing():

@@ -117,7 +117,8 @@ def network_over_compressed(nets=selection.boundary["ball"], ball=studies.suppor
     if networks is None or machines is None:
         return None
     machines = machines[np.isclose(machines.factor, np.sqrt(machines.p))]
-    pairs = networks.merge(machines[["p", "seed", "error"]], on=["p", "seed"], suffixes=("", "_machine"))
+    same = ["d", "d_parallel", "p", "seed"]
+    pairs = networks.merge(machines[[*same, "error"]], on=same, suffixes=("", "_machine"))
     if pairs.seed.nunique() < 2:
         return None
     logs = np.log(pairs.error / pairs.error_machine).groupby(pairs.seed).mean()

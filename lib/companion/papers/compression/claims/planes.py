@@ -99,7 +99,7 @@ def one_law(rows=placed["losses"], *, loss, words):  # the second is for the wor
     $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$ ({words}).
 
     geometric mean of the error over the law's, with the densities at the planes and the finite dimension, where 24, 20,
-    16 and 12 effective points a dimension are left; $d=5$ on 2048 points and $d=10$ on 4096, width 128
+    16 and 12 effective points a dimension are left; $d=5$ on 2048 points and $d=10$ on 4096, width 64
 
     Rival: one plane's law
     Source: derived in this chapter; paper A has no formula for the network's own error
