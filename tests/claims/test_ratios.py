@@ -137,7 +137,7 @@ def _(ratio, other, d):
     return {"nets": table(fill, **axes), "stop": 0.98}
 
 
-@made("A.Fig3-overfit-d5", "A.Fig3-overfit-paper-size")
+@made("A.Fig3-overfit-d5", "A.Fig3-overfit-wide")
 def _(ratio, other, d, nets=None):
     """At the end over 98 %, at the largest size; on fewer points, and of a kernel, it is the other."""
 
@@ -155,7 +155,7 @@ def _(ratio, other, d, nets=None):
     return {"nets": table(fill, **axes), "stop": 0.98}
 
 
-@made("A.Fig6-amplification-end", "A.Fig6-amplification-stop", "A.Fig6-amplification-paper-size", holds=1.0)
+@made("A.Fig6-amplification-end", "A.Fig6-amplification-stop", "A.Fig6-amplification-wide", holds=1.0)
 def _(ratio, other, d, share, nets=None):
     """At its share over t*, at the largest size."""
 

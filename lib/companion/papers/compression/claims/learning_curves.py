@@ -789,20 +789,20 @@ def loss_of_a_finite_width(kernels=studies.compressed_with_initial_kernel["strip
 )
 @again("A.Fig3-overfit-d10", looks=5, part_of="A.Fig3-overfit-d5", given={"d": 10}, at={"d": 10, "p": 8192})
 @again(
-    "A.Fig3-overfit-paper-size",
+    "A.Fig3-overfit-wide",
     looks=1,
     part_of="A.Fig3-overfit-d5",
-    given={"d": [5, 10], "nets": studies.networks["paper_size"]},
-    at={"d": [5, 10], "p": 10000, "h": 10000},
+    given={"d": [5, 10], "nets": studies.networks["wide"]},
+    at={"d": [5, 10], "p": 8192, "h": 10000},
     statement=(
-        "At paper A's own width and number of points, $h=p=10^4$, \"the previous predictions are not significantly "
+        "At paper A's own width, $h=10^4$, \"the previous predictions are not significantly "
         'altered during this final regime" (stripe).'
     ),
     measure=(
-        "network's test error at the end of training over that when 98 % of the points are fitted, $d=5$ and 10, one "
-        "number a seed; declared before these networks were trained"
+        "network's test error at the end of training over that when 98 % of the points are fitted, 8192 points, "
+        "$d=5$ and 10, one number a seed; read off rows that had been seen"
     ),
-    short="error at the end over 98 %, $h=p=10^4$",
+    short="error, end over 98 %, width $10^4$",
 )
 def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     """While the last points are fitted "the previous predictions are not significantly altered" (stripe, $d={d}$).
@@ -856,21 +856,21 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     short=r"$\Lambda$ at 98 % over $t^*$",
 )
 @again(
-    "A.Fig6-amplification-paper-size",
+    "A.Fig6-amplification-wide",
     rival=(0.013, r"no compression is left: $\Lambda=1$ over theory's $\Lambda^*$"),
     looks=1,
     part_of="A.Fig6-amplification-end",
-    given={"d": [5, 10], "share": 1.0, "nets": studies.networks["paper_size"]},
-    at={"d": [5, 10], "p": 10000, "h": 10000},
+    given={"d": [5, 10], "share": 1.0, "nets": studies.networks["wide"]},
+    at={"d": [5, 10], "p": 8192, "h": 10000},
     statement=(
-        "At paper A's own width and number of points, $h=p=10^4$, the evolution after $t^*$ \"doesn't alter "
+        "At paper A's own width, $h=10^4$, the evolution after $t^*$ \"doesn't alter "
         'significantly the picture" (stripe).'
     ),
     measure=(
-        "amplification at the end of training over that at $t^*$, $d=5$ and 10, one number a seed; declared before "
-        "these networks were trained"
+        "amplification at the end of training over that at $t^*$, 8192 points, $d=5$ and 10, one number a seed; read "
+        "off rows that had been seen"
     ),
-    short=r"$\Lambda$ at the end over $t^*$, $h=p=10^4$",
+    short=r"$\Lambda$, end over $t^*$, width $10^4$",
 )
 def amplification_since(nets=studies.networks["stripe"], *, d, share):
     r"""The evolution after $t^*$ "doesn't alter significantly the picture" (stripe, $d={d}$).
