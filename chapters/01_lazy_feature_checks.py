@@ -322,7 +322,7 @@ for name, column in (("ball-weights", "weights"), ("ball-function", "function"))
 ball = balls[3]
 curves = {
     "machine, plain": (ball[ball.factor == 1], "lazy", "-"),
-    r"machine, by $\sqrt p$": (ball[np.isclose(ball.factor, np.sqrt(ball.p))], "compressed", "--"),
+    r"machine, by $\sqrt{p}$": (ball[np.isclose(ball.factor, np.sqrt(ball.p))], "compressed", "--"),
     "machine, $x_\\perp$ removed": (ball[ball.factor == ball.factor.max()], "infinite", ":"),
     "network, end of training": (end, "feature", "-"),
 }
