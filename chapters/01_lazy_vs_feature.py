@@ -22,8 +22,9 @@
 #   ({numref}`fig-a-collapse`). While 12 to 24 effective points a direction are left ($d=5$ and 10, width 128), it is
 #   {claim}`A.Fig3-loss-hinge` times the law's under the hinge, where $n_{\rm eff}$ is the number of unfitted points,
 #   {claim}`A.Fig3-loss-squared` times under the squared hinge and {claim}`A.Fig3-loss-logistic` times under the logistic loss.
-# - **Count planes: the frozen kernel's error is $md/2p$ for $m$ planes.** Frozen when 90 % are fitted it has {claim}`A.Fig3-frozen-one` times
-#   $d/p$ for one plane and {claim}`A.Fig3-frozen-three` times for three ($d=5$ and 10, 1024 and 2048 fresh points; {numref}`fig-a-frozen`).
+# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted it has {claim}`A.Fig3-frozen-one`
+#   times $d/p$ for $m=1$. For $m=3$ it has {claim}`A.Fig3-frozen-three` times on up to 2048 points, more than 3/2: these planes are found later
+#   ({numref}`fig-a-frozen`; $d=5$ and 10, fresh points).
 # - **Over-fit: paper A's figure is a stop before the last points.** With 98 % of the points fitted, compressed data give
 #   {claim}`A.Fig3-own-learner-stop-d5` ($d=5$) and {claim}`A.Fig3-own-learner-stop-d10` ($d=10$) times the network's error, and its
 #   exponent is {claim}`A.Fig3-beta-stop-d5` and {claim}`A.Fig3-beta-stop-d10` (512 to 8192 points), as the paper says. At zero loss
