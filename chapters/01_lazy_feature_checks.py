@@ -334,7 +334,7 @@ for label, (rows, colour, line) in curves.items():
     plots.over_seeds(right, rows, "p", "error", color=plots.COLOURS[colour], linestyle=line, label=label)
 right.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$", title=r"ball, $d_\parallel=3$")
 plots.curve_axes(right, sorted(ball.p.unique()))
-right.legend(fontsize="small")
+right.legend(fontsize="small", loc="lower left")
 alt = "Left, three curves that fall to one, the sooner the more directions inform. Right, the network's error above compressed data's."
 chapter.figure(
     fig, "fig-a-curved", *balls.values(), *filter(len, [nets]), title="How much compression is of use? ($d=8$)", alt=alt
