@@ -232,7 +232,7 @@ chapter.figure(
 # %% [markdown]
 # (count-of-planes)=
 # ## The frozen kernel has the error of as many planes as the label has
-# A plane that is placed with the largest margin errs on about $d/2P$ of new points for the $P$ points at it {cite}`opper1990`, and has $d+1$
+# A plane that is placed with the largest margin is wrong on about $d/2P$ of new points for the $P$ points at it {cite}`opper1990`, and has $d+1$
 # support vectors. If the frozen kernel places each of $m$ planes apart, its error is therefore $md/2p$, with $m(d+1)$ vectors: one plane halves
 # the error of two, and three have half as much again. We freeze the kernel when 90 % of the points are fitted ({numref}`fig-a-frozen`).
 #
