@@ -19,7 +19,7 @@
 #   $t^*$ has {claim}`A.Fig8-star-initial` times the error of the initial one on up to 4096 points.
 # - **Place: then it moves these planes, and its training error tells its test error.** From 90 to 98 % of fitted points the error is
 #   $\sqrt{n_{\rm eff}d/\pi}/p$ for two planes, with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$ and no fitted number
-#   ({numref}`fig-a-collapse`). While 12 to 24 effective points a direction are left ($d=5$ and 10, width 128), it is
+#   ({numref}`fig-a-collapse`). While 12 to 24 effective points a direction are left ($d=5$ and 10, width 64), it is
 #   {claim}`A.Fig3-loss-hinge` times the law's under the hinge, where $n_{\rm eff}$ is the number of unfitted points,
 #   {claim}`A.Fig3-loss-squared` times under the squared hinge and {claim}`A.Fig3-loss-logistic` times under the logistic loss.
 # - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted it has {claim}`A.Fig3-frozen-one`
@@ -320,7 +320,7 @@ chapter.figure(
 #
 # where the $n_k$ are the parts of $n_{\rm eff}$ at each plane. With $m$ planes and equal parts, $\varepsilon=\sqrt{m/2\pi}\,\sqrt{n_{\rm eff}d}/p$.
 # There is no number to fit, and no test point is needed. For the hinge $n_{\rm eff}=n$. For the squared hinge it is $2p$ times the training loss.
-# In what follows the law has the densities at the planes and the finite dimension, which lower it by 3 to 5 % ({numref}`fig-a-collapse`).
+# In {numref}`fig-a-collapse` the law has the densities at the planes and the finite dimension, which lower it a little.
 # **Guess first:** under the squared hinge three times as many points are unfitted as count. Will its networks lie on the line of the hinge?
 # %%
 networks = chapter.rows(studies.networks, "stripe").query("curve == 'feature'")
@@ -380,9 +380,8 @@ tables = (networks, losses, *others.values())
 chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training forces tell the test error?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **In the window one line without a fitted number describes three losses, two dimensions, and one, two and three planes.** Left: the test
-# error against $n_{\rm eff}$; full line: the law, where it was declared to hold, dotted: beyond; dashed: $d/p$. Means over seeds. Right: the
-# hinge, the error over the law with 95 % intervals; the uneven planes stand at densities of 0.40 and 0.05. Networks of width 128 but
-# where the legend says 500; those were seen before the law.
+# error against $n_{\rm eff}$, means over seeds; full line: the law, where it was declared, dotted: beyond; dashed: $d/p$. Right: the
+# hinge, error over the law with 95 % intervals; the uneven planes stand at densities of 0.40 and 0.05. Width 64 on the left, 128 or 500 on the right.
 # %% [markdown]
 # The error over the law's is {claim}`A.Fig3-loss-hinge` under the hinge, {claim}`A.Fig3-loss-squared` under the squared hinge, and
 # {claim}`A.Fig3-loss-logistic` under the logistic loss, where 24 to 12 effective points a direction are left. If all unfitted points of the
