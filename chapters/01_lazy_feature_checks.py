@@ -411,13 +411,13 @@ chapter.table(counts, "tab-a-ended", "How the runs ended. None is left out of an
 # ## Errata and open points
 # - The gain of a compression for planes is near paper A's and twice paper B's, for the support vector machine and for
 #   the flow ({ref}`erratum <erratum-b-planar-exponent>`). Both papers conclude an exponent of feature learning from
-#   it. At zero loss our networks have the number that paper B prints; stopped at 98 %, on up to 8192 points, paper A's.
+#   it. At the end of training our networks have the number that paper B prints; stopped at 98 %, on up to 8192 points, paper A's.
 # - The lazy exponent $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote beyond 8192 points. A narrow network agrees with it
 #   earlier only because of its width.
 # - The network does not have its smallest error at the end of training. Over the last few per cent of the points the amplification falls
 #   and the error rises. The function ends more compressed than at $t^*$, but less than at 98 % ({numref}`fig-a-function`). Chapter 2
 #   follows the networks to 98 % or 99 % of the points.
 # - Text and code of paper A divide the uninformative coordinates by different factors ({ref}`erratum <erratum-a-compression-factor>`). With
-#   neither does the compressed kernel have the network's error at zero loss throughout.
-# - Open: a theory of over-fitting. At zero loss the network's error falls with an exponent near paper B's, by an argument that we do not have.
+#   neither does the compressed kernel have the network's error at the end of training throughout.
+# - Open: a theory of over-fitting. At the end of training the network's error falls with an exponent near paper B's, by an argument that we do not have.
 #   Missing is when $\Lambda$ falls: at $p^{2/3}$ points or at a fixed part of them.
