@@ -468,11 +468,10 @@ labels = ["end of training" if share == 1 else f"{share:.0%} fitted" for share i
 start = shares.index(stop) if stop in shares else 0
 chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, knob="fitted points", start=start)
 # %% [markdown] tags=["caption"]
-# **Four statements of paper A agree with us when 98 % of the points are fitted, and none does at the end of training.** Each panel: what we
-# measure, against the fitted share of the training points; grey: what agrees with the paper, filled symbols inside. The
-# slider chooses a share, and the mark says whether the statement holds there. Compressed data: frozen kernel and network
-# of width $10^4$, 8192 points. Exponent: 512 to 8192 points. Kernel frozen now: mean over 128 to 8192 points. $\Lambda$: 8192
-# points. 95 % intervals.
+# **Four statements of paper A agree with us when 98 % of the points are fitted, none at the end of training.** Each panel:
+# what we measure against the fitted share; grey: agreement, symbols inside are filled. The slider chooses a share, and the
+# mark says whether the statement holds there. Compressed data: frozen kernel and network of width $10^4$, 8192 points, as
+# for $\Lambda$. Exponent: 512 to 8192 points. Kernel: 128 to 8192 points. 95 % intervals.
 # %% [markdown]
 # | paper A says | at the end of training, $d=5$ and 10 | with 98 % fitted |
 # |---|---|---|

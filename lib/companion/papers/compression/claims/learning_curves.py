@@ -27,7 +27,7 @@ STAR = 0.1  # the fitted fraction at t*
 STOP = 0.98  # that at which the statements on the end of training are judged a second time
 LAST_SIZES = 3  # neighbouring sizes that one local exponent is fitted on
 LAST_SCALES = 3  # output scales at either end of a scan that a law is fitted to
-ASYMPTOTIC = (1024, 16384)  # sizes, the larger half of ours, on which the exponent is judged at zero loss
+ASYMPTOTIC = (1024, 16384)  # sizes, the larger half of ours, on which the exponent is judged at the end
 FEWER = (512, 8192)  # those on which it is judged at 98 % fitted, up to the paper's 10000
 ALIKE = (0.8, 1.25)  # a ratio of what a paper calls similar
 KEPT = (0.5, math.inf)  # what is left of a compression that a paper says is not altered
@@ -571,7 +571,7 @@ def curved_gain(machines=studies.support_vectors["cylinder"]):
 )
 @again(
     "A.Fig3-final-kernel-stop-d5",
-    rival=(1.59, "the ratio at zero loss, 8192 points"),
+    rival=(1.59, "the ratio at the end, 8192 points"),
     looks=1,
     part_of="A.Fig3-final-kernel-d5",
     given={"d": 5, "share": STOP, "nets": studies.networks["frozen_late"]},
@@ -588,7 +588,7 @@ def curved_gain(machines=studies.support_vectors["cylinder"]):
 )
 @again(
     "A.Fig3-final-kernel-stop-d10",
-    rival=(1.68, "the ratio at zero loss, 8192 points"),
+    rival=(1.68, "the ratio at the end, 8192 points"),
     looks=1,
     part_of="A.Fig3-final-kernel-d5",
     given={"d": 10, "share": STOP, "nets": studies.networks["frozen_late"]},
@@ -677,7 +677,7 @@ def final_kernel_over_initial(
 @again(
     "A.Fig3-own-learner-stop-d5",
     figure="fig-a-one-stop",
-    rival=(0.6, "the ratio at zero loss"),
+    rival=(0.6, "the ratio at the end"),
     part_of="A.Fig3-own-learner-d5",
     given={"d": 5, "curve": "compressed", "share": STOP},
     statement=(
@@ -694,7 +694,7 @@ def final_kernel_over_initial(
 @again(
     "A.Fig3-own-learner-stop-d10",
     figure="fig-a-one-stop",
-    rival=(0.645, "the ratio at zero loss"),
+    rival=(0.645, "the ratio at the end"),
     part_of="A.Fig3-own-learner-d5",
     given={"d": 10, "curve": "compressed", "share": STOP},
     statement=(
@@ -839,7 +839,7 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
 )
 @again(
     "A.Fig6-amplification-stop",
-    rival=(0.15, "the ratio at zero loss"),
+    rival=(0.15, "the ratio at the end"),
     looks=1,
     part_of="A.Fig6-amplification-end",
     given={"d": [5, 10], "share": STOP},
