@@ -95,8 +95,8 @@ def in_window(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     given={"rows": placed["logistic"], "loss": "logistic", "words": "logistic loss"},
     at={"d": 5, "p": 2048},
     measure=(
-        "geometric mean of the error over the law's, with the densities at the planes and the finite dimension, where 24, "
-        "20, 16 and 12 effective points a dimension are left; $d=5$ on 2048 points, width 64"
+        "geometric mean of the error over the law's, with the densities at the planes and the finite dimension, where "
+        "24, 20, 16 and 12 effective points a dimension are left; $d=5$ on 2048 points, width 64"
     ),
 )
 def one_law(rows, *, loss, words):  # the last is for the words
