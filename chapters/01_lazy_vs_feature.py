@@ -336,7 +336,7 @@ for (loss, rows), colour in zip(losses.groupby("loss", sort=False), plots.PALETT
             middle.per_direction,
             middle.reduced,
             marker,
-            markerfacecolor="white" if d == part.d.max() else colour,
+            markerfacecolor="white" if d == max(curve_d) else colour,
             **style,
         )
 half = planes.unfitted(networks).query("share == 0.5 and p >= 512").groupby(["d", "p"]).over_law.median()
@@ -362,7 +362,7 @@ for (task, d), rows in found.groupby(["task", "d"], sort=False):
     plots.intervals(right, dict(zip(rows.per_pair, rows.measured)), **style)
 right.axhline(1, color=plots.COLOURS["theory"], zorder=0)
 right.set(xscale="log", yscale="log", xlabel="points left, a direction and pair of planes", ylabel="error over the law")
-right.set(ylim=(0.5, 5))
+right.set(ylim=(0.5, 12))
 for panel in (ax, right):
     plots.plain_numbers(panel)
     plots.plain_numbers(panel, "x")
