@@ -92,12 +92,7 @@ def in_window(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     "A.Fig3-loss-logistic",
     rival=(FORCES_ONCE, "forces count once: $\\sum\\ell'/\\ell'(0)$ in place of their squares"),
     part_of="A.Fig3-loss-squared",
-    given={"rows": placed["logistic"], "loss": "logistic", "words": "logistic loss"},
-    at={"d": 5, "p": 2048},
-    measure=(
-        "geometric mean of the error over the law's, with the densities at the planes and the finite dimension, where 24, "
-        "20, 16 and 12 effective points a dimension are left; $d=5$ on 2048 points, width 64"
-    ),
+    given={"rows": placed["losses"], "loss": "logistic", "words": "logistic loss"},
 )
 def one_law(rows, *, loss, words):  # the last is for the words
     r"""The training forces tell the test error of two planes, $\varepsilon=\sqrt{dn_{\rm eff}/\pi}/p$ with
