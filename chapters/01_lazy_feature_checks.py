@@ -270,7 +270,7 @@ title = "How many planes does a frozen kernel place?"
 chapter.figure(fig, "fig-a-frozen", *filter(len, frozen.values()), title=title, legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **One and two planes: as many as there are. Three planes are found later.** The kernel of networks of width 200, frozen when 90 % of the
-# training points are fitted, that learns as many fresh ones; labels change at $m$ planes: at 0; where the stripe has them; at -1, 0 and 1. Left: its
+# training points are fitted, that learns as many fresh ones; labels change at $m$ planes: at 0; at $-0.3$ and $1.18549$; at $-1$, 0 and 1. Left: its
 # error; right: the support vectors of its hard-margin machine. Geometric means with 95 % intervals. Dashed: $md/2p$ and $m(d+1)$.
 # %% [markdown]
 # (how-much-compression)=
