@@ -50,7 +50,7 @@ from regimes.training.run import run
 from regimes.training.state import after, fitted, t_star
 from regimes.validate import InputError
 
-CHEAP = ("lazy_feature.compressed_by_network", "depth.text_training")  # the studies of ``--small``
+CHEAP = ("hard_margin.star_kernel", "depth.text_training")  # the studies of ``--small``
 PARTS = ("sums", "steps", "solvers", "studies")  # what a card that is lent for eight minutes has time for comes first
 COLUMNS = "case p h members cpu_seconds seconds floor_seconds difference allowed agrees peak_MB said".split()
 WRITES = 4.0  # times the gates are written or read in a step of the flow on tensors, at least

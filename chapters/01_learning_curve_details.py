@@ -153,79 +153,34 @@ chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, title="How does
 # frozen kernel of networks of several widths (blue) and of the infinitely wide one (black): medians, quartiles as bands. The
 # narrower the network, the earlier its curve leaves the black one.
 # %% [markdown]
-# ## The support vectors are too far apart for the cusp
-# Theory makes three assumptions. A layer of width $\Delta$ holds about $p\Delta$ support vectors. The error is proportional
-# to $\Delta$. Between neighbours the kernel has a cusp: it falls as $r^\xi$ of the distance $r$, with $\xi=1$.
-# {numref}`fig-a-layer` measures each. At 8192 points $\xi$ is {claim}`A.Fig3-layer-cusp-d5` in $d=5$ and
-# {claim}`A.Fig3-layer-cusp-d10` in $d=10$.
-# %%
-layers = chapter.rows(hard_margin.support_layer, "stripe")
-layers = layers.assign(filled=layers.vectors / (layers.p * layers.width), per_width=layers.error / layers.width)
-labels = {
-    "filled": r"vectors over $p\Delta$",
-    "per_width": r"error over $\Delta$",
-    "cusp": r"cusp $\xi$ between neighbours",
-}
-fig, axes = plots.panels(len(labels), columns=3, width=3.5, height=3.4)
-axes[-1].axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="theory")
-for ax, (column, label) in zip(axes, labels.items()):
-    for (d, rows), marker, tone in zip(layers.groupby("d"), "os^D", plots.from_feature_to_lazy(layers.d.nunique())):
-        plots.over_seeds(ax, rows, "p", column, color=tone, marker=marker, label=f"$d={d}$")
-    ax.set(xlabel="training points $p$", ylabel=label)
-    plots.curve_axes(ax, sorted(layers.p.unique()), errors=False)
-    plots.plain_numbers(ax)
-alt = "Three panels against training points; the first two are nearly level, the third lies above a dashed line at one."
-chapter.figure(fig, "fig-a-layer", layers, title="Do the support vectors do what theory assumes?", legend=3, alt=alt)
-# %% [markdown] tags=["caption"]
-# **They fill the layer, but at distances without a cusp.** The hard-margin machine with the infinitely wide kernel. Left and
-# middle: number of support vectors over $p\Delta$, and error over $\Delta$; both are level if the assumption holds. Right: the
-# exponent with which the kernel falls at the distance of neighbours. Medians and quartiles.
-# %% [markdown]
-# In $d=5$ the number of support vectors over $p\Delta$ changes with the exponent {claim}`A.Fig3-layer-vectors-d5`, the error
-# over $\Delta$ with {claim}`A.Fig3-layer-error-d5`. Both are near 0; over the larger sizes alone they are too uncertain to
-# decide. In $d=10$ the ratio of error to width still changes, with the exponent {claim}`A.Fig3-layer-error-d10`. The table
-# puts the measured $\xi$ into the argument (exercise 1). In $d=5$ this accounts for about half of the excess of the machine's
-# exponent. In $d=10$ it accounts for little: there the error is not yet proportional to the width of the layer.
-# %%
-layers = chapter.rows(hard_margin.support_layer, "stripe")
-exponents = []
-for d, rows in layers.groupby("d"):
-    largest = claims.on_largest_sets(rows)
-    xi = largest.cusp.mean()
-    row = {"$d$": d, "distance of neighbours": largest.spacing.mean(), r"$\xi$ there": xi}
-    row[r"$\beta$ by theory, $\xi=1$"] = theory.lazy_exponent(d)
-    row[r"$\beta$ with that $\xi$"] = theory.lazy_exponent(d, xi)
-    row[r"$\beta$ of the machine"] = str(theory.beta(rows))
-    exponents.append(row)
-caption = "The lazy exponent with the kernel's own cusp between neighbouring support vectors, largest training sets."
-chapter.table(pd.DataFrame(exponents), "tab-a-layer", caption, layers, digits=2)
-# %% [markdown]
-# ## The five curves of paper A, Fig. 3
-# {numref}`fig-a-fig3` repeats the paper's figure with five curves. One is the network at small $\alpha$, trained to the end:
+# (curves-of-figure-3)=
+# ## The curves of paper A, Fig. 3
+# {numref}`fig-a-fig3` repeats the paper's figure with networks trained to the end. One is the network at small $\alpha$, trained to the end:
 # its error falls with the exponents {claim}`A.Fig3-beta-feature-d5` ($d=5$) and {claim}`A.Fig3-beta-feature-d10` ($d=10$).
 # This is less than its parts add up to at these sizes, the lazy exponent and half the gain (in $d=5$
 # {claim}`A.Fig3-beta-lazy-d5` and half of {claim}`B.Sec5-machine-gain-d5`). Any agreement of the network's exponent with
 # theory is then due to cancelling errors.
 #
-# Another curve is the infinitely wide initial kernel on the data. Two more are this kernel on compressed data: the paper's
-# text divides the uninformative coordinates by $\Lambda^*$, the authors' public code by $\Lambda^*/\sqrt{d_\perp}$. The fifth is
-# the network's kernel, frozen at the end of training and trained from scratch on an independent set of the same size.
+# Another curve is the infinitely wide initial kernel on the data, a third the same kernel on data compressed by $\Lambda^*$. The fourth is the
+# network's kernel, frozen at the end of training and trained from scratch on an independent set of the same size. With 98 % of the points
+# fitted the network's exponent is near paper A's on 512 to 8192 points ({numref}`fig-a-one-stop`), and smaller beyond: from 4096 to 16 384
+# points it is {glue:text}`stop-late`.
 # %%
 networks = chapter.rows(studies.networks, "stripe")
 larger = chapter.rows(sensitivity.numerics, "larger")
-small = chapter.rows(studies.compressed_by_network, "stripe")
+kernels = chapter.rows(hard_margin.star_kernel, "stripe").query("learner == 'flow'")
 initial = [chapter.rows(studies.infinite_width_lazy, "stripe")]
 initial.append(chapter.rows(studies.infinite_width_lazy, "stripe_networks"))
 initial.append(chapter.rows(studies.infinite_width_lazy_large_p, "stripe"))
+stopped = [claims.network_exponent(networks, larger, d=d, share=stop, sizes=(4096, 16384)) for d in curve_d]
+chapter.glue("stop-late", " and ".join(str(found[0]) for found in stopped if found) or "—")
 fig, axes = plots.panels(len(curve_d), width=4.6, height=4.6, sharey=True)
 for ax, d in zip(axes, curve_d):
     trained = networks[networks.d == d]
-    text, code = (claims.curve_of(small[small.d == d], name) for name in ("compressed", "compressed_code"))
     end = claims.stripe_networks(trained, larger[larger.d == d], 1.0, fit_from)
     curves = {
         "initial kernel, $h=\\infty$": (claims.same_sets(end, *initial), "infinite", "-"),
-        r"data compressed by $\Lambda^*$": (text, "compressed", "--"),
-        r"data compressed by $\Lambda^*/\sqrt{d_\perp}$": (code, "compressed", ":"),
+        r"data compressed by $\Lambda^*$": (claims.curve_of(kernels[kernels.d == d], "compressed"), "compressed", "--"),
         "kernel after training": (claims.curve_of(trained, "final", 1.0), "final", "-"),
         "network": (end, "feature", "-"),
     }
@@ -239,11 +194,11 @@ for ax, d in zip(axes, curve_d):
 axes[0].set_ylabel(r"test error $\varepsilon$")
 alt = "From above: the initial kernel, the kernel after training, the network, the initial kernel on compressed data."
 title = f"Which curve has the network's error? {stated.both_sizes(curve_h, 'A.width')}"
-chapter.figure(fig, "fig-a-fig3", networks, larger, small, *initial, title=title, legend=2, alt=alt)
+chapter.figure(fig, "fig-a-fig3", networks, larger, kernels, *initial, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
-# **None with the text's factor: data compressed by $\Lambda^*$ give a smaller error, the kernel after training a larger
-# one.** Test error against training size, as in paper A, Fig. 3 (width $10^4$, up to $10^4$ points): medians and quartiles
-# over seeds. The dashed line has theory's slope for feature learning.
+# **None: data compressed by $\Lambda^*$ give a smaller error, the kernel after training a larger one.** Test error against training
+# size, as in paper A, Fig. 3 (width $10^4$, up to $10^4$ points): medians and quartiles over seeds. The dashed line has paper A's slope
+# for feature learning.
 # %% [markdown]
 # The kernel after training "outperforms the NTK at initialization" (paper A, Sec. 5.2): its error is
 # {claim}`A.Fig3-final-initial-d5` ($d=5$) and {claim}`A.Fig3-final-initial-d10` ($d=10$) times that of the initial kernel. It
@@ -252,80 +207,45 @@ chapter.figure(fig, "fig-a-fig3", networks, larger, small, *initial, title=title
 # feature learning regime, except for the largest training set size where it even outperforms it". Paper B writes of
 # "essentially identical performance".
 #
-# ## Compressed data give fewer errors than the network at the end of training
-# The infinitely wide kernel on data compressed by $\Lambda^*$ has {claim}`A.Fig3-compressed-largest-d5` ($d=5$) and
-# {claim}`A.Fig3-compressed-largest-d10` ($d=10$) of the network's test error at the end of training. With the code's factor
-# it has {claim}`A.Fig3-compressed-code-largest-d5` and {claim}`A.Fig3-compressed-code-largest-d10`. If feature learning were
-# nothing but this compression, the two errors would be equal. Paper B writes of "very similar performance" (Fig. 10, right
-# panel). Stopped when 98 % of the points are fitted, the network's error is nearer: compressed data still give
-# {claim}`A.Fig3-compressed-stop-d5` and {claim}`A.Fig3-compressed-stop-d10` of it.
-#
-# However, the paper's learner is another: the frozen kernel of a network of width $10^4$. On 8192 points of data compressed by $\Lambda^*$
-# it has {claim}`A.Fig3-own-learner-d5` and {claim}`A.Fig3-own-learner-d10` of the error of networks of this width at the end, and by the
-# code's factor {claim}`A.Fig3-own-learner-code-d5` and {claim}`A.Fig3-own-learner-code-d10`. So at the end the paper's agreement holds in
-# ten dimensions for its code's factor, because a finite width costs what the compression gains. When 98 % of the points are fitted, it
-# holds in both dimensions for the text's factor: the ratio is {glue:text}`own-stopped`.
+# ## Compressed data have the network's error at 98 % of fitted points
+# The paper compresses by $\Lambda^*$ in its text, and by $\Lambda^*/\sqrt{d_\perp}$ in its public code. Its learner is the frozen kernel of a
+# network of width $10^4$. If feature learning were nothing but this compression, this kernel on compressed data would have the network's error,
+# "very similar performance" for paper B (Fig. 10, right panel: {claim}`B.Fig10-own-learner`). At the end of training, on 8192 points, the ratio is
+# {claim}`A.Fig3-own-learner-d5` and {claim}`A.Fig3-own-learner-d10` with the text's factor, and {claim}`A.Fig3-own-learner-code-d5` and
+# {claim}`A.Fig3-own-learner-code-d10` with the code's. When 98 % of the points are fitted it is {claim}`A.Fig3-own-learner-stop-d5` and
+# {claim}`A.Fig3-own-learner-stop-d10` with the text's factor; on 1024 points compressed data still have the smaller error
+# ({numref}`fig-b-fig10`). The infinitely wide kernel has {glue:text}`infinite-learner` of the network's error at the end of training. What a finite
+# width loses grows with the points a neuron: at width $10^4$ this loss is {claim}`A.Fig3-own-learner-width` times as large on 8192 points as on 1024.
 # %%
-networks = chapter.rows(studies.networks, "stripe")
 wide = chapter.rows(studies.networks, "wide")
-small = chapter.rows(studies.compressed_by_network, "stripe")
-small = small[(small.p >= fit_from) & small.seed.isin(networks.seed)]
-wide_kernel = chapter.rows(studies.compressed_with_initial_kernel, "stripe")
-wide_kernel = wide_kernel[wide_kernel.learner == "finite"]
-ends = {1.0: ("compressed", "end"), stop: ("feature", f"{stop:.0%} fitted")}
-learners = {
-    r"by $\Lambda^*$": (small, networks, "compressed", "o--", ends),
-    r"by $\Lambda^*/\sqrt{d_\perp}$": (small, networks, "compressed_code", "s:", ends),
-    r"width $10^4$, by $\Lambda^*$": (wide_kernel, wide, "compressed", "^-", ends),
-    r"width $10^4$, by $\Lambda^*/\sqrt{d_\perp}$": (wide_kernel, wide, "compressed_code", "D-", [1.0]),
-}
-stopped = {}
-fig, axes = plots.panels(len(curve_d), width=4.4, height=4.2, sharey=True)
+kernel = chapter.rows(studies.compressed_with_initial_kernel, "stripe")
+finite, infinite = (kernel[kernel.learner == learner] for learner in ("finite", "infinite"))
+ends = {1.0: ("compressed", "end of training"), stop: ("feature", f"{stop:.0%} fitted")}
+curves = {"compressed": (r"by $\Lambda^*$", "o-"), "compressed_code": (r"by $\Lambda^*/\sqrt{d_\perp}$", "s:")}
+of_infinite = {}
+fig, axes = plots.panels(len(curve_d), width=4.4, height=4.0, sharey=True)
 for ax, d in zip(axes, curve_d):
-    for label, (kernel, nets, curve, style, shares) in learners.items():
-        for share in shares:
-            network = claims.curve_of(nets[nets.d == d], "feature", share)
-            ratios = theory.error_ratios(claims.curve_of(kernel[kernel.d == d], curve), network)
-            if ratios and nets is wide and share == stop:
-                stopped[d] = ratios[max(ratios)]
-            colour, words = ends[share]
+    for curve, (label, style) in curves.items():
+        for share, (colour, words) in ends.items():
+            network = claims.curve_of(wide[wide.d == d], "feature", share)
+            ratios = theory.error_ratios(claims.curve_of(finite[finite.d == d], curve), network)
             plots.intervals(ax, ratios, fmt=style, color=plots.COLOURS[colour], label=f"{label}; {words}")
-    ax.axhline(1, color=plots.COLOURS["feature"], lw=1)
+    at_end = theory.error_ratios(
+        claims.curve_of(infinite[infinite.d == d], "compressed"), claims.curve_of(wide[wide.d == d], "feature", 1.0)
+    )
+    of_infinite |= {d: at_end[max(at_end)]} if at_end else {}
+    ax.axhline(1, color=plots.COLOURS["theory"], lw=1)
     ax.set(yscale="log", xlabel="training points $p$", title=f"stripe, $d={d}$")
-    plots.curve_axes(ax, sorted({*networks.p, *wide_kernel.p}))
+    plots.curve_axes(ax, sorted(wide.p.unique()))
 axes[0].set_ylabel("test error over the network's")
-alt = "Ratios of two errors, most of them below one; the kernels of finite width come nearest to one."
-chapter.glue("own-stopped", " and ".join(f"{ratio:#.2g} ($d={d}$)" for d, ratio in stopped.items()) or "—")
+chapter.glue("infinite-learner", " and ".join(f"{ratio:#.2g} ($d={d}$)" for d, ratio in of_infinite.items()) or "—")
+alt = "Ratios of two errors against training points: those at 98 % with the text's factor rise to one at 8192 points."
 title = "Does a compression explain the network?"
-chapter.figure(fig, "fig-b-fig10", networks, wide, small, wide_kernel, title=title, legend=2, alt=alt)
+chapter.figure(fig, "fig-b-fig10", wide, kernel, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
-# **By the kernel of the paper's own width it does: at the end nearly, with the code's factor; at 98 % fitted, with the text's.** Test error
-# on compressed data over the network's, trained to the end (blue) or stopped early (orange). Dashed and dotted: the infinitely
-# wide kernel, networks of width 500. Full: the frozen kernel of width $10^4$, networks of this width. The kernel learns the
+# **On 8192 points it does: with 98 % fitted by the text's factor, at the end of training nearly by the code's.** Test error of the frozen kernel of
+# width $10^4$ on compressed data over that of networks of this width, at the end of training or with 98 % of the points fitted. The kernel learns the
 # network's training set. Geometric means with 95 % intervals.
-# %% [markdown]
-# A finite width raises the error, more so on compressed data (the next table), and at one width more so on more points: at
-# width $10^4$ this loss is {claim}`A.Fig3-own-learner-width` times as large on 8192 points as on 1024.
-# %%
-infinite = chapter.rows(studies.infinite_width_lazy, "stripe")
-frozen = chapter.rows(studies.finite_width_lazy, "stripe")
-widths = chapter.rows(studies.star_kernel_by_width, "widths")
-frozen = frozen[frozen.p.isin(widths.p)]
-on_compressed = claims.curve_of(widths, "compressed_finite")
-finite = pd.concat([on_compressed.assign(data="compressed"), frozen.assign(data="plain")])
-table = []
-for (data, d, h), rows in finite.groupby(["data", "d", "h"]):
-    reference = claims.curve_of(widths[widths.h == h], "compressed") if data == "compressed" else infinite
-    ratios = theory.error_ratios(rows, reference[reference.d == d])
-    table += [{"data": data, "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
-designs = ["narrow", "stripe"]
-by_learner = pd.concat(chapter.rows(studies.compressed_with_initial_kernel, design) for design in designs)
-by_learner = claims.curve_of(by_learner, "compressed")
-for (d, h), rows in by_learner.groupby(["d", "h"]):
-    ratios = theory.error_ratios(rows[rows.learner == "finite"], rows[rows.learner == "infinite"])
-    table += [{"data": "compressed", "$d$": d, "$h$": h, "$p$": p, "ratio": str(ratio)} for p, ratio in ratios.items()]
-caption = "Test error of the initial kernel of networks of width $h$ over that of the infinitely wide one."
-chapter.table(pd.DataFrame(table), "tab-a-width", caption, finite, infinite, by_learner)
 # %% [markdown]
 # ## The cylinder's exponents exceed theory's
 # The network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2. The lazy exponent is {claim}`A.Fig8-lazy`, where
@@ -334,15 +254,15 @@ chapter.table(pd.DataFrame(table), "tab-a-width", caption, finite, infinite, by_
 # amplification panel.
 # %%
 tube = chapter.rows(studies.networks, "cylinder")
-small = chapter.rows(studies.compressed_by_network, "cylinder")
-star = claims.learnt_by(chapter.rows(hard_margin.star_kernel, "cylinder"), "star")
+kernels = chapter.rows(hard_margin.star_kernel, "cylinder")
+compressed, star = (claims.learnt_by(kernels, curve) for curve in ("compressed", "star"))
 infinite = chapter.rows(studies.infinite_width_lazy, "cylinder")
 infinite_of_networks = chapter.rows(studies.infinite_width_lazy, "cylinder_networks")
 network = claims.curve_of(tube, "feature", 1.0)
 initial = claims.same_sets(network, infinite, infinite_of_networks)
 curves = {
     "initial kernel, $h=\\infty$": (initial, "infinite", "-"),
-    r"data compressed by $\Lambda^*$": (claims.curve_of(small, "compressed"), "compressed", "--"),
+    r"data compressed by $\Lambda^*$": (compressed, "compressed", "--"),
     "kernel after training": (claims.curve_of(tube, "final", 1.0), "final", "-"),
     "kernel at $t^*$": (star, "final", ":"),
     "network": (network, "feature", "-"),
@@ -356,32 +276,8 @@ plots.slope_guide(ax, ends, 0.3 * start, -theory.feature_exponent(3, 2), "$-1/2$
 plots.slope_guide(ax, ends, 2.2 * start, -theory.lazy_exponent(3), "$-3/7$", above=True)
 ax.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$", title="Who learns the cylinder fastest?")
 plots.curve_axes(ax, sorted(network.p.unique()))
-chapter.figure(fig, "fig-a-fig8", tube, small, star, infinite, infinite_of_networks, legend=2)
+chapter.figure(fig, "fig-a-fig8", tube, compressed, star, infinite, infinite_of_networks, legend=2)
 # %% [markdown] tags=["caption"]
 # **The kernel on compressed data, then the network; the kernel at $t^*$ is the worst.** Test error of the cylinder, as in the
 # error panel of paper A, Fig. 8: medians and quartiles. Dashed: theory's slopes, lazy above and feature learning below the
 # data. On few points the network has a larger error than the infinitely wide initial kernel, on many a smaller one.
-# %% [markdown]
-# The next table has the exponents over the three largest sizes, for stripe and cylinder. A wide interval that contains the
-# asymptote is not evidence for it.
-# %%
-networks = chapter.rows(studies.networks, "stripe")
-larger = chapter.rows(sensitivity.numerics, "larger")
-larger_sets = chapter.rows(studies.infinite_width_lazy_large_p, "stripe")
-tube = claims.curve_of(chapter.rows(studies.networks, "cylinder"), "feature", 1.0)
-curves = {}
-for d in curve_d:
-    network = claims.stripe_networks(networks[networks.d == d], larger[larger.d == d], 1.0, fit_from)
-    curves[f"stripe, $d={d}$, lazy"] = (larger_sets[larger_sets.d == d], theory.lazy_exponent(d))
-    curves[f"stripe, $d={d}$, network"] = (network, theory.feature_exponent(d, 1))
-curves["cylinder, lazy"] = (chapter.rows(studies.infinite_width_lazy, "cylinder"), theory.lazy_exponent(3))
-curves["cylinder, network"] = (tube, theory.feature_exponent(3, 2))
-last = {}
-exponents = []
-for name, (curve, predicted) in curves.items():
-    last[name] = claims.last_sizes(curve)
-    sizes = f"{last[name].p.min()} to {last[name].p.max()}"
-    local = str(theory.beta(last[name]))
-    exponents.append({"curve": name, "theory": predicted, "sizes": sizes, "local exponent": local})
-caption = "Theory's exponent and that over the last three sizes; lazy is the infinitely wide kernel."
-chapter.table(pd.DataFrame(exponents), "tab-a-asymptotes", caption, *last.values())

@@ -127,25 +127,7 @@ chapter.table(
 )
 # %% [markdown]
 # (compression-exponents)=
-# ## Exponents over other ranges, and the growth after $t^*$
-# We fit exponents from 1024 points on (`growth_from`), a choice made after a look at how the curves bend. Over all sizes they are
-# larger. The exponents of $\Lambda^*$ itself, noise included, are less certain and agree within their intervals.
-# %%
-growth = [chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")]
-growth = pd.concat(claims.without_noise(rows) for rows in growth)
-ranges = {"all sizes": growth_p[0], f"from {growth_from}": growth_from, f"from {growth_p[-3]}": growth_p[-3]}
-columns = {}
-for quantity, column in {r"$\Lambda^*\vert N\vert$": "still", r"$\Lambda^*$": "star"}.items():
-    for words, first in ranges.items():
-        tasks = growth[growth.p >= first].groupby(["shape", "d"])
-        columns[f"{quantity}, {words}"] = tasks.apply(claims.growth_of(column))
-chapter.table(
-    pd.DataFrame(columns).reset_index(names=["task", "$d$"]),
-    "tab-a-ranges",
-    "Exponents in $p$ of the amplification at $t^*$, with the noise of each training set divided out and as it is.",
-    growth,
-)
-# %% [markdown]
+# ## The growth after $t^*$
 # The noise of the training set sets only where the growth after $t^*$ starts. On the stripe the factor by which $\Lambda$ grows
 # until 98 % of the points are fitted stops rising at the larger sizes, so the exponent of $\Lambda_{\max}$ falls towards
 # $\frac12$. On the cylinder the factor falls slightly.
@@ -162,27 +144,9 @@ chapter.table(
 # %% [markdown]
 # ## Other planes and a sphere have the same exponent
 # The argument requires neither two planes nor one direction. Paper A expects compression in all linear invariant models. We test
-# three planes in the first dimension, and a sphere in three informative directions with one uninformative direction
-# ({numref}`fig-a-more`). The exponents of $\Lambda^*$, noise divided out, are {claim}`A.Fig8-planes` and
-# {claim}`A.Fig8-sphere`.
-# %%
-labels = {"planes": "three planes, $d=5$", "sphere": "three informative directions, $d=4$"}
-tasks = {name: claims.without_noise(chapter.rows(studies.amplification_scaling, name)) for name in labels}
-fig, ax = plt.subplots(figsize=(5.6, 3.8))
-for name, rows in tasks.items():
-    smallest = rows.still[rows.p == rows.p.min()].mean()
-    plots.over_seeds(ax, rows, "p", "still", factor=1 / smallest, label=labels[name])
-sizes = sorted(set(tasks["planes"].p) | set(tasks["sphere"].p))
-plots.slope_guide(ax, (sizes[0], sizes[-1]), 0.8, 0.5, "1/2")
-ax.set(xlabel="training points $p$", ylabel=r"$\Lambda^*|N|$ over that at the least $p$")
-ax.set_title("Does the square root hold for other tasks?")
-plots.curve_axes(ax, sizes)
-ax.legend(fontsize="small")
-chapter.figure(fig, "fig-a-more", *tasks.values())
-# %% [markdown] tags=["caption"]
-# **Both tasks follow $\sqrt p$.** Amplification at $t^*$ with the noise of each training set divided out, over its mean at the
-# least $p$, against $p$; medians and quartiles over seeds. Dashed: the slope 1/2.
-# %% [markdown]
+# three planes in the first dimension, and a sphere in three informative directions with one uninformative direction. The exponents of
+# $\Lambda^*$, noise divided out, are {claim}`A.Fig8-planes` and {claim}`A.Fig8-sphere`.
+#
 # Results at $t^*$ hardly depend on the step tolerance. Later ones do, since nearby paths separate: with the coarser tolerance the
 # largest $\Lambda$ of many points in $d=5$ comes out too small. Those runs have a ten times finer one, in float64.
 #

@@ -39,8 +39,12 @@
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
 #
-# {numref}`fig-sketch-compression` shows the effect and {numref}`fig-sketch-chain` the argument. We assume the model of
-# chapter 1. The {ref}`details page <compression-details>` tests each formula by itself.
+# That neurons align in a few directions before the outputs have grown is known. {cite}`maennel2018` find these directions from the data for any
+# small initial weights; beyond it, we have their number and their growth rates in closed form for planes. {cite}`boursier2025` show that the
+# alignment can leave training at a poor minimum; here we measure what it does to the test error, in chapter 1. {cite}`min2023` bound the time of
+# the alignment for data that two directions separate; here labels change at several planes, and noise, not time, sets the compression.
+#
+# {numref}`fig-sketch-compression` shows the effect. We assume the model of chapter 1. The {ref}`details page <compression-details>` tests each formula by itself.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | meaning |
@@ -100,17 +104,6 @@ chapter.figure(
 # **Training aligns the neurons that matter with $x_1$, the only direction on which the label depends.** Each line is the
 # hyperplane of one neuron, before training and at $t^*$ (a tenth of the points fitted). Darker lines carry a larger share of the
 # output. Shading: the label.
-# %%
-chapter.figure(
-    sketches.chain(sketches.COMPRESSION),
-    "fig-sketch-chain",
-    alt="Five boxes joined by arrows from top to bottom: p training points; noise across, one over root p; compression, "
-    "root p; the kernel's error times the compression to a negative power; the error as a power of p with the sum of "
-    "both exponents.",
-)
-# %% [markdown] tags=["caption"]
-# **More points give a stronger compression, and this a steeper learning curve.** The chain of paper A's argument, as a sketch.
-# This chapter tests the upper half, chapter 1 the lower half.
 # %% [markdown]
 # ## The weights align with the informative axis
 # At the end of feature learning a share {claim}`A.Fig2-feature` of $\sum_n(\beta_n\omega_n)^2$ lies along the informative axis;
@@ -249,8 +242,7 @@ chapter.figure(fig, "fig-a-4", paths, legend=4, alt=alt)
 # Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore
 # test the exponent of $\Lambda^*|N|$, on other training sets than the figure's. Below about a thousand points the growth rates
 # themselves depend on the training set, and the curves are steeper ({numref}`fig-a-6-p`; **guess first:** does the largest
-# amplification, which the network reaches later, follow the same law?). The
-# {ref}`details <compression-exponents>` give the exponents over other ranges.
+# amplification, which the network reaches later, follow the same law?).
 # %% tags=["key"]
 growth = pd.concat([chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")])
 maxima = [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]

@@ -136,7 +136,7 @@ chapter.figure(fig, "fig-a-late", rests, scales, title="How small must the outpu
 #
 # Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not average out,
 # and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
-# Chapter 1 ({numref}`fig-a-stop`) measures how far $\Lambda$ falls until the end of training.
+# Chapter 1 ({numref}`fig-a-one-stop`) measures how far $\Lambda$ falls until the end of training.
 # %%
 networks = chapter.rows(studies.amplification_along_training, "main")
 fig, flat = plots.panels(networks.d.nunique(), width=4.0, height=3.2, sharey=True)
@@ -227,25 +227,6 @@ chapter.figure(fig, "fig-a-clusters", clusters, alt=alt)
 # %% [markdown] tags=["caption"]
 # **The clusters of planes stay and turn.** Angles of one network's planes from $t^*$ on (stripe, $d=2$); crosses: fixed points
 # before it; dash-dotted: planes at an interface.
-# %% [markdown]
-# ## On the stripe the tangent kernel's effective rank falls alike on 128 to 2048 points
-# The tangent kernel on the training points has the eigenvalues $\lambda$. Its effective rank $(\sum\lambda)^2/\sum\lambda^2$ counts
-# the directions in which the outputs move easily. Aligned weights leave fewer of them ({numref}`fig-a-rank`).
-# %%
-ranks = chapter.rows(studies.amplification_scaling, "ranks")
-fig, (ax,) = plots.panels(1)
-for (d, rows), colour in zip(ranks.groupby("d"), plots.PALETTE):
-    plots.over_seeds(
-        ax, rows, "p", "effective_rank_start", color=colour, linestyle="--", label=f"$d={d}$, at the start"
-    )
-    plots.over_seeds(ax, rows, "p", "effective_rank", color=colour, label=f"$d={d}$, at $t^*$")
-plots.curve_axes(ax, sorted(set(ranks.p)), errors=False)
-ax.set(xlabel="training points $p$", ylabel="effective rank of the kernel")
-alt = "Effective rank against training points: for each dimension a dashed line, below it a solid one, nearly level."
-chapter.figure(fig, "fig-a-rank", ranks, legend=2, alt=alt)
-# %% [markdown] tags=["caption"]
-# **On the stripe, at 128 to 2048 points alike, the effective rank of the tangent kernel falls until $t^*$.** Dashed: of the kernel
-# at the start; solid: at $t^*$; one colour per dimension (not in the paper).
 # %% [markdown]
 # ## Errata and open points
 # - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks

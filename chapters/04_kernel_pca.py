@@ -297,7 +297,7 @@ chapter.table(
 # label's projection on the first centred component changes its logarithm by {claim}`A.Fig10-late-stripe` on the stripe and
 # by {claim}`A.Fig10-late-mnist` on images, on seeds whose course we had not seen. Hence the first component itself turns,
 # away from the label or towards it. On the stripe the points that are fitted last lie near two planes, and only they still
-# drive the weights (chapter 1, {numref}`fig-a-stop`). We expect that images have no such place, although that is open: no
+# drive the weights (chapter 1, {numref}`fig-a-one-stop`). We expect that images have no such place, although that is open: no
 # run here moves the last images.
 # %%
 courses = {

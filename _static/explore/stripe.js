@@ -125,11 +125,12 @@
   const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
   explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, draw, flow, square, error, law };
 
-  const MOST = 0.1, ENOUGH = 16; // the law is meant from a tenth of the points left to 8 d
+  const MOST = 0.1, EACH = 16; // the law is meant while 2 to 10 % are left, 8 d a plane
 
   function start({ alpha, points, planes, seed }) {
     const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, TOLERANCE);
     const path = [];
+    const few = EACH * at.length;
     let F, most = 0, placed = null;
 
     function look() {
@@ -145,7 +146,7 @@
       while (more && it.t <= until && performance.now() < end) {
         more = it.step() && it.steps < STEPS && it.left(TOLERANCE) > (1 - FITTED) * p;
         most = Math.max(most, it.amplification());
-        if (!placed && MOST * p >= ENOUGH && it.left(TOLERANCE) <= ENOUGH) placed = look();
+        if (!placed && MOST * p >= few && it.left(TOLERANCE) <= few) placed = look();
       }
       look();
       return more;
@@ -171,7 +172,7 @@
       const ticks = [256, 64, 16, 4, 1].filter((n) => n <= p).map((n) => [n, n]), placing = (n) => [n, law(n, p, at.length)];
       const axes = explore.plot(curve, { from: p, to: 0.9, log: true, ticks, label: "points left n" },
         { from: 0.005, to: 0.6, log: true, ticks: [0.5, 0.1, 0.05, 0.01].map((e) => [e, `${100 * e} %`]) });
-      if (MOST * p >= ENOUGH) axes.line([MOST * p, ENOUGH].map(placing), curve.ink, [6, 4]);
+      if (MOST * p >= few) axes.line([MOST * p, few].map(placing), curve.ink, [6, 4]);
       let least = Infinity; // the error each time that fewer points are left than ever
       const lower = path.filter((one) => one === now || (one.left < least && (least = one.left)));
       axes.line(lower.map((one) => [Math.max(1, one.left), one.error]), curve.pink);
@@ -192,14 +193,14 @@
   explore.add("stripe", {
     knobs: {
       alpha: { label: "output scale α", min: -6, max: 3, value: -4, says: explore.power },
-      points: { label: "training points p", min: 5, max: 8, value: 7, says: (v) => String(2 ** v) },
+      points: { label: "training points p", min: 5, max: 9, value: 7, says: (v) => String(2 ** v) },
       planes: { label: "planes", min: 1, max: 3, value: 2, says: String },
       seed: { label: "seed", min: 1, max: 20, value: 6, says: String },
     },
     panels: [
       { title: "what it predicts; lines: the label changes", alt: "The predictor over the plane." },
       { title: "its weights βω", alt: "The weights as arrows." },
-      { title: "its error; dashed: the law (p = 256)", alt: "Test error against the points left.", wide: 0.74 },
+      { title: "its error; dashed: the law (p = 512)", alt: "Test error against the points left.", wide: 0.74 },
     ],
     start,
   });

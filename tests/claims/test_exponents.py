@@ -16,22 +16,37 @@ made = Made()
 # In the points
 
 
-@made("A.Fig3-star-kernel-d5", "A.Fig3-star-kernel-d10")
+@made("A.Fig3-early-exponent-d5", "A.Fig3-early-exponent-d10")
 def _(beta, other, d):
-    """Another kernel, learner and dimension have the other power."""
-    judged = lambda row: (row.curve, row.learner, row.d) == ("star", "flow", d)  # noqa: E731
-    axes = {"d": (d, 7), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "p": P[2:], "seed": SEEDS}
-    return {"kernels": table(lambda row: {"error": row.p ** -(beta if judged(row) else other)}, **axes)}
+    """Frozen at another fraction, of the network itself and in another dimension it is the other power."""
+    judged = lambda row: (row.curve, row.share, row.d) == ("final", 0.9, d)  # noqa: E731
+    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.1, 0.9, 1.0), "p": P, "seed": SEEDS}
+    return {"nets": table(lambda row: {"error": row.p ** -(beta if judged(row) else other)}, **axes), "fit_from": 100}
 
 
-@made("A.Fig3-beta-feature-d5", "A.Fig3-beta-feature-d10")
-def _(beta, other, d):
-    """At the end of training; before, of another dimension or of the frozen kernel it is the other power."""
-    judged = lambda row: (row.d, row.curve, row.share) == (d, "feature", 1.0)  # noqa: E731
-    error = lambda row: {"error": row.p ** -(beta if judged(row) else other)}  # noqa: E731
+NETWORK = ("A.Fig3-beta-feature-d5", "A.Fig3-beta-feature-d10", "B.Sec5-beta-feature-d5", "B.Sec5-beta-feature-d10")
+
+
+def networks(judged, beta, other, d):
+    """Networks whose error has one power where it is judged, and the other elsewhere, up to 16384 points."""
     axes = {"d": (d, 7), "share": (0.98, 1.0), "seed": SEEDS}
+    error = lambda row: {"error": row.p ** -(beta if judged(row) else other)}  # noqa: E731
     nets = table(error, curve=("feature", "final"), p=P, **axes)
-    return {"nets": nets, "larger": table(error, curve=("feature",), p=(16384,), **axes), "fit_from": 100}
+    return {"nets": nets, "larger": table(error, curve=("feature",), p=(16384,), **axes)}
+
+
+@made(*NETWORK)
+def _(beta, other, d, share, sizes):
+    """At the end of training, from 1024 points on; before, in another dimension, of the kernel it is the other."""
+    judged = lambda row: (row.d, row.curve, row.share) == (d, "feature", 1.0) and row.p >= 1024  # noqa: E731
+    return networks(judged, beta, other, d)
+
+
+@made("A.Fig3-beta-stop-d5", "A.Fig3-beta-stop-d10")
+def _(beta, other, d, share, sizes):
+    """With 98 % fitted, from 512 to 8192 points."""
+    judged = lambda row: (row.d, row.curve, row.share) == (d, "feature", 0.98) and 512 <= row.p <= 8192  # noqa: E731
+    return networks(judged, beta, other, d)
 
 
 @made("A.Fig3-beta-lazy-d5", "A.Fig3-beta-lazy-d10")

@@ -7,6 +7,7 @@ import pytest
 from companion.papers.alignment.claims import alignment
 from companion.papers.compression.claims import balance, planes
 from companion.papers.compression.claims import compression as claims
+from companion.papers.compression.theory.planes import gaussian_constant
 from companion.papers.depth.claims import depth_kernel
 from companion.papers.depth.claims.depth_training import width_exponents
 from companion.papers.kernel_pca.claims import kernel_pca
@@ -100,11 +101,12 @@ def test_made_rows_scatter_as_asked():
 def test_points_that_are_left_to_fit_are_counted_whole():
     """Of 100 points ten are left at nine tenths, though 0.9 times 100 is no whole number to the last bit; at the end
     one direction's share stands for none."""
-    rows = pd.DataFrame({"p": 100, "d": 2, "share": [0.9, 0.29, 1.0], "error": 0.02})
+    rows = pd.DataFrame({"p": 100, "d": 2, "share": [0.9, 0.29, 1.0], "error": 0.02, "interfaces": [[0.0]] * 3})
     found = planes.unfitted(rows)
     assert [*found.left] == [10, 71, 0] and [*found.per_direction] == [5, 35.5, 0]
     assert [*found.reduced] == pytest.approx([1, 1, 1])
-    assert [*found.constant] == pytest.approx([5**-0.5, 35.5**-0.5, 0.5**-0.5])
+    assert [*found.constant] == pytest.approx([5**-0.5, 35.5**-0.5, 0.5**-0.5]) and [*found.per_pair] == [10, 71, 0]
+    assert [*found.over_law * gaussian_constant([0.0], 2)] == pytest.approx([*found.constant])
 
 
 @pytest.mark.parametrize(("example", "one_less_cosine"), [

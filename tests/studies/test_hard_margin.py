@@ -1,7 +1,5 @@
 """What supports a boundary: the studies of chapter 1 against machines and kernels by hand."""
 
-import math
-
 import pytest
 import torch
 
@@ -9,8 +7,7 @@ from companion.papers.compression.studies import hard_margin
 from companion.papers.compression.theory import learning_curves
 from regimes.data import tasks
 from regimes.kernels import wide_one_hidden_ntk
-
-STRIPE = {"shape": "stripe", "d": 3, "interfaces": [-0.3, 1.18549], "p": 60, "test": 400}
+from regimes.validate import InputError
 
 
 def test_a_machine_meets_its_optimality_conditions():
@@ -22,13 +19,6 @@ def test_a_machine_meets_its_optimality_conditions():
     assert float(margins.min()) > 1 - 1e-4
     torch.testing.assert_close(margins[c != 0], torch.ones(int((c != 0).sum()), dtype=torch.float64), atol=1e-4, rtol=0)
     assert bool((task.y * c >= 0).all()) and abs(float(c.sum())) < 1e-6 * float(c.abs().sum())
-
-
-def test_the_cusp_of_the_tangent_kernel_is_one_at_the_origin_and_more_further_out():
-    small = hard_margin.kernel_cusp(1.5, 1e-4, 4)
-    large = hard_margin.kernel_cusp(1.5, 1.0, 4)
-    assert small == pytest.approx(1, abs=1e-3) and 1.1 < large < 2
-    assert math.isnan(hard_margin.kernel_cusp(1.0, 2.5, 4))  # no two points of norm 1 are so wide apart
 
 
 def at_star(shape, seed):
@@ -65,3 +55,16 @@ def test_with_a_t_star_of_each_label_the_kernel_separates_unequal_labels():
     of_each_label = hard_margin.star_kernel(UNEQUAL | {"star": "of each label"}, [0])
     assert of_all[0]["error"] > 2 * of_each_label[0]["error"]
     assert of_each_label[2]["ended"] == "separated"
+
+
+def test_a_kernel_frozen_later_learns_fresh_points_alone():
+    s = hard_margin.AtStar.of(UNEQUAL | {"interfaces": [0.0], "frozen_at": 0.9})
+    train, fresh, test = hard_margin.draw_tasks(s, [1], "train", "fresh", "test")
+    trained = hard_margin.train_network(
+        hard_margin.networks_of(s, [1]), train, s, until=hard_margin.satisfied(s.frozen_at)
+    )
+    flow, machine = hard_margin.star_kernel(s.entries(), [1])
+    assert {flow["curve"], machine["curve"]} == {"star"} and machine["ended"] == "separated"
+    assert flow["error"] == pytest.approx(float(hard_margin.lazy(trained.network, fresh, test).error))
+    with pytest.raises(InputError, match="frozen_at is a moment after t"):
+        hard_margin.AtStar.of(s.entries() | {"star": "of each label"}).completed([1])

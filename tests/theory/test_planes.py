@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from companion.papers.compression.theory import planes
+from regimes.models import losses
 from regimes.validate import InputError
 
 
@@ -39,6 +41,36 @@ def test_a_plane_where_the_pulls_of_a_band_cancel_errs_as_the_formula_says(d, pl
         left.append(near.sum())
     predicted = planes.placing_error(d, p, round(np.mean(left)), [stats.norm.pdf(place)])
     assert np.mean(errors) == pytest.approx(predicted, rel=0.12)
+
+
+@pytest.mark.parametrize("name", ["quadratic_hinge", "logistic"])
+def test_under_any_loss_points_count_with_the_square_of_their_force(name):
+    """As above, with the margins of a predictor that is linear across the plane, and the forces of a smooth loss."""
+    loss, d, p, width = losses.named(name), 4, 20_000, 0.02
+    rng, errors, effective, unfitted = np.random.default_rng(2), [], [], []
+    for _ in range(80):
+        x = rng.standard_normal((p, d))
+        label, features, delta = np.sign(x[:, 0]), np.c_[np.ones(p), x[:, 1:]], np.zeros(d)
+        for _ in range(12):
+            s = x[:, 0] - features @ delta
+            margins = torch.from_numpy(label * s / width)
+            force = -loss.slope(margins).numpy()
+            delta -= features.T @ (label * force) / (2 * stats.norm.pdf(0) * p * -float(loss.slope(torch.zeros(()))))
+        errors.append(stats.norm.pdf(0) * np.abs(features @ delta).mean())  # on fresh points
+        effective.append(float(planes.effective_points(loss, margins)))
+        unfitted.append(float((margins < 1).sum()))
+    law = [planes.placing_error(d, p, np.mean(n), [1.0]) for n in (effective, unfitted)]
+    assert np.mean(errors) == pytest.approx(law[0], rel=0.1)
+    assert name == "logistic" or law[1] > 1.5 * np.mean(errors)
+
+
+def test_the_effective_points_of_a_loss():
+    margins = torch.tensor([[-0.5, 0.0, 0.5, 1.5], [2.0, 2.0, 2.0, 0.9]])
+    hinge, squared = (planes.effective_points(losses.named(name), margins) for name in ("hinge", "quadratic_hinge"))
+    assert hinge.tolist() == [3, 1] and squared[0] == pytest.approx(2.25 + 1 + 0.25)
+    torch.testing.assert_close(squared, 2 * losses.named("quadratic_hinge").value(margins.double()).sum(-1))
+    with pytest.raises(InputError, match="margins must hold finite numbers"):
+        planes.effective_points(losses.named("logistic"), margins * torch.inf)
 
 
 def test_the_densities_cancel_where_they_are_equal_and_nearly_where_they_are_not():

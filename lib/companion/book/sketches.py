@@ -26,13 +26,6 @@ WIDTH = 5.0  # inches: hardly smaller on a phone than drawn
 SIZES = {"font.size": 13, "axes.labelsize": 14, "axes.titlesize": 14, "legend.fontsize": 12}
 SIZES |= {"xtick.labelsize": 12, "ytick.labelsize": 12}
 ARROW = {"arrowstyle": "-|>", "color": "0.15", "lw": 2, "shrinkA": 0, "shrinkB": 0}
-COMPRESSION = (
-    ("$p$ training points", "their noise averages out"),
-    (r"noise across $\sim1/\sqrt{p}$", "informative weights outgrow it"),
-    (r"compression $\Lambda\sim\sqrt{p}$", "the boundary fills with points"),
-    (r"kernel's error $\times\,\Lambda^{-g}$", "two powers of $p$ add up"),
-    (r"error $\sim p^{-\beta}$, $\beta=\beta_{\rm lazy}+g/2$", ""),
-)  # what stands in each box, and what leads from it to the next; Source: paper A, Sec. 3
 
 
 def _large(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -87,21 +80,6 @@ def compression(
         planes(ax, *neurons)
         ax.set(title=title, xlabel="$x_1$ matters")
     axes[0].set_ylabel("$x_2$ does not")
-    return fig
-
-
-@_large
-def chain(links: Sequence[tuple[str, str]]) -> Figure:
-    """An argument as boxes from top to bottom: the text in each, and the step from it to the next."""
-    fig, (ax,) = _canvas(1, 1, 0.95 * len(links))
-    ax.set(xlim=(0, 1), ylim=(-len(links) + 0.6, 0.4))
-    ax.axis("off")
-    box = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": plots.COLOURS["amplification"], "lw": 1.5}
-    for i, (words, leads) in enumerate(links):
-        ax.text(0.34, -i, words, ha="center", va="center", bbox=box)
-        if leads:
-            ax.annotate("", (0.34, -i - 0.75), (0.34, -i - 0.25), arrowprops=ARROW)
-            ax.text(0.39, -i - 0.5, leads, va="center", fontsize=12, style="italic")
     return fig
 
 

@@ -172,7 +172,7 @@ def cylinder_exponent(networks=studies.amplification_scaling["cylinder_again"], 
     return plateau_exponent(rows), rows
 
 
-@claim("A.Fig8-planes", accept=(0.4, 0.6), stated=0.5, rival=0, figure="fig-a-more", at={"d": 5, "p": [1024, 16384]})
+@claim("A.Fig8-planes", accept=(0.4, 0.6), stated=0.5, rival=0, figure="tab-a-max", at={"d": 5, "p": [1024, 16384]})
 def planes_exponent(planes=studies.amplification_scaling["planes"]):
     r"""The compression "is expected to occur generically in linear invariant models" (three planes, at -1.5, -0.5 and
     0.5).
@@ -193,7 +193,7 @@ def planes_exponent(planes=studies.amplification_scaling["planes"]):
     rival=0,
     looks=3,
     part_of="A.Fig8-planes",
-    figure="fig-a-more",
+    figure="tab-a-max",
     at={"d": 4, "p": [1024, 65536]},
 )
 def sphere_exponent(sphere=studies.amplification_scaling["sphere"]):

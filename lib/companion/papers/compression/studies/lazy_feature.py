@@ -20,19 +20,16 @@ from companion.papers.compression.studies._flows import (
     compressed_tasks,
     lines,
     machine,
-    predicted_amplification,
     train_network,
 )
 from companion.papers.compression.theory import amplification
 from companion.papers.tasks import DRAWN, OWN, ByFlow, Fractions, Hidden, draw_tasks, needs_outputs, networks_of
-from regimes.data import tasks
 from regimes.data.tasks import Task
 from regimes.kernels import wide_one_hidden_ntk
 from regimes.measures.errors import line_error, wrong
 from regimes.measures.lazy import Lazy, lazy, wide_lazy, wide_predictor
 from regimes.models.one_hidden import Network
-from regimes.seeds import draw_seeds
-from regimes.training.state import t_star
+from regimes.training.state import fitted, satisfied, t_star
 from regimes.validate import InputError
 
 CHAPTER = "01"
@@ -84,22 +81,32 @@ class OnTheWay(OnLines, FreshSets):
         shares: satisfied fractions at which they are looked at.
         frozen: those at which their kernels learn, too.
         stop: one more of the ``shares``.
+        until: the satisfied fraction at which training ends; then only kernels named in ``frozen`` learn. Without it
+            training goes on to zero loss, and the kernel at the end learns, too.
     """
 
     shares: Fractions
-    frozen: Fractions
+    frozen: Fractions | None = None
     stop: Share | None = None
+    until: Positive[1] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """With the ``stop`` and the end among the satisfied fractions."""
-        shares = sorted({*self.shares, self.stop or 1.0, 1.0})
-        return replace(super().completed(seeds), shares=shares, frozen=sorted({*self.frozen, 1.0}), stop=None)
+        frozen = {*(self.frozen or [])}
+        if self.until is None:
+            frozen.add(1.0)
+        end = self.until or 1.0
+        if frozen and max(frozen) > end:
+            raise InputError(f"frozen must not exceed until = {end:g}, got {sorted(frozen)}")
+        shares = [share for share in sorted({*self.shares, self.stop or end, end}) if share <= end]
+        found = super().completed(seeds)
+        return replace(found, shares=shares, frozen=sorted(frozen) or None, stop=None)
 
 
 def check_parameters(p: Mapping[str, Any]) -> None:
     """Sizes suffice for exponents, and what claims compare is measured."""
     fitted_curves = [(finite_width_lazy, "stripe")]
-    fitted_curves += itertools.product((infinite_width_lazy, networks, compressed_by_network), OWN)
+    fitted_curves += itertools.product((infinite_width_lazy, networks), OWN)
     for item, shape in fitted_curves:
         sizes = item.grid.values(p, shape)["p"]
         if sum(size >= p["fit_from"] for size in sizes) < FEWEST_P:
@@ -166,14 +173,14 @@ def networks(s: OnTheWay, seeds: list[int]) -> Rows:
 
     ``feature``: the network where a ``share`` of the points first has ``yF >= 1``, its ``amplification``, its ``error``
     exact along the first axis. ``final``: its kernel frozen there, trained to zero loss on an independent training set,
-    for the shares in ``frozen``. A share that a run never met has no row.
+    for the shares in ``frozen``. A share that a run never met has no row, nor has one beyond ``until``.
     Each row repeats ``t_star``, ``amplification_star`` and ``amplification_max`` of its network.
 
     Source: paper A, Fig. 3, 6 and 8; paper B, Fig. 10.
     """
     train, test, fresh = draw_tasks(s, seeds, "train", "test", "fresh")
     network = networks_of(s, seeds)
-    trained = train_network(network, train, s, shares=s.shares)
+    trained = train_network(network, train, s, shares=s.shares, until=satisfied(s.until) if s.until else fitted)
     across, edges = lines(s, seeds)
     rows = []
     for i, seed in enumerate(seeds):
@@ -189,7 +196,7 @@ def networks(s: OnTheWay, seeds: list[int]) -> Rows:
             size = {"amplification": float(amplification(stop.omega, train.d_parallel))}
             feature = {"curve": "feature", "share": share, "error": error, **size, "ended": trained.ended[i]}
             rows.append(of_network | feature)
-            if share in s.frozen:
+            if share in (s.frozen or ()):
                 kernel = lazy(stop, _only(fresh, realisation), _only(test, realisation))
                 final = {"curve": "final", "share": share, "error": float(kernel.error), "ended": kernel.ended[0]}
                 rows.append(of_network | final | size)
@@ -211,38 +218,6 @@ def _until_t_star(s: Learning, network: Network, train: Task) -> tuple[Trained, 
 
 @study(
     version=1,
-    chunk=2,
-    rtol=1e-3,
-    data=DRAWN,
-    device="any",
-    columns={"star": 1e-2, "error": (1e-2, 5e-4)},  # five of the laptop's test points
-)
-def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
-    """Lazy learning, at infinite width, of data compressed by the network's own ``Λ*``: ``error`` of each ``curve``.
-
-    ``compressed``: uninformative directions divided by ``Λ*``; ``compressed_code``: by ``Λ*/√d_perp``, as in the
-    original code, where that differs. ``star`` is ``Λ*``, ``predicted`` theory's on these points. Training sets and
-    networks are those of ``networks``, which need not be trained beyond ``t*``.
-
-    Source: paper A, Fig. 3 and 8; paper B, Fig. 10.
-    """
-    train, test = draw_tasks(s, seeds, "train", "test")
-    trained, star = _until_t_star(s, networks_of(s, seeds), train)
-    d_perp = s.d - train.d_parallel
-    factors = {"compressed": star}
-    if d_perp > 1:
-        factors["compressed_code"] = star / d_perp**0.5
-    rows = []
-    for curve, factor in factors.items():
-        learnt = wide_lazy(*compressed_tasks([train, test], factor))
-        rows += [row | {"curve": curve} for row in _lazy_rows(seeds, learnt)]
-    predicted = {seed: predicted_amplification(s, x, y) for seed, x, y in zip(seeds, train.x, train.y, strict=True)}
-    stars = dict(zip(seeds, trained.star, strict=True))
-    return [row | {"star": stars[row["seed"]], "predicted": predicted[row["seed"]]} for row in rows]
-
-
-@study(
-    version=1,
     seeds=Count[0, 1000],  # of a design that results/ alone may hold
     rtol=1e-3,
     data=DRAWN,
@@ -252,9 +227,9 @@ def compressed_by_network(s: Learning, seeds: list[int]) -> Rows:
 def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
     """Lazy learning of compressed data by the network's own kernel at its initial weights, as in paper A's code.
 
-    ``error`` of each ``curve``, ``compressed`` and ``compressed_code``, as in ``compressed_by_network``, and of each
-    ``learner``: ``finite``, the kernel of width ``h``, and ``infinite``, that of infinite width. ``star`` is ``Λ*``.
-    The kernels learn the training set of the network.
+    ``error`` of each ``curve``, ``compressed``, where uninformative directions are divided by the network's ``Λ*``, and
+    ``compressed_code``, by ``Λ*/√d_perp``, and of each ``learner``: ``finite``, the kernel of width ``h``, and
+    ``infinite``, that of infinite width. ``star`` is ``Λ*``. The kernels learn the training set of the network.
 
     Source: paper A, Fig. 3; paper B, Fig. 10.
     """
@@ -269,27 +244,6 @@ def compressed_with_initial_kernel(s: Learning, seeds: list[int]) -> Rows:
             rows += [row | {"curve": curve, "learner": learner} for row in _lazy_rows(seeds, learnt)]
     stars = dict(zip(seeds, trained.star, strict=True))
     return [row | {"star": stars[row["seed"]]} for row in rows]
-
-
-@study(version=2, chunk=2, rtol=1e-3, data=DRAWN, device="any")
-def star_kernel_by_width(s: FreshSets, seeds: list[int]) -> Rows:
-    """The kernel frozen at ``t*`` beside compressed data, on one independent training set: error of each ``curve``.
-
-    ``features``: the network's kernel at ``t*``; ``compressed_finite`` and ``compressed``: the initial kernel, of the
-    same network and of the infinitely wide one, on data compressed by that network's ``Λ*``.
-
-    Source: paper A, Fig. 3; its comparison of the two, at several widths.
-    """
-    train, test, fresh = draw_tasks(s, seeds, "train", "test", "fresh")
-    network = networks_of(s, seeds)
-    trained, star = _until_t_star(s, network, train)
-    small = compressed_tasks([fresh, test], star)
-    curves = {
-        "features": lazy(trained.network, fresh, test),
-        "compressed_finite": lazy(network, *small),
-        "compressed": wide_lazy(*small),
-    }
-    return [row | {"curve": curve} for curve, learnt in curves.items() for row in _lazy_rows(seeds, learnt)]
 
 
 @study(version=1, chunk=2, data=DRAWN)
@@ -360,43 +314,3 @@ def _rows_of(columns: Mapping[str, Sequence]) -> Rows:
 def _predictor(trained: Trained, network: Network, test: Task, s: ByFlow) -> Tensor:
     """``F`` of the trained networks on the test points ``(S, n)``."""
     return s.alpha * (trained.network(test.x) - network(test.x))
-
-
-@study(
-    version=1,
-    rtol=1e-3,
-    columns={"deviation": STATISTICAL},  # round-off, which late training amplifies: 3e-15 here, 0.01 an ulp away
-    data=DRAWN,
-    device="any",
-)
-def rotation(s: Learning, seeds: list[int]) -> Rows:
-    """Training on rotated data: ``error`` as drawn, ``error_data`` with the data rotated, and the ``deviation``.
-
-    The deviation is the relative change of the predictor on the test points when the initial weights turn with the
-    data. Rotations are uniform, one per seed. Source: paper A, App. A.
-    """
-    train, test = draw_tasks(s, seeds, "train", "test")
-    network = networks_of(s, seeds)
-    drawn = [tasks.rotation(s.d, seed=seed) for seed in draw_seeds("rotation", seeds, size=s.p)]
-    rotations = torch.stack(drawn).to(network.omega)
-    # the amplification along the path, which no longer means anything, is not used
-    rotated_train = replace(tasks.rotated(train, rotations), d_parallel=1)
-    rotated_test = replace(tasks.rotated(test, rotations), d_parallel=1)
-    rotated_network = replace(network, omega=network.omega @ rotations.mT)
-
-    def learn(initial: Network, points: Task, test_points: Task) -> tuple[Tensor, list[str]]:
-        trained = train_network(initial, points, s, dtype=torch.float64)
-        return _predictor(trained, initial, test_points, s), trained.ended
-
-    F, ended = learn(network, train, test)
-    F_data, ended_data = learn(network, rotated_train, rotated_test)
-    F_all, ended_all = learn(rotated_network, rotated_train, rotated_test)
-    endings = zip(ended, ended_data, ended_all, strict=True)
-    columns = {
-        "seed": seeds,
-        "error": wrong(F, test.y).tolist(),
-        "error_data": wrong(F_data, test.y).tolist(),
-        "deviation": ((F_all - F).norm(dim=-1) / F.norm(dim=-1)).tolist(),
-        "ended": ["; ".join(sorted(set(words))) for words in endings],
-    }
-    return _rows_of(columns)

@@ -11,6 +11,10 @@ each of the ``d`` directions, so that
     \varepsilon=\sum_k\varphi_k\,\mathbb E|\delta\cdot(1,x_\perp)|
     =\sum_k\frac{\sqrt{n_k}}{p}\,\frac{r_d}{\sqrt{2\pi}},\qquad r_d=\mathbb E\sqrt{1+\chi^2_{d-1}}\approx\sqrt d.
 
+Any loss does the same with :math:`n_{\rm eff}=\sum_\mu(\ell'(m_\mu)/\ell'(0))^2` of the margins :math:`m_\mu` in place
+of ``n``: a point pulls with the force :math:`g=-\ell'(m)`. At a displaced plane :math:`m` is near zero, so that the
+mean pull changes by :math:`-2\varphi_kp\,g(0)\,\delta`; the variance of the sum of pulls is :math:`\sum_\mu g_\mu^2`.
+
 The densities cancel; they enter through :math:`n_k` alone. With :math:`n_k=n/m` this is
 :math:`\varepsilon=\sqrt{m/2\pi}\,\sqrt{nd}/p`. A plane cannot be known better than from the :math:`O(d)` points that
 hold it, which gives :math:`\varepsilon\approx md/2p` at the end.
@@ -23,8 +27,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy import stats
+from torch import Tensor
 
 from regimes import validate
+from regimes.models.losses import Loss
 from regimes.validate import InputError
 
 
@@ -38,7 +44,27 @@ def reach(d: int) -> float:
     return 1.0 if d == 1 else float(stats.chi2(d - 1).expect(lambda square: np.sqrt(1 + square)))
 
 
-def placing_error(d: int, p: int, n: int, densities: Sequence[float]) -> float:
+def effective_points(loss: Loss, margins: Tensor) -> Tensor:
+    r"""How many points pull, each with the square of its force: :math:`\sum_\mu(\ell'(m_\mu)/\ell'(0))^2`.
+
+    For the hinge these are the points with ``yF < 1``, for the quadratic hinge ``2 p`` times the training loss.
+
+    Args:
+        loss: of the margin.
+        margins: ``y F (..., p)``.
+
+    Returns:
+        ``(...)``, float64.
+
+    Raises:
+        InputError: for margins that are not finite numbers.
+    """
+    validate.arrays(margins=("... p", margins))
+    force = loss.slope(margins.double())
+    return (force / loss.slope(force.new_zeros(()))).square().sum(-1)
+
+
+def placing_error(d: int, p: int, n: float, densities: Sequence[float]) -> float:
     r"""The error of a network that is to place planes, with ``n`` of ``p`` points unfitted.
 
     :math:`\varepsilon=\sum_k\sqrt{n_k}\,r_d/(p\sqrt{2\pi})` with :math:`n_k` in proportion to the densities at the
@@ -47,14 +73,14 @@ def placing_error(d: int, p: int, n: int, densities: Sequence[float]) -> float:
     Args:
         d: the dimension.
         p: training points.
-        n: those with ``yF < 1``.
+        n: those with ``yF < 1``, for other losses than the hinge :func:`effective_points`.
         densities: of the coordinate across each plane, at the plane.
 
     Raises:
         InputError: for sizes below 1, or densities that are not positive.
     """
     validate.integer(1, p=p)
-    validate.integer(0, n=n)
+    validate.at_least(0, n=n)
     for density in densities:
         validate.positive(density=density)
     parts = np.sqrt(np.asarray(densities, float) / sum(densities) * n)
