@@ -142,9 +142,8 @@ chapter.figure(fig, "fig-a-left", rows, title=title, legend=3, alt=alt)
 #
 # At paper A's own width, $10^4$, we trained the same problems to the end, on the training sets of our narrow networks
 # ({numref}`fig-a-wide`). The errors at the end agree. The kernel frozen at $t^*$ has {claim}`A.Fig3-wide-star-d5` and
-# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder. At the paper's own size,
-# $h=p=10^4$, the error is {glue:text}`paper-size-error`, and the last two per cent of the points raise it
-# {claim}`A.Fig3-overfit-paper-size` times.
+# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder. On 8192
+# points the last two per cent raise the error of these networks {claim}`A.Fig3-overfit-wide` times.
 # %%
 planar = claims.on_all_sizes(chapter.rows(studies.networks, "wide"))
 curved = claims.on_all_sizes(chapter.rows(studies.networks, "wide_cylinder"))
@@ -166,9 +165,6 @@ for ax, ((shape, d), rows) in zip(axes, tasks):
     ax.set(xlabel="training points $p$", title=f"{shape}, $d={d}$")
     plots.curve_axes(ax, sorted(rows.p.unique()))
 axes[0].set_ylabel(r"test error $\varepsilon$")
-own = claims.curve_of(chapter.rows(studies.networks, "paper_size"), "feature", 1.0)
-errors = [f"{ratio(part.error):#.2g} ($d={d}$)" for d, part in own.groupby("d")]
-chapter.glue("paper-size-error", " and ".join(errors) or "—")
 chapter.glue("wide-error", ", ".join(f"{ratio:.2g} ({task})" for task, ratio in change.items()))
 chapter.figure(fig, "fig-a-wide", wide, narrow, title="What does paper A's width change?", legend=2)
 # %% [markdown] tags=["caption"]
@@ -274,7 +270,7 @@ title = "How many planes does a frozen kernel place?"
 chapter.figure(fig, "fig-a-frozen", *filter(len, frozen.values()), title=title, legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **One and two planes: as many as there are. Three planes are found later.** The kernel of networks of width 200, frozen when 90 % of the
-# training points are fitted, that learns as many fresh ones; labels change at $m$ planes: at 0; at $-0.3$ and $1.18549$; at $-1$, 0 and 1. Left: its
+# training points are fitted, that learns as many fresh ones; labels change at $m$ planes: at 0; where the stripe has them; at -1, 0 and 1. Left: its
 # error; right: the support vectors of its hard-margin machine. Geometric means with 95 % intervals. Dashed: $md/2p$ and $m(d+1)$.
 # %% [markdown]
 # (how-much-compression)=
@@ -415,13 +411,13 @@ chapter.table(counts, "tab-a-ended", "How the runs ended. None is left out of an
 # ## Errata and open points
 # - The gain of a compression for planes is near paper A's and twice paper B's, for the support vector machine and for
 #   the flow ({ref}`erratum <erratum-b-planar-exponent>`). Both papers conclude an exponent of feature learning from
-#   it. At zero loss our networks have the number that paper B prints; stopped at 98 %, on up to 8192 points, paper A's.
+#   it. At the end of training our networks have the number that paper B prints; stopped at 98 %, on up to 8192 points, paper A's.
 # - The lazy exponent $\beta_{\rm lazy}=d/(3d-2)$ is an asymptote beyond 8192 points. A narrow network agrees with it
 #   earlier only because of its width.
 # - The network does not have its smallest error at the end of training. Over the last few per cent of the points the amplification falls
 #   and the error rises. The function ends more compressed than at $t^*$, but less than at 98 % ({numref}`fig-a-function`). Chapter 2
 #   follows the networks to 98 % or 99 % of the points.
 # - Text and code of paper A divide the uninformative coordinates by different factors ({ref}`erratum <erratum-a-compression-factor>`). With
-#   neither does the compressed kernel have the network's error at zero loss throughout.
-# - Open: a theory of over-fitting. At zero loss the network's error falls with an exponent near paper B's, by an argument that we do not have.
+#   neither does the compressed kernel have the network's error at the end of training throughout.
+# - Open: a theory of over-fitting. At the end of training the network's error falls with an exponent near paper B's, by an argument that we do not have.
 #   Missing is when $\Lambda$ falls: at $p^{2/3}$ points or at a fixed part of them.

@@ -155,7 +155,7 @@ chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, title="How does
 # %% [markdown]
 # (curves-of-figure-3)=
 # ## The curves of paper A, Fig. 3
-# {numref}`fig-a-fig3` repeats the paper's figure with networks trained to zero loss. One is the network at small $\alpha$, trained to the end:
+# {numref}`fig-a-fig3` repeats the paper's figure with networks trained to the end. One is the network at small $\alpha$, trained to the end:
 # its error falls with the exponents {claim}`A.Fig3-beta-feature-d5` ($d=5$) and {claim}`A.Fig3-beta-feature-d10` ($d=10$).
 # This is less than its parts add up to at these sizes, the lazy exponent and half the gain (in $d=5$
 # {claim}`A.Fig3-beta-lazy-d5` and half of {claim}`B.Sec5-machine-gain-d5`). Any agreement of the network's exponent with
@@ -210,17 +210,17 @@ chapter.figure(fig, "fig-a-fig3", networks, larger, kernels, *initial, title=tit
 # ## Compressed data have the network's error at 98 % of fitted points
 # The paper compresses by $\Lambda^*$ in its text, and by $\Lambda^*/\sqrt{d_\perp}$ in its public code. Its learner is the frozen kernel of a
 # network of width $10^4$. If feature learning were nothing but this compression, this kernel on compressed data would have the network's error,
-# "very similar performance" for paper B (Fig. 10, right panel: {claim}`B.Fig10-own-learner`). At zero loss, on 8192 points, the ratio is
+# "very similar performance" for paper B (Fig. 10, right panel: {claim}`B.Fig10-own-learner`). At the end of training, on 8192 points, the ratio is
 # {claim}`A.Fig3-own-learner-d5` and {claim}`A.Fig3-own-learner-d10` with the text's factor, and {claim}`A.Fig3-own-learner-code-d5` and
 # {claim}`A.Fig3-own-learner-code-d10` with the code's. When 98 % of the points are fitted it is {claim}`A.Fig3-own-learner-stop-d5` and
 # {claim}`A.Fig3-own-learner-stop-d10` with the text's factor; on 1024 points compressed data still have the smaller error
-# ({numref}`fig-b-fig10`). The infinitely wide kernel has {glue:text}`infinite-learner` of the network's error at zero loss. What a finite
+# ({numref}`fig-b-fig10`). The infinitely wide kernel has {glue:text}`infinite-learner` of the network's error at the end of training. What a finite
 # width loses grows with the points a neuron: at width $10^4$ this loss is {claim}`A.Fig3-own-learner-width` times as large on 8192 points as on 1024.
 # %%
 wide = chapter.rows(studies.networks, "wide")
 kernel = chapter.rows(studies.compressed_with_initial_kernel, "stripe")
 finite, infinite = (kernel[kernel.learner == learner] for learner in ("finite", "infinite"))
-ends = {1.0: ("compressed", "zero loss"), stop: ("feature", f"{stop:.0%} fitted")}
+ends = {1.0: ("compressed", "end of training"), stop: ("feature", f"{stop:.0%} fitted")}
 curves = {"compressed": (r"by $\Lambda^*$", "o-"), "compressed_code": (r"by $\Lambda^*/\sqrt{d_\perp}$", "s:")}
 of_infinite = {}
 fig, axes = plots.panels(len(curve_d), width=4.4, height=4.0, sharey=True)
@@ -243,8 +243,8 @@ alt = "Ratios of two errors against training points: those at 98 % with the text
 title = "Does a compression explain the network?"
 chapter.figure(fig, "fig-b-fig10", wide, kernel, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
-# **On 8192 points it does: with 98 % fitted by the text's factor, at zero loss nearly by the code's.** Test error of the frozen kernel of
-# width $10^4$ on compressed data over that of networks of this width, at zero loss or with 98 % of the points fitted. The kernel learns the
+# **On 8192 points it does: with 98 % fitted by the text's factor, at the end of training nearly by the code's.** Test error of the frozen kernel of
+# width $10^4$ on compressed data over that of networks of this width, at the end of training or with 98 % of the points fitted. The kernel learns the
 # network's training set. Geometric means with 95 % intervals.
 # %% [markdown]
 # ## The cylinder's exponents exceed theory's

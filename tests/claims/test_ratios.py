@@ -137,7 +137,7 @@ def _(ratio, other, d):
     return {"nets": table(fill, **axes), "stop": 0.98}
 
 
-@made("A.Fig3-overfit-d5", "A.Fig3-overfit-paper-size")
+@made("A.Fig3-overfit-d5", "A.Fig3-overfit-wide")
 def _(ratio, other, d, nets=None):
     """At the end over 98 %, at the largest size; on fewer points, and of a kernel, it is the other."""
 
@@ -145,11 +145,17 @@ def _(ratio, other, d, nets=None):
         judged = row.p == P[-1] and row.curve == "feature" and row.share == 1
         return {"error": ratio if judged else 1.0 if row.share == 0.98 and row.p == P[-1] else other}
 
-    axes = {"d": (*d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    axes = {
+        "d": (*np.atleast_1d(d), 7),
+        "curve": ("feature", "final"),
+        "share": (0.9, 0.98, 1.0),
+        "p": P,
+        "seed": SEEDS,
+    }
     return {"nets": table(fill, **axes), "stop": 0.98}
 
 
-@made("A.Fig6-amplification-end", "A.Fig6-amplification-stop", "A.Fig6-amplification-paper-size", holds=1.0)
+@made("A.Fig6-amplification-end", "A.Fig6-amplification-stop", "A.Fig6-amplification-wide", holds=1.0)
 def _(ratio, other, d, share, nets=None):
     """At its share over t*, at the largest size."""
 
@@ -157,7 +163,13 @@ def _(ratio, other, d, share, nets=None):
         judged = row.p == P[-1] and row.curve == "feature" and row.share == share
         return {"amplification": 9 * (ratio if judged else other), "amplification_star": 9.0}
 
-    axes = {"d": (*d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
+    axes = {
+        "d": (*np.atleast_1d(d), 7),
+        "curve": ("feature", "final"),
+        "share": (0.9, 0.98, 1.0),
+        "p": P,
+        "seed": SEEDS,
+    }
     return {"nets": table(fill, **axes)}
 
 
