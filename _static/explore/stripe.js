@@ -8,12 +8,12 @@
 
   function draw(p, h, planes, seed) {
     const normal = explore.normal(seed), numbers = (count) => Float64Array.from({ length: count }, normal);
-    const x = numbers(512).slice(0, 2 * p); // more points: the same and others
-    return { x, y: Float64Array.from({ length: p }, (_, m) => (planes.filter((z) => x[2 * m] > z).length % 2 ? -1 : 1)), weights: numbers(4 * h) };
+    const few = numbers(512), weights = numbers(4 * h), x = Float64Array.of(...few, ...numbers(512)).slice(0, 2 * p); // more: the same and others
+    return { x, y: Float64Array.from({ length: p }, (_, m) => (planes.filter((z) => x[2 * m] > z).length % 2 ? -1 : 1)), weights };
   }
 
-  // `weights`: ω₁, ω₂, b, β of each neuron. In a step its (ω, b) and β turn into each other, exactly while gates and unfitted
-  // points stay; it is at most an `angle`, and moves no unfitted margin by more than some `tolerance`.
+  // `weights`: ω₁, ω₂, b, β of each neuron. A step turns its (ω, b) and β into each other, exactly while gates and unfitted points
+  // stay; it is at most an `angle`, and moves no unfitted margin by more than a `tolerance`.
   function flow({ x, y, weights }, alpha, tolerance, angle = 0.02) {
     const p = y.length, h = weights.length / 4, pull = new Float64Array(3 * h), start = weights;
     const it = { t: 0, steps: 0, weights, F: new Float64Array(p), at, kinks, left, amplification, step };
@@ -200,7 +200,7 @@
     panels: [
       { title: "what it predicts; lines: the label changes", alt: "The predictor over the plane." },
       { title: "its weights βω", alt: "The weights as arrows." },
-      { title: "its error; dashed: the law (p = 512)", alt: "Test error against the points left.", wide: 0.74 },
+      { title: "its error; dashed: law (p = 512)", alt: "Test error against the points left.", wide: 0.74 },
     ],
     start,
   });
