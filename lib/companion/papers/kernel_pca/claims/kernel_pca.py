@@ -492,6 +492,20 @@ def line_in_last_layer(stripes=studies.stripes["main"]):
     return mean(last.separable_centred), last
 
 
+@claim("A.Fig11-one-stripe", accept=(0.5, 0.93), rival=0.972, figure="fig-a-11")
+def threshold_in_last_layer(lines=studies.stripe_lines["main"]):
+    """One component of the last layer does not separate the stripe: "two informative eigenvectors are necessary".
+
+    accuracy of the best threshold of the first principal component of its activations, the mean subtracted
+
+    Rival: the accuracy of two: one is enough
+    Source: paper A, Fig. 11, caption, (3)
+    Short: best threshold in the last layer, stripe
+    """
+    last = lines[lines.kernel == "last"]
+    return mean(last.one), last
+
+
 @claim("A.Fig11-line-stripe", accept=(1, 1.5), rival=2, looks=3, figure="tab-a-11", given={"task": "stripe"})
 @again(
     "A.Fig11-line-mnist",
@@ -727,6 +741,22 @@ def error_of_scales(scan=studies.image_ensembles["main"]):
     errors = scan.pivot(index="seed", columns="alpha", values="ensemble_error")
     difference = mean(100 * (errors[largest] - errors[smallest]))
     return difference, scan[scan.alpha == smallest], scan[scan.alpha == largest]
+
+
+@claim("A.Fig9-own-images", accept=(-0.1, 0.1), rival=0.2, figure="fig-a-9", at={"data": "mnist", "p": 400})
+def error_on_own_images(own=large_p.own_images["main"]):
+    """On its own images the CNN's kernel frozen after training has the error of the network.
+
+    log of the network's error over that of its kernel, frozen at the end and trained on the network's 400 images
+
+    Rival: own images serve as well as others, which give it this advantage over the network
+    Source: derived in this chapter; paper A, Sec. 5.2, takes "different data"
+    Short: log error, network over kernel, own images
+    """
+    network, kernel = (own[own.curve == curve].set_index("seed", drop=False) for curve in ("network", "own"))
+    ended = network.ended.isin(ENDED) & kernel.ended.isin(ENDED)
+    logs = np.log(network.error / kernel.error)[ended]
+    return (mean(logs), network[ended], kernel[ended]) if len(logs) > 1 else None
 
 
 # The course of training

@@ -314,6 +314,13 @@ def _frozen(model: Model, train: Task, test: Task, **options: Any) -> Lazy:
     return lazy(model.to(dtype=double), train.to(dtype=double), test.to(dtype=double), memory=MEMORY, **options)
 
 
+def frozen_error(model: Model, train: Task, test: Task, e: int) -> dict[str, Any]:
+    """The ``error`` of the realisation ``e`` that learns with the model's kernel frozen, and how that ``ended``."""
+    train, test = (Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for task in (train, test))
+    learnt = _frozen(model, train, test, ridge=RIDGE)
+    return {"error": float(learnt.error[0]), "ended": learnt.ended[0]}
+
+
 def _observed(model: Model, start: bool, panels: bool, sets: dict[str, Task], kind: str) -> Rows:
     """Rows of one realisation: the full kernel and the last layer's at its weights, on fresh data."""
     train = sets["train" if start else "fresh"]
@@ -511,6 +518,31 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
             row = {"seed": seeds[e], "moment": moment, "source": points.source, "own": [last, float(distance[e])]}
             row["span"] = [int(inside.sum()), float(1 - explained)]
             rows.append(row | {"norms": norms})
+    return rows
+
+
+@study(version=1, columns=dict.fromkeys(("one", "two"), STATISTICAL), **ON_STRIPE)
+def stripe_lines(s: StripeKernels, seeds: list[int]) -> Rows:
+    """What one component of a trained network's kernel tells of the stripe, and what two do; one row per ``kernel``.
+
+    ``one``: the share of new points on the right side of the best threshold of the first centred component; ``two``: of
+    the best line in the plane of the first two. Networks and ``n`` points are those of ``stripes``, at the end.
+
+    Source: paper A, Fig. 11, caption, (3).
+    """
+    sets = draw_points(s, seeds)
+    points = sets["points"]
+    path = run(gradient_flow(networks_of(s, seeds), sets["train"], alpha=s.alpha, tolerance=s.tolerance))
+    rows = []
+    for e, seed in enumerate(seeds):
+        network = path.model[e : e + 1].to(dtype=torch.float64)
+        y = points.y[e].cpu()
+        for kernel, params in {"full": None, "last": LAST["stripe"]}.items():
+            gram = ntk(network, points.x[e], params=params).cpu()
+            vectors = diagnose(gram, points.y[e : e + 1].cpu(), centred=True, estimate=paper_a_information).vectors[0]
+            first = torch.stack([vectors[:, 0], torch.zeros_like(vectors[:, 0])], -1)
+            row = {"seed": seed, "kernel": kernel, "source": points.source}
+            rows.append(row | {"one": separable(first, y), "two": separable(vectors[:, :2], y)})
     return rows
 
 
