@@ -1,4 +1,4 @@
-"""Chapter 4, errors on images beyond ``kernel_pca.image_curves``: at larger sizes, and of a kernel on its own images."""
+"""Chapter 4, errors on images beyond ``kernel_pca.image_curves``: at larger sizes, and of kernels on own images."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def image_errors(s: LargeTrainingSets, seeds: list[int]) -> Rows:
 
 @study(version=1, chunk=1, seeds=Count[0, 1000], rtol=2e-2, device="any", columns=statistical_columns())
 def own_images(s: LargeTrainingSets, seeds: list[int]) -> Rows:
-    """The kernel frozen at the end of training, on the network's own images and on as many others; one row per ``curve``.
+    """The kernel frozen at the end of training, on the network's own images and on others; one row per ``curve``.
 
     ``network``: its own ``error``; ``own`` and ``fresh``: of its kernel of all parameters, frozen at the end of
     training, with the ridge of ``image_curves``. Networks and images are those of ``image_curves``.
