@@ -15,7 +15,8 @@
 # {claim}`A.Fig12-feature-error` at the smallest $\alpha$ and {claim}`A.Fig12-lazy-error` at the largest.
 # {numref}`fig-a-fig12` changes $\alpha$ over 24 decades with the same data and initial weights.
 #
-# At large $\alpha$ a margin of 1 is reached after a time $\propto1/\alpha$, and the weights are not compressed. At small $\alpha$ the
+# At large $\alpha$ a margin of 1 is reached after a time $\propto1/\alpha$, and the weights are not compressed: $\Lambda^*$ is
+# {claim}`A.Fig12-lazy-amplification` at $\alpha=10^8$, "the global amplification factor equals one". At small $\alpha$ the
 # weights must grow exponentially from where they start, and the time is $\propto\log(1/\alpha)$. We took errors at the end of training, at
 # the coarse tolerance; a finer one changes them little against the factor between the regimes ({numref}`fig-a-sensitivity`). The paper's
 # problem has $p=1000$ and width $h=10^4$. Ours has about as many points and fewer neurons.
@@ -261,6 +262,8 @@ chapter.figure(
 # the exponent $d_\parallel/(3d_\parallel-2)$. The papers' $(d+d_\perp/2)/(3d-2)$ counts the gain up to $\sqrt p$; it is the same for $d_\parallel=2$ and too large
 # above. {numref}`fig-a-curved` compresses given data. In a ball of three informative directions the error at $\Lambda=\sqrt p$ is {claim}`A.Sec4-ball-removed` times
 # that without the other directions, in four {claim}`A.Sec4-ball-4-removed`. From $\Lambda=8$ to $\sqrt p$ the gain has the exponent {claim}`A.Sec4-ball-last-gain`.
+# A kernel that knows the informative directions is the better one, as paper B says: with all directions the error is
+# {claim}`B.Sec5-informative-alone` times as large where four of eight are informative, and more where fewer are.
 # Two limits remain. Up to 4096 points the machine's own exponents are not yet asymptotic: with three and with four informative directions they exceed the bound,
 # also where nothing but these is left, and hold the papers' numbers. And no network was trained there, so that its exponent is open.
 # %%

@@ -15,7 +15,8 @@
 #   ($d=5$ and 10, 1024 and 2048 points). On fresh points it is {claim}`A.Fig3-star-constant-d5` times $d/p$ in $d=5$ and
 #   {claim}`A.Fig3-star-constant-d10` times in $d=10$. This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an
 #   output scale far below $1/p$ ([chapter 2](#label-balance)). On the cylinder the same kernel has {claim}`A.Fig8-star-initial` times the
-#   error of the initial one on up to 4096 points.
+#   error of the initial one on up to 4096 points. This factor falls with the size, as a power {claim}`A.Fig8-star-trend` of $p$, and at
+#   8192 points and width $10^4$ it can not be told from 1.
 # - **Place: then it moves these planes.** From 90 to 98 % of fitted points, with $n\ge8d$ of them left, its error is close to
 #   $\sqrt{nd/\pi}/p$, a law without a fitted number. The measured constant is {claim}`A.Fig3-planes-constant` times $\sqrt{nd}/p$, theory's
 #   0.54 times (two planes, $d=5$ and 10, width 500; the law was found on these networks). With 95 % fitted the error should then fall as
@@ -367,8 +368,8 @@ chapter.figure(fig, "fig-a-function", rows, title="What do the last points undo?
 # **All of the weights' compression since $t^*$, and part of the function's.** Both against the fitted fraction of the training
 # points, on the largest training sets. Medians and quartiles.
 # %% [markdown]
-# $\Lambda$ is largest when {claim}`A.Fig6-where` of the points are fitted on the stripe and {claim}`A.Fig8-where` on the cylinder, "during
-# the fitting regime" (Sec. 3.2.2). It does not keep that value, although the paper writes that the longer evolution "doesn't alter
+# $\Lambda$ is largest "during the fitting regime" (Sec. 3.2.2): at $t^*$ and at the end it is at most {claim}`A.Fig6-during` of its largest
+# value (cylinder; on the stripe it is less). It does not keep that value, although the paper writes that the longer evolution "doesn't alter
 # significantly the picture". The predictions change too. The function ends {claim}`A.Fig6-function-end-d5` ($d=5$) and
 # {claim}`A.Fig6-function-end-d10` ($d=10$) times as compressed as at $t^*$. But the last two per cent of the points leave
 # {claim}`A.Fig6-function-falls-d5` and {claim}`A.Fig6-function-falls-d10` of the compression that it had before them, and raise the test

@@ -16,11 +16,9 @@ from regimes.data import tasks
 FEET, SIZES = np.array([[0.5, 0.2], [-1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 1e-6, 2.0])
 DRAWN = {
     "compression": lambda: sketches.compression((FEET, SIZES), (FEET[::-1], SIZES), tasks.STRIPE),
-    "chain": lambda: sketches.chain(sketches.COMPRESSION),
     "cobweb": sketches.cobweb,
     "spike": sketches.spike,
     "jamming": sketches.jamming,
-    "kernel_plane": sketches.kernel_plane,
 }
 
 
@@ -45,7 +43,7 @@ def test_every_sketch_is_as_wide_as_a_phone_and_names_its_axes(name):
 
 def test_a_sketch_leaves_the_style_as_it_was():
     before = plt.rcParams["font.size"]
-    sketches.chain(sketches.COMPRESSION)
+    sketches.cobweb()
     assert plt.rcParams["font.size"] == before
 
 

@@ -14,25 +14,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.book import plots
-from companion.papers.compression.theory.learning_curves import compress
 from companion.papers.depth.theory import rate
 from companion.papers.one_step.theory import spectrum
 from companion.papers.one_step.theory.conditional_map import equivalent
 from regimes.data import tasks
-from regimes.kernels import infinite_ntk
-from regimes.measures import spectrum as components
 
 WIDTH = 5.0  # inches: hardly smaller on a phone than drawn
 SIZES = {"font.size": 13, "axes.labelsize": 14, "axes.titlesize": 14, "legend.fontsize": 12}
 SIZES |= {"xtick.labelsize": 12, "ytick.labelsize": 12}
 ARROW = {"arrowstyle": "-|>", "color": "0.15", "lw": 2, "shrinkA": 0, "shrinkB": 0}
-COMPRESSION = (
-    ("$p$ training points", "their noise averages out"),
-    (r"noise across $\sim1/\sqrt{p}$", "informative weights outgrow it"),
-    (r"compression $\Lambda\sim\sqrt{p}$", "the boundary fills with points"),
-    (r"kernel's error $\times\,\Lambda^{-g}$", "two powers of $p$ add up"),
-    (r"error $\sim p^{-\beta}$, $\beta=\beta_{\rm lazy}+g/2$", ""),
-)  # what stands in each box, and what leads from it to the next; Source: paper A, Sec. 3
 
 
 def _large(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -87,21 +77,6 @@ def compression(
         planes(ax, *neurons)
         ax.set(title=title, xlabel="$x_1$ matters")
     axes[0].set_ylabel("$x_2$ does not")
-    return fig
-
-
-@_large
-def chain(links: Sequence[tuple[str, str]]) -> Figure:
-    """An argument as boxes from top to bottom: the text in each, and the step from it to the next."""
-    fig, (ax,) = _canvas(1, 1, 0.95 * len(links))
-    ax.set(xlim=(0, 1), ylim=(-len(links) + 0.6, 0.4))
-    ax.axis("off")
-    box = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": plots.COLOURS["amplification"], "lw": 1.5}
-    for i, (words, leads) in enumerate(links):
-        ax.text(0.34, -i, words, ha="center", va="center", bbox=box)
-        if leads:
-            ax.annotate("", (0.34, -i - 0.75), (0.34, -i - 0.25), arrowprops=ARROW)
-            ax.text(0.39, -i - 0.5, leads, va="center", fontsize=12, style="italic")
     return fig
 
 
@@ -200,22 +175,4 @@ def jamming() -> Figure:
         axes[name].plot(w, landscape(w, -gap, gap), color=colour, linewidth=3)
         axes[name].set(ylim=(-0.1, 1.6), xticks=[], yticks=[0], xlabel="weights", title=name)
     axes["not fitted"].set_ylabel("loss")
-    return fig
-
-
-@_large
-def kernel_plane() -> Figure:
-    """The stripe's points in the plane of two components of a kernel that sees all directions alike, and of one that
-    has compressed the uninformative ones eightfold: the kernel of a network with infinitely many neurons, centred.
-    """
-    task = tasks.stripe(240, 10, seed=0)
-    fig, axes = _canvas(1, 2, 3.2)
-    for ax, by, title in zip(axes, (1.0, 8.0), ("before", "after")):
-        x = compress(task.x, 1, torch.tensor(by, dtype=torch.float64))
-        gram = infinite_ntk(torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1), depth=2)
-        plane = components.components(components.centre(gram), 2).vectors.numpy()
-        plots.data_points(ax, plane, task.y.numpy(), markersize=5)
-        ax.set(title=title, xlabel="component 1", xticks=[], yticks=[])
-    axes[0].set_ylabel("component 2")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

@@ -483,6 +483,7 @@ def layer_error(layers=hard_margin.support_layer["stripe"], *, d):
 
 @claim(
     "A.Fig3-layer-cusp-d5",
+    kind="paper",
     accept=(0.9, 1.1),
     stated=1,
     rival=2,
@@ -499,7 +500,7 @@ def layer_cusp(layers=hard_margin.support_layer["stripe"], *, d):
     local exponent of the kernel's cusp at that distance, 8192 points
 
     Rival: a smooth kernel
-    Source: derived from paper A, Sec. 3.1
+    Source: paper A, Sec. 3.1, whose exponents are those of a kernel with $\xi=1$
     Short: cusp $\xi$ between neighbours, $d={d}$
     """
     rows = on_largest_sets(of_dimension(layers, d))
