@@ -912,7 +912,7 @@ def norm_of_the_last_part(norms=studies.stripe_norms["main"]):
     return mean(norm_change(norms)[:, 2])
 
 
-@claim("A.Fig10-norm-error", accept=(-math.inf, -0.1), rival=0, figure="tab-4-norms", at={"p": 512})
+@claim("A.Fig10-norm-error", accept=(-math.inf, -0.1), rival=0, figure="tab-4-norms", at={"p": 512, "h": 300})
 def error_as_the_norm_falls(norms=studies.stripe_norms["main"], stripes=studies.stripes["main"]):
     """Of two kernels that in whose space the label has the smaller norm has the smaller error (stripe, 90 % fitted and
     the end).
