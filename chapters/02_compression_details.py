@@ -135,9 +135,7 @@ chapter.table(
 # So {numref}`tab-a-generic` has three planes and three informative directions, too. Of these two the exponent furthest from one half
 # is {claim}`A.Fig8-generic`.
 # %%
-tasks = {
-    name: chapter.rows(studies.amplification_scaling, name) for name in ("stripe", "cylinder", "planes", "sphere")
-}
+tasks = {name: chapter.rows(studies.amplification_scaling, name) for name in ("stripe", "cylinder", "planes", "sphere")}
 growth = pd.concat(claims.without_noise(rows).assign(task=name) for name, rows in tasks.items())
 ranges = {"all sizes": growth.p.min(), f"from {growth_from}": growth_from}
 columns = {

@@ -219,7 +219,7 @@ chapter.slider(
 # is frozen before or after training, and learns from a training set of its own. So paper A's comparison is between $2p$ images and $p$.
 #
 # A fair one has equal totals. There the kernel is behind: its log error is larger by {claim}`A.Fig9-equal-totals` at 50 and 200 images
-# in all. At 800 a power law through the network's errors leaves a difference of 0.04, and five networks trained on 800 images agree
+# in all. At 800 a power law through the network's errors leaves almost no difference, and five networks trained on 800 images agree
 # with it. Chapter 1 found another kernel to beat the network at equal totals: that of the stripe, frozen *before* the last points are
 # fitted. What if the kernel learns from the very images that trained it? Then its log error is smaller than the network's by
 # {claim}`A.Fig9-own-images` (400 images). So for images it is the second set that helps, not the kernel.
