@@ -36,7 +36,7 @@ def image_errors(s: LargeTrainingSets, seeds: list[int]) -> Rows:
     return image_curves.function(s, seeds)
 
 
-@study(version=1, chunk=1, seeds=Count[0, 1000], rtol=2e-2, device="any", columns=statistical_columns())
+@study(version=1, chunk=1, rtol=2e-2, device="any", columns=statistical_columns())
 def own_images(s: LargeTrainingSets, seeds: list[int]) -> Rows:
     """The kernel frozen at the end of training, on the network's own images and on others; one row per ``curve``.
 
