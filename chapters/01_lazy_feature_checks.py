@@ -15,7 +15,8 @@
 # {claim}`A.Fig12-feature-error` at the smallest $\alpha$ and {claim}`A.Fig12-lazy-error` at the largest.
 # {numref}`fig-a-fig12` changes $\alpha$ over 24 decades with the same data and initial weights.
 #
-# At large $\alpha$ a margin of 1 is reached after a time $\propto1/\alpha$, and the weights are not compressed. At small $\alpha$ the
+# At large $\alpha$ a margin of 1 is reached after a time $\propto1/\alpha$, and the weights are not compressed: $\Lambda^*$ is
+# {claim}`A.Fig12-lazy-amplification` at $\alpha=10^8$, "the global amplification factor equals one". At small $\alpha$ the
 # weights must grow exponentially from where they start, and the time is $\propto\log(1/\alpha)$. We took errors at the end of training, at
 # the coarse tolerance; a finer one changes them little against the factor between the regimes ({numref}`fig-a-sensitivity`). The paper's
 # problem has $p=1000$ and width $h=10^4$. Ours has about as many points and fewer neurons.
@@ -103,8 +104,8 @@ chapter.figure(fig, "fig-a-function", rows, title="What do the last points undo?
 # **All of the weights' compression since $t^*$, and part of the function's.** Both against the fitted fraction of the training
 # points, on the largest training sets. Medians and quartiles.
 # %% [markdown]
-# $\Lambda$ is largest "during the fitting regime" (Sec. 3.2.2): at $t^*$ or the end, whichever is larger, it has {claim}`A.Fig6-where` of its largest
-# value on the stripe and {claim}`A.Fig8-where` on the cylinder. It does not keep that value ({numref}`fig-a-one-stop`). The predictions change too. On the stripe the function
+# $\Lambda$ is largest "during the fitting regime" (Sec. 3.2.2): at $t^*$ and at the end it is at most {claim}`A.Fig6-during` of its
+# largest value (cylinder; on the stripe it is less). It does not keep that value ({numref}`fig-a-one-stop`). The predictions change too. On the stripe the function
 # ends {claim}`A.Fig6-function-end` times as compressed as at $t^*$. But the last two per cent of the points leave
 # {claim}`A.Fig6-function-falls` of the compression that it had before them.
 #
@@ -294,6 +295,9 @@ chapter.figure(fig, "fig-a-frozen", *filter(len, frozen.values()), title=title, 
 # Networks on the ball of three directions do not compress by $\sqrt p$. Their weights reach {glue:text}`ball-weights` on 256, 1024 and 4096 points at the end, and
 # their functions {glue:text}`ball-function`, where $\sqrt p$ is 16, 32 and 64. Their error is {claim}`A.Sec4-ball-network` times that of the machine on the same
 # sets compressed by $\sqrt p$. So feature learning is not a compression by $\sqrt p$ there.
+#
+# A kernel that knows the informative directions is the better one, as paper B says: with all directions the error is
+# {claim}`B.Sec5-informative-alone` times as large where four of eight are informative, and more where fewer are.
 # %%
 balls = {
     2: chapter.rows(studies.support_vectors, "disc"),

@@ -16,7 +16,8 @@
 #   {claim}`A.Fig3-star-constant-d10` times in $d=10$. This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an
 #   output scale far below $1/p$ ([chapter 2](#label-balance)). Frozen when 90 % are fitted, its error on fresh points falls as $p^{-1}$: the
 #   exponents are {claim}`A.Fig3-early-exponent-d5` and {claim}`A.Fig3-early-exponent-d10` (128 to 8192 points). On the cylinder the kernel at
-#   $t^*$ has {claim}`A.Fig8-star-initial` times the error of the initial one on up to 4096 points.
+#   $t^*$ has {claim}`A.Fig8-star-initial` times the error of the initial one on up to 4096 points. This factor falls as a power
+#   {claim}`A.Fig8-star-trend` of $p$: at 8192 points and width $10^4$ it cannot be told from 1.
 # - **Place: then it moves these planes, and its training error tells its test error.** From 90 to 98 % of fitted points the error is
 #   $\sqrt{n_{\rm eff}d/\pi}/p$ for two planes, with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$ and no fitted number
 #   ({numref}`fig-a-collapse`). While 12 to 24 effective points a direction are left ($d=5$ and 10, width 64), it is

@@ -22,12 +22,15 @@
 #   one, and the time $t^*$ half of the printed one.
 # - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller $\alpha$
 #   needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the exponent
-#   {claim}`A.Fig6-idle-scale` (4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary. It is not sufficient
+#   {claim}`A.Fig6-scale` (stripe, $d=5$, 4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary. It is not sufficient
 #   for all neurons, however, because with the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power.
 # - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest, so that
 #   a constant fits the first tenth of the points and $t^*$ selects no planes. We move one plane until the mean label is $\langle
-#   y\rangle$. $\Lambda^*$ has half of its value when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ and
-#   {claim}`A.Sec3-balance-d20` in $d=20$, where the growth rates cross at 0.39 and 0.35 (stripe, width 100).
+#   y\rangle$. $\Lambda^*$ has half of its value when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ (growth rates
+#   cross at 0.39). In $d=20$ this mean label is smaller by the factor {claim}`A.Sec3-balance-dimension` (theory: 2.24).
+# - **The cylinder's neurons have no finite set of directions.** Paper A expects "a finite number of fixed points" in all such
+#   problems. On the cylinder each rotation of a fixed point is one, too. The number of directions that neurons hold at $t^*$ grows
+#   with the exponent {claim}`A.Fig8-directions` in $p$ (512 to 32 768 points).
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points
@@ -44,7 +47,9 @@
 # alignment can leave training at a poor minimum; here we measure what it does to the test error, in chapter 1. {cite}`min2023` bound the time of
 # the alignment for data that two directions separate; here labels change at several planes, and noise, not time, sets the compression.
 #
-# {numref}`fig-sketch-compression` shows the effect. We assume the model of chapter 1. The {ref}`details page <compression-details>` tests each formula by itself.
+# {numref}`fig-sketch-compression` shows the effect. More points thus give a stronger compression, and this a steeper
+# {term}`learning curve`: chapter 1 tests that half of the argument. We assume the model of chapter 1. The {ref}`details page
+# <compression-details>` tests each formula by itself.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | meaning |
@@ -110,7 +115,7 @@ chapter.figure(
 # isotropic weights have $\frac12$. In $d=2$ each neuron can be drawn as an arrow $\beta_n\omega_n$, its length the neuron's share
 # of the output ({numref}`fig-a-2`). At small $\alpha$ the output starts near zero, so the weights must grow, and those along the
 # first axis grow most: by $t^*$ {claim}`A.Fig1-inflation` times as much as the others. The {term}`lazy <lazy regime>` network, in
-# contrast, fits the same points without turning its weights.
+# contrast, fits the same points without turning its weights: the share along the axis changes by {claim}`A.Fig2-lazy`.
 #
 # This is why we speak of compression. Since the network depends on the uninformative coordinates through $\omega_\perp\cdot
 # x_\perp$ alone, the function stays the same if all $\omega_\perp$ are multiplied by $\Lambda$ and all $x_\perp$ divided by it.
@@ -283,9 +288,9 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, title=r"Does the compression gr
 #
 # The fastest fixed point of the stripe has the rate 0.44 in any dimension. Since $t^*$ comes when the fastest neurons have grown, a
 # constant fits the first tenth of the points once {eq}`eq:A:everywhere` is larger, at $|\langle y\rangle|$ near $0.4/\sqrt d$. If
-# the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: it is halved where $\langle y\rangle\sqrt d$
-# is {claim}`A.Sec3-balance-d5` in $d=5$ and {claim}`A.Sec3-balance-d20` in $d=20$ ({numref}`fig-a-balance`), a little before the
-# rates cross, at 0.39 and 0.35: at a finite $t^*$ neurons of both kinds have grown. Beyond the crossing $\Lambda^*$ is
+# the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: in $d=5$ it is halved at
+# {claim}`A.Sec3-balance-dimension` times the mean label of $d=20$ ({numref}`fig-a-balance`). There $\langle y\rangle\sqrt d$ is
+# {claim}`A.Sec3-balance-d5` in $d=5$, a little before the rates cross: at a finite $t^*$ neurons of both kinds have grown. Beyond the crossing $\Lambda^*$ is
 # {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It still grows as $\sqrt p$, although there
 # are no planes in it. The majority is known to slow the learning of a minority {cite}`francazi2023`; for compression we know of no
 # earlier condition.
@@ -353,7 +358,7 @@ chapter.figure(fig, "fig-a-balance", balance, title="How unequal may the labels 
 #
 # On the ring $\bar y(0)=1-2\,{\rm erf}(R/\sqrt2)=-0.522$ and $D_\perp=\frac12$. The neuron's own label *slows*
 # $\omega_\perp$, and $c=(0.1666+0.522/\sqrt{2\pi})\sqrt2=0.530$. Without it $c$ would be $0.1666\sqrt2=0.236$, the
-# ledger's alternative to A.Fig8-constant.
+# ledger's alternative to A.Fig8-ring.
 #
 # </details>
 #

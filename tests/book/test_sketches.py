@@ -19,7 +19,6 @@ DRAWN = {
     "cobweb": sketches.cobweb,
     "spike": sketches.spike,
     "jamming": sketches.jamming,
-    "kernel_plane": sketches.kernel_plane,
 }
 
 

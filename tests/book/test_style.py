@@ -40,15 +40,19 @@ TYPED = {
         **dict.fromkeys(("0.3", "0.5"), "where planes stand"),
     },
     "02": {
-        **dict.fromkeys(("0.4", "0.6"), "the accepted band"),
         **dict.fromkeys(("10", "98", "1"), "fitted fractions, and what remains"),
-        **dict.fromkeys(("0.39", "0.35", "0.44"), "growth rates of theory, and where they cross"),
+        **dict.fromkeys(("0.39", "0.44"), "growth rates of theory, and where they cross"),
+        "2.24": "what theory has for the ratio of the dimensions",
+        "1.79": "the exponent if all neurons grow and are late, by theory",
     },
     "03": {},
     "04": {
         "0.005": "the tolerance of the flow",
         "0.2": "the difference of paper A's exponents",
         **dict.fromkeys(("0.4", "0.1"), "paper B's exponents"),
+        **dict.fromkeys(("0.07", "0.03"), "1/d_int, for the papers' dimensions"),
+        **dict.fromkeys(("0.44", "0.12"), "what components gain that follow one plane or tell two digits"),
+        "90": "the fitted fraction",
     },
 }
 CAPTION = 80  # words, before data and sizes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regimes.data import tasks
-from tests.claims.made import SEEDS, Made, table
+from tests.claims.made import SEEDS, Made, table, verdict
 
 P = (128, 256, 512, 1024, 2048, 4096, 8192)
 POINTS = {"p": P, "seed": SEEDS}
@@ -79,9 +79,48 @@ def _(gain, other):
 
 
 @made("B.Sec5-isotropic-mnist", "B.Sec5-isotropic-cifar10")
-def _(beta, other, kernel):
-    error = lambda row: {"error": row.p ** -(beta if row.kernel == kernel else other), "square": row.p**-other}  # noqa: E731
-    return {"images": table(error, kernel=(kernel, "another"), **POINTS)}
+def _(beta, other):
+    """Of each kernel; the mean square error has the other."""
+    error = lambda row: {"error": row.p**-beta, "square": row.p**-other}  # noqa: E731
+    return {"images": table(error, kernel=("laplace", "gaussian", "ntk"), **POINTS)}
+
+
+def test_one_kernel_with_another_exponent_refuses_it_for_all():
+    error = lambda row: {"error": row.p ** -(0.071 if row.kernel == "ntk" else 0.4)}  # noqa: E731
+    rows = table(error, kernel=("laplace", "ntk"), **POINTS)
+    assert verdict("B.Sec5-isotropic-mnist", images=rows) == "not reproduced"
+
+
+@made("A.Fig6-largest")
+def _(power, other):
+    """Of the largest amplification over that at the characteristic time, from 1024 points on."""
+
+    def fill(row):
+        factor = (row.p / 1024) ** (power if row.p >= 1024 else other)
+        return {"star": row.p**0.5, "largest": 4 * row.p**0.5 * factor}
+
+    axes = {"p": (256, 1024, 4096, 16384), "seed": SEEDS}
+    cylinder = table(fill, shape=("cylinder",), d=(3,), scatter=1e-3, **axes)
+    return {"stripe": table(fill, shape=("stripe",), d=(5, 10), **axes), "cylinder": cylinder, "growth_from": 1024}
+
+
+@made("A.Fig8-directions")
+def _(power, other):
+    fill = lambda row: {"directions": row.p**power, "directions_start": row.p**other}  # noqa: E731
+    return {"ring": table(fill, p=(512, 2048, 8192), seed=SEEDS)}
+
+
+@made("A.Fig8-star-trend", holds=-0.2)
+def _(power, other):
+    """Of the kernel at the characteristic time over the initial one; at the end of training it has the other."""
+
+    def fill(row):
+        judged = (row.curve, row.share) == ("final", 0.1)
+        return {"error": row.p**-0.4 * (row.p / 512) ** (power if judged else other)}
+
+    axes = {"d": (3,), "p": (512, 2048, 8192), "seed": SEEDS}
+    nets = table(fill, curve=("final", "feature"), share=(0.1, 1.0), scatter=1e-3, **axes)
+    return {"nets": nets, "initial": table(lambda row: {"error": row.p**-0.4}, draw=1, scatter=1e-3, **axes)}
 
 
 def grown(power, other, d):

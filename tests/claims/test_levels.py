@@ -165,7 +165,8 @@ IMAGES = {"p": (25, 100, 400), "seed": SEEDS}
 KERNELS = {"kernel": ("network", "full", "last"), "moment": ("start", "0.5", "end")}
 
 
-@made("A.Fig10-gain-stripe", "A.Fig10-gain-mnist", holds=0.4)
+@made("A.Fig10-gain-mnist", holds=0.4)
+@made("A.Fig10-gain-stripe", holds=0.6)
 def _(bits, other, task, kernel):
     """The most that one of ten components has after training, less that of the full kernel before; on the other task,
     on fewer images, and of other kernels it is the other."""
@@ -200,6 +201,42 @@ def _(log, other, first, second):
         return {"error": 0.1 * float(np.exp(level)), "ended": "zero loss" if ended else "no"}
 
     return {"curves": table(fill, **IMAGES, **KERNELS), "image_p": [25, 100, 400]}
+
+
+@made("A.Fig9-own-images", holds=0.0)
+def _(log, other):
+    """The network's error over its kernel's on the same images; on others it is the other."""
+    levels = {"network": log, "own": 0.0, "fresh": log - other}
+    fill = lambda row: {"error": 0.1 * float(np.exp(levels[row.curve])), "ended": "fitted"}  # noqa: E731
+    return {"own": table(fill, curve=(*levels,), seed=SEEDS)}
+
+
+@made("A.Fig9-equal-totals", holds=0.2)
+def _(log, other):
+    """The kernel of p and p images against the network of 2p; at the largest p, where none is compared, the other."""
+
+    def fill(row):
+        judged = (row.kernel, row.moment) == ("full", "end")
+        ahead = (log if row.p < 400 else other) - 0.5 * np.log(2) if judged else 0.0
+        return {"error": row.p**-0.5 * float(np.exp(ahead))}
+
+    return {"curves": table(fill, **IMAGES, **KERNELS)}
+
+
+@made("A.Fig10-norm-error", holds=-0.5)
+def _(log, other):
+    """Of the full kernel, the end over 90 %, where the norm falls; where it rises the error has the other."""
+
+    def norms(row):
+        rises = row.seed == 0
+        return {"norms": [1.0, {"end": 4.0 if rises else 1.0}.get(row.moment, 2.0), 1.0, 1.0]}
+
+    def errors(row):
+        change = other if row.seed == 0 else log
+        return {"error": 0.1 * float(np.exp(change if (row.kernel, row.moment) == ("full", "end") else 0.0))}
+
+    axes = {"moment": ("start", "0.5", "0.9", "end"), "seed": SEEDS}
+    return {"norms": table(norms, **axes), "stripes": table(errors, kernel=("full", "last"), **axes)}
 
 
 @made("A.Fig10-norm-half", holds=-1.5)

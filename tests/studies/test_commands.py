@@ -55,8 +55,8 @@ def test_the_command_takes_the_designs_of_a_study():
     def asked(*designs):
         return command._study(command._parser().parse_args(["run", item.name, *designs, "--profile", "smoke"]))[1]
 
-    assert asked("sphere") == item.grid.settings(values, "sphere")
-    assert len(asked("sphere")) < len(asked("sphere", "planes")) < len(asked()) == len(item.grid(values))
+    assert asked("ring") == item.grid.settings(values, "ring")
+    assert len(asked("ring")) < len(asked("ring", "planes")) < len(asked()) == len(item.grid(values))
 
 
 def test_cells_travel_in_an_archive_and_one_damaged_on_the_way_is_computed_again(

@@ -168,20 +168,21 @@ def test_a_cylinder_needs_both_of_its_own_numbers(missing):
 
 
 def test_an_observable_is_asked_for_by_a_design_and_changes_no_other_cell():
-    """The rank of the kernel from derivatives by hand; a setting that asks for none has the key it always had."""
-    setting = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 30, "alpha": 1e-6}
+    """The directions of the neurons at the start by hand; a setting that asks for none has the key it always had."""
+    setting = {"shape": "cylinder", "d_parallel": 2, "radius": 1.18, "d": 3, "p": 40, "h": 200, "alpha": 1e-6}
     setting |= {"tolerance": 0.05, "until": "star"}
     (plain,) = studies.amplification_scaling(setting, [1])
-    (observed,) = studies.amplification_scaling(setting | {"observe": ["effective_rank"]}, [1])
-    assert observed.items() >= plain.items() and {*observed} - {*plain} == {"effective_rank", "effective_rank_start"}
+    (observed,) = studies.amplification_scaling(setting | {"observe": ["directions"]}, [1])
+    assert observed.items() >= plain.items() and {*observed} - {*plain} == {"directions", "directions_start"}
     s = studies.AmplificationSizes.of(setting)
     assert s.entries() == setting
-    task, network = studies._drawn(s, 1)
-    x = task.x[0].double()
-    net = network.to(dtype=torch.float64)
-    activation = (net.omega[0] @ x.mT / math.sqrt(3) + net.b[0, :, None]).clamp(min=0)
-    step = (activation > 0).double() * net.beta[0, :, None]
-    gram = (activation.mT @ activation + step.mT @ step * (x @ x.mT / 3 + 1)) / 30**2
-    values = torch.linalg.eigvalsh(gram)
-    rank = float(values.sum() ** 2 / values.square().sum())
-    assert observed["effective_rank_start"] == pytest.approx(rank, rel=1e-3) and 1 < observed["effective_rank"] < rank
+    _, network = studies._drawn(s, 1)
+    held = np.zeros(36)
+    for omega, beta in zip(network.omega[0].tolist(), network.beta[0].tolist()):
+        turn = (math.atan2(omega[1], omega[0]) + math.pi) / (2 * math.pi)
+        held[int(36 * turn)] += beta**2 * math.hypot(*omega[:2]) ** 2
+    assert observed["directions_start"] == pytest.approx(1 / np.square(held / held.sum()).sum(), rel=1e-3)
+    assert 1 < observed["directions"] < observed["directions_start"] < 36
+    stripe = studies.AmplificationSizes(**STRIPE, p=20, h=30, observe=["directions"])
+    with pytest.raises(InputError, match="observe asks for directions in a plane"):
+        stripe.completed([0])

@@ -28,15 +28,6 @@ CASES = {
     "jamming.ensembles": [
         {"map_p": p, "map_h": [2, 4, 48], "steps": 10, "03.ensembles.map.members": 4} for p in (800, 1200, 1600)
     ],
-    "kernel_pca.image_ensembles": [
-        {
-            "image_h": 4,
-            "04.image_ensembles.main.p": p,
-            "04.image_ensembles.main.max_turn": 0.5,
-            "04.image_ensembles.main.max_move": 1.0,
-        }
-        for p in (200, 300, 400)
-    ],
     "depth.smallest_eigenvalue": [
         {"eigen_n": [50, n], "05.smallest_eigenvalue.main.seeds": 1} for n in (2000, 2500, 3000)
     ],

@@ -5,12 +5,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.svm import SVC
 
 from companion.data import images
 from companion.papers.alignment.studies import alignment, initial_alignment
 from companion.papers.jamming.studies import jamming
-from companion.papers.kernel_pca.studies import kernel_pca
+from companion.papers.kernel_pca.studies import kernel_pca, large_p
 from regimes.data import tasks
+from regimes.kernels import ntk
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.models.one_hidden import one_hidden
@@ -252,16 +254,20 @@ def test_components_of_a_kernel_by_a_plain_decomposition():
     assert row["distances"] == pytest.approx(-1 / np.polyfit(np.log([7, 15, 30, 60]), np.log(nearest), 1)[0])
 
 
-def test_networks_on_images_are_read_as_stated():
-    setting = {"data": "digits", "words": kernel_pca.identity("digits"), "h": 2, "p": 16, "n": 60, "test": 60}
+def test_kernels_on_own_images_are_read_as_stated():
+    setting = {"data": "digits", "h": 2, "p": 24, "n": 60, "test": 60, "descent": "settle"}
     setting |= {"alpha": 10.0, "softness": 3.0, "max_turn": 0.3, "max_move": 0.5}
-    s = kernel_pca.ImageKernels(**setting)
+    s = large_p.LargeTrainingSets(**setting).completed([1])
     sets = kernel_pca.draw_images(s, [1])
-    models = kernel_pca.convolutional_networks(s, [1], members=2)
-    x = sets["train"].x.expand(2, -1, -1)
-    y = sets["train"].y.expand(2, -1)
-    done = run(kernel_pca.descend(s, models, tasks.Task(x, y, ""), "settle"))
-    (row,) = kernel_pca.image_ensembles(setting | {"members": 2}, [1])
-    F = (done.model(sets["test"].x[0]) - models(sets["test"].x[0])) * sets["test"].y[0]
-    assert row["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
-    assert row["ensemble_error"] == pytest.approx(float((F.mean(0) <= 0).double().mean()), abs=0.02)
+    network = kernel_pca.convolutional_networks(s, [1])
+    done = run(kernel_pca.descend(s, network, sets["train"], "settle"))
+    F = (done.model(sets["test"].x) - network(sets["test"].x)) * sets["test"].y
+    rows = {row["curve"]: row for row in large_p.own_images(s.entries(), [1])}
+    assert rows["network"]["error"] == pytest.approx(float((F <= 0).double().mean()), abs=0.02)
+    for curve, name in {"own": "train", "fresh": "fresh"}.items():
+        x = torch.cat([sets[name].x[0], sets["test"].x[0]]).double()
+        gram = ntk(done.model.to(dtype=torch.float64), x[None])[0].numpy()
+        inner = gram[:24, :24] + 1e-7 * np.trace(gram[:24, :24]) / 24 * np.eye(24)
+        machine = SVC(C=1e12, kernel="precomputed").fit(inner, sets[name].y[0].numpy())
+        wrong = machine.decision_function(gram[24:, :24]) * sets["test"].y[0].numpy() <= 0
+        assert rows[curve]["error"] == pytest.approx(wrong.mean(), abs=0.1)

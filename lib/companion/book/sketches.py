@@ -14,13 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from companion.book import plots
-from companion.papers.compression.theory.learning_curves import compress
 from companion.papers.depth.theory import rate
 from companion.papers.one_step.theory import spectrum
 from companion.papers.one_step.theory.conditional_map import equivalent
 from regimes.data import tasks
-from regimes.kernels import infinite_ntk
-from regimes.measures import spectrum as components
 
 WIDTH = 5.0  # inches: hardly smaller on a phone than drawn
 SIZES = {"font.size": 13, "axes.labelsize": 14, "axes.titlesize": 14, "legend.fontsize": 12}
@@ -178,22 +175,4 @@ def jamming() -> Figure:
         axes[name].plot(w, landscape(w, -gap, gap), color=colour, linewidth=3)
         axes[name].set(ylim=(-0.1, 1.6), xticks=[], yticks=[0], xlabel="weights", title=name)
     axes["not fitted"].set_ylabel("loss")
-    return fig
-
-
-@_large
-def kernel_plane() -> Figure:
-    """The stripe's points in the plane of two components of a kernel that sees all directions alike, and of one that
-    has compressed the uninformative ones eightfold: the kernel of a network with infinitely many neurons, centred.
-    """
-    task = tasks.stripe(240, 10, seed=0)
-    fig, axes = _canvas(1, 2, 3.2)
-    for ax, by, title in zip(axes, (1.0, 8.0), ("before", "after")):
-        x = compress(task.x, 1, torch.tensor(by, dtype=torch.float64))
-        gram = infinite_ntk(torch.cat([x, torch.ones(len(x), 1, dtype=x.dtype)], dim=1), depth=2)
-        plane = components.components(components.centre(gram), 2).vectors.numpy()
-        plots.data_points(ax, plane, task.y.numpy(), markersize=5)
-        ax.set(title=title, xlabel="component 1", xticks=[], yticks=[])
-    axes[0].set_ylabel("component 2")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

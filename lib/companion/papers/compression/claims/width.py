@@ -3,49 +3,11 @@ r"""Claims of chapter 2 at paper A's own width: what the width of a network does
 import numpy as np
 import pandas as pd
 
-from companion.book.claims import again, claim
+from companion.book.claims import claim
 from companion.estimates import ratio
-from companion.papers.compression.claims.compression import plateau_exponent
 from companion.papers.compression.studies import compression as studies
 
 CHAPTER = "02"
-
-
-@claim(
-    "A.Fig6-wide-d5",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=0,
-    figure="fig-a-width",
-    given={"d": 5},
-    at={"d": 5, "p": 1024, "h": 10000},
-)
-@again("A.Fig6-wide-d10", part_of="A.Fig6-wide-d5", given={"d": 10}, at={"d": 10, "p": 1024, "h": 10000})
-def wide_stripe_exponent(networks=studies.amplification_scaling["wide"], *, growth_from, d):
-    r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (stripe, $d={d}$).
-
-    exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
-
-    Rival: no noise: $\Lambda^*$ is set by $\alpha$ alone
-    Source: paper A, Fig. 6 bottom and Eq. 9
-    Short: exponent of $\Lambda^*$, width $10^4$, stripe $d={d}$
-    """
-    rows = networks[(networks.d == d) & (networks.p >= growth_from)]
-    return (plateau_exponent(rows), rows) if rows.seed.nunique() > 1 else None
-
-
-@claim("A.Fig8-wide", accept=(0.4, 0.6), stated=0.5, rival=0, figure="fig-a-width", at={"d": 3, "p": 1024, "h": 10000})
-def wide_cylinder_exponent(networks=studies.amplification_scaling["wide_cylinder"], *, growth_from):
-    r"""At paper A's width the amplification factor at $t^*$ grows as the square root of $p$ (cylinder, $d=3$).
-
-    exponent in $p$ from 1024 points to 8192 at width $10^4$, with the noise $|N|$ of each training set divided out
-
-    Rival: no noise: $\Lambda^*$ is set by $\alpha$ alone
-    Source: paper A, Fig. 8 top
-    Short: exponent of $\Lambda^*$, width $10^4$, cylinder
-    """
-    rows = networks[networks.p >= growth_from]
-    return (plateau_exponent(rows), rows) if rows.seed.nunique() > 1 else None
 
 
 def width_ratios(wide, narrow):
@@ -69,20 +31,26 @@ def width_ratios(wide, narrow):
     accept=(0.9, 1.1),
     rival=0.32,
     figure="fig-a-width",
-    at={"d": 5, "p": 1024, "h": [100, 10000], "alpha": 1e-06},
+    at={"p": 1024, "h": [100, 10000], "alpha": 1e-06},
 )
 def width_ratio(
-    wide=studies.amplification_scaling["wide"], narrow=studies.amplification_scaling["stripe_again"], *, growth_from
+    stripe=studies.amplification_scaling["wide"],
+    narrow_stripe=studies.amplification_scaling["stripe_again"],
+    cylinder=studies.amplification_scaling["wide_cylinder"],
+    narrow_cylinder=studies.amplification_scaling["cylinder_again"],
+    *,
+    growth_from,
 ):
     r"""The width does not set the amplification factor: networks of width $10^4$ have that of width 100.
 
-    $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, from 1024 points
-    on, $\alpha=10^{-6}$); geometric mean over sizes and dimensions, one a training set
+    $\Lambda^*$ at width $10^4$ over that at width 100 on the same training sets (stripe, $d=5$ and 10, and cylinder,
+    from 1024 points on, $\alpha=10^{-6}$); geometric mean over sizes and tasks, one a seed
 
     Rival: $\Lambda^*\propto h^{-1/4}$: it follows the fluctuations over initial weights
-    Source: paper A, Fig. 6 bottom
+    Source: paper A, Fig. 6 bottom and Fig. 8 top
     Short: $\Lambda^*$, width $10^4$ over width 100
     """
+    wide, narrow = pd.concat([stripe, cylinder]), pd.concat([narrow_stripe, narrow_cylinder])
     ratios = width_ratios(wide[wide.p >= growth_from], narrow)
     if ratios.seed.nunique() < 2:
         return None

@@ -36,9 +36,7 @@ from companion.papers.compression.theory.stripe import time_unit
 from companion.papers.tasks import DRAWN, Planes, StripeSet, TaskSet, TestPoints, draw_tasks, networks_of
 from regimes import validate
 from regimes.data.tasks import Task
-from regimes.kernels import ntk
 from regimes.measures.errors import wrong
-from regimes.measures.spectrum import effective_dimension
 from regimes.models.one_hidden import Network
 from regimes.seeds import draw_seeds
 from regimes.training.gradient_flow import gradient_flow
@@ -48,6 +46,7 @@ from regimes.validate import InputError
 
 CHAPTER = "02"
 NEAR = 0.2  # of an attractor: stated before the first run, claim A.Fig4-attractors
+SECTORS = 36  # of the plane, in which directions are counted
 TRAINED = {"data": DRAWN, "device": "any"}  # studies of networks on the stripe or cylinder
 Until = Positive[1] | Literal["star", "end"] | None
 
@@ -124,7 +123,14 @@ class AmplificationSizes(Resting, TaskSet):
 
     p: Sizes
     until: Until = None
-    observe: Distinct[Literal["effective_rank"]] | None = None
+    observe: Distinct[Literal["directions"]] | None = None
+
+    def completed(self, seeds: Sequence[int]) -> Self:
+        """As its base; InputError for directions that are not in a plane."""
+        whole = super().completed(seeds)
+        if self.observe and whole.d_parallel != 2:
+            raise InputError(f"observe asks for directions in a plane, d_parallel = 2, got {whole.d_parallel}")
+        return whole
 
 
 @record
@@ -232,21 +238,27 @@ def amplification_scaling(s: AmplificationSizes, seeds: list[int]) -> Rows:
 
     Runs go on to ``t*`` or to a satisfied fraction; times in units of ``τ``. ``predicted`` is theory's ``Λ*`` with the
     noise of these training points: of the fastest attractor of a stripe, of the ring of a cylinder. Where the setting
-    observes ``effective_rank``: that of the tangent kernel on the training points at ``t*``, and at the start
-    ``effective_rank_start``.
+    observes ``directions``: how many the neurons have at ``t*`` in the informative plane, and ``directions_start``.
 
     Source: paper A, Fig. 6 and 8 and Eq. 8 to 10.
     """
     return [_growth(s, seed, s.observe or [])[0] for seed in seeds]
 
 
-def effective_rank(network: Network, x: Tensor) -> float:
-    """The effective dimension ``(Σ λ)²/Σ λ²`` of the tangent kernel of one network on points ``x``."""
-    network = network.to(dtype=torch.float64)
-    return float(effective_dimension(ntk(network, x.to(network.omega))))
+def directions(network: Network) -> float:
+    """How many of ``SECTORS`` equal sectors of the informative plane hold the neurons of one realisation.
+
+    ``1/Σ s²`` with their shares ``s`` of ``Σ (β ω_∥)²``: 1 where all have one direction, ``SECTORS`` where none stands
+    out. Source: derived here; paper A, Fig. 7, shows arrows ``βω``.
+    """
+    omega = network.omega[0, :, :2].double().cpu()
+    weights = (network.beta[0].double().cpu() ** 2 * omega.square().sum(-1)).numpy()
+    angles = torch.atan2(omega[:, 1], omega[:, 0]).numpy()
+    held, _ = np.histogram(angles, bins=SECTORS, range=(-np.pi, np.pi), weights=weights)
+    return float(held.sum() ** 2 / np.square(held).sum())
 
 
-OBSERVABLES = {"effective_rank": effective_rank}  # of a network, by the names that a design may ask for
+OBSERVABLES = {"directions": directions}  # of a network, by the names that a design may ask for
 
 
 def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -274,8 +286,8 @@ def _growth(s: Resting, seed: int, observe: Sequence[str] = ()) -> tuple[dict[st
         "predicted": predicted_amplification(s, task.x[0], task.y[0]),
     }
     for name in observe:
-        row[f"{name}_start"] = OBSERVABLES[name](network, task.x[0])
-        row[name] = OBSERVABLES[name](star, task.x[0])
+        row[f"{name}_start"] = OBSERVABLES[name](network)
+        row[name] = OBSERVABLES[name](star)
     steps = np.unique(np.linspace(0, len(size) - 1, SHOWN).round().astype(int))
     return row, {"time": (t[steps] / unit).tolist(), "size": size[steps].tolist()}
 

@@ -227,14 +227,6 @@ class Course(Setting):
 
 
 @record
-class ScaledEnsembles(ImageKernels):
-    """Ensembles of so many ``members`` at three or more scales ``alpha``."""
-
-    alpha: Each[Increasing[Number[1e-4, 1e8], 3]]
-    members: Count[2, 100]
-
-
-@record
 class Estimated(Setting):
     """``n`` points of a synthetic ``case`` in ``d`` dimensions, and the ``neighbours`` of a point for an estimate."""
 
@@ -256,7 +248,6 @@ class Estimated(Setting):
 
 
 ON_STRIPE = {"rtol": 1e-2, "data": DRAWN, "device": "any"}
-ON_IMAGES = {"rtol": 2e-2, "device": "any"}
 
 
 def _stack(tasks: list[Task], dtype: torch.dtype) -> Task:
@@ -287,11 +278,10 @@ def draw_points(s: StripeKernels | Course, seeds: list[int]) -> dict[str, Task]:
     return {name: task.to(dtype=torch.float64) for name, task in sets.items()}
 
 
-def convolutional_networks(s: ImageKernels | Course, seeds: list[int], *, members: int = 1) -> Convolutional:
-    """Paper A's network, ``members`` for each seed, one after the other."""
+def convolutional_networks(s: ImageKernels | Course, seeds: list[int]) -> Convolutional:
+    """Paper A's network, one for each seed."""
     side = round(centred(s.data, s.words).x.shape[-1] ** 0.5)
-    numbers = [seed * members + member for seed in seeds for member in range(members)]
-    drawn = draw_seeds("weights", numbers, size=s.h)
+    drawn = draw_seeds("weights", seeds, size=s.h)
     return convolutional(s.h, seeds=drawn, shape=(1, side, side), device="auto").to(dtype=torch.float32)
 
 
@@ -312,6 +302,13 @@ def _frozen(model: Model, train: Task, test: Task, **options: Any) -> Lazy:
     """Learning with the model's kernel: in float64, since in float32 one of few features seems to have many."""
     double = torch.float64
     return lazy(model.to(dtype=double), train.to(dtype=double), test.to(dtype=double), memory=MEMORY, **options)
+
+
+def frozen_error(model: Model, train: Task, test: Task, e: int) -> dict[str, Any]:
+    """The ``error`` of the realisation ``e`` that learns with the model's kernel frozen, and how that ``ended``."""
+    train, test = (Task(task.x[e : e + 1], task.y[e : e + 1], task.source) for task in (train, test))
+    learnt = _frozen(model, train, test, ridge=RIDGE)
+    return {"error": float(learnt.error[0]), "ended": learnt.ended[0]}
 
 
 def _observed(model: Model, start: bool, panels: bool, sets: dict[str, Task], kind: str) -> Rows:
@@ -514,6 +511,31 @@ def stripe_norms(s: AtStops, seeds: list[int]) -> Rows:
     return rows
 
 
+@study(version=1, columns=dict.fromkeys(("one", "two"), STATISTICAL), **ON_STRIPE)
+def stripe_lines(s: StripeKernels, seeds: list[int]) -> Rows:
+    """What one component of a trained network's kernel tells of the stripe, and what two do; one row per ``kernel``.
+
+    ``one``: the share of new points on the right side of the best threshold of the first centred component; ``two``: of
+    the best line in the plane of the first two. Networks and ``n`` points are those of ``stripes``, at the end.
+
+    Source: paper A, Fig. 11, caption, (3).
+    """
+    sets = draw_points(s, seeds)
+    points = sets["points"]
+    path = run(gradient_flow(networks_of(s, seeds), sets["train"], alpha=s.alpha, tolerance=s.tolerance))
+    rows = []
+    for e, seed in enumerate(seeds):
+        network = path.model[e : e + 1].to(dtype=torch.float64)
+        y = points.y[e].cpu()
+        for kernel, params in {"full": None, "last": LAST["stripe"]}.items():
+            gram = ntk(network, points.x[e], params=params).cpu()
+            vectors = diagnose(gram, points.y[e : e + 1].cpu(), centred=True, estimate=paper_a_information).vectors[0]
+            first = torch.stack([vectors[:, 0], torch.zeros_like(vectors[:, 0])], -1)
+            row = {"seed": seed, "kernel": kernel, "source": points.source}
+            rows.append(row | {"one": separable(first, y), "two": separable(vectors[:, :2], y)})
+    return rows
+
+
 @study(
     version=3,
     chunk=TOGETHER,
@@ -598,40 +620,6 @@ def _frame(
         "source": points.source,
     }
     return row | columns, vectors
-
-
-@study(version=1, **ON_IMAGES)
-def image_ensembles(s: ScaledEnsembles, seeds: list[int]) -> Rows:
-    """Ensembles of the convolutional network at one scale: ``error``, ``ensemble_error`` and ``change`` of the kernel.
-
-    All ``members`` share a training set; the ensemble's output is their mean. ``change``: ``‖ΔΘ‖/‖Θ₀‖`` on 50 points.
-
-    Source: paper B, Fig. 9 centre.
-    """
-    rows = []
-    count = s.members
-    for seed in seeds:
-        sets = draw_images(s, [seed])
-        model = convolutional_networks(s, [seed], members=count)
-        train, test = sets["train"], sets["test"]
-        shared = Task(train.x.expand(count, *train.x.shape[1:]), train.y.expand(count, *train.y.shape[1:]), "")
-        path = run(descend(s, model, shared, "settle"))
-        x, y = test.x[0], test.y[0]
-        F = path.model(x) - path.initial(x)
-        points = sets["points"].x[0, :50]
-        before = ntk(path.initial[:2], points)
-        after = ntk(path.model[:2], points)
-        change = (after - before).norm(dim=(-1, -2)) / before.norm(dim=(-1, -2))
-        row = {
-            "seed": seed,
-            "fitted": sum(str(why.kind) == "fitted" for why in path.ended) / count,
-            "change": float(change.log().mean().exp()),
-            "source": test.source,
-            "error": float(wrong(F, y.expand_as(F)).mean()),
-            "ensemble_error": float(wrong(F.mean(0), y)),
-        }
-        rows.append(row)
-    return rows
 
 
 @study(version=1, seeds=Count[2, 1000], chunk=20, data=SYNTHETIC, nonfinite=["nearest"])
