@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
@@ -21,13 +20,14 @@ from companion.papers.jamming.studies._ensembles import (
     RANDOM,
     Draw,
     Networks,
+    OnImages,
     TrainedEnsemble,
     Width,
     draw_sets,
-    flow_states,
     norms_and_errors,
     parameters_of,
     repeated,
+    steps_of_fits,
     swish_networks,
     train_to_verdict,
 )
@@ -181,7 +181,7 @@ def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        x, y, source = _training_set(s, seed)
+        x, y, source = training_set(s, seed)
         guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
         shares = _search(functools.partial(_fitting, s, seed, x, y), guess)
         for h, share in sorted(shares.items()):
@@ -218,7 +218,8 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     return shares
 
 
-def _training_set(s: FittingWidth, seed: int) -> tuple[Tensor, Tensor, str]:
+def training_set(s: OnImages, seed: int) -> tuple[Tensor, Tensor, str]:
+    """Points, labels and what they are called: of images, or random points with random labels."""
     if s.data != RANDOM:
         sets = draw_sets(s, seed)
         return sets.train.x, sets.train.y, sets.train.source
@@ -242,15 +243,7 @@ def steps_to_fit(s: Networks, seeds: list[int]) -> Rows:
     data = [draw_sets(s, seed).train for seed in seeds]
     model = swish_networks(s, s.h, seeds)
     x, y = repeated(data, count)
-    steps = Counter[int]()
-    time_before = defaultdict[int, float](float)
-    fitted: dict[int, tuple[float, float]] = {}  # steps and time of each network that fits
-    for state in flow_states(s, model, x, y):
-        for network, t in zip(state.rows, state.t.tolist(), strict=True):
-            steps[network] += t > time_before[network]  # a state comes with every step of any network
-            time_before[network] = t
-            if network in state.ended and state.ended[network].kind == Ended.FITTED:
-                fitted.setdefault(network, (steps[network], t))
+    fitted = steps_of_fits(s, model, x, y)
     rows = []
     for i, (seed, train) in enumerate(zip(seeds, data, strict=True)):
         for member in range(count):
