@@ -256,7 +256,7 @@ def parameters_at_jamming(table):
     return by_size.columns.to_numpy(float), by_size.to_numpy(float)
 
 
-@claim("B.Fig8A-random", accept=(0.9, 1.1), stated=1, rival=2, looks=3, figure="fig-b-8a")
+@claim("B.Fig8A-random", accept=(0.9, 1.1), stated=1, rival=2, looks=3, figure="fig-b-lines")
 def jamming_of_random_labels(random=studies.fitting_width["random"]):
     """The number of parameters at jamming grows linearly with $P$ on random data.
 
@@ -269,7 +269,7 @@ def jamming_of_random_labels(random=studies.fitting_width["random"]):
     return drift(lambda rows: estimates.exponent(*parameters_at_jamming(rows)), random)
 
 
-@claim("B.Fig6-gain", accept=(0.1, math.inf), rival=0, looks=2, figure="fig-b-4")
+@claim("B.Fig6-gain-both", accept=(0.1, math.inf), rival=0, looks=2, figure="fig-b-4")
 def averaging_gain(slices=studies.ensembles["slices"], second_data=studies.ensembles["second_data"]):
     """Averaging improves performance at intermediate width, on both data sets.
 
@@ -295,7 +295,7 @@ def averaging_gain(slices=studies.ensembles["slices"], second_data=studies.ensem
     "B.Fig6-losses",
     accept=(-0.5, 0.5),
     rival=0.9,
-    figure="fig-b-6",
+    figure="fig-b-4",
     at={"loss": ["logistic", "soft_hinge"], "scale": 12},
 )
 def losses_apart(
@@ -323,7 +323,7 @@ def losses_apart(
     return max(differences, key=lambda difference: abs(difference.value))
 
 
-@claim("B.Fig4-weakly", accept=(-0.3, 0.5), rival=1, looks=2, figure="fig-b-6")
+@claim("B.Fig4-weakly", accept=(-0.3, 0.5), rival=1, looks=2, figure="fig-b-4")
 def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
     """Beyond jamming the ensemble's error weakly varies with the width.
 
@@ -350,7 +350,7 @@ def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
     accept=(0.1, math.inf),
     rival=0,
     profiles=("laptop",),
-    figure="fig-b-6",
+    figure="fig-b-4",
     at={"h": 16, "members": 20},
 )
 def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"], slices=studies.ensembles["slices"]):
@@ -458,7 +458,7 @@ def _gain_near_jamming(slices):
     accept=(0.5, math.inf),
     rival=0,
     looks=3,
-    figure="fig-b-gain",
+    figure="fig-b-sec2",
     given={"at_scale": "largest"},
     at={"scale": 1048576},
 )
@@ -584,7 +584,7 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
     return Drift(exponent, late, tuple(sizes), tuple(larger))
 
 
-@claim("B.Sec2-half-negative", accept=(0, 0.05), stated=0, rival=0.14, figure="fig-b-half")
+@claim("B.Sec2-half-negative", accept=(0, 0.05), stated=0, rival=0.14, figure="fig-b-8bc")
 def apart_from_half(networks=studies.initialisation["widths"]):
     r"""At initialisation half of the eigenvalues of $H_p$ of a ReLU network on random data are negative.
 

@@ -291,12 +291,12 @@ def line_at_rest_less_lazy(
 
 
 @claim(
-    "B.Sec2-norm-middle-rest",
+    "B.Sec2-norm-middle-points",
     accept=(-1.3, -0.7),
     stated=-1,
     rival=-0.5,
     looks=3,
-    part_of="B.Sec2-norm",
+    part_of="B.Sec2-norm-law",
     figure="fig-b-8d",
     at={"p": [500, 1000, 2000], "scale": 12},
 )

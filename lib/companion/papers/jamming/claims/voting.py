@@ -160,7 +160,7 @@ def index_of_norms(norms):
 
 
 @claim(
-    "B.Sec2-norm-tail",
+    "B.Sec2-norm-index",
     accept=(0.5, VARIANCE),
     rival=3,
     headline=True,
@@ -237,7 +237,7 @@ def window_in_points(small=voting.votes["small"], large=voting.votes["large"], l
 
 
 @cache
-def _normal_quantiles(count=2001):
+def _normal_quantiles(count=2000):
     """Equally likely values of a standard normal variable."""
     return normal.ppf((np.arange(count) + 0.5) / count)
 
@@ -378,7 +378,7 @@ def rise_to_jamming(second_data=voting.votes["second_data"]):
 
 
 @claim(
-    "B.Sec2-norm",
+    "B.Sec2-norm-law",
     accept=(-0.15, 0.15),
     stated=0,
     rival=0.34,
@@ -387,7 +387,7 @@ def rise_to_jamming(second_data=voting.votes["second_data"]):
     at={"p": 2000},
 )
 @again(
-    "B.Fig8D-quadratic",
+    "B.Fig8D-quadratic-law",
     rival=(-1, "a quadratic singularity of the fluctuation itself, which would outgrow the norm"),
     given={"quantity": "fluctuation"},
     source="paper B, Fig. 8D",
@@ -420,7 +420,7 @@ def divergence_less_gardner(largest=voting.votes["largest"], *, quantity):
 
 
 @claim(
-    "B.Fig8B-lazy",
+    "B.Fig8B-lazy-fits",
     accept=(0.85, 1.15),
     stated=1,
     rival=0.66,
@@ -463,7 +463,7 @@ def holding_at_lazy_jamming(rows, *, fit):
     return mean(branch.loc[branch.groupby("seed").weights.idxmax()].holding.to_numpy())
 
 
-@claim("B.Sec2-gardner", accept=(0.8, 1.25), stated=1, rival=0.12, figure="fig-b-8d", at={"members": 20})
+@claim("B.Sec2-gardner-near", accept=(0.8, 1.25), stated=1, rival=0.12, figure="fig-b-8d", at={"members": 20})
 def norm_over_theory(random=voting.votes["random"]):
     """Theory has the norm of lazy networks that fit random labels, from the spectrum of their features alone.
 
