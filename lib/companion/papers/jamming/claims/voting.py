@@ -187,10 +187,10 @@ def tail_of_norms(largest=voting.votes["largest"]):
 
 
 def window_without_variance(beyond, indices):
-    """``N/N* - 1`` at which the tail's index first exceeds 2, by the logarithms of both; NaN if it does not cross.
+    """``N/N* - 1`` at which the tail's index first exceeds 2, its logarithm interpolated; NaN if that is not beyond 0.
 
     Args:
-        beyond: ``N/N* - 1`` of each width beyond jamming, increasing ``(k,)``.
+        beyond: ``N/N* - 1`` of each width from jamming on, increasing ``(k,)``; the first may lie below 0.
         indices: of the tail ``(k,)``.
     """
     above = np.flatnonzero(np.asarray(indices) > VARIANCE)
@@ -199,7 +199,8 @@ def window_without_variance(beyond, indices):
     i = above[0]
     logs = np.log(indices[i - 1 : i + 1])
     share = (math.log(VARIANCE) - logs[0]) / (logs[1] - logs[0])
-    return float(beyond[i - 1] * (beyond[i] / beyond[i - 1]) ** share)
+    window = float(beyond[i - 1] + share * (beyond[i] - beyond[i - 1]))
+    return window if window > 0 else math.nan
 
 
 @claim("B.Sec2-norm-window", accept=(-math.inf, -0.25), rival=0, figure="fig-b-tail", at={"p": [250, 1000, 2000]})
@@ -216,11 +217,12 @@ def window_in_points(small=voting.votes["small"], large=voting.votes["large"], l
     seeds = sorted(set.intersection(*({*table.seed} for table in tables)))
     if len(seeds) < FEWEST or any(_jamming_width(table, 1) is None for table in tables):
         return None
-    # the norms of each training set, at each width beyond jamming of each number of points
+    # the norms of each training set, at each width from the one nearest to jamming on, for each number of points
     norms, beyond, points = [], [], []
     for table in tables:
         n_star = mean_parameters_at_jamming(table)
-        wider = table[(table.parameters > n_star) & table.seed.isin(seeds)]
+        nearest = min(set(table.parameters), key=lambda size, n_star=n_star: abs(math.log(size / n_star)))
+        wider = table[(table.parameters >= nearest) & table.seed.isin(seeds)]
         norms.append([_norms(rows) for _, rows in wider.groupby("h")])
         beyond.append(np.sort(wider.parameters.unique()) / n_star - 1)
         points.append(int(table.p.iloc[0]))
