@@ -50,6 +50,21 @@ def _widths_at_jamming(on_map, slices):
     return jamming.transitions(rows, "h")
 
 
+@claim("B.Fig4-crossover", accept=(-1, 1), rival=1.05, looks=2, part_of="B.Fig4-flat", figure="fig-b-4")
+def lazy_line(cross_over=studies.ensembles["cross_over"]):
+    r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
+
+    $\log_{10}$ of the scale $h^{1/2}\alpha$ at the largest width.
+
+    Rival: a cross-over at $\alpha=1$, where the scale is $h^{1/2}$ with $h=128$
+    Elsewhere: on three scales of 1000 points 1.38
+    Source: paper B, Fig. 4 and Sec. 4
+    Short: log10 of the lazy line's scale
+    """
+    crossed = jamming.crossings(studies.at_end(cross_over)).to_numpy()
+    return mean(crossed) if np.isfinite(crossed).all() else None
+
+
 @claim("B.Fig4-flat", accept=(-0.2, 0.2), stated=0, rival=0.5, figure="fig-b-4")
 def slope_of_lazy_line(on_map=studies.ensembles["map"]):
     r"""The line where the tangent kernel changes by its own norm does not depend on the width, far from jamming.
