@@ -313,9 +313,8 @@ chapter.figure(
 # Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided
 # by its norm ({numref}`fig-b-vote`). At jamming of 2000 digits the mean has {claim}`B.Fig6-vote` percentage points more errors than the vote, on 1000
 # points of Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains
-# nothing over a mean, or loses. The mean over norms has at no width more errors than the mean, within {claim}`B.Fig6-normalised-mean` points, and over all
-# widths {claim}`B.Fig6-normalised` points fewer than the vote. So divide by the norm, then average. We find the end of lazy training by a convex
-# program.
+# nothing over a mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
+# the mean, beyond the scatter. So divide by the norm, then average. We find the end of lazy training by a convex program.
 #
 # The predictor is one over the margin $\kappa$ in size ({numref}`fig-b-tail`). Among networks that differ in their initial weights $\kappa$ has a mean $\mu$
 # and a standard deviation $\sigma$, and a density that does not vanish at zero if $\mu$ is not much larger than $\sigma$. Then norms exceed $x$ with a
@@ -325,11 +324,11 @@ chapter.figure(
 # {claim}`B.Sec2-norm-window`. At all widths, numbers of points and on both data sets the index is {claim}`B.Sec2-norm-curve` times that of
 # $1/|\mu+\sigma g|$ with a normal $g$: one curve, without a fitted number.
 #
-# Paper B says that the norm is responsible for the cusp of single networks' error. For a share of wrong signs it cannot be: divided by its
-# norm each network makes the same errors. Of the networks of one width near jamming those with larger norms hardly err more (rank correlation
-# {claim}`B.Sec2-norm-cusp`). What differs at jamming is the direction: two predictors agree less there than at 1.5 times the width, by
-# {claim}`B.Fig6-overlap` of their cosine. On 1000 points of Fashion-MNIST, too, the error rises towards jamming, by
-# {claim}`B.Fig6-cusp-second` points from two thirds of its width.
+# Paper B says that the norm is responsible for the cusp of single networks' error. Of networks of one width near jamming those with larger norms
+# do err more (rank correlation {claim}`B.Sec2-norm-cusp`). But a share of wrong signs does not depend on the norm: divided by it each network
+# makes the same errors. Both tell how near a network is to its own jamming. What differs there is the direction: two predictors agree less
+# at jamming than at 1.5 times the width, by {claim}`B.Fig6-overlap` of their cosine. On 1000 points of Fashion-MNIST, too, the error rises
+# towards jamming, by {claim}`B.Fig6-cusp-second` points from two thirds of its width.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have no bump
 # ({claim}`B.Fig6-rest-twenty` points); in the lazy regime, trained and without a convex program, they have one of {claim}`B.Fig6-rest-twenty-lazy`.

@@ -121,12 +121,12 @@ for (name, table), colour in zip(voters.items(), plots.shades(3)):
     rows = table[table.parameters > n_star]
     rows = rows.assign(beyond=rows.parameters / n_star - 1, norm=rows.norms.map(np.median))
     label = f"lazy, $P={table.p.iloc[0]}$" if len(table) else name
-    for ax, column in zip(axes, ("norm", "fluctuation")):
+    for ax, column in zip(axes, ("norm", "fluctuation") if len(rows) else ()):
         plots.over_seeds(ax, rows, "beyond", column, color=colour, label=label)
 jammed = jamming.transitions(rest, "parameters").iloc[:, 0].mean()
 rest = rest[rest.parameters > jammed].assign(beyond=lambda t: t.parameters / jammed - 1)
-for ax, column in zip(axes, ("norm", "fluctuation")):
-    label = f"scale 12, $P={rest.p.iloc[0]}$" if len(rest) else "scale 12"
+for ax, column in zip(axes, ("norm", "fluctuation") if len(rest) else ()):
+    label = f"scale 12, $P={rest.p.iloc[0]}$"
     plots.over_seeds(ax, rest, "beyond", column, color=plots.COLOURS["feature"], label=label)
 beyond = np.geomspace(0.05, 3, 40)
 norms = np.array([1 / gardner_margin((1 + value) / 2) for value in beyond])

@@ -222,14 +222,11 @@ def test_an_error_that_follows_the_norm_is_seen(voters):
     assert verdict("B.Sec2-norm-cusp", largest=follows) == "reproduced"
 
 
-def test_a_mean_over_norms_is_judged_against_vote_and_mean():
+def test_a_mean_over_norms_is_judged_against_a_vote():
     for gain, result in ((0.3, "reproduced"), (0.0, "not reproduced")):
-        rows = table(lambda row: {"vote_error": 0.1, "mean_error": 0.1}, scatter=0, h=(8, 13, 20), seed=range(6))
+        rows = table(lambda row: {"vote_error": 0.1}, scatter=0, h=(8, 13, 20), seed=range(6))
         rows["normalised_error"] = rows.vote_error - gain / 100 + 1e-5 * rows.seed
         assert verdict("B.Fig6-normalised", largest=rows) == result
-        assert verdict("B.Fig6-normalised-mean", largest=rows) == "reproduced"
-    worse = rows.assign(normalised_error=rows.mean_error + 0.01 * (rows.h == 20) + 1e-5 * rows.seed)
-    assert verdict("B.Fig6-normalised-mean", largest=worse) == "not reproduced", "at one width"
 
 
 def test_a_window_that_closes_and_one_that_does_not():
@@ -323,7 +320,7 @@ def branches(fitting, stuck):
                 if h == 10:
                     largest = np.argmax(np.where(fits == side, motion, -1))
                     motion[largest] = 1e4 * (1 + random.random())
-                    held[largest] = ratio * (1 + 1e-3 * seed)
+                    held[largest if side else fits == 0] = ratio * (1 + 1e-3 * seed)
             row = {"seed": seed, "h": h, "p": 2000, "parameters": 21 * h, "fitted": float(fits.mean())}
             rows.append(row | {"fits": fits, "holding": held, "weights": motion})
     return pd.DataFrame(rows)
