@@ -238,8 +238,8 @@ chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, alt=alt)
 # $N$ dimensions needs more than $N$ of them. If some do, the least weights that fit rest on at most $N$. Hence lazy networks on the two
 # sides of jamming have more and fewer points with a gap than parameters, and meet at one ({numref}`fig-b-isostatic`): where a network fits with
 # the largest norm the ratio is {claim}`B.Fig8B-lazy-fits`, where it does not {claim}`B.Fig8B-lazy-stuck`. With three layers it is
-# {claim}`B.Fig8B-lazy-deep`. One would expect the same of all networks, as of frictionless spheres. It is not so for networks that learn features, because the curvature of their output
-# holds them, too ([the landscape](#the-landscape)).
+# {claim}`B.Fig8B-lazy-deep`. One would expect the same of all networks, as of frictionless spheres. It is not so for networks that learn
+# features, because the curvature of their output holds them, too ([the landscape](#the-landscape)).
 # %%
 voters = chapter.rows(voting.votes, "largest")
 deep = chapter.rows(voting.votes, "deep")
@@ -312,8 +312,8 @@ chapter.figure(
 # ## Divide by the norm, then average
 # Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided
 # by its norm ({numref}`fig-b-vote`). At jamming of 1000 digits the mean has {claim}`B.Fig6-vote-large` percentage points more errors than the vote.
-# On 2000 digits it is {claim}`B.Fig6-vote` and on 1000 points of Fashion-MNIST {claim}`B.Fig6-vote-second`, both undecided so far; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains
-# nothing over a mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
+# On 2000 digits it is {claim}`B.Fig6-vote` and on 1000 points of Fashion-MNIST {claim}`B.Fig6-vote-second`, both undecided so
+# far; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
 # the mean, beyond the scatter. So divide by the norm, then average. We find the end of lazy training by a convex program.
 #
 # The predictor is one over the margin $\kappa$ in size ({numref}`fig-b-tail`). Among networks that differ in their initial weights $\kappa$ has a mean $\mu$
@@ -361,8 +361,9 @@ chapter.figure(fig, "fig-b-vote", voters, second, alt=alt)
 # B, Fig. 6).
 # %%
 tables = {name: chapter.rows(voting.votes, name) for name in ("small", "large", "largest", "second_data")}
+h_star = mean_width_at_jamming(tables["largest"])
 fig, axes = plots.panels(2)
-for h, rows in voters.groupby("h"):
+for h, rows in tables["largest"].groupby("h"):
     if h >= h_star - 0.5:
         norms = np.sort(np.concatenate([np.array(norms) / np.median(norms) for norms in rows.norms]))
         share = 1 - np.arange(len(norms)) / len(norms)
