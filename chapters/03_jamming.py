@@ -384,7 +384,7 @@ axes[1].set(
     yscale="log", xlabel=r"mean margin over its scatter, $\mu/\sigma$", ylabel="index of the tail", xlim=(-0.5, 8)
 )
 plots.plain_numbers(axes[1])
-axes[1].legend(fontsize="small")
+axes[1].legend(fontsize="small", loc="upper left")
 alt = "Left, distributions of norms, along a line of slope minus one at jamming and steep far from it. Right, the index of the tail "
 alt += "against the mean margin over its scatter: points of three numbers of points and two data sets along one rising curve."
 chapter.figure(fig, "fig-b-tail", *tables.values(), alt=alt)

@@ -147,16 +147,16 @@ axes[3].set(xlabel="$N/N^*$, random labels", ylabel="norm over theory's", ylim=(
 axes[0].set_ylabel(r"$\Vert F\Vert$")
 axes[1].set_ylabel(r"$\Vert F-\langle F\rangle\Vert$")
 axes[0].legend(fontsize="small")
-axes[2].legend(fontsize="small")
+axes[2].legend(fontsize="small", loc="center right")
 chapter.glue("gardner-window", norm_exponent_of_random_labels(*jamming.WINDOW))
 alt = "Norm and fluctuation of the predictor against the distance from jamming on three numbers of points, beside Gardner's curve, "
 alt += "and the change of the kernel at three output scales, all growing towards jamming in the lazy regime. Norms for random "
 alt += "labels over those of theory, above one, most so near jamming."
 chapter.figure(fig, "fig-b-8d", *voters.values(), slices, random, rest, alt=alt)
 # %% [markdown] tags=["caption"]
-# **At lazy jamming norm, fluctuation and the kernel's change diverge; on 2000 points as Gardner's margin says.** Norm of the predictor on
+# **At lazy jamming norm, fluctuation and the kernel's change diverge; on 2000 points nearly with the slope of Gardner's norm.** Norm of the predictor on
 # test points (median over networks) and its fluctuation over initial weights at the end of lazy training, against the relative distance
-# from jamming, and at scale 12 at rest; black: Gardner's theory. Bottom left: change of the kernel at three output scales, 250 points; right:
+# from jamming, and at scale 12 at rest; black: Gardner's norm, in units of its own. Bottom left: change of the kernel at three output scales, 250 points; right:
 # norm for random labels over that of Gaussian features of the same spectrum, 250 points (paper B, Fig. 8D, Sec. 2 and 4).
 # %% [markdown]
 # (heights-of-the-peak)=
