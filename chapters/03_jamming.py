@@ -310,10 +310,11 @@ chapter.figure(
 # Circles: the width at which most nearly half of the networks fit, open after the steps of the map.
 # %% [markdown]
 # ## Divide by the norm, then average
-# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided
-# by its norm ({numref}`fig-b-vote`). At jamming of 1000 digits the mean has {claim}`B.Fig6-vote-large` percentage points more errors than the vote.
-# On 2000 digits it is {claim}`B.Fig6-vote` and on 1000 points of Fashion-MNIST {claim}`B.Fig6-vote-second`, both undecided so
-# far; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
+# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is
+# first divided by its norm ({numref}`fig-b-vote`). At jamming of 1000 digits the mean has {claim}`B.Fig6-vote-large` percentage points
+# more errors than the vote. On 2000 digits it is {claim}`B.Fig6-vote` and on 1000 points of Fashion-MNIST {claim}`B.Fig6-vote-second`,
+# both undecided so far; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a
+# mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
 # the mean, beyond the scatter. So divide by the norm, then average. We find the end of lazy training by a convex program.
 #
 # The predictor is one over the margin $\kappa$ in size ({numref}`fig-b-tail`). Among networks that differ in their initial weights $\kappa$ has a mean $\mu$
