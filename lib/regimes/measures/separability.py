@@ -343,6 +343,8 @@ def parameters_to_fit(
         raise InputError("give wide networks or the kernel, not both")
     elif kernel is None:
         kernel = _covariance(model, x, points, wide)
+    else:
+        kernel = validate.tensor("kernel", kernel).detach().cpu().numpy()
     networks = list(_each(model[:programs]))
     rank = float(np.mean([tangent_rank(_features(network, at)) for network in networks]))
     if not rank:
@@ -403,6 +405,6 @@ def _covariance(model: Model, x: Points, points: int, wide: Model | None) -> np.
     if len(source.parameters()[0]) < least:
         hint = f"{COLUMNS} parameters a point give the covariance: take {least} networks, by seeds=range({least})"
         raise InputError(f"{hint}, or wider ones (wide=...), got {len(source.parameters()[0])} of {each} parameters")
-    if wide is not None and len(_sizes(wide)) != len(_sizes(model)):
+    if wide is not None and tuple(wide.names) != tuple(model.names):
         raise InputError(f"wide must have the tensors {', '.join(model.names)}, got {', '.join(wide.names)}")
     return tangent_covariance(source, x, _sizes(model))
