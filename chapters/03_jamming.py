@@ -11,22 +11,23 @@
 #
 # ## What we find
 # - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if its tangent
-#   features can be separated. Random labels therefore need half a parameter a point ({claim}`B.Sec2-cover` times $P/2$), by Cover's
+#   features can be separated. Random labels therefore need half a parameter a point ({interval}`B.Sec2-cover` times $P/2$), by Cover's
 #   theorem. One would expect digits to need fewer, for their labels follow the data, and they do: $N^*\propto P^\gamma$ with $\gamma$
-#   {claim}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters: {claim}`B.Fig8B-lazy` of $N$.
-# - **With features fewer parameters are enough, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
-#   differs by {claim}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are held at
-#   jamming there have {claim}`B.Fig8B-jump` points per parameter, not one.
-# - **Because the margin vanishes near lazy jamming, a few huge norms spoil the mean of networks; divided by its norm each counts alike.** A norm
-#   is one over a margin. On 250 digits, from jamming to half as wide again, its tail has the index {claim}`B.Sec2-norm-tail`, and below 2 no
-#   variance exists. This window closes as the data grow: on 1000 digits it is open at jamming, and shut where networks are a fifth wider. As the
-#   largest of twenty networks speaks for their mean there, we expected a bump of the mean alone, and it came: at jamming of 250 digits the mean
-#   has {claim}`B.Fig6-vote` percentage points more errors than a vote, at twice the width {claim}`B.Fig6-vote-far`. On 1000
-#   digits a vote makes more errors than the mean there.
-# - **Single networks, too, have a peak of the error at jamming if trained to rest.** On 5000 digits it is {claim}`B.Fig6-rest-cusp` points above
-#   the least error of narrower networks at scale 12, and {claim}`B.Fig6-rest-lazy` in the lazy regime. Norms are not the reason, because the
-#   sign of a single network does not depend on its norm. Whether stopping early lowers it, or moves it to wider networks, is undecided
-#   ({claim}`B.Fig6-rest-stop` points, each peak at its own jamming).
+#   {interval}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters:
+#   {interval}`B.Fig8B-lazy-fits` of $N$.
+# - **With features fewer parameters are enough on many points, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
+#   differs by {interval}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are
+#   held at jamming there have {interval}`B.Fig8B-jump` points per parameter, lazy ones of three layers {interval}`B.Fig8B-lazy-deep`.
+# - **Because the margin vanishes near lazy jamming, a few huge norms spoil the mean of networks. Divide each by its norm, then average.** A
+#   norm is one over a margin. At jamming of 2000 digits its tail has the index {interval}`B.Sec2-norm-index`, and below 2 no variance exists.
+#   There the largest of twenty networks speaks for their mean, which has {interval}`B.Fig6-vote` percentage points more errors than a vote. This
+#   holds in a window around jamming that closes as the data grow: its width in $N/N^*-1$ falls as $P$ to the power
+#   {interval}`B.Sec2-norm-window`. Farther from jamming a vote gains nothing over the mean. The mean over norms has fewer errors than the vote,
+#   by {interval}`B.Fig6-normalised` points over all widths.
+# - **Single networks, too, have a peak of the error at jamming if trained to rest, where two networks agree least.** On 5000 digits it is
+#   {interval}`B.Fig6-rest-cusp` points above the least error of narrower networks at scale 12, and {interval}`B.Fig6-rest-lazy` in the lazy
+#   regime. The norm cannot be the reason, because the sign of a network does not depend on it. The direction can: from jamming to 1.5 times
+#   its width the overlap of two predictors grows by {interval}`B.Fig6-overlap`.
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side of the {term}`margin`, as grains get stuck
@@ -37,8 +38,11 @@
 # Before us, {cite}`spigler2019` found the cusp at jamming, which early stopping removes. {cite}`geiger2020` have the exponent
 # $N^{-1/4}$, the divergence, and an ensemble just beyond jamming in place of one large network. {cite}`belkin2019` have double
 # descent elsewhere. In random features the peak is the variance over initial weights and label noise, which averaging removes
-# {cite}`dascoli2020`; {cite}`deng2019` have the peak of the largest margin for Gaussian features. New as far as we know are the tail
-# of the norms, which makes the vote differ from the mean, the two exponents of the line at rest, and its two kinds of contacts.
+# {cite}`dascoli2020`; {cite}`deng2019` have the peak of the largest margin for Gaussian features, and {cite}`candes2020` where
+# maximum likelihood, which needs points that cannot be separated, exists if labels follow the data; {cite}`gherardi2021` counts
+# separable labels of structured data. Majority votes of classifiers that fit their points are studied by {cite}`theisen2023` and
+# {cite}`kim2024`, ensembles along double descent by {cite}`rathmanakidis2022`. New as far as we know are the tail of the norms, which makes
+# the vote differ from the mean, and the window in which it does; the two exponents of the line at rest, and its two kinds of contacts.
 #
 # The two lines lie on one map: the width $h$ to the right, the output {term}`scale <alpha>` $\tilde\alpha$ upwards. We train
 # several thousand small networks until each fits or we stop it. An ensemble is several networks that differ in their initial weights
@@ -76,6 +80,8 @@ map_h = [4, 6, 8, 12, 16, 32, 128]  # widths of the map (paper B: 20 to 1248)
 map_stop = 1.0  # fraction of the margins at which errors are taken: 0.5, 0.9, 0.98, or 1, the end (paper B: 1)
 # fmt: on
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -83,7 +89,12 @@ from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.jamming import parameters_at_jamming
 from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
-from companion.papers.jamming.claims.voting import mean_width_at_jamming
+from companion.papers.jamming.claims.voting import (
+    each_network,
+    index_of_gaussian_margins,
+    mean_width_at_jamming,
+    tails_beyond_jamming,
+)
 from companion.papers.jamming.studies import jamming as studies
 from companion.papers.jamming.studies import rest as at_rest
 from companion.papers.jamming.studies import voting
@@ -105,7 +116,7 @@ chapter.figure(
 # the line between them, jamming. Below: the loss over the weights in each phase.
 # %% [markdown]
 # **Guess first:** how many neurons do 64 points need, and which is worst where they are just enough: a single network, the mean of fifteen,
-# or their vote? Add neurons until all points are fitted.
+# their vote, or the mean of each over its norm? Add neurons until all points are fitted.
 #
 # <div class="explore" data-name="jam">
 #
@@ -165,19 +176,25 @@ chapter.figure(
 # %% [markdown] tags=["caption"]
 # **Left of the black line fewer than half of the networks fit in time; above the thick white line learning is lazy.** Colour: test error
 # of the ensemble's mean output. Black: jamming, where half of the networks fit, mean and range over training sets. White: change of the
-# kernel over its norm, thick: 1. Circles: within half a per cent of the least error; dotted: the cuts of {numref}`fig-b-6` (paper B, Fig. 4).
+# kernel over its norm, thick: 1. Circles: within half a per cent of the least error; dotted: the cuts of {numref}`fig-b-local` (paper B, Fig. 4).
 # %% [markdown]
 # With the loss divided by $\alpha^2$ the training time does not depend on a large output scale: its exponent in $\alpha$ is
 # {claim}`B.Fig4-time`. One budget of steps therefore serves the whole map.
 #
-# Paper B finds the best performance on MNIST near the cross-over. On average over the three widths the error there is lower than at
-# either end of the scales, by {claim}`B.Fig4-best-near` percentage points. At the largest width alone, on other training sets, the
-# difference is {claim}`B.Fig4-best-near-widest`.
+# Paper B finds the best performance on MNIST near the cross-over. On average over three widths the error there is lower than at
+# either end of the scales, by {claim}`B.Fig4-best-near` percentage points, on 1000 points.
 #
 # ## Features bend the line of jamming
 # At rest the number of parameters $N^*$ at jamming grows as three powers of the number of points ({numref}`fig-b-lines`). For random labels
 # it is $P/2$, [a theorem](#lazy-jamming). Lazy networks need fewer for digits, with a smaller power. Networks that learn features have a
 # smaller one still, so that they jam later on few points and earlier on many.
+#
+# Paper B finds that jamming needs fewer parameters where the error of ensembles is small. Over the scales of the map, on 250 points, the
+# two go together (correlation {claim}`B.Fig4-jamming`). There lazy networks jam first, and at width 128 they have the smaller
+# error. Between 250 and 1000 points both change: at rest scale 12 jams first, and the error of lazy networks less that at scale 12 has grown by
+# {claim}`B.Fig4-jamming-points` percentage points. On 5000 points, at rest, scale 12 needs {glue:text}`line-ratio` of the parameters of lazy
+# networks, and at the widest its ensemble has {glue:text}`error-ratio` of their error, on one training set. At narrower widths scale 12 is better on
+# 250 points, too.
 # %%
 random = chapter.rows(studies.fitting_width, "lazy")
 lazy = chapter.rows(at_rest.peak_at_jamming, "lazy"), chapter.rows(at_rest.peak_at_jamming, "whole_lazy")
@@ -200,6 +217,16 @@ ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
 ax.legend(fontsize="small")
 alt = "Parameters at jamming against points on logarithmic axes: random labels on the theorem's line, digits below it and less steep, "
 alt += "and least steep at output scale 12, where the line crosses that of lazy networks."
+pair = [followed_longest(*tables) for tables in (middle, lazy)]
+pair = [rows[(rows.newton_steps == rows.newton_steps.max()) & (rows.p == rows.p.max())] for rows in pair]
+both = sorted(set(pair[0].h) & set(pair[1].h) if set(pair[0].seed) & set(pair[1].seed) else ())
+ratios = [math.nan, math.nan]
+if both:
+    sizes = [parameters_at_rest(*tables).query("p == @pair[0].p.max()").parameters.mean() for tables in (middle, lazy)]
+    errors = [rows[rows.h == both[-1]].ensemble_error.mean() for rows in pair]
+    ratios = [sizes[0] / sizes[1], errors[0] / errors[1]]
+for name, value in zip(("line-ratio", "error-ratio"), ratios):
+    chapter.glue(name, value)
 chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Lazy networks and those that learn features jam on lines of two powers, which cross.** Parameters of which half of the networks fit, at
@@ -209,41 +236,43 @@ chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, alt=alt)
 # ## Lazy networks jam isostatically
 # If no weights give all points a margin, the least loss balances the gradients of the points that still have a gap. A balance of vectors in
 # $N$ dimensions needs more than $N$ of them. If some do, the least weights that fit rest on at most $N$. Hence lazy networks on the two
-# sides of jamming have more and fewer points with a gap than parameters, and meet at one ({numref}`fig-b-isostatic`). One would expect the
-# same of all networks, as of frictionless spheres. It is not so for networks that learn features, because the curvature of their output
+# sides of jamming have more and fewer points with a gap than parameters, and meet at one ({numref}`fig-b-isostatic`): where a network fits with
+# the largest norm the ratio is {claim}`B.Fig8B-lazy-fits`, where it does not {claim}`B.Fig8B-lazy-stuck`. With three layers it is
+# {claim}`B.Fig8B-lazy-deep`. One would expect the same of all networks, as of frictionless spheres. It is not so for networks that learn features, because the curvature of their output
 # holds them, too ([the landscape](#the-landscape)).
 # %%
-voters = chapter.rows(voting.votes, "large")
+voters = chapter.rows(voting.votes, "largest")
+deep = chapter.rows(voting.votes, "deep")
 rows = chapter.rows(at_rest.minima_at_jamming, "sizes")
 jammed = jamming.networks_at_jamming(rows[rows.members == rows.members.max()])
 fig, axes = plots.panels(2)
+sides = {1: (plots.COLOURS["lazy"], "fit"), 0: ("0.6", "do not fit")}
+networks = each_network(voters)
 h_star = mean_width_at_jamming(voters)
-for h, group in voters.groupby("h"):
-    ratios = np.concatenate([*group.holding])
-    for side, colour in ((ratios[ratios <= 1], plots.COLOURS["lazy"]), (ratios[ratios > 1], "0.6")):
-        if len(side):
-            bars = np.abs(np.quantile(side, [0.1, 0.9]) - side.mean())[:, None]
-            axes[0].errorbar(h / h_star, side.mean(), bars, fmt="o", color=colour, markersize=4)
+for (h, fits), ratios in networks.groupby(["h", "fits"]).holding:
+    bars = np.abs(np.quantile(ratios, [0.1, 0.9]) - ratios.mean())[:, None]
+    axes[0].errorbar(h / h_star, ratios.mean(), bars, fmt="o", color=sides[fits][0], markersize=4)
 axes[0].set(xlabel="width over that at jamming", ylabel=r"points with a gap, $N_\Delta/N$", ylim=(0, 3))
-ratios = np.concatenate([*voters.holding])
-weights = np.concatenate([*voters.weights])
-fits = ratios <= 1
-axes[1].plot(weights[fits], ratios[fits], ".", color=plots.COLOURS["lazy"], markersize=3, alpha=0.5, label="lazy, fits")
+for fits, group in networks.groupby("fits"):
+    colour, label = sides[fits]
+    axes[1].plot(group.weights, group.holding, ".", color=colour, markersize=3, alpha=0.5, label=f"lazy, {label}")
+three = each_network(deep).query("fits == 1")
+axes[1].plot(three.weights, three.holding, "x", color=plots.PALETTE[4], markersize=3, label="three layers, fit")
 if len(jammed):
     low, high = (jammed.unsatisfied / jammed.parameters).quantile([0.1, 0.9])
     label = "scale 12, held at jamming"
     axes[1].axhspan(low, high, color=plots.COLOURS["feature"], alpha=0.3, linewidth=0, label=label)
-axes[1].set(xscale="log", xlabel="norm of the weights' motion")
+axes[1].set(xscale="log", xlabel="norm of the weights' motion", ylim=(0, 3))
 for ax in axes:
     ax.axhline(1, color="0.4", linestyle="--", linewidth=1)
 axes[1].legend(fontsize="small")
 alt = "Left, points with a gap per parameter, below one right of jamming and above one left of it. Right, the ratio approaches one "
-alt += "from below as the norm grows; a band well below one for networks that learn features."
-chapter.figure(fig, "fig-b-isostatic", voters, rows, alt=alt)
+alt += "from below, and of networks that do not fit from above, as the norm grows; a band well below one for networks with features."
+chapter.figure(fig, "fig-b-isostatic", voters, deep, rows, alt=alt)
 # %% [markdown] tags=["caption"]
 # **As the margin of lazy networks vanishes, as many points hold one as it has parameters.** Left: mean and middle eight tenths of the networks
-# that fit (blue) and that do not (grey), 1000 digits. Right: each network that fits, against its norm; band: eight tenths of the networks of
-# {numref}`fig-b-8bc` (paper B, Fig. 8B).
+# that fit (blue) and that do not (grey), 2000 digits. Right: each network against its norm, and networks of three layers that fit, 1000
+# digits; band: eight tenths of the networks of three layers of {numref}`fig-b-8bc` (paper B, Fig. 8B).
 # %% [markdown]
 # ## At rest the error peaks at jamming
 # We reach rest by Newton's method with the whole Hessian in a trust region (`regimes.training.newton`). It continues the
@@ -281,21 +310,32 @@ chapter.figure(
 # Circles: the width at which most nearly half of the networks fit, open after the steps of the map.
 # %% [markdown]
 # ## Divide by the norm, then average
-# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided by
-# its norm ({numref}`fig-b-vote`). The predictor is one over the margin $\kappa$ in size. At jamming, among networks that differ in their initial
-# weights, $\kappa$ has a finite density at zero. Hence norms exceed $x$ with a probability of order $1/x$, so that a mean of $M$ networks is about
-# its largest member, for any $M$. The tail that we measure has an index just below the 1 of this law. Beyond jamming $\kappa$ soon keeps away from
-# zero, the sooner the more points there are. On 1000 points the mean has at jamming {claim}`B.Fig6-vote-large` points more errors than the vote, and
-# on Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains
-# nothing over a mean. The mean over norms has at no width more errors than either beyond the scatter, and on digits, over all widths, fewer than the
-# vote. We find the end of lazy training by a convex program, on other training sets than those on which we saw the difference first.
+# Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is first divided
+# by its norm ({numref}`fig-b-vote`). At jamming of 2000 digits the mean has {claim}`B.Fig6-vote` percentage points more errors than the vote, on 1000
+# points of Fashion-MNIST {claim}`B.Fig6-vote-second`; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains
+# nothing over a mean, or loses. The mean over norms has at no width more errors than the mean, within {claim}`B.Fig6-normalised-mean` points, and over all
+# widths {claim}`B.Fig6-normalised` points fewer than the vote. So divide by the norm, then average. We find the end of lazy training by a convex
+# program.
+#
+# The predictor is one over the margin $\kappa$ in size ({numref}`fig-b-tail`). Among networks that differ in their initial weights $\kappa$ has a mean $\mu$
+# and a standard deviation $\sigma$, and a density that does not vanish at zero if $\mu$ is not much larger than $\sigma$. Then norms exceed $x$ with a
+# probability of order $1/x$, so that a mean of $M$ networks is about its largest member, for any $M$. At jamming the index of the tail that
+# we measure, from the largest quarter, is {claim}`B.Sec2-norm-index` for the 1 of this law. Beyond it $\mu$ grows with $N-N^*$, and $\sigma$ falls as
+# points are added. So the window in which norms have no variance closes: its width in $N/N^*-1$ goes as $P$ to the power
+# {claim}`B.Sec2-norm-window`. At all widths, numbers of points and on both data sets the index is {claim}`B.Sec2-norm-curve` times that of
+# $1/|\mu+\sigma g|$ with a normal $g$: one curve, without a fitted number.
+#
+# Paper B says that the norm is responsible for the cusp of single networks' error. For a share of wrong signs it cannot be: divided by its
+# norm each network makes the same errors. Of the networks of one width near jamming those with larger norms hardly err more (rank correlation
+# {claim}`B.Sec2-norm-cusp`). What differs at jamming is the direction: two predictors agree less there than at 1.5 times the width, by
+# {claim}`B.Fig6-overlap` of their cosine. On 1000 points of Fashion-MNIST, too, the error rises towards jamming, by
+# {claim}`B.Fig6-cusp-second` points from two thirds of its width.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have no bump
 # ({claim}`B.Fig6-rest-twenty` points); in the lazy regime, trained and without a convex program, they have one of {claim}`B.Fig6-rest-twenty-lazy`.
-# Since norms stay finite where networks learn features, we expected mean and vote to be alike there. At jamming of 250 digits they differ by
-# {claim}`B.Fig6-vote-features` points, far fewer than at lazy jamming, and where networks are a fifth narrower by {claim}`B.Fig6-vote-below`.
 # %%
-voters = chapter.rows(voting.votes, "small")
+voters = chapter.rows(voting.votes, "largest")
+second = chapter.rows(voting.votes, "second_data")
 fig, axes = plots.panels(2)
 kinds = {"error": "single", "mean_error": "mean", "normalised_error": "mean, norms divided out", "vote_error": "vote"}
 h_star = mean_width_at_jamming(voters)
@@ -303,26 +343,55 @@ for (column, label), colour in zip(kinds.items(), plots.PALETTE):
     errors = 100 * voters.groupby("h")[column].agg(["mean", "sem"])
     relative = errors.index / h_star
     axes[0].errorbar(relative, errors["mean"], 2 * errors["sem"], fmt="o-", color=colour, markersize=3, label=label)
-axes[0].axvline(1, color="0.5", linestyle=":")
 axes[0].set(xlabel="width over that at jamming", ylabel="test error (%)")
-axes[0].legend(fontsize="small", loc="center right")
-for h, rows in voters.groupby("h"):
-    if h >= h_star:
-        over_median = [np.array(norms) / np.median(norms) for norms in rows.norms]
-        norms = np.sort(np.concatenate(over_median))
-        share = 1 - np.arange(len(norms)) / len(norms)
-        shade = min(int(4 * (h / h_star - 1)), 11)
-        axes[1].plot(norms, share, color=plots.shades(12)[shade], label=f"{h / h_star:.1f}")
-plots.slope_guide(axes[1], (2, 20), 0.4, -1, "$-1$", above=True)
-axes[1].set(xscale="log", yscale="log", xlabel="norm over its median, $x$", ylabel="share of norms beyond $x$")
-axes[1].legend(title="width over jamming", fontsize="small")
+for table, colour in ((voters, plots.PALETTE[2]), (second, plots.PALETTE[4])):
+    overlaps = table.groupby("h").overlap.agg(["mean", "sem"])
+    relative = overlaps.index / mean_width_at_jamming(table)
+    label = f"{table.words.iloc[0].partition(',')[0]}, $P={table.p.iloc[0]}$" if len(table) else ""
+    axes[1].errorbar(relative, overlaps["mean"], 2 * overlaps["sem"], fmt="o-", color=colour, markersize=3, label=label)
+axes[1].set(xlabel="width over that at jamming", ylabel="overlap of two predictors")
+for ax in axes:
+    ax.axvline(1, color="0.5", linestyle=":")
+    ax.legend(fontsize="small")
 alt = "Left, error of single networks and of their mean, which has a bump at jamming, above a mean over norms and a vote, which have "
-alt += "none. Right, distributions of norms, along a line of slope minus one near jamming and steep far from it."
-chapter.figure(fig, "fig-b-vote", voters, alt=alt)
+alt += "none. Right, overlap of two predictors against the width, low up to jamming and growing beyond."
+chapter.figure(fig, "fig-b-vote", voters, second, alt=alt)
 # %% [markdown] tags=["caption"]
-# **Near lazy jamming a mean of networks fails, whereas their vote and their mean over norms do not.** Left: test error on 250 points, mean and
-# two standard errors over training sets, ensembles of twenty. Right: distribution of the norms at widths beyond jamming, all training sets;
-# dashed: the tail of one over a margin, which has no variance (paper B, Fig. 6).
+# **Near lazy jamming a mean of networks fails, whereas their vote and their mean over norms do not.** Left: test error on 2000 digits, mean and
+# two standard errors over training sets, ensembles of twenty. Right: mean cosine between the predictors of two networks on test points (paper
+# B, Fig. 6).
+# %%
+tables = {name: chapter.rows(voting.votes, name) for name in ("small", "large", "largest", "second_data")}
+fig, axes = plots.panels(2)
+for h, rows in voters.groupby("h"):
+    if h >= h_star - 0.5:
+        norms = np.sort(np.concatenate([np.array(norms) / np.median(norms) for norms in rows.norms]))
+        share = 1 - np.arange(len(norms)) / len(norms)
+        shade = min(int(12 * (h / h_star - 0.9)), 11)
+        axes[0].plot(norms, share, color=plots.shades(12)[max(shade, 0)], label=f"{h / h_star:.2f}")
+plots.slope_guide(axes[0], (2, 20), 0.4, -1, "$-1$", above=True)
+axes[0].set(xscale="log", yscale="log", xlabel="norm over its median, $x$", ylabel="share of norms beyond $x$")
+axes[0].legend(title="width over jamming", fontsize="small")
+for (name, table), colour in zip(tables.items(), plots.PALETTE):
+    found = tails_beyond_jamming(table)
+    label = f"{table.words.iloc[0].partition(',')[0]}, $P={table.p.iloc[0]}$" if len(table) else name
+    axes[1].plot(found.scatter, found["index"], "o", color=colour, markersize=4, label=label)
+scatter = np.linspace(0, 8, 41)
+gaussian = [index_of_gaussian_margins([value]) for value in scatter]
+axes[1].plot(scatter, gaussian, color=plots.COLOURS["theory"], label=r"$1/|\mu+\sigma g|$")
+axes[1].axhline(2, color="0.5", linestyle=":")
+axes[1].set(
+    yscale="log", xlabel=r"mean margin over its scatter, $\mu/\sigma$", ylabel="index of the tail", xlim=(-0.5, 8)
+)
+plots.plain_numbers(axes[1])
+axes[1].legend(fontsize="small")
+alt = "Left, distributions of norms, along a line of slope minus one at jamming and steep far from it. Right, the index of the tail "
+alt += "against the mean margin over its scatter: points of three numbers of points and two data sets along one rising curve."
+chapter.figure(fig, "fig-b-tail", *tables.values(), alt=alt)
+# %% [markdown] tags=["caption"]
+# **Norms have the tail of one over a Gaussian margin: no variance at jamming, and a thin tail where the margin exceeds its scatter.** Left:
+# distribution of the norms at widths from jamming on, 2000 digits; dashed: index 1. Right: index of the tail of each width against the mean of
+# the margins over their standard deviation; line: normal margins; dotted: the index below which no variance exists.
 # %% [markdown]
 # ## Exercises
 # **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be
@@ -384,7 +453,9 @@ chapter.figure(fig, "fig-b-vote", voters, alt=alt)
 #   rest on 5000 points are drawn from all 70000. In the lazy regime there the claim compares the peak with width 20. We tried width 18
 #   later, and its error is lower. So the peak is higher than the claim says.
 # - At scale 12 the line of jamming still falls with the rounds, most on few points. So its exponent is provisional, and may grow.
-# - The exponents of $N^*$, the bumps of trained ensembles and the peak of stopped networks were found on the rows that judge them.
+# - The exponents of $N^*$ and the bumps of trained ensembles were found on the rows that judge them.
+# - Theory for Gaussian features has the norm of networks that fit random labels too small by a factor {claim}`B.Sec2-gardner-near` next to
+#   jamming ([when lazy](#the-predictor-blows-up)): tangent features are products of few neurons, not Gaussian.
 # - The details have what is open about [random labels](#random-labels) and [fluctuations](#far-from-jamming).
 #
 # ## Try it yourself

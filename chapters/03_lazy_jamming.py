@@ -20,9 +20,11 @@
 # $2N^*/P$ is {claim}`B.Sec2-cover` on random points and {claim}`B.Sec2-cover-images` on images. Labels that follow the data are
 # another matter, for then the signs of the features are not random, and fewer parameters are enough.
 #
-# The theorem also says how far training is from its end. Where the loss is convex nothing but the number of steps can move the line. After
-# 200 steps, the budget of the map, $2N^*/P$ is {claim}`B.Fig4-cover-stopped`: the line of the map lies at too many parameters even there.
-# After 3200 steps it is {claim}`B.Fig4-cover-trained`, on eight training sets too few to say so within three per cent.
+# The theorem also says how far training is from its end. Where the loss is convex nothing but the number of steps can move the line. We
+# train networks and ask the linear program of the same networks and labels: of those that it can separate a share of
+# {claim}`B.Fig4-cover-paired` is fitted within 3200 steps, and none beyond. After 200 steps, the budget of the map, it is
+# {glue:text}`fit-soon`: the line of the map lies at too many parameters even there. Training asks for a margin of one, the program for
+# any. So a network that cannot meet a margin of one cannot have a vanishing one, as paper B says.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -42,18 +44,18 @@ import numpy as np
 from companion.book import plots
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.rest import followed_longest, heights_of_peak
-from companion.papers.jamming.claims.separability import trained_over_half
+from companion.papers.jamming.claims.voting import mean_parameters_at_jamming
 from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.studies import paired, separability, voting
 from companion.papers.jamming.studies import rest as at_rest
-from companion.papers.jamming.studies import separability
 from companion.papers.jamming.theory import jamming
-from companion.papers.jamming.theory.margins import norm_exponent_of_random_labels
+from companion.papers.jamming.theory.margins import gardner_margin, norm_exponent_of_random_labels
 from companion.papers.jamming.theory.separability import separable_share
 
 chapter = Chapter("03", globals())
 # %%
 programs = chapter.rows(separability.random_labels)
-trained = chapter.rows(studies.fitting_width, "lazy")
+twice = chapter.rows(paired.trained_and_decided, "random")
 fig, axes = plots.panels(2)
 loads = np.linspace(1.6, 2.4, 81)
 parameters = int(programs.parameters.max())
@@ -63,69 +65,99 @@ for (layers, data), rows in programs.groupby(["layers", "data"]):
     axes[0].plot(rows.groupby("ratio").separable.mean(), "o", label=f"{layers} hidden, {data}")
 axes[0].set(xlabel="points over parameters, $P/N$", ylabel="share of networks that can fit")
 axes[0].legend(fontsize="small")
-budgets = sorted(set(trained.steps))
-for p, rows in trained.groupby("p"):
-    estimates = [trained_over_half(rows, steps) for steps in budgets]
-    ratios = np.array([estimate.value for estimate in estimates])
-    below = ratios - [estimate.low for estimate in estimates]
-    above = [estimate.high for estimate in estimates] - ratios
-    axes[1].errorbar(budgets, ratios, [below, above], fmt="o-", capsize=3, label=f"$P={p}$")
+can = twice[twice.separable == 1]
+budgets = np.geomspace(20, twice.steps.max(), 41)
+for (p, rows), colour in zip(can.groupby("p"), plots.PALETTE):
+    shares = [(rows.needed <= count).mean() for count in budgets]
+    axes[1].plot(budgets, shares, color=colour, label=f"$P={p}$, {len(rows)} that can fit")
 axes[1].axhline(1, color=plots.COLOURS["theory"], linewidth=1)
-axes[1].set(xscale="log", xlabel="steps", ylabel="$2N^*/P$ of trained networks")
+axes[1].axvline(steps, color="0.5", linestyle=":")
+axes[1].set(xscale="log", xlabel="steps", ylabel="share of them that training fits", ylim=(0, 1.05))
 plots.plain_numbers(axes[1], "x")
-axes[1].legend()
+axes[1].legend(fontsize="small")
+chapter.glue("fit-soon", float((can.needed <= steps).mean()))
 chapter.figure(
     fig,
     "fig-b-cover",
     programs,
-    trained,
+    twice,
     alt="Left, the share of networks that can fit falls from one to nothing around two points per parameter, along Cover's curve. "
-    "Right, parameters at jamming over half of the points, falling towards one with more steps.",
+    "Right, of the networks that can fit the share that training fits, which rises to one with the steps.",
 )
 # %% [markdown] tags=["caption"]
-# **Lazy networks fit random labels up to two points per parameter.** Left: share whose tangent features a linear program can separate; line:
-# Cover's theorem. Right: parameters at jamming of trained networks at the largest output scale over half of the points, against the
-# budget of steps; line: the theorem (paper B, Fig. 4).
+# **Lazy networks fit random labels up to two points per parameter, and training finds each fit.** Left: share whose tangent features a
+# linear program can separate; line: Cover's theorem. Right: of these, with the same labels, the share that training at the largest output
+# scale fits within a number of steps; dotted: the steps of the map (paper B, Fig. 4).
 # %% [markdown]
 # (the-predictor-blows-up)=
 # ## The predictor diverges at jamming
-# At the largest output scale three quantities diverge with an exponent near $-1$ in $N-N^*$ ({numref}`fig-b-8d`). The exponents
-# are {claim}`B.Sec2-norm` for the norm of the predictor, {claim}`B.Fig8D-quadratic` for its fluctuation over initial weights and
-# {claim}`B.Fig4-change-diverges` for the change of the kernel. As $N$ falls towards $N^*$ a network can meet its margins only with an
-# ever larger predictor, which depends ever more on its initial weights. The kernel changes with the predictor, so that close enough to
-# jamming any network leaves the lazy regime. Ours do not come so close: at this scale the change stays far below the norm of the
-# kernel. At scale 12 the norm's exponent is {claim}`B.Sec2-norm-middle`: no such divergence within 200 steps.
+# Three quantities diverge at lazy jamming ({numref}`fig-b-8d`): the norm of the predictor, its fluctuation over initial weights, and the
+# change of the kernel. As $N$ falls towards $N^*$ a network can meet its margins only with an ever larger predictor, which depends ever more
+# on its initial weights. The kernel changes with the predictor, with the exponent {claim}`B.Fig4-change-diverges` in $N-N^*$ on 250 points, so
+# that close enough to jamming any network leaves the lazy regime. Ours do not come so close: at this scale the change stays far below the
+# norm of the kernel.
 #
 # The exponent $-1$ belongs to the limit $N\to N^*$. Gardner {cite}`gardner1988` has the margin $\kappa$ of random labels with $N$ features
 # of equal variance, $N/P=(1+\kappa^2)\Phi(\kappa)+\kappa\varphi(\kappa)$. In our window of $N/N^*$, up to four, the norm
-# $1/\kappa$ has an exponent of {glue:text}`gardner-window`. So an exponent near $-1$ at these sizes is partly luck. For features of any spectrum theory
-# gives the norm as well (`companion.papers.jamming.theory.margins`). The norms of our networks are {claim}`B.Sec2-gardner` times as large: equal
-# variances would be far off, and tangent features are not quite Gaussian.
+# $1/\kappa$ has an exponent of {glue:text}`gardner-window`. So we compare with Gardner's curve, on the most points that we have, at the end of lazy
+# training: on 2000 digits the exponent of the norm less Gardner's is {claim}`B.Sec2-norm-law`, that of the fluctuation
+# {claim}`B.Fig8D-quadratic-law`. On fewer points the norm grows faster, since features are far from Gaussian there.
+#
+# At scale 12, at rest, the exponent is {claim}`B.Sec2-norm-middle-points`, mean over 500 to 2000 points, and smaller in size on more points. A
+# divergence like $1/(N-N^*)$ is not reproduced there.
+#
+# For features of any spectrum theory gives the norm as well (`companion.papers.jamming.theory.margins`). For random labels, next to jamming,
+# the norms of our networks are {claim}`B.Sec2-gardner-near` times as large, on each of six training sets larger than one: not reproduced. Tangent
+# features are products of few neurons, not Gaussian.
 # %%
+voters = {name: chapter.rows(voting.votes, name) for name in ("small", "large", "largest")}
 slices = studies.at_end(chapter.rows(studies.ensembles, "slices"))
+random = chapter.rows(voting.votes, "random")
+rest = chapter.rows(at_rest.peak_at_jamming, "sizes")
+rest = rest[(rest.newton_steps == rest.newton_steps.max()) & (rest.p == rest.p.max())]
+fig, axes = plots.panels(4)
+for (name, table), colour in zip(voters.items(), plots.shades(3)):
+    n_star = mean_parameters_at_jamming(table)
+    rows = table[table.parameters > n_star]
+    rows = rows.assign(beyond=rows.parameters / n_star - 1, norm=rows.norms.map(np.median))
+    label = f"lazy, $P={table.p.iloc[0]}$" if len(table) else name
+    for ax, column in zip(axes, ("norm", "fluctuation")):
+        plots.over_seeds(ax, rows, "beyond", column, color=colour, label=label)
+jammed = jamming.transitions(rest, "parameters").iloc[:, 0].mean()
+rest = rest[rest.parameters > jammed].assign(beyond=lambda t: t.parameters / jammed - 1)
+for ax, column in zip(axes, ("norm", "fluctuation")):
+    label = f"scale 12, $P={rest.p.iloc[0]}$" if len(rest) else "scale 12"
+    plots.over_seeds(ax, rest, "beyond", column, color=plots.COLOURS["feature"], label=label)
+beyond = np.geomspace(0.05, 3, 40)
+norms = np.array([1 / gardner_margin((1 + value) / 2) for value in beyond])
+for ax in axes[:2]:
+    ax.plot(beyond, norms, color=plots.COLOURS["theory"], label="Gardner")
+    ax.set(xscale="log", yscale="log", xlabel="$N/N^*-1$")
 jammed = jamming.transitions(slices, "parameters").mean()
-slices = slices.assign(beyond=slices.parameters - slices["scale"].map(jammed)).query("beyond > 0")
-fig, axes = plots.panels(3, columns=3)
-colours = plots.from_feature_to_lazy(3)
-for ax, column in zip(axes, ("norm", "fluctuation", "kernel_change")):
-    for (scale, rows), colour in zip(slices.groupby("scale"), colours):
-        plots.over_seeds(ax, rows, "beyond", column, color=colour, label=rf"$\tilde\alpha={plots.number(scale)}$")
-    nearest = rows.beyond.min()  # at the largest scale
-    height = 2 * rows[rows.beyond == nearest][column].median()
-    plots.slope_guide(ax, (nearest, 10 * nearest), height, -1, "$-1$", above=True)
-    ax.set(xscale="log", yscale="log", xlabel="$N-N^*$")
-    ax.tick_params(which="minor", labelbottom=False, labelleft=False)
+changes = slices.assign(beyond=slices.parameters / slices["scale"].map(jammed) - 1).query("beyond > 0")
+for (scale, rows), colour in zip(changes.groupby("scale"), plots.from_feature_to_lazy(3)):
+    label = rf"$\tilde\alpha={plots.number(scale)}$"
+    plots.over_seeds(axes[2], rows, "beyond", "kernel_change", color=colour, label=label)
+axes[2].set(xscale="log", yscale="log", xlabel="$N/N^*-1$", ylabel="change of the kernel")
+over_theory = random.weights.map(lambda norms: float(np.exp(np.log(norms).mean()))) / random.predicted
+random = random.assign(over=over_theory, load=2 * random.parameters / random.p)
+plots.over_seeds(axes[3], random, "load", "over", color=plots.PALETTE[4])
+axes[3].axhline(1, color=plots.COLOURS["theory"])
+axes[3].set(xlabel="$N/N^*$, random labels", ylabel="norm over theory's", ylim=(0, None))
 axes[0].set_ylabel(r"$\Vert F\Vert$")
 axes[1].set_ylabel(r"$\Vert F-\langle F\rangle\Vert$")
-axes[2].set_ylabel("change of the kernel")
-for ax in axes[:2]:
-    plots.plain_numbers(ax)
+axes[0].legend(fontsize="small")
+axes[2].legend(fontsize="small")
 chapter.glue("gardner-window", norm_exponent_of_random_labels(*jamming.WINDOW))
-chapter.figure(fig, "fig-b-8d", slices, legend=3)
+alt = "Norm and fluctuation of the predictor against the distance from jamming on three numbers of points, beside Gardner's curve, "
+alt += "and the change of the kernel at three output scales, all growing towards jamming in the lazy regime. Norms for random "
+alt += "labels over those of theory, above one, most so near jamming."
+chapter.figure(fig, "fig-b-8d", *voters.values(), slices, random, rest, alt=alt)
 # %% [markdown] tags=["caption"]
-# **At the largest scale all three grow alike towards jamming.** Norm of the predictor on test points, its fluctuation over initial
-# weights, and the change of the kernel, against $N-N^*$, the parameters beyond those at jamming; one colour per output scale (paper B,
-# Fig. 8D, Sec. 2 and 4).
+# **At lazy jamming norm, fluctuation and the kernel's change diverge; on 2000 points as Gardner's margin says.** Norm of the predictor on
+# test points (median over networks) and its fluctuation over initial weights at the end of lazy training, against the relative distance
+# from jamming, and at scale 12 at rest; black: Gardner's theory. Bottom left: change of the kernel at three output scales, 250 points; right:
+# norm for random labels over that of Gaussian features of the same spectrum, 250 points (paper B, Fig. 8D, Sec. 2 and 4).
 # %% [markdown]
 # (heights-of-the-peak)=
 # ## The peak is higher in the lazy regime

@@ -100,10 +100,10 @@
   // of members whose outputs count positive where they are right
   function poll(N, found) {
     const wrong = (values) => values.reduce((sum, v) => sum + (v < 0) + (v === 0) / 2, 0) / TEST, mean = (values) => values.reduce((a, b) => a + b) / MEMBERS;
-    const summed = (of) => found[0].F.map((_, m) => found.reduce((sum, one) => sum + of(one.F[m]), 0)), norms = found.map((one) => one.norm).sort((a, b) => a - b);
+    const summed = (of) => found[0].F.map((_, m) => found.reduce((sum, one) => sum + of(one.F[m], one), 0)), norms = found.map((one) => one.norm).sort((a, b) => a - b);
     return {
       N, margins: found[0].margins, fit: mean(found.map((one) => +(one.left === 0))), left: mean(found.map((one) => one.left)), spread: norms[MEMBERS - 1] / norms[MEMBERS >> 1],
-      single: mean(found.map((one) => wrong(one.F))), mean: wrong(summed((f) => f)), vote: wrong(summed(Math.sign)),
+      single: mean(found.map((one) => wrong(one.F))), mean: wrong(summed((f) => f)), vote: wrong(summed((f) => Math.sign(f))), normed: wrong(summed((f, one) => f / one.norm)),
     };
   }
   let key, it;
@@ -138,10 +138,10 @@
       part.dot(now.N, now.fit, 4, share.plus);
 
       const axes = explore.plot(errors, x, { from: 0.1, to: 0.6, ticks: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6].map((v) => [v, `${Math.round(100 * v)} %`]) });
-      [["single", errors.pink], ["mean", errors.minus], ["vote", errors.green]].forEach(([name, colour], i) => {
+      [["single", errors.pink], ["mean", errors.minus], ["vote", errors.green], ["normed", errors.plus, "mean over norms"]].forEach(([name, colour, label], i) => {
         axes.line(rows.map((row) => [row.N, row[name]]), colour);
         axes.dot(now.N, now[name], 4, colour);
-        axes.say(name, 76, 0.56 - 0.04 * i, colour);
+        axes.say(label || name, label ? 58 : 76, 0.56 - 0.04 * i, colour);
       });
     }
 
@@ -150,7 +150,7 @@
       return `With ${now.N} neurons ${Math.round(now.fit * MEMBERS)} of ${MEMBERS} networks fit all ${P} points; on random labels Cover has ${share(cover(P, now.N))}. `
         + (now.left ? `On average ${explore.number(now.left)} points are left. ` : "No point is left. ")
         + `The largest norm is ${explore.number(now.spread)} times the median. `
-        + `Wrong on new points: single ${share(now.single)}, mean ${share(now.mean)}, vote ${share(now.vote)}.`;
+        + `Wrong on new points: single ${share(now.single)}, mean ${share(now.mean)}, vote ${share(now.vote)}, mean over norms ${share(now.normed)}.`;
     }
     return { advance, draw, said };
   }

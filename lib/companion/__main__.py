@@ -1,4 +1,4 @@
-"""One claim from its rows: ``python -m companion claim B.Sec2-norm``."""
+"""One claim from its rows: ``python -m companion claim B.Sec2-norm-law``."""
 
 import argparse
 import difflib

@@ -16,17 +16,17 @@ from tests.references import ROOT
 @pytest.fixture(scope="module")
 def of_norm():
     """What the estimator of a divergence finds: it is one of lazy networks, and none of others."""
-    (norm,) = [one for one in claims.claims_of("03") if one.id == "B.Sec2-norm"]
+    (norm,) = [one for one in claims.claims_of("03") if one.id == "B.Fig4-change-diverges"]
     return everywhere(norm, command.Rows("03", parameters.resolve("03")))
 
 
 def test_other_designs_and_other_settings_are_looked_at(of_norm):
     judged, others = of_norm
     by_rows = {other.rows: other for other in others}
-    assert judged.low < -0.968 < judged.high
+    assert judged.low < -1.09 < judged.high
     agrees, lazy = by_rows["design large_ensemble for slices"], by_rows["scale = 12.0"]
     assert not agrees.contradicts(judged), "of twenty networks as of five"
-    assert lazy.contradicts(judged) and -0.4 < lazy.estimate.value < -0.2, "with features the norm hardly diverges"
+    assert lazy.contradicts(judged) and -0.5 < lazy.estimate.value < -0.2, "with features the change hardly diverges"
     assert lazy.differs == {"scale": ([1048576.0], [12.0])}
 
 
@@ -88,7 +88,7 @@ def test_words_hold_the_number_and_the_setting(words, said):
 
 
 def test_a_number_of_these_words_that_nothing_gives_is_stale():
-    (tail,) = [one for one in claims.claims_of("03") if one.id == "B.Sec2-norm-tail"]
+    (tail,) = [one for one in claims.claims_of("03") if one.id == "B.Sec2-norm-index"]
     found = [(Estimate(0.84, 0.7, 1), [Elsewhere("", Estimate(3.113, 2, 4), SIZE)])]
     for words, left in (("1000 points 3.1", []), ("1000 points 3.2", ["3.2"]), ("250 0.84, 3.113 [7, 9]", ["7", "9"])):
         assert stale([replace(tail, elsewhere=words)], found) == left

@@ -213,7 +213,7 @@ def test_help_says_which_figures_a_design_feeds():
         for name, value in parameters.designs("03", size).items():
             assert f"{name.rpartition('.')[2]}={value}" in words, (size, name)
     assert re.search(r"^ensembles\.slices +fig-b-4, .*fig-b-8d", text, re.M)
-    assert "-p initialisation.widths.seeds" in text
+    assert "-p kernels.widths.seeds" in text
     found = changes.changes("03")
     feeds = figures.figures_of_designs("03")
     for design, labels in feeds.items():

@@ -98,10 +98,10 @@ def test_the_code_of_every_claim_is_the_code_that_measured_its_record():
     ],
 )
 def test_what_changed_since_a_record_is_named(module, name, value, said, monkeypatch):
-    record = next(record for record in LAPTOP if record["id"] == "B.Sec2-norm")
+    record = next(record for record in LAPTOP if record["id"] == "B.Fig4-change-diverges")
     monkeypatch.setattr(module, name, value)
-    line = changed_since(record, ledger.claims()["B.Sec2-norm"])
-    assert said in line and line.endswith("of claim B.Sec2-norm, changed since its record")
+    line = changed_since(record, ledger.claims()["B.Fig4-change-diverges"])
+    assert said in line and line.endswith("of claim B.Fig4-change-diverges, changed since its record")
 
 
 def test_the_book_is_judged_at_the_settings_that_claims_name():

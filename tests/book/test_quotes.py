@@ -36,6 +36,12 @@ def test_a_sentence_names_nothing_that_only_its_page_can_number():
     assert quotes._plain(said) == "It grows as {cite:t}`c` says, and there, in the figure."
 
 
+def test_a_number_may_have_its_interval_behind_it():
+    record = {"value": 0.512, "low": -0.031, "high": 1.2}
+    assert ledger.in_text(record, interval=True) == "0.51 [−0.031, 1.2]"
+    assert [role[1] for role in quotes.ROLE.finditer(ROLE + ROLE.replace("claim", "interval"))] == ["A.Fig2-a"] * 2
+
+
 def test_the_sentences_of_all_pages_are_found_with_their_place(mini_book):
     (mini_book / "book" / "papers.yml").write_text(
         json.dumps([{"paper": "A", "stands": f"So {ROLE}.", "fails": "", "open": f"Or {ROLE}."}])

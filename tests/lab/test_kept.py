@@ -29,7 +29,7 @@ DEAR = {
     "large_p.image_errors", "rest.stochastic", "sensitivity.numerics",
 }  # fmt: skip
 # their columns are statistical: a cell tells little, and their tests do it by hand
-LOOSE = {"rest.minima_at_jamming", "rest.peak_at_jamming", "rest.preactivations"}
+LOOSE = {"rest.minima_at_jamming", "rest.peak_at_jamming"}
 TOO_FEW = {
     "compression.late_training",
     "large_p.image_errors",

@@ -164,9 +164,11 @@ def test_a_design_without_its_data_has_what_is_stored_or_nothing(hide, capsys):
         return catalogue.asked("03", votes, resolve("03", profile, given))
 
     usual = found()
-    assert len(usual.designs["second_data"]) == 9 * 8 and not {*usual.designs["second_data"]} - {*usual.results.records}
+    assert len(usual.designs["second_data"]) == 80 and not {*usual.designs["second_data"]} - {
+        *usual.results.records
+    }
     assert usual.rows("second_data").data.unique().tolist() == ["fashion_mnist"]
-    assert usual.designs.keys() == usual.absent.keys() | {"small", "large", "random"}
+    assert usual.designs.keys() == usual.absent.keys() | {"small", "large", "largest", "deep", "random"}
     changed = found(layers=3)
     assert not changed.designs["second_data"] and len(changed.designs["small"]) == 8
     assert changed.absent["second_data"].startswith("03.votes.second_data")
@@ -178,7 +180,7 @@ def test_a_design_without_its_data_has_what_is_stored_or_nothing(hide, capsys):
         found("paper")
     capsys.readouterr()
     _, grid = commands._study(commands._parser().parse_args(["run", "voting.votes"]))
-    assert len(grid) == 8 + 3 + 2  # of the others
+    assert len(grid) == 8 + 3 + 2 + 2 + 2  # of the others
     assert capsys.readouterr().err.startswith("left out: 03.votes.second_data")
 
 

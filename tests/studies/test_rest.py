@@ -158,21 +158,18 @@ def test_stochastic_descent_by_automatic_differentiation():
     assert rows[-1]["parameters"] == 4 * 3 + 3 * 3 + 3
 
 
-def test_motion_of_pre_activations_by_hand(setting):
-    entries = {k: v for k, v in setting.items() if k != "rounds"}
-    (row,) = rest.preactivations(entries, [1])
-    s = jamming.Networks.of(entries)
-    sets = jamming.draw_sets(s, 1)
-    start = jamming.swish_networks(s, 2, [1])
-    x, y = for_each_member(sets.train)
-    end = jamming.train_to_verdict(s, start, x, y).model
-    first = [sets.train.x @ net.weights[0].mT / 2 for net in (start, end)]
-    second = [start.sigma(a) @ net.weights[1].mT / 2**0.5 for a, net in zip(first, (start, end))]
-    ratio = [float(((b - a).square().mean() / a.square().mean()).sqrt()) for a, b in (first, second)]
-    assert row["moved"] == pytest.approx(ratio, rel=1e-2)
-    fits = entries | {"steps": 200, "h": 16, "p": 30}
-    at_small, at_large = (rest.preactivations(fits | {"scale": scale}, [1])[0]["moved"] for scale in (1e3, 1e4))
-    assert np.divide(at_small, at_large) == pytest.approx([10, 10], rel=0.1)
+def test_training_moves_pre_activations_by_one_over_the_output_scale(setting):
+    """In the lazy regime (paper B, Sec. 4)."""
+    entries = {k: v for k, v in setting.items() if k != "rounds"} | {"steps": 200, "h": 16, "p": 30}
+    moved = {}
+    for scale in (1e3, 1e4):
+        s = jamming.Networks.of(entries | {"scale": scale})
+        start = jamming.swish_networks(s, 16, [1])
+        x, y = for_each_member(jamming.draw_sets(s, 1).train)
+        end = jamming.train_to_verdict(s, start, x, y).model
+        motions = zip(end.preactivations(x), start.preactivations(x), strict=True)
+        moved[scale] = [float((b - a).square().mean().sqrt()) for b, a in motions]
+    assert np.divide(moved[1e3], moved[1e4]) == pytest.approx([10, 10], rel=0.1)
 
 
 def test_stored_minima_keep_the_bound_of_paper_b_and_networks_at_jamming_lie_far_below_it():

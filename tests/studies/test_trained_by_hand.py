@@ -219,8 +219,18 @@ def test_networks_before_training():
     model = fully_connected(
         [3, 5, 5, 1], seeds=draw_seeds("weights", [2], size=5), sigma=sigma, parametrisation="mean-field", gain=1.0
     )
-    kernel = 5 * outer(jacobian(model, x).numpy().T)
-    assert row["kernel"] == pytest.approx(kernel[np.triu_indices(10)])
+    y = np.sign(np.random.default_rng(draw_seeds("labels", [2], size=5)[0]).standard_normal(10))
+    weights = [w.detach() for w in model.parameters()]
+    sizes = [w.numel() for w in weights]
+
+    def energy(flat):
+        parts = [part.reshape(w.shape) for part, w in zip(flat.split(sizes), weights)]
+        return -(torch.from_numpy(y) * model.with_parameters(parts)(x)[0]).sum()
+
+    start = torch.cat([w.flatten() for w in weights])
+    values = np.linalg.eigvalsh(torch.autograd.functional.hessian(energy, start).numpy())
+    large = np.abs(values) > 1e-9 * np.abs(values).max()
+    assert row["negative"] == pytest.approx((values[large] < 0).mean())
 
 
 LINES = {"shape": "stripe", "interfaces": [-0.3, 1.18549], "d": 3, "p": 20, "h": 12, "n": 60, "many": 300}

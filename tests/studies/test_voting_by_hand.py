@@ -1,16 +1,19 @@
 """The end of lazy training by hand: least weights by a general solver, and what a mean and a vote of networks say."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
 
 from companion.data import images
-from companion.papers.jamming.studies import _ensembles, voting
+from companion.papers.jamming.studies import _ensembles, paired, voting
 from companion.papers.jamming.theory.margins import norm_of_random_labels
 from regimes.models.activations import activation
 from regimes.models.fully_connected import fully_connected
 from regimes.seeds import draw_seeds
+from regimes.validate import InputError
 
 SETTING = {"data": "digits", "components": 4, "layers": 1, "h": 6, "members": 2, "test": 40, "p": 12}
 
@@ -34,7 +37,7 @@ def features(model, x):
 
 @pytest.mark.parametrize("labels", ["parity", "random"])
 def test_networks_at_the_end_of_lazy_training(labels):
-    setting = SETTING | {"words": images.identity("digits"), "labels": labels}
+    setting = SETTING | {"words": images.identity("digits"), "labels": labels, "observe": ["members"]}
     (row,) = voting.votes(setting, [3])
     pool = _ensembles.projected_images("digits", setting["words"], 4)
     test, _, train = voting.datasets.split(pool, [40, 1, 12], seed=draw_seeds("train", [3])[0])
@@ -65,7 +68,30 @@ def test_networks_at_the_end_of_lazy_training(labels):
     assert row["error"] == pytest.approx((F * target <= 0).mean(), abs=0.03)
     assert row["mean_error"] == pytest.approx((F.mean(0) * target <= 0).mean(), abs=0.03)
     assert row["normalised_error"] == pytest.approx(((F / norms[:, None]).mean(0) * target <= 0).mean(), abs=0.03)
+    assert row["fits"] == [1, 1] and row["errors"] == pytest.approx((F * target <= 0).mean(1).tolist(), abs=0.03)
+    assert row["overlap"] == pytest.approx(F[0] @ F[1] / np.linalg.norm(F[0]) / np.linalg.norm(F[1]), abs=0.01)
+    assert row["fluctuation"] == pytest.approx(np.sqrt(F.var(0, ddof=1).mean()), rel=2e-2)
     wrong = (F * target <= 0).mean(0)
     assert row["vote_error"] == pytest.approx(((wrong > 0.5) + (wrong == 0.5) / 2).mean(), abs=0.03)
     expected = np.exp(np.log(predicted).mean()) if labels == "random" else None
     assert row["predicted"] == (pytest.approx(expected) if expected else None)
+
+
+def test_an_overlap_knows_nothing_of_norms():
+    F = torch.tensor([[1.0, 0.0], [100.0, 100.0], [0.0, -3.0]], dtype=torch.float64)
+    assert voting.overlap(F) == pytest.approx((0.5**0.5 - 0.5**0.5 + 0) / 3)
+    with pytest.raises(InputError, match="members must be a whole number of at least 2"):
+        voting.overlap(F[:1])
+    with pytest.raises(InputError, match="norm must be"):
+        voting.overlap(0 * F)
+
+
+def test_no_network_is_trained_to_fit_where_no_direction_separates():
+    """A theorem: no margin can be had there. Training finds one where half as many parameters again are enough."""
+    setting = {"data": "random", "words": "", "components": 6, "layers": 2, "members": 6, "loss": "quadratic_hinge"}
+    setting |= {"test": 1, "kernel_p": 1, "scale": 1e6, "steps": 800, "p": 60}
+    narrow, wide = (paired.trained_and_decided(setting | {"h": h}, [1, 2]) for h in (3, 4))
+    assert [(row["seed"], row["member"]) for row in narrow] == [(seed, k) for seed in (1, 2) for k in range(6)]
+    assert 0 < sum(row["separable"] for row in narrow) < len(narrow), "at jamming"
+    assert all(row["separable"] for row in narrow if row["needed"] < math.inf)
+    assert all(row["separable"] for row in wide) and sum(row["needed"] < math.inf for row in wide) > 9

@@ -399,17 +399,20 @@ def measured_value(entry: Mapping[str, Any]) -> str:
     return str(Estimate(entry["value"], entry["low"], entry["high"], entry["n"]))
 
 
-def in_text(entry: Mapping[str, Any]) -> str:
+def in_text(entry: Mapping[str, Any], *, interval: bool = False) -> str:
     """The measured value in a sentence, or a dash: two digits, three where two would leave the interval.
 
-    An exact whole number, a count, is written as one.
+    An exact whole number, a count, is written as one. With its ``interval`` the ends have two digits, too.
     """
     if entry["value"] is None:
         return "—"
     if entry["low"] == entry["high"] and float(entry["value"]).is_integer():
         return estimates.plain(f"{entry['value']:.0f}")
     digits = 2 if entry["low"] <= float(f"{entry['value']:.2g}") <= entry["high"] else 3
-    return estimates.significant(entry["value"], digits)
+    value = estimates.significant(entry["value"], digits)
+    if not interval:
+        return value
+    return f"{value} [{', '.join(estimates.significant(entry[end]) for end in ('low', 'high'))}]"
 
 
 def words(entry: Mapping[str, Any]) -> dict[str, Any]:

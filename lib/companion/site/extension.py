@@ -47,6 +47,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.setup_extension("sphinx.ext.autodoc")  # whose event is one of those below
     app.config.templates_path.insert(0, str(Path(__file__).with_name("templates")))
     app.add_role("claim", _measured)
+    app.add_role("interval", _measured)
     app.add_node(nodes.reference, override=True, html=(_link, None))
     handlers = {
         "config-inited": _button,
@@ -84,6 +85,7 @@ def _measured(
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
     """The measured value of a claim, by these pages' ledger: ``{claim}`C.Thm2-limit```; interval as a tooltip.
 
+    ``{interval}`C.Thm2-limit``` shows the interval behind the value.
     It leads to the claim's row, which leads back to it (``companion.site.quotes``).
     """
     env = inliner.document.settings.env
@@ -92,7 +94,8 @@ def _measured(
         if record := _records(path, path.stat().st_mtime_ns if path.exists() else 0).get(name):
             counts = env.temp_data.setdefault("book_quoted", Counter())  # of the page that is read
             counts[name] += 1
-            shown = views.show("number", record, _row(env, name), quotes.anchor(name, counts[name]))
+            place = _row(env, name), quotes.anchor(name, counts[name])
+            shown = views.show("number", record, *place, interval=role == "interval")
             return [nodes.raw(raw, shown, format="html")], []
     return [], [inliner.reporter.error(f"{name} is no claim of the ledger", line=line)]
 

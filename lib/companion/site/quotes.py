@@ -12,7 +12,7 @@ import nbformat
 from companion import paths
 from companion.book import captions, ledger
 
-ROLE = re.compile(r"\{claim\}`([^`]+)`")
+ROLE = re.compile(r"\{(?:claim|interval)\}`([^`]+)`")
 _FENCE = re.compile(r"^\s*(?:`{3,}|:{3,}).*$|^\(.*\)=$", re.MULTILINE)  # the lines of directives and labels
 _BLOCK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.)\s)")  # paragraphs, entries of lists, rows, headings
 _HEADING = re.compile(r"^(#+ .*)$", re.MULTILINE)
@@ -53,7 +53,8 @@ def quotes(records: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Quote]]:
     """
 
     def number(role: re.Match[str]) -> str:
-        return ledger.in_text(records[role[1]]) if role[1] in records else role[1]
+        interval = role[0].startswith("{interval")
+        return ledger.in_text(records[role[1]], interval=interval) if role[1] in records else role[1]
 
     found: dict[str, list[Quote]] = {}
     for address, title, text in _pages():

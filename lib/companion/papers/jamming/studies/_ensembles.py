@@ -1,6 +1,7 @@
 """Ensembles of paper B's networks on images, as several studies take them: their records, draws, training and marks."""
 
 import functools
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -22,7 +23,7 @@ from regimes.models.fully_connected import FullyConnected, fully_connected
 from regimes.seeds import draw_seeds
 from regimes.training.gauss_newton import gauss_newton, step_bytes, together
 from regimes.training.run import Trajectory, run
-from regimes.training.state import State, satisfied
+from regimes.training.state import Ended, State, satisfied
 from regimes.validate import InputError
 
 STEEPNESS = 10.0  # of the swish of paper B's figures
@@ -161,6 +162,20 @@ def train_to_verdict(
 def flow_states(s: Flow, model: Model, x: Tensor, y: Tensor, *, decay: float = 0.0) -> Iterator[State]:
     """The states of a flow until all points are satisfied, none moves, or the steps are used up."""
     return gauss_newton(model, x, y, alpha=s.scale, loss=s.loss, rule="settle", steps=s.steps, decay=decay)
+
+
+def steps_of_fits(s: Flow, model: Model, x: Tensor, y: Tensor) -> dict[int, tuple[int, float]]:
+    """The own steps and the time of the flow after which each network that fits had fitted, by its number."""
+    steps = Counter[int]()
+    time_before = defaultdict[int, float](float)
+    fitted: dict[int, tuple[int, float]] = {}
+    for state in flow_states(s, model, x, y):
+        for network, t in zip(state.rows, state.t.tolist(), strict=True):
+            steps[network] += t > time_before[network]  # a state comes with every step of any network
+            time_before[network] = t
+            if network in state.ended and state.ended[network].kind == Ended.FITTED:
+                fitted.setdefault(network, (steps[network], t))
+    return fitted
 
 
 def _needs_memory(s: OnImages, d: int, layers: int = 1) -> None:

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
@@ -21,13 +20,14 @@ from companion.papers.jamming.studies._ensembles import (
     RANDOM,
     Draw,
     Networks,
+    OnImages,
     TrainedEnsemble,
     Width,
     draw_sets,
-    flow_states,
     norms_and_errors,
     parameters_of,
     repeated,
+    steps_of_fits,
     swish_networks,
     train_to_verdict,
 )
@@ -82,6 +82,13 @@ class InitialNetworks(Setting):
     d: Count[2, 1000]
     p: Count[10, 10_000]
     layers: Count[1, 8]
+    h: Count[2, 30]
+
+
+@record
+class Starts(OnImages):
+    """Ensembles of width ``h`` at their start, on images."""
+
     h: Width
 
 
@@ -181,7 +188,7 @@ def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
     """
     rows = []
     for seed in seeds:
-        x, y, source = _training_set(s, seed)
+        x, y, source = training_set(s, seed)
         guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
         shares = _search(functools.partial(_fitting, s, seed, x, y), guess)
         for h, share in sorted(shares.items()):
@@ -218,7 +225,8 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     return shares
 
 
-def _training_set(s: FittingWidth, seed: int) -> tuple[Tensor, Tensor, str]:
+def training_set(s: OnImages, seed: int) -> tuple[Tensor, Tensor, str]:
+    """Points, labels and what they are called: of images, or random points with random labels."""
     if s.data != RANDOM:
         sets = draw_sets(s, seed)
         return sets.train.x, sets.train.y, sets.train.source
@@ -242,15 +250,7 @@ def steps_to_fit(s: Networks, seeds: list[int]) -> Rows:
     data = [draw_sets(s, seed).train for seed in seeds]
     model = swish_networks(s, s.h, seeds)
     x, y = repeated(data, count)
-    steps = Counter[int]()
-    time_before = defaultdict[int, float](float)
-    fitted: dict[int, tuple[float, float]] = {}  # steps and time of each network that fits
-    for state in flow_states(s, model, x, y):
-        for network, t in zip(state.rows, state.t.tolist(), strict=True):
-            steps[network] += t > time_before[network]  # a state comes with every step of any network
-            time_before[network] = t
-            if network in state.ended and state.ended[network].kind == Ended.FITTED:
-                fitted.setdefault(network, (steps[network], t))
+    fitted = steps_of_fits(s, model, x, y)
     rows = []
     for i, (seed, train) in enumerate(zip(seeds, data, strict=True)):
         for member in range(count):
@@ -260,31 +260,40 @@ def steps_to_fit(s: Networks, seeds: list[int]) -> Rows:
     return rows
 
 
-@study(version=1, seeds=Count[6, 10_000], chunk=25, data=DRAWN)
+@study(version=2, seeds=Count[6, 10_000], chunk=25, data=DRAWN)
 def initialisation(s: InitialNetworks, seeds: list[int]) -> Rows:
-    """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p, and their tangent kernel.
+    """Networks at their start: ``negative`` share of the non-zero eigenvalues of H_p; ReLU networks on random data.
 
-    ReLU networks on random data. ``kernel``: the kernel on the points, its upper triangle as a list, times ``h`` (so
-    that it has a limit).
-
-    Source: paper B, Sec. 2 (N₋ ≈ N/2) and Sec. 3 (fluctuations of the kernel).
+    Source: paper B, Sec. 2 (N₋ ≈ N/2).
     """
-    h = s.h
-    widths = [s.d, *[h] * s.layers, 1]
+    widths = [s.d, *[s.h] * s.layers, 1]
     x = tasks.gaussian_points(s.p, s.d, seed=draw_seeds("test", [0])[0])
-    upper = torch.triu_indices(len(x), len(x))
     sigma = activation("relu", normalised=True)
-    weight_seeds = draw_seeds("weights", seeds, size=h)
-    label_seeds = draw_seeds("labels", seeds, size=h)
+    weight_seeds = draw_seeds("weights", seeds, size=s.h)
+    label_seeds = draw_seeds("labels", seeds, size=s.h)
     rows = []
     for seed, weight_seed, label_seed in zip(seeds, weight_seeds, label_seeds, strict=True):
         y = torch.from_numpy(np.sign(np.random.default_rng(label_seed).standard_normal(len(x))))
         model = fully_connected(widths, seeds=[weight_seed], sigma=sigma, parametrisation="mean-field", gain=1.0)
-        kernel = h * ntk(model, x)[0]
-        row = {"seed": seed, "kernel": kernel[upper[0], upper[1]].tolist()}
-        if h <= 12:  # all second derivatives of larger ones are not worth their time
-            _, Hp = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
-            below, nonzero = jamming.negative(Hp)
-            row["negative"] = float(below / nonzero)
-        rows.append(row)
+        _, Hp = jamming.hessian(model, x, y, alpha=1.0, start=model(x))
+        below, nonzero = jamming.negative(Hp)
+        rows.append({"seed": seed, "negative": float(below / nonzero)})
+    return rows
+
+
+@study(version=1, **ENSEMBLE)
+def kernels(s: Starts, seeds: list[int]) -> Rows:
+    """Tangent kernels of the networks of ``ensembles`` at their start; one row per draw of points.
+
+    ``fluctuation`` of the kernel on ``kernel_p`` images over the members, relative to its mean.
+
+    Source: paper B, Sec. 3.
+    """
+    networks = swish_networks(s, s.h, seeds)
+    rows = []
+    for i, seed in enumerate(seeds):
+        sets = draw_sets(s, seed)
+        grams = ntk(networks[i * s.members : (i + 1) * s.members], sets.kernel.x)
+        samples = grams.flatten(1).double().cpu().numpy()
+        rows.append({"seed": seed, "source": sets.kernel.source, "fluctuation": jamming.relative_fluctuation(samples)})
     return rows

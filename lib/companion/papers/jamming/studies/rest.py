@@ -1,12 +1,10 @@
 """Chapter 3: networks trained until they fit or lie at a minimum, not until a number of steps is spent."""
 
-from typing import Literal
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from companion.lab.record import Count, Distinct, Increasing, Number, Positive, record
+from companion.lab.record import Count, Increasing, Number, Positive, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.jamming.studies._ensembles import (
     ENSEMBLE,
@@ -17,7 +15,6 @@ from companion.papers.jamming.studies._ensembles import (
     draw_sets,
     norms_and_errors,
     parameters_of,
-    poll,
     repeated,
     spectrum_row,
     swish_networks,
@@ -38,14 +35,9 @@ Counts = Increasing[Count[1, 1_000_000]]
 
 @record
 class PeakAtJamming(Networks):
-    """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at.
-
-    Attributes:
-        observe: what else is measured: ``votes``, what a vote of the members says, and each member's norm.
-    """
+    """Ensembles on images, and the numbers of ``rounds`` of Newton's method after which they are looked at."""
 
     rounds: Counts
-    observe: Distinct[Literal["votes"]] | None = None
 
 
 @record
@@ -101,9 +93,7 @@ def _to_rest(
 @study(
     version=1,
     rtol=0.1,
-    columns=dict.fromkeys(
-        ["fitted", "jammed", "fluctuation", "quadratic_hinge", "unsatisfied", "norm", "norms"], STATISTICAL
-    ),
+    columns=dict.fromkeys(["fitted", "jammed", "fluctuation", "quadratic_hinge", "unsatisfied", "norm"], STATISTICAL),
     device="any",
 )
 def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
@@ -112,7 +102,7 @@ def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
     ``steps`` of the flow (row of 0 Newton steps), then each of ``rounds``, numbers of steps of Newton's method:
     ``fitted`` and ``jammed``, the shares of the members that fit and that lie at a minimum that does not, so far.
     ``parameters`` N; ``unsatisfied``, ``quadratic_hinge``, ``norm``, ``error``, ``ensemble_error`` and ``fluctuation``
-    as in ``jamming.ensembles``. Where the setting observes them, all that a poll says of the predictors.
+    as in ``jamming.ensembles``.
 
     Source: paper B, Fig. 6 and Sec. 2.
     """
@@ -135,10 +125,7 @@ def peak_at_jamming(s: PeakAtJamming, seeds: list[int]) -> Rows:
                 "quadratic_hinge": float(gaps.square().mean() / 2),
                 "fluctuation": float(jamming.fluctuation(F)),
             }
-            row |= norms_and_errors(F, sets.test.y)
-            if s.observe:
-                row |= poll(F, sets.test.y)
-            rows.append(row)
+            rows.append(row | norms_and_errors(F, sets.test.y))
     return rows
 
 
@@ -236,34 +223,3 @@ def stochastic(s: Stochastic, seeds: list[int]) -> Rows:
                 row["parameters"] = parameters_of(s.components, s.h, s.layers)
                 rows.append(row | norms_and_errors(F, sets.test.y))
     return rows
-
-
-@study(version=1, rtol=1e-2, columns=dict.fromkeys(["fitted", "moved"], STATISTICAL), **ENSEMBLE)
-def preactivations(s: Networks, seeds: list[int]) -> Rows:
-    r"""How far training moves the pre-activations: ``moved``, a list by layer; one row per training set.
-
-    Root mean square over points, neurons and members of :math:`a_l` at the end less :math:`a_l` at the start, over that
-    of the latter, which is of order one; ``fitted``: share of the members that fit.
-
-    Source: paper B, Sec. 4.
-    """
-    data = [draw_sets(s, seed) for seed in seeds]
-    start = swish_networks(s, s.h, seeds)
-    x, y = repeated([sets.train for sets in data], s.members)
-    done = train_to_verdict(s, start, x, y)
-    before = start.preactivations(x)
-    after_training = done.model.preactivations(x)
-    motions = [end - begin for begin, end in zip(before, after_training, strict=True)]
-    relative = _sizes_by_layer(motions, s.members) / _sizes_by_layer(before, s.members)
-    fits = np.reshape([why.kind == Ended.FITTED for why in done.ended], (-1, s.members)).mean(1)
-    rows = []
-    for seed, sets, moved, share in zip(seeds, data, relative, fits, strict=True):
-        row = {"seed": seed, "source": sets.train.source, "moved": moved.tolist(), "fitted": float(share)}
-        rows.append(row)
-    return rows
-
-
-def _sizes_by_layer(layers: list[Tensor], members: int) -> Tensor:
-    """Root mean squares ``(seeds, layers)`` over points, neurons and members of pre-activations of each layer."""
-    squares = [z.square().unflatten(0, (-1, members)).mean((1, 2, 3)) for z in layers]
-    return torch.stack(squares, 1).sqrt()

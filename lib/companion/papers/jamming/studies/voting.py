@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from companion.data.images import first_there, needs
-from companion.lab.record import Count, FirstOf, Setting, derived, record
+from companion.lab.record import Count, Distinct, FirstOf, Setting, derived, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.jamming.studies._ensembles import (
     IMAGES,
@@ -18,8 +18,11 @@ from companion.papers.jamming.studies._ensembles import (
     swish_networks,
     words_of,
 )
+from companion.papers.jamming.theory import jamming
 from companion.papers.jamming.theory.margins import SLACK, least_hinge, norm_of_random_labels
+from regimes import validate
 from regimes.data import datasets
+from regimes.measures.errors import wrong
 from regimes.seeds import draw_seeds
 
 CHAPTER = "03"
@@ -38,6 +41,7 @@ class Voters(Setting):
         test: points of the test set.
         p: points of a training set.
         labels: of the training set: the images' own, or random ones.
+        observe: what else is measured: ``members``, one by one and two by two.
     """
 
     data: FirstOf[IMAGES]
@@ -49,6 +53,7 @@ class Voters(Setting):
     test: Count[1, 100_000]
     p: Count[10, 10_000]
     labels: Literal["parity", "random"]
+    observe: Distinct[Literal["members"]] | None = None
 
     @property
     def parameters(self) -> int:
@@ -63,7 +68,7 @@ class Voters(Setting):
 
 
 # whether a network at jamming just fits, and by how many points, round-off decides: there its weights are 1e6 and more
-AT_JAMMING = {"fitted": STATISTICAL, "holding": STATISTICAL, "weights": STATISTICAL, "norms": STATISTICAL}
+AT_JAMMING = dict.fromkeys("fitted holding weights norms fits errors fluctuation".split(), STATISTICAL)
 
 
 @study(
@@ -80,6 +85,9 @@ def votes(s: Voters, seeds: list[int]) -> Rows:
     members, ``mean_error`` of their mean output, ``normalised_error`` of the mean of predictors over their norms,
     ``vote_error`` of the majority, where a tie is half an error. ``predicted``, for random labels alone: the norm of
     the weights that theory gives for Gaussian features of a member's spectrum (geometric mean over members).
+    Where the setting observes members, ``fits``: 1 for each member that fits, and ``errors``, a list, too; ``overlap``:
+    mean over pairs of members of the cosine between their predictors on the test points; ``fluctuation``: as in
+    ``jamming.ensembles``.
 
     Source: paper B, Sec. 2 and Fig. 6, in the limit of a large output scale.
     """
@@ -115,4 +123,28 @@ def _voted(s: Voters, seed: int) -> dict[str, object]:
         "holding": [float((member_gaps > 0).sum()) / s.parameters for member_gaps in gaps],
         "predicted": float(np.exp(np.log(predicted).mean())) if predicted else None,
     }
-    return row | poll(torch.stack(outputs), test.y.double())
+    F = torch.stack(outputs)
+    target = test.y.double()
+    if s.observe:
+        row["fits"] = [int(member_gaps.max() < SLACK) for member_gaps in gaps]
+        row["errors"] = wrong(F, target.expand_as(F)).tolist()
+        row["overlap"] = overlap(F)
+        row["fluctuation"] = float(jamming.fluctuation(F))
+    return row | poll(F, target)
+
+
+def overlap(F: torch.Tensor) -> float:
+    r"""The mean cosine between two different members' predictors ``F (E, n)``, whatever their norms.
+
+    With :math:`u_e=F_e/\lVert F_e\rVert` it is :math:`(\lVert\sum u_e\rVert^2-E)/(E(E-1))`.
+
+    Raises:
+        InputError: for fewer than two members, or a predictor that is zero.
+    """
+    validate.arrays(F=("E n", F))
+    validate.integer(2, members=len(F))
+    norms = torch.linalg.vector_norm(F, dim=-1)
+    validate.positive(norm=float(norms.min()))
+    count = len(F)
+    together = float((F / norms[:, None]).sum(0).square().sum())
+    return (together - count) / (count * (count - 1))
