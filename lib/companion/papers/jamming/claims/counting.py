@@ -42,7 +42,8 @@ def cones_and_programs(cones, *programs):
 
 @claim("B.Sec2-cover-rank", accept=(0.97, 1.03), rival=0.82, headline=True, figure="fig-b-cover")
 def rank_at_cover(networks=counting.architectures["six"]):
-    """A lazy network of any architecture fits random labels from half a point for each independent tangent feature on.
+    """A lazy network of any architecture fits random labels up to two points for each independent tangent feature, if
+    the features of its points are in general position.
 
     $2R^*/P$ by the likeliest rank $R^*$ of Cover's formula, over the rank that was computed; a linear program for each
     network: leaky units, layer norm, root mean square, two heads of attention, two convolutions, two residual blocks

@@ -11,7 +11,7 @@ from torch import Tensor
 from companion.data.images import first_there, needs
 from companion.lab.record import Count, FirstOf, Increasing, Positive, Setting, derived, record
 from companion.lab.sweep import Rows, study
-from companion.papers.jamming.studies._architectures import ARCHITECTURES
+from companion.papers.jamming.studies._architectures import ARCHITECTURES, fullest_part
 from companion.papers.jamming.studies._ensembles import (
     IMAGES,
     STEEPNESS,
@@ -39,7 +39,7 @@ class Modules(Setting):
     """Torch modules at their start, on normal points of random labels.
 
     Attributes:
-        architecture: one of six.
+        architecture: one of eight.
         ratios: points over the rank.
     """
 
@@ -47,18 +47,21 @@ class Modules(Setting):
     ratios: Increasing[Positive]
 
 
-@study(version=1, seeds=Count[0, 1000], chunk=8, device="cpu")
+@study(version=2, seeds=Count[0, 1000], chunk=8, device="cpu")
 def architectures(s: Modules, seeds: list[int]) -> Rows:
     r"""Whether lazy modules can fit random labels, by a linear program; one row per network and ratio of points.
 
     ``parameters`` N; ``rank`` R of the tangent features at 2N of the points; ``symmetries``: the dimension of the
-    continuous symmetries, by hand; ``points`` P; ``margin`` and ``separable`` as of ``separability.random_labels``.
+    continuous symmetries, by hand; ``fullest``: that of ``_architectures.fullest_part``, at 2R points; ``points`` P;
+    ``margin`` and ``separable`` as of ``separability.random_labels``.
     """
     rows = []
     for seed in seeds:
         build, shape, symmetries = ARCHITECTURES[s.architecture]
         (weights,) = draw_seeds("weights", [seed])
-        network = module(lambda build=build: build().double(), seeds=[weights], shape=shape)
+        torch.manual_seed(weights)
+        built = build().double()
+        network = module(built, shape=shape)
         parameters = sum(tensor[0].numel() for tensor in network.parameters())
         counts = [round(ratio * (parameters - symmetries)) for ratio in s.ratios]
         random = np.random.default_rng(draw_seeds("train", [seed])[0])
@@ -67,6 +70,8 @@ def architectures(s: Modules, seeds: list[int]) -> Rows:
         features = network.tangents(x).jacobian()[0].detach().numpy()
         shared = {"seed": seed, "parameters": parameters, "symmetries": symmetries}
         shared["rank"] = tangent_rank(features[: 2 * parameters])
+        twice = slice(0, 2 * (parameters - symmetries))
+        shared["fullest"] = fullest_part(built, x[twice], features[twice])
         for ratio, count in zip(s.ratios, counts, strict=True):
             margin = largest_margin(features[:count], labels[:count])
             found = {"ratio": ratio, "points": count, "margin": margin, "separable": int(margin > SEPARABLE)}
