@@ -59,8 +59,9 @@ def architectures(s: Modules, seeds: list[int]) -> Rows:
     for seed in seeds:
         build, shape, symmetries = ARCHITECTURES[s.architecture]
         (weights,) = draw_seeds("weights", [seed])
-        torch.manual_seed(weights)
-        built = build().double()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(weights)
+            built = build().double()
         network = module(built, shape=shape)
         parameters = sum(tensor[0].numel() for tensor in network.parameters())
         counts = [round(ratio * (parameters - symmetries)) for ratio in s.ratios]
