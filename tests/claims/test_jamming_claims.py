@@ -369,7 +369,8 @@ def test_networks_that_could_fit_and_are_not_trained_to_count_against_the_budget
 @made("B.Sec2-cover-rank", holds=1.0)
 def _(needed, _other):
     """Of 250 parameters, of which 210 count."""
-    return {"networks": programs(needed, 6).rename(columns={"parameters": "rank"}).assign(parameters=250)}
+    rows = pd.concat([programs(needed, h) for h in (8, 10, 20)])
+    return {"networks": rows.rename(columns={"parameters": "rank"}).assign(parameters=250)}
 
 
 def separated(needed, layers):
