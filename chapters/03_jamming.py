@@ -189,8 +189,8 @@ chapter.figure(
 # How many points does a parameter fit ({numref}`fig-b-lines`)? With random labels two, [a theorem](#lazy-jamming). With their own labels
 # more, and the more the larger the training set: for lazy networks that is [the dimension of a cone](#your-own-labels), which is counted
 # from the tangent features and the labels alone. Its exponent in $P$ is {glue:text}`cone-exponent`, without a fitted number, where networks at rest have
-# {claim}`B.Fig8A-rest-lazy`. What networks that learn features do beyond is what features give: on the same training sets
-# they need {glue:text}`features-few` parameters fewer than the count on 250 points, and {glue:text}`features-many` fewer on 2000. On few points
+# {claim}`B.Fig8A-rest-lazy`. What networks that learn features do beyond is what features give. On the same training sets
+# the count less the parameters that they need is {glue:text}`features-few` on 250 points, and {glue:text}`features-many` on 2000. On few points
 # they jam later, on many earlier.
 #
 # Paper B finds that jamming needs fewer parameters where the error of ensembles is small. Over the scales of the map, on 250 points, the
@@ -223,7 +223,8 @@ counts = sorted({*lines["digits, lazy"].p, *line.p, *p})
 axes[0].axhline(2, color=plots.COLOURS["theory"], label="random labels, theorem")
 plots.curve_axes(axes[0], counts)
 axes[0].set(xlabel="training points $P$", ylabel="points per parameter at jamming, $P/N^*$")
-axes[0].legend(fontsize="small")
+axes[0].set_ylim(1.6, 40)
+axes[0].legend(fontsize="small", loc="upper left")
 pairs = cones_and_programs(cones, programs)
 for (layers, rows), marker, colour in zip(pairs.groupby("layers"), "o^s", plots.PALETTE):
     word = "layer" if layers == 1 else "layers"
