@@ -11,9 +11,10 @@
 #
 # ## What we find
 # - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if its tangent
-#   features can be separated. Random labels therefore need half a parameter a point ({interval}`B.Sec2-cover` times $P/2$), by Cover's
-#   theorem. One would expect digits to need fewer, for their labels follow the data, and they do: $N^*\propto P^\gamma$ with $\gamma$
-#   {interval}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters:
+#   features can be separated. Random labels therefore need half an independent feature a point, by Cover's theorem, in any
+#   architecture ({interval}`B.Sec2-cover-rank` times $P/2$, in general position). Digits need fewer, for their labels follow the data: their $N^*$ is
+#   the dimension of a cone, counted without training ({interval}`B.Fig8A-cone` of what linear programs find), and grows as
+#   $P^\gamma$ with $\gamma$ {interval}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters:
 #   {interval}`B.Fig8B-lazy-fits` of $N$.
 # - **With features fewer parameters are enough on many points, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
 #   differs by {interval}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are
@@ -82,11 +83,11 @@ map_stop = 1.0  # fraction of the margins at which errors are taken: 0.5, 0.9, 0
 # %%
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
+from companion.papers.jamming.claims.counting import cones_and_programs
 from companion.papers.jamming.claims.jamming import parameters_at_jamming
 from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
 from companion.papers.jamming.claims.voting import (
@@ -95,9 +96,9 @@ from companion.papers.jamming.claims.voting import (
     mean_width_at_jamming,
     tails_beyond_jamming,
 )
+from companion.papers.jamming.studies import counting, voting
 from companion.papers.jamming.studies import jamming as studies
 from companion.papers.jamming.studies import rest as at_rest
-from companion.papers.jamming.studies import voting
 from companion.papers.jamming.theory import jamming
 
 chapter = Chapter("03", globals())
@@ -185,9 +186,12 @@ chapter.figure(
 # either end of the scales, by {claim}`B.Fig4-best-near` percentage points, on 1000 points.
 #
 # ## Features bend the line of jamming
-# At rest the number of parameters $N^*$ at jamming grows as three powers of the number of points ({numref}`fig-b-lines`). For random labels
-# it is $P/2$, [a theorem](#lazy-jamming). Lazy networks need fewer for digits, with a smaller power. Networks that learn features have a
-# smaller one still, so that they jam later on few points and earlier on many.
+# How many points does a parameter fit ({numref}`fig-b-lines`)? With random labels two, [a theorem](#lazy-jamming). With their own labels
+# more, and the more the larger the training set: for lazy networks that is [the dimension of a cone](#your-own-labels), which is counted
+# from the tangent features and the labels alone. Its exponent in $P$ is {glue:text}`cone-exponent`, without a fitted number, where networks at rest have
+# {claim}`B.Fig8A-rest-lazy`. What networks that learn features do beyond is what features give. On the same training sets
+# the count less the parameters that they need is {glue:text}`features-few` on 250 points, and {glue:text}`features-many` on 2000. On few points
+# they jam later, on many earlier.
 #
 # Paper B finds that jamming needs fewer parameters where the error of ensembles is small. Over the scales of the map, on 250 points, the
 # two go together (correlation {claim}`B.Fig4-jamming`). There lazy networks jam first, and at width 128 they have the smaller
@@ -200,23 +204,45 @@ random = chapter.rows(studies.fitting_width, "lazy")
 lazy = chapter.rows(at_rest.peak_at_jamming, "lazy"), chapter.rows(at_rest.peak_at_jamming, "whole_lazy")
 middle = chapter.rows(at_rest.peak_at_jamming, "sizes"), chapter.rows(at_rest.peak_at_jamming, "whole")
 lines = {"digits, lazy": parameters_at_rest(*lazy), "digits, scale 12": parameters_at_rest(*middle)}
-fig, ax = plt.subplots()
+cones = chapter.rows(counting.cones)
+line = chapter.rows(counting.cones, "line").rename(columns={"dimension": "parameters"})
+programs = chapter.rows(counting.programs)
+fig, axes = plots.panels(2)
 for (label, rows), colour in zip(lines.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
-    ax.plot(rows.p, rows.parameters, "o", color=colour, markersize=4, label=label)
-    means = np.log(rows.groupby("p").parameters.mean())
-    if len(means) > 2:
-        power, level = np.polyfit(np.log(means.index), means, 1)
-        ax.plot(means.index, np.exp(level) * means.index**power, color=colour, linewidth=1)
+    axes[0].plot(rows.p, rows.p / rows.parameters, "o", color=colour, markersize=4, label=f"{label}, at rest")
+means = [rows.groupby("p").parameters.mean() for rows in (line, lines["digits, scale 12"])]
+axes[0].plot(means[0].index, means[0].index / means[0], color=plots.COLOURS["lazy"], label="digits, lazy, counted")
+shared = sorted(set(means[0].index) & set(means[1].index))
+if shared:
+    ends = [np.array(shared) / of[shared].to_numpy() for of in means]
+    axes[0].fill_between(shared, *ends, color="0.5", alpha=0.25, linewidth=0, label="what features give")
 p, transitions = parameters_at_jamming(random[random.steps == random.steps.max()])
-ax.plot(np.repeat(p[None], len(transitions), 0), transitions, "s", color="0.4", markersize=4)
-ax.plot([], [], "s", color="0.4", markersize=4, label="random labels, lazy")
-counts = np.array(sorted({*lines["digits, lazy"].p, *p}))
-ax.plot(counts, counts / 2, color=plots.COLOURS["theory"], label="theorem, $N^*=P/2$")
-plots.curve_axes(ax, counts)
-ax.set(xlabel="training points $P$", ylabel="parameters $N^*$ at jamming")
-ax.legend(fontsize="small")
-alt = "Parameters at jamming against points on logarithmic axes: random labels on the theorem's line, digits below it and less steep, "
-alt += "and least steep at output scale 12, where the line crosses that of lazy networks."
+axes[0].plot(np.repeat(p[None], len(transitions), 0), p / transitions, "s", color="0.4", markersize=4)
+axes[0].plot([], [], "s", color="0.4", markersize=4, label="random labels, lazy")
+counts = sorted({*lines["digits, lazy"].p, *line.p, *p})
+axes[0].axhline(2, color=plots.COLOURS["theory"], label="random labels, theorem")
+plots.curve_axes(axes[0], counts)
+axes[0].set(xlabel="training points $P$", ylabel="points per parameter at jamming, $P/N^*$")
+axes[0].set_ylim(1.6, 40)
+axes[0].legend(fontsize="small", loc="upper left")
+pairs = cones_and_programs(cones, programs)
+for (layers, rows), marker, colour in zip(pairs.groupby("layers"), "o^s", plots.PALETTE):
+    word = "layer" if layers == 1 else "layers"
+    axes[1].plot(rows.found, rows.dimension, marker, color=colour, markersize=4, label=f"{layers} hidden {word}")
+ends = [pairs.found.min() * 0.95, pairs.found.max() * 1.05] if len(pairs) else [1, 2]
+axes[1].plot(ends, ends, color=plots.COLOURS["theory"], linewidth=1)
+plots.curve_axes(axes[1], sorted({50, 70, 100, 140, 200} if len(pairs) else {1, 2}))
+axes[1].set(xlabel="$N^*$ by linear programs", ylabel="$N^*$ counted, without training")
+axes[1].legend(fontsize="small")
+alt = "Left, points per parameter at jamming against points: two for random labels; for digits more, rising, dots of lazy networks on the "
+alt += "counted line, and steeper for output scale 12. Right, the count against linear programs, one dot a training set, along the diagonal."
+keys = ["p", "seed", "words"]
+middle_sizes = lines["digits, scale 12"].set_index(keys).parameters
+gives = (line.set_index(keys).parameters - middle_sizes).dropna().groupby("p").mean()
+for name, at in (("few", 0), ("many", -1)):
+    chapter.glue(f"features-{name}", float(gives.iloc[at]) if len(gives) else math.nan)
+slope = np.polyfit(np.log(means[0].index), np.log(means[0]), 1)[0] if len(means[0]) > 1 else math.nan
+chapter.glue("cone-exponent", float(slope))
 pair = [followed_longest(*tables) for tables in (middle, lazy)]
 pair = [rows[(rows.newton_steps == rows.newton_steps.max()) & (rows.p == rows.p.max())] for rows in pair]
 both = sorted(set(pair[0].h) & set(pair[1].h) if set(pair[0].seed) & set(pair[1].seed) else ())
@@ -227,11 +253,12 @@ if both:
     ratios = [sizes[0] / sizes[1], errors[0] / errors[1]]
 for name, value in zip(("line-ratio", "error-ratio"), ratios):
     chapter.glue(name, value)
-chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, alt=alt)
+chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, cones, programs, alt=alt)
 # %% [markdown] tags=["caption"]
-# **Lazy networks and those that learn features jam on lines of two powers, which cross.** Parameters of which half of the networks fit, at
-# rest (digits) or after the most steps (squares), one point per training set; thin lines: power laws; black: Cover's theorem (paper B,
-# Fig. 8A).
+# **A parameter fits two points of random labels, and more of digits, as many as a cone's dimension says; features change that.** Left:
+# points per parameter at jamming, at rest (digits) or after the most steps (squares), one point per training set; line: counted. Right: the
+# count for single training sets of 250 and 1000 digits against the mean number of parameters from which on linear programs find a
+# margin (paper B, Fig. 8A).
 # %% [markdown]
 # ## Lazy networks jam isostatically
 # If no weights give all points a margin, the least loss balances the gradients of the points that still have a gap. A balance of vectors in

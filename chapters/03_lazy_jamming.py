@@ -17,8 +17,20 @@
 #
 # It is one half at $P=2N$. A lazy network thus jams at $N^*=P/2$ with random labels, without a fitted number, at every depth, and on
 # images as on random points. A linear program decides it for each network, of one to three hidden layers ({numref}`fig-b-cover`):
-# $2N^*/P$ is {claim}`B.Sec2-cover` on random points and {claim}`B.Sec2-cover-images` on images. Labels that follow the data are
-# another matter, for then the signs of the features are not random, and fewer parameters are enough.
+# $2N^*/P$ is {claim}`B.Sec2-cover`.
+#
+# What counts are independent features. A continuous symmetry of the parameters leaves the output of every point as it is, so that all
+# gradients are orthogonal to its direction: it takes one dimension from them. A unit that is homogeneous, as paper B's ReLU, has one such
+# symmetry, a factor before it and one over it behind: $hL$ of $N$ do not count. A layer norm does not see a shift or a factor of its inputs. In a
+# head of attention a matrix between queries and keys can be undone, and one between values and outputs. With the rank $R$ of the tangent features in
+# place of $N$ the theorem holds for six architectures, in which two to thirty-three of a hundred parameters do not count: $2R^*/P$ is
+# {claim}`B.Sec2-cover-rank`; if $N$ counted it would be {glue:text}`cover-by-parameters`. The rank is computed, and is that by hand in
+# {glue:text}`rank-by-hand` of the networks; where it is not, a unit is on at all points.
+#
+# General position is a condition, and can fail. On a linear piece of a network of leaky units, where none changes its side, gradients span few
+# dimensions. Where many points share a piece fewer labels can be separated: in two more architectures $2R^*/P$ is
+# {glue:text}`cover-crowded`. One sees this without labels, since a part of the points has more points for its rank than all have. ReLU, too, obeys the
+# theorem as long as no point turns off all units of a layer, for such a point has no gradient.
 #
 # The theorem also says how far training is from its end. Where the loss is convex nothing but the number of steps can move the line. We
 # train networks and ask the linear program of the same networks and labels: of those that it can separate a share of
@@ -43,10 +55,11 @@ import numpy as np
 
 from companion.book import plots
 from companion.book.chapter import Chapter
+from companion.papers.jamming.claims.counting import cones_and_programs, over_rank
 from companion.papers.jamming.claims.rest import followed_longest, heights_of_peak
 from companion.papers.jamming.claims.voting import mean_parameters_at_jamming
+from companion.papers.jamming.studies import counting, paired, separability, voting
 from companion.papers.jamming.studies import jamming as studies
-from companion.papers.jamming.studies import paired, separability, voting
 from companion.papers.jamming.studies import rest as at_rest
 from companion.papers.jamming.theory import jamming
 from companion.papers.jamming.theory.margins import gardner_margin, norm_exponent_of_random_labels
@@ -55,15 +68,19 @@ from companion.papers.jamming.theory.separability import separable_share
 chapter = Chapter("03", globals())
 # %%
 programs = chapter.rows(separability.random_labels)
+six, crowded = (chapter.rows(counting.architectures, name) for name in ("six", "crowded"))
 twice = chapter.rows(paired.trained_and_decided, "random")
 fig, axes = plots.panels(2)
 loads = np.linspace(1.6, 2.4, 81)
 parameters = int(programs.parameters.max())
 theory = separable_share(np.round(loads * parameters), parameters)
-axes[0].plot(loads, theory, color=plots.COLOURS["theory"], label=f"Cover, $N={parameters}$")
-for (layers, data), rows in programs.groupby(["layers", "data"]):
-    axes[0].plot(rows.groupby("ratio").separable.mean(), "o", label=f"{layers} hidden, {data}")
-axes[0].set(xlabel="points over parameters, $P/N$", ylabel="share of networks that can fit")
+axes[0].plot(loads, theory, color=plots.COLOURS["theory"], label=f"Cover, $R={parameters}$")
+for _, rows in programs.groupby(["layers", "data"]):
+    axes[0].plot(rows.groupby("ratio").separable.mean(), "o", color="0.6", markersize=4)
+axes[0].plot([], [], "o", color="0.6", markersize=4, label="fully connected, swish")
+for marker, (name, rows) in zip("sD^vP*", six.groupby("architecture")):
+    axes[0].plot(rows.groupby("ratio").separable.mean(), marker, markersize=5, label=name)
+axes[0].set(xlabel="points over rank, $P/R$", ylabel="share of networks that can fit")
 axes[0].legend(fontsize="small")
 can = twice[twice.separable == 1]
 budgets = np.geomspace(20, twice.steps.max(), 41)
@@ -75,19 +92,61 @@ axes[1].axvline(steps, color="0.5", linestyle=":")
 axes[1].set(xscale="log", xlabel="steps", ylabel="share of them that training fits", ylim=(0, 1.05))
 plots.plain_numbers(axes[1], "x")
 axes[1].legend(fontsize="small")
+by_parameters = six.assign(rank=six.parameters)
+chapter.glue("cover-by-parameters", over_rank(by_parameters).value)
+chapter.glue("cover-crowded", over_rank(crowded).value)
+chapter.glue("rank-by-hand", float((six["rank"] == six.parameters - six.symmetries).mean()))
 chapter.glue("fit-soon", float((can.needed <= steps).mean()))
 chapter.figure(
     fig,
     "fig-b-cover",
     programs,
+    six,
+    crowded,
     twice,
-    alt="Left, the share of networks that can fit falls from one to nothing around two points per parameter, along Cover's curve. "
+    alt="Left, the share of networks that can fit falls from one to nothing around two points per independent feature, along Cover's curve. "
     "Right, of the networks that can fit the share that training fits, which rises to one with the steps.",
 )
 # %% [markdown] tags=["caption"]
-# **Lazy networks fit random labels up to two points per parameter, and training finds each fit.** Left: share whose tangent features a
-# linear program can separate; line: Cover's theorem. Right: of these, with the same labels, the share that training at the largest output
+# **Lazy networks fit random labels up to two points per independent feature, and training finds each fit.** Left: share whose tangent features
+# a linear program can separate, of fully connected networks and of six architectures, against points over the features' rank; line:
+# Cover's theorem. Right: of these, with the same labels, the share that training at the largest output
 # scale fits within a number of steps; dotted: the steps of the map (paper B, Fig. 4).
+# %% [markdown]
+# (your-own-labels)=
+# ## Own labels: the dimension of a cone
+# Labels that follow the data need fewer parameters, for the signs of the features are not random then. How many can be counted, too. The values
+# $u_\mu=w\cdot\nabla f(x_\mu)$ that fit form a cone, $y_\mu u_\mu>0$, and $N$ features span a plane of $N$ dimensions. If the features are
+# independent Gaussian columns whose covariance over points is $K$, the geometry of cones {cite}`amelunxen2014` knows from which $N$ on a
+# random plane meets the cone:
+#
+# $$
+# N^*=\mathbb E\,\lVert\Pi(g)\rVert^2,\qquad \Pi\ \text{the projection on the cone spanned by}\ -y_\mu K^{1/2}e_\mu,
+# $$ (eq:B:cone)
+#
+# with $g$ standard normal. For each $g$ this is a non-negative least-squares problem. The cones of all labels tile space, so that the average over
+# random labels is $P/2$: Cover's theorem again. {cite}`gherardi2021` counts separable labels of structured data in a solvable model.
+#
+# For the tangent features of a network this is a prediction, because its columns are neither Gaussian nor independent. One choice matters. A linear
+# network does not see the scale of a parameter, so that each column has to count alike: $K$ is the mean of
+# $\varphi\varphi^\top/\lvert\varphi\rvert^2$ over columns. It hardly depends on the width. Nothing is trained and nothing fitted. On training sets of
+# 250 digits, with one to three hidden layers, the number that is counted over that from which on linear programs find a margin is
+# {interval}`B.Fig8A-cone`, on 1000 digits {interval}`B.Fig8A-cone-large` ({numref}`fig-b-lines`). The count knows which training set needs more
+# (correlation {interval}`B.Fig8A-cone-sets`). With the tangent kernel itself as $K$, in which a column counts by its square, the ratio is
+# {glue:text}`cone-of-kernel`.
+#
+# It is exact nowhere. With depth the ratio falls, from {glue:text}`cone-1` in one layer to {glue:text}`cone-3` in three; a single set of 250 digits
+# is off by up to {glue:text}`cone-worst` per cent. {py:func}`regimes.measures.separability.parameters_to_fit` counts all this for
+# [your own network](../book/yours.md), in a second for 250 points and less than three for 1000.
+# %%
+cones = chapter.rows(counting.cones, "sets")
+decided = [chapter.rows(counting.programs, name) for name in ("one", "two", "three")]
+pairs = cones_and_programs(cones, *decided)
+by_depth = np.exp(np.log(pairs.dimension / pairs.found).groupby(pairs.layers).mean())
+for layers in (1, 3):
+    chapter.glue(f"cone-{layers}", float(by_depth.get(layers, np.nan)))
+chapter.glue("cone-of-kernel", float(np.exp(np.log(pairs.of_kernel / pairs.found).mean())))
+chapter.glue("cone-worst", float(100 * np.abs(np.log(pairs.dimension / pairs.found)).max()))
 # %% [markdown]
 # (the-predictor-blows-up)=
 # ## The predictor diverges at jamming

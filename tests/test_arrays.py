@@ -33,6 +33,7 @@ Y = torch.tensor([1.0, -1.0]).repeat(P // 2).double()
 GRAM = X @ X.T + 5 * torch.eye(P).double()
 NET = regimes.one_hidden(4, 10, seeds=[0])
 DEEP = regimes.fully_connected([4, 8, 1], seeds=[0], sigma="tanh")
+SEVERAL = regimes.fully_connected([4, 8, 1], seeds=[0, 1, 2], sigma="tanh")
 OWN = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).double()
 DELTA = normal(P, 5, seed=1)
 
@@ -68,6 +69,10 @@ def lazily(x=X, y=Y, z=X, labels=Y):
 
 def components(x=X, y=Y):
     return regimes.kernel_pca(OWN, x, y, count=3).projections
+
+
+def counted(x=X, y=Y):
+    return regimes.parameters_to_fit(SEVERAL, x, y, pairs=2, programs=1).own_labels
 
 
 # function and argument -> a call with it, a good tensor, and whether whole numbers may stand there (None: some)
@@ -108,6 +113,8 @@ CALLS = {
     "velocity residual": (lambda r: matrices.velocity(X, DELTA, r), Y, False),
     "correlation a": (lambda a: matrices.correlation(a, X), X, False),
     "pearson b": (lambda b: matrices.pearson(Y, b), X[:, 0], False),
+    "parameters_to_fit x": (lambda x: counted(x=x), X, False),
+    "parameters_to_fit y": (lambda y: counted(y=y), Y, True),
     "tangent_predictor c": (lambda c: tangent_predictor(NET, X[None], led(c), X[None]), Y, False),
 }
 # these take numbers, names or states
@@ -168,8 +175,8 @@ def refuses(name, call, good, kinds):
     for kind, make in kinds.items():
         if (name, kind) == ("optimise rate", "a single number"):
             continue  # one for all
-        if (kind == "None" and name == "ntk z") or (kind == "None" and name in ("infinite_ntk z", "residual_ntk z")):
-            continue  # stands for x
+        if kind == "None" and name in ("ntk z", "infinite_ntk z", "residual_ntk z", "parameters_to_fit y"):
+            continue  # stands for x, or for no labels
         try:
             bad = make(good.clone())
             with torch.no_grad():
@@ -220,6 +227,7 @@ WITH_MODEL = {
     "gradient_flow": lambda model: regimes.gradient_flow(model, Task(X, Y, "own"), alpha=1.0),
     "lazy": lambda model: regimes.lazy(model, Task(X[None], Y[None], "own"), Task(X[None], Y[None], "own")),
     "tangent_components": lambda model: spectrum.tangent_components(model, X, 2),
+    "parameters_to_fit": lambda model: regimes.parameters_to_fit(model, X, Y),
 }
 
 

@@ -11,6 +11,7 @@ from regimes.data import datasets, tasks
 from regimes.kernels import infinite_ntk, ntk, relu_asymptotics, relu_recursion
 from regimes.measures import information, spectrum
 from regimes.measures.kernel_pca import kernel_pca
+from regimes.measures.separability import cone_dimension, parameters_to_fit
 from regimes.models import losses, one_hidden
 from regimes.models.activations import activation
 from regimes.models.convolutional import convolutional
@@ -86,6 +87,10 @@ CALLS = {  # by module and name: a call whose arguments are all allowed
     "measures.information.shifted_gaussians": information.shifted_gaussians,
     "measures.information.stripe_information": information.stripe_information,
     "measures.kernel_pca.kernel_pca": lambda count: kernel_pca(DEEP, X, Y, count=count),
+    "measures.separability.cone_dimension": lambda **given: cone_dimension(
+        GRAM.numpy(), Y.numpy(), **{"pairs": 2} | given
+    ),
+    "measures.separability.parameters_to_fit": lambda **given: parameters_to_fit(DEEP, X[:2], **given),
     "measures.spectrum.components": lambda count: spectrum.components(GRAM, count),
     "measures.spectrum.tangent_components": lambda count: spectrum.tangent_components(DEEP, X, count),
     "measures.spectrum.distance_dimension": lambda size: spectrum.distance_dimension(GRAM, sorted({3, 4, size})),
@@ -131,6 +136,8 @@ RANGES = {  # of their arguments
     "measures.information.shifted_gaussians": {"shift": Range(0.0, 20.0)},
     "measures.information.stripe_information": {"cosine": Range(0.0, 1.0)},
     "measures.kernel_pca.kernel_pca": {"count": Range(1, 6)},
+    "measures.separability.cone_dimension": {"pairs": Range(2), "seed": Range(0)},
+    "measures.separability.parameters_to_fit": {"programs": Range(1), "seed": Range(0)},
     "measures.spectrum.components": {"count": Range(1, 6)},
     "measures.spectrum.distance_dimension": {"size": Range(2, 6)},
     "measures.spectrum.tangent_components": {"count": Range(1, 5)},

@@ -1,4 +1,4 @@
-"""One claim from its rows, and the registered run: ``python -m companion claim B.Sec2-norm-law``, ``register --check``."""
+"""One claim from its rows, and the registered run: ``python -m companion claim C.Thm3-ridge``, ``register --check``."""
 
 import argparse
 import difflib

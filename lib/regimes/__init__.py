@@ -35,6 +35,7 @@ PUBLIC = {
     "ntk": "kernels.tangent",
     "one_hidden": "models.one_hidden",
     "optimise": "training.optimise",
+    "parameters_to_fit": "measures.separability",
     "residual_ntk": "kernels.residual",
     "run": "training.run",
     "stripe": "data.tasks",

@@ -369,7 +369,7 @@ def programs(needed, h):
 @made("B.Sec2-cover", holds=1.0)
 def _(needed, _other):
     """Widths on which it was tried first do not count."""
-    widths = {"points": 10, "shallow": 20, "deep": 8}
+    widths = {"points": 10, "shallow": 20, "deep": 8, "images": 10}
     return {name: pd.concat([programs(needed, h), programs(1.5, 7)]) for name, h in widths.items()}
 
 
@@ -381,6 +381,60 @@ def test_networks_that_could_fit_and_are_not_trained_to_count_against_the_budget
     assert verdict("B.Fig4-cover-paired", networks=late) == "not reproduced"
     stuck = rows.assign(separable=rows.member % 2, needed=rows.needed.mask(rows.member % 2 == 0, np.inf))
     assert verdict("B.Fig4-cover-paired", networks=stuck) == "undecided", "24 networks that can fit leave room to 0.86"
+
+
+@made("B.Sec2-cover-rank", holds=1.0)
+def _(needed, _other):
+    """Of 250 parameters, of which 210 count."""
+    rows = pd.concat([programs(needed, h) for h in (8, 10, 20)])
+    return {"networks": rows.rename(columns={"parameters": "rank"}).assign(parameters=250)}
+
+
+def separated(needed, layers):
+    """Shares of networks of some sizes that can separate labels, from ``needed[seed]`` parameters on."""
+
+    def fill(row):
+        return {"separable": float(row.parameters > needed[row.seed])}
+
+    sizes = tuple(range(30, 150, 2))
+    rows = table(fill, scatter=0, parameters=sizes, seed=range(len(needed)), layers=(layers,), p=(250,))
+    return rows.assign(words="made")
+
+
+def counted(needed, layers):
+    """What a count says of the same training sets."""
+    return pd.DataFrame({"dimension": needed, "seed": range(len(needed)), "layers": layers, "p": 250, "words": "made"})
+
+
+@made("B.Fig8A-cone", holds=1.0)
+def _(ratio, _other):
+    """Whatever a training set and a depth need."""
+    needed = {layers: 60 + 10 * layers + 4 * np.random.default_rng(layers).standard_normal(8) for layers in (1, 2, 3)}
+    cones = pd.concat([counted(ratio * of, layers) for layers, of in needed.items()])
+    return {"cones": cones} | {name: separated(needed[i], i) for i, name in enumerate(("one", "two", "three"), 1)}
+
+
+@made("B.Fig8A-cone-large", holds=1.0)
+def _(ratio, _other):
+    needed = 90 + 4 * np.random.default_rng(0).standard_normal(8)
+    return {"cones": counted(ratio * needed, 2), "large": separated(needed, 2)}
+
+
+@made("B.Fig8A-cone-sets", holds=0.95)
+def _(correlation, _other):
+    """Within a depth, however much the depths differ."""
+    random = np.random.default_rng(0)
+    tables, cones = {}, []
+    for layers, name in enumerate(("one", "two", "three"), 1):
+        own, shared = np.linalg.qr(random.standard_normal((12, 3)) - 0.0)[0][:, :2].T
+        own, shared = own - own.mean(), shared - shared.mean()
+        own = own - (own @ shared) / (shared @ shared) * shared
+        own, shared = own / own.std(), shared / shared.std()
+        level = 50 * np.exp(0.2 * layers)
+        tables[name] = separated(level * np.exp(0.07 * shared), layers)
+        said = correlation * shared + np.sqrt(1 - correlation**2) * own
+        cones.append(counted(level * np.exp(0.07 * said), layers))
+    return tables | {"cones": pd.concat(cones)}
 
 
 @pytest.mark.parametrize("name", made)

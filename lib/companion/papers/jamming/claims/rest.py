@@ -248,7 +248,7 @@ def bump_left_by_averaging(networks):
     return mean(heights.to_numpy()) if len(heights) > 1 else None
 
 
-@claim("B.Fig8A-rest-lazy", accept=(0.5, 0.95), rival=1, headline=True, figure="fig-b-lines")
+@claim("B.Fig8A-rest-lazy", accept=(0.5, 0.95), rival=1, figure="fig-b-lines")
 def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], all_images_lazy=studies.peak_at_jamming["whole_lazy"]):
     """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
 

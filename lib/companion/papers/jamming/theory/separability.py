@@ -1,68 +1,18 @@
-r"""When a lazy network can fit: Cover's theorem for its tangent features, and a linear program that decides each case.
+r"""Where lazy networks jam, read from shares of them that fit: the likeliest number of parameters by Cover's theorem.
 
-A lazy network is linear in its :math:`N` parameters. It fits :math:`P` points with labels :math:`y_\mu` if and only if
-some direction :math:`w` gives all of them a positive margin, :math:`y_\mu\,w\cdot\nabla f(x_\mu)>0`. For random labels
-the chance of that is known exactly, whatever the features, so long as any :math:`N` of them are linearly independent.
+The theorem, and the linear program that decides each network, are :mod:`regimes.measures.separability`.
 """
 
 import math
 
 import numpy as np
-from scipy.optimize import linprog, minimize_scalar
-from scipy.stats import binom
+from scipy.optimize import isotonic_regression, minimize_scalar
 
 from regimes import validate
+from regimes.measures.separability import largest_margin, separable_share
 from regimes.validate import InputError
 
-
-def separable_share(points: int | np.ndarray, parameters: float | np.ndarray) -> np.ndarray:
-    r"""The chance that random labels of points in general position are linearly separable.
-
-    .. math:: 2^{1-P}\sum_{k<N}\binom{P-1}{k},
-
-    one half at :math:`P=2N`, in a window of width :math:`\sqrt P`. Between whole numbers of parameters it is linear.
-
-    Source: Cover, Geometrical and statistical properties of systems of linear inequalities (1965), Theorem 1.
-
-    Args:
-        points: ``P``.
-        parameters: ``N``, as many as a point has features.
-    """
-    count = np.asarray(parameters, dtype=float)
-    below = np.floor(count)
-    trials = np.asarray(points) - 1
-    low = binom.cdf(below - 1, trials, 0.5)
-    high = binom.cdf(below, trials, 0.5)
-    return low + (count - below) * (high - low)
-
-
-def largest_margin(features: np.ndarray, labels: np.ndarray) -> float:
-    r"""The largest :math:`\min_\mu y_\mu\,w\cdot\varphi_\mu` over directions with :math:`\lvert w_k\rvert\le1`.
-
-    It is positive if and only if the points can be separated. Features are divided by their norms before, which changes
-    nothing of that. A linear program (HiGHS).
-
-    Args:
-        features: ``(P, N)``.
-        labels: -1 or 1, ``(P,)``.
-
-    Raises:
-        InputError: for other labels, or if the program finds no optimum.
-    """
-    features = np.asarray(features, dtype=float)
-    labels = np.asarray(labels, dtype=float)
-    validate.arrays(features=("P N", features), labels=("P", labels))
-    if (np.abs(labels) != 1).any():
-        raise InputError("labels must be -1 or 1")
-    signed = labels[:, None] * features / np.linalg.norm(features, axis=1, keepdims=True)
-    count = signed.shape[1]
-    cost = np.r_[np.zeros(count), -1.0]  # of the directions, and of the margin, which is to be large
-    bounds = [(-1.0, 1.0)] * count + [(0.0, None)]
-    excess = np.c_[-signed, np.ones(len(signed))]  # of the margin over that of each point
-    solution = linprog(cost, excess, np.zeros(len(signed)), bounds=bounds, method="highs")
-    if not solution.success:
-        raise InputError(f"the linear program found no margin: {solution.message}")
-    return float(solution.x[-1])
+__all__ = ["effective_parameters", "largest_margin", "separable_share"]
 
 
 def effective_parameters(points: np.ndarray, shares: np.ndarray, parameters: np.ndarray) -> float:
@@ -86,3 +36,49 @@ def effective_parameters(points: np.ndarray, shares: np.ndarray, parameters: np.
 
     bounds = (math.log(0.5), math.log(2.0))
     return math.exp(minimize_scalar(surprise, bounds=bounds, method="bounded", options={"xatol": 1e-9}).x)
+
+
+def layer_counts(d: int, h: float, layers: int) -> list[float]:
+    """Weights of each layer of a network of one output and no biases: ``d h``, ``h²`` for each further one, and ``h``.
+
+    Args:
+        d: dimension of the points.
+        h: width, also between whole numbers.
+        layers: hidden ones.
+    """
+    return [d * h, *[h * h] * (layers - 1), h]
+
+
+def width_of(parameters: float, d: int, layers: int) -> float:
+    """The width, also between whole numbers, at which a network has so many parameters; see :func:`layer_counts`."""
+    if layers == 1:
+        return parameters / (d + 1)
+    return (math.sqrt((d + 1) ** 2 + 4 * (layers - 1) * parameters) - d - 1) / (2 * (layers - 1))
+
+
+def mean_threshold(sizes: np.ndarray, shares: np.ndarray) -> float:
+    r"""The mean size from which on a network fits, from the shares that fit at some sizes.
+
+    .. math:: \sum_i(s_{i+1}-s_i)\,(N_i+N_{i+1})/2.
+
+    Shares are made monotone by pooling neighbours, and what lies beyond the sizes counts at the first or the last.
+
+    Args:
+        sizes: increasing, ``(k,)``.
+        shares: at each ``(k,)``; below one quarter at the first, above three quarters at the last.
+
+    Raises:
+        InputError: for sizes that do not hold the transition.
+
+    Source: Spearman (1908) and Kaerber (1931), for doses.
+    """
+    sizes = np.asarray(sizes, dtype=float)
+    shares = np.asarray(shares, dtype=float)
+    validate.arrays(sizes=("k", sizes), shares=("k", shares))
+    if (np.diff(sizes) <= 0).any():
+        raise InputError(f"sizes must increase, got {sizes.tolist()}")
+    monotone = isotonic_regression(shares).x
+    if monotone[0] > 0.25 or monotone[-1] < 0.75:
+        raise InputError(f"sizes must hold the transition, got shares from {monotone[0]:.2f} to {monotone[-1]:.2f}")
+    between = np.r_[sizes[0], (sizes[1:] + sizes[:-1]) / 2, sizes[-1]]
+    return float(np.diff(np.r_[0, monotone, 1]) @ between)
