@@ -192,10 +192,3 @@ def ends_over_the_largest(stripe=selection.boundary["stripe"], cylinder=selectio
         ends = np.log(sizes[[FEW, 1.0]].max(axis=1) / sizes.max(axis=1))
         found.append((ratio(np.exp(ends.groupby("seed").mean())), rows))
     return max(found, key=lambda one: one[0].value)
-
-
-def share_at_the_largest(boundary):
-    """The fitted fraction at which the amplification is largest, on the largest training sets; one number a seed."""
-    rows = boundary[boundary.p == boundary.p.max()]
-    largest = rows.loc[rows.groupby(["d", "seed"]).weights.idxmax()]
-    return mean(largest.groupby("seed").share.mean())
