@@ -12,6 +12,7 @@ from companion.lab import parameters, schedule
 from companion.lab.table import CELL, STAMP, origin
 from tests.stored_ledger import NotStoredError, Stored, refuse
 
+DRAWS = 8  # of nonsense, until one matters
 SWITCH = "task"  # an argument that says which of its tables a claim is about
 
 
@@ -86,7 +87,12 @@ def test_every_estimator(number, monkeypatch):
         fewer = claim.measured(Others(page, {key: without_a_seed(table) for key, table in tables.items()}))
         if fewer is None or max(value[1], ends(fewer)[1]) > min(value[2], ends(fewer)[2]):
             faults.append(f"{claim.id}: one seed less moves it from {value} to {fewer and ends(fewer)}")
-        idle = [key for key, table in tables.items() if not matters(claim, page, {key: turned_to_nonsense(table, rng)})]
+        idle = [
+            key
+            for key, table in tables.items()
+            # the least of several numbers may be another table's at one draw
+            if not any(matters(claim, page, {key: turned_to_nonsense(table, rng)}) for _ in range(DRAWS))
+        ]
         if idle and not (SWITCH in claim.given and len(idle) < len(tables)):
             faults.append(f"{claim.id}: what these hold does not matter: {idle}")
     assert not faults, "\n".join(faults)

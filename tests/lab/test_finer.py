@@ -16,8 +16,11 @@ from regimes.validate import InputError
 from tests.sizes import Size
 
 BIAS, SCATTER = 3.0, 0.5
-# of several tolerances; of lists alone
-DRAWN = {"sensitivity.numerics", "compression.neuron_paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms"}
+# of several tolerances; of lists alone; of networks that another study has
+DRAWN = {
+    "sensitivity.numerics", "compression.neuron_paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms",
+    "kernel_pca.stripe_lines",
+}  # fmt: skip
 
 
 @record

@@ -23,16 +23,17 @@ AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 QUICK, ENOUGH = 0.25, 1.0  # seconds of a batch of one kind, where there is one, and of all kinds of a study
 # studies that no batch is affordable of: their cells are computed again every week, their tests do it by hand
 DEAR = {
-    "alignment.learned_features", "alignment.saliency_maps", "depth.deep_prediction",
+    "alignment.learned_features", "alignment.saliency_maps", "counting.architectures", "depth.deep_prediction",
     "depth.recipe", "fitting.clusters", "fitting.exclusion", "kernel_pca.image_curves",
     "kernel_pca.kernel_along_training", "kernel_pca.stripe_norms", "kernel_pca.stripe_spectra", "kernel_pca.stripes",
-    "large_p.image_errors", "large_p.own_images", "rest.stochastic", "sensitivity.numerics",
+    "large_p.image_errors", "large_p.own_images", "paired.trained_and_decided", "rest.stochastic", "sensitivity.numerics",
 }  # fmt: skip
 # their columns are statistical: a cell tells little, and their tests do it by hand
 LOOSE = {"rest.minima_at_jamming", "rest.peak_at_jamming"}
 TOO_FEW = {
     "compression.late_training",
     "large_p.image_errors",
+    "large_p.own_images",
 }  # stored cells to tell their statistical columns' factor from chance
 DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor", "NVIDIA H200"}  # that computed stored cells
 # designs that only data of other machines fill: a laptop asks for no realisation of them

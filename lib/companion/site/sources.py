@@ -337,15 +337,15 @@ def counts(stated: Sequence[dict[str, Any]]) -> str:
 
 def cards(entries: Sequence[dict[str, Any]]) -> str:
     """One card per chapter, as Markdown: its key figure, title and verdicts. Writes the pictures beside it."""
-    entries = []
+    found = []
     for number, source in parameters.chapters().items():
         figure = _key_figure(nbformat.read(source.with_suffix(".ipynb"), as_version=4))
         (paths.generated() / f"card-{number}.png").write_bytes(base64.b64decode(figure.data["image/png"]))
         card = {"number": number, "title": titles()[number][0], "page": source.stem}
         card["entries"] = [entry for entry in entries if entry["chapter"] == number]
         card["painted"] = figure.metadata.regimes.painted
-        entries.append(card)
-    return views.markdown("cards", cards=entries)
+        found.append(card)
+    return views.markdown("cards", cards=found)
 
 
 def titles() -> dict[str, tuple[str, str]]:

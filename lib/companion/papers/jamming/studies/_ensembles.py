@@ -14,7 +14,7 @@ from companion.data.images import first_there, identity, needs, shape
 from companion.lab.record import Count, FirstOf, Positive, Setting, derived, record
 from companion.papers.jamming.theory import jamming
 from regimes import devices, validate
-from regimes.data import datasets
+from regimes.data import datasets, tasks
 from regimes.data.tasks import Task
 from regimes.measures.errors import wrong
 from regimes.models import Model
@@ -235,3 +235,15 @@ def poll(F: Tensor, y: Tensor) -> dict[str, object]:
         "normalised_error": float(wrong((F / norms[:, None]).mean(0), y)),
         "vote_error": float((majority < 0).double().mean() + (majority == 0).double().mean() / 2),
     }
+
+
+def training_set(s: OnImages, seed: int) -> tuple[Tensor, Tensor, str]:
+    """Points, labels and what they are called: of images, or random points with random labels."""
+    if s.data != RANDOM:
+        sets = draw_sets(s, seed)
+        return sets.train.x, sets.train.y, sets.train.source
+    (points_seed,) = draw_seeds("train", [seed], size=s.p)
+    (labels_seed,) = draw_seeds("labels", [seed], size=s.p)
+    x = tasks.gaussian_points(s.p, s.components, seed=points_seed)
+    y = np.sign(np.random.default_rng(labels_seed).standard_normal(s.p))
+    return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN

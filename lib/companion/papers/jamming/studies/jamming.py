@@ -30,9 +30,10 @@ from companion.papers.jamming.studies._ensembles import (
     steps_of_fits,
     swish_networks,
     train_to_verdict,
+    training_set,
 )
 from companion.papers.jamming.theory import jamming
-from regimes import devices, validate
+from regimes import validate
 from regimes.data import tasks
 from regimes.kernels import ntk
 from regimes.measures.errors import wrong
@@ -223,18 +224,6 @@ def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
     while share(max(shares)) <= 0.5:  # half is neither side: wider ones, one by one
         share(max(shares) + 1)
     return shares
-
-
-def training_set(s: OnImages, seed: int) -> tuple[Tensor, Tensor, str]:
-    """Points, labels and what they are called: of images, or random points with random labels."""
-    if s.data != RANDOM:
-        sets = draw_sets(s, seed)
-        return sets.train.x, sets.train.y, sets.train.source
-    (points_seed,) = draw_seeds("train", [seed], size=s.p)
-    (labels_seed,) = draw_seeds("labels", [seed], size=s.p)
-    x = tasks.gaussian_points(s.p, s.components, seed=points_seed)
-    y = np.sign(np.random.default_rng(labels_seed).standard_normal(s.p))
-    return x.to(devices.pick()), torch.from_numpy(y).to(devices.pick()), DRAWN
 
 
 @study(version=3, rtol=0.1, nonfinite=("needed", "time"), **ENSEMBLE)

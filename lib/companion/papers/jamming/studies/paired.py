@@ -13,10 +13,9 @@ from companion.papers.jamming.studies._ensembles import (
     Networks,
     steps_of_fits,
     swish_networks,
+    training_set,
 )
-from companion.papers.jamming.studies.jamming import training_set
-from companion.papers.jamming.studies.separability import SEPARABLE
-from companion.papers.jamming.theory.separability import largest_margin
+from regimes.measures.separability import SEPARABLE, largest_margin
 
 CHAPTER = "03"
 

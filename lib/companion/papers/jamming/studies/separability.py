@@ -20,12 +20,11 @@ from companion.papers.jamming.studies._ensembles import (
     swish_networks,
     words_of,
 )
-from companion.papers.jamming.theory.separability import largest_margin
 from regimes.data import datasets, tasks
+from regimes.measures.separability import SEPARABLE, largest_margin
 from regimes.seeds import draw_seeds
 
 CHAPTER = "03"
-SEPARABLE = 1e-7  # margin of features of norm 1, above the tolerance of the linear program
 
 
 @record
