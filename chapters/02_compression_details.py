@@ -132,7 +132,7 @@ chapter.table(
 # larger. The exponents of $\Lambda^*$ itself, noise included, are less certain and agree within their intervals.
 #
 # The argument requires neither two planes nor one direction. Paper A expects compression "generically in linear invariant models".
-# So {numref}`tab-a-generic` has three planes and three informative directions, too. Of these two the exponent furthest from one half
+# So the table below has three planes and three informative directions, too. Of these two the exponent furthest from one half
 # is {claim}`A.Fig8-generic`.
 # %%
 tasks = {name: chapter.rows(studies.amplification_scaling, name) for name in ("stripe", "cylinder", "planes", "sphere")}

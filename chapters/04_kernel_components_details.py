@@ -367,7 +367,7 @@ chapter.table(
 # - The estimator of mutual information is biased in one dimension too ({ref}`erratum <erratum-a-information>`). Where
 #   there is little information it shows, by theory, three quarters of it.
 # - Isotropic kernels learn images with about the exponents that paper B quotes; by regression with the Laplace kernel they are
-#   smaller ({numref}`tab-4-isotropic`). The bandwidth is our choice. On fewer than 1024 images the intrinsic dimensions still grow.
+#   smaller (the table above). The bandwidth is our choice. On fewer than 1024 images the intrinsic dimensions still grow.
 #
 # Open questions:
 #
