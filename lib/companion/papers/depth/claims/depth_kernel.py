@@ -513,19 +513,12 @@ def depth_bound_of_many_points():
     return Estimate.exact(pairs.separation_depth(level), error)
 
 
-@claim(
-    "C.Ex2-fast",
-    accept=(1, 30),
-    rival=88,
-    erratum="c-depth-30",
-    profiles=PROFILES,
-    figure="tab-c-checked",
-)
+@claim("C.Ex2-fast", accept=(1, 30), rival=88, erratum="c-depth-30", profiles=PROFILES, figure="tab-c-checked")
 def depth_of_orthogonal_points():
     r"""In 128 dimensions the kernel converges fast, "for small values of $L$".
 
-    Depth from which on inputs at a right angle, as most are there, have less than a tenth of 1/4 left to the limit; 30 is
-    what the paper calls sufficient.
+    Depth from which on inputs at a right angle, as most are there, are within a tenth of 1/4 from the limit; 30 is what
+    the paper calls sufficient.
 
     Rival: the law $\log L/L$ at right angles
     Source: paper C, Example 2: "we still obtain fast convergence […] for small values of $L$"
@@ -547,13 +540,14 @@ def depth_of_orthogonal_points():
     figure="tab-c-checked",
 )
 def growth_of_the_depth_for_all_pairs():
-    """The convergence of the kernel's entries does not depend on the number $n$ of points, if all entries are meant.
+    r"""The convergence of the kernel's entries does not depend on the number $n$ of points, if all entries are meant.
 
-    Exponent in $n$, from 100 to 10000 points on the 2-sphere, of the depth at which the closest pair is half-way to 1/4,
-    median by its exact law.
+    Exponent in $n$, from 100 to 10000 points on the 2-sphere, of the depth at which the closest pair is half-way to
+    1/4, median by its exact law.
 
     Rival: the depth is one over the angle of the closest pair, $n^{2/(n_0-1)}$
-    Source: paper C, Sec. 6.3: "the component-wise convergence to $\\frac14$ does not depend on the size $n$ of the dataset"
+    Source: paper C, Sec. 6.3: "the component-wise convergence to $\frac14$ does not depend on the size $n$ of the
+    dataset"
     Short: depth for all pairs, against $n$
     """
     sizes = np.array([100, 1000, 10_000])

@@ -377,11 +377,11 @@ def spread_over_its_limit(noise, *, space):
     at={"n0": 3, "n": [200, 1800], "depth": [2, 3]},
 )
 def sensitivity_to_the_input(noise=studies.label_noise["slope"]):
-    r"""At fixed depth noisy labels make predictions sensitive to their input as $n$ grows, if training does not stop: they
-    vary over the distance of neighbours.
+    r"""At fixed depth noisy labels make predictions sensitive to their input as $n$ grows, if training does not stop:
+    they vary over the distance of neighbours.
 
-    Gradient of a prediction over label noise, root mean square. Exponent in $n$ from 200 to 1800 points on the 2-sphere,
-    depths 2 and 3; by the distance of neighbours, $n^{-1/(n_0-1)}$, it is 1/2.
+    Gradient of a prediction over label noise, root mean square. Exponent in $n$ from 200 to 1800 points on the
+    2-sphere, depths 2 and 3; by the distance of neighbours, $n^{-1/(n_0-1)}$, it is 1/2.
 
     Rival: as the spread of the prediction itself, which stays
     Source: paper C, Sec. 6: "leading to highly unstable predictions as $t\to+\infty$"

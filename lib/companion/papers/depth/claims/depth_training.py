@@ -262,8 +262,8 @@ def what_drives_a_neuron(networks=studies.finite_last_layer["networks"]):
     r"""In the second and third term of its expansion (1) the proof has $d_{s,i}(X)\to h_{0,i}(X)$, by "the law of large
     numbers".
 
-    Size of $d_{s,i}=w_i(f_s-f^*)/\sqrt m$ over that of $h_{0,i}$ at $s=0$, width 4096, root mean squares over neurons and
-    points, geometric mean.
+    Size of $d_{s,i}=w_i(f_s-f^*)/\sqrt m$ over that of $h_{0,i}$ at $s=0$, width 4096, root mean squares over neurons
+    and points, geometric mean.
 
     Rival: a sum of independent signs: $w_i$ is independent of $h_i$, and $d_i$ is of order $1/\sqrt m$
     Source: paper C, proof of Prop. 4: "where we used the law of large numbers in the third step"
