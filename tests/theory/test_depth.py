@@ -283,6 +283,24 @@ def test_regression_is_the_operator_after_infinite_time():
     assert torch.allclose(regression.kernel_flow_prediction(gram, gram, y), y, atol=1e-10)
 
 
+def test_the_slope_of_fitted_noise_is_that_of_finite_differences():
+    depth, step = 3, 1e-5
+    x, fresh = pairs.sphere(60, 4, seed=0), pairs.sphere(7, 4, seed=1)
+    gram = infinite_ntk(x, depth=depth)
+    weights = torch.linalg.inv(gram)
+    total = 0.0
+    for point in fresh:
+        axes = torch.linalg.svd(point[None])[2][1:]  # three directions along the sphere
+        ahead, behind = (
+            infinite_ntk(point * math.cos(step) + sign * math.sin(step) * axes, x, depth=depth) for sign in (1, -1)
+        )
+        total += float(((ahead - behind) / (2 * step) @ weights).square().sum())
+    found = regression.noise_slope(x, fresh, gram, depth=depth)
+    assert found == pytest.approx(math.sqrt(total / len(fresh)), rel=1e-5)
+    with pytest.raises(InputError, match="unit sphere"):
+        regression.noise_slope(x, 2 * fresh, gram, depth=depth)
+
+
 def test_scores_equal_scikit_learn():
     rng = np.random.default_rng(0)
     f = torch.from_numpy(rng.standard_normal((200, 4)))
