@@ -126,12 +126,14 @@ ax.set(yscale="log", xlabel="data size n", ylabel="spread over that of a label")
 plots.curve_axes(ax, main.n.unique(), errors=False)
 ax.set_title("Sensitive to the labels?")
 for depth, marker in ((2, "o"), (3, "s")):
-    right.plot(slope[slope.depth == depth].groupby("n").slope.mean(), f"{marker}-", color="C0", label=f"$L={depth}$")
+    right.plot(slope[slope.depth == depth].groupby("n").slope.mean(), f"{marker}-", color="C0")
 sizes = np.array(sorted(slope.n.unique()))
 start = slope[(slope.depth == 3) & (slope.n == sizes[0])].slope.mean()
 right.plot(sizes, 0.8 * start * (sizes / sizes[0]) ** 0.5, "--", color=plots.COLOURS["theory"], label=r"$\sqrt{n}$")
 right.set(yscale="log", xlabel="data size n", ylabel="gradient of a prediction", title="Sensitive to the input?")
 plots.curve_axes(right, sizes, errors=False)
+right.set_yticks([5, 10, 20], ["5", "10", "20"])
+right.legend(loc="lower right")
 chapter.figure(
     fig,
     "fig-c-noise",

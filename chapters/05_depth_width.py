@@ -72,7 +72,7 @@ left.plot(spread, "^:", color="C3", label="its spread over networks")
 for name, i in (("narrow", 0), ("wide", -1)):
     chapter.glue(name, str(spread.index[i]))
     chapter.glue(f"spread-{name}", spread.iloc[i])
-left.set(xscale="log", ylim=(0, None), xlabel="width $m$", title="Does the layer move?")
+left.set(xscale="log", ylim=(0, 1.1), xlabel="width $m$", title="Does the layer move?")
 right.set(xscale="log", yscale="log", xlabel="width $m$", title="Do its inner products change, relatively?")
 left.legend(fontsize="small")
 right.legend(fontsize="small")
