@@ -336,7 +336,9 @@ chapter.figure(fig, "fig-c-fig4", cube, images)
 # *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
 #
 # *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
-# $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
+# $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too. From the number of paths the paper has a "gradient contribution" of order
+# $m^{-2\alpha}$. It does not give the readout weights. If these are of order one, the tangent kernel has a part of the first weights that
+# is of order one at every $\alpha$, and parts of $m^{-2-2\alpha}$. So the point of the example stands, and its power does not.
 #
 # *The second half of Example 2.* The theorem of Cai et al. is on angles, too. The paper takes from it the probability 0.02 for an inner
 # product of at least $1-n^{-2/(n_0-1)}$, which is {claim}`C.Ex2-theorem`; and it takes $1/\sqrt\delta$ for $1/\sqrt{1-h(1-\delta)}$.
@@ -386,8 +388,8 @@ chapter.table(
 # *Limits* of statements: {ref}`depth 30 <erratum-c-depth-30>`, {ref}`norms <erratum-c-norm>` and {ref}`widths <erratum-c-narrow>`.
 #
 # *Interpretations*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
-# <erratum-c-depth-bound>`, {ref}`all entries <erratum-c-componentwise>`, {ref}`operators of two points <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets
-# <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
+# <erratum-c-depth-bound>`, {ref}`all entries <erratum-c-componentwise>`, {ref}`operators of two points
+# <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
 # {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
 #
 # *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several

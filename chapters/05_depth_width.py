@@ -82,8 +82,8 @@ chapter.figure(
     ntk,
     mean_field,
     networks,
-    alt="Left, norm and change of inner products, and the spread of the latter, are level in the width, and a dashed line lies on the norm. Right, the relative change "
-    "falls with slope minus one for one readout, and is level for the other.",
+    alt="Left, norm and change of inner products, and the spread of the latter, are level in the width, and a dashed line lies on the "
+    "norm. Right, the relative change falls with slope minus one for one readout, and is level for the other.",
 )
 # %% [markdown] tags=["caption"]
 # **The layer moves as far at every width, and its inner products change by one over the width of themselves.** A last hidden layer of width
@@ -107,7 +107,8 @@ chapter.figure(
 #
 # *Which inner products change.* "Having a high correlation between $\Theta_\infty^{(L-1)}(Xx)$ and $\Theta_\infty^{(L-1)}(Xx')$ drives a
 # variation in statistical dependency relevant to the task, e.g., word2vec with one-hot encoding". Over pairs of fresh inputs
-# the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, but it is about a hundredth of the variance.
+# the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, but it is
+# about a hundredth of the variance.
 # For one-hot inputs it decides nothing, since all pairs have the same cosine.
 #
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of

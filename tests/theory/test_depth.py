@@ -310,6 +310,25 @@ def test_scores_equal_scikit_learn():
     assert abs(regression.macro_f1(f, labels) - metrics.f1_score(labels, guess, average="macro")) < 1e-14
 
 
+def test_the_toy_network_of_example_1_has_gradients_of_order_one_at_every_alpha():
+    """With readout weights of one: part of the first weights, and of the others, of its tangent kernel."""
+
+    def parts(m, alpha):
+        sizes, values = ((m, 3), (m, m), (1, m)), (1 / (math.sqrt(3) * m ** (1 + alpha)), 1 / math.sqrt(m), 1.0)
+        weights = [
+            torch.full(size, value, dtype=torch.float64, requires_grad=True) for size, value in zip(sizes, values)
+        ]
+        h = torch.ones(3, 1, dtype=torch.float64)
+        for w in weights:
+            h = w @ h / math.sqrt(w.shape[1])
+        first, *others = (float(g.square().sum()) for g in torch.autograd.grad(h.squeeze(), weights))
+        return np.array([first, sum(others)])
+
+    for alpha in (0.0, 0.3):
+        powers = np.log(parts(400, alpha) / parts(100, alpha)) / math.log(4)
+        assert powers == pytest.approx([0, -2 - 2 * alpha], abs=1e-9)
+
+
 # eta, biases, embedding
 
 
