@@ -279,6 +279,7 @@ chapter.figure(
 # %% [markdown]
 # ## The limit is 1/4
 # At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4.
+# {cite}`liu2023` have this limit, too, as the angle $\arccos\frac14$ between the gradients of two inputs.
 # The kernel obeys a recursion (Prop. 5 of the paper). Let $\phi_L$ be the angle of the pair at layer $L$ and
 # $S_L = L\,\bar\Theta^{(L)}$. Then
 #
@@ -405,8 +406,8 @@ chapter.figure(
 # %% [markdown]
 # ## A plain network shows this from a width near $L^3$
 # At depth 12 the distance of plain finite networks from infinite width falls as $m$ to the power {claim}`C.Thm3-width-width` ({numref}`fig-c-width`). The
-# noise of one entry is a function of depth over width {cite}`hanin2020`, and paper C asks for $L\in o(m)$. One would expect that ten times more neurons than
-# layers do.
+# noise of one entry is a function of depth over width {cite}`hanin2020`. Paper C asks for $L\in o(m)$, where "the ratio of depth-to-width is
+# essentially zero". One would expect that ten times more neurons than layers do.
 #
 # They do not. A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024,li2023` have such fluctuations; we
 # read the abstracts). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$. Since later layers keep what is added, $c$ walks, to

@@ -65,7 +65,7 @@ chapter.figure(fig, "fig-c-crossover", nearby)
 #
 # ## Below the degree $L/3\pi$ deep is not shallow
 # In five dimensions the eigenvalues of the kernel of 30000 layers fall as $\ell+\frac{n_0}2-1$ to the power {claim}`C.Thm3-powers-below`
-# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). "Deep equals shallow" {cite}`bietti2021`, whom paper C cites: at every fixed depth the eigenvalues of
+# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). "Deep equals shallow" {cite}`bietti2021`, whom paper C cites, and for other activations {cite}`holzmueller2025`: at every fixed depth the eigenvalues of
 # high degrees fall as those of two layers do, as $\ell^{-n_0}$, and one would expect no effect of depth but a constant.
 #
 # The kernel $c\simeq3\pi/\phi$ of nearby inputs is a Riesz kernel, whose eigenvalues fall as $\ell^{-(n_0-2)}$. Depth ends this pole at

@@ -79,12 +79,19 @@ chapter.table(
     rows,
 )
 # %% [markdown]
-# ## More data do not make predictions unstable
-# At fixed depth the spread of a fully trained prediction over label noise is $n$ to the power {claim}`C.Sec6-unstable` on the 2-sphere
-# ({numref}`fig-c-noise`). The paper expects growth: "the smallest eigenvalue of the NTK will become arbitrarily close to zero, leading to
-# highly unstable predictions as $t\to+\infty$". The eigenvalue does fall, with the exponent {claim}`C.Sec6-eigenvalue`. However, a
-# prediction is a sum with the weights $\mathrm{op}_\infty(x)$. Their norm, the spread over that of a label, is at most
-# $\lambda_n^{-1/2}$ and stays far below it. For the worst change of all labels the exponent is {claim}`C.Sec6-worst`.
+# ## With more data predictions vary faster, and are no noisier
+# The paper has, at fixed depth: "as the dataset size $n$ becomes large, the smallest eigenvalue of the NTK will become arbitrarily close to
+# zero, leading to highly unstable predictions as $t\to+\infty$". The eigenvalue does fall, with the exponent {claim}`C.Sec6-eigenvalue`
+# on the 2-sphere. "Unstable" can mean two things.
+#
+# *Sensitive to the input.* Then the paper is right: the gradient of a fully trained prediction over label noise is $n$ to the power
+# {claim}`C.Sec6-sensitive` ({numref}`fig-c-noise`, right). A prediction that passes through noisy labels varies by a fixed amount over the
+# distance of neighbours, which is of order $n^{-1/(n_0-1)}$, so that one expects 1/2.
+#
+# *Sensitive to the labels.* Then it is not: the spread of a prediction over label noise has the exponent {claim}`C.Sec6-unstable`
+# ({numref}`fig-c-noise`, left). A prediction is a sum of labels with the weights $\mathrm{op}_\infty(x)$. Their norm, the spread over that of a
+# label, is at most $\lambda_n^{-1/2}$ and stays far below it. For the worst change of all labels the exponent is
+# {claim}`C.Sec6-worst`.
 #
 # That kernels with power-law spectra pass on noise by a constant is known {cite}`mallinar2022`. With eigenvalues that fall as the
 # index to the power $-\alpha$ the mean square is $\alpha-1$, and ours have $\alpha=n_0/(n_0-1)$ at every fixed depth, whence
@@ -103,7 +110,8 @@ main = chapter.rows(studies.label_noise, "main")
 five = chapter.rows(studies.label_noise, "five")
 stopped = chapter.rows(studies.label_noise, "stopped")
 smooth = chapter.rows(studies.label_noise, "smooth")
-fig, ax = plt.subplots()
+slope = chapter.rows(studies.label_noise, "slope")
+fig, (ax, right) = plots.panels(2, width=4.3, height=3.9)
 for depth, marker in ((2, "o"), (3, "s")):
     ax.plot(main[main.depth == depth].groupby("n").norm.mean(), f"{marker}-", color="C0", label=f"$n_0=3$, $L={depth}$")
     spread = stopped[stopped.depth == depth].groupby("n").norm.mean()
@@ -116,8 +124,16 @@ ax.plot(bound, "--", color=plots.COLOURS["theory"], label=r"$\lambda_n^{-1/2}$, 
 ax.plot(smooth.groupby("n").norm.median(), "^-", color="C2", label="Gaussian kernel")
 ax.set(yscale="log", xlabel="data size n", ylabel="spread over that of a label")
 plots.curve_axes(ax, main.n.unique(), errors=False)
-ax.set_title("Do more data make predictions unstable?")
-ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+ax.set_title("Sensitive to the labels?")
+for depth, marker in ((2, "o"), (3, "s")):
+    right.plot(slope[slope.depth == depth].groupby("n").slope.mean(), f"{marker}-", color="C0")
+sizes = np.array(sorted(slope.n.unique()))
+start = slope[(slope.depth == 3) & (slope.n == sizes[0])].slope.mean()
+right.plot(sizes, 0.8 * start * (sizes / sizes[0]) ** 0.5, "--", color=plots.COLOURS["theory"], label=r"$\sqrt{n}$")
+right.set(yscale="log", xlabel="data size n", ylabel="gradient of a prediction", title="Sensitive to the input?")
+plots.curve_axes(right, sizes, errors=False)
+right.set_yticks([5, 10, 20], ["5", "10", "20"])
+right.legend(loc="lower right")
 chapter.figure(
     fig,
     "fig-c-noise",
@@ -125,13 +141,16 @@ chapter.figure(
     five,
     stopped,
     smooth,
-    alt="Spread against data size: level lines of the tangent kernels below one, falling dotted ones where training stops, and far above "
-    "them rising lines of the bound and of a Gaussian kernel.",
+    slope,
+    title="Do more data make predictions unstable?",
+    legend=4,
+    alt="Left, spread against data size: level lines of the tangent kernels below one, falling dotted ones where training stops, and far "
+    "above them rising lines of the bound and of a Gaussian kernel. Right, two lines of the gradient that rise with slope one half.",
 )
 # %% [markdown] tags=["caption"]
-# **With more data the spread of predictions stays, although the bound by the smallest eigenvalue rises.** Standard deviation of a fully
-# trained prediction over label noise of size 1, at fresh points of a sphere; dotted: stopped at $t=1$; thin lines:
-# {eq}`eq:C:noise`; dashed: the bound. Means over data sets, of the Gaussian kernel medians.
+# **With more data the spread of predictions stays, and their gradient grows as $\sqrt n$.** Standard deviation (left) and gradient (right)
+# of a fully trained prediction over label noise of size 1, at fresh points of a sphere; dotted: stopped at $t=1$; thin lines:
+# {eq}`eq:C:noise`; dashed: the bound, and the distance of neighbours. Right: $n_0=3$. Means over data sets, of the Gaussian kernel medians.
 # %% [markdown]
 # ## The smallest eigenvalue still rises at depth 30
 # From depth 5 to 30 the smallest eigenvalue grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$
@@ -317,7 +336,9 @@ chapter.figure(fig, "fig-c-fig4", cube, images)
 # *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
 #
 # *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
-# $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too.
+# $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too. From the number of paths the paper has a "gradient contribution" of order
+# $m^{-2\alpha}$. It does not give the readout weights. If these are of order one, the tangent kernel has a part of the first weights that
+# is of order one at every $\alpha$, and parts of $m^{-2-2\alpha}$. So the point of the example stands, and its power does not.
 #
 # *The second half of Example 2.* The theorem of Cai et al. is on angles, too. The paper takes from it the probability 0.02 for an inner
 # product of at least $1-n^{-2/(n_0-1)}$, which is {claim}`C.Ex2-theorem`; and it takes $1/\sqrt\delta$ for $1/\sqrt{1-h(1-\delta)}$.
@@ -325,6 +346,21 @@ chapter.figure(fig, "fig-c-fig4", cube, images)
 # *The ordered phase* (Secs. 2.2 and 7). The kernel "falls into the category of the ordered phase". It does by the variance, which
 # halves in a layer. But since the ReLU is homogeneous, correlations and predictors are those of weights of twice the variance, which
 # are critical: correlations tend to 1 as $1/L^2$, not geometrically, and the limit is invertible.
+#
+# *Which other kernels* (Sec. 6.4). The paper names two criteria: the diagonal is largest, and the kernel is positive definite from some
+# depth on. The correlation $\rho^{(L)}$ has both from $L=3$ on, and its limit is the matrix of ones. On 20 points its smallest
+# eigenvalue at depth 1000 is {claim}`C.Sec6-criteria`. So the criteria do not suffice: the diagonal must stay above the rest in the limit.
+#
+# *How many layers for all pairs* (Sec. 6.3). "The component-wise convergence to $\frac14$ does not depend on the size $n$ of the dataset": for a
+# given pair it does not. But the closest pair of $n$ points on the 2-sphere needs a depth of $n$ to the power {claim}`C.Sec6-closest`.
+#
+# *How many layers in 128 dimensions* (Example 2). "We still obtain fast convergence […] for small values of $L$": inputs at a right angle,
+# as most are there, are within a tenth of 1/4 from the limit from depth {claim}`C.Ex2-fast` on.
+#
+# *Large depth and short times* (footnote 7, Remark 1, Prop. 6). At large $L$ all eigenvalues but the largest are 3/4. The paper has them
+# "approximately mapped to $-t$"; they are mapped to $-\frac43(1-e^{-3t/4})$, which is $-t$ for $t\ll\frac43$. Remark 1 says that it omits the
+# factor $1/n$ in the exponential, and then writes it; Prop. 6 is without. The rotation that takes the matrix's eigenspaces to those of
+# the limit is close to the identity, as the text before Prop. 6 has it: by the projectors' distance, of order $1/L$.
 #
 # *Data off the sphere* (Secs. 4 and 6). By the homogeneity of the ReLU the prediction at $x$ is $|x|$ times that at $x/|x|$ from
 # the labels $y_i/|x_i|$. So deep predictions depend on the norm of the input at every depth.
@@ -346,13 +382,14 @@ chapter.table(
 # *Errors.* Two corrections follow from the corrected rate ({ref}`erratum <erratum-c-rate>`): the unit of {ref}`nearby inputs
 # <erratum-c-corollary-1>` and the {ref}`projectors <erratum-c-projector>`. Others are {ref}`range and monotonicity <erratum-c-range>`,
 # {ref}`invertible from three layers on <erratum-c-invertible>`, {ref}`angle or inner product <erratum-c-angle>`, {ref}`eta
-# <erratum-c-eta>`, {ref}`biases <erratum-c-biases>` and {ref}`the toy network <erratum-c-example-1>`.
+# <erratum-c-eta>`, {ref}`biases <erratum-c-biases>`, {ref}`the toy network <erratum-c-example-1>`, {ref}`which other kernels
+# <erratum-c-criteria>` and {ref}`what concentrates <erratum-c-concentrates>`.
 #
-# *Limits* of statements: {ref}`depth 30 <erratum-c-depth-30>` and {ref}`norms <erratum-c-norm>`.
+# *Limits* of statements: {ref}`depth 30 <erratum-c-depth-30>`, {ref}`norms <erratum-c-norm>` and {ref}`widths <erratum-c-narrow>`.
 #
 # *Interpretations*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
-# <erratum-c-depth-bound>`, {ref}`operators of two points <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets
-# <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
+# <erratum-c-depth-bound>`, {ref}`all entries <erratum-c-componentwise>`, {ref}`operators of two points
+# <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
 # {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
 #
 # *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several

@@ -56,6 +56,7 @@ chapter = Chapter("05", globals())
 # %%
 ntk = chapter.rows(studies.finite_last_layer, "main")
 mean_field = chapter.rows(studies.finite_last_layer, "mean_field")
+networks = chapter.rows(studies.finite_last_layer, "networks")
 fig, (left, right) = plots.panels(2, width=4.3, height=3.6)
 for column, marker, words in (("norm", "o", "norm of the motion"), ("inner", "s", "change of inner products")):
     left.plot(ntk.groupby("width")[column].mean(), marker, label=words)
@@ -65,7 +66,13 @@ for rows, marker, words in ((ntk, "o-", r"readout $1/\sqrt{m}$"), (mean_field, "
 share = ntk.groupby("width").relative.mean()
 chapter.glue("share-narrow", share.iloc[0])
 chapter.glue("share-wide", share.iloc[-1])
-left.set(xscale="log", ylim=(0, 1.5), xlabel="width $m$", title="Does the layer move?")
+chapter.glue("crossed", np.exp(np.log(ntk[ntk.width == ntk.width.max()].crossed).mean()))
+spread = networks.groupby("width").spread.mean()
+left.plot(spread, "^:", color="C3", label="its spread over networks")
+for name, i in (("narrow", 0), ("wide", -1)):
+    chapter.glue(name, str(spread.index[i]))
+    chapter.glue(f"spread-{name}", spread.iloc[i])
+left.set(xscale="log", ylim=(0, 1.1), xlabel="width $m$", title="Does the layer move?")
 right.set(xscale="log", yscale="log", xlabel="width $m$", title="Do its inner products change, relatively?")
 left.legend(fontsize="small")
 right.legend(fontsize="small")
@@ -74,25 +81,34 @@ chapter.figure(
     "fig-c-last-layer",
     ntk,
     mean_field,
-    alt="Left, norm and change of inner products are level in the width, and a dashed line lies on the norm. Right, the relative change "
-    "falls with slope minus one for one readout, and is level for the other.",
+    networks,
+    alt="Left, norm and change of inner products, and the spread of the latter, are level in the width, and a dashed line lies on the "
+    "norm. Right, the relative change falls with slope minus one for one readout, and is level for the other.",
 )
 # %% [markdown] tags=["caption"]
 # **The layer moves as far at every width, and its inner products change by one over the width of themselves.** A last hidden layer of width
-# $m$ above an infinitely wide one, trained until the labels are fitted. Left: norm of the motion, its law {eq}`eq:C:last-motion`, and
-# change of inner products. Right: relative change of inner products, and a control.
+# $m$ above an infinitely wide one, trained until the labels are fitted. Left: norm of the motion, its law {eq}`eq:C:last-motion`,
+# change of inner products, and its standard deviation over networks at the same points. Right: relative change of inner products, and a control.
 # %% [markdown]
 # **What Proposition 4 says.** It has two parts, which we measure where all layers grow together, too, on text. The inner products keep
 # changing by $O(1)$: exponent {claim}`C.Prop4-inner-product`. This part is reproduced. But they are themselves $O(m)$, so that relative to themselves
 # the change vanishes like $1/m$, with the exponent {claim}`C.Prop4-features`.
 #
-# *The proof* splits the change into the terms $h_0\cdot(h_t-h_0)$ of two inputs and the product of both motions, and says that "both the
-# second and third term in the expansion of (1) will remain constant". These two are {claim}`C.Prop4-cross` times as large as the whole
-# change. They have either sign, since a neuron's output and its readout weight are independent at the start.
+# *The proof* splits the change into two terms $h_0\cdot(h_t-h_0)$ and the product of both motions. What drives neuron $i$ is
+# $d_{s,i}=w_i(f_s-f^*)/\sqrt m$. In the two terms the proof has $d_{s,i}(X)\to h_{0,i}(X)$, "where we used the law of large numbers", so
+# that they "will remain constant". But a readout weight is independent of all neurons at the start: $d_{s,i}$ is
+# {claim}`C.Prop4-cross` times as large as $h_{0,i}$ at width 4096, and tends to 0 as $1/\sqrt m$. Each of the two terms is a sum of $m$ such numbers
+# of either sign times $h_{0,i}$, and of order one: together they are {glue:text}`crossed` times as large as the whole change.
+#
+# *Nor does the change concentrate.* The proof ends with "the empirical trajectory concentrates tightly around its deterministic,
+# infinite-width counterpart". At the same points the change of an inner product has a standard deviation over networks of
+# {glue:text}`spread-narrow` at width {glue:text}`narrow` and of {glue:text}`spread-wide` at width {glue:text}`wide`: the exponent is
+# {claim}`C.Prop4-concentrates`, where a mean over neurons would have $-1/2$.
 #
 # *Which inner products change.* "Having a high correlation between $\Theta_\infty^{(L-1)}(Xx)$ and $\Theta_\infty^{(L-1)}(Xx')$ drives a
 # variation in statistical dependency relevant to the task, e.g., word2vec with one-hot encoding". Over pairs of fresh inputs
-# the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, and it is weak.
+# the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, but it is
+# about a hundredth of the variance.
 # For one-hot inputs it decides nothing, since all pairs have the same cosine.
 #
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of

@@ -220,6 +220,27 @@ def _(ratio, _other):
     return {"sphere": table(lambda row: {"distance": 0.8 * (row.depth**power / row.width) ** 0.5}, **DISTANCES)}
 
 
+@made("C.Prop4-concentrates", holds=-0.5)
+def _(power, other):
+    """Of the spread, not of its mean."""
+    fill = lambda row: {"spread": row.width**power, "drift": row.width**other}  # noqa: E731
+    return {"networks": table(fill, width=(256, 4096), seed=SEEDS)}
+
+
+@made("C.Sec6-sensitive", holds=0.5)
+def _(power, other):
+    """Of the gradient, at every depth; the norm has the other power."""
+    fill = lambda row: {"slope": row.depth * row.n**power, "norm": row.n**other}  # noqa: E731
+    return {"noise": table(fill, depth=(2, 3), n=(200, 600, 1800), seed=SEEDS)}
+
+
+@made("C.Sec6-smooth", holds=1.5)
+def _(power, _other):
+    """The median: one data set of twelve is far off."""
+    fill = lambda row: {"norm": 40.0 if row.seed == 3 and row.n == 200 else row.n**power / 100}  # noqa: E731
+    return {"noise": table(fill, n=(200, 400, 800), seed=SEEDS)}
+
+
 # In the parameters at jamming
 
 

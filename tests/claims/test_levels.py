@@ -6,12 +6,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from companion.book import ledger
 from companion.estimates import Estimate
 from companion.papers.depth.claims import depth_kernel, depth_scales
+from companion.papers.depth.theory import rate
 from companion.papers.one_step.claims import spiked_features
 from companion.papers.one_step.theory import bounds
+from regimes.kernels import relu_recursion
 from tests.claims.made import SEEDS, Made, refused, table, verdict
 
 made = Made()
@@ -371,7 +374,7 @@ def _(gain, other):
     return {"tried": table(fill, depth=(0, 2, 30), seed=SEEDS, scatter=1e-3)}
 
 
-@made("C.Thm3-width-images", holds=0.2)
+@made("C.Thm3-width-images", holds=0.02)
 def _(lost, other):
     """At depth 30 and width 2048; elsewhere the other is lost."""
 
@@ -379,6 +382,20 @@ def _(lost, other):
         return {"accuracy": 0.8 - (lost if (row.depth, row.width) == (30, 2048) else other), "wide_accuracy": 0.8}
 
     return {"images": table(fill, depth=(6, 30), width=(1024, 2048), seed=SEEDS, scatter=1e-3)}
+
+
+@made("C.Prop4-rows", holds=0.6, fails=0.1)
+def _(correlation, other):
+    """Over wide layers; narrow ones have the other."""
+    fill = lambda row: {"rows": correlation if row.width >= 64 else other}  # noqa: E731
+    return {"layers": table(fill, width=(16, 64, 4096), seed=SEEDS, scatter=1e-3)}
+
+
+@made("C.Prop4-cross")
+def _(size, other):
+    """At the largest width alone."""
+    fill = lambda row: {"driver": size if row.width == 4096 else other}  # noqa: E731
+    return {"networks": table(fill, width=(256, 4096), seed=SEEDS)}
 
 
 @made("E.Fig1-nonlinear", holds="sin", fails="line")
@@ -504,6 +521,26 @@ def test_antipodes_make_two_layers_singular_and_three_not():
     assert claim.function().value == at[2].value == pytest.approx(claim.alternative["value"], abs=1e-8)
     assert ledger.judge(claim, at[2], "laptop") == refused(claim, at[2].value) == "corrected"
     assert ledger.judge(claim, at[3], "laptop") == "reproduced"
+
+
+def test_the_correlation_meets_both_criteria_and_its_limit_is_singular():
+    """C.Sec6-criteria: largest on the diagonal, positive definite at every depth, and no longer so in the limit."""
+    claim = ledger.claims()["C.Sec6-criteria"]
+    shallow, *_, deep = (depth_kernel.correlation_eigenvalue(depth) for depth in (3, 10, 1000))
+    assert 0 < deep < 1e-3 < 0.05 < shallow
+    assert claim.function().value == pytest.approx(deep)
+    assert ledger.judge(claim, Estimate.exact(deep), "laptop") == refused(claim, deep) == "corrected"
+    assert ledger.judge(claim, Estimate.exact(shallow), "laptop") == "reproduced"
+
+
+def test_computations_on_single_sentences_of_paper_c():
+    """C.Sec6-closest by the spacing of points, C.Ex2-fast by the law of the distance at right angles."""
+    claims = ledger.claims()
+    assert claims["C.Sec6-closest"].function().value == pytest.approx(2 / (3 - 1), abs=0.01)
+    depth = int(claims["C.Ex2-fast"].function().value)
+    right = torch.tensor(np.pi / 2, dtype=torch.float64)
+    law = float(rate.predicted_excess(relu_recursion.offset(right), depth))
+    assert law == pytest.approx(0.025, rel=0.1)
 
 
 def test_eigenvalues_fall_faster_beyond_the_degree_of_the_depth():

@@ -10,9 +10,10 @@ from scipy import stats
 from sklearn.datasets import load_digits
 
 from companion.papers.depth.studies import depth as studies
-from companion.papers.depth.theory import pairs, rate
+from companion.papers.depth.theory import last_layer, pairs, rate
 from regimes.data import datasets
 from regimes.seeds import draw_seeds
+from regimes.validate import InputError
 
 DIGITS = {"corpus": "digits", "data": ""}
 SPHERE = {"cloud": "sphere", "n0": 6}
@@ -365,3 +366,36 @@ def test_what_training_on_words_does_to_the_last_hidden_layer():
     result |= {"relative": np.linalg.norm(shift) / np.linalg.norm(before @ before.T)}
     for name, value in result.items():
         assert row[name] == pytest.approx(value, rel=1e-6), name
+
+
+def test_the_spread_over_networks_of_a_last_layer():
+    """Other draws over the same points: fresh weights, the same kernel below; ``driver`` from its definition."""
+    settings = {"n0": 4, "n": 4, "fresh": 3, "depth": 3, "width": 32, "readout": "NTK"}
+    (plain,) = studies.finite_last_layer(settings, [0])
+    (row,) = studies.finite_last_layer(settings | {"networks": 5}, [0])
+    assert {name: row[name] for name in plain} == plain
+    x = pairs.sphere(7, 4, seed=draw_seeds("train", [0])[0])
+    rho, kernel = last_layer.below_last_layer(x, depth=3)
+    (draw,) = draw_seeds("weights", [0])
+    changes = []
+    for seed in range(draw + 1, draw + 6):
+        z, w = last_layer.gaussian_layer(rho, 32, seed=seed)
+        end, _ = last_layer.train_layer(kernel, z, w, x[:4, 0].sign(), slack=studies.LEARNT)
+        before, after = z.relu().numpy(), end.relu().numpy()
+        changes.append((after @ after.T - before @ before.T)[np.triu_indices(7, 1)])
+    assert row["spread"] == pytest.approx(math.sqrt(np.var(changes, axis=0, ddof=1).mean()))
+    assert row["drift"] == pytest.approx(math.sqrt((np.mean(changes, axis=0) ** 2).mean()))
+    z, w = last_layer.gaussian_layer(rho, 32, seed=draw)
+    h = math.sqrt(2) * z[:4].relu().numpy()  # in units in which f = w·h/√m
+    w = w.numpy()
+    d = np.outer(h @ w / math.sqrt(32) - x[:4, 0].sign().numpy(), w) / math.sqrt(32)
+    assert row["driver"] == pytest.approx(np.linalg.norm(d) / np.linalg.norm(h))
+
+
+def test_the_gradient_under_label_noise_is_an_observable_of_its_own():
+    settings = {"n0": 3, "n": 12, "fresh": 10, "depth": 2}
+    (plain,) = studies.label_noise(settings, [0])
+    (row,) = studies.label_noise(settings | {"observe": "slope"}, [0])
+    assert row == plain | {"slope": row["slope"]} and row["slope"] > 0
+    with pytest.raises(InputError, match="leave out kernel and time"):
+        studies.NoisyLabels(**settings, observe="slope", time=1.0).completed([0])

@@ -283,6 +283,24 @@ def test_regression_is_the_operator_after_infinite_time():
     assert torch.allclose(regression.kernel_flow_prediction(gram, gram, y), y, atol=1e-10)
 
 
+def test_the_slope_of_fitted_noise_is_that_of_finite_differences():
+    depth, step = 3, 1e-5
+    x, fresh = pairs.sphere(60, 4, seed=0), pairs.sphere(7, 4, seed=1)
+    gram = infinite_ntk(x, depth=depth)
+    weights = torch.linalg.inv(gram)
+    total = 0.0
+    for point in fresh:
+        axes = torch.linalg.svd(point[None])[2][1:]  # three directions along the sphere
+        ahead, behind = (
+            infinite_ntk(point * math.cos(step) + sign * math.sin(step) * axes, x, depth=depth) for sign in (1, -1)
+        )
+        total += float(((ahead - behind) / (2 * step) @ weights).square().sum())
+    found = regression.noise_slope(x, fresh, gram, depth=depth)
+    assert found == pytest.approx(math.sqrt(total / len(fresh)), rel=1e-5)
+    with pytest.raises(InputError, match="unit sphere"):
+        regression.noise_slope(x, 2 * fresh, gram, depth=depth)
+
+
 def test_scores_equal_scikit_learn():
     rng = np.random.default_rng(0)
     f = torch.from_numpy(rng.standard_normal((200, 4)))
@@ -290,6 +308,25 @@ def test_scores_equal_scikit_learn():
     guess = f.argmax(1).numpy()
     assert regression.accuracy(f, labels) == metrics.accuracy_score(labels, guess)
     assert abs(regression.macro_f1(f, labels) - metrics.f1_score(labels, guess, average="macro")) < 1e-14
+
+
+def test_the_toy_network_of_example_1_has_gradients_of_order_one_at_every_alpha():
+    """With readout weights of one: part of the first weights, and of the others, of its tangent kernel."""
+
+    def parts(m, alpha):
+        sizes, values = ((m, 3), (m, m), (1, m)), (1 / (math.sqrt(3) * m ** (1 + alpha)), 1 / math.sqrt(m), 1.0)
+        weights = [
+            torch.full(size, value, dtype=torch.float64, requires_grad=True) for size, value in zip(sizes, values)
+        ]
+        h = torch.ones(3, 1, dtype=torch.float64)
+        for w in weights:
+            h = w @ h / math.sqrt(w.shape[1])
+        first, *others = (float(g.square().sum()) for g in torch.autograd.grad(h.squeeze(), weights))
+        return np.array([first, sum(others)])
+
+    for alpha in (0.0, 0.3):
+        powers = np.log(parts(400, alpha) / parts(100, alpha)) / math.log(4)
+        assert powers == pytest.approx([0, -2 - 2 * alpha], abs=1e-9)
 
 
 # eta, biases, embedding

@@ -326,6 +326,7 @@ class LastLayer(Setting):
 
     Attributes:
         readout: how the output depends on the width of the layer.
+        networks: how many more to draw over the same points, for the spread of what the first does.
     """
 
     n0: Count[3, 1000]
@@ -334,6 +335,7 @@ class LastLayer(Setting):
     depth: Count[2, 100]
     width: Each[Distinct[Count[WIDE_AS, 1_000_000], 2]]
     readout: Literal["NTK", "mean field"]
+    networks: Count[2, 1000] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
         """Memory holds the layer."""
@@ -348,6 +350,7 @@ class NoisyLabels(Setting):
     Attributes:
         time: at which training stops; without one it does not.
         kernel: a control, a smooth kernel in place of the tangent kernel.
+        observe: how fast a prediction varies with its input, too.
     """
 
     n0: Count[3, 1000]
@@ -356,9 +359,12 @@ class NoisyLabels(Setting):
     depth: Count[2, 1000]
     time: Positive | None = None
     kernel: Literal["Gaussian"] | None = None
+    observe: Literal["slope"] | None = None
 
     def completed(self, seeds: Sequence[int]) -> Self:
-        """Memory holds the kernels."""
+        """Memory holds the kernels; slopes are those of the tangent kernel without stopping."""
+        if self.observe and (self.kernel or self.time):
+            raise InputError("the slope is one of the tangent kernel without stopping: leave out kernel and time")
         validate.memory(BYTES_PER_ENTRY * self.n * (self.n + self.fresh), f"n = {self.n} with fresh = {self.fresh}")
         return self
 
@@ -754,7 +760,8 @@ def label_noise(s: NoisyLabels, seeds: list[int]) -> Rows:
 
     ``norm`` of the operator, root mean square over fresh points: the standard deviation of a prediction where labels
     have independent noise of variance 1; ``worst``: mean over fresh points of ``Σ|op_i|``, the largest change where no
-    label changes by more than 1; ``smallest``: ``λ_n``. Source: paper C, Sec. 6 and Theorem 3 b).
+    label changes by more than 1; ``smallest``: ``λ_n``; ``slope``, if asked for: root mean square over fresh points and
+    noise of the prediction's gradient on the sphere. Source: paper C, Sec. 6 and Theorem 3 b).
     """
     n = s.n
     rows = []
@@ -772,6 +779,8 @@ def label_noise(s: NoisyLabels, seeds: list[int]) -> Rows:
             row["smallest"] = float(torch.linalg.eigvalsh(gram)[0])
         else:
             row["smallest"] = spectrum.smallest_kernel_eigenvalue(x[:n], depth=s.depth)
+        if s.observe:
+            row["slope"] = regression.noise_slope(x[:n], x[n:], gram, depth=s.depth)
         rows.append(start | row)
     return rows
 
@@ -912,6 +921,10 @@ def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
     (``last_layer.layer_motion``). ``crossed``: size of the change of inner products without the term
     ``(h_t - h_0)·(h_t' - h_0')``, over its size with it (root mean squares over pairs). ``rows``: correlation, over
     pairs of fresh points, of the cosine of their kernel rows with the size of the change of their inner product.
+
+    With ``networks``: ``spread``, standard deviation over these of the change of an inner product, root mean square
+    over pairs, ``drift``, that of its mean, and ``driver``, size of ``d_i = w_i (f - y)/√m`` over that of ``h_i`` at
+    the start, root mean squares over neurons and points to learn.
     Source: paper C, Sec. 5 and Prop. 4.
     """
     n = s.n
@@ -938,5 +951,16 @@ def finite_last_layer(s: LastLayer, seeds: list[int]) -> Rows:
         cosines = (kernel_rows @ kernel_rows.mT)[pairs_of_fresh]
         changes = gram_change[n:, n:][pairs_of_fresh].abs()
         row["rows"] = float(torch.corrcoef(torch.stack([cosines, changes]))[0, 1])
+        if s.networks:
+            others = []
+            for other in range(1, s.networks + 1):
+                z, others_readout = last_layer.gaussian_layer(rho, s.width, seed=draw + other)
+                end, _ = last_layer.train_layer(kernel, z, others_readout, y, scale=scale, slack=LEARNT)
+                h, end = z.relu(), end.relu()
+                others.append((end @ end.mT - h @ h.mT)[pairs_of_all])
+            spread, drift = torch.var_mean(torch.stack(others), dim=0)
+            row["spread"], row["drift"] = float(spread.mean().sqrt()), float(drift.square().mean().sqrt())
+            pushed = (initial_outputs - y).square().mean() * readout.square().mean() / s.width
+            row["driver"] = float((pushed / (2 * before[:n].square().mean())).sqrt())
         rows.append(start | row)
     return rows
