@@ -214,9 +214,8 @@ alt += "labels over those of theory, above one, most so near jamming."
 chapter.figure(fig, "fig-b-8d", *voters.values(), slices, random, rest, alt=alt)
 # %% [markdown] tags=["caption"]
 # **At lazy jamming norm, fluctuation and the kernel's change diverge; on 2000 points nearly with the slope of Gardner's norm.** Norm of the predictor on
-# test points (median over networks) and its fluctuation over initial weights at the end of lazy training, against the relative distance
-# from jamming, and at scale 12 at rest; black: Gardner's norm, in units of its own. Bottom left: change of the kernel at three output scales, 250 points; right:
-# norm for random labels over that of Gaussian features of the same spectrum, 250 points (paper B, Fig. 8D, Sec. 2 and 4).
+# test points and its fluctuation over initial weights, against the relative distance from jamming: at the end of lazy training, and at scale 12 at rest; black:
+# Gardner's norm. Bottom, 250 points: change of the kernel; norm for random labels over that of Gaussian features (paper B, Fig. 8D, Sec. 2 and 4).
 # %% [markdown]
 # (heights-of-the-peak)=
 # ## The peak is higher in the lazy regime

@@ -45,7 +45,7 @@ TYPED = {
         "2.24": "what theory has for the ratio of the dimensions",
         "1.79": "the exponent if all neurons grow and are late, by theory",
     },
-    "03": {},
+    "03": {"1.5": "times the width at jamming"},
     "04": {
         "0.005": "the tolerance of the flow",
         "0.2": "the difference of paper A's exponents",

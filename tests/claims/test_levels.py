@@ -401,7 +401,7 @@ def _(size, other):
 @made("E.Fig1-nonlinear", holds="sin", fails="line")
 def _(learned, other):
     """The function that is learned with the most samples for the step; with fewer it is the other."""
-    shapes = {"sin": math.sin, "line": lambda t: 0.6 * t}
+    shapes = {"sin": lambda t: math.sin(t) + 0.03 * t, "line": lambda t: 0.6 * t}
     fill = lambda row: {"output": 0.9 * shapes[learned if row.alpha0 == 16 else other](row.t)}  # noqa: E731
     axes = {"alpha0": (0.0, 4.0, 16.0), "seed": SEEDS, "t": np.linspace(-3, 3, 25)}
     return {"profiles": table(fill, scatter=1e-3, **axes), "fig1_target": "sin"}

@@ -632,7 +632,7 @@ def error_on_own_images(own=large_p.own_images["main"]):
     Source: derived in this chapter; paper A, Sec. 5.2, takes "different data"
     Short: log error, network over kernel, own images
     """
-    network, kernel = (own[own.curve == curve].set_index("seed", drop=False) for curve in ("network", "own"))
+    network, kernel = (own[own.curve == it].set_index("seed", drop=False).sort_index() for it in ("network", "own"))
     ended = network.ended.isin(ENDED) & kernel.ended.isin(ENDED)
     logs = np.log(network.error / kernel.error)[ended]
     return (mean(logs), network[ended], kernel[ended]) if len(logs) > 1 else None
