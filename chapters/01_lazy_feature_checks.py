@@ -331,6 +331,8 @@ curves = {
     "network, end of training": (end, "feature", "-"),
 }
 for label, (rows, colour, line) in curves.items():
+    if rows.empty:
+        continue  # of small runs
     plots.over_seeds(right, rows, "p", "error", color=plots.COLOURS[colour], linestyle=line, label=label)
 right.set(xlabel="training points $p$", ylabel=r"test error $\varepsilon$", title=r"ball, $d_\parallel=3$")
 plots.curve_axes(right, sorted(ball.p.unique()))
