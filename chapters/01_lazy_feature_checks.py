@@ -235,8 +235,8 @@ chapter.figure(
 #
 # One plane has {claim}`A.Fig3-frozen-one` times $d/p$ on 1024 and 2048 points, and $d+1$ vectors nearly always. In ten dimensions its error
 # is below $d/2p$. Two planes have $d/p$, and somewhat more than $2(d+1)$ vectors. Three planes have {claim}`A.Fig3-frozen-three` times $d/p$ on the same numbers of points: more than 3/2, and more vectors than
-# $3(d+1)$. Both come down as points are added, in five dimensions to {glue:text}`three-large` on 4096. So with about three hundred points or fewer
-# for each plane and direction, 90 % is too early for the planes at $\pm1$, where points are rarer.
+# $3(d+1)$. In five dimensions the error comes down as points are added, to {glue:text}`three-large` on 4096; in ten it does not clearly fall. It may be
+# that 90 % is too early for the planes at $\pm1$, where points are rarer: we have not tested it.
 # %%
 names = {1: ("one_plane",), 2: ("two_planes",), 3: ("three_planes", "three_planes_larger")}
 frozen = {

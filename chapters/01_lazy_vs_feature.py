@@ -103,7 +103,15 @@ chapter = Chapter("01", globals())
 # ## One parameter decides how far the weights move
 # In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each output scale $\alpha$. At a
 # small one its weights must grow far before the points are fitted, and those along the uninformative direction stay behind.
-# At a large one, in contrast, a small step is enough, so that the network stays near its tangent at the start.
+# At a large one, in contrast, a small step is enough, so that the network stays near its tangent at the start. The network below learns in your
+# browser, at any scale.
+#
+# <div class="explore" id="explore-stripe" data-name="stripe">
+#
+# Left: the predictor, with the training points. Middle: the weights $\beta\omega$ of sixty neurons; long arrows are shortened. $\Lambda$ is the ratio of the
+# weights along $x_1$ and $x_2$. Right: the test error while $n$ points are left; the dashed law {eq}`eq:A:placing` is drawn where it holds, at $p=512$.
+#
+# </div>
 # %%
 rows = chapter.rows(output_scale.predictors, "main").sort_values("alpha")
 fig, axes = plots.panels(2, width=3.2, height=3.3)
@@ -380,13 +388,13 @@ alt = (
 tables = (networks, losses, *others.values())
 chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training forces tell the test error?", alt=alt)
 # %% [markdown] tags=["caption"]
-# **In the window one line without a fitted number describes three losses, two dimensions, and one, two and three planes.** Left: the test
+# **One line without a fitted number: in the window the hinge lies on it, in two dimensions and with one, two and three planes; the other losses lie near it.** Left: the test
 # error against $n_{\rm eff}$, means over seeds; full line: the law, where it was declared, dotted: beyond; dashed: $d/p$. Right: the
 # hinge, error over the law with 95 % intervals; the uneven planes stand at densities of 0.40 and 0.05. Width 64 on the left, 128 or 500 on the right.
 # %% [markdown]
 # The error over the law's is {claim}`A.Fig3-loss-hinge` under the hinge, {claim}`A.Fig3-loss-squared` under the squared hinge, and
 # {claim}`A.Fig3-loss-logistic` under the logistic loss, where 24 to 12 effective points a direction are left. If all unfitted points of the
-# squared hinge counted alike, it would be $\sqrt3$. This needs the flow itself: with coarse steps the planes are not in balance.
+# squared hinge counted alike, it would be $\sqrt3$. For these two losses the intervals are still too wide to decide. This needs the flow itself: with coarse steps the planes are not in balance.
 #
 # The law has a window. It begins late, since the planes must first come into balance: when half of the points are fitted, the hinge's error is
 # {glue:text}`half-fitted` times as large. It ends when each plane is held by about $d$ points: there $\varepsilon\approx d/p$, the error of the
@@ -403,7 +411,18 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training f
 # (one-stop)=
 # ## Paper A's figures are a stop at 98 % of fitted points
 # Paper A compares networks at the end of training with kernels. Trained to the end, our networks contradict it in five ways.
-# **Guess first:** which of the paper's statements in {numref}`fig-a-one-stop` hold when the last points are left out?
+#
+# ::::{div} guess
+# **Guess first.** Stop training when 98 % of the points are fitted. Of the four statements that can be drawn, how many agree with the paper then?
+#
+# - none: two per cent of the points change little
+# - one or two
+# - all four
+#
+# :::{div} answer
+# All four lie where the paper says, and none does at the end of training.
+# :::
+# ::::
 # %% tags=["key"]
 nets = chapter.rows(studies.networks, "stripe")
 lazy = [chapter.rows(studies.infinite_width_lazy, design) for design in ("stripe", "stripe_networks")]

@@ -118,9 +118,10 @@ chapter.figure(
 # Since a width of $L^3$ is out of reach for deep plain networks, one may ask whether several narrow ones do as well. In one, what the width costs
 # is the walk of the kernel's offset {eq}`eq:C:walk`, whose sign is drawn with the weights. So it should average out, and $k$ networks of
 # width $m$ should be as near to infinite width as one of width $km$. At depth 12 the mean of eight has {claim}`C.Thm3-ensemble` times the distance of
-# one network with all their neurons ({numref}`fig-c-ensemble`). At depth 24, where $m\ll L^3$, it has {claim}`C.Thm3-ensemble-deep` times this
-# distance: there one network comes nearer more slowly than as $m^{-1/2}$, whereas a mean of $k$ falls as $k^{-1/2}$ from the start. One
-# of the eight is about $\sqrt8$ times as far.
+# one network with all their neurons ({numref}`fig-c-ensemble`). At depth 24, where $m\ll L^3$, one network should come nearer
+# more slowly than as $m^{-1/2}$, whereas a mean of $k$ falls as $k^{-1/2}$ from the start. There the mean of eight has
+# {claim}`C.Thm3-ensemble-deep` times the distance, which is less than one, but not yet by as much as would decide it. One of the eight is about
+# $\sqrt8$ times as far.
 # %%
 ensembles = chapter.rows(scales.ensembles, "sphere")
 fig, (ax,) = plots.panels(1, width=5.2, height=3.6)
