@@ -136,7 +136,7 @@
       const axes = explore.plot(view, { from: 0, to: n, ticks: [[1, "1"], [5, "5"], [10, "10"]], label: "training sets" },
         { from: 0.5, to: 20, log: true, ticks: [0.5, 1, 2, 5, 10, 20].map((value) => [value, String(value)]) });
       axes.line([[0, ACCEPT], [n, ACCEPT]], view.green, [6, 4]);
-      axes.say("accepted above", 0.55 * n, 1.16, view.green);
+      axes.say("accepted above", 0.3 * n, 1.16, view.green);
       axes.line([[0, 1], [n, 1]], view.faint, [2, 3]);
       if (it) [Math.max(0.1, it.low), it.value, it.high].forEach((value, k) => axes.line([[0, value], [all.length, value]], view.pink, k === 1 ? [] : [3, 3]));
       all.forEach((ratio, i) => axes.dot(i + 1, ratio, 4, view.pink));
