@@ -22,7 +22,7 @@
 #   $\sqrt{n_{\rm eff}d/\pi}/p$ for two planes, with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$ and no fitted number
 #   ({numref}`fig-a-collapse`). While 12 to 24 effective points a direction are left ($d=5$ and 10, width 64), it is
 #   {claim}`A.Fig3-loss-hinge` times the law's under the hinge, where $n_{\rm eff}$ is the number of unfitted points,
-#   {claim}`A.Fig3-loss-squared` times under the squared hinge and {claim}`A.Fig3-loss-logistic` times under the logistic loss.
+#   {interval}`A.Fig3-loss-squared` times under the squared hinge and {interval}`A.Fig3-loss-logistic` times under the logistic loss, too wide yet to decide.
 # - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted it has {claim}`A.Fig3-frozen-one`
 #   times $d/p$ for $m=1$. For $m=3$ it has {claim}`A.Fig3-frozen-three` times on up to 2048 points, more than 3/2: these planes are found later
 #   ({numref}`fig-a-frozen`; $d=5$ and 10, fresh points).
@@ -504,8 +504,8 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # The kernel frozen at 98 % has {glue:text}`late-kernel` of the network's error on 8192 points, and about the same error below: the paper's
 # words are "very similar", "except for the largest training set size where it even outperforms it". Five networks leave this ratio undecided.
 #
-# Paper A's own width, $10^4$, changes nothing. There the last points raise the error {claim}`A.Fig3-overfit-wide` times, and leave
-# {claim}`A.Fig6-amplification-wide` of $\Lambda^*$ (8192 points). Paper A's public code stops when the smallest margin exceeds 1 *or* after a time
+# Paper A's own size, $10^4$ neurons and $10^4$ points, changes nothing. There the last points raise the error {claim}`A.Fig3-overfit-wide` times, and leave
+# {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. Paper A's public code stops when the smallest margin exceeds 1 *or* after a time
 # limit, and with plain steps the last points take very long. So we infer that its runs ended early; the settings of its figures are not recorded.
 #
 # Two things stay off at 98 %. The gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32: lazy learning is not yet

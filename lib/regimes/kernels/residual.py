@@ -132,8 +132,8 @@ def kernel_of_angle(
     if fits is not None:
         kernel, angle = (infinite._clenshaw(phi.clone(), *fit) for fit in fits)
         return kernel, angle.clamp_min_(0)
-    kernel, angle = _through_layers(phi.cpu().numpy(), shares, float(bias), bool(centred))
-    return torch.as_tensor(kernel, device=phi.device), torch.as_tensor(angle, device=phi.device)
+    through = _through_layers(phi.cpu().numpy(), shares, float(bias), bool(centred))
+    return torch.as_tensor(through[0], device=phi.device), torch.as_tensor(through[1], device=phi.device)
 
 
 def _through_layers(angle: np.ndarray, shares: np.ndarray, bias: float, centred: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -263,8 +263,8 @@ def _interpolants(shares: bytes, bias: float, centred: bool) -> tuple[Fit, Fit] 
     else:
         stretch = (1 + float(table.sum())) / (3 * math.pi)
     kernel, angle = _through_layers(_nodes(stretch), table, bias, centred)
-    fits = _fitted(kernel, stretch), _fitted(angle, stretch)
-    return None if None in fits else fits
+    of_kernel, of_angle = _fitted(kernel, stretch), _fitted(angle, stretch)
+    return None if of_kernel is None or of_angle is None else (of_kernel, of_angle)
 
 
 @lru_cache(maxsize=64)

@@ -792,17 +792,17 @@ def loss_of_a_finite_width(kernels=studies.compressed_with_initial_kernel["strip
     "A.Fig3-overfit-wide",
     looks=1,
     part_of="A.Fig3-overfit-d5",
-    given={"d": [5, 10], "nets": studies.networks["wide"]},
-    at={"d": [5, 10], "p": 8192, "h": 10000},
+    given={"d": [5, 10], "nets": studies.networks["paper_size"]},
+    at={"d": [5, 10], "p": 10000, "h": 10000},
     statement=(
-        "At paper A's own width, $h=10^4$, \"the previous predictions are not significantly "
+        "At paper A's own width and largest training set, $h=p=10^4$, \"the previous predictions are not significantly "
         'altered during this final regime" (stripe).'
     ),
     measure=(
-        "network's test error at the end of training over that when 98 % of the points are fitted, 8192 points, "
-        "$d=5$ and 10, one number a seed; read off rows that had been seen"
+        "network's test error at the end of training over that when 98 % of the points are fitted, 10 000 points, "
+        "$d=5$ and 10, one number a seed"
     ),
-    short="error, end over 98 %, width $10^4$",
+    short="error, end over 98 %, $h=p=10^4$",
 )
 def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     """While the last points are fitted "the previous predictions are not significantly altered" (stripe, $d={d}$).
@@ -860,17 +860,14 @@ def error_of_the_last_points(nets=studies.networks["stripe"], *, stop, d):
     rival=(0.013, r"no compression is left: $\Lambda=1$ over theory's $\Lambda^*$"),
     looks=1,
     part_of="A.Fig6-amplification-end",
-    given={"d": [5, 10], "share": 1.0, "nets": studies.networks["wide"]},
-    at={"d": [5, 10], "p": 8192, "h": 10000},
+    given={"d": [5, 10], "share": 1.0, "nets": studies.networks["paper_size"]},
+    at={"d": [5, 10], "p": 10000, "h": 10000},
     statement=(
-        "At paper A's own width, $h=10^4$, the evolution after $t^*$ \"doesn't alter "
+        "At paper A's own width and largest training set, $h=p=10^4$, the evolution after $t^*$ \"doesn't alter "
         'significantly the picture" (stripe).'
     ),
-    measure=(
-        "amplification at the end of training over that at $t^*$, 8192 points, $d=5$ and 10, one number a seed; read "
-        "off rows that had been seen"
-    ),
-    short=r"$\Lambda$, end over $t^*$, width $10^4$",
+    measure=("amplification at the end of training over that at $t^*$, 10 000 points, $d=5$ and 10, one number a seed"),
+    short=r"$\Lambda$, end over $t^*$, $h=p=10^4$",
 )
 def amplification_since(nets=studies.networks["stripe"], *, d, share):
     r"""The evolution after $t^*$ "doesn't alter significantly the picture" (stripe, $d={d}$).
