@@ -143,8 +143,8 @@ chapter.figure(fig, "fig-a-left", rows, title=title, legend=3, alt=alt)
 #
 # At paper A's own width, $10^4$, we trained the same problems to the end, on the training sets of our narrow networks
 # ({numref}`fig-a-wide`). The errors at the end agree. The kernel frozen at $t^*$ has {claim}`A.Fig3-wide-star-d5` and
-# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder. On 8192
-# points the last two per cent raise the error of these networks {claim}`A.Fig3-overfit-wide` times.
+# {claim}`A.Fig3-wide-star-d10` of the network's error on planes, and {claim}`A.Fig8-wide-star` of it on the cylinder. On 10 000
+# points, paper A's number, the last two per cent raise the error of such networks {claim}`A.Fig3-overfit-wide` times.
 # %%
 planar = claims.on_all_sizes(chapter.rows(studies.networks, "wide"))
 curved = claims.on_all_sizes(chapter.rows(studies.networks, "wide_cylinder"))
