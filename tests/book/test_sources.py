@@ -77,7 +77,7 @@ def test_all_that_a_chapter_computed_is_on_its_pages(page):
 
 
 def test_a_foot_says_how_far_this_machine_gave_the_stored_ledger(mini_book, monkeypatch):
-    kept = ledger.read(ROOT / "results" / "ledger.json")[:4]
+    kept = [entry for entry in ledger.read(ROOT / "results" / "ledger.json") if not entry["erratum"]][:4]
     (mini_book / "results").mkdir()
     ledger.write(mini_book / "results" / "ledger.json", kept)
     monkeypatch.setattr(parameters, "chapters", lambda: {"99": mini_book / "chapters" / "99_mini.py"})
@@ -151,8 +151,8 @@ def test_every_measured_number_leads_to_its_row_and_the_row_back_to_it():
 
 def test_what_a_cell_keeps_for_the_text_is_no_link():
     """It is no claim and has no row."""
-    page = soup("chapters/03_jamming_details")
-    words = (ROOT / "chapters" / "03_jamming_details.py").read_text(encoding="utf-8")
+    page = soup("chapters/01_lazy_feature_checks")
+    words = (ROOT / "chapters" / "01_lazy_feature_checks.py").read_text(encoding="utf-8")
     assert (
         "{glue:text}" in words and {link["data-claim"] for link in page.select("a.measured")} <= ledger.claims().keys()
     )
@@ -268,7 +268,7 @@ def test_works_are_listed_by_author_and_lead_to_where_they_are():
     works = page.select(".citation")
     assert len(works) == len(re.findall(r"^@", source, re.M))
     authors = [work.p.get_text() for work in works]
-    assert authors[0].startswith("Jimmy Ba") and authors[-1].startswith("Libin Zhu")
+    assert authors[0].startswith("Dennis Amelunxen") and authors[-1].startswith("Libin Zhu")
     links = {link["href"] for work in works for link in work.select("a.external")}
     for kind, start in (("doi", "https://doi.org/"), ("eprint", "https://arxiv.org/abs/"), ("url", "")):
         assert {start + name for name in re.findall(rf"^  {kind} = {{(.*)}}", source, re.M)} <= links
