@@ -16,10 +16,10 @@ from regimes.validate import InputError
 from tests.sizes import Size
 
 BIAS, SCATTER = 3.0, 0.5
-# of several tolerances; of lists alone; of networks that another study has
+# of several tolerances; of lists alone; of networks as another study has
 DRAWN = {
     "sensitivity.numerics", "compression.neuron_paths", "kernel_pca.stripe_spectra", "kernel_pca.stripe_norms",
-    "kernel_pca.stripe_lines",
+    "kernel_pca.stripe_lines", "placing.placed",
 }  # fmt: skip
 
 
