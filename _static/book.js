@@ -45,45 +45,6 @@
     printed.replaceChildren(...[...own.cloneNode(true).childNodes].filter((one) => one.nodeName !== "A"));
   }
 
-  // a question whose answer is shown once the reader has given one: what follows in its section is folded until then
-  function guesses() {
-    document.querySelectorAll(".guess").forEach((box) => {
-      const list = box.querySelector("ul"), answer = box.querySelector(".answer"), words = [...list.children].map((one) => one.textContent.trim());
-      const key = "guess " + location.pathname + " " + words.join("|");
-      const later = [];
-      for (let one = box.nextElementSibling; one && one.tagName !== "SECTION"; one = one.nextElementSibling) later.push(one);
-      const buttons = words.map((text, i) => element("button", { type: "button", "aria-pressed": "false" }, text));
-      const skip = element("button", { type: "button", class: "skip" }, "show without a guess");
-      const said = element("p", { class: "you-said" });
-      function fold(hidden) {
-        [answer, ...later].forEach((one) => { one.hidden = hidden; });
-        skip.hidden = !hidden;
-      }
-      function tell(i) {
-        buttons.forEach((one, k) => { one.setAttribute("aria-pressed", String(k === i)); one.disabled = true; });
-        if (i >= 0) said.textContent = "You said: " + words[i] + ".";
-        fold(false);
-        window.dispatchEvent(new Event("resize")); // pictures that were folded have a width now
-        try { localStorage.setItem(key, i); } catch (error) { /* a file may have no storage */ }
-      }
-      buttons.forEach((one, i) => one.addEventListener("click", () => tell(i)));
-      skip.addEventListener("click", () => tell(-1));
-      const choices = element("div", { class: "choices", role: "group", "aria-label": "Your guess" }, ...buttons, skip);
-      list.replaceWith(choices);
-      answer.before(said);
-      answer.setAttribute("aria-live", "polite");
-      let before = null;
-      try { before = localStorage.getItem(key); } catch (error) { /* likewise */ }
-      if (before !== null) tell(+before); else fold(true);
-      // a link to what is folded, and paper, show it
-      const target = () => location.hash && later.some((one) => one.id === location.hash.slice(1) || one.querySelector("#" + CSS.escape(location.hash.slice(1))));
-      const reach = () => { if (target()) { tell(-1); document.getElementById(location.hash.slice(1)).scrollIntoView(); } };
-      window.addEventListener("hashchange", reach);
-      window.addEventListener("beforeprint", () => fold(false));
-      reach();
-    });
-  }
-
   // from below a figure to its code, which is folded away above it
   function toCode() {
     document.querySelectorAll("a.to-code").forEach((link) => link.addEventListener("click", (event) => {
@@ -420,7 +381,6 @@
     printedTitle();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
-    guesses();
     toCode();
     knobs();
     ledger();
