@@ -375,7 +375,8 @@ right.set(ylim=(0.5, 12))
 for panel in (ax, right):
     plots.plain_numbers(panel)
     plots.plain_numbers(panel, "x")
-    panel.legend(fontsize="x-small")
+    if len(panel.get_legend_handles_labels()[0]):
+        panel.legend(fontsize="x-small")
 by_share = networks[networks.share.isin(planes.PLACING) & (networks.p >= 8 * networks.d / (1 - networks.share))]
 slopes = {key: beta(part) for key, part in by_share.groupby(["share", "d"]) if part.p.nunique() > 2}
 chapter.glue("at-shares", "; ".join(f"{slope} ({share:.0%}, $d={d}$)" for (share, d), slope in slopes.items()) or "—")
@@ -388,7 +389,7 @@ alt = (
 tables = (networks, losses, *others.values())
 chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training forces tell the test error?", alt=alt)
 # %% [markdown] tags=["caption"]
-# **One line without a fitted number: in the window the hinge lies on it, in two dimensions and with one, two and three planes; the other losses lie near it.** Left: the test
+# **In the window the hinge lies on one line without a fitted number, with one, two and three planes; other losses lie near it.** Left: the test
 # error against $n_{\rm eff}$, means over seeds; full line: the law, where it was declared, dotted: beyond; dashed: $d/p$. Right: the
 # hinge, error over the law with 95 % intervals; the uneven planes stand at densities of 0.40 and 0.05. Width 64 on the left, 128 or 500 on the right.
 # %% [markdown]
@@ -411,18 +412,7 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training f
 # (one-stop)=
 # ## Paper A's figures are a stop at 98 % of fitted points
 # Paper A compares networks at the end of training with kernels. Trained to the end, our networks contradict it in five ways.
-#
-# ::::{div} guess
-# **Guess first.** Stop training when 98 % of the points are fitted. Of the four statements that can be drawn, how many agree with the paper then?
-#
-# - none: two per cent of the points change little
-# - one or two
-# - all four
-#
-# :::{div} answer
-# All four lie where the paper says, and none does at the end of training.
-# :::
-# ::::
+# **Guess first:** which of the paper's statements in {numref}`fig-a-one-stop` hold when the last points are left out?
 # %% tags=["key"]
 nets = chapter.rows(studies.networks, "stripe")
 lazy = [chapter.rows(studies.infinite_width_lazy, design) for design in ("stripe", "stripe_networks")]

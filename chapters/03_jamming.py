@@ -90,12 +90,7 @@ from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.counting import cones_and_programs
 from companion.papers.jamming.claims.jamming import parameters_at_jamming
 from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
-from companion.papers.jamming.claims.voting import (
-    each_network,
-    index_of_gaussian_margins,
-    mean_width_at_jamming,
-    tails_beyond_jamming,
-)
+from companion.papers.jamming.claims.voting import each_network, mean_width_at_jamming
 from companion.papers.jamming.studies import counting, voting
 from companion.papers.jamming.studies import jamming as studies
 from companion.papers.jamming.studies import rest as at_rest
@@ -387,39 +382,6 @@ chapter.figure(fig, "fig-b-vote", voters, second, alt=alt)
 # **Near lazy jamming a mean of networks fails, whereas their vote and their mean over norms do not.** Left: test error on 2000 digits, mean and
 # two standard errors over training sets, ensembles of twenty. Right: mean cosine between the predictors of two networks on test points (paper
 # B, Fig. 6).
-# %%
-tables = {name: chapter.rows(voting.votes, name) for name in ("small", "large", "largest", "second_data")}
-h_star = mean_width_at_jamming(tables["largest"])
-fig, axes = plots.panels(2)
-for h, rows in tables["largest"].groupby("h"):
-    if h >= h_star - 0.5:
-        norms = np.sort(np.concatenate([np.array(norms) / np.median(norms) for norms in rows.norms]))
-        share = 1 - np.arange(len(norms)) / len(norms)
-        shade = min(int(12 * (h / h_star - 0.9)), 11)
-        axes[0].plot(norms, share, color=plots.shades(12)[max(shade, 0)], label=f"{h / h_star:.2f}")
-plots.slope_guide(axes[0], (2, 20), 0.4, -1, "$-1$", above=True)
-axes[0].set(xscale="log", yscale="log", xlabel="norm over its median, $x$", ylabel="share of norms beyond $x$")
-axes[0].legend(title="width over jamming", fontsize="small")
-for (name, table), colour in zip(tables.items(), plots.PALETTE):
-    found = tails_beyond_jamming(table)
-    label = f"{table.words.iloc[0].partition(',')[0]}, $P={table.p.iloc[0]}$" if len(table) else name
-    axes[1].plot(found.scatter, found["index"], "o", color=colour, markersize=4, label=label)
-scatter = np.linspace(0, 8, 41)
-gaussian = [index_of_gaussian_margins([value]) for value in scatter]
-axes[1].plot(scatter, gaussian, color=plots.COLOURS["theory"], label=r"$1/|\mu+\sigma g|$")
-axes[1].axhline(2, color="0.5", linestyle=":")
-axes[1].set(
-    yscale="log", xlabel=r"mean margin over its scatter, $\mu/\sigma$", ylabel="index of the tail", xlim=(-0.5, 8)
-)
-plots.plain_numbers(axes[1])
-axes[1].legend(fontsize="small", loc="upper left")
-alt = "Left, distributions of norms, along a line of slope minus one at jamming and steep far from it. Right, the index of the tail "
-alt += "against the mean margin over its scatter: points of three numbers of points and two data sets along one rising curve."
-chapter.figure(fig, "fig-b-tail", *tables.values(), alt=alt)
-# %% [markdown] tags=["caption"]
-# **Norms have the tail of one over a Gaussian margin: no variance at jamming, and a thin tail where the margin exceeds its scatter.** Left:
-# distribution of the norms at widths from jamming on, 2000 digits; dashed: index 1. Right: index of the tail of each width against the mean of
-# the margins over their standard deviation; line: normal margins; dotted: the index below which no variance exists.
 # %% [markdown]
 # ## Exercises
 # **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be

@@ -205,7 +205,7 @@ alt += "negative eigenvalues before training, close to one half, and unstable di
 chapter.figure(fig, "fig-b-8bc", table, start, alt=alt)
 # %% [markdown] tags=["caption"]
 # **Fewer points hold a network at jamming than it has parameters.** Top: unsatisfied points per parameter of networks at a minimum;
-# dashed: one, as for spheres. Left: under three weight decays; right: where a quarter fit. Middle: a regular sample of the non-zero eigenvalues
+# dashed: one. Left: under three weight decays; right: where a quarter fit. Middle: a regular sample of the non-zero eigenvalues
 # of $H_0$; the largest of $H_p$, in size, over that of $H_0$. Bottom: share of those of $H_p$ that are negative before training; unstable
 # directions over unsatisfied points, with the bound (paper B, Fig. 7, 8B and C, Eq. 14).
 # %% [markdown]

@@ -57,7 +57,12 @@ from companion.book import plots
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.counting import cones_and_programs, over_rank
 from companion.papers.jamming.claims.rest import followed_longest, heights_of_peak
-from companion.papers.jamming.claims.voting import mean_parameters_at_jamming
+from companion.papers.jamming.claims.voting import (
+    index_of_gaussian_margins,
+    mean_parameters_at_jamming,
+    mean_width_at_jamming,
+    tails_beyond_jamming,
+)
 from companion.papers.jamming.studies import counting, paired, separability, voting
 from companion.papers.jamming.studies import jamming as studies
 from companion.papers.jamming.studies import rest as at_rest
@@ -92,6 +97,14 @@ axes[1].axvline(steps, color="0.5", linestyle=":")
 axes[1].set(xscale="log", xlabel="steps", ylabel="share of them that training fits", ylim=(0, 1.05))
 plots.plain_numbers(axes[1], "x")
 axes[1].legend(fontsize="small")
+cones = chapter.rows(counting.cones, "sets")
+decided = [chapter.rows(counting.programs, name) for name in ("one", "two", "three")]
+pairs = cones_and_programs(cones, *decided)
+by_depth = np.exp(np.log(pairs.dimension / pairs.found).groupby(pairs.layers).mean())
+for layers in (1, 3):
+    chapter.glue(f"cone-{layers}", float(by_depth.get(layers, np.nan)))
+chapter.glue("cone-of-kernel", float(np.exp(np.log(pairs.of_kernel / pairs.found).mean())))
+chapter.glue("cone-worst", float(100 * np.abs(np.log(pairs.dimension / pairs.found)).max()))
 by_parameters = six.assign(rank=six.parameters)
 chapter.glue("cover-by-parameters", over_rank(by_parameters).value)
 chapter.glue("cover-crowded", over_rank(crowded).value)
@@ -138,15 +151,6 @@ chapter.figure(
 # It is exact nowhere. With depth the ratio falls, from {glue:text}`cone-1` in one layer to {glue:text}`cone-3` in three; a single set of 250 digits
 # is off by up to {glue:text}`cone-worst` per cent. {py:func}`regimes.measures.separability.parameters_to_fit` counts all this for
 # [your own network](../book/yours.md), in a second for 250 points and less than three for 1000.
-# %%
-cones = chapter.rows(counting.cones, "sets")
-decided = [chapter.rows(counting.programs, name) for name in ("one", "two", "three")]
-pairs = cones_and_programs(cones, *decided)
-by_depth = np.exp(np.log(pairs.dimension / pairs.found).groupby(pairs.layers).mean())
-for layers in (1, 3):
-    chapter.glue(f"cone-{layers}", float(by_depth.get(layers, np.nan)))
-chapter.glue("cone-of-kernel", float(np.exp(np.log(pairs.of_kernel / pairs.found).mean())))
-chapter.glue("cone-worst", float(100 * np.abs(np.log(pairs.dimension / pairs.found)).max()))
 # %% [markdown]
 # (the-predictor-blows-up)=
 # ## The predictor diverges at jamming
@@ -216,6 +220,40 @@ chapter.figure(fig, "fig-b-8d", *voters.values(), slices, random, rest, alt=alt)
 # **At lazy jamming norm, fluctuation and the kernel's change diverge; on 2000 points nearly with the slope of Gardner's norm.** Norm of the predictor on
 # test points and its fluctuation over initial weights, against the relative distance from jamming: at the end of lazy training, and at scale 12 at rest; black:
 # Gardner's norm. Bottom, 250 points: change of the kernel; norm for random labels over that of Gaussian features (paper B, Fig. 8D, Sec. 2 and 4).
+# %%
+tables = {name: chapter.rows(voting.votes, name) for name in ("small", "large", "largest", "second_data")}
+h_star = mean_width_at_jamming(tables["largest"])
+fig, axes = plots.panels(2)
+for h, rows in tables["largest"].groupby("h"):
+    if h >= h_star - 0.5:
+        norms = np.sort(np.concatenate([np.array(norms) / np.median(norms) for norms in rows.norms]))
+        share = 1 - np.arange(len(norms)) / len(norms)
+        shade = min(int(12 * (h / h_star - 0.9)), 11)
+        axes[0].plot(norms, share, color=plots.shades(12)[max(shade, 0)], label=f"{h / h_star:.2f}")
+plots.slope_guide(axes[0], (2, 20), 0.4, -1, "$-1$", above=True)
+axes[0].set(xscale="log", yscale="log", xlabel="norm over its median, $x$", ylabel="share of norms beyond $x$")
+if len(axes[0].get_legend_handles_labels()[0]):
+    axes[0].legend(title="width over jamming", fontsize="small")
+for (name, table), colour in zip(tables.items(), plots.PALETTE):
+    found = tails_beyond_jamming(table)
+    label = f"{table.words.iloc[0].partition(',')[0]}, $P={table.p.iloc[0]}$" if len(table) else name
+    axes[1].plot(found.scatter, found["index"], "o", color=colour, markersize=4, label=label)
+scatter = np.linspace(0, 8, 41)
+gaussian = [index_of_gaussian_margins([value]) for value in scatter]
+axes[1].plot(scatter, gaussian, color=plots.COLOURS["theory"], label=r"$1/|\mu+\sigma g|$")
+axes[1].axhline(2, color="0.5", linestyle=":")
+axes[1].set(
+    yscale="log", xlabel=r"mean margin over its scatter, $\mu/\sigma$", ylabel="index of the tail", xlim=(-0.5, 8)
+)
+plots.plain_numbers(axes[1])
+axes[1].legend(fontsize="small", loc="upper left")
+alt = "Left, distributions of norms, along a line of slope minus one at jamming and steep far from it. Right, the index of the tail "
+alt += "against the mean margin over its scatter: points of three numbers of points and two data sets along one rising curve."
+chapter.figure(fig, "fig-b-tail", *tables.values(), alt=alt)
+# %% [markdown] tags=["caption"]
+# **Norms have the tail of one over a Gaussian margin: no variance at jamming, and a thin tail where the margin exceeds its scatter.** Left:
+# distribution of the norms at widths from jamming on, 2000 digits; dashed: index 1. Right: index of the tail of each width against the mean of
+# the margins over their standard deviation; line: normal margins; dotted: the index below which no variance exists.
 # %% [markdown]
 # (heights-of-the-peak)=
 # ## The peak is higher in the lazy regime

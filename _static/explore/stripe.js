@@ -4,7 +4,7 @@
   "use strict";
   const PLANES = [null, [0], [-0.3, 1.18549], [-0.67449, 0, 0.67449]]; // equally many of either label
   const GAIN = Math.SQRT2, ROOT = Math.SQRT1_2; // 1/√d
-  const REACH = 3, SIDE = 61, END = 6; // of the picture; of the points
+  const REACH = 3, SIDE = 61, END = 6;
 
   function draw(p, h, planes, seed) {
     const normal = explore.normal(seed), numbers = (count) => Float64Array.from({ length: count }, normal);
@@ -120,7 +120,7 @@
     return sum / norm;
   }
 
-  // of placing m planes while n of p points are left
+  // m planes while n of p points are left
   const law = (n, p, m) => Math.sqrt(m * n / Math.PI) / p;
   const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
   explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, draw, flow, square, error, law };
@@ -158,8 +158,7 @@
       for (let m = 0; m < p; m++) map.dot(X(given.x[2 * m]), X(-given.x[2 * m + 1]), 3, given.y[m] > 0 ? map.plus : map.minus);
       at.forEach((z) => map.line([[X(z), 0], [X(z), map.width]], map.ink, [7, 3, 2, 3]));
 
-      // the longest arrows would leave the panel
-      const w = it.weights, middle = arrows.width / 2;
+          const w = it.weights, middle = arrows.width / 2;
       const all = Array.from(Array(WIDTH), (_, n) => [w[4 * n + 3] * w[4 * n], -w[4 * n + 3] * w[4 * n + 1]]);
       const root = Math.sqrt(all.reduce((sum, [u, v]) => sum + u * u + v * v, 0) / WIDTH);
       all.forEach(([u, v]) => {

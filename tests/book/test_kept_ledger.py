@@ -56,7 +56,7 @@ def numbers(record):
 
 
 # claims of each chapter that rest on stored rows or formulas alone; the cold book of every week compares all
-HELD = {"01": 61, "02": 25, "03": 33, "04": 56, "05": 26, "06": 61, "07": 34}
+HELD = {"01": 55, "02": 23, "03": 33, "04": 46, "05": 26, "06": 55, "07": 34}
 
 
 @pytest.mark.parametrize("number", HELD)

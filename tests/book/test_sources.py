@@ -144,7 +144,7 @@ def test_every_measured_number_leads_to_its_row_and_the_row_back_to_it():
             there |= {urljoin(f"{page}.html", address): row["id"] for address in quoting}
     assert there == numbers
     texts = [path.read_text("utf-8") for path in (ROOT / "chapters").glob("*.py")]
-    texts += [(ROOT / "book" / name).read_text("utf-8") for name in ("intro.md", "tour.md", "papers.yml")]
+    texts += [(ROOT / "book" / name).read_text("utf-8") for name in ("intro.md", "tour.md", "yours.md", "papers.yml")]
     roles = [name for text in texts for name in quotes.ROLE.findall(text)]
     assert sorted(roles) == sorted(numbers.values()) and len({*roles}) > 400
 

@@ -109,7 +109,7 @@ def test_a_claim_is_at_the_papers_size_where_its_rows_have_a_size_that_the_paper
     records = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}
     wide = {name for name, record in records.items() if "10000" in str(record["settings"]) and stated.at_size(record)}
     assert {"A.Fig3-wide-star-d5", "A.Fig3-wide-star-d10", "A.Fig10-gain-wide", "A.Fig3-own-learner-d5"} <= wide
-    assert len([name for name in wide if name[0] == "A"]) == 20
+    assert len([name for name in wide if name[0] == "A"]) == 17
     assert stated.at_size(records["B.Fig6-rest-cusp"]) and not stated.at_size(records["B.Sec5-machine-gain-d5"])
     record = records["A.Fig3-wide-star-d5"]
     (setting,) = record["settings"]

@@ -154,7 +154,7 @@ def block(study: Study, cell: Cell) -> str:
 
 
 def seconds(chunk: Chunk) -> float:
-    """The expected time of a chunk: as recorded, else as cells of its setting took; 0 where nothing is known."""
+    """The expected time of a chunk: as recorded, else as its cells took that are stored; 0 where nothing is known."""
     recorded_seconds, first = recorded(chunk.study), chunk.cells[0]
     count = chunk.study.chunk if chunk.study.whole else len(chunk.cells)
     if first.key(seed=False) not in recorded_seconds and (stored := alike(first)):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from companion.lab.draws import RESERVED
 from companion.lab.store import Cell, Result
 from companion.lab.study import Study
 from regimes.validate import InputError
@@ -51,8 +52,8 @@ def origin(cell: Cell | str) -> Result:
 
 
 def alike(cell: Cell) -> Result | None:
-    """A result of a cell's setting, at its own seed if there is one, that a sweep or a file of this process gave."""
-    return _FINISHED.get(cell.key()) or _SETTINGS.get(cell.key(seed=False))
+    """A cell's result that a sweep or a file of this process gave; of a reserved seed one of its setting."""
+    return _FINISHED.get(cell.key()) or (_SETTINGS.get(cell.key(seed=False)) if cell.seed >= RESERVED else None)
 
 
 def names_cell(column: str) -> bool:

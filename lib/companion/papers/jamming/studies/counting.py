@@ -13,6 +13,7 @@ from companion.lab.record import Count, FirstOf, Increasing, Positive, Setting, 
 from companion.lab.sweep import Rows, study
 from companion.papers.jamming.studies._architectures import ARCHITECTURES, fullest_part
 from companion.papers.jamming.studies._ensembles import (
+    DRAWN,
     IMAGES,
     STEEPNESS,
     parameters_of,
@@ -47,7 +48,7 @@ class Modules(Setting):
     ratios: Increasing[Positive]
 
 
-@study(version=2, seeds=Count[0, 1000], chunk=8, device="cpu")
+@study(version=2, seeds=Count[0, 1000], chunk=8, device="cpu", data=DRAWN)
 def architectures(s: Modules, seeds: list[int]) -> Rows:
     r"""Whether lazy modules can fit random labels, by a linear program; one row per network and ratio of points.
 
