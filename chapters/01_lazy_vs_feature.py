@@ -453,7 +453,8 @@ def draw(i):
         ax.set_title(title, fontsize="small")
         ax.set_xticks(range(len(shares)), [plots.FITTED.get(share, f"{share:.0%}") for share in shares])
         plots.plain_numbers(ax)
-    axes[1].legend(fontsize="small", loc="lower right")
+    if len(axes[1].get_legend_handles_labels()[0]):
+        axes[1].legend(fontsize="small", loc="lower right")
     fig.supxlabel("fitted training points", fontsize="small")
 
 

@@ -21,7 +21,9 @@ def test_every_claim_with_rows_can_be_replicated_at_the_sizes_that_its_words_nam
         try:
             page = replicate.page_for(claim, number, first=replicate.OWN, seeds=2)
         except InputError as error:  # images that are not on this machine
-            assert re.search("on this machine|ships with no package|the images of .* here", str(error)), f"{claim.id}: {error}"
+            assert re.search("on this machine|ships with no package|the images of .* here", str(error)), (
+                f"{claim.id}: {error}"
+            )
             continue
         cells = [
             cell for study, named in claim.designs.items() for it in named for cell in page.cells(study, it).values()
