@@ -671,7 +671,7 @@ def test_a_number_leads_to_its_row_and_the_row_back_to_the_sentence(browser, nam
         equations(page)
         anchors = page.locator("article a.measured").evaluate_all("all => all.map(one => one.id)")
         assert len(anchors) > 1
-        for anchor in (anchors[0], anchors[len(anchors) // 2], anchors[-1]):
+        for anchor in dict.fromkeys((anchors[0], anchors[len(anchors) // 2], anchors[-1])):
             number = page.locator(f'[id="{anchor}"]')
             claim, shown = number.get_attribute("data-claim"), number.inner_text()
             number.click()
