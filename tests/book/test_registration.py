@@ -14,7 +14,9 @@ from companion.estimates import Estimate
 from companion.lab import catalogue, draws, parameters
 from companion.lab.results import Results
 from regimes.validate import InputError
+from tests.references import ROOT
 
+TRACKED = registration.is_tracked
 NUMBER, STUDY = "05", "depth.normalised_kernel"
 GIVEN = {"item": "Z.Fig1", "kind": "beyond", "statement": "It holds.", "source": "derived", "profiles": ("laptop",)}
 
@@ -105,6 +107,7 @@ def small_run(tmp_path, monkeypatch):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path / "cells"))
     monkeypatch.setattr(registration, "needs_commit", lambda what: None)
     monkeypatch.setattr(registration, "committed", lambda revision: True)
+    monkeypatch.setattr(registration, "is_tracked", lambda path: True)
     (tmp_path / "results").mkdir()
     return study
 
@@ -133,13 +136,23 @@ def test_a_registered_run_stops_and_resumes_on_seeds_that_nobody_has_seen(small_
     assert not computed, "what is there is computed once"
 
 
-def test_what_changed_since_it_was_registered_is_not_run(small_run):
+@pytest.mark.parametrize("kind", ["claims", "studies"])
+def test_what_changed_since_it_was_registered_is_not_run(small_run, kind):
     known = registration.register()
-    name = next(iter(known["claims"]))
-    known["claims"][name]["digest"] = "other"
+    name = next(iter(known[kind]))
+    known[kind][name]["digest"] = "other"
     draws.registered_file().write_text(json.dumps(known))
     with pytest.raises(InputError, match=f"1 claims or studies are not as they were registered: {name}"):
         registration.run(jobs=1)
+
+
+def test_a_registration_that_is_in_no_commit_is_not_run(small_run, monkeypatch):
+    """Git does not count a file that it does not know as a change."""
+    registration.register()
+    monkeypatch.setattr(registration, "is_tracked", TRACKED)
+    with pytest.raises(InputError, match=r"registered\.json is in no commit"):
+        registration.run(jobs=1)
+    assert TRACKED(ROOT / "README.md") and not registration.folder().exists()
 
 
 def test_the_command_says_how_far_the_run_is_and_no_number(small_run, capsys):

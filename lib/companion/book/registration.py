@@ -159,10 +159,12 @@ def needs_registration() -> dict[str, Any]:
     if not known:
         raise InputError("nothing is registered: python -m companion register")
     needs_commit("cells of a registered run")
+    if not is_tracked(draws.registered_file()):
+        raise InputError(f"{draws.registered_file().name} is in no commit: commit it before its first cell")
     now = {claim.id: claim.measured_by["digest"] for _, claim in all_claims()}
     changed = [name for name, claim in known["claims"].items() if now.get(name) != claim["digest"]]
-    versions = {study.name: study.version for _, study in _studies()}
-    changed += [name for name, study in known["studies"].items() if versions.get(name) != study["version"]]
+    codes = {study.name: (study.version, study.code.digest) for _, study in _studies()}
+    changed += [name for name, it in known["studies"].items() if codes.get(name) != (it["version"], it["digest"])]
     if changed:
         raise InputError(f"{len(changed)} claims or studies are not as they were registered: {', '.join(changed[:5])}")
     return known
@@ -245,6 +247,12 @@ def judge() -> dict[str, Any]:
     folder().rmdir()
     write_atomically(draws.registered_file(), json.dumps(known | {"judged": revision()}, indent=1, ensure_ascii=False))
     return known
+
+
+def is_tracked(path: Path) -> bool:
+    """Whether git knows a file: one that it does not is no change of the checkout."""
+    git = ["git", "-C", str(paths.root()), "ls-files", "--error-unmatch", str(path)]
+    return subprocess.run(git, capture_output=True).returncode == 0
 
 
 @functools.cache
