@@ -23,6 +23,7 @@ from companion.lab.plan import in_words
 from companion.lab.study import Study
 from companion.lab.table import STAMP, names_cell, origin, provenance
 from companion.lab.workers import forking
+from regimes import validate
 from regimes.validate import InputError
 
 SHOWN, KEYS, WIDTH = 8, 4, 48  # rows of a table and keys of cells that are printed; characters of a setting's values
@@ -156,9 +157,12 @@ def replicate_claim(args: argparse.Namespace) -> None:
     print("\n".join(replicate.side_by_side(own, kept, found[0])))
 
 
-def check_registration() -> int:
-    """Prints why claims cannot be registered, a line each; exit code 1 if there are such."""
-    numbers = sorted({number for number, _ in claims.all_claims()})
+def check_registration(*chapters: str) -> int:
+    """Prints why claims cannot be registered, of all chapters or some, a line each; exit code 1 if there are such."""
+    every = sorted({number for number, _ in claims.all_claims()})
+    for number in chapters:
+        validate.one_of(every, chapter=number)
+    numbers = chapters or every
     page_of = {number: Rows(number, parameters.resolve(number)) for number in numbers}
     kept = {entry["id"]: entry for entry in ledger.read(paths.results() / "ledger.json")}
     count = 0
@@ -174,8 +178,8 @@ def register(args: argparse.Namespace) -> int:
 
     Without options it declares, or says how far the run is. What is in the way of a declaration is printed.
     """
-    if args.check:
-        return check_registration()
+    if args.check is not None:
+        return check_registration(*args.check)
     if not registration.registered():
         if args.run:
             raise InputError("nothing is registered: python -m companion register")
@@ -224,7 +228,7 @@ def main(argv: list[str] | None = None) -> int:
     whole = commands.add_parser(
         "register", help="declare all claims, and draw their rows anew", description=register.__doc__
     )
-    whole.add_argument("--check", action="store_true", help="only say what is in the way")
+    whole.add_argument("--check", nargs="*", metavar="CHAPTER", help="only say what is in the way, of all or of 05 …")
     whole.add_argument("--run", action="store_true", help="compute the registered cells")
     whole.add_argument("--judge", action="store_true", help="once all are there, put them in place of the others")
     whole.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")

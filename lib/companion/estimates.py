@@ -343,7 +343,9 @@ def seeds_to_decide(estimate: Estimate, accept: tuple[float, float], rival: floa
     interval of ``n`` has the half-width ``t s/√n``, ``t`` Student's quantile, and its centre lies in nine of ten draws
     within ``1.64 s/√n`` of the truth. So a truth at the centre of a band of half-width ``B`` needs
     ``(t + 1.64) s/√n <= B``. Of a band with one end the truth is the rival's, at a distance ``B`` from that end, and
-    only one side counts: ``(t + 1.28) s/√n <= B``. Geometric means are taken by their logarithms.
+    only one side counts: ``(t + 1.28) s/√n <= B``. So it is for a truth where the estimate is, at a distance ``B``
+    from the nearest end; the easier of the two counts, as a claim that is far from its band needs no more than that.
+    Geometric means are taken by their logarithms.
 
     Returns:
         The least ``n`` from ``FEWEST`` on; that of the estimate if it has no scatter; infinity if none up to ``MOST``.
@@ -355,14 +357,19 @@ def seeds_to_decide(estimate: Estimate, accept: tuple[float, float], rival: floa
     ends = [scale(end) for end in accept if math.isfinite(end) and (scale is float or end > 0)]
     if not ends or (scale is math.log and rival <= 0):
         return estimate.n
-    margin, tail = ((ends[1] - ends[0]) / 2, 0.95) if len(ends) == 2 else (abs(ends[0] - scale(rival)), 0.9)
     half = (scale(estimate.high) - scale(estimate.low)) / 2
     if estimate.method.endswith(ANYTIME):
         half /= anytime_factor(estimate.n)
     scatter = half * math.sqrt(estimate.n) / _quantile(estimate.n)
-    within = float(ndtri(tail))
-    enough = (n for n in range(FEWEST, MOST + 1) if scatter * (_quantile(n) + within) <= margin * math.sqrt(n))
-    return next(enough, math.inf)
+    declared = ((ends[1] - ends[0]) / 2, 0.95) if len(ends) == 2 else (abs(ends[0] - scale(rival)), 0.9)
+    seen = (min(abs(end - scale(estimate.value)) for end in ends), 0.9)
+    return min(_enough(scatter, margin, float(ndtri(share))) for margin, share in (declared, seen))
+
+
+def _enough(scatter: float, margin: float, within: float) -> float:
+    """The least ``n`` with ``(t + within) scatter/√n <= margin``."""
+    counts = range(FEWEST, MOST + 1)
+    return next((n for n in counts if scatter * (_quantile(n) + within) <= margin * math.sqrt(n)), math.inf)
 
 
 def _samples(samples: np.ndarray, shape: str = "n") -> np.ndarray:

@@ -58,10 +58,12 @@ def refusals(page_of: Mapping[str, Page], *, kept: Mapping[str, Mapping[str, Any
     """Why claims cannot be registered, one by one: no measurement, other code, too few seeds, unnamed conditions.
 
     Args:
-        page_of: has the rows of each chapter, by its number.
+        page_of: has the rows of each chapter that is looked at, by its number.
         kept: the entries of the ledger of exploratory rows, by their claims.
     """
     for number, claim in all_claims():
+        if number not in page_of:
+            continue
         entry = kept.get(claim.id)
         if entry is None or (entry["value"] is None and entry["settings"]):
             yield Refusal(claim.id, "it was never measured")
@@ -80,10 +82,21 @@ def _too_few(claim: Claim, entry: Mapping[str, Any]) -> str:
     if entry["value"] is None:
         return ""
     needed = max(estimates.seeds_to_decide(it, claim.accept, claim.alternative["value"]) for it in estimates_of(entry))
-    if needed <= entry["n"]:
+    if needed <= (drawn := planned(claim, entry["n"])):
         return ""
     words = f"{needed}" if math.isfinite(needed) else f"more than {estimates.MOST}"
-    return f"{words} seeds would decide its band in nine of ten draws, and it has {entry['n']}"
+    return f"{words} seeds would decide its band in nine of ten draws, and it has {drawn}"
+
+
+def planned(claim: Claim, n: int) -> int:
+    """How many realisations a claim will have in the registered run, by the ``n`` that it has on what is stored."""
+    stored, registered = [], []
+    for study, designs in claim.designs.items():
+        number = catalogue.find(study.name)[0]
+        for values, fewest in ((_stored(number), stored), (_values(number), registered)):
+            for design in designs:
+                fewest.append(min(map(len, study.grid.values(values, design)["seeds"])))
+    return n * min(registered) // min(stored) if stored and min(stored) else n
 
 
 def estimates_of(entry: Mapping[str, Any]) -> Iterator[Estimate]:
@@ -128,9 +141,16 @@ def _studies() -> Iterator[tuple[str, Study]]:
             yield number, study
 
 
-def _values(number: str) -> dict[str, Any]:
+def _stored(number: str) -> dict[str, Any]:
     """A chapter's parameters at the sizes that are judged: the laptop's with what is stored beside them."""
     return parameters.resolve(number, "laptop", parameters.designs(number, "stored"))
+
+
+def _values(number: str) -> dict[str, Any]:
+    """These with what the registered run draws in place of what is stored."""
+    return parameters.resolve(
+        number, "laptop", parameters.designs(number, "stored"), parameters.designs(number, "registered")
+    )
 
 
 def _plan(number: str, study: Study) -> dict[str, Any]:

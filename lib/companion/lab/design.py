@@ -13,6 +13,7 @@
     smoke.n = [20, 40]       # of another profile, in place of that of the laptop
     paper.n = [1000, 2000]
     stored.seeds = 40        # of what results/ holds
+    registered.seeds = 50    # of what the registered run draws, where that is not what is stored
     least.n = 2              # a figure needs so many values of an axis
     [projectors.images]
     extends = "sphere"       # all its entries, except those given here

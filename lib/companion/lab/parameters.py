@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from companion import paths
+from companion.lab import draws
 from regimes import validate
 from regimes.validate import InputError
 
 PROFILES = ("smoke", "laptop", "paper")
-SIZES = ("smoke", "paper", "stored")  # of a design, where they differ from the laptop's
+SIZES = ("smoke", "paper", "stored", "registered")  # of a design, where they differ from the laptop's
 LEAST = "least"  # of a design: how many values of an axis its figures need
 RANGE = "range"  # of parameters that no design names
 ABOUT = ("stored", "finer")  # what a file of designs says of a whole study
@@ -279,8 +280,12 @@ def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
 
 
 def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
-    """The entries of a chapter's designs at a profile, or of what is ``stored`` of them, by their full names."""
-    return {name: value for name, value in _profile(number, profile).items() if "." in name}
+    """The entries of a chapter's designs at a profile, or of what is ``stored`` of them, by their full names.
+
+    What is ``registered`` is stored, too, once the registered run is judged.
+    """
+    profiles = [profile, "registered"] if profile == "stored" and draws.is_judged() else [profile]
+    return {name: value for one in profiles for name, value in _profile(number, one).items() if "." in name}
 
 
 def about_studies(number: str) -> dict[str, dict[str, Any]]:
