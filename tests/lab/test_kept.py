@@ -26,14 +26,13 @@ DEAR = {
     "alignment.learned_features", "alignment.saliency_maps", "counting.architectures", "depth.deep_prediction",
     "depth.recipe", "fitting.clusters", "fitting.exclusion", "kernel_pca.image_curves",
     "kernel_pca.kernel_along_training", "kernel_pca.stripe_norms", "kernel_pca.stripe_spectra", "kernel_pca.stripes",
-    "large_p.image_errors", "large_p.own_images", "paired.trained_and_decided", "rest.stochastic",
+    "large_p.own_images", "paired.trained_and_decided", "rest.stochastic",
     "sensitivity.numerics",
 }  # fmt: skip
 # their columns are statistical: a cell tells little, and their tests do it by hand
 LOOSE = {"rest.minima_at_jamming", "rest.peak_at_jamming"}
 TOO_FEW = {
     "compression.late_training",
-    "large_p.image_errors",
     "large_p.own_images",
 }  # stored cells to tell their statistical columns' factor from chance
 DEVICES = {"AMD EPYC", "Intel(R) Xeon(R) Processor", "NVIDIA H200"}  # that computed stored cells

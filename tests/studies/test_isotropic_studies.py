@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from companion.papers.kernel_pca.studies import isotropic, kernel_pca, large_p
+from companion.papers.kernel_pca.studies import isotropic
 from companion.papers.kernel_pca.theory import harmonics
 from regimes.measures import information
 from regimes.validate import InputError
@@ -41,14 +41,3 @@ def test_data_need_not_be_here_where_nothing_is_computed():
     assert isotropic.kernels_on_images.grid.complete(asked)["words"] == ""
     with pytest.raises(InputError, match="test \\+ p must be at most 1797"):
         isotropic.kernels_on_images.grid.complete(asked | {"data": "digits", "seeds": [0]})
-
-
-def test_a_larger_size_has_the_errors_of_the_learning_curves():
-    images = {"data": "digits", "h": 2, "p": 24, "n": 60, "test": 60, "alpha": 10.0, "softness": 3.0,
-              "max_turn": 0.3, "max_move": 0.5, "descent": "settle"}  # fmt: skip
-    setting = large_p.LargeTrainingSets(**images).completed([0]).entries()
-    rows = large_p.image_errors(setting, [0])
-    assert {row["moment"] for row in rows} == {"start", "end"}
-    curve = kernel_pca.image_curves(setting | {"stops": [0.5]}, [0])
-    errors = [row["error"] for row in curve if row["moment"] != "0.5"]
-    assert [row["error"] for row in rows] == errors and all("information" not in row for row in rows)

@@ -495,6 +495,8 @@ def fitting_time(times=studies.characteristic_time["main"]):
     Short: slope of $t^*/\tau^*$ in $\log(1/\alpha)$
     """
     logs, scaled = scaled_times(times)
+    if len(logs) < 2:  # one scale has no slope
+        return None
     return mean(np.polyfit(logs, scaled.to_numpy().T, 1)[0])
 
 

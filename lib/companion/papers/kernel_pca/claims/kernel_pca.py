@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from companion.book.claims import again, claim
-from companion.estimates import jackknife, mean, ratio, slopes
+from companion.estimates import jackknife, mean, slopes
 from companion.papers.compression.theory.learning_curves import beta, beta_difference, by_size, drift
 from companion.papers.kernel_pca.studies import isotropic, large_p
 from companion.papers.kernel_pca.studies import kernel_pca as studies
@@ -542,8 +542,7 @@ def error_at_equal_totals(curves=studies.image_curves["main"]):
     """At equal totals of images the CNN's kernel frozen after training has a larger error than the network.
 
     log error of the kernel of 25 (100) images that learns from 25 (100) others, over that of the network of 50 (200),
-    which is taken from its learning curve by a power law between neighbouring sizes; mean of the two. At 400 and 400
-    the network's power law has to be prolonged, and gives 0.04
+    which is taken from its learning curve by a power law between neighbouring sizes; mean of the two
 
     Rival: images that train the kernel come for free: given as many others it has 0.1 less than the network
     Source: derived from paper A, Sec. 5.2, which takes "different data for the training set"
@@ -565,15 +564,6 @@ def _between(logs, small, large, size):
 
 
 @claim("A.Fig9-gain", accept=(0.001, math.inf), rival=0, looks=7, headline=True, figure="fig-a-9", at={"data": "mnist"})
-@again(
-    "A.Fig9-gain-size",
-    accept=(0.125, 0.25),
-    stated=0.2,
-    part_of="A.Fig9-gain",
-    source="paper A, Fig. 9: about 0.5 and 0.3; paper B, Fig. 9: 1/2 and 1/3",
-    statement="The exponent of the network exceeds that of the frozen initial kernel by 0.2 (paper B: by 1/6).",
-    short="size of this gain",
-)
 def image_exponent_gained(curves=studies.image_curves["main"]):
     r"""Feature learning of MNIST parity has the larger exponent.
 
@@ -586,40 +576,6 @@ def image_exponent_gained(curves=studies.image_curves["main"]):
     network = kernel_at(curves, *NETWORK)
     lazy = kernel_at(curves, *START)
     return drift(beta_difference, network, lazy), network, lazy
-
-
-@claim(
-    "A.Fig9-feature",
-    accept=(0.4, 0.6),
-    stated=0.5,
-    rival=0.3,
-    looks=4,
-    profiles=("paper",),
-    figure="tab-4-exponents",
-    given={"kernel": NETWORK},
-    at={"data": "mnist"},
-)
-@again(
-    "A.Fig9-lazy",
-    accept=(0.25, 0.35),
-    stated=0.3,
-    rival=(0.5, "the network's exponent"),
-    given={"kernel": START},
-    at={},
-    statement="The frozen initial kernel of the CNN has exponent 0.3.",
-    short="exponent of the initial kernel",
-)
-def image_exponent(curves=studies.image_curves["main"], *, kernel):
-    """The CNN's test error on MNIST parity falls with $p$ with exponent 1/2.
-
-    exponent of the learning curve
-
-    Rival: the frozen kernel's exponent
-    Source: paper A, Fig. 9
-    Short: exponent of the network
-    """
-    rows = kernel_at(curves, *kernel)
-    return drift(beta, rows), rows
 
 
 @claim("A.Fig9-own-images", accept=(-0.1, 0.1), rival=0.2, figure="fig-a-9", at={"data": "mnist", "p": 400})
@@ -816,23 +772,6 @@ def share_of_both_sectors(spectra=studies.stripe_spectra["main"], *, stripe_d):
     Short: share of both sectors, next eleven
     """
     return mean(next_components(spectra, "end", stripe_d)), spectra[spectra.moment == "end"]
-
-
-@claim("A.AppD-form", accept=(0, 0.5), rival=1, looks=2, part_of="A.AppD-harmonics", figure="fig-a-appd", at={"p": 512})
-def distance_from_the_form(stripes=studies.stripes["main"]):
-    r"""The stripe's kernel "after learning in the limit $\Lambda\sim\sqrt p\to\infty$" is of the form
-    $\Theta_1+\Theta_2\,x_\perp\cdot z_\perp$, tested at one finite $\Lambda$.
-
-    relative distance of the kernel from the form, at the end of training over before training, at 512 points alone,
-    where $\Lambda$ is about 20
-
-    Rival: the kernel is as far from the form as before training
-    Source: paper A, Sec. 5.1: "after learning in the limit ... The NTK can then generically be rewritten" so
-    Short: distance from the form, end over start
-    """
-    full = stripes[stripes.kernel == "full"]
-    departure = full.pivot(index="seed", columns="moment", values="departure")
-    return ratio(departure["end"] / departure["start"]), full
 
 
 @claim("A.AppD-first-kind", accept=(0.1, 1), rival=0, figure="fig-a-appd")

@@ -1,4 +1,4 @@
-"""Chapter 4, errors on images beyond ``kernel_pca.image_curves``: at larger sizes, and of kernels on own images."""
+"""Chapter 4: errors of kernels that learn from the images of their own network."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Self
 from companion.lab.record import Count, derived, record
 from companion.lab.sweep import Rows, study
 from companion.papers.kernel_pca.studies import kernel_pca
-from companion.papers.kernel_pca.studies.kernel_pca import Descending, image_curves, statistical_columns
+from companion.papers.kernel_pca.studies.kernel_pca import Descending, statistical_columns
 from regimes.measures.errors import wrong
 from regimes.training.run import run
 
@@ -25,15 +25,6 @@ class LargeTrainingSets(Descending):
     def completed(self, seeds: Sequence[int]) -> Self:
         """As its base, without stops and panels."""
         return replace(super().completed(seeds), stops=[], panels=False)
-
-
-@study(version=1, chunk=1, rtol=2e-2, device="any", columns=statistical_columns())
-def image_errors(s: LargeTrainingSets, seeds: list[int]) -> Rows:
-    """As ``kernel_pca.image_curves``, errors alone: the network at the end, its kernels at the start and at the end.
-
-    Source: paper A, Fig. 9; paper B, Sec. 5.
-    """
-    return image_curves.function(s, seeds)
 
 
 @study(version=1, chunk=1, rtol=2e-2, device="any", columns=statistical_columns())
