@@ -7,8 +7,8 @@
 # %% [markdown]
 # (compression-width-and-scale)=
 # # Width, scale, and what comes after the plateau
-# The compression argument holds for small scales, at any width, and until the first margin is met. This page changes the width and the
-# scale, and follows the networks beyond. A symbol without a definition here has the meaning of chapter 2's symbol table.
+# The compression argument holds at any width, for small output scales, and until the first margin is met. This page changes the width and
+# the scale, and follows the networks beyond that time. A symbol without a definition here has the meaning of chapter 2's symbol table.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -38,11 +38,13 @@ from companion.papers.compression.theory import Stripe
 chapter = Chapter("02", globals())
 # %% [markdown]
 # (paper-width)=
-# ## The width does not set the amplification
-# Our networks are a hundred neurons wide, those of paper A $10^4$. One would expect little of it, because neurons do not know of each
-# other until the first margin is met, at $t^*$: each follows the same gradient, and only their number changes. So it came: on the same
-# training sets $\Lambda^*$ at paper A's width over that at ours is {claim}`A.Fig6-width` ({numref}`fig-a-width`), on the stripe and on the
-# cylinder. What many training sets say of narrow networks therefore holds there.
+# ## The amplification does not depend on the width
+# At paper A's width of $10^4$ the exponent of $\Lambda^*$ in $p$ is {claim}`A.Fig6-wide` (1024 to 8192 points; the paper has $\frac12$). It is
+# a mean over the stripe in $d=5$ and 10 and the cylinder. Most of our networks are only a hundred neurons wide. We expect that this
+# makes no difference, because neurons evolve independently until the first margin is met: each follows the same gradient, and only
+# their number changes. This is what we find. On the same training sets $\Lambda^*$ at width $10^4$ is {glue:text}`width-ratio` times
+# that at width 100 ({numref}`fig-a-width`). Hence few wide networks suffice for the exponent. We take the difference between the
+# widths from the training sets that both have, and the rest from the many sets of the narrow networks.
 # %%
 wide = chapter.rows(studies.amplification_scaling, "wide")
 narrow = chapter.rows(studies.amplification_scaling, "stripe_again")
@@ -63,11 +65,13 @@ for ax in axes:
 axes[0].set_ylabel(r"$\Lambda^*$ at width $10^4$")
 axes[1].set(ylabel=f"over that at width {narrow.h.max()}", ylim=(0.5, 1.5))
 axes[0].legend(fontsize="small")
+both = width.width_ratios(pd.concat([wide, ring]), pd.concat([narrow, narrow_ring]))
+chapter.glue("width-ratio", str(width.mean_width_ratio(both[both.p >= growth_from])))
 chapter.figure(fig, "fig-a-width", wide, ring, narrow, narrow_ring)
 # %% [markdown] tags=["caption"]
 # **At paper A's width the amplification is that of narrow networks.** Left: $\Lambda^*$ of networks with $10^4$ neurons
-# against the number of points; dashed: slope $\frac12$. Right: over that of narrow networks on the same training sets (paper A, Fig. 6
-# and 8).
+# against the number of points; dashed: slope $\frac12$. Right: its ratio to that of narrow networks on the same training sets (paper A,
+# Fig. 6 and 8). Medians and quartiles over seeds.
 # %% [markdown]
 # ## The output scale must fall nearly as $1/p$
 # The amplification $\lambda$ of a neuron grows as $e^{\kappa t}$ until its plateau $\lambda^*\sim\sqrt p$. Here
@@ -80,22 +84,22 @@ chapter.figure(fig, "fig-a-width", wide, ring, narrow, narrow_ring)
 #
 # by {eq}`eq:A:time`. The paper's footnote 3 has both without the factors: "the definition of the perpendicular
 # timescale yields $\tau_\perp\sim\tau^*\log p$", and "it is essential that $\tau_\perp<t^*$". It concludes: "Hence the
-# larger the training set size, the smaller $\alpha$ needs to be". The footnote speaks of one neuron's $\lambda$. It
+# larger the training set size, the smaller $\alpha$ needs to be". The footnote is about the $\lambda$ of one neuron. It
 # gives a necessary condition and no exponent; $x$ is ours. The measured slope of $\kappa\,\tau_\perp$ in $\log p$ is
-# {claim}`A.Fig4-perpendicular`, where a start at a $\lambda$ of order one gives $\frac12$.
+# {claim}`A.Fig4-perpendicular`; neurons that start at a $\lambda$ of order one should have $\frac12$.
 #
-# We measured $\Lambda$, which averages over all neurons. This gives a stricter condition. Neurons that have not grown
-# keep an $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
+# The amplification $\Lambda$ of the network averages over all neurons, which gives a stricter condition. Neurons that have not
+# grown keep an $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
 #
 # $$
 # \frac1{\Lambda^2}=\frac1{\Lambda^{*2}}+B\,\alpha
 # $$ (eq:A:idle)
 #
 # with a $B$ that does not depend on $p$, so the scale must fall about as $1/p$. We found {eq}`eq:A:idle` on twelve training sets of
-# up to 16 384 points, and test it on others, of up to 65 536 points ({numref}`fig-a-late`): $1/\Lambda^2-1/\Lambda^{*2}$ has the
-# exponent {claim}`A.Fig6-idle` in $\alpha$; if all neurons grew and were late, it would be 1.79. The scale at half of the plateau has
-# the exponent {claim}`A.Fig6-scale`. It is a little above $-1$: a longer time lets more neurons grow, so $B$ becomes slightly
-# smaller as $\alpha$ falls.
+# up to 16 384 points, and test it on others, of up to 65 536 points ({numref}`fig-a-late`). The exponent of
+# $1/\Lambda^2-1/\Lambda^{*2}$ in $\alpha$ is {claim}`A.Fig6-idle`; it would be 1.79 if all neurons grew, only too late. The scale at
+# which $\Lambda$ is half of its plateau has the exponent {claim}`A.Fig6-scale` in $p$. This is a little above $-1$, because more
+# neurons grow in a longer time, so that $B$ decreases slightly with $\alpha$.
 # %%
 rests = chapter.rows(fitting.plateaus, "main")
 fastest = claims.time_of_the_plateau(rests, interfaces)
@@ -127,14 +131,14 @@ chapter.figure(fig, "fig-a-late", rests, scales, title="How small must the outpu
 # dashed: {eq}`eq:A:late` and {eq}`eq:A:idle`. Stripe, $d=5$; medians and quartiles.
 # %% [markdown]
 # ## After $t^*$ the amplification first grows, then falls
-# The paper states $\Lambda_{\max}\sim\Lambda^*\sim\sqrt p$. Training sets differ in $\Lambda^*$, and $\Lambda_{\max}$ inherits this. So we
-# ask for the factor by which $\Lambda$ grows after $t^*$ on the same networks (1024 to 16 384 points, width 150, until 98 % of the
+# The paper states $\Lambda_{\max}\sim\Lambda^*\sim\sqrt p$. A training set with a large $\Lambda^*$ has a large $\Lambda_{\max}$, too. So we
+# look at the factor by which $\Lambda$ grows after $t^*$ in the same network (1024 to 16 384 points, width 150, until 98 % of the
 # points are fitted). It should not depend on $p$. Its exponent, averaged over the stripe in $d=5$ and 10 and the cylinder, is
-# {claim}`A.Fig6-largest`; if the scale $\alpha$ alone set $\Lambda_{\max}$, it would be $-\frac12$. On the stripe the factor still grows
-# up to $p=4096$, and no longer beyond; on the cylinder it falls slightly ({ref}`table <compression-exponents>`).
+# {claim}`A.Fig6-largest`; it would be $-\frac12$ if the scale $\alpha$ alone set $\Lambda_{\max}$. On the stripe the factor grows
+# up to $p=4096$ and not beyond; on the cylinder it decreases slightly ({ref}`table <compression-exponents>`).
 #
-# Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, their noise does not average out,
-# and $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
+# Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, and their noise does not average out,
+# so that $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
 # Chapter 1 ({numref}`fig-a-one-stop`) measures how far $\Lambda$ falls until the end of training.
 # %%
 networks = chapter.rows(studies.amplification_along_training, "main")
@@ -155,8 +159,8 @@ chapter.figure(fig, "fig-a-6", networks, title="How does the compression change 
 # points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with $p=411$ and 4640).
 # %% [markdown]
 # ## The fit lowers the test error
-# After $t^*$ points far from the interfaces are fitted and no longer contribute to the gradient ({numref}`fig-a-5`). We stop when
-# 1 % of the points remain below the margin, as paper A may have done for its figure. Chapter 1 follows the networks to the end
+# After $t^*$ the points far from the interfaces are fitted first, and then contribute no longer to the gradient ({numref}`fig-a-5`). Here
+# we stop when 1 % of the points remain below the margin; the paper does not state its stop. Chapter 1 follows the networks to the end
 # of training. There $\Lambda$ has fallen and, in $d=5$, the error is higher again.
 # %%
 rows = chapter.rows(studies.late_training, "main")
@@ -202,8 +206,10 @@ chapter.figure(fig, "fig-a-order", *tables)
 # %% [markdown]
 # The fixed points move, but their number does not change ({numref}`fig-a-clusters`). We describe a neuron's plane by the angle
 # $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$, so that $\zeta=-\tan\phi$. The angle stays smooth where $\omega_1$ changes its sign and
-# the intercept $\zeta$ passes through infinity. One cluster of neurons does this. It starts outside the stripe, leaves to the
-# left, and returns from the right with the other sign of $\omega_1$, to the second interface.
+# the intercept $\zeta$ passes through infinity. This happens to one cluster of neurons: it starts outside the stripe, moves away to the
+# left, and comes back from the right, with the other sign of $\omega_1$, to the second interface. A share {claim}`A.Fig5-number` of the
+# networks keeps the number of its clusters, while the planes turn by {claim}`A.Fig5-moved` (in radians) until half of the points are
+# fitted.
 # %%
 clusters = chapter.rows(fitting.clusters, "main")
 network = clusters.query("seed == 0").sort_values("share")
@@ -232,11 +238,11 @@ chapter.figure(fig, "fig-a-clusters", clusters, alt=alt)
 # - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks
 #   a root <erratum-a-perpendicular-time>`, and {ref}`the characteristic time <erratum-a-characteristic-time>` a factor
 #   $\frac12$. App. C.3 drops the first term of {eq}`eq:A:noise` from its constant; it is of the order of the second.
-# - Some choices were made after a first run at the laptop {term}`profile`; the ledger lists them with each claim. For
-#   the exponents they are the smallest sizes of the fits and the noise divided out of $\Lambda^*$. For $t^*$ they are the mean of
-#   slopes in place of the slope of medians, and 2048 points in place of 512. The constant is taken at the largest $p$ and not at
-#   the smallest $\alpha$. The last choice is which neurons count at the fixed points.
-# - Closed forms of App. C that are algebra have no claim: averages, limits, the number of fixed points. The code tests them.
+# - Some choices were made after a first look at the results; the ledger lists them with each claim. For the exponents these are the
+#   smallest sizes of the fits, and the division by the noise. For $t^*$ they are the mean of slopes in place of the slope of medians,
+#   and 2048 points in place of 512. The constant is taken at the largest $p$ and not at the smallest $\alpha$. Which neurons count at
+#   the fixed points is a choice, too.
+# - The closed forms of App. C (averages, limits, the number of fixed points) are algebra. Unit tests check them, and no claim.
 # - Open: Where do the fixed points end after $t^*$? Why is $\Lambda^*$ of the cylinder above the constant of its ring at all sizes
-#   from 512 on? Growth rates differ around the ring, but weighting the directions by their growth explains a few per cent only. How does $\Lambda$ decrease at the end of training, where
-#   the last few points dominate instead of the noise of all?
+#   from 512 on? Growth rates differ around the ring, but weighting the directions by their growth explains only a few per cent. How does
+#   $\Lambda$ decrease at the end of training, where the last few points dominate instead of the noise of all?
