@@ -65,9 +65,9 @@ chapter.figure(fig, "fig-a-7", rows, title="Where do the cylinder's weights poin
 # of a neuron is the largest deviation of any of $\omega_1,\omega_\perp,b,\beta$ along its path, over the norm of the four
 # ({numref}`fig-a-4-error`).
 #
-# The error comes from the growth *rate*, which a training set changes by order $1/\sqrt p$. Over many units of time
-# $\tau$ this becomes a factor in the size of the weights. Ratios of weights, such as the intercept $\zeta$ and the
-# amplification $\lambda$, stay accurate. Steps of the flow ten times finer do not change the error.
+# The error comes from the growth *rate*, which differs between training sets by order $1/\sqrt p$. Over many units of time
+# $\tau$ this becomes a factor in the size of the weights, while ratios of weights, such as the intercept $\zeta$ and the
+# amplification $\lambda$, stay accurate. Ten times finer steps of the flow do not change the error.
 # %%
 neurons = chapter.rows(studies.neurons, "main")
 errors = {"error": "until $t^*$", "error_free": "until the first margin", "error_90": "until $t^*$, quantile 0.9"}
@@ -131,9 +131,9 @@ chapter.table(
 # We fit exponents from 1024 points on (`growth_from`), a choice made after a look at how the curves bend. Over all sizes they are
 # larger. The exponents of $\Lambda^*$ itself, noise included, are less certain and agree within their intervals.
 #
-# The argument requires neither two planes nor one direction. Paper A expects compression "generically in linear invariant models".
-# So the table below has three planes and three informative directions, too. Of these two the exponent furthest from one half
-# is {claim}`A.Fig8-generic`.
+# The argument requires neither two planes nor a single informative direction. Paper A expects compression "generically in linear
+# invariant models". We therefore tried three planes and three informative directions, too (table below). Of their two exponents the one
+# further from one half is {claim}`A.Fig8-generic`.
 # %%
 tasks = {name: chapter.rows(studies.amplification_scaling, name) for name in ("stripe", "cylinder", "planes", "sphere")}
 growth = pd.concat(claims.without_noise(rows).assign(task=name) for name, rows in tasks.items())
@@ -151,9 +151,9 @@ chapter.table(
     *tasks.values(),
 )
 # %% [markdown]
-# The noise of the training set sets only where the growth after $t^*$ starts. On the stripe the factor by which $\Lambda$ grows
-# until 98 % of the points are fitted stops rising at the larger sizes, so the exponent of $\Lambda_{\max}$ falls towards
-# $\frac12$. On the cylinder the factor falls slightly.
+# The noise of the training set determines only where the growth after $t^*$ starts. On the stripe the factor by which $\Lambda$ grows
+# until 98 % of the points are fitted stops rising at the larger sizes, so that the exponent of $\Lambda_{\max}$ approaches
+# $\frac12$. On the cylinder the factor decreases slightly.
 # %%
 maxima = [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
 maxima = pd.concat(maxima)
@@ -166,13 +166,13 @@ chapter.table(
 )
 # %% [markdown]
 # Results at $t^*$ hardly depend on the step tolerance. Later ones do, since nearby paths separate: with the coarser tolerance the
-# largest $\Lambda$ of many points in $d=5$ comes out too small. Those runs have a ten times finer one, in float64.
+# largest $\Lambda$ of many points in $d=5$ is too small. These runs therefore have a ten times finer tolerance, in float64.
 #
 # ## Each fixed point has its own amplification
-# The neurons of the fastest fixed point dominate $\Lambda$. But {eq}`eq:A:constant` says more. The neurons of *each*
-# fixed point have their own amplification $\lambda^*$, with its own constant and noise. At an output scale of
-# $10^{-18}$ even the slowest neurons have the time to reach it ({numref}`fig-a-lambda`). Of the three exponents in $p$ the one furthest
-# from one half is {claim}`A.Fig4-lambda`.
+# The neurons of the fastest fixed point dominate $\Lambda$. According to {eq}`eq:A:constant`, the neurons of *each* fixed point have
+# their own amplification $\lambda^*$, with its own constant and noise. At an output scale of $10^{-18}$ even the slowest neurons have
+# enough time to reach it ({numref}`fig-a-lambda`). Of the three exponents in $p$ the one furthest from one half is
+# {claim}`A.Fig4-lambda`.
 # %%
 rests = chapter.rows(fitting.plateaus, "main")
 fig, ax = plt.subplots()
@@ -213,8 +213,8 @@ chapter.figure(fig, "fig-a-lambda", rests)
 #
 # with the cylinder's radius $R$ and a chi-squared variable $\chi^2_k$ of $k$ degrees of freedom. The neuron moves as in a stripe
 # with the label $\bar y$, so the zeros of $d\,C_b+\zeta C_1$ are rings. With equiprobable labels
-# $C_b(0)=\langle\bar y\rangle/2=0$, and there is one ring, $z^*=0$. Its rate is $\tau/\tau^*=|C_1|=0.167$. Its
-# constant is $c=(|C_1|-\bar y(0)\,{\rm sgn}(C_1)/\sqrt{2\pi})\sqrt2=0.530$. All neurons on it grow alike, each with
+# $C_b(0)=\langle\bar y\rangle/2=0$, and there is one ring, $z^*=0$. Its rate is $\tau/\tau^*=|C_1|=0.167$, and its
+# constant is $c=(|C_1|-\bar y(0)\,{\rm sgn}(C_1)/\sqrt{2\pi})\sqrt2=0.530$. All neurons on it grow at one rate, each with
 # the noise $N_u$ of its own half plane. With the average $\langle\cdot\rangle_u$ over the ring,
 #
 # $$
@@ -248,11 +248,11 @@ chapter.figure(fig, "fig-a-time", times, growth, alt=alt)
 # in units of the fastest time constant. Right: $\Lambda^*$ over theory with each training set's own noise. Medians and quartiles.
 # %% [markdown]
 # **Directions on the ring.** Paper A expects that "all neuron vectors z converge toward a finite number of fixed points", "a general
-# property of linear invariant problems". On planes they do. On the ring every direction $u$ is as good as any other, so that for
-# $p\to\infty$ all are kept ({ref}`erratum <erratum-a-ring>`). The paper's coordinate $z$ does not show this: with equiprobable labels
-# the whole ring lies at $z=0$. A finite training set makes the rate vary around the ring by order $1/\sqrt p$, and neurons gather
-# where it is largest. So the number of directions grows with the number of points, with the exponent {claim}`A.Fig8-directions`
-# ({numref}`fig-a-ring`).
+# property of linear invariant problems". On planes they do. On the ring all directions $u$ are equivalent, so that for
+# $p\to\infty$ neurons keep all of them ({ref}`erratum <erratum-a-ring>`). The paper's coordinate $z$ does not show this: with
+# equiprobable labels the whole ring lies at $z=0$. In a finite training set the growth rate varies around the ring by order
+# $1/\sqrt p$, and neurons gather where it is largest. Since this variation decreases with $p$, the number of directions grows, with the
+# exponent {claim}`A.Fig8-directions` ({numref}`fig-a-ring`).
 # %%
 ring = chapter.rows(studies.amplification_scaling, "ring")
 fig, ax = plt.subplots(figsize=(5.2, 3.6))

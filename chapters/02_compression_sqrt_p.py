@@ -14,23 +14,23 @@
 # - **The square root holds, on the stripe with its constant.** When a tenth of the points is fitted, the {term}`amplification`
 #   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. Its exponent, with the noise of each
 #   training set divided out, is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$ from 1024 to 16 384, width 100),
-#   {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. On the stripe in $d=5$, from 4096
-#   points on, $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical value. Paper A predicts the exponent $\frac12$ and
-#   shows it up to $p\approx10^4$ at width $10^4$.
+#   {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. Paper A predicts $\frac12$ and shows it up
+#   to $p\approx10^4$ at width $10^4$; at that width we find {claim}`A.Fig6-wide`, a mean over the three tasks up to 8192 points. On the
+#   stripe in $d=5$, from 4096 points on, $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical value.
 # - **Three printed formulas need a correction.** The noise of the training set has the amplitude $\sqrt{D_\perp}$, not
-#   $D_\perp$, the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the printed
-#   one, and the time $t^*$ half of the printed one.
+#   $D_\perp$, where $D_\perp$ is the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the
+#   printed one, and the time $t^*$ is half of the printed one.
 # - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller $\alpha$
-#   needs to be" (footnote 3): reproduced. To reach $\sqrt p$, the scale must fall as a power of $p$ with the exponent
-#   {claim}`A.Fig6-scale` (stripe, $d=5$, 4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary. It is not sufficient
-#   for all neurons, however, because with the prefactors that it leaves out, {eq}`eq:A:late`, it gives a smaller power.
-# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest, so that
-#   a constant fits the first tenth of the points and $t^*$ selects no planes. We move one plane until the mean label is $\langle
-#   y\rangle$. $\Lambda^*$ has half of its value when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ (growth rates
+#   needs to be" (footnote 3). This is reproduced: to reach $\sqrt p$, the scale must fall as a power of $p$ with the exponent
+#   {claim}`A.Fig6-scale` (stripe, $d=5$, 4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary but not
+#   sufficient. It concerns a single growing neuron, and with its prefactors, {eq}`eq:A:late`, it gives a smaller power.
+# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest. Then
+#   a constant fits the first tenth of the points, and no planes are selected by $t^*$. We moved one plane to change the mean label
+#   $\langle y\rangle$. $\Lambda^*$ is halved when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ (growth rates
 #   cross at 0.39). In $d=20$ this mean label is smaller by the factor {claim}`A.Sec3-balance-dimension` (theory: 2.24).
-# - **The cylinder's neurons have no finite set of directions.** Paper A expects "a finite number of fixed points" in all such
-#   problems. On the cylinder each rotation of a fixed point is one, too. The number of directions that neurons hold at $t^*$ grows
-#   with the exponent {claim}`A.Fig8-directions` in $p$ (512 to 32 768 points).
+# - **On the cylinder the number of directions grows with $p$.** Paper A expects "a finite number of fixed points" in all such
+#   problems. On the cylinder, however, each rotation of a fixed point is a fixed point. The number of directions that neurons have at
+#   $t^*$ grows with the exponent {claim}`A.Fig8-directions` in $p$ (512 to 32 768 points).
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points
@@ -42,13 +42,14 @@
 # 3. A finite training set adds noise of relative size $1/\sqrt p$, which keeps the uninformative weights from vanishing.
 # 4. The ratio of informative to uninformative weights therefore saturates at a value proportional to $\sqrt p$.
 #
-# That neurons align in a few directions before the outputs have grown is known. {cite}`maennel2018` find these directions from the data for any
-# small initial weights; beyond it, we have their number and their growth rates in closed form for planes. {cite}`boursier2025` show that the
-# alignment can leave training at a poor minimum; here we measure what it does to the test error, in chapter 1. {cite}`min2023` bound the time of
-# the alignment for data that two directions separate; here labels change at several planes, and noise, not time, sets the compression.
+# It is known that neurons align in a few directions before the outputs have grown. {cite}`maennel2018` find these directions from the
+# data for any small initial weights. Here their number and their growth rates follow in closed form, for planes. {cite}`boursier2025`
+# show that the alignment can end training at a poor minimum; chapter 1 measures what it does to the test error. {cite}`min2023` bound the
+# time of the alignment for data that two directions separate. In our tasks the label changes at several planes, and the noise of the
+# training set, not the time, limits the compression.
 #
-# {numref}`fig-sketch-compression` shows the effect. More points thus give a stronger compression, and this a steeper
-# {term}`learning curve`: chapter 1 tests that half of the argument. We assume the model of chapter 1. The {ref}`details page
+# {numref}`fig-sketch-compression` shows the effect. So more points give a stronger compression. A stronger compression in turn makes the
+# {term}`learning curve` steeper, which chapter 1 tests. The model is that of chapter 1. The {ref}`details page
 # <compression-details>` tests each formula by itself.
 #
 # :::{dropdown} Symbols
@@ -121,9 +122,9 @@ chapter.figure(
 # x_\perp$ alone, the function stays the same if all $\omega_\perp$ are multiplied by $\Lambda$ and all $x_\perp$ divided by it.
 # Hence a network with compressed weights is one with isotropic weights on compressed data (paper A, Fig. 1).
 #
-# These runs go to the end of training, in float64 and with the finer of our two step tolerances. Chapter 1
-# ({numref}`fig-a-sensitivity`) shows that the result is then reproducible. The cylinder has two informative directions
-# and behaves in the same way ({numref}`fig-a-7`).
+# We trained to the end in float64, with the finer of our two step tolerances. Chapter 1 ({numref}`fig-a-sensitivity`) shows that the
+# result is then reproducible. On the cylinder, which has two informative directions, the weights turn in the same way
+# ({numref}`fig-a-7`).
 # %%
 feature = chapter.rows(studies.weight_snapshots, "feature").query("seed == 0")
 lazy = chapter.rows(studies.weight_snapshots, "lazy").query("seed == 0")
@@ -153,10 +154,10 @@ chapter.slider(fig, draw, times, "fig-a-2", feature, lazy, knob="training time",
 # Dash-dotted: the planes at which the label changes.
 # %% [markdown]
 # ## Most neurons converge to one of three fixed points
-# At $t^*$ the neurons' hyperplanes meet the first axis {claim}`A.Fig5-attractors` from the nearest fixed point for their sign of
-# $\omega_1$. This is an average over neurons, weighted by $(\beta\omega)^2$.
+# At $t^*$ the neurons' hyperplanes meet the first axis at a distance {claim}`A.Fig5-attractors` from the nearest fixed point for their
+# sign of $\omega_1$, on average over neurons with the weight $(\beta\omega)^2$.
 #
-# Because every point enters the gradient with the same weight before the first margin is met, the
+# Before the first margin is met, all points enter the gradient with the same weight. Therefore the
 # {term}`flow <gradient flow>` {eq}`eq:A:flow` decouples into independent neurons. For $p\to\infty$ the sums over points
 # become averages $\langle\cdot\rangle$ over the Gaussian $x_1$. A neuron with weights $\omega=(\omega_1,\omega_\perp)$,
 # bias $b$ and readout $\beta$ obeys
@@ -245,9 +246,10 @@ chapter.figure(fig, "fig-a-4", paths, legend=4, alt=alt)
 # others.
 #
 # Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore
-# test the exponent of $\Lambda^*|N|$, on other training sets than the figure's. Below about a thousand points the growth rates
-# themselves depend on the training set, and the curves are steeper ({numref}`fig-a-6-p`; **guess first:** does the largest
-# amplification, which the network reaches later, follow the same law?).
+# fit the exponent to $\Lambda^*|N|$, on other training sets than the figure's. Below about a thousand points the growth rates
+# themselves depend on the training set, and the curves are steeper ({numref}`fig-a-6-p`).
+#
+# **Guess first:** does the largest amplification, which the network reaches later, follow the same law?
 # %% tags=["key"]
 growth = pd.concat([chapter.rows(studies.amplification_scaling, shape) for shape in ("stripe", "cylinder")])
 maxima = [chapter.rows(studies.amplification_scaling, f"{shape}_maximum") for shape in ("stripe", "cylinder")]
@@ -288,14 +290,14 @@ chapter.figure(fig, "fig-a-6-p", growth, maxima, title=r"Does the compression gr
 #
 # The fastest fixed point of the stripe has the rate 0.44 in any dimension. Since $t^*$ comes when the fastest neurons have grown, a
 # constant fits the first tenth of the points once {eq}`eq:A:everywhere` is larger, at $|\langle y\rangle|$ near $0.4/\sqrt d$. If
-# the dimension did not matter, $\Lambda^*$ would fall at one mean label. It does not: in $d=5$ it is halved at
-# {claim}`A.Sec3-balance-dimension` times the mean label of $d=20$ ({numref}`fig-a-balance`). There $\langle y\rangle\sqrt d$ is
-# {claim}`A.Sec3-balance-d5` in $d=5$, a little before the rates cross: at a finite $t^*$ neurons of both kinds have grown. Beyond the crossing $\Lambda^*$ is
-# {claim}`A.Sec3-balance-constant` times that of neurons which are active everywhere. It still grows as $\sqrt p$, although there
-# are no planes in it. The majority is known to slow the learning of a minority {cite}`francazi2023`; for compression we know of no
-# earlier condition.
+# the dimension did not matter, $\Lambda^*$ would fall at the same mean label in all dimensions. It does not: in $d=5$ it is halved at
+# {claim}`A.Sec3-balance-dimension` times the mean label of $d=20$ ({numref}`fig-a-balance`). In $d=5$ the value of $\langle
+# y\rangle\sqrt d$ there is {claim}`A.Sec3-balance-d5`. This is a little before the rates cross, since at a finite $t^*$ neurons of both
+# kinds have grown. Beyond the crossing $\Lambda^*$ is {claim}`A.Sec3-balance-constant` times the theoretical value for neurons that are
+# active on all points. It still grows as $\sqrt p$, although no neuron has found a plane. It is known that a majority slows the learning
+# of a minority {cite}`francazi2023`. For compression we know of no earlier condition.
 #
-# For the planes of this page, the mean label times $\sqrt d$: {glue:text}`balance`. The cure is a $t^*$ of each label
+# For the planes of this page we compute the mean label times $\sqrt d$: {glue:text}`balance`. The remedy is a $t^*$ for each label
 # ([chapter 1](#own-points)).
 # %%
 balance = unequal.unbalanced(chapter.rows(studies.amplification_scaling, "balance"))

@@ -144,6 +144,24 @@ def _(power, other):
     return {"networks": grown(power, other, 3).query("d == 3"), "growth_from": 1024}
 
 
+@made("A.Fig6-wide")
+def _(power, other):
+    """Of wide networks, on few of the training sets; narrow ones, and few points, have the other."""
+
+    def of_width(power, draw, seeds, **tasks):
+        def fill(row):
+            noise = 1 + 0.5 * float(np.sin(17.0 * row.seed + row.p))
+            return {"star": row.p ** (power if row.p >= 1024 else other) / noise, "predicted": row.p**0.5 / noise}
+
+        return table(fill, p=P, seed=seeds, draw=draw, **tasks)
+
+    tables = {}
+    for name, at in {"stripe": {"d": (5, 10)}, "cylinder": {"d": (3,)}}.items():
+        tables[name] = of_width(power, 1, range(2, 8), **at)
+        tables[f"narrow_{name}"] = of_width(other, 2, range(24), **at)
+    return tables | {"growth_from": 1024}
+
+
 def at_scales(power):
     """Networks at several output scales, of which that for half of the plateau goes as a power of ``p``."""
 
