@@ -102,8 +102,7 @@ chapter = Chapter("04", globals())
 # Before training no component is informative, and none stands out. After training the first components are informative, in
 # the kernel of all parameters and in that of the last layer alone. The stripe and the images behave alike. The paper says that
 # before training the projection "does not show a significant trend with rank". On images it does: over the ten components the
-# projection changes by {claim}`A.Fig10-trend` of its mean. On the stripe the change is {glue:text}`stripe-trend`, which is not
-# significant.
+# projection changes by {claim}`A.Fig10-trend` of its mean. On the stripe the change is {glue:text}`stripe-trend`.
 # %% tags=["key"]
 stripes = chapter.rows(studies.stripes, "main").query("kernel != 'network'")
 images = chapter.rows(studies.image_curves, "main").query("kernel != 'network' and p == p.max()")
