@@ -259,7 +259,7 @@ chapter.figure(fig, "fig-a-9", curves)
 # %% [markdown] tags=["caption"]
 # **Given as many other images, the full kernel frozen after training has the smallest error; at equal totals the network has.**
 # Test error of the convolutional network and of its frozen kernels (paper A, Fig. 9; paper B, Fig. 9 right). Medians,
-# with quartiles as bands. Thin lines: the paper's slopes.
+# with quartiles as bands. Thin dashes: the paper's slopes.
 # %% [markdown]
 # The exponent of the network exceeds that of its initial kernel by {claim}`A.Fig9-gain`. That it is larger is what both papers say.
 # We do not test how much larger, nor the exponents themselves: the papers fit them on up to 6944 images, and the curves still bend at

@@ -52,6 +52,7 @@ TYPED = {
         **dict.fromkeys(("0.4", "0.1"), "paper B's exponents"),
         **dict.fromkeys(("0.07", "0.03"), "1/d_int, for the papers' dimensions"),
         **dict.fromkeys(("0.44", "0.12"), "what components gain that follow one plane or tell two digits"),
+        "0.7": "the logarithm of two",
         "90": "the fitted fraction",
     },
 }
