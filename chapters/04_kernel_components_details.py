@@ -18,7 +18,9 @@
 # \hat q_+(x)=\frac1{1+(r_+/r_-)^d}.
 # $$ (eq:A:estimator)
 #
-# The paper names two flaws, both absent in one dimension, where it uses the estimate. We find two others there.
+# The paper names two flaws, both absent in one dimension, where it uses the estimate. In large dimension $\hat q_+$ is biased towards
+# $\frac12$, which changes the estimate by {claim}`A.AppE-dimension` bits in $d=20$. On a manifold of lower dimension it is biased towards
+# 0 and 1, which changes the estimate by {claim}`A.AppE-manifold` bits on a line. We find two other flaws in one dimension.
 #
 # - If $x$ carries no information, both distances are those of Poisson points, and $\hat q_+$ is a Beta$(k,k)$
 #   variable. The estimate is then $1-(H_{2k}-H_k)/\ln2$ with $H_k=1+\frac12+\dots+\frac1k$, whatever the number of points.
@@ -242,10 +244,10 @@ chapter.figure(fig, "fig-a-appd", spectra, full, title="Are the components even 
 # $\Lambda^{-1/2}$. Shortly before the end of training the distance varies between seeds as $\Lambda$ to the power
 # {glue:text}`departure-power`, so that the limit needs far larger $\Lambda$.
 #
-# ## Most of the label gets a small norm, its last part a large one, and neither tells the kernel's error
+# ## The norm of most of the label decreases, that of its last part increases, and neither predicts the error
 # Training changes the logarithm of the least squared norm of a function that leaves half of the label by
-# {claim}`A.Fig10-norm-half`. If a fiftieth of the loss is left, it changes by {claim}`A.Fig10-norm-last`: this norm is larger after
-# training.
+# {claim}`A.Fig10-norm-half`. For a function that leaves a fiftieth of the loss it changes by {claim}`A.Fig10-norm-last`: this norm is
+# larger after training.
 #
 # The paper argues that a kernel learns well if the label's squared norm in its space is small. Learning is then
 # "effectively reducing the RKHS norm of the function being learnt" (paper A, Sec. 6). The norm is
@@ -282,33 +284,33 @@ chapter.table(
 )
 # %% [markdown]
 # After learning few directions have eigenvalues that are not tiny, and a part of the label is outside of them. A
-# function at a square distance of a tenth therefore needs eigenvalues near rounding errors, and its norm is not a
-# number that we can compute. The square distance is also not what training lowers: it asks for a margin of at least
+# function at a square distance of a tenth therefore needs eigenvalues near rounding errors, and its norm cannot be
+# computed. Training does not lower the square distance either, because it asks for a margin of at least
 # 1, and the output may exceed it. By the square distance at the best scale the trained network leaves
 # {glue:text}`network-square` of the label, yet its mean hinge loss is {glue:text}`network-hinge`. We therefore test
 # the paper's statement for small parts by the hinge loss.
 #
-# Points near an interface can be separated only along the directions of little weight. So the last part of the loss
-# needs a larger norm after learning than before, and the parts before it a smaller one.
+# After learning, points near an interface can be separated only along directions of small eigenvalues. So the last part of the loss
+# needs a larger norm than before learning, and the parts before it a smaller one.
 #
 # "In general, a kernel is expected to perform well if the RKHS norm" of what it learns "is small" (paper A, Sec. 5.1). From the start
-# to 90 % of fitted points norm and error fall together, the error to a seventh. From there to the end the norm of a function
-# that leaves a tenth of the loss falls on, whereas the log error of the kernel changes by {claim}`A.Fig10-norm-error`: the kernel with
-# the smaller norm is the worse one. The norm of the last fiftieth, in turn, is largest where the error is smallest. So a norm
-# compares the kernel before training with that after it, and not two trained kernels.
+# to 90 % of fitted points norm and error decrease together. From there to the end the norm of a function that leaves a tenth of the
+# loss decreases further, whereas the log error of the kernel changes by {claim}`A.Fig10-norm-error`: the kernel with the smaller norm
+# has the larger error. The norm for the last fiftieth, in turn, is largest where the error is smallest. So the norm distinguishes
+# the kernel before training from that after it, but does not order two trained kernels.
 # %% [markdown]
 # ## Isotropic kernels learn MNIST with exponent 0.4, CIFAR-10 with 0.1
-# With a Laplace, a Gaussian kernel and the tangent kernel of a fully connected network the test error of the hard-margin
-# classifier falls with exponents of which the furthest from 0.4 is {claim}`B.Sec5-isotropic-mnist` on MNIST, and the furthest from 0.1
-# {claim}`B.Sec5-isotropic-cifar10` on CIFAR-10. If the intrinsic dimension alone set them, they would be 0.07 and 0.03. Such kernels single out
-# no direction, so they show how much of a learning curve comes from the data. Paper B {cite}`geiger2021` quotes
-# {cite}`spigler2020`: "Laplace or Gaussian kernels
-# (which are very similar to the NTK of fully connected nets) lead to $\beta\approx0.4$ for MNIST", "but $\beta\approx0.1$
-# for CIFAR10". It gives intrinsic dimensions $d_{\rm int}$ of about 14 and 30. The distance to the nearest of $p$ images
-# falls as $p^{-1/d_{\rm int}}$: from 1024 images on we find {claim}`B.Sec5-dimension-mnist` and {claim}`B.Sec5-dimension-cifar10`.
+# We measured the test error of the hard-margin classifier for three kernels: a Laplace kernel, a Gaussian kernel, and the tangent
+# kernel of a fully connected network. On MNIST the exponent furthest from 0.4 is {claim}`B.Sec5-isotropic-mnist`, and on CIFAR-10 that
+# furthest from 0.1 is {claim}`B.Sec5-isotropic-cifar10`. If the intrinsic dimension alone set them, they would be 0.07 and 0.03. Such
+# kernels single out no direction, so they show how much of a learning curve comes from the data. Paper B {cite}`geiger2021` quotes
+# {cite}`spigler2020`: "Laplace or Gaussian kernels (which are very similar to the NTK of fully connected nets) lead to
+# $\beta\approx0.4$ for MNIST", "but $\beta\approx0.1$ for CIFAR10". It gives intrinsic dimensions $d_{\rm int}$ of about 14 and 30.
+# The distance to the nearest of $p$ images falls as $p^{-1/d_{\rm int}}$. From 1024 images on we find
+# {claim}`B.Sec5-dimension-mnist` and {claim}`B.Sec5-dimension-cifar10`.
 #
-# We take the Laplace and the Gaussian kernel of images on the sphere. Their bandwidth is half the distance of two
-# images at a right angle. The third kernel is the tangent kernel of an infinitely wide network with two hidden layers.
+# The images lie on a sphere. The bandwidth of the Laplace and of the Gaussian kernel is half the distance of two
+# images at a right angle. The third kernel is that of an infinitely wide network with two hidden layers.
 # The label is the parity of the class. Each kernel learns it with a hard margin, and by regression without a ridge
 # ({numref}`fig-4-isotropic`).
 # %%

@@ -99,10 +99,14 @@ chapter = Chapter("04", globals())
 # $\omega_r^2=(\frac1n\sum_\mu\varphi_r(x_\mu)y_\mu)^2$ on it. The means there lie below the numbers above, since the largest of ten
 # noisy estimates is on average larger than each of them.
 #
-# Before training no component is informative, and none stands out. After training the first components are informative, in
-# the kernel of all parameters and in that of the last layer alone. The stripe and the images behave alike. The paper says that
-# before training the projection "does not show a significant trend with rank". On images it does: over the ten components the
-# projection changes by {claim}`A.Fig10-trend` of its mean. On the stripe the change is {glue:text}`stripe-trend`.
+# Before training no component is informative, and none stands out. The largest estimate of ten is {claim}`A.Fig10-init` bits, where no
+# information gives {glue:text}`no-information`, and from the first to the tenth it changes by {claim}`A.Fig10-flat` bits. Paper A says
+# "small and essentially independent of $r$". After training the first components are informative, in the kernel of all parameters and
+# in that of the last layer alone. The part of the label that the first ten hold together grows by {claim}`B.Fig11-projects` on images,
+# and by more on the stripe. So the projections "get large after learning", as paper B says of its Fig. 11.
+#
+# Paper A says that before training the projection "does not show a significant trend with rank". On images it does: over the ten
+# components the projection changes by {claim}`A.Fig10-trend` of its mean. On the stripe the change is {glue:text}`stripe-trend`.
 # %% tags=["key"]
 stripes = chapter.rows(studies.stripes, "main").query("kernel != 'network'")
 images = chapter.rows(studies.image_curves, "main").query("kernel != 'network' and p == p.max()")
