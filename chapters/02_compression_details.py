@@ -42,7 +42,7 @@ from companion.papers.compression.theory import Stripe
 
 chapter = Chapter("02", globals())
 # %%
-rows = chapter.rows(studies.weight_snapshots, "cylinder").query("seed == 0")
+rows = chapter.rows(studies.weight_snapshots, "cylinder").query("seed == seed.min()")
 moments = {"start": rows.iloc[0], "end": rows.iloc[-1]}
 fig, flat = plots.panels(4, columns=2, width=3.2, height=3.2)
 for ax, title in zip(flat, moments):

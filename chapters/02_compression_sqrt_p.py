@@ -126,8 +126,8 @@ chapter.figure(
 # result is then reproducible. On the cylinder, which has two informative directions, the weights turn in the same way
 # ({numref}`fig-a-7`).
 # %%
-feature = chapter.rows(studies.weight_snapshots, "feature").query("seed == 0")
-lazy = chapter.rows(studies.weight_snapshots, "lazy").query("seed == 0")
+feature = chapter.rows(studies.weight_snapshots, "feature").query("seed == seed.min()")
+lazy = chapter.rows(studies.weight_snapshots, "lazy").query("seed == seed.min()")
 moments = [feature.iloc[0], feature[feature.star].iloc[0], feature.iloc[-1], lazy.iloc[-1]]
 still, flat = plots.panels(4, width=3.4, height=3.3, sharex=True, sharey=True)
 for ax, row, title in zip(flat, moments, ["start", "$t^*$", "end", "lazy, end"]):

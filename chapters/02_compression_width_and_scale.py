@@ -212,7 +212,7 @@ chapter.figure(fig, "fig-a-order", *tables)
 # fitted.
 # %%
 clusters = chapter.rows(fitting.clusters, "main")
-network = clusters.query("seed == 0").sort_values("share")
+network = clusters.query("seed == seed.min()").sort_values("share")
 angles = np.unwrap(np.array(network["angles"].tolist()), axis=0)
 attractors = Stripe(interfaces, 2).attractors()
 starts = [np.arctan2(-point.z * point.sign, point.sign) for point in attractors]

@@ -189,8 +189,8 @@ chapter.figure(
 # On the way the plane turns while the points are fitted ({numref}`fig-4-planes`).
 # %%
 films = {
-    "stripe": chapter.rows(studies.kernel_along_training, "stripe").query("seed == 0").sort_values("frame"),
-    "images": chapter.rows(studies.kernel_along_training, "images").query("seed == 0").sort_values("frame"),
+    "stripe": chapter.rows(studies.kernel_along_training, "stripe").query("seed == seed.min()").sort_values("frame"),
+    "images": chapter.rows(studies.kernel_along_training, "images").query("seed == seed.min()").sort_values("frame"),
 }
 count = max(len(rows) for rows in films.values())
 fig, axes = plots.panels(2, width=2.9, height=3.0)
