@@ -220,8 +220,8 @@ chapter.figure(fig, "fig-a-learners", trained, kernels, initial, title="Who lear
 # 4096, has {claim}`A.Fig3-early-equal` of its error.
 #
 # Second, the error on compressed data falls more slowly than that of the kernel at $t^*$, although paper A takes compression for the main effect, by
-# which the two would be alike. At 8192 points the kernel at $t^*$ has {glue:text}`star-compressed` of the error on compressed data in $d=5$ and 10. In $d=10$
-# the two do not differ within the scatter of {term}`seeds <seed>`; in $d=5$ some 70 training sets would show whether they do.
+# which the two would be alike. At 8192 points the kernel at $t^*$ has {glue:text}`star-compressed` of the error on compressed data in $d=5$ and 10. In
+# ten dimensions the two do not differ within the scatter of {term}`seeds <seed>`.
 #
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
 # By $t^*$ most neurons point along a few directions, and the neurons of each switch on at a common plane (chapter 2). The kernel frozen
