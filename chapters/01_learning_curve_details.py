@@ -300,7 +300,9 @@ ax.legend(fontsize="small")
 removed = {m: rows[rows.factor == rows.factor.max()] for m, rows in balls.items()}
 exponents = [f"{theory.beta(rows)} ($d_\\parallel={m}$)" for m, rows in removed.items() if rows.p.nunique() > 1]
 chapter.glue("ball-exponents", ", ".join(exponents) or "—")
-chapter.glue("ball-4", f"{ratio(over_removed(balls[4][balls[4].p >= 1024])):.2g}" if balls[4].p.max() >= 1024 else "—")
+of_many = balls[4][balls[4].p >= 1024]
+is_compressed = len(of_many) > 0 and {*np.sqrt(of_many.p)} <= {*of_many.factor}
+chapter.glue("ball-4", f"{ratio(over_removed(of_many)):.2g}" if is_compressed else "—")
 nets = chapter.rows(selection.boundary, "ball")
 end = nets[nets.share == 1]
 for name, column in (("ball-weights", "weights"), ("ball-function", "function")):
