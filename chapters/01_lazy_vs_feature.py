@@ -16,8 +16,8 @@
 #   This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an output scale far below $1/p$
 #   ([chapter 2](#label-balance)). If we freeze the kernel when 90 % are fitted, its error on fresh points falls as $p^{-1}$: the exponent is
 #   {claim}`A.Fig3-early-exponent` (128 to 8192 points). On the cylinder training until $t^*$ makes the kernel worse: it has
-#   {claim}`A.Fig8-star-initial` times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor falls
-#   with $p$, as a power {claim}`A.Fig8-star-trend`, and at 8192 points it cannot be told from 1.
+#   {claim}`A.Fig8-star-initial` times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor
+#   falls as a power {claim}`A.Fig8-star-trend` of $p$ (512 to 8192 points).
 # - **Place: then it moves these planes, and its training error tells its test error.** From 90 to 98 % of fitted points the error is
 #   $\sqrt{n_{\rm eff}d/\pi}/p$ for two planes, with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$ and no fitted number
 #   ({numref}`fig-a-collapse`). Under the hinge $n_{\rm eff}$ is the number of unfitted points. While 16 to 64 of them a direction are left
@@ -176,8 +176,8 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # ## Given fresh points, the kernel at $t^*$ learns faster than the network
 # {numref}`fig-a-learners` repeats Fig. 3 of paper A: the initial kernel of an infinitely wide network, the same kernel on data whose uninformative
 # coordinates we divided by $\Lambda^*$, the network at the {term}`end of training`, and its {term}`frozen kernel` of that moment, trained on $p$ fresh points. We add
-# the network when 98 % of its points are fitted, and its frozen kernel at $t^*$, on the same fresh points. **Guess first:** will
-# compressed data serve the initial kernel as well as training serves the one at $t^*$?
+# the network when 98 % of its points are fitted, and its frozen kernel at $t^*$, trained on $p$ fresh points, too. **Guess first:** will
+# the initial kernel learn as well from compressed data as the kernel at $t^*$ from plain ones?
 # %% tags=["key"]
 trained = chapter.rows(studies.networks, "stripe")
 networks = trained.query("curve == 'feature'")
@@ -499,7 +499,7 @@ labels = ["end of training" if share == 1 else f"{share:.0%} fitted" for share i
 start = shares.index(stop) if stop in shares else 0
 chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, knob="fitted points", start=start)
 # %% [markdown] tags=["caption"]
-# **Four statements of paper A agree with us when 98 % of the points are fitted, none at the end of training.** Each panel:
+# **Our networks agree with paper A when 98 % of the points are fitted, and not at the end of training.** Each panel:
 # what we measure against the fitted share; grey: agreement, symbols inside are filled. The slider chooses a share, and the
 # mark says whether the statement holds there. Compressed data: frozen kernel and network of width $10^4$, 8192 points, as
 # for $\Lambda$. Exponent: 512 to 8192 points. Kernel: 128 to 8192 points. 95 % intervals.

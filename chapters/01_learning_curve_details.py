@@ -206,12 +206,12 @@ alt = "Ratios of two errors against training points: those at 98 % with the text
 title = "Does a compression explain the network?"
 chapter.figure(fig, "fig-b-fig10", wide, kernel, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
-# **On 8192 points it does: with 98 % fitted by the text's factor, at the end of training nearly by the code's.** Test error of the frozen kernel of
+# **With 98 % of 8192 points fitted it does, by the text's factor; at the end of training these data have the smaller error.** Test error of the frozen kernel of
 # width $10^4$ on compressed data over that of networks of this width, at the end of training or with 98 % of the points fitted. The kernel learns the
 # network's training set. Geometric means with 95 % intervals.
 # %% [markdown]
-# ## The cylinder's exponents are near theory's
-# From 1024 to 16 384 points the network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2, and the lazy exponent
+# ## On the cylinder there is little to gain
+# The cylinder in three dimensions has a single uninformative direction. From 1024 to 16 384 points the network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2, and the lazy exponent
 # {claim}`A.Fig8-lazy`, where theory has 3/7. Their difference is {claim}`A.Fig8-gain`, and theory's 1/14. The stripe in the same dimension
 # has the same lazy exponent, as paper A says: the difference is {claim}`A.Fig8-lazy-alike` (128 to 2048 points). {numref}`fig-a-fig8` is
 # the error panel of paper A, Fig. 8; chapter 2 has its amplification panel.
@@ -332,7 +332,7 @@ chapter.figure(
 # quartiles.
 # %% [markdown]
 # (count-of-planes)=
-# ## The frozen kernel has the error of as many planes as the label has
+# ## The frozen kernel places one or two planes, each by itself
 # A plane that is placed with the largest margin is wrong on about $d/2P$ of new points for the $P$ points at it {cite}`opper1990`, and has $d+1$
 # support vectors. If the frozen kernel places each of $m$ planes by itself, its error is $md/2p$, with $m(d+1)$ vectors: one plane halves
 # the error of two, and three have half as much again. We freeze the kernel when 90 % of the points are fitted ({numref}`fig-a-frozen`).
