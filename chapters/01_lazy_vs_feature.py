@@ -174,10 +174,11 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # there $\Lambda=\Lambda^*$.
 # %% [markdown]
 # ## Given fresh points, the kernel at $t^*$ learns faster than the network
-# {numref}`fig-a-learners` repeats Fig. 3 of paper A: the initial kernel of an infinitely wide network, the same kernel on data whose uninformative
-# coordinates we divided by $\Lambda^*$, the network at the {term}`end of training`, and its {term}`frozen kernel` of that moment, trained on $p$ fresh points. We add
-# the network when 98 % of its points are fitted, and its frozen kernel at $t^*$, trained on $p$ fresh points, too. **Guess first:** will
-# the initial kernel learn as well from compressed data as the kernel at $t^*$ from plain ones?
+# {numref}`fig-a-learners` repeats Fig. 3 of paper A: the initial kernel of an infinitely wide network, the same kernel on data whose
+# uninformative coordinates we divided by $\Lambda^*$, the network at the {term}`end of training`, and its {term}`frozen kernel` of
+# that moment, trained on $p$ fresh points. We add the network when 98 % of its points are fitted, and its frozen kernel at $t^*$,
+# trained on $p$ fresh points, too. **Guess first:** will the initial kernel learn as well from compressed data as the kernel at $t^*$
+# from plain ones?
 # %% tags=["key"]
 trained = chapter.rows(studies.networks, "stripe")
 networks = trained.query("curve == 'feature'")
@@ -214,14 +215,14 @@ chapter.figure(fig, "fig-a-learners", trained, kernels, initial, title="Who lear
 # compressed data ends above it in $d=5$ and level with it in $d=10$. All but the network are kernel methods.
 # %% [markdown]
 # Paper A writes that the kernel after training "outperforms the NTK at initialization" (Sec. 5.2). It does: its error is
-# {claim}`A.Fig3-final-initial` times that of the initial kernel. Two differences to the paper matter more. First, on large training sets the
-# network has a larger error than its own kernel at $t^*$. This kernel has $p$ fresh points beside the network's $p$, however. So we count all
-# points. On 8192 of them the network is at its best with 98 % fitted. A kernel frozen when 90 % of 4096 are fitted, which then learns the other
-# 4096, has {claim}`A.Fig3-early-equal` of its error.
+# {claim}`A.Fig3-final-initial` times that of the initial kernel. Two differences to the paper matter more. First, on large training
+# sets the network has a larger error than its own kernel at $t^*$. This kernel has $p$ fresh points beside the network's $p$,
+# however. So we count all points. On 8192 of them the network is at its best with 98 % fitted. A kernel frozen when 90 % of 4096 are
+# fitted, which then learns the other 4096, has {claim}`A.Fig3-early-equal` of its error.
 #
-# Second, the error on compressed data falls more slowly than that of the kernel at $t^*$, although paper A takes compression for the main effect, by
-# which the two would be alike. At 8192 points the kernel at $t^*$ has {glue:text}`star-compressed` of the error on compressed data in $d=5$ and 10. In
-# ten dimensions the two do not differ within the scatter of {term}`seeds <seed>`.
+# Second, the error on compressed data falls more slowly than that of the kernel at $t^*$, although paper A takes compression for the
+# main effect, by which the two would be alike. At 8192 points the kernel at $t^*$ has {glue:text}`star-compressed` of the error on
+# compressed data in $d=5$ and 10. In ten dimensions the two do not differ within the scatter of {term}`seeds <seed>`.
 #
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
 # By $t^*$ most neurons point along a few directions, and the neurons of each switch on at a common plane (chapter 2). The kernel frozen
@@ -269,10 +270,10 @@ chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ p
 # learn from one fresh set of $p$ points. Top: error times $p/d$; a level line is $\beta=1$. Bottom: support vectors of the
 # hard-margin machine. Medians and quartiles.
 # %% [markdown]
-# The moment $t^*$ is paper A's unit, not the best one. When 90 % of the points are fitted, planes are placed better. The kernel frozen then has
-# {glue:text}`early-constant` times $d/p$ in $d=5$ and 10, and the exponent {claim}`A.Fig3-early-exponent` over 128 to 8192 points; from 1024 points on alone it is
-# {glue:text}`early-late`. Compressed data would have 0.692 and 0.679. The cylinder is the
-# control: its neurons point along a whole circle of directions, so there is no finite set of planes. There the exponent is
+# The moment $t^*$ is paper A's unit, not the best one. When 90 % of the points are fitted, planes are placed better. The kernel
+# frozen then has {glue:text}`early-constant` times $d/p$ in $d=5$ and 10, and the exponent {claim}`A.Fig3-early-exponent` over 128 to
+# 8192 points; from 1024 points on alone it is {glue:text}`early-late`. Compressed data would have 0.692 and 0.679. The cylinder is
+# the control: its neurons point along a whole circle of directions, so there is no finite set of planes. There the exponent is
 # {claim}`A.Fig8-star-kernel`, well below 1.
 # %% [markdown]
 # (own-points)=

@@ -206,20 +206,21 @@ alt = "Ratios of two errors against training points: those at 98 % with the text
 title = "Does a compression explain the network?"
 chapter.figure(fig, "fig-b-fig10", wide, kernel, title=title, legend=2, alt=alt)
 # %% [markdown] tags=["caption"]
-# **With 98 % of 8192 points fitted it does, by the text's factor; at the end of training these data have the smaller error.** Test error of the frozen kernel of
-# width $10^4$ on compressed data over that of networks of this width, at the end of training or with 98 % of the points fitted. The kernel learns the
-# network's training set. Geometric means with 95 % intervals.
+# **With 98 % of 8192 points fitted it does, by the text's factor; at the end of training these data have the smaller error.** Test
+# error of the frozen kernel of width $10^4$ on compressed data over that of networks of this width, at the end of training or with
+# 98 % of the points fitted. The kernel learns the network's training set. Geometric means with 95 % intervals.
 # %% [markdown]
 # ## On the cylinder there is little to gain
-# The cylinder in three dimensions has a single uninformative direction. From 1024 to 16 384 points the network's exponent is {claim}`A.Fig8-beta-feature`, where theory has 1/2, and the lazy exponent
-# {claim}`A.Fig8-lazy`, where theory has 3/7. Their difference is {claim}`A.Fig8-gain`, and theory's 1/14. The stripe in the same dimension
-# has the same lazy exponent, as paper A says: the difference is {claim}`A.Fig8-lazy-alike` (128 to 2048 points). {numref}`fig-a-fig8` is
-# the error panel of paper A, Fig. 8; chapter 2 has its amplification panel.
+# The cylinder in three dimensions has a single uninformative direction. From 1024 to 16 384 points the network's exponent is
+# {claim}`A.Fig8-beta-feature`, where theory has 1/2, and the lazy exponent {claim}`A.Fig8-lazy`, where theory has 3/7. Their
+# difference is {claim}`A.Fig8-gain`, and theory's 1/14. The stripe in the same dimension has the same lazy exponent, as paper A says:
+# the difference is {claim}`A.Fig8-lazy-alike` (128 to 2048 points). {numref}`fig-a-fig8` is the error panel of paper A, Fig. 8;
+# chapter 2 has its amplification panel.
 #
-# The kernel frozen at $t^*$ is worse than the initial one. Few directions help as little where the boundary has no flat pieces
-# as where the target is smooth {cite}`petrini2022`. At width $10^4$ this disadvantage becomes smaller with the size, as
-# a power {claim}`A.Fig8-star-trend` of $p$. There the neurons hold more directions on more points ([chapter 2](#fig-a-ring)). At 8192 points the
-# ratio of the two errors is {glue:text}`ring-star`. At width 500 we see no such trend up to 4096 points.
+# The kernel frozen at $t^*$ is worse than the initial one. Few directions help as little where the boundary has no flat pieces as
+# where the target is smooth {cite}`petrini2022`. At width $10^4$ this disadvantage becomes smaller with the size, as a power
+# {claim}`A.Fig8-star-trend` of $p$. There the neurons hold more directions on more points ([chapter 2](#fig-a-ring)). At 8192 points
+# the ratio of the two errors is {glue:text}`ring-star`. At width 500 we see no such trend up to 4096 points.
 # %%
 tube = chapter.rows(studies.networks, "cylinder")
 kernels = chapter.rows(hard_margin.star_kernel, "cylinder")
@@ -257,10 +258,10 @@ chapter.figure(fig, "fig-a-fig8", tube, compressed, star, infinite, infinite_of_
 # %% [markdown]
 # (how-much-compression)=
 # ## A curved boundary can use little of the compression
-# For planes every further compression helps. For a boundary that is curved in $d_\parallel\ge2$ directions it cannot help for ever: a learner that is given the
-# informative coordinates alone has asymptotically the lazy exponent $d_\parallel/(3d_\parallel-2)$, and no compression does better than to remove the
-# others. Support vectors lie a distance $r\sim p^{-2/(3d_\parallel-2)}$ apart along the boundary. Once the data are thinner than that, $1/\Lambda<r$, the
-# kernel no longer sees their thickness. So a compression beyond
+# For planes every further compression helps. For a boundary that is curved in $d_\parallel\ge2$ directions it cannot help for ever: a
+# learner that is given the informative coordinates alone has asymptotically the lazy exponent $d_\parallel/(3d_\parallel-2)$, and no
+# compression does better than to remove the others. Support vectors lie a distance $r\sim p^{-2/(3d_\parallel-2)}$ apart along the
+# boundary. Once the data are thinner than that, $1/\Lambda<r$, the kernel no longer sees their thickness. So a compression beyond
 #
 # $$
 # \Lambda_c\sim p^{2/(3d_\parallel-2)}
