@@ -412,7 +412,7 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training f
 # %% [markdown]
 # The error over the law's is {claim}`A.Fig3-loss-hinge` under the hinge, {claim}`A.Fig3-loss-squared` under the squared hinge, and
 # {claim}`A.Fig3-loss-logistic` under the logistic loss, where 24 to 12 effective points a direction are left. If all unfitted points of the
-# squared hinge counted alike, it would be $\sqrt3$. Where an interval of these two losses reaches beyond 0.8 or 1.25, it does not decide. The law needs
+# squared hinge counted alike, it would be $\sqrt3$. Where an interval of these two losses reaches further from 1 than by a quarter, it does not decide. The law needs
 # the flow itself: with coarse steps the planes are not in balance.
 #
 # The law has a window. It begins late, since the planes must first come into balance: when half of the points are fitted, the hinge's error is
