@@ -419,7 +419,7 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training f
 # {glue:text}`half-fitted` times as large. It ends when each plane is held by about $d$ points: there $\varepsilon\approx d/p$, the error of the
 # kernel at $t^*$. Under the hinge it holds from about 64 down to 16 points a direction and pair of planes, if 90 to 98 % of the points are fitted.
 # At $p=128$ there is no such moment, at $p=8192$ and $d=5$ only from 95 % on. Two planes have {claim}`A.Fig3-planes-constant` of the law
-# (width 500, rows on which it was found), one plane {claim}`A.Fig3-planes-one` and three {claim}`A.Fig3-planes-three`, which were trained after
+# (width 500; on such networks it was first seen), one plane {claim}`A.Fig3-planes-one` and three {claim}`A.Fig3-planes-three`, which were trained after
 # they were declared. A plane in the tail of the data enters late. At densities of 0.40 and 0.05 the error is {glue:text}`uneven` times the law's
 # with 24 and 64 points a direction left: the density cancels once the far plane is found.
 #
