@@ -75,7 +75,7 @@ def test_what_a_claim_is_given_is_what_its_words_say():
                 assert value in said, claim.id
                 count += 1
             assert claim.at.get(name, value) == value, claim.id
-    assert count > 40
+    assert count > 8
 
 
 PLAIN = re.compile(

@@ -151,8 +151,8 @@ def test_every_measured_number_leads_to_its_row_and_the_row_back_to_it():
 
 def test_what_a_cell_keeps_for_the_text_is_no_link():
     """It is no claim and has no row."""
-    page = soup("chapters/01_lazy_feature_checks")
-    words = (ROOT / "chapters" / "01_lazy_feature_checks.py").read_text(encoding="utf-8")
+    page = soup("chapters/01_learning_curve_details")
+    words = (ROOT / "chapters" / "01_learning_curve_details.py").read_text(encoding="utf-8")
     assert (
         "{glue:text}" in words and {link["data-claim"] for link in page.select("a.measured")} <= ledger.claims().keys()
     )

@@ -108,10 +108,10 @@ def test_what_holds_counts_the_papers_statements_at_both_sizes():
 def test_a_claim_is_at_the_papers_size_where_its_rows_have_a_size_that_the_paper_states():
     records = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}
     wide = {name for name, record in records.items() if "10000" in str(record["settings"]) and stated.at_size(record)}
-    assert {"A.Fig3-wide-star-d5", "A.Fig3-wide-star-d10", "A.Fig10-gain-wide", "A.Fig3-own-learner-d5"} <= wide
-    assert len([name for name in wide if name[0] == "A"]) == 17
+    assert {"A.Fig3-own-learner", "A.Fig3-overfit-wide", "A.Fig10-gain-wide", "A.Fig6-amplification-wide"} <= wide
+    assert len([name for name in wide if name[0] == "A"]) == 8
     assert stated.at_size(records["B.Fig6-rest-cusp"]) and not stated.at_size(records["B.Sec5-machine-gain-d5"])
-    record = records["A.Fig3-wide-star-d5"]
+    record = records["A.Fig6-amplification-wide"]
     (setting,) = record["settings"]
     narrow = setting | {"values": setting["values"] | {"h": [500]}}
     assert not stated.at_size(record | {"settings": [narrow]}) and not stated.at_size(record | {"settings": None})

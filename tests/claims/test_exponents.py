@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from companion.papers.compression.theory.learning_curves import feature_exponent
 from regimes.data import tasks
 from tests.claims.made import SEEDS, Made, table, verdict
 
@@ -16,11 +17,11 @@ made = Made()
 # In the points
 
 
-@made("A.Fig3-early-exponent-d5", "A.Fig3-early-exponent-d10")
-def _(beta, other, d):
-    """Frozen at another fraction, of the network itself and in another dimension it is the other power."""
-    judged = lambda row: (row.curve, row.share, row.d) == ("final", 0.9, d)  # noqa: E731
-    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.1, 0.9, 1.0), "p": P, "seed": SEEDS}
+@made("A.Fig3-early-exponent")
+def _(beta, other):
+    """Frozen at another fraction, and of the network itself, it is the other power."""
+    judged = lambda row: (row.curve, row.share) == ("final", 0.9)  # noqa: E731
+    axes = {"d": (5, 10), "curve": ("feature", "final"), "share": (0.1, 0.9, 1.0), "p": P, "seed": SEEDS}
     return {"nets": table(lambda row: {"error": row.p ** -(beta if judged(row) else other)}, **axes), "fit_from": 100}
 
 
@@ -42,11 +43,15 @@ def _(beta, other, d, share, sizes):
     return networks(judged, beta, other, d)
 
 
-@made("A.Fig3-beta-stop-d5", "A.Fig3-beta-stop-d10")
-def _(beta, other, d, share, sizes):
-    """With 98 % fitted, from 512 to 8192 points."""
-    judged = lambda row: (row.d, row.curve, row.share) == (d, "feature", 0.98) and 512 <= row.p <= 8192  # noqa: E731
-    return networks(judged, beta, other, d)
+@made("A.Fig3-beta-stop")
+def _(ratio, other):
+    """With 98 % fitted, from 512 to 8192 points, over paper A's exponent of each dimension."""
+
+    def fill(row):
+        judged = (row.curve, row.share) == ("feature", 0.98) and row.p >= 512
+        return {"error": row.p ** -((ratio if judged else other) * feature_exponent(row.d, 1))}
+
+    return {"nets": table(fill, d=(5, 10), share=(0.98, 1.0), curve=("feature", "final"), p=P, seed=SEEDS)}
 
 
 @made("A.Fig3-beta-lazy-d5", "A.Fig3-beta-lazy-d10")

@@ -17,20 +17,19 @@ made = Made()
 # Errors over a law
 
 
-@made("A.Fig3-star-constant-d5", "A.Fig3-star-constant-d10")
-def _(constant, other, d):
-    """From 2048 points on; below, and of another dimension, kernel or learner, it is the other constant."""
-
-    def fill(row):
-        judged = (row.curve, row.learner, row.d) == ("star", "flow", d) and row.p >= 2048
-        return {"error": (constant if judged else other) * row.d / row.p}
-
-    axes = {"d": (d, 7), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "p": P[2:], "seed": SEEDS}
-    return {"kernels": table(fill, **axes)}
-
-
 PLACES = [-0.3, 1.18549]
 STAR = {"d": (5, 10), "curve": ("star", "compressed"), "learner": ("flow", "machine"), "seed": SEEDS}
+
+
+@made("A.Fig3-star-constant")
+def _(constant, other):
+    """From 2048 points on; below, and of another kernel or learner, it is the other constant."""
+
+    def fill(row):
+        judged = (row.curve, row.learner) == ("star", "flow") and row.p >= 2048
+        return {"error": (constant if judged else other) * row.d / row.p}
+
+    return {"kernels": table(fill, p=P[2:], **STAR)}
 
 
 def losses_of(constant, other, loss):
@@ -95,28 +94,26 @@ def _(constant, other):
 
 # Errors over errors
 
+ON_THE_WAY = {"d": (5, 10), "curve": ("feature", "final"), "p": P, "seed": SEEDS}
 
-@made(
-    "A.Fig3-final-kernel-d5", "A.Fig3-final-kernel-d10", "A.Fig3-final-kernel-stop-d5", "A.Fig3-final-kernel-stop-d10"
-)
-def _(ratio, other, d, share, nets=None):
-    """Frozen at its share; at another, and in another dimension, it is the other."""
+
+@made("A.Fig3-final-kernel", "A.Fig3-final-kernel-stop")
+def _(ratio, other, share, nets=None):
+    """Frozen at its share; at another it is the other."""
 
     def fill(row):
-        judged = row.share == share and row.d == d
-        return {"error": (ratio if judged else other) if row.curve == "final" else 1.0}
+        return {"error": (ratio if row.share == share else other) if row.curve == "final" else 1.0}
 
-    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
-    return {"nets": table(fill, **axes), "fit_from": 100}
+    return {"nets": table(fill, share=(0.9, 0.98, 1.0), **ON_THE_WAY), "fit_from": 100}
 
 
-@made("A.Fig3-own-learner-d10", "A.Fig3-own-learner-stop-d10", holds=1.0)
-def _(ratio, other, d, curve, share):
+@made("A.Fig3-own-learner", "A.Fig3-own-learner-stop", holds=1.0)
+def _(ratio, other, curve, share):
     """Of the finite kernel over the network at its share, at the largest size that the kernel has."""
-    axes = {"d": (d, 7), "p": (1024, 8192), "seed": SEEDS}
+    axes = {"d": (5, 10), "p": (1024, 8192), "seed": SEEDS}
 
     def kernel(row):
-        judged = (row.d, row.curve, row.learner, row.p) == (d, curve, "finite", 8192)
+        judged = (row.curve, row.learner, row.p) == (curve, "finite", 8192)
         return {"error": (ratio if judged else other) * (2.0 if share == 1 else 1.0)}
 
     kernels = table(kernel, curve=("compressed", "compressed_code"), learner=("finite", "infinite"), **axes)
@@ -124,53 +121,38 @@ def _(ratio, other, d, curve, share):
     return {"kernels": kernels, "nets": table(network, draw=1, curve=("feature", "final"), share=(0.98, 1.0), **axes)}
 
 
-@made("A.Fig3-early-equal-d5", "A.Fig3-early-equal-d10", holds=0.7)
-def _(ratio, other, d):
+@made("A.Fig3-early-equal", holds=0.7)
+def _(ratio, other):
     """Of the kernel on half of the points over the network at 98 % on all of them, of the same seed."""
 
     def fill(row):
-        judged = (row.curve, row.share, row.p, row.d) == ("final", 0.9, 4096, d)
+        judged = (row.curve, row.share, row.p) == ("final", 0.9, 4096)
         network = (row.curve, row.share) == ("feature", 0.98)
         return {"error": (ratio if judged else 1.0 if network else other) * (1 + row.seed)}
 
-    axes = {"d": (d, 7), "curve": ("feature", "final"), "share": (0.9, 0.98, 1.0), "p": P, "seed": SEEDS}
-    return {"nets": table(fill, **axes), "stop": 0.98}
+    return {"nets": table(fill, share=(0.9, 0.98, 1.0), **ON_THE_WAY), "stop": 0.98}
 
 
-@made("A.Fig3-overfit-d5", "A.Fig3-overfit-wide")
-def _(ratio, other, d, nets=None):
+@made("A.Fig3-overfit", "A.Fig3-overfit-wide")
+def _(ratio, other, nets=None):
     """At the end over 98 %, at the largest size; on fewer points, and of a kernel, it is the other."""
 
     def fill(row):
         judged = row.p == P[-1] and row.curve == "feature" and row.share == 1
         return {"error": ratio if judged else 1.0 if row.share == 0.98 and row.p == P[-1] else other}
 
-    axes = {
-        "d": (*np.atleast_1d(d), 7),
-        "curve": ("feature", "final"),
-        "share": (0.9, 0.98, 1.0),
-        "p": P,
-        "seed": SEEDS,
-    }
-    return {"nets": table(fill, **axes), "stop": 0.98}
+    return {"nets": table(fill, share=(0.9, 0.98, 1.0), **ON_THE_WAY), "stop": 0.98}
 
 
 @made("A.Fig6-amplification-end", "A.Fig6-amplification-stop", "A.Fig6-amplification-wide", holds=1.0)
-def _(ratio, other, d, share, nets=None):
+def _(ratio, other, share, nets=None):
     """At its share over t*, at the largest size."""
 
     def fill(row):
         judged = row.p == P[-1] and row.curve == "feature" and row.share == share
         return {"amplification": 9 * (ratio if judged else other), "amplification_star": 9.0}
 
-    axes = {
-        "d": (*np.atleast_1d(d), 7),
-        "curve": ("feature", "final"),
-        "share": (0.9, 0.98, 1.0),
-        "p": P,
-        "seed": SEEDS,
-    }
-    return {"nets": table(fill, **axes)}
+    return {"nets": table(fill, share=(0.9, 0.98, 1.0), **ON_THE_WAY)}
 
 
 @made("A.Fig3-own-points", holds=1.0)
@@ -205,7 +187,7 @@ def ball(error, *, p=(256, 1024, 4096), seeds=SEEDS):
     return pd.concat(parts)
 
 
-@made("A.Sec4-ball-removed", "A.Sec4-ball-4-removed", holds=1.0)
+@made("A.Sec4-ball-removed", holds=1.0)
 def _(ratio, other):
     """From 1024 points on; below, and at other factors, it is the other way round."""
 
@@ -257,7 +239,7 @@ def test_kernel_and_network_are_compared_at_equal_numbers_of_points_in_all():
     axes = {"p": (1024, 2048, 4096), "seed": SEEDS}
     kernels = table(lambda row: {"error": 10 / row.p}, d=(5, 7), curve=("final",), share=(0.9, 1.0), **axes)
     nets = table(lambda row: {"error": 40 / row.p}, draw=1, d=(5, 7), curve=("feature",), share=(0.98, 1.0), **axes)
-    estimate, compared, _ = own_points.early_at_equal_points(pd.concat([kernels, nets]), stop=0.98, d=5)
+    estimate, compared, _ = own_points.early_at_equal_points(pd.concat([kernels, nets]), stop=0.98)
     assert estimate.value == pytest.approx(0.5, rel=0.02)
     assert set(compared.p) == {2048} and set(compared.share) == {0.9}
 

@@ -107,6 +107,14 @@ def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
     assert cylinder["frozen"] == [1.0] and {0.97, 1.0} <= set(cylinder["shares"])
 
 
+def test_the_registered_run_trains_wide_networks_without_a_kernel_where_no_claim_has_one():
+    grid, drawn = studies.networks.grid, [parameters.designs("01", name) for name in ("stored", "registered")]
+    values = parameters.resolve("01", "laptop", *drawn)
+    wide, ring = (grid.settings(values, name)[0] for name in ("wide_largest", "wide_cylinder"))
+    assert wide.get("frozen") is None and wide["until"] == 1.0 and 1.0 in wide["shares"]
+    assert ring["frozen"] == [0.1] == ring["shares"], "until t*"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [

@@ -1,6 +1,6 @@
 """The figures and tables of a chapter: each is one cell of a page, so that one can be run, and changed, alone.
 
-``python -m companion.runner 01 --figure fig-a-fig3 -p curve_alpha 1`` runs that cell, after the page's parameters and
+``python -m companion.runner 01 --figure fig-a-fig8 -p curve_alpha 1`` runs that cell, after the page's parameters and
 imports, and so computes only the designs that it and its claims ask for.
 """
 

@@ -2,7 +2,7 @@ r"""Claims of chapter 1 on curved boundaries: from which compression on a furthe
 
 import numpy as np
 
-from companion.book.claims import again, claim
+from companion.book.claims import claim
 from companion.estimates import mean, ratio
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.studies import selection
@@ -38,17 +38,10 @@ def _of_many_points(rows):
     rival=1.37,
     headline=True,
     figure="fig-a-curved",
-    given={"ball": studies.support_vectors["ball"], "informative": 3},
     at={"p": 1024, "factor": [32, 1e6]},
 )
-@again(
-    "A.Sec4-ball-4-removed",
-    rival=1.29,
-    part_of="A.Sec4-ball-removed",
-    given={"ball": studies.support_vectors["ball_4"], "informative": 4},
-)
-def compressed_over_removed(ball, *, informative):  # the second is for the words
-    r"""With {informative} informative directions a kernel learns from data compressed by $\sqrt p$ as well as without
+def compressed_over_removed(ball=studies.support_vectors["ball"]):
+    r"""With three informative directions a kernel learns from data compressed by $\sqrt p$ as well as without
     the others.
 
     Error of the support vector machine at $\Lambda=\sqrt p$ over that at $\Lambda=10^6$; ball, $d=8$, from 1024 points
@@ -56,7 +49,7 @@ def compressed_over_removed(ball, *, informative):  # the second is for the word
 
     Rival: paper A's gain from $\Lambda=8$ to 32, $4^{d_\perp/(3d-2)}$, comes again beyond
     Source: derived in this chapter; paper A, Sec. 4
-    Short: compressed by $\sqrt p$ over removed, $d_\parallel={informative}$
+    Short: compressed by $\sqrt p$ over removed, $d_\parallel=3$
     """
     rows = _of_many_points(ball)
     return None if rows is None else (ratio(over_removed(rows)), rows)

@@ -12,7 +12,6 @@ from companion.papers.compression.claims.learning_curves import learnt_by
 from companion.papers.compression.studies import hard_margin
 from companion.papers.compression.studies.lazy_feature import networks
 from companion.papers.compression.studies.placing import placed
-from companion.papers.compression.studies.selection import boundary
 from companion.papers.compression.theory import planes
 
 CHAPTER = "01"
@@ -85,7 +84,6 @@ def in_window(tasks: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 @again(
     "A.Fig3-loss-squared",
     rival=(ALL_ALIKE, "all unfitted points count alike, $n_{\\rm eff}=n$"),
-    headline=True,
     given={"rows": placed["losses"], "loss": "quadratic_hinge", "words": "squared hinge"},
 )
 @again(
@@ -194,22 +192,3 @@ def frozen_at_planes(rows, *, m):  # the second is for the words
         return None
     logs = np.log(rows.error * rows.p / rows.d)
     return ratio(np.exp(logs.groupby(rows.seed).mean())), rows
-
-
-@claim("A.Fig3-function-share", kind="beyond", accept=(1.2, 1.65), rival=1, figure="fig-a-collapse", at={"p": 4096})
-def compression_between_shares(stripe=boundary["stripe"]):
-    r"""The function is compressed as $p/\sqrt n$: the fewer points are left, the more.
-
-    compression of the function where 95 % of 4096 points are fitted over that at 90 %, $d=5$ and 10; theory: $\sqrt2$
-
-    Rival: the number of points alone sets it
-    Source: paper A, Sec. 3.2, where the compression grows as $\sqrt p$
-    Short: compression of the function, 95 over 90 %
-    """
-    rows = stripe[(stripe.p == 4096) & stripe.share.isin([0.9, 0.95])]
-    if rows.empty:
-        return None
-    sizes = rows.pivot_table(index="seed", columns=["d", "share"], values="function")
-    dimensions = sizes.columns.get_level_values("d").unique()
-    logs = [np.log(sizes[d][0.95] / sizes[d][0.9]) for d in dimensions]
-    return mean(np.exp(sum(logs) / len(logs))), rows

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from companion.lab.record import Count, Each, Increasing, Positive, Share, record
+from companion.lab.record import Count, Distinct, Each, Increasing, Positive, Share, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.studies._flows import (
     FreshSets,
@@ -79,14 +79,14 @@ class OnTheWay(OnLines, FreshSets):
 
     Attributes:
         shares: satisfied fractions at which they are looked at.
-        frozen: those at which their kernels learn, too.
+        frozen: those at which their kernels learn, too; with ``until`` none, if it is empty.
         stop: one more of the ``shares``.
         until: the satisfied fraction at which training ends; then only kernels named in ``frozen`` learn. Without it
             training goes on to zero loss, and the kernel at the end learns, too.
     """
 
     shares: Fractions
-    frozen: Fractions | None = None
+    frozen: Distinct[Positive[1], 0] | None = None
     stop: Share | None = None
     until: Positive[1] | None = None
 
