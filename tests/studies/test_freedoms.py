@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from companion.lab import catalogue, parameters
 from companion.lab.compare import differences
 from companion.papers.depth.theory import finite, last_layer
 from companion.papers.one_step.theory import network
+from regimes.data.tasks import stripe
+from regimes.kernels import infinite_ntk, wide_one_hidden_ntk
+from regimes.training import kernel_flow
 from tests import freedoms
 from tests.references import ROOT
 
@@ -50,6 +54,25 @@ def turned(study, chosen):
             rows = freedoms.rows(study, cell)
         found += apart(study, cell, rows) if calls else []
     return found
+
+
+def test_noise_reaches_what_runs_in_c():
+    """Every module of C is one that the noise knows; a path and layers with biases move by round-off, not more."""
+    named = {path for path in (ROOT / "lib/regimes").rglob("*.py") if "= compiler.Code(" in path.read_text()}
+    assert named == {Path(module.__file__) for module in freedoms.COMPILED}
+    task = stripe(60, 4, seed=0)
+    x, kernel = task.x.reshape(60, 4), wide_one_hidden_ntk(task.x.reshape(60, 4))
+
+    def computed():
+        end = kernel_flow.fit(kernel, task.y.flatten())
+        return infinite_ntk(x, depth=3, bias=0.5), end.coefficients, end.t
+
+    before = computed()
+    with freedoms.noisy(SEED) as calls:
+        after = computed()
+    assert calls["event"] > 60
+    for one, other in zip(before, after, strict=True):
+        assert 0 < float((one - other).abs().max() / one.abs().max()) < 1e-10
 
 
 @pytest.mark.parametrize("number", parameters.chapters())

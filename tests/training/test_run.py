@@ -347,3 +347,21 @@ def test_a_fraction_of_each_label_is_met_when_it_is_met_by_the_label_that_is_beh
         assert 0.1 <= min(share) <= most
     with pytest.raises(InputError, match="fraction must lie in"):
         satisfied_of_each_label(0)
+
+
+def test_a_rule_that_is_an_event_and_the_end_is_asked_once_a_state():
+    """At points that share their first coordinate, too, which are compared in full."""
+    net, task = one_hidden.one_hidden(3, 20, seeds=0), tasks.stripe(30, 3, seed=0)
+    task.x[:, 0] = task.x[:, 0].round()
+    rule, asked, met = satisfied(0.3), [], []
+
+    def counted(state):
+        values = rule(state)
+        (met if met or bool(values >= 0) else asked).append(float(state.t))
+        return values
+
+    done = run(gradient_flow(net, task, alpha=1e-3), until=counted, events={"mine": counted})
+    plain = run(gradient_flow(net, task, alpha=1e-3), until=rule)
+    assert done.ended == ["until"] and float(done.t) == float(plain.t)
+    assert len(asked) > 3 and asked == sorted(set(asked))
+    assert float(done.at("mine")[1]) <= float(done.t)

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regimes import validate
+from regimes import devices, validate
 from regimes.kernels import tiles
 from regimes.kernels.infinite import infinite_ntk
 from regimes.models import WORK, Model, checked, needs_finite
@@ -129,6 +129,7 @@ def _kernel(model: Model, x: Tensor, z: Tensor | None, params: Collection[str], 
 
 def _by_rows(model: ModuleModel, x: Tensor, z: Tensor | None, memory: int) -> Tensor:
     """The kernel of a torch module from the gradients of single points."""
+    devices.reuse_memory()
     mine = Differentiated(model, x, memory)
     return mine.gram(mine if z is None else Differentiated(model, z, memory))
 

@@ -161,13 +161,11 @@ class _Rows:
 
     @functools.cached_property
     def _certified(self) -> Tensor:
-        """Which rows have been certified: those that are made again need not be."""
+        """Which rows have been found equal to a backward pass: those that are made again need not be compared."""
         return torch.zeros(len(self), dtype=torch.bool)
 
     def _made(self, rows: slice) -> list[Tensor]:
-        made = self.network.rows(self.x[rows], certified=bool(self._certified[rows].all()))
-        self._certified[rows] = True
-        return made
+        return self.network.rows(self.x[rows], certified=self._certified[rows])
 
     def capacity(self, memory: int) -> tuple[int, int]:
         """The number of rows that are kept, and the bytes for making others: at least a sixteenth of all.

@@ -27,7 +27,8 @@ functions that take a model:
   these layers' inputs and derivatives, without the gradients, where they have most of the trained parameters.
 - **Certificates.** What a fast way gives is compared at each call, at its points and weights, with a plain backward
   pass over all of them: ``Jᵀ u`` for random ``u`` (and ``u·(J w)`` for random ``w``), up to the root of the precision.
-  Where it differs, single backward passes are taken, then and from then on.
+  Where it differs, single backward passes are taken, then and from then on; where few points differ, as rounding
+  makes at a kink, for these points.
 - **Threads.** Each thread runs a copy of its own; several may use one model.
 - **Memory.** ``memory`` bounds gradients and what a forward pass keeps for them, in bytes beside the result. Each
   point's gradient is made once where all of them fit.

@@ -100,14 +100,18 @@ class _Record:
     seen: dict[int, float] = field(default_factory=dict)
 
     def detect_events(self, state: State) -> None:
-        """Notes the events that happened in the step to a state."""
+        """Notes the events that happened in the step to a state, and ends the realisations that meet ``until``."""
+        known: dict[int, list[bool]] = {}  # of rules: one may be an event and the end, too
         for name, rule in self.events.items():
             snapshots = self.happened.setdefault(name, {})
             if all(row in snapshots for row in state.rows):
                 continue
-            for e in (rule(state) >= 0).nonzero().flatten().tolist():
-                if state.rows[e] not in snapshots:
-                    snapshots[state.rows[e]] = snapshot(locate(_alone(state, e), rule))
+            known[id(rule)] = met = known.get(id(rule)) or _met(rule, state)
+            for row, e in [(row, e) for e, row in enumerate(state.rows) if met[e] and row not in snapshots]:
+                snapshots[row] = snapshot(locate(_alone(state, e), rule))
+        met = known.get(id(self.until)) or _met(self.until, state)
+        if any(met):
+            state.finish(torch.tensor(met), Ending(Ended.UNTIL))
 
     def store_latest(self, state: State) -> None:
         """Stores the latest state per realisation; copies out finished ones, so that the batch can be freed."""
@@ -141,6 +145,13 @@ class _Record:
         """The latest state of a realisation, or the exact point if the caller's rule is met."""
         latest = self.single(row)
         return locate(latest, self.until) if float(self.until(latest)) >= 0 else latest
+
+
+def _met(rule: Rule, state: State) -> list[bool]:
+    """Which realisations are at or past an event."""
+    if rule is fitted:  # asked at each of many states
+        return state.fitted.tolist()
+    return [value >= 0 for value in rule(state).tolist()]
 
 
 def _alone(state: State, e: int) -> State:
@@ -177,7 +188,6 @@ def run(
     record = _Record(rules, until, observe, save, spacing)
     for state in states:
         record.detect_events(state)
-        state.finish(until(state) >= 0, Ending(Ended.UNTIL))
         record.store_latest(state)
         record.observe_state(state)
     if not record.latest:
