@@ -148,7 +148,7 @@ chapter.figure(
 #
 # ## The step bends the learned function towards the target
 #
-# With the most samples for the step the non-linear share of the learned function is {claim}`E.Fig1-nonlinear` of the target's
+# After a step on $16d$ samples the non-linear share of the learned function is {claim}`E.Fig1-nonlinear` of the target's
 # ({numref}`fig-e-1`), whereas without a step the learned function is a line. Here we average the output $f$ over inputs with
 # the same projection $\theta\cdot x=t$ on the target's direction. The lines follow from the equations of the next section.
 # %%
@@ -240,8 +240,7 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # If the readout is trained on the samples of the step, the network passes the best linear ridge regression from
 # {claim}`E.Reuse-crossing` $d$ samples on; with the split it takes {claim}`E.Reuse-crossing-split` $d$ ({numref}`fig-e-reuse`). On
 # $4d$ samples used twice its error is {claim}`E.Reuse-linear` times the linear one's and {claim}`E.Reuse-kernels` times that of the
-# better of [its own kernels](#own-kernels), on $8d$ samples {claim}`E.Reuse-linear-8` times the linear one's. All learners have the same
-# samples, and the network its best step and penalty by theory.
+# better of [its own kernels](#own-kernels). All learners have the same samples, and the network its best step and penalty by theory.
 #
 # *Two causes.* One would expect that a readout on the samples of the step overfits. It does, in two ways. First, a label *leaks*: the
 # step moves all weights along each of its samples, so that at a sample the features hold the sample's own label. By theory the leak alone
