@@ -296,8 +296,8 @@ def courses(dip, regained, beyond, layer=1, scale=0.1):
 
 
 @made("D.Fig2-regained-slow", holds=0.3)
-def _(regained, _other, layer):
-    return {"slow": courses(0.35, regained, 0.1, layer)}
+def _(regained, _other):
+    return {"slow": courses(0.35, regained, 0.1, 1)}
 
 
 @made("D.Fig2-excess", holds=0.3)
