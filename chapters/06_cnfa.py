@@ -14,15 +14,15 @@
 # - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
 #   step 5 its median over networks is at least {interval}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
 #   factor, a kernel, separates the two sides.
-# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. With the kernel of the start, however, the
-#   first layer's alignment has a closed form, and falls to {interval}`D.Fig2-law-end`. Networks of scale 1 follow this law to
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. With the kernel frozen at the start, however, the
+#   first layer's alignment has a closed form, the *lazy law*, and falls to {interval}`D.Fig2-law-end`. Networks of scale 1 follow this law within
 #   {interval}`D.Fig2-law-slow` if the step is so small that the loss never rises. Of what they have early beyond a random matrix
-#   they keep {interval}`D.Fig2-throughout-small-step` at their least value, and those of scale 0.1 keep {interval}`D.Fig2-throughout-small-tenth`.
+#   they keep {interval}`D.Fig2-throughout-small-step` at the lowest point, and those of scale 0.1 keep {interval}`D.Fig2-throughout-small-tenth`.
 # - **Features bring it back.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01 it ends
-#   {interval}`D.Fig2-excess` above its lazy value, from 1 {interval}`D.Fig2-excess-one`. So the sign of feature learning is what a network
-#   has beyond this value. The step must be small: at paper D's, four times as large, networks of scale 1 end
-#   {interval}`D.Fig2-step` above it, too, and a smaller step removes that.
-# - **A high alignment by itself is no sign.** Queries and keys of an attention layer keep at least {interval}`D.Lazy-attention` in lazy training. On the
+#   {interval}`D.Fig2-excess` above the lazy law, from 1 {interval}`D.Fig2-excess-one`. So the sign of feature learning is the alignment
+#   beyond the law, if the step is small. At paper D's step, four times as large, networks of scale 1 end
+#   {interval}`D.Fig2-step` above the law as well, which the smaller step removes.
+# - **A high alignment alone is no sign of features.** Queries and keys of an attention layer keep at least {interval}`D.Lazy-attention` in lazy training. On the
 #   stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment (UC-NFA), of all the
 #   weights, is larger there by {interval}`D.Stripe-uncentred` where the network compresses.
 # - **Not in all layers.** In the second layer the uncentred alignment ends at {interval}`D.Fig2-all-layers` at most, whatever the scale of
@@ -42,7 +42,7 @@
 # other figures of paper D and its single statements.
 #
 # Before us: a later version of paper D has a proof in high dimension {cite}`beaglehole2024v4`. In linear networks a power of the ansatz holds that depends on the
-# depth, and some networks fit without it {cite}`tansley2025`. What holds at convergence is derived in {cite}`boixadsera2025`. Instabilities of the loss raise the
+# depth, and some networks fit their data without it {cite}`tansley2025`. What holds at convergence is derived in {cite}`boixadsera2025`. Instabilities of the loss raise the
 # alignment {cite}`zhu2024`, and the AGOP makes classes collapse {cite}`beaglehole2024collapse`. New as far as we know are the law of lazy training; the corrected
 # formulas with closed moments; data that oppose NFM and AGOP without a few dominant directions; a centring that takes out weight decay, on which compare
 # {cite}`tansley2025`; and the comparison of the ansatz with compression.

@@ -35,7 +35,7 @@ from companion.papers.alignment.studies import initial_alignment as initial
 chapter = Chapter("06", globals())
 # %% [markdown]
 # (end-of-training)=
-# ## In the second layer features add to what was never lost, and instability hides it
+# ## In the second layer less is lost, and instability hides what features add
 # At a quarter of paper D's rate no loss rises. From scale 1 the second layer then keeps {claim}`D.Fig2-throughout-slow` of what its early C-NFA
 # has beyond 0.53, the paper's value for a random matrix; the first layer keeps {claim}`D.Fig2-throughout-small-step`. At every scale the second layer
 # ends above its lazy law, by at least {claim}`D.Fig2-second-excess`. At the paper's rate networks of scale 1 are unstable, and their second layer

@@ -11,23 +11,23 @@
 # what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #
 # ## What we find
-# - **One step gives one direction, and the model predicts its use.** After a step the network can be non-linear along one direction alone, the
-#   *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
+# - **One step gives one direction, and the model's equations hold.** After a step the network can be non-linear along one direction alone,
+#   the *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
 #   error of its equations, over 12 settings. Yet they are not the network.
-# - **The excess error of samples used twice is a leak and a spent correlation, both computed.** Paper E splits the samples between
-#   step and readout, as its theory needs. If the readout uses the samples of the step again, each sample's features hold its own
-#   label, and the spike, which is these samples' correlation with their labels, leaves the readout nothing linear across it. Networks
-#   have {claim}`E.Reuse-theory` times the error of a theory with these two and nothing fitted (target sign, as many neurons as
-#   dimensions, $2d$ to $8d$ samples). Both together raise the error by at most {claim}`E.Reuse-price` of it, where the split raises
-#   it by at least {claim}`E.Reuse-split`. So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the
-#   error of the best linear regression on them, whereas with the split it is behind.
-# - **After long steps the network drifts from the model.** After a modest step (size 3 on $4d$ samples) its error is
+# - **The samples of the step can serve the readout, too, and theory has the excess error.** Paper E splits the samples between step and
+#   readout, as its theory needs. If the readout takes all of them instead, the error is at most {claim}`E.Reuse-price` above that with as
+#   many fresh samples. With the split it is at least {claim}`E.Reuse-split` above it. Two causes make the excess. Each sample's features hold
+#   its own label, the *leak*. And the spike is these samples' correlation with their labels, which leaves nothing linear to learn across
+#   it: the correlation is *spent*. Networks have {claim}`E.Reuse-theory` times the error of a theory with these two, in which nothing is
+#   fitted (target sign, as many neurons as dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has
+#   {claim}`E.Reuse-linear` times the error of the best linear regression on them, whereas with the split it is behind.
+# - **After long steps the network departs from the model.** After a modest step (size 3 on $4d$ samples) its error is
 #   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
 #   norms fluctuate. This gap does not close as the dimension grows.
-# - **Short steps and several readout values gain more.** Eight steps have {claim}`E.Net-steps-best` times the error of one at the sine
-#   target, whereas in the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one at a cubic target, at
-#   the largest width that we simulate. Each of the four has its own best size.
+# - **Several short steps, and two readout values, learn more.** At the sine target eight steps have {claim}`E.Net-steps-best` times the error
+#   of one on the same samples. In the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one, at a cubic
+#   target and the largest width that we simulate. Each of the four has its own best size.
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common direction,
