@@ -15,9 +15,9 @@
 #   the *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
 #   error of its equations, over 12 settings. Yet they are not the network.
 # - **The samples of the step can serve the readout, too, and theory has the excess error.** Paper E splits the samples between step and
-#   readout, as its theory needs. If the readout takes all of them instead, the error is at most {claim}`E.Reuse-price` above that with as
-#   many fresh samples. With the split it is at least {claim}`E.Reuse-split` above it. Two causes make the excess. Each sample's features hold
-#   its own label, the *leak*. And the spike is these samples' correlation with their labels, which leaves nothing linear to learn across
+#   readout, as its theory needs. If the readout takes all of them instead, the error exceeds that with as many fresh samples by at most
+#   {claim}`E.Reuse-price` of it. With the split it exceeds it by at least {claim}`E.Reuse-split`. Two causes make the excess. Each sample's
+#   features hold its own label, the *leak*. And the spike is these samples' correlation with their labels, which leaves nothing linear to learn across
 #   it: the correlation is *spent*. Networks have {claim}`E.Reuse-theory` times the error of a theory with these two, in which nothing is
 #   fitted (target sign, as many neurons as dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has
 #   {claim}`E.Reuse-linear` times the error of the best linear regression on them, whereas with the split it is behind.
@@ -252,8 +252,8 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # and with fresh samples for the readout {claim}`E.Reuse-theory-fresh` times that of the model.
 #
 # *The test of the second cause.* We swap the spike alone for that of other samples. Samples, leak, the noise of the bulk and each sample's
-# own part of the spike stay. Then the network has {claim}`E.Reuse-swap` times the error of the theory with the leak alone. So it is the
-# spike, and not the noise of the bulk, which stems from the same samples, too.
+# own part of the spike stay. Then the network has {claim}`E.Reuse-swap` times the error of the theory with the leak alone. So the second
+# cause is the spike. The noise of the bulk, which stems from the same samples as well, is not.
 #
 # *More samples.* From $2d$ to $8d$ samples the excess error of samples used twice changes by {claim}`E.Reuse-falls`, because the leak
 # and the part of the labels that is linear across the spike both fade. That of the split changes by {claim}`E.Reuse-split-rises`. So the two

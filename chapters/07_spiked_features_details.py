@@ -154,10 +154,10 @@ chapter.slider(fig, draw, labels, "fig-e-knob", knob="step size", alt=alt)
 # \end{aligned}
 # $$ (eq:E:norm-system)
 #
-# The product $PA$ is the Jacobian of the first stage. So Newton's method comes without further cost, at the interpolation peak too.
+# The product $PA$ is the Jacobian of the first stage. So Newton's method needs nothing else, at the interpolation peak too.
 #
 # *Finite width.* Where simulations need it we keep one correction. The direction $\mathbf 1$ has the length $\sqrt p$, so the overlap
-# $m$ costs $m/(pV_2)$. This adds $\beta/(\alpha pV_2)$ to $a_{00}$ and $m^2/(pV_2^2)$ to $B_2$.
+# $m$ has the stiffness $1/(pV_2)$. This adds $\beta/(\alpha pV_2)$ to $a_{00}$ and $m^2/(pV_2^2)$ to $B_2$.
 #
 # {numref}`fig-e-res3` has twelve settings, which differ in activation, target, both numbers of samples, step, width and penalty. We
 # extrapolate the ratio to infinite dimension, assuming a distance of order $1/d$.
