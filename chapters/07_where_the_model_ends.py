@@ -326,7 +326,7 @@ chapter.figure(fig, "fig-e-two-values", untuned, *best.values(), alt=alt)
 # is for $s>\frac12$. One value can do no more: all higher degrees come with the line, as one function, until $r$ is of order one.
 #
 # *Several values.* The lower powers can be made to cancel, $\sum_jm_ju_j^i=0$ for $i<\ell$. Degree $\ell$ is left, with $m\sim
-# r^{-\ell}$, which adds nothing for $pr^{2\ell}\gg1$. There are as many thresholds as there are different $\lvert u_j\rvert$:
+# r^{-\ell}$, which adds a negligible error for $pr^{2\ell}\gg1$. There are as many thresholds as there are different $\lvert u_j\rvert$:
 #
 # $$
 # s_\ell=1-\frac1{2\ell}=\frac12+\frac{\ell-1}{2\ell},\qquad\ell=1,3,5,\dots
