@@ -50,7 +50,7 @@ chapter = Chapter("06", globals())
 # Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. From scale 0.01 this term is
 # {claim}`D.Sec23-contained` of the numerator at the end, in the first layer. From scale 1 it is next to nothing, because the weights hardly move.
 #
-# ## Of App. G scale 1 decides
+# ## What App. G says holds or fails with scale 1
 # "Similar to Figure 2, we observe that the C-NFA is more robust to the initialization scale than the UC-NFA, and UC-NFA value become high
 # through training, while being small at initialization", says App. G of two decaying spectra, without its scales. Over scales from 1 to
 # 0.001 the first layer's UC-NFA varies more than its C-NFA on both, by at least {claim}`D.AppG-robust`. On isotropic data it varies less: the

@@ -337,7 +337,7 @@ checked = [claim for claim in claims.claims_of("07") if claim.figure == "tab-e-c
 chapter.table(
     pd.DataFrame([{"statement": claim.statement, "of": claim.source} for claim in checked]),
     "tab-e-checked",
-    "All statements hold. Their numbers are below.",
+    "Statements that need no picture. The number and the verdict of each are below.",
     *(chapter.rows(studies.losses, design) for design in ("logistic", "hinge", "noisy", "biased")),
 )
 # %% [markdown]
