@@ -307,7 +307,7 @@ flow = alignment.with_star(chapter.rows(studies.stripes, "main"))
 flow = flow.assign(time=flow.t / flow.t_star)
 colours = plots.from_feature_to_lazy(flow.alpha.nunique())
 fig, axes = plots.panels(3, columns=3, height=3.8)
-for (alpha, network), colour in zip(flow[(flow.seed == 0) & (flow.t > 0)].groupby("alpha"), colours):
+for (alpha, network), colour in zip(flow[(flow.seed == flow.seed.min()) & (flow.t > 0)].groupby("alpha"), colours):
     path = network.sort_values("time")
     fitted = network[network.moment == "late"]
     axes[0].plot(path.time, path["size"], color=colour, label=rf"$\alpha={plots.number(alpha)}$")

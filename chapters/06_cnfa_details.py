@@ -298,7 +298,7 @@ chapter.table(
 designs = ("isotropic", "adam", "adam_decay", "weight_decay")
 rows = pd.concat([chapter.rows(studies.correlations, design) for design in designs])
 decayed_scale = chapter.rows(studies.correlations, "weight_decay")["scale"].iloc[0]
-rows = rows[(rows["scale"] == decayed_scale) & (rows.seed < seeds) & (rows.step > 0)]
+rows = rows[(rows["scale"] == decayed_scale) & (rows.step > 0)]
 names = {"gd": "descent", "adam": "Adam"}
 colours = dict(zip(rows.groupby(["method", "penalty"], sort=False).groups, plots.PALETTE))
 fig, axes = plots.panels(2, sharey=True)

@@ -595,7 +595,7 @@ def diagonals_beyond_random(faces=studies.saliency_maps["main"]):
     at={"penalty": 0.03, "spectrum": "isotropic"},
 )
 def alignment_lost_to_decay(
-    weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"], *, seeds
+    weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"]
 ):
     """Weight decay breaks the ansatz centred at the initial weights.
 
@@ -605,7 +605,7 @@ def alignment_lost_to_decay(
     Source: derived from paper D, Sec. 2.3
     Short: C-NFA lost to weight decay
     """
-    end = _end(weight_decay[weight_decay.seed < seeds], 2)
+    end = _end(weight_decay, 2)
     strongest = end[end.penalty == end.penalty.max()]
     without = isotropic[isotropic["scale"].isin(strongest["scale"]) & isotropic.seed.isin(strongest.seed)]
     loss = _per_seed(strongest, "c") - _per_seed(_end(without, 2), "c")
@@ -613,7 +613,7 @@ def alignment_lost_to_decay(
 
 
 @claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, looks=2, figure="fig-d-descent")
-def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"], *, seeds):
+def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"]):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 
     C-NFA at the end, least over penalties (second layer, gradient descent).
@@ -622,7 +622,7 @@ def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_d
     Source: derived from paper D, Sec. 2.3
     Short: C-NFA with decay centred out, least
     """
-    end = _end(weight_decay[weight_decay.seed < seeds], 2)
+    end = _end(weight_decay, 2)
     return least(_per_seed(end, "c_shrunk", "penalty")), end
 
 
