@@ -11,23 +11,23 @@
 # what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #
 # ## What we find
-# - **One step gives one direction, and the model predicts its use.** After a step the network can be non-linear along one direction alone, the
-#   *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
+# - **One step gives one direction, and the model's equations hold.** After a step the network can be non-linear along one direction alone,
+#   the *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
 #   error of its equations, over 12 settings. Yet they are not the network.
-# - **The excess error of samples used twice is a leak and a spent correlation, both computed.** Paper E splits the samples between
-#   step and readout, as its theory needs. If the readout uses the samples of the step again, each sample's features hold its own
-#   label, and the spike, which is these samples' correlation with their labels, leaves the readout nothing linear across it. Networks
-#   have {claim}`E.Reuse-theory` times the error of a theory with these two and nothing fitted (target sign, as many neurons as
-#   dimensions, $2d$ to $8d$ samples). Both together raise the error by at most {claim}`E.Reuse-price` of it, where the split raises
-#   it by at least {claim}`E.Reuse-split`. So on $4d$ samples in $d$ dimensions the network has {claim}`E.Reuse-linear` times the
-#   error of the best linear regression on them, whereas with the split it is behind.
-# - **After long steps the network drifts from the model.** After a modest step (size 3 on $4d$ samples) its error is
+# - **The samples of the step can serve the readout, too, and theory has the excess error.** Paper E splits the samples between step and
+#   readout, as its theory needs. If the readout takes all of them instead, the error exceeds that with as many fresh samples by at most
+#   {claim}`E.Reuse-price` of it. With the split it exceeds it by at least {claim}`E.Reuse-split`. Two causes make the excess. Each sample's
+#   features hold its own label, the *leak*. And the spike is these samples' correlation with their labels, which leaves nothing linear to learn across
+#   it: the correlation is *spent*. Networks have {claim}`E.Reuse-theory` times the error of a theory with these two, in which nothing is
+#   fitted (target sign, as many neurons as dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has
+#   {claim}`E.Reuse-linear` times the error of the best linear regression on them, whereas with the split it is behind.
+# - **After long steps the network departs from the model.** After a modest step (size 3 on $4d$ samples) its error is
 #   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
 #   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
 #   norms fluctuate. This gap does not close as the dimension grows.
-# - **Short steps and several readout values gain more.** Eight steps have {claim}`E.Net-steps-best` times the error of one at the sine
-#   target, whereas in the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one at a cubic target, at
-#   the largest width that we simulate. Each of the four has its own best size.
+# - **Several short steps, and two readout values, learn more.** At the sine target eight steps have {claim}`E.Net-steps-best` times the error
+#   of one on the same samples. In the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one, at a cubic
+#   target and the largest width that we simulate. Each of the four has its own best size.
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common direction,
@@ -148,7 +148,7 @@ chapter.figure(
 #
 # ## The step bends the learned function towards the target
 #
-# With the most samples for the step the non-linear share of the learned function is {claim}`E.Fig1-nonlinear` of the target's
+# After a step on $16d$ samples the non-linear share of the learned function is {claim}`E.Fig1-nonlinear` of the target's
 # ({numref}`fig-e-1`), whereas without a step the learned function is a line. Here we average the output $f$ over inputs with
 # the same projection $\theta\cdot x=t$ on the target's direction. The lines follow from the equations of the next section.
 # %%
@@ -240,8 +240,7 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # If the readout is trained on the samples of the step, the network passes the best linear ridge regression from
 # {claim}`E.Reuse-crossing` $d$ samples on; with the split it takes {claim}`E.Reuse-crossing-split` $d$ ({numref}`fig-e-reuse`). On
 # $4d$ samples used twice its error is {claim}`E.Reuse-linear` times the linear one's and {claim}`E.Reuse-kernels` times that of the
-# better of [its own kernels](#own-kernels), on $8d$ samples {claim}`E.Reuse-linear-8` times the linear one's. All learners have the same
-# samples, and the network its best step and penalty by theory.
+# better of [its own kernels](#own-kernels). All learners have the same samples, and the network its best step and penalty by theory.
 #
 # *Two causes.* One would expect that a readout on the samples of the step overfits. It does, in two ways. First, a label *leaks*: the
 # step moves all weights along each of its samples, so that at a sample the features hold the sample's own label. By theory the leak alone
@@ -253,8 +252,8 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # and with fresh samples for the readout {claim}`E.Reuse-theory-fresh` times that of the model.
 #
 # *The test of the second cause.* We swap the spike alone for that of other samples. Samples, leak, the noise of the bulk and each sample's
-# own part of the spike stay. Then the network has {claim}`E.Reuse-swap` times the error of the theory with the leak alone. So it is the
-# spike, and not the noise of the bulk, which stems from the same samples, too.
+# own part of the spike stay. Then the network has {claim}`E.Reuse-swap` times the error of the theory with the leak alone. So the second
+# cause is the spike. The noise of the bulk, which stems from the same samples as well, is not.
 #
 # *More samples.* From $2d$ to $8d$ samples the excess error of samples used twice changes by {claim}`E.Reuse-falls`, because the leak
 # and the part of the labels that is linear across the spike both fade. That of the split changes by {claim}`E.Reuse-split-rises`. So the two

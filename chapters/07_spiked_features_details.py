@@ -51,7 +51,7 @@ import pandas as pd
 
 from companion.book import claims, plots
 from companion.book.chapter import Chapter
-from companion.papers.one_step.claims import spiked_features
+from companion.papers.one_step.claims import reuse, spiked_features
 from companion.papers.one_step.studies import spiked as studies
 from companion.papers.one_step.theory import bounds, measure
 from companion.papers.one_step.theory.conditional_map import channel, equivalent
@@ -154,10 +154,10 @@ chapter.slider(fig, draw, labels, "fig-e-knob", knob="step size", alt=alt)
 # \end{aligned}
 # $$ (eq:E:norm-system)
 #
-# The product $PA$ is the Jacobian of the first stage. So Newton's method comes without further cost, at the interpolation peak too.
+# The product $PA$ is the Jacobian of the first stage. So Newton's method needs nothing else, at the interpolation peak too.
 #
 # *Finite width.* Where simulations need it we keep one correction. The direction $\mathbf 1$ has the length $\sqrt p$, so the overlap
-# $m$ costs $m/(pV_2)$. This adds $\beta/(\alpha pV_2)$ to $a_{00}$ and $m^2/(pV_2^2)$ to $B_2$.
+# $m$ has the stiffness $1/(pV_2)$. This adds $\beta/(\alpha pV_2)$ to $a_{00}$ and $m^2/(pV_2^2)$ to $B_2$.
 #
 # {numref}`fig-e-res3` has twelve settings, which differ in activation, target, both numbers of samples, step, width and penalty. We
 # extrapolate the ratio to infinite dimension, assuming a distance of order $1/d$.
@@ -289,6 +289,7 @@ for shade, (_, rows) in zip(("0.75", "0.5", "0"), spiked_features.largest_size(n
 axes[2].set(xlabel="spike strength $r$", ylabel="upper bound, erf network", yscale="log", ylim=(1e-4, 3))
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=3, fontsize="small")
 alt = "Sigmoids that steepen and bumps that narrow; an upper bound that drops to zero at one strength, dots with it."
+chapter.glue("bound-of-networks", reuse.largest_distance_of_bounds(activation))
 chapter.figure(fig, "fig-e-7", networks, title="What can each spike strength learn?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **For activation and target erf one strength learns perfectly; for the sign every increase helps.** Left and middle: the two
@@ -302,8 +303,9 @@ chapter.figure(fig, "fig-e-7", networks, title="What can each spike strength lea
 # {claim}`E.Bounds-26` on the way from the lower bound, 0, to the upper one, 1.
 #
 # *Bound (27) serves networks*, as paper E expects "at least qualitatively" (Sec. 4.3). Their rows' norms add
-# $2\frac{h_3}{h_1}r\,\partial_c\kappa_0$ to $k\kappa_1$. This moves the bound by at most {claim}`E.Bounds-27-networks` for tanh, and not at
-# all for error functions and the sine: there $\partial_c\kappa_0$ is a multiple of $k\kappa_1$ or of $\kappa_0$.
+# $2\frac{h_3}{h_1}r\,\partial_c\kappa_0$ to $k\kappa_1$. For tanh, three targets and strengths from ½ to 3 this moves the bound by at most
+# {glue:text}`bound-of-networks` of it. For error functions and the sine it does not move at all: there $\partial_c\kappa_0$ is a multiple
+# of $k\kappa_1$ or of $\kappa_0$.
 #
 # *The network stays in the pool of its own step.* Paper E calls $\kappa_0$ and $k\kappa_1$ at all step sizes the pool of functions that can
 # approximate the target (App. E, Fig. 7). Averaged over inputs with $\theta\cdot x=t$, the functions that networks learn after steps
@@ -335,7 +337,7 @@ checked = [claim for claim in claims.claims_of("07") if claim.figure == "tab-e-c
 chapter.table(
     pd.DataFrame([{"statement": claim.statement, "of": claim.source} for claim in checked]),
     "tab-e-checked",
-    "All statements hold. Their numbers are below.",
+    "Statements that need no picture. The number and the verdict of each are below.",
     *(chapter.rows(studies.losses, design) for design in ("logistic", "hinge", "noisy", "biased")),
 )
 # %% [markdown]

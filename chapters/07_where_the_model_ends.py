@@ -140,8 +140,8 @@ chapter.figure(fig, "fig-e-steps", networks, title="What do several steps change
 # %% [markdown]
 # ## The limit of infinitely many steps is a flow
 #
-# The error of eight steps falls further, to {claim}`E.Net-steps-limit` of it, with 400, which follow a flow ({numref}`fig-e-many`). With
-# $N$ steps each noise has the strength $\tilde\eta\,\delta/\alpha_0$, and together they have the strength of one step's. Let $N\to\infty$
+# 400 steps leave {claim}`E.Net-steps-limit` of the error of eight ({numref}`fig-e-many`). They follow a flow. With $N$ steps each noise has
+# the strength $\tilde\eta\,\delta/\alpha_0$, and together they have the strength of one step's. Let $N\to\infty$
 # at fixed $n_0$ and $\tilde\eta$. The recursion becomes a flow, from time 0 to 1, of $r_\parallel=r\gamma$, the spike's part along the
 # target, of the rest $r_\perp$, and of $c$. With $A=\mathbb E[(H-\kappa_0)\kappa_1k]$, $B=\mathbb E[\kappa_1H']$ and the mean squared
 # residual $R$ at $k$,
@@ -218,8 +218,8 @@ chapter.figure(fig, "fig-e-steps", networks, title="What do several steps change
 # \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
 # $$ (eq:E:linear)
 #
-# With the split at one step and penalty for all sizes, as in paper E, the network's error over the better kernel's is
-# {claim}`E.Fig2-kernel-ahead` on $4d$ samples and {claim}`E.Fig2-kernel-beaten` on $20d$.
+# With the split at one step and penalty for all sizes, as in paper E, the network is behind the better kernel on few samples. On $20d$ its
+# error is {claim}`E.Fig2-kernel-beaten` times the kernel's.
 # %%
 learners = chapter.rows(studies.network_kernels, "main")
 best = stepped_networks.at_best_penalty(learners)
@@ -253,18 +253,16 @@ chapter.figure(fig, "fig-e-kernels", learners, alt=alt)
 # ## Two readout values can learn more than one, three need not
 #
 # At a cubic target and the largest width of {numref}`fig-e-two-values` two values of the initial readout leave {claim}`E.Fig6-best` of
-# the error of one in spiked features, each at its best strength and penalty. At strength and penalty 1, which suit neither, it is
-# {claim}`E.Fig6-varied`. Paper E calls the values the readout's
+# the error of one in spiked features, each at its best strength and penalty. Paper E calls the values the readout's
 # "vocabulary" (Sec. 4.4). It says that variability "leads to an even richer functional basis, and hence greater expressivity of the
 # network". Neurons with the readout value $u_j$ have the spike $ru_j$ and a function $\kappa_0^{(j)}$ of their own.
 #
 # *A Gaussian readout,* the usual initialisation, has the largest vocabulary, so that one would expect it to learn most. It leaves
-# {claim}`E.Fig6-gauss` of the error of one value, but {claim}`E.Fig6-gauss-two` times that of two, all at their best. At the sine target,
-# to which one function comes near, it is {claim}`E.Fig6-gauss-sine` times that of one. The dimension is $2|V|$, as the paper says, for three
-# values {claim}`E.Fig6-dimension`. Opposite values add nothing.
+# {claim}`E.Fig6-gauss` of the error of one value, but {claim}`E.Fig6-gauss-two` times that of two, all at their best. The dimension is
+# $2|V|$, as the paper says: for three values {claim}`E.Fig6-dimension`. Opposite values add nothing.
 #
-# *The price.* The functions of different values are nearly collinear. So the overlaps $m_j$ of the limit $p\to\infty$ are large. They
-# cost an error of order $m_j^2/p$, which counts at any width that can be simulated. The finite-width rule keeps this cost:
+# *Finite width.* The functions of different values are nearly collinear. So the overlaps $m_j$ of the limit $p\to\infty$ are large. They
+# add an error of order $m_j^2/p$, which counts at any width that can be simulated. The finite-width rule keeps this term:
 #
 # $$
 # \hat m_j=\frac{m_j}{p\,V_{2,j}},\qquad \hat q_{2,j}\to\hat q_{2,j}+\frac{m_j^2}{p\,V_{2,j}^2}.
@@ -324,11 +322,11 @@ chapter.figure(fig, "fig-e-two-values", untuned, *best.values(), alt=alt)
 # \kappa_0\simeq\sum_{\ell\ \mathrm{odd}}\frac{h_\ell}{\ell!}\,(ru)^\ell\,\mathrm{He}_\ell(k).
 # $$
 #
-# *One value.* The linear part reaches an output of order one with $m\sim1/r$. It costs $m^2/p$, which is negligible for $pr^2\gg1$, that
+# *One value.* The linear part reaches an output of order one with $m\sim1/r$. It adds the error $m^2/p$, which is negligible for $pr^2\gg1$, that
 # is for $s>\frac12$. One value can do no more: all higher degrees come with the line, as one function, until $r$ is of order one.
 #
 # *Several values.* The lower powers can be made to cancel, $\sum_jm_ju_j^i=0$ for $i<\ell$. Degree $\ell$ is left, with $m\sim
-# r^{-\ell}$, at negligible cost for $pr^{2\ell}\gg1$. There are as many thresholds as there are different $\lvert u_j\rvert$:
+# r^{-\ell}$, which adds a negligible error for $pr^{2\ell}\gg1$. There are as many thresholds as there are different $\lvert u_j\rvert$:
 #
 # $$
 # s_\ell=1-\frac1{2\ell}=\frac12+\frac{\ell-1}{2\ell},\qquad\ell=1,3,5,\dots

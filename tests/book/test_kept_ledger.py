@@ -11,6 +11,7 @@ import pytest
 
 from companion import estimates
 from companion.book import ledger
+from companion.book.claims import claims_of
 from companion.lab import catalogue, digest, parameters, results
 from companion.lab.study import Design
 from companion.papers.jamming.theory import jamming
@@ -55,11 +56,12 @@ def numbers(record):
     return record | {"low": low, "high": high}
 
 
-# claims of each chapter that rest on stored rows or formulas alone; the cold book of every week compares all
-HELD = {"01": 55, "02": 23, "03": 33, "04": 46, "05": 26, "06": 55, "07": 34}
+# claims of each chapter, at most, that need rows which no file holds; the cold book of every week compares all. A bound
+# on these, not on the others, is none the weaker where claims are withdrawn
+FRESH = {"01": 20, "02": 7, "03": 17, "04": 2, "05": 25, "06": 7, "07": 22}
 
 
-@pytest.mark.parametrize("number", HELD)
+@pytest.mark.parametrize("number", FRESH)
 def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_path, monkeypatch):
     """To a thousandth, with the verdicts, and each number of a sentence, caption, table or figure to its last digit.
 
@@ -67,7 +69,8 @@ def test_the_kept_ledger_is_what_the_chapters_make_of_stored_rows(number, tmp_pa
     """
     kept = {record["id"]: record for record in ledger.read(ROOT / "results" / "ledger.json")}
     found = stored_ledger.entries(number, tmp_path, monkeypatch)
-    assert len(found) >= HELD[number], f"only {len(found)} claims rest on stored rows alone"
+    fresh = {claim.id for claim in claims_of(number)} - set(found)
+    assert len(fresh) <= FRESH[number], f"no file holds the rows of {', '.join(sorted(fresh))}"
     said = (FOLDER / f"{number}.said.txt").read_text(encoding="utf-8").splitlines()
     assert not stored_ledger.unlike(stored_ledger.OfStored.said, said), "if this is meant: make references"
     moved = {name: stored_ledger.moved(record, kept[name]) for name, record in found.items()}

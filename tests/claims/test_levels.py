@@ -296,8 +296,8 @@ def courses(dip, regained, beyond, layer=1, scale=0.1):
 
 
 @made("D.Fig2-regained-slow", holds=0.3)
-def _(regained, _other, layer):
-    return {"slow": courses(0.35, regained, 0.1, layer)}
+def _(regained, _other):
+    return {"slow": courses(0.35, regained, 0.1, 1)}
 
 
 @made("D.Fig2-excess", holds=0.3)
@@ -442,16 +442,6 @@ def _(least, other):
 
     axes = {"scale": (1.0, 0.1, 0.01, 0.001), "layer": (1, 2), "step": (0, 5, 20)}
     return {"first_steps": table(fill, scatter=4e-3, seed=SEEDS, **axes)}
-
-
-@pytest.mark.parametrize(("one", "expected"), [(0.8, "reproduced"), (0.5, "not reproduced")])
-def test_the_lazy_end_of_two_tasks(one, expected):
-    def fill(row):
-        judged = row.layer == 1 and row.remains == 0.01
-        return {"c": (one if row.task == "stripe" else 0.5) if judged else 1.3 - one}
-
-    axes = {"task": ("stripe", "isotropic"), "layer": (1, 2), "remains": (1.0, 0.1, 0.01)}
-    assert verdict("D.Lazy-task", tasks=table(fill, seed=SEEDS, **axes)) == expected
 
 
 @made("C.Thm3-uniform", holds=0.004)

@@ -119,7 +119,6 @@ def correlation_when_trained(trained=studies.learned_features["main"], *, column
     """After training the neural feature matrix and the AGOP have correlation 0.93 (first layer).
 
     Rival: a random matrix of $K$'s spectrum in its place, as printed
-    Elsewhere: scales 1 and 0.001, 256 points: 0.82; the eigenvalues' spread 6.6; AGOP and EGOP 0.67
     Source: paper D, Fig. 1 and Sec. 2.2
     Short: NFM and AGOP, trained, layer 1
     """
@@ -134,7 +133,6 @@ def alignment_beyond_spectrum(trained=studies.learned_features["main"]):
     Correlation with the trained $K$ less that with its eigenvectors drawn at random (second layer).
 
     Rival: the spectrum alone makes the correlation
-    Elsewhere: scales 1 and 0.001, 256 points, 0.044
     Source: paper D, Proposition 2 and Sec. 2.2
     Short: $K$ less a random matrix, layer 2
     """
@@ -171,22 +169,6 @@ def early_centred_alignment(first_steps=studies.correlations["first_steps"]):
     figure="fig-d-2",
     given=BOTH_LAYERS | {"scale": 1.0},
     at={"scales": 1.0},
-)
-@again(
-    "D.Fig2-throughout-tenth",
-    part_of="D.Fig2-throughout",
-    given=BOTH_LAYERS | {"scale": 0.1},
-    at={"scales": 0.1},
-    statement="From scale 0.1 the C-NFA remains high throughout training.",
-    short="early C-NFA kept, scale 0.1",
-)
-@again(
-    "D.Fig2-throughout-hundredth",
-    part_of="D.Fig2-throughout",
-    given=BOTH_LAYERS | {"scale": 0.01},
-    at={"scales": 0.01},
-    statement="From scale 0.01 the C-NFA remains high throughout training.",
-    short="early C-NFA kept, scale 0.01",
 )
 @again(
     "D.Fig2-throughout-thousandth",
@@ -268,16 +250,8 @@ def double_centred_in_scale(throughout=studies.correlations["throughout"]):
     return _largest(np.stack(differences, axis=1)), end
 
 
-@claim("D.Sec23-contained", accept=(0.25, 1.5), rival=0, figure="tab-d-end", given={"scale": 0.01}, at={"scales": 0.01})
-@again(
-    "D.Sec23-contained-large",
-    part_of="D.Sec23-contained",
-    given={"scale": 1.0},
-    at={"scales": 1.0},
-    statement="At scale 1, too, the centred term is a good part of the NFA's numerator.",
-    short="centred share, scale 1",
-)
-def share_of_the_centred(throughout=studies.correlations["throughout"], *, scale):
+@claim("D.Sec23-contained", accept=(0.25, 1.5), rival=0, figure="tab-d-end", at={"scales": 0.01})
+def share_of_the_centred(throughout=studies.correlations["throughout"]):
     """The centred term is a good part of the numerator of the neural feature ansatz.
 
     Its share at the end of training, first layer: a quarter or more is a good part.
@@ -287,7 +261,7 @@ def share_of_the_centred(throughout=studies.correlations["throughout"], *, scale
     Short: centred share, scale 0.01
     """
     end = _end(throughout, 1)
-    end = end[end["scale"] == scale]
+    end = end[end["scale"] == SMALL]
     return (mean(end.contained), end) if len(end) else None
 
 
@@ -436,7 +410,6 @@ def range_in_second_scale(
     erratum=None,
     given={"rows": studies.correlations["decaying"], "layer": 1},
     at={"spectrum": ["1/(1+k)", "1/(1+k^2)"]},
-    elsewhere="with isotropic data among them and without scale 1 0.084",
     source='paper D, App. G: "similar to Figure 2, we observe that the C-NFA is more robust"',
     statement="On data with a decaying spectrum the C-NFA is more robust to the scale than the UC-NFA.",
     measure="The same on both decaying spectra, the smaller difference.",
@@ -448,7 +421,6 @@ def late_robustness(rows, *, layer):
     Range of the UC-NFA minus range of the C-NFA over scales from 1 to 0.001, first layer.
 
     Rival: both depend on the scale alike
-    Elsewhere: without scale 1 0.084
     Source: paper D, Fig. 2 and App. G
     Short: UC-NFA varies more, isotropic, layer {layer}
     """
@@ -464,7 +436,6 @@ def growth_of_uncentred(decaying=studies.correlations["decaying"]):
     Its value at the end minus that at the start, from scale 1, least over layers and both spectra.
 
     Rival: training leaves the UC-NFA as it was
-    Elsewhere: from scale 0.1 in place of 1 0.13
     Source: paper D, App. G
     Short: UC-NFA grows in training, scale 1
     """
@@ -472,21 +443,6 @@ def growth_of_uncentred(decaying=studies.correlations["decaying"]):
     parts = [largest[largest.spectrum == spectrum] for spectrum in studies.SPECTRA if spectrum != "isotropic"]
     growth = [_in_both_layers(_end(part), "uc") - _in_both_layers(_at(part, 0), "uc") for part in parts]
     return least(np.hstack(growth)), *map(_end, parts)
-
-
-@claim("D.Fig2-random-centred", accept=(0.03, 1), rival=0, figure="tab-d-1", at={"scales": 1})
-def late_alignment_beyond_random(largest_scale=studies.learned_features["largest_scale"]):
-    """Where the C-NFA falls, it is still above its value with a random matrix of the same spectrum.
-
-    C-NFA at the end of training from scale 1 minus that with $K$'s eigenvectors drawn at random, the least over the two
-    layers.
-
-    Rival: a random matrix of $K$'s spectrum gives as much
-    Source: derived from paper D, Sec. 2.2 and 2.3
-    Short: C-NFA less a random matrix, least
-    """
-    rows = largest_scale[largest_scale["scale"] == 1].assign(more=lambda table: table.c - table.c_random)
-    return least(_per_seed(rows, "more", "layer")), rows
 
 
 @claim("D.Fig4-early", accept=(0, 0.1), rival=1, figure="fig-d-4")
@@ -557,7 +513,6 @@ def loss_against_alignment(decaying=studies.correlations["decaying"]):
     Rank correlation over the scales at the end of training, the larger of the two (first layer).
 
     Rival: the loss does not depend on the alignment
-    Elsewhere: without scale 1 -0.19
     Source: paper D, App. G
     Short: loss against alignment, $1/(1+k)$
     """
@@ -606,7 +561,7 @@ def uncentred_of_feature_and_lazy(stripes=studies.stripes["main"]):
 
 
 @claim("D.Fig9-agop", accept=(0.7, 1), rival=0.04, figure="tab-d-9")
-def diagonals_of_faces(faces=studies.saliency_maps):
+def diagonals_of_faces(faces=studies.saliency_maps["main"]):
     """On faces with glasses the diagonals of neural feature matrix and AGOP have Pearson correlation 0.91.
 
     ORL faces for CelebA, so high is what can be asked.
@@ -619,7 +574,7 @@ def diagonals_of_faces(faces=studies.saliency_maps):
 
 
 @claim("D.Fig9-contrast", accept=(0.3, 1.5), stated=0.87, rival=0, looks=2, figure="tab-d-9")
-def diagonals_beyond_random(faces=studies.saliency_maps):
+def diagonals_beyond_random(faces=studies.saliency_maps["main"]):
     """A random matrix of $K$'s spectrum in place of $K$ disrupts the correspondence.
 
     Pearson correlation of the diagonals with the network's own $K$ minus that with random ones (ORL faces for CelebA,
@@ -640,7 +595,7 @@ def diagonals_beyond_random(faces=studies.saliency_maps):
     at={"penalty": 0.03, "spectrum": "isotropic"},
 )
 def alignment_lost_to_decay(
-    weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"], *, seeds
+    weight_decay=studies.correlations["weight_decay"], isotropic=studies.correlations["isotropic"]
 ):
     """Weight decay breaks the ansatz centred at the initial weights.
 
@@ -650,7 +605,7 @@ def alignment_lost_to_decay(
     Source: derived from paper D, Sec. 2.3
     Short: C-NFA lost to weight decay
     """
-    end = _end(weight_decay[weight_decay.seed < seeds], 2)
+    end = _end(weight_decay, 2)
     strongest = end[end.penalty == end.penalty.max()]
     without = isotropic[isotropic["scale"].isin(strongest["scale"]) & isotropic.seed.isin(strongest.seed)]
     loss = _per_seed(strongest, "c") - _per_seed(_end(without, 2), "c")
@@ -658,7 +613,7 @@ def alignment_lost_to_decay(
 
 
 @claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, looks=2, figure="fig-d-descent")
-def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"], *, seeds):
+def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"]):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 
     C-NFA at the end, least over penalties (second layer, gradient descent).
@@ -667,7 +622,7 @@ def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_d
     Source: derived from paper D, Sec. 2.3
     Short: C-NFA with decay centred out, least
     """
-    end = _end(weight_decay[weight_decay.seed < seeds], 2)
+    end = _end(weight_decay, 2)
     return least(_per_seed(end, "c_shrunk", "penalty")), end
 
 

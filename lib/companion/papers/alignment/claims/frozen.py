@@ -4,15 +4,15 @@ import numpy as np
 
 from companion.book.claims import again, claim
 from companion.estimates import jackknife, least, mean
-from companion.papers.alignment.studies.alignment import correlations, lazy_layers, lazy_predictions
+from companion.papers.alignment.studies.alignment import correlations, lazy_layers
 
 CHAPTER = "06"
 SLOWLY = {"rate": 0.0125}  # a quarter of the paper's step: no network's loss rises
 
 
-def alignment_curves(rows, scale, layer=1):
-    """``(seeds, steps)`` each: the C-NFA of a layer at a scale of the initial weights, and its law of lazy training."""
-    rows = rows[(rows.layer == layer) & (rows.scale == scale) & (rows.step > 0)]
+def alignment_curves(rows, scale):
+    """``(seeds, steps)`` each: the first layer's C-NFA from a scale of the initial weights, and its law when lazy."""
+    rows = rows[(rows.layer == 1) & (rows.scale == scale) & (rows.step > 0)]
     alignment = rows.pivot(index="seed", columns="step", values="c")
     law = rows.pivot(index="seed", columns="step", values="frozen")
     return alignment, law
@@ -85,20 +85,9 @@ def speed_of_the_fall(slow=correlations["slow"]):
     rival=0,
     headline=True,
     figure="fig-d-frozen",
-    given={"layer": 1},
     at={"scales": 0.1} | SLOWLY,
 )
-@again(
-    "D.Fig2-second-regained",
-    accept=(0, 0.05),
-    rival=(0.16, "what the first layer regains"),
-    figure="tab-d-end",
-    given={"layer": 2},
-    statement="The second layer loses so little of its early alignment that there is little to regain.",
-    measure="The same of the second layer.",
-    short="slowly, layer 2: the same",
-)
-def regained_alignment(slow=correlations["slow"], *, layer):
+def regained_alignment(slow=correlations["slow"]):
     """At scale 0.1 the early alignment is first lost, then regained.
 
     C-NFA of the first layer at the end of training less its least value on the way; it also falls from the first
@@ -108,7 +97,7 @@ def regained_alignment(slow=correlations["slow"], *, layer):
     Source: paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it
     Short: end over least C-NFA, scale 0.1
     """
-    c, _ = alignment_curves(slow, 0.1, layer)
+    c, _ = alignment_curves(slow, 0.1)
     minimum = c.min(axis=1)
     return mean(np.minimum(c.iloc[:, -1] - minimum, c.iloc[:, 0] - minimum))
 
@@ -193,28 +182,6 @@ def excess_of_second_layer(slow=correlations["slow"]):
     Short: slowly, layer 2: end less law, least
     """
     return least(excesses(slow, 2).to_numpy())
-
-
-def final_laws(tasks):
-    """``(seeds, tasks)``: the law of the first layer when the least share of the loss is left."""
-    ends = tasks[(tasks.layer == 1) & (tasks.remains == tasks.remains.min())]
-    return ends.pivot(index="seed", columns="task", values="c")
-
-
-@claim("D.Lazy-task", accept=(0.1, 1), rival=0, figure="tab-d-lazy")
-def lazy_end_in_task(tasks=lazy_predictions["tasks"]):
-    """What lazy training leaves of the early alignment depends on the task: on the stripe more than on the chain
-    monomial.
-
-    the law of the first layer when a hundredth of the loss is left, stripe less chain monomial of isotropic points;
-    same networks and sizes
-
-    Rival: lazy training loses the same on every task
-    Source: derived from paper D, Sec. 2.3
-    Short: lazy end, stripe less chain monomial
-    """
-    laws = final_laws(tasks)
-    return mean(laws["stripe"] - laws["isotropic"])
 
 
 @claim(

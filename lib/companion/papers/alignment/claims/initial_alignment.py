@@ -68,22 +68,6 @@ def scatter_of_networks(spike_free=studies.reversal["spike_free"]):
     return mean(scatter.groupby("seed").mean().to_numpy()), large
 
 
-@claim("D.Fig3-floor", accept=(0.1, 1), rival=0, profiles=("smoke", "laptop", "paper"), figure="fig-d-3")
-def alignment_in_floor(spike_free=studies.reversal["spike_free"]):
-    """Without spikes alignment falls as the eigenvalues spread, at every balance.
-
-    Observed C-NFA at the largest floor minus that at the smallest, the smallest over balances.
-
-    Rival: the spread does not matter
-    Elsewhere: balance 0.125 alone 0.215, 0.25 alone 0.187
-    Source: derived from paper D, Fig. 3 and App. F
-    Short: C-NFA falls as eigenvalues spread
-    """
-    large = _largest_networks(spike_free)
-    means = large.groupby(["seed", "balance", "floor"])["observed"].mean().unstack()
-    return least((means.iloc[:, -1] - means.iloc[:, 0]).unstack("balance").to_numpy()), large
-
-
 def _of_width(rows, sigma, width):
     """The rows of an activation at the smallest or the largest width."""
     k = rows.k.min() if width == "smallest" else rows.k.max()

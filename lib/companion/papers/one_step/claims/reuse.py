@@ -1,6 +1,7 @@
 """Claims of chapter 7 on a step and a readout that share their samples, bounds of networks, and readout values."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -32,25 +33,8 @@ def _nearest(rows, samples):
     return rows[rows["alpha"] == alphas[nearest]]
 
 
-@claim(
-    "E.Reuse-linear",
-    accept=(-math.inf, 0.98),
-    rival=1.074,
-    headline=True,
-    figure="fig-e-reuse",
-    given={"samples": 4},
-    at={"alpha": 4},
-)
-@again(
-    "E.Reuse-linear-8",
-    accept=(-math.inf, 0.85),
-    rival=0.904,
-    given={"samples": 8},
-    at={"alpha": 8},
-    statement=("On $8d$ samples, used in the step and in the readout, the network is far below the best linear ridge."),
-    short="samples used twice: network over linear, $8d$",
-)
-def reused_over_linear(rows=studies.reuse["shared"], *, samples):
+@claim("E.Reuse-linear", accept=(-math.inf, 0.98), rival=1.074, headline=True, figure="fig-e-reuse", at={"alpha": 4})
+def reused_over_linear(rows=studies.reuse["shared"]):
     """If the readout is trained on the samples of the step, the network has a smaller test error than the best linear
     ridge regression on the same samples.
 
@@ -62,7 +46,7 @@ def reused_over_linear(rows=studies.reuse["shared"], *, samples):
     Source: derived from paper E, Results 3.1 and 3.3
     Short: samples used twice: network over linear, $4d$
     """
-    nearest = _nearest(largest_size(rows[rows["samples"] == "same"]), samples)
+    nearest = _nearest(largest_size(rows[rows["samples"] == "same"]), 4)
     pair = nearest[["test_error", "linear"]].to_numpy()
     return jackknife(pair, lambda x: x[:, 0].mean() / x[:, 1].mean()), nearest
 
@@ -316,29 +300,13 @@ def excess_by_theory(rows, alpha, spent=True):
     return errors["same"] / errors["fresh"] - 1
 
 
-def distances_of_bounds(activation):
-    """The network's lower bound over (27), less 1, by target and strength."""
-    distances = {}
-    for target in ("sign", "sin", "He1+He3"):
-        for r in STRENGTHS:
-            of_features = bounds.bounds(activation, target, r=r).lower
-            distances[target, r] = bounds.network_bound(activation, target, r=r) / of_features - 1
-    return distances
-
-
-@claim("E.Bounds-27-networks", accept=(0, 0.1), rival=0.63, profiles=PROFILES, figure="tab-e-checked")
-def bound_of_networks(*, activation):
-    r"""Bound (27) of spiked features is a good guide for networks, although their rows' norms fluctuate.
-
-    Relative distance of the bound that the network's own two functions give, $\kappa_0$ and
-    $k\kappa_1+2\frac{h_3}{h_1}r\,\partial_c\kappa_0$; infinitely many samples for the step, the furthest of three
-    targets and five strengths from $\frac12$ to 3.
-
-    Rival: bound (26) in place of (27), target sign, strength 3
-    Source: derived from paper E, Sec. 4.3, Eqs. 27, 28
-    Short: bound (27) against that of networks
-    """
-    return Estimate.exact(max(map(abs, distances_of_bounds(activation).values())))
+def largest_distance_of_bounds(activation):
+    """How far the network's lower bound lies from (27), relative: the furthest of three targets and five strengths."""
+    distances = [
+        bounds.network_bound(activation, target, r=r) / bounds.bounds(activation, target, r=r).lower - 1
+        for target, r in itertools.product(("sign", "sin", "He1+He3"), STRENGTHS)
+    ]
+    return max(map(abs, distances))
 
 
 @claim("E.Fig6-best", accept=(0, 0.75), rival=1, headline=True, figure="fig-e-two-values", at={"d": 400})
@@ -378,18 +346,6 @@ def gain_of_two_values_at_their_best(
         "the same data, each at its best strength and penalty by the finite-width rule; target He1+He3"
     ),
     short="Gaussian readout over two values",
-)
-@again(
-    "E.Fig6-gauss-sine",
-    accept=(0.9, 1.2),
-    rival=(0.6, "what it gains at the cubic target"),
-    given={"gaussian": studies.third_degree_share["sine_gauss"], "discrete": studies.third_degree_share["sine_single"]},
-    statement=("At a sine target, to which the function of one value comes near, a Gaussian readout gains nothing."),
-    measure=(
-        "Test error of twelve even quantiles over that of one value, in spiked features of width 400, on "
-        "the same data, each at its best strength and penalty by the finite-width rule"
-    ),
-    short="Gaussian readout over one value, sine",
 )
 def gain_of_gaussian_readouts(gaussian, discrete):
     """A Gaussian readout, the usual initialisation, lets spiked features express more than one value.

@@ -68,66 +68,82 @@ def predict_reuse(
     if activation.breaks:
         raise InputError(f"activation must be smooth, got {activation.name}")
     s = equivalent(activation, target, alpha0=alpha, step=step)
-    across = float(np.sqrt(max(0.0, 1 - s.gamma**2)))
-    t_nodes, t_weights = gaussian.rule(target.breaks, step=1 / max(1.0, s.r * s.gamma))
-    u_nodes, u_weights = gaussian.trapezoid(2 * max(20, int(17 * s.r * across) + 1))
-    weight = np.outer(t_weights, u_weights).ravel()
-    counts = weight > _LEAST
-    weight = weight[counts]
-    t = np.repeat(t_nodes, len(u_nodes))[counts]
-    u = np.tile(u_nodes, len(t_nodes))[counts]
-    k = s.gamma * t + across * u
-    perpendicular = across * t - s.gamma * u  # theta_perp·x
-    y = target.array(t)
-    noise = np.sqrt(s.c - 1)
+    across, noise = float(np.sqrt(max(0.0, 1 - s.gamma**2))), np.sqrt(s.c - 1)
+    weight, k, aside, y = _points(target, s.r, s.gamma, across)
+    size = float(weight @ y**2)
+    own = spent * y / np.sqrt(alpha * size)  # what a sample adds to its projection on the spike
     trained = _leaky_moments(activation, s.r * k, noise, leak * step / alpha * y)
     tested = _leaky_moments(activation, s.r * k, noise, np.zeros_like(k))
+    flat, squares = _functions(trained, k + across * own, aside - s.gamma * own, y * (own != 0))
+    mean, initial, _, variance = trained
+    train = Channel(
+        k=k[None],
+        weight=weight[None],
+        kappa0=mean[None],
+        kappa1=initial[None],
+        kappa2=variance[None],
+        h=y[None],
+        h_s=0 * y[None],
+        h2=y[None] ** 2,
+    )
+    return _of_both_bulks(
+        noise,
+        *saddle_point.solve_overlaps(
+            train,
+            lambda hats, _: tuple(part[None] for part in _two_bulks(hats[0], lam, beta)),
+            saddle_point.linear(_stiffness(width, beta, -beta / alpha / size if spent else 0.0)),
+            squares=squares,
+            flat=flat,
+            tilted=np.zeros_like(flat),
+            ratio=np.array([alpha / beta]),
+            start=np.array([[1.0, 0.0, 1.0, 1.0]]) / lam,
+            setting={"alpha": np.array([alpha]), "step": np.array([step]), "lam": np.array([lam])},
+            test_functions=_functions(tested, k, aside, np.zeros_like(k)),
+        ),
+    )
 
-    def functions(kappa: tuple[np.ndarray, ...], own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means along the directions, squares; ``own`` is what a point adds to its projection across the target.
 
-        Directions: all ones; ``W_0 v``, noise along ``v``; both along ``theta_perp``; both along the spent correlation.
-        """
-        mean, initial, noisy, variance = kappa
-        along, aside = k + across * own, perpendicular - s.gamma * own
-        labels = y * (own != 0)
-        bulks = [factor * part for factor in (along, aside, labels) for part in (initial, noisy)]
-        return np.stack([mean, *bulks])[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, variance])[None]
+def _points(target: Function, r: float, gamma: float, across: float) -> tuple[np.ndarray, ...]:
+    """Weights, projections on the spike and on ``theta_perp``, and labels, of nodes over ``theta·x`` and across it."""
+    t_nodes, t_weights = gaussian.rule(target.breaks, step=1 / max(1.0, r * gamma))
+    u_nodes, u_weights = gaussian.trapezoid(2 * max(20, int(17 * r * across) + 1))
+    weight = np.outer(t_weights, u_weights).ravel()
+    counts = weight > _LEAST
+    t = np.repeat(t_nodes, len(u_nodes))[counts]
+    u = np.tile(u_nodes, len(t_nodes))[counts]
+    return weight[counts], gamma * t + across * u, across * t - gamma * u, target.array(t)
 
-    def functionals(hats: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        V, P = _two_bulks(hats[0], lam, beta)
-        return V[None], P[None]
 
-    size = float(weight @ y**2)
-    flat, squares = functions(trained, spent * y / np.sqrt(alpha * size))
+def _functions(
+    kappa: tuple[np.ndarray, ...], along: np.ndarray, aside: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means along the directions ``(1, 7, K)``, and squares ``(1, 4, K)``.
+
+    Directions: all ones; ``W_0 v``, noise along ``v``; both along ``theta_perp``; both along the spent correlation.
+    """
+    mean, initial, noisy, variance = kappa
+    bulks = [factor * part for factor in (along, aside, labels) for part in (initial, noisy)]
+    return np.stack([mean, *bulks])[None], np.stack([initial**2, 2 * initial * noisy, noisy**2, variance])[None]
+
+
+def _stiffness(width: float, beta: float, spent: float) -> np.ndarray:
+    """What the directions cost, by the ``V`` of each square: ``(1, 7, 7, 4)``; ``spent`` that of the labels'."""
     stiffness = np.zeros((1, 7, 7, _KINDS))
     stiffness[0, range(5), range(5), -1] = min(width, FINITE), beta, beta, beta, beta
-    if spent:  # less the direction of the labels in the space of samples
-        stiffness[0, [5, 5, 6, 6], [5, 6, 5, 6], [0, 1, 1, 2]] = -beta / alpha / size
-    mean, initial, _, variance = trained
-    columns = {
-        "k": k,
-        "weight": weight,
-        "kappa0": mean,
-        "kappa1": initial,
-        "kappa2": variance,
-        "h": y,
-        "h_s": 0 * y,
-        "h2": y**2,
-    }
-    test, train, overlap, q, V, steps = saddle_point.solve_overlaps(
-        Channel(**{name: column[None] for name, column in columns.items()}),
-        functionals,
-        saddle_point.linear(stiffness),
-        squares=squares,
-        flat=flat,
-        tilted=np.zeros_like(flat),
-        ratio=np.array([alpha / beta]),
-        start=np.array([[1.0, 0.0, 1.0, 1.0]]) / lam,
-        setting={"alpha": np.array([alpha]), "step": np.array([step]), "lam": np.array([lam])},
-        test_functions=functions(tested, np.zeros_like(k)),
-    )
-    # the bulk is the initial rows plus noise times independent ones: its overlaps and norms are sums over both
+    stiffness[0, [5, 5, 6, 6], [5, 6, 5, 6], [0, 1, 1, 2]] = spent
+    return stiffness
+
+
+def _of_both_bulks(
+    noise: float,
+    test: np.ndarray,
+    train: np.ndarray,
+    overlap: np.ndarray,
+    q: np.ndarray,
+    V: np.ndarray,
+    steps: np.ndarray,
+) -> Solution:
+    """The solution, whose bulk is the initial rows plus ``noise`` times independent ones: sums over both."""
     m, zeta_initial, zeta_noise, psi_initial, psi_noise = overlap[0, :5]
     zeta = zeta_initial + noise * zeta_noise
     psi = psi_initial + noise * psi_noise
