@@ -19,7 +19,6 @@ from typing import Any
 from companion import estimates, paths
 from companion.book import everywhere, ledger
 from companion.book.claims import Claim, Page, all_claims
-from companion.estimates import Estimate
 from companion.lab import catalogue, draws, parameters, schedule
 from companion.lab.progress import say
 from companion.lab.results import SUFFIX, Results, write_results
@@ -81,7 +80,8 @@ def _too_few(claim: Claim, entry: Mapping[str, Any]) -> str:
     """That the designs of a claim have too few seeds to decide its band; empty if they have enough."""
     if entry["value"] is None:
         return ""
-    needed = max(estimates.seeds_to_decide(it, claim.accept, claim.alternative["value"]) for it in estimates_of(entry))
+    found = ledger.estimates_of(entry)
+    needed = max(estimates.seeds_to_decide(one, claim.accept, claim.alternative["value"]) for one in found)
     if needed <= (drawn := planned(claim, entry["n"])):
         return ""
     words = f"{needed}" if math.isfinite(needed) else f"more than {estimates.MOST}"
@@ -97,14 +97,6 @@ def planned(claim: Claim, n: int) -> int:
             for design in designs:
                 fewest.append(min(map(len, study.grid.values(values, design)["seeds"])))
     return n * min(registered) // min(stored) if stored and min(stored) else n
-
-
-def estimates_of(entry: Mapping[str, Any]) -> Iterator[Estimate]:
-    """What an entry measured: over all sizes, and over the larger ones alone."""
-    for one in (entry, entry["late"]):
-        if one:
-            low, high = (sign * math.inf if one[end] is None else one[end] for end, sign in (("low", -1), ("high", 1)))
-            yield Estimate(one["value"], low, high, entry["n"], entry["interval"])
 
 
 def register() -> dict[str, Any]:
