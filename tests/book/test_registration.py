@@ -5,8 +5,10 @@ import math
 import os
 import re
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from companion import __main__ as command
@@ -101,6 +103,34 @@ def test_a_claim_without_enough_seeds_or_of_other_code_is_refused(monkeypatch):
     (line,) = refused(digest="other")
     assert "its code is not that of its entry" in line
     assert [*map(str, registration.refusals({"99": None}, kept={}))] == ["Z.Fig1-mean: it was never measured"]
+
+
+def test_a_claim_that_knows_seeds_by_their_numbers_is_refused(monkeypatch):
+    """Its rows will have others: it would find nothing, or all."""
+    design = catalogue.find(IMAGES)[1]["main"]
+
+    def first_ten(rows=design):
+        return estimates.mean(rows[rows.seed < 10].x)
+
+    def all_of_them(rows=design):
+        return estimates.mean(rows.x)
+
+    class OnePage:
+        parameters: ClassVar[dict] = {}
+
+        def rows(self, study, design=""):
+            return pd.DataFrame({"seed": range(20), "x": np.linspace(0.98, 1.02, 20)})
+
+    monkeypatch.setattr(registration.everywhere, "everywhere", lambda *args, **about: None)
+    for function, refused in ((first_ten, 1), (all_of_them, 0)):
+        about = GIVEN | {"accept": (0.9, 1.1), "alternative": {"value": 2.0, "what": "null"}}
+        claim = Claim(id="Z.Fig1-mean", function=function, **about)
+        monkeypatch.setattr(registration, "all_claims", lambda claim=claim: [(NUMBER, claim)])
+        entry = ledger.entry_of(
+            claim, value=1.0, low=0.99, high=1.01, n=20, interval="mean, Student's t", settings=[{}]
+        )
+        found = [*map(str, registration.refusals({NUMBER: OnePage()}, kept={claim.id: entry}))]
+        assert len(found) == refused and all("knows seeds by their numbers" in line for line in found)
 
 
 @pytest.fixture

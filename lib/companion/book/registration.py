@@ -13,6 +13,7 @@ import json
 import math
 import subprocess
 import time
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import pandas as pd
 
 from companion import estimates, paths
 from companion.book import everywhere, ledger
@@ -66,7 +68,9 @@ class Refusal:
 
 
 def refusals(page_of: Mapping[str, Page], *, kept: Mapping[str, Mapping[str, Any]]) -> Iterator[Refusal]:
-    """Why claims cannot be registered, one by one: no measurement, other code, too few seeds, unnamed conditions.
+    """Why claims cannot be registered, one by one.
+
+    No measurement; other code; too few seeds; seeds known by their numbers; unnamed conditions.
 
     Args:
         page_of: has the rows of each chapter that is looked at, by its number.
@@ -83,6 +87,8 @@ def refusals(page_of: Mapping[str, Page], *, kept: Mapping[str, Mapping[str, Any
             yield Refusal(claim.id, "its code is not that of its entry in the ledger: publish the ledger first")
         if why := _too_few(claim, entry):
             yield Refusal(claim.id, why)
+        if claim.tables and entry["value"] is not None and not _reads_reserved(claim, page_of[number]):
+            yield Refusal(claim.id, "it finds nothing on reserved seeds: it knows seeds by their numbers")
         found = everywhere.everywhere(claim, page_of[number], kept=entry)
         for other in everywhere.unnamed(claim, *found) if found else ():
             yield Refusal(claim.id, f"{other.rows} gives {other.estimate}, and its words do not name this condition")
@@ -98,6 +104,35 @@ def _too_few(claim: Claim, entry: Mapping[str, Any]) -> str:
         return ""
     words = f"{needed}" if math.isfinite(needed) else f"more than {estimates.MOST}"
     return f"{words} seeds would decide its band in nine of ten draws, and it has {drawn}"
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A page whose rows have reserved seeds in place of their own."""
+
+    page: Page
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Those of the page."""
+        return self.page.parameters
+
+    def rows(self, study: Study, design: str = "") -> pd.DataFrame:
+        """The rows of one design of a study, or of all."""
+        return moved(self.page.rows(study, design))
+
+
+def moved(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows as if their seeds were reserved ones: what is measured on them may not hang on that."""
+    return rows.assign(seed=rows.seed + draws.RESERVED) if "seed" in rows else rows.copy()
+
+
+def _reads_reserved(claim: Claim, page: Page) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return claim.measured(Moved(page)) is not None
+    except Exception:  # of rows that it does not find anything may fail
+        return False
 
 
 def planned(claim: Claim, n: int) -> int:
