@@ -9,6 +9,7 @@ are computed; nobody looks at their numbers before all are there.
 import contextlib
 import datetime
 import functools
+import gzip
 import json
 import math
 import subprocess
@@ -345,6 +346,12 @@ def progress(names: Collection[str] = ()) -> list[Done]:
     return sorted(found, key=lambda one: -one.seconds_left)
 
 
+def counted() -> dict[str, int]:
+    """The cells of each study that the registered run has written, without looking into them."""
+    texts = {path: gzip.decompress(path.read_bytes()) for path in sorted(folder().glob(f"*{SUFFIX}"))}
+    return {path.name.removesuffix(SUFFIX): text.count(b"\n") for path, text in texts.items()}
+
+
 def is_running() -> bool:
     """Whether claims are registered, and not judged yet."""
     return bool(registered()) and not draws.is_judged()
@@ -457,7 +464,10 @@ def judge() -> dict[str, Any]:
     for file in sorted(folder().glob(f"*{SUFFIX}")):
         file.replace(paths.results() / file.name)
     folder().rmdir()
-    write_atomically(draws.registered_file(), json.dumps(known | {"judged": revision()}, indent=1, ensure_ascii=False))
+    made = [result.provenance for finished in held.values() for result in finished.values()]
+    known |= {"core hours": round(sum(it["seconds"] for it in made) / 3600, 1)}
+    known |= {"devices": sorted({it["device"] for it in made}), "judged": revision()}
+    write_atomically(draws.registered_file(), json.dumps(known, indent=1, ensure_ascii=False))
     return known
 
 
