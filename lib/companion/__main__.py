@@ -27,7 +27,7 @@ from companion.lab.workers import forking
 from regimes import validate
 from regimes.validate import InputError
 
-NICE = 15  # of a registered run, which takes a day
+NICE = 10  # of a registered run, which takes a day
 SHOWN, KEYS, WIDTH = 8, 4, 48  # rows of a table and keys of cells that are printed; characters of a setting's values
 
 
