@@ -263,6 +263,10 @@ def test_designs_whose_data_are_elsewhere_are_registered_there_and_the_run_draws
     assert "no point of it is new" in whole["data"][of_stored.pop()]
     again = registration.register()
     assert again == whole, "what is registered stays, and is counted once"
+    with_less = json.loads(json.dumps(whole))
+    del with_less["studies"][IMAGES]["data"]["main"]
+    draws.registered_file().write_text(json.dumps(with_less))
+    assert registration.register() == whole, "a design that comes later may share its cells with another"
     monkeypatch.setattr(catalogue, "is_here", lambda setting: False)
     (done,) = registration.progress()
     assert done.elsewhere == done.cells > 0 and done.seconds_left == 0

@@ -233,8 +233,9 @@ def _plan(number: str, study: Study, known: Mapping[str, Any]) -> dict[str, Any]
             with contextlib.suppress(Absent):
                 found[design] = _drawn(number, study, [design])
     data = {design: sorted({_words(cell) for cell in own.values()}) for design, own in found.items()} | known["data"]
-    every = {key: _words(cell) for own in found.values() for key, cell in own.items()}
-    counts = Counter(every.values()) + Counter(known["cells"])
+    before = _drawn(number, study, [name for name, words in known["data"].items() if all(map(_is_here, words))])
+    every = before | {key: cell for own in found.values() for key, cell in own.items()}
+    counts = Counter(map(_words, every.values())) | Counter(known["cells"])  # the larger of both
     return {
         "version": study.version,
         "digest": study.code.digest,
