@@ -172,9 +172,11 @@ class Claim:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The digests of all that its function computes with, by name; of tables the studies, designs and versions."""
-        widened = {"anytime": [Drift.anytime, Estimate.anytime]} if self.looks > 1 else {}
-        return digest.parts(self.function, {**self.given, **widened})
+        """The digests of all that its function computes with, by name; of tables the studies, designs and versions.
+
+        What widens an interval for several looks is not among them: the registered run has one look, and needs none.
+        """
+        return digest.parts(self.function, self.given)
 
     def as_judged(self, measured: Estimate | Drift) -> Estimate | Drift:
         """What is judged: after several looks an interval is wider, up to the one look of the registered run."""
