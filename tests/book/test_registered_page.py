@@ -102,7 +102,9 @@ def test_once_judged_what_changed_stands_first_with_its_cause_the_papers_stateme
     ours = [" (ours): " in line for line in rows]
     assert len(rows) == len(changed) and ours == sorted(ours) and sum(ours) == len(changed) - papers
     assert all(line.rstrip(" |").rpartition("| ")[2] for line in rows), "each has a cause"
-    assert (paths.generated() / "extra" / "figures").glob("registered*")
+    assert [*(paths.generated() / "extra" / "figures").glob("registered*.svg")]
+    unpublished = registered.page([one | {"kind": "paper"} | entry for one, entry in zip(now, before)], {}, before)
+    assert unpublished.endswith("not made of these cells yet (`make publish-ledger`).\n")
 
 
 def pair(before, now, **about):

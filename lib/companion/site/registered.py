@@ -168,6 +168,7 @@ def page(
         changed.sort(key=lambda pair: (pair.now["kind"] != "paper", pair.cause, pair.now["id"]))
         alt = "Each claim as a mark, by where its value lay in its band before and lies now."
         values |= {"found": found, "changed": changed, "links": links, "coverage": coverage(found)}
+        values |= {"published": any(pair.now["value"] != pair.before["value"] for pair in found)}
         values |= {"shown": start.shown(picture(found), "registered", alt) if found else ""}
     return views.markdown("registered", **values)
 
