@@ -38,7 +38,7 @@ def say(monkeypatch, known):
 
 def test_before_a_registration_it_says_that_there_is_none(monkeypatch):
     say(monkeypatch, {})
-    assert registered.page([], {}, []) == (
+    assert registered.page([], []) == (
         "Nothing is registered yet: all verdicts of this book rest on exploratory rows.\n"
     )
 
@@ -48,7 +48,7 @@ def test_while_the_run_is_on_it_says_how_far_and_no_number(monkeypatch, tmp_path
     monkeypatch.setattr(registration, "folder", lambda: tmp_path)
     (tmp_path / "depth.two.cells.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 10))
     (tmp_path / "depth.one.cells.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 7))
-    text = registered.page([], {}, [])
+    text = registered.page([], [])
     assert "Declared on 2026-12-01, from the commit `0123456789ab`: 2 claims" in text and "of 50 cells" in text
     assert "17 of 50 cells are there" in text and "- digits: finite." in text
     assert re.findall(r"^\| `(.+)` \| (\d+) \| (\w+) \|$", text, re.M) == [
@@ -93,17 +93,17 @@ def test_where_no_truth_has_changed_the_coverage_is_what_it_should_be(book):
 def test_once_judged_what_changed_stands_first_with_its_cause_the_papers_statements_before_ours(book, monkeypatch):
     before, now = book
     say(monkeypatch, JUDGED)
-    text = registered.page(now, {now[0]["id"]: "../chapters/x.html#fig"}, before)
+    text = registered.page(now, before)
     changed = [pair for pair in registered.pairs(now, before) if pair.is_changed]
     papers = sum(pair.now["kind"] == "paper" for pair in changed)
     words = f"{len(changed)} have another verdict than on exploratory rows: {papers} on statements of the papers"
     assert f"Of {len(now)} claims {words}" in text and "30.5 core hours on cpu" in text
-    rows = [line for line in text.splitlines() if re.match(r"\| \[?[A-E]\.", line)]
+    rows = re.findall(r'^<tr><td><a href="paper-[a-e].html#.*</tr>$', text, re.M)
     ours = [" (ours): " in line for line in rows]
     assert len(rows) == len(changed) and ours == sorted(ours) and sum(ours) == len(changed) - papers
-    assert all(line.rstrip(" |").rpartition("| ")[2] for line in rows), "each has a cause"
+    assert all(re.search(r"<td>[a-z][^<]+</td></tr>$", line) for line in rows), "each has a cause"
     assert [*(paths.generated() / "extra" / "figures").glob("registered*.svg")]
-    unpublished = registered.page([one | {"kind": "paper"} | entry for one, entry in zip(now, before)], {}, before)
+    unpublished = registered.page([one | {"kind": "paper"} | entry for one, entry in zip(now, before)], before)
     assert unpublished.endswith("not made of these cells yet (`make publish-ledger`).\n")
 
 

@@ -143,14 +143,11 @@ def picture(found: Sequence[Pair]) -> Figure:
     return fig
 
 
-def page(
-    entries: Sequence[Mapping[str, Any]], links: Mapping[str, str], exploratory: Sequence[Mapping[str, Any]]
-) -> str:
+def page(entries: Sequence[Mapping[str, Any]], exploratory: Sequence[Mapping[str, Any]]) -> str:
     """The page as Markdown: before a registration, while the run is on, and once it is judged.
 
     Args:
         entries: of the laptop's ledger.
-        links: for each measured claim the address of its figure.
         exploratory: what was kept of the ledger of exploratory rows.
     """
     known = registration.registered()
@@ -167,7 +164,7 @@ def page(
         changed = [pair for pair in found if pair.is_changed]
         changed.sort(key=lambda pair: (pair.now["kind"] != "paper", pair.cause, pair.now["id"]))
         alt = "Each claim as a mark, by where its value lay in its band before and lies now."
-        values |= {"found": found, "changed": changed, "links": links, "coverage": coverage(found)}
+        values |= {"found": found, "changed": changed, "coverage": coverage(found)}
         values |= {"published": any(pair.now["value"] != pair.before["value"] for pair in found)}
         values |= {"shown": start.shown(picture(found), "registered", alt) if found else ""}
     return views.markdown("registered", **values)

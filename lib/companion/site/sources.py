@@ -399,7 +399,7 @@ def figure_links(entries: Sequence[dict[str, Any]]) -> dict[str, str]:
 def registered_page(entries: Sequence[dict[str, Any]], profile: str) -> str:
     """The page of the registered run, whose claims are those of the laptop's ledger."""
     laptop = list(entries if profile == "laptop" else kept_ledger().values())
-    return registered.page(laptop, figure_links(laptop), registered.kept_exploratory())
+    return registered.page(laptop, registered.kept_exploratory())
 
 
 def errata_page(entries: Sequence[dict[str, Any]]) -> str:
