@@ -1,9 +1,11 @@
 """The registered run: reserved seeds, seeds that decide a band, and a run that stops, resumes and tells no number."""
 
+import gzip
 import json
 import math
 import os
 import re
+import subprocess
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +20,7 @@ from companion.book import ledger, registration
 from companion.book.claims import Claim
 from companion.estimates import Estimate
 from companion.lab import catalogue, draws, parameters, schedule
-from companion.lab.results import Results
+from companion.lab.results import Results, files
 from companion.lab.store import Store
 from regimes.data import datasets
 from regimes.seeds import draw_seeds
@@ -315,6 +317,10 @@ def test_once_judged_the_registered_cells_are_the_books_and_a_smoke_run_draws_ot
     with pytest.raises(InputError, match="older than its registration"):
         registration.judge()
     monkeypatch.setattr(registration, "descends", lambda later, earlier: True)
+    monkeypatch.setattr(registration, "declared_at", lambda commit: {})
+    with pytest.raises(InputError, match="older than its registration"):
+        registration.judge()
+    monkeypatch.setattr(registration, "declared_at", lambda commit: registration.registered())
     exploratory = tmp_path / "results" / "jamming.ensembles.cells.jsonl.gz"
     exploratory.write_bytes(b"")
     (name,) = [file.name for file in registration.folder().iterdir()]
@@ -387,3 +393,29 @@ def test_what_stands_against_a_registration_is_said_of_some_chapters(monkeypatch
 def test_a_commit_descends_from_itself_and_from_those_before():
     registration.descends.cache_clear()
     assert registration.descends("HEAD", "HEAD") and not registration.descends("HEAD", "no-such-commit")
+
+
+def test_what_a_commit_declares_is_read_there(tmp_path, monkeypatch):
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
+    for folder in ("chapters/designs", "results"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for command_line in (["init", "-q"], ["commit", "-qm", "one", "--allow-empty"]):
+        subprocess.run([*git, *command_line], check=True)
+    draws.registered_file().write_text('{"first seed": 3}')
+    for command_line in (["add", "."], ["commit", "-qm", "two"]):
+        subprocess.run([*git, *command_line], check=True)
+    registration.declared_at.cache_clear()
+    assert registration.declared_at("HEAD") == {"first seed": 3} and registration.declared_at("HEAD~1") == {}
+    registration.declared_at.cache_clear()
+
+
+def test_the_books_registered_cells_come_from_commits_that_held_their_registration():
+    known = registration.registered()
+    if "judged" not in known:
+        pytest.skip("no registered run is judged yet")
+    lines = [line for path in files().values() for line in gzip.decompress(path.read_bytes()).splitlines()]
+    revisions = {json.loads(line)["provenance"]["revision"] for line in lines}
+    parts = ("revision", "claims", "studies")
+    held = {it: registration.declared_at(it) for it in revisions}
+    assert [it for it in held if any(held[it].get(part) != known[part] for part in parts)] == []

@@ -447,7 +447,7 @@ def judge() -> dict[str, Any]:
     What the ledger of these found stays in ``results/exploratory.json``; the rows stay in the history, at its commit.
 
     Raises:
-        InputError: if a cell is missing, or comes from code that is older than the registration.
+        InputError: if a cell is missing, or comes from a commit that does not hold this registration.
     """
     known = needs_registration()
     held = {study: _held(study).finished for _, study in _studies()}
@@ -456,7 +456,8 @@ def judge() -> dict[str, Any]:
         if len(finished) != count:
             raise InputError(f"{study.name} has {len(finished)} of {count} cells: register --run")
         for result in finished.values():
-            if not descends(result.provenance["revision"], known["revision"]):
+            made_at = result.provenance["revision"]
+            if not descends(made_at, known["revision"]) or declared_at(made_at) != known:
                 raise InputError(f"{result.cell.description} comes from code that is older than its registration")
     before = [{name: entry[name] for name in KEPT} for entry in ledger.read(paths.results() / "ledger.json")]
     ledger.write(paths.results() / "exploratory.json", before)
@@ -476,6 +477,15 @@ def is_tracked(path: Path) -> bool:
     """Whether git knows a file: one that it does not is no change of the checkout."""
     git = ["git", "-C", str(paths.root()), "ls-files", "--error-unmatch", str(path)]
     return subprocess.run(git, capture_output=True).returncode == 0
+
+
+@functools.cache
+def declared_at(commit: str) -> dict[str, Any]:
+    """What a commit holds as registered; empty if nothing."""
+    file = draws.registered_file().relative_to(paths.root()).as_posix()
+    git = ["git", "-C", str(paths.root()), "show", f"{commit}:{file}"]
+    shown = subprocess.run(git, capture_output=True, text=True)
+    return json.loads(shown.stdout) if shown.returncode == 0 else {}
 
 
 @functools.cache
