@@ -137,14 +137,20 @@ def _reads_reserved(claim: Claim, page: Page) -> bool:
 
 
 def planned(claim: Claim, n: int) -> int:
-    """How many realisations a claim will have in the registered run, by the ``n`` that it has on what is stored."""
-    stored, registered = [], []
+    """How many realisations a claim will have in the registered run, by the ``n`` that it has on what is stored.
+
+    As many as the least of the designs that have as many or more now; where none has ``n``, which then counts something
+    else, as many times ``n`` as the design does that changes least.
+    """
+    counts = []
     for study, designs in claim.designs.items():
         number = catalogue.find(study.name)[0]
-        for values, fewest in ((_stored(number), stored), (_values(number), registered)):
-            for design in designs:
-                fewest.append(min(map(len, study.grid.values(values, design)["seeds"])))
-    return n * min(registered) // min(stored) if stored and min(stored) else n
+        for design in study.grid.names(_values(number)) if "" in designs else designs:
+            both = [study.grid.values(values, design)["seeds"] for values in (_stored(number), _values(number))]
+            counts.append([min(map(len, seeds)) for seeds in both])
+    if any(stored == n for stored, _ in counts):
+        return min(registered for stored, registered in counts if stored >= n)
+    return math.floor(min((n * registered / stored for stored, registered in counts if stored), default=n))
 
 
 def register() -> dict[str, Any]:
