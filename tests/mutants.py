@@ -257,7 +257,7 @@ def measured(claim, page):
     result = claim.measured(page)
     if result is None:
         return None
-    found = result[0].anytime() if claim.looks > 1 else result[0]
+    found = claim.as_judged(result[0])
     whole = found.whole if isinstance(found, Drift) else found
     record = {"value": float(whole.value), "low": float(whole.low), "high": float(whole.high), "n": whole.n}
     settings = json.loads(json.dumps(provenance(*result[1]).settings if result[1] else (), default=str))

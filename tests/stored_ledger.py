@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from companion import paths
-from companion.book import captions, claims, ledger
+from companion.book import captions, claims, ledger, registration
 from companion.book import chapter as module
 from companion.estimates import Drift, Estimate
 from companion.lab import catalogue, parameters, schedule
@@ -28,6 +28,12 @@ from companion.lab.study import Design
 from tests import drawn
 
 WRITE = ledger.write
+KNOW_SEEDS = {
+    # judged without the seeds at which their course had been looked at: of reserved ones on all
+    "A.Fig10-late-stripe", "A.Fig10-late-mnist",
+    # take the first seeds by their numbers: register --check refuses them
+    "D.Descent-penalty", "D.Descent-decayed-weights",
+}  # fmt: skip
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
 
@@ -67,8 +73,12 @@ class Absent:
 
 
 class OfStored(module.Chapter):
-    """A chapter that shows nothing, keeps what it says, and whose tables are what is stored."""
+    """A chapter that shows nothing, keeps what it says, and whose tables are what is stored.
 
+    Its claims see these rows with reserved seeds, and find the same.
+    """
+
+    moved = False
     said: ClassVar[list[str]] = []  # sentences, captions, what figures show, and the lines of tables
 
     def rows(self, study, design=""):
@@ -80,7 +90,7 @@ class OfStored(module.Chapter):
             except NotStoredError:
                 known[study, design] = Absent()
         found = known[study, design]
-        return found if isinstance(found, Absent) else found.copy()
+        return found if isinstance(found, Absent) else registration.moved(found) if self.moved else found.copy()
 
     def _judge(self, claim):
         """As ``Chapter._judge``; a claim that needs rows which are not stored has no record."""
@@ -88,7 +98,11 @@ class OfStored(module.Chapter):
             for name, wanted in claim.tables.items():
                 if isinstance(self.rows(*(wanted if isinstance(wanted, Design) else (wanted,))), Absent):
                     raise NotStoredError(name)
-            super()._judge(claim)
+            self.moved = claim.id not in KNOW_SEEDS
+            try:
+                super()._judge(claim)
+            finally:
+                self.moved = False
 
     def _compute_sample(self, results):
         """Computes none."""

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import inspect
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from companion.lab.workers import forking
 from regimes import validate
 from regimes.validate import InputError
 
+NICE = 10  # of a registered run, which takes a day
 SHOWN, KEYS, WIDTH = 8, 4, 48  # rows of a table and keys of cells that are printed; characters of a setting's values
 
 
@@ -100,8 +102,12 @@ def named(name: str) -> tuple[claims.Claim, str]:
 def measure_again(args: argparse.Namespace) -> None:
     """Measures one claim again, and prints its rows, what it finds and the verdict."""
     own, number = named(args.name)
-    page = Rows(number, parameters.resolve(number, args.profile, *overrides(args)))
+    changed = overrides(args)
+    page = Rows(number, parameters.resolve(number, args.profile, *changed))
     print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}\nat the {args.profile} profile", flush=True)
+    if registration.is_running() and args.profile == "laptop" and not any(changed):
+        print(registration.running(own))  # and no number
+        return
     found = own.measured(page)
     if found is None:
         raise InputError(f"claim {own.id}: these rows cannot tell")
@@ -111,7 +117,7 @@ def measure_again(args: argparse.Namespace) -> None:
         columns = [name for name in table.columns if name not in {*STAMP, *lists} and not names_cell(name)]
         print(f"\n{len(table)} rows of {provenance(table).settings[0]['study']}:")
         print(table[columns].head(SHOWN).to_string(index=False, max_colwidth=24))
-    measured = measured.anytime() if own.looks > 1 else measured
+    measured = own.as_judged(measured)
     verdict = (
         ledger.judge(own, measured, args.profile)
         or f"not tested at this size: its profiles are {', '.join(own.profiles)}"
@@ -185,11 +191,12 @@ def register(args: argparse.Namespace) -> int:
             raise InputError("nothing is registered: python -m companion register")
         if code := check_registration():
             return code
-        declared = registration.register()
-        print(f"wrote {draws.registered_file()}: {len(declared['claims'])} claims; commit it before its first cell")
-        return 0
+        return declare()
+    if registration.unregistered(registration.registered()) and not (args.run or args.judge):
+        return declare()
     if args.run:
         budget = amount(args.budget, *TIME) if args.budget else None
+        getattr(os, "nice", int)(NICE)  # other work goes first
         with forking():
             registration.run(budget=budget, jobs=args.jobs)
     if args.judge:
@@ -200,14 +207,33 @@ def register(args: argparse.Namespace) -> int:
     return 0
 
 
+def declare() -> int:
+    """Declares what can be declared on this machine; exit code 1 where data of some designs are on another one."""
+    declared = registration.register()
+    left = registration.unregistered(declared)
+    print(f"wrote {draws.registered_file()}: {len(declared['claims'])} claims, {len(declared['studies'])} studies")
+    for words, seen in declared["data"].items():
+        print(f"{words}: {seen}")
+    if not left:
+        print("commit it before its first cell")
+        return 0
+    print(f"{len(left)} designs are left: {'; '.join(left)}")
+    print("their rows are of data that are not on this machine: register again where they are ($REGIMES_DATA)")
+    return 1
+
+
 def how_far() -> Iterator[str]:
     """How far the registered run is, in lines: the studies that are not done, the longest first, and the whole."""
     done = registration.progress()
     for one in done:
         if one.finished < one.cells:
-            yield f"{one.study.name}: {one.finished} of {one.cells} cells, {in_words(one.seconds_left)} left"
-    finished, wanted, left = (sum(getattr(one, name) for one in done) for name in ("finished", "cells", "seconds_left"))
-    yield f"registered at {registration.registered()['revision']}: {finished} of {wanted} cells, {in_words(left)} left"
+            there = f", {one.elsewhere} of data that are not on this machine" if one.elsewhere else ""
+            yield f"{one.name}: {one.finished} of {one.cells} cells, {in_words(one.seconds_left)} left{there}"
+    names = ("finished", "cells", "seconds_left", "elsewhere")
+    finished, wanted, left, elsewhere = (sum(getattr(one, name) for one in done) for name in names)
+    there = f", and {elsewhere} cells of data that are not on this machine ($REGIMES_DATA)" if elsewhere else ""
+    at = registration.registered()["revision"]
+    yield f"registered at {at}: {finished} of {wanted} cells, {in_words(left)} of one core left{there}"
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -31,7 +31,7 @@ def describe(number: str) -> str:
         lines += _wrapped(f"{design:28} {', '.join(labels) or 'no figure of its own'}", subsequent_indent=" " * 29)
         for size in (size for size, designs in sizes.items() if design in designs):
             entries = ", ".join(f"{axis}={value}" for axis, value in sizes[size][design].items())
-            lines += _wrapped(f"    {size:8}{entries}", subsequent_indent=" " * 12)
+            lines += _wrapped(f"    {size:11}{entries}", subsequent_indent=" " * 15)
     return "\n".join([f"Chapter {number}: parameters, laptop values, meaning; what is allowed", *lines])
 
 

@@ -357,13 +357,20 @@ def seeds_to_decide(estimate: Estimate, accept: tuple[float, float], rival: floa
     ends = [scale(end) for end in accept if math.isfinite(end) and (scale is float or end > 0)]
     if not ends or (scale is math.log and rival <= 0):
         return estimate.n
-    half = (scale(estimate.high) - scale(estimate.low)) / 2
-    if estimate.method.endswith(ANYTIME):
-        half /= anytime_factor(estimate.n)
-    scatter = half * math.sqrt(estimate.n) / _quantile(estimate.n)
+    scatter = _error(estimate, scale(estimate.low), scale(estimate.high)) * math.sqrt(estimate.n)
     declared = ((ends[1] - ends[0]) / 2, 0.95) if len(ends) == 2 else (abs(ends[0] - scale(rival)), 0.9)
     seen = (min(abs(end - scale(estimate.value)) for end in ends), 0.9)
     return min(_enough(scatter, margin, float(ndtri(share))) for margin, share in (declared, seen))
+
+
+def standard_error(estimate: Estimate) -> float:
+    """The standard error behind an interval over realisations, without what several looks add to its width."""
+    return _error(estimate, estimate.low, estimate.high)
+
+
+def _error(estimate: Estimate, low: float, high: float) -> float:
+    wider = anytime_factor(estimate.n) if estimate.method.endswith(ANYTIME) else 1.0
+    return (high - low) / 2 / wider / _quantile(estimate.n)
 
 
 def _enough(scatter: float, margin: float, within: float) -> float:

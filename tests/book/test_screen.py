@@ -97,6 +97,14 @@ def test_a_light_figure_is_drawn_and_a_heavy_one_twice_as_sharp():
     assert screen._width(light) == pytest.approx(size(png)[0], abs=1), "a page knows how wide it is"
 
 
+def test_a_picture_of_little_weight_has_few_colours_and_shows_them_as_they_are():
+    fig, (ax,) = drawn(1)
+    ax.imshow(np.random.default_rng(0).random((40, 40)), aspect="auto", cmap="viridis")
+    picture = screen.pictures(fig, light=True)["image/webp"]
+    shown = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
+    assert 8 < len(shown.getcolors(1 << 20)) <= screen.COLOURS
+
+
 def test_panels_stack_in_one_column_and_say_what_their_row_said():
     fig, axes = drawn(3, sharey=True)
     axes[0].set_ylabel("error")

@@ -177,10 +177,14 @@ def _(ratio, other):
 # Means and votes
 
 
-def ensembles(p=2000, sigma=0.03, centre=13, flat=False):
+FEW = 200
+
+
+def ensembles(p=2000, sigma=0.03, centre=13, flat=False, tested=6000):
     """Networks of which seven in ten points are right, whose margins are normal and grow with N - N*.
 
-    Beyond jamming two networks agree more, unless they are ``flat``. A point has a chance of its own to be right.
+    Beyond jamming two networks agree more, unless they are ``flat``. A point has a chance of its own to be right. Few
+    points need be ``tested`` where margins alone matter.
     """
     rows = []
     n_star = centre**2 + 11 * centre
@@ -188,10 +192,10 @@ def ensembles(p=2000, sigma=0.03, centre=13, flat=False):
         for h in (8, 9, 11, 12, 13, 14, 15, 16, 18, 22, 27):
             random = np.random.default_rng([seed, h, p])
             common = 0.2 + (0 if flat else 0.4 * max(h / centre - 1, 0))
-            odds = random.beta(3, 1, size=6000)
-            shared = random.random(6000) < odds
-            own = random.random((20, 6000)) < odds
-            right = np.where(random.random((20, 6000)) < min(common, 0.9), shared, own)
+            odds = random.beta(3, 1, size=tested)
+            shared = random.random(tested) < odds
+            own = random.random((20, tested)) < odds
+            right = np.where(random.random((20, tested)) < min(common, 0.9), shared, own)
             size = h**2 + 11 * h
             margins = size / n_star - 1 + sigma * random.standard_normal(20)
             outputs = torch.from_numpy(np.where(right, 1.0, -1.0) / abs(margins)[:, None])
@@ -199,7 +203,7 @@ def ensembles(p=2000, sigma=0.03, centre=13, flat=False):
             row |= {"fitted": float((h > centre) + (h == centre) / 2), "errors": 1 - right.mean(1)}
             row |= {"overlap": voting.overlap(outputs), "fluctuation": float(jamming.fluctuation(outputs))}
             row |= {"weights": 1 / abs(margins), "holding": 1 - np.abs(margins) * np.sign(margins)}
-            rows.append(row | poll(outputs, torch.ones(6000, dtype=torch.float64)))
+            rows.append(row | poll(outputs, torch.ones(tested, dtype=torch.float64)))
     return pd.DataFrame(rows)
 
 
@@ -240,7 +244,7 @@ def _(ratio, _other):
     """Norms of Gaussian margins; norms without a tail, of margins about zero, do not follow the curve."""
     tables = {}
     for name, p in (("small", 250), ("large", 1000), ("largest", 2000), ("second_data", 1001)):
-        rows = ensembles(p, 0.03)
+        rows = ensembles(p, 0.03, tested=FEW)
         if ratio < 0.6:
             random = np.random.default_rng(p)
             rows["norms"] = [list(1 + 0.05 * random.random(20)) for _ in range(len(rows))]
@@ -251,8 +255,9 @@ def _(ratio, _other):
 
 def test_a_window_that_closes_and_one_that_does_not():
     """Its width goes as the scatter of the margins over their growth."""
-    closing = {name: ensembles(p, 0.3 * 250 / p) for name, p in (("small", 250), ("large", 1000), ("largest", 2000))}
-    fixed = {name: ensembles(p, 0.1) for name, p in (("small", 250), ("large", 1000), ("largest", 2000))}
+    sizes = {"small": 250, "large": 1000, "largest": 2000}
+    closing = {name: ensembles(p, 0.3 * 250 / p, tested=FEW) for name, p in sizes.items()}
+    fixed = {name: ensembles(p, 0.1, tested=FEW) for name, p in sizes.items()}
     for tables, exponent in ((closing, -1), (fixed, 0)):
         found = ledger.claims()["B.Sec2-norm-window"].function(**tables)
         assert found.value == pytest.approx(exponent, abs=0.4)

@@ -1,5 +1,7 @@
 """Claims on one number over another, on made rows: of errors, of norms, of what is measured over theory."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,12 @@ from tests.claims.made import SEEDS, Made, table, verdict
 
 P = (128, 256, 512, 1024, 2048, 4096, 8192)
 made = Made()
+
+
+@functools.cache
+def law_of(d, *places):
+    """An integral, which thousands of made rows need."""
+    return gaussian_constant(list(places), d)
 
 
 # Errors over a law
@@ -36,7 +44,7 @@ def losses_of(constant, other, loss):
     """Errors in units of the law from 24 to 12 effective points a dimension; of other losses, and before, the other."""
 
     def fill(row):
-        law = gaussian_constant(PLACES, row.d) * (row.at * row.d * row.d) ** 0.5 / row.p
+        law = law_of(row.d, *PLACES) * (row.at * row.d * row.d) ** 0.5 / row.p
         judged = row.loss == loss and 12 <= row.at <= 24
         return {"error": law * (constant if judged else other), "effective": row.at * row.d, "interfaces": PLACES}
 
@@ -55,7 +63,7 @@ def on_the_way(constant, other):
     def fill(row):
         left = row.p - np.ceil(row.share * row.p - 1e-9)
         judged = row.share in (0.9, 0.95, 0.98) and 16 <= left / row.d <= 64 and row.curve == "feature"
-        law = gaussian_constant(PLACES, row.d) * (max(left, 1) * row.d) ** 0.5 / row.p
+        law = law_of(row.d, *PLACES) * (max(left, 1) * row.d) ** 0.5 / row.p
         return {"error": float(law * (constant if judged else other)), "interfaces": PLACES}
 
     axes = {"share": (0.5, 0.9, 0.95, 0.98, 0.99), "p": P, "seed": SEEDS}
@@ -73,7 +81,7 @@ def test_other_planes_are_held_against_their_own_law(name, places):
 
     def fill(row):
         factor = 1.0 if 8 <= row.at / len(places) <= 32 else 3.0
-        law = gaussian_constant(places, 5) * 5 * row.at**0.5 / row.p
+        law = law_of(5, *places) * 5 * row.at**0.5 / row.p
         return {"error": law * factor, "effective": 5.0 * row.at, "interfaces": places}
 
     axes = {"at": [len(places) * n for n in (4, 9, 16, 31, 40)], "p": (4096,), "d": (5,), "seed": SEEDS}

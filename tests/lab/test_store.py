@@ -333,6 +333,21 @@ def test_a_copy_inside_another_repository_takes_not_its_commit(tmp_path, monkeyp
     assert module.committed(module.revision())
 
 
+def test_the_growing_cells_of_a_registered_run_are_no_change_of_the_code(tmp_path, monkeypatch):
+    """They are committed as they grow; a run that is begun again finds them changed since."""
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(tmp_path)]
+    code, rows = tmp_path / "chapters" / "designs" / "file", tmp_path / "results" / "registered" / "rows"
+    for path in (code, rows):
+        path.parent.mkdir(parents=True)
+        path.write_text("1")
+    for args in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *args], check=True)
+    monkeypatch.chdir(tmp_path)
+    for path, clean in ((rows, True), (code, False)):
+        path.write_text("2")
+        assert module.committed(module.revision.__wrapped__()) == clean
+
+
 def test_a_copy_without_its_history_is_told_its_revision(tmp_path, monkeypatch):
     (tmp_path / "chapters" / "designs").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from companion.data import celeba
-from companion.lab import parameters
+from companion.lab import draws, parameters
 from companion.lab.catalogue import grids
 from companion.papers.alignment.studies import alignment as studies
 from regimes.data import datasets
@@ -125,6 +125,7 @@ def test_pictures_are_learnt_and_split():
     rows = studies.saliency_maps(setting | {"steps": 60, "draws": 3}, [0, 1])
     assert [row["seed"] for row in rows] == [0, 1] and rows[0]["height"] == 8
     assert len(rows[0]["shown_nfm"]) == 64 and "shown_nfm" not in rows[1]
+    assert [seed for seed in (0, 1, draws.RESERVED, draws.RESERVED + 1) if draws.is_first(seed)] == [0, draws.RESERVED]
     for row in rows:
         assert row["train_loss"] < 0.5 and row["error"] < row["chance"] and -1 <= row["random"] <= row["agop"] <= 1
 

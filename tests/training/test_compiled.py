@@ -215,6 +215,7 @@ def test_states_that_are_kept_have_exact_margins():
         F = 1e-4 * (state.model(x) - state.initial(x))
         torch.testing.assert_close(state.margins, state.y * F, rtol=1e-9, atol=1e-9)
         assert torch.equal(state.margins[state.margins < 1], state.margins_to(1)[state.margins < 1])
+        assert torch.equal(state.margins, state.margins_to(1.5)), "beyond the corner they are computed"
         torch.testing.assert_close(state.loss, (1 - state.margins).clamp(min=0).mean(-1), rtol=1e-12, atol=0)
         assert float(state.satisfied) == float((state.margins >= 1).double().mean())
 

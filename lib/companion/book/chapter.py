@@ -280,7 +280,7 @@ class Chapter:
         else:
             made = stamp()
             source = Provenance((), (), (THEORY,), 0.0, made["device"], made["revision"], made["versions"])
-        measured = measured.anytime() if claim.looks > 1 else measured
+        measured = claim.as_judged(measured)
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, source.settings))
         self.entries[claim.id] = ledger.entry_of(

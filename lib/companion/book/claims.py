@@ -43,7 +43,7 @@ import pandas as pd
 
 from companion import estimates
 from companion.estimates import Drift, Estimate
-from companion.lab import digest, parameters
+from companion.lab import digest, draws, parameters
 from companion.lab.names import chapters_of_papers, texts_of_papers
 from companion.lab.study import Design, Study
 from regimes import validate
@@ -172,9 +172,15 @@ class Claim:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The digests of all that its function computes with, by name; of tables the studies, designs and versions."""
-        widened = {"anytime": [Drift.anytime, Estimate.anytime]} if self.looks > 1 else {}
-        return digest.parts(self.function, {**self.given, **widened})
+        """The digests of all that its function computes with, by name; of tables the studies, designs and versions.
+
+        What widens an interval for several looks is not among them: the registered run has one look, and needs none.
+        """
+        return digest.parts(self.function, self.given)
+
+    def as_judged(self, measured: Estimate | Drift) -> Estimate | Drift:
+        """What is judged: after several looks an interval is wider, up to the one look of the registered run."""
+        return measured.anytime() if self.looks > 1 and not draws.is_judged() else measured
 
     def measured(self, page: Page) -> tuple[Estimate | Drift, list[pd.DataFrame]] | None:
         """What its function finds on a page's rows, and the rows that this rests on; ``None`` if these cannot tell."""

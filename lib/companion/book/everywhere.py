@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from companion.book import ledger
 from companion.book.claims import Claim, Page
 from companion.estimates import Drift, Estimate
 from companion.lab import catalogue
@@ -114,7 +115,8 @@ def everywhere(
     found = _found(claim, page) if claim.tables else None
     if found is None and (not claim.tables or kept is None or kept["value"] is None):
         return None
-    judged, settings = (found[0], _settings(found[1])) if found else (_judged(kept), _settings_kept(kept))
+    kept_instead = (ledger.estimates_of(kept)[-1], _settings_kept(kept)) if not found else None
+    judged, settings = kept_instead or (found[0], _settings(found[1]))
     seen = {frozenset(found[1])} if found else set()
     elsewhere = []
     for words, tables in _alternatives(claim, page, own=bool(found), stored=stored):
@@ -187,14 +189,7 @@ def _found(claim: Claim, page: Page) -> tuple[Estimate, set[str]] | None:
     measured, tables = result
     estimate = measured.late if isinstance(measured, Drift) else measured
     cells = {key for table in tables if CELL in table for key in table[CELL]}
-    return (estimate.anytime() if claim.looks > 1 else estimate, cells) if cells else None
-
-
-def _judged(entry: Mapping[str, Any]) -> Estimate:
-    """What an entry is judged by."""
-    ends = entry["late"] or entry
-    low, high = (sign * float("inf") if ends[end] is None else ends[end] for end, sign in (("low", -1), ("high", 1)))
-    return Estimate(ends["value"], low, high, entry["n"], entry["interval"])
+    return (claim.as_judged(estimate), cells) if cells else None
 
 
 def _settings(cells: Collection[str]) -> Values:

@@ -361,6 +361,13 @@ def changes_of_verdict(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, 
     return [(*pair, count) for pair, count in pairs.most_common() if None not in pair and pair[0] != pair[1]]
 
 
+def estimates_of(entry: Mapping[str, Any]) -> list[Estimate]:
+    """What a measured entry found: over all its sizes; of a claim on large sizes then over the larger ones alone."""
+    found = [one for one in (entry, entry["late"]) if one]
+    method = entry["n"], entry["interval"] or EXACT
+    return [Estimate(one["value"], *_tuple((one["low"], one["high"])), *method) for one in found]
+
+
 def what_decides(entry: Mapping[str, Any]) -> str:
     """What would decide a claim that is undecided (by the width of its interval) or drifts; empty for any other."""
     if entry["verdict"] == "not yet asymptotic":
@@ -371,15 +378,14 @@ def what_decides(entry: Mapping[str, Any]) -> str:
         return ""
     if entry["interval"] in (EXACT, SPAN):
         return "to decide: larger sizes, where the settings agree; more seeds change nothing"
-    estimate = Estimate(entry["value"], entry["low"], entry["high"], entry["n"], entry["interval"] or EXACT)
+    estimate, *late = estimates_of(entry)
     if not estimate.judges:
         return f"to decide: {estimates.FEWEST} seeds or more, not all equal"
     is_corrected = _corrects(entry["erratum"], entry["corrected"])
     bands = [_tuple(entry[name]) for name in ("accept", "corrected")[: 1 + is_corrected]]
-    late, at_sizes = entry["late"], ""
+    at_sizes = ""
     if late and all(_inside(estimate, band) or _disjoint(estimate, band) for band in bands):
-        estimate = Estimate(late["value"], *_tuple((late["low"], late["high"])), entry["n"], entry["interval"])
-        at_sizes = " " + _late(late).partition(":")[0]
+        (estimate,), at_sizes = late, " " + _late(entry["late"]).partition(":")[0]
     factor = min(estimates.deciding(estimate, band) for band in bands)
     if not math.isfinite(factor) or factor > MANY:
         return "to decide: larger sizes or a sharper estimator; the value lies on the edge of what is accepted"

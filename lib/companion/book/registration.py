@@ -6,31 +6,45 @@ designs. The seeds are reserved (``companion.lab.draws``). Cells go to ``results
 are computed; nobody looks at their numbers before all are there.
 """
 
+import contextlib
+import datetime
 import functools
+import gzip
 import json
 import math
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import joblib
+import pandas as pd
+
 from companion import estimates, paths
 from companion.book import everywhere, ledger
 from companion.book.claims import Claim, Page, all_claims
-from companion.estimates import Estimate
+from companion.data.images import identity
 from companion.lab import catalogue, draws, parameters, schedule
 from companion.lab.progress import say
-from companion.lab.results import SUFFIX, Results, write_results
+from companion.lab.results import SUFFIX, Results, files, write_results
 from companion.lab.store import Cell, Store, committed, needs_commit, revision, write_atomically
 from companion.lab.study import Study
 from companion.lab.sweep import cells
 from companion.lab.verify import in_order
+from companion.lab.workers import Chunk
+from regimes.data import datasets
+from regimes.data.datasets import Absent
 from regimes.validate import InputError
 
 KEPT = ("id", "value", "low", "high", "n", "interval", "verdict")  # of an exploratory entry
 ROUND = 600.0  # seconds of a run after which what is finished is written
+NOTHING: Mapping[str, Any] = {"data": {}, "cells": {}}  # of a study
+# of each data set that is drawn from
+SEEN = "finite: split anew, at seeds of its own, but the exploratory rows drew from it, too; no point of it is new"
 
 
 def folder() -> Path:
@@ -55,7 +69,9 @@ class Refusal:
 
 
 def refusals(page_of: Mapping[str, Page], *, kept: Mapping[str, Mapping[str, Any]]) -> Iterator[Refusal]:
-    """Why claims cannot be registered, one by one: no measurement, other code, too few seeds, unnamed conditions.
+    """Why claims cannot be registered, one by one.
+
+    No measurement; other code; too few seeds; seeds known by their numbers; unnamed conditions.
 
     Args:
         page_of: has the rows of each chapter that is looked at, by its number.
@@ -72,6 +88,8 @@ def refusals(page_of: Mapping[str, Page], *, kept: Mapping[str, Mapping[str, Any
             yield Refusal(claim.id, "its code is not that of its entry in the ledger: publish the ledger first")
         if why := _too_few(claim, entry):
             yield Refusal(claim.id, why)
+        if claim.tables and entry["value"] is not None and not _reads_reserved(claim, page_of[number]):
+            yield Refusal(claim.id, "it finds nothing on reserved seeds: it knows seeds by their numbers")
         found = everywhere.everywhere(claim, page_of[number], kept=entry)
         for other in everywhere.unnamed(claim, *found) if found else ():
             yield Refusal(claim.id, f"{other.rows} gives {other.estimate}, and its words do not name this condition")
@@ -81,49 +99,102 @@ def _too_few(claim: Claim, entry: Mapping[str, Any]) -> str:
     """That the designs of a claim have too few seeds to decide its band; empty if they have enough."""
     if entry["value"] is None:
         return ""
-    needed = max(estimates.seeds_to_decide(it, claim.accept, claim.alternative["value"]) for it in estimates_of(entry))
+    found = ledger.estimates_of(entry)
+    needed = max(estimates.seeds_to_decide(one, claim.accept, claim.alternative["value"]) for one in found)
     if needed <= (drawn := planned(claim, entry["n"])):
         return ""
     words = f"{needed}" if math.isfinite(needed) else f"more than {estimates.MOST}"
     return f"{words} seeds would decide its band in nine of ten draws, and it has {drawn}"
 
 
+@dataclass(frozen=True)
+class Moved:
+    """A page whose rows have reserved seeds in place of their own."""
+
+    page: Page
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Those of the page."""
+        return self.page.parameters
+
+    def rows(self, study: Study, design: str = "") -> pd.DataFrame:
+        """The rows of one design of a study, or of all."""
+        return moved(self.page.rows(study, design))
+
+
+def moved(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows as if their seeds were reserved ones: what is measured on them may not hang on that."""
+    return rows.assign(seed=rows.seed + draws.RESERVED) if "seed" in rows else rows.copy()
+
+
+def _reads_reserved(claim: Claim, page: Page) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return claim.measured(Moved(page)) is not None
+    except Exception:  # of rows that it does not find anything may fail
+        return False
+
+
 def planned(claim: Claim, n: int) -> int:
-    """How many realisations a claim will have in the registered run, by the ``n`` that it has on what is stored."""
-    stored, registered = [], []
+    """How many realisations a claim will have in the registered run, by the ``n`` that it has on what is stored.
+
+    As many as the least of the designs that have as many or more now; where none has ``n``, which then counts something
+    else, as many times ``n`` as the design does that changes least.
+    """
+    counts = []
     for study, designs in claim.designs.items():
         number = catalogue.find(study.name)[0]
-        for values, fewest in ((_stored(number), stored), (_values(number), registered)):
-            for design in designs:
-                fewest.append(min(map(len, study.grid.values(values, design)["seeds"])))
-    return n * min(registered) // min(stored) if stored and min(stored) else n
-
-
-def estimates_of(entry: Mapping[str, Any]) -> Iterator[Estimate]:
-    """What an entry measured: over all sizes, and over the larger ones alone."""
-    for one in (entry, entry["late"]):
-        if one:
-            low, high = (sign * math.inf if one[end] is None else one[end] for end, sign in (("low", -1), ("high", 1)))
-            yield Estimate(one["value"], low, high, entry["n"], entry["interval"])
+        for design in study.grid.names(_values(number)) if "" in designs else designs:
+            both = [study.grid.values(values, design)["seeds"] for values in (_stored(number), _values(number))]
+            counts.append([min(map(len, seeds)) for seeds in both])
+    if any(stored == n for stored, _ in counts):
+        return min(registered for stored, registered in counts if stored >= n)
+    return math.floor(min((n * registered / stored for stored, registered in counts if stored), default=n))
 
 
 def register() -> dict[str, Any]:
     """Writes what is registered, from committed code.
 
+    A design is registered where the data of its stored rows are, so that the run changes nothing but the draws; a
+    second call, on a machine with other data, adds those that the first one lacked (``unregistered``).
+
     Raises:
-        InputError: if the code is in no commit, or cells of an earlier registration are not judged yet.
+        InputError: if the code is in no commit, was registered as it was then, or cells of an earlier registration are
+            not judged yet.
     """
     needs_commit("a registration")
     if folder().exists():
         raise InputError(f"{folder()} holds cells of an earlier registration: judge or remove them first")
+    before = registered()
+    if before and "judged" not in before:
+        if changed := changes(before):
+            raise InputError(f"{changed[0]} is not as it was registered: remove {draws.registered_file().name} first")
+    else:
+        before = {}
+    known = before.get("studies", {})
+    studies = {study.name: _plan(number, study, known.get(study.name, NOTHING)) for number, study in _studies()}
     entries = {
-        "revision": revision(),
+        "revision": before.get("revision") or revision(),
+        "date": before.get("date") or datetime.date.today().isoformat(),
         "first seed": draws.RESERVED,
+        "data": before.get("data", {})
+        | {one: SEEN for plan in studies.values() for one in filter(_is_finite, plan["cells"])},
         "claims": {claim.id: _declaration(claim) for _, claim in all_claims()},
-        "studies": {study.name: _plan(number, study) for number, study in _studies()},
+        "studies": studies,
     }
     write_atomically(draws.registered_file(), json.dumps(entries, indent=1, ensure_ascii=False))
     return entries
+
+
+def unregistered(known: Mapping[str, Any]) -> list[str]:
+    """The designs that are not registered yet, because their data are on another machine: ``study, design``."""
+    return [
+        f"{name}, {design}"
+        for name, plan in known["studies"].items()
+        for design in plan["designs"]
+        if design not in plan["data"]
+    ]
 
 
 def _declaration(claim: Claim) -> dict[str, Any]:
@@ -153,63 +224,155 @@ def _values(number: str) -> dict[str, Any]:
     )
 
 
-def _plan(number: str, study: Study) -> dict[str, Any]:
-    """A study's code and tolerances, and what its designs draw."""
+def _plan(number: str, study: Study, known: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's code and tolerances, what its designs draw, and of those whose data are here the data and the cells.
+
+    ``known``: what of it was registered elsewhere.
+    """
     values = _values(number)
     with draws.drawn_from():
         designs = {design: study.grid.values(values, design) for design in study.grid.names(values)}
-    tolerances = {"rtol": study.rtol} | dict(study.columns)
-    return {"version": study.version, "digest": study.code.digest, "tolerances": tolerances, "designs": designs}
+    stored = catalogue.kept_cells(number, Results.of(study))
+    found: dict[str, dict[str, Cell]] = {}
+    for design in designs.keys() - known["data"].keys():
+        if all(catalogue.is_here(cell.setting) for cell in stored.get(design, {}).values()):
+            with contextlib.suppress(Absent):
+                found[design] = _drawn(number, study, [design])
+    data = {design: sorted({_words(cell) for cell in own.values()}) for design, own in found.items()} | known["data"]
+    before = _drawn(number, study, [name for name, words in known["data"].items() if all(map(_is_here, words))])
+    every = before | {key: cell for own in found.values() for key, cell in own.items()}
+    counts = Counter(map(_words, every.values())) | Counter(known["cells"])  # the larger of both
+    return {
+        "version": study.version,
+        "digest": study.code.digest,
+        "tolerances": {"rtol": study.rtol} | dict(study.columns),
+        "designs": designs,
+        "data": {design: data[design] for design in designs if design in data},
+        "cells": dict(sorted(counts.items())),
+    }
 
 
-def asked(number: str, study: Study) -> dict[str, Cell]:
-    """The cells that the registered run draws of a study, by their keys."""
+def _words(cell: Cell) -> str:
+    """What the data of a cell are called; empty for those that are drawn."""
+    named = cell.setting.get("words") or cell.setting.get("data")
+    return named if isinstance(named, str) else ""
+
+
+def _is_finite(words: str) -> bool:
+    """Whether data are of a data set, of which there are so many points and no more."""
+    for name in datasets.NAMES:
+        with contextlib.suppress(InputError):
+            if identity(name) in words:
+                return True
+    return False
+
+
+def _drawn(number: str, study: Study, designs: Iterable[str]) -> dict[str, Cell]:
+    """The cells that the registered run draws of some designs of a study, by their keys."""
     values = _values(number)
     with draws.drawn_from():
-        return in_order(cells(study, catalogue.grids(number, values, study)[study]))
+        grid = [one for design in designs for one in study.grid.settings(values, design)]
+        return in_order(cells(study, grid)) if grid else {}
+
+
+def asked(number: str, study: Study, known: Mapping[str, Any]) -> dict[str, Cell]:
+    """The cells that the registered run draws of a study with the data of this machine, by their keys.
+
+    Args:
+        number: the study's chapter.
+        study: one that is registered.
+        known: what is registered.
+    """
+    data = known["studies"][study.name]["data"]
+    return _drawn(number, study, [name for name, words in data.items() if all(map(_is_here, words))])
+
+
+def _is_here(words: str) -> bool:
+    return catalogue.is_here({"words": words})
+
+
+def changes(known: Mapping[str, Any]) -> list[str]:
+    """The claims and studies of this tree that are not what was registered, by name."""
+    now = {claim.id: claim.measured_by["digest"] for _, claim in all_claims()}
+    changed = [name for name, claim in known["claims"].items() if now.get(name) != claim["digest"]]
+    codes = {study.name: (study.version, study.code.digest) for _, study in _studies()}
+    return changed + [name for name, it in known["studies"].items() if codes.get(name) != (it["version"], it["digest"])]
 
 
 def needs_registration() -> dict[str, Any]:
     """What is registered, if the claims and studies of this tree are what was registered.
 
     Raises:
-        InputError: if nothing is registered, it is in no commit, or a claim or a study has changed since.
+        InputError: if nothing is registered, or not all, it is in no commit, or a claim or a study has changed since.
     """
     known = registered()
     if not known:
         raise InputError("nothing is registered: python -m companion register")
+    if left := unregistered(known):
+        where = "register again where its data are ($REGIMES_DATA)"
+        raise InputError(f"{len(left)} designs are not registered yet, {left[0]} among them: {where}")
     needs_commit("cells of a registered run")
     if not is_tracked(draws.registered_file()):
         raise InputError(f"{draws.registered_file().name} is in no commit: commit it before its first cell")
-    now = {claim.id: claim.measured_by["digest"] for _, claim in all_claims()}
-    changed = [name for name, claim in known["claims"].items() if now.get(name) != claim["digest"]]
-    codes = {study.name: (study.version, study.code.digest) for _, study in _studies()}
-    changed += [name for name, it in known["studies"].items() if codes.get(name) != (it["version"], it["digest"])]
-    if changed:
+    if changed := changes(known):
         raise InputError(f"{len(changed)} claims or studies are not as they were registered: {', '.join(changed[:5])}")
     return known
 
 
 @dataclass(frozen=True)
 class Done:
-    """How far the registered run is with a study."""
+    """How far the registered run is with a study.
 
-    study: Study
+    Attributes:
+        name: the study's.
+        cells: how many are registered.
+        finished: how many are there.
+        seconds_left: what those take that lack, and whose data are on this machine.
+        elsewhere: how many lack whose data are on another machine.
+    """
+
+    name: str
     cells: int
     finished: int
     seconds_left: float
+    elsewhere: int
 
 
-def progress() -> list[Done]:
-    """How far the registered run is, study by study, the longest first."""
-    found = []
+def progress(names: Collection[str] = ()) -> list[Done]:
+    """How far the registered run is, study by study, the longest first; by default with all studies."""
+    known, found = registered(), []
     for number, study in _studies():
-        wanted, held = asked(number, study), _held(study)
+        if names and study.name not in names:
+            continue
+        wanted, held = asked(number, study, known), _held(study)
         Results.of(study)  # which knows what its settings take
         left = [cell for key, cell in wanted.items() if key not in held.finished]
         seconds = sum(map(schedule.seconds, schedule.chunks({study.name: study}, left))) if left else 0.0
-        found.append(Done(study, len(wanted), len(wanted) - len(left), seconds))
+        count = sum(known["studies"][study.name]["cells"].values())
+        found.append(Done(study.name, count, len(held.finished), seconds, count - len(held.finished) - len(left)))
     return sorted(found, key=lambda one: -one.seconds_left)
+
+
+def counted() -> dict[str, int]:
+    """The cells of each study that the registered run has written, without looking into them."""
+    texts = {path: gzip.decompress(path.read_bytes()) for path in sorted(folder().glob(f"*{SUFFIX}"))}
+    return {path.name.removesuffix(SUFFIX): text.count(b"\n") for path, text in texts.items()}
+
+
+def is_running() -> bool:
+    """Whether claims are registered, and not judged yet."""
+    return bool(registered()) and not draws.is_judged()
+
+
+def running(claim: Claim) -> str:
+    """How far the registered run is with the studies of a claim, in words, without a number that it finds."""
+    if claim.id not in registered()["claims"]:
+        return "not registered: declared after the registration"
+    if not claim.designs:
+        return "registered: a computation without draws"
+    done = progress({study.name for study in claim.designs})
+    finished, wanted = sum(one.finished for one in done), sum(one.cells for one in done)
+    return f"registered, running: {finished} of {wanted} cells of {', '.join(sorted(one.name for one in done))}"
 
 
 def _held(study: Study) -> Results:
@@ -220,6 +383,8 @@ def _held(study: Study) -> Results:
 def run(*, budget: float | None = None, jobs: int | None = None) -> list[Done]:
     """Computes the registered cells that are not there, the longest first, and writes them as it goes.
 
+    What was computed and not written before a run was killed is in the store, and is taken from there.
+
     Args:
         budget: seconds after which no further cell is begun; ``None`` for all.
         jobs: worker processes, by default one per core.
@@ -227,45 +392,90 @@ def run(*, budget: float | None = None, jobs: int | None = None) -> list[Done]:
     Returns:
         How far it is. No number that a claim judges is printed.
     """
-    needs_registration()
+    known, wanted = needs_registration(), {}
     folder().mkdir(parents=True, exist_ok=True)
-    end = math.inf if budget is None else time.monotonic() + budget
-    wanted = {study: asked(number, study) for number, study in _studies()}
-    for study in wanted:
+    for number, study in _studies():
         Results.of(study)  # which knows what its settings take: the longest go first
-    store = Store.default()
-    while True:
-        left = {study: _missing(study, keys) for study, keys in wanted.items()}
-        left = {study: missing for study, missing in left.items() if missing}
-        remaining = end - time.monotonic()
-        if not left or remaining <= 0:
-            return progress()
-        schedule.fill(left, store, budget=min(ROUND, remaining), jobs=jobs)
-        for study in left:
-            _write(study, wanted[study], store)
+        wanted[study] = asked(number, study, known)
+    writing = _Writing(wanted, Store.default(), jobs or joblib.cpu_count())
+    try:
+        if writing.left:
+            left = {study: [*by_key.values()] for study, by_key in writing.left.items()}
+            schedule.fill(left, writing.store, budget=budget, jobs=jobs, done=writing.note)
+    finally:
+        writing.write()
+    return progress()
+
+
+class _Writing:
+    """The cells of a run, which go to their files every ``ROUND`` seconds; at first those that are in the store.
+
+    Attributes:
+        wanted: the cells of each study by their keys.
+        store: where they are kept as soon as they are computed.
+        jobs: worker processes.
+        left: those that are not there.
+    """
+
+    def __init__(self, wanted: Mapping[Study, Mapping[str, Cell]], store: Store, jobs: int) -> None:
+        self.wanted, self.store, self.jobs = wanted, store, jobs
+        self.written, self.new = time.monotonic(), {*wanted}  # studies with cells that may not be in their files
+        held = self.write()
+        lacking = {it: {key: cell for key, cell in wanted[it].items() if key not in held[it]} for it in wanted}
+        self.left = {study: by_key for study, by_key in lacking.items() if by_key}
+
+    def note(self, chunk: Chunk) -> None:
+        """Cells are in the store."""
+        self.new.add(chunk.study)
+        for cell in chunk.cells:
+            self.left[chunk.study].pop(cell.key(), None)
+        if time.monotonic() - self.written > ROUND:
+            self.write()
+            self.written = time.monotonic()
+            say(f"registered run: {sum(map(len, self.left.values()))} cells left, about {self.hours():.1f} h")
+
+    def hours(self) -> float:
+        """What the cells that are left take on all workers."""
+        by_name = {study.name: study for study in self.left}
+        cells_left = [cell for by_key in self.left.values() for cell in by_key.values()]
+        return sum(map(schedule.seconds, schedule.chunks(by_name, cells_left))) / self.jobs / 3600
+
+    def write(self) -> dict[Study, Collection[str]]:
+        """Writes what is in the store and in no file; returns the keys of what the files then hold."""
+        held = {study: _write(study, self.wanted[study], self.store) for study in self.new}
+        self.new.clear()
+        return held
 
 
 def judge() -> dict[str, Any]:
     """Puts the registered cells in place of the exploratory ones, on which the book is judged from then on.
 
-    What the ledger of these found stays in ``results/exploratory.json``.
+    What the ledger of these found stays in ``results/exploratory.json``; the rows stay in the history, at its commit.
 
     Raises:
-        InputError: if a cell is missing, or comes from code that is older than the registration.
+        InputError: if a cell is missing, or comes from a commit that does not hold this registration.
     """
     known = needs_registration()
-    if left := [one for one in progress() if one.finished < one.cells]:
-        raise InputError(f"{left[0].study.name} has {left[0].finished} of {left[0].cells} cells: register --run")
-    for _, study in _studies():
-        for result in _held(study).finished.values():
-            if not descends(result.provenance["revision"], known["revision"]):
+    held = {study: _held(study).finished for _, study in _studies()}
+    for study, finished in held.items():
+        count = sum(known["studies"][study.name]["cells"].values())
+        if len(finished) != count:
+            raise InputError(f"{study.name} has {len(finished)} of {count} cells: register --run")
+        for result in finished.values():
+            made_at = result.provenance["revision"]
+            if not descends(made_at, known["revision"]) or declared_at(made_at) != known:
                 raise InputError(f"{result.cell.description} comes from code that is older than its registration")
     before = [{name: entry[name] for name in KEPT} for entry in ledger.read(paths.results() / "ledger.json")]
     ledger.write(paths.results() / "exploratory.json", before)
+    for file in files().values():
+        file.unlink()
     for file in sorted(folder().glob(f"*{SUFFIX}")):
         file.replace(paths.results() / file.name)
     folder().rmdir()
-    write_atomically(draws.registered_file(), json.dumps(known | {"judged": revision()}, indent=1, ensure_ascii=False))
+    made = [result.provenance for finished in held.values() for result in finished.values()]
+    known |= {"core hours": round(sum(it["seconds"] for it in made) / 3600, 1)}
+    known |= {"devices": sorted({it["device"] for it in made}), "judged": revision()}
+    write_atomically(draws.registered_file(), json.dumps(known, indent=1, ensure_ascii=False))
     return known
 
 
@@ -276,24 +486,28 @@ def is_tracked(path: Path) -> bool:
 
 
 @functools.cache
+def declared_at(commit: str) -> dict[str, Any]:
+    """What a commit holds as registered; empty if nothing."""
+    file = draws.registered_file().relative_to(paths.root()).as_posix()
+    git = ["git", "-C", str(paths.root()), "show", f"{commit}:{file}"]
+    shown = subprocess.run(git, capture_output=True, text=True)
+    return json.loads(shown.stdout) if shown.returncode == 0 else {}
+
+
+@functools.cache
 def descends(later: str, earlier: str) -> bool:
     """Whether a commit is another one, or descends from it."""
     git = ["git", "-C", str(paths.root()), "merge-base", "--is-ancestor", earlier, later]
     return subprocess.run(git, capture_output=True).returncode == 0
 
 
-def _missing(study: Study, wanted: Mapping[str, Cell]) -> Sequence[Cell]:
-    held = _held(study)
-    return [cell for key, cell in wanted.items() if key not in held.finished]
-
-
-def _write(study: Study, wanted: Mapping[str, Cell], store: Store) -> None:
-    """Writes the cells of a study that are there, of those that are wanted."""
+def _write(study: Study, wanted: Mapping[str, Cell], store: Store) -> Collection[str]:
+    """Writes the cells of a study that are there, of those that are wanted; returns the keys of all that are."""
     known = _held(study).finished
     found = {key: known.get(key) or store.load(cell) for key, cell in wanted.items()}
-    finished = [result for result in found.values() if result is not None]
-    if loose := [result for result in finished if not committed(result.provenance["revision"])]:
+    finished = known | {key: result for key, result in found.items() if result is not None}
+    if loose := [result for result in finished.values() if not committed(result.provenance["revision"])]:
         raise InputError(f"{loose[0].cell.description} comes from code that no commit holds")
     if len(finished) > len(known):
-        write_results(study, finished, folder() / f"{study.name}{SUFFIX}")
-        say(f"{study.name}: {len(finished)} of {len(wanted)} cells")
+        write_results(study, [*finished.values()], folder() / f"{study.name}{SUFFIX}")
+    return finished.keys()

@@ -14,7 +14,6 @@ import pandas as pd
 from companion import estimates
 from companion.book import ledger
 from companion.book.claims import Claim, band
-from companion.book.registration import estimates_of
 from companion.estimates import Drift, Estimate
 from companion.lab import parameters, schedule
 from companion.lab.design import Entries
@@ -112,7 +111,7 @@ def enough(claim: Claim, kept: Mapping[str, Any], seeds: int) -> str:
     """That so many seeds may leave a claim undecided, by the scatter that the book found; empty if they do not."""
     if kept["value"] is None:
         return ""
-    found = estimates_of(kept)
+    found = ledger.estimates_of(kept)
     needed = max(estimates.seeds_to_decide(one, claim.accept, claim.alternative["value"]) for one in found)
     if needed <= seeds:
         return ""

@@ -27,6 +27,11 @@ def first(profile: str = "") -> int:
     return chosen
 
 
+def is_first(seed: int) -> bool:
+    """Whether a seed is the first one that designs count: only of that realisation some studies keep pictures."""
+    return seed in (0, RESERVED)
+
+
 @contextlib.contextmanager
 def drawn_from(seed: int = RESERVED) -> Iterator[None]:
     """Inside, designs that count their seeds count from ``seed``, and listed seeds are moved by as much."""

@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from filelock import FileLock
 
@@ -31,7 +31,14 @@ _LOOK_EVERY = 0.5  # seconds between looks at cells that another queue computes
 Wanted = Mapping[Study, Sequence[Cell]]
 
 
-def fill(asked: Wanted, store: Store, *, budget: float | None = None, jobs: int | None = None) -> Held:
+def fill(
+    asked: Wanted,
+    store: Store,
+    *,
+    budget: float | None = None,
+    jobs: int | None = None,
+    done: Callable[[Chunk], None] = lambda chunk: None,
+) -> Held:
     """Computes the cells that the store lacks.
 
     Args:
@@ -40,6 +47,7 @@ def fill(asked: Wanted, store: Store, *, budget: float | None = None, jobs: int 
         budget: seconds after which no further cell is started; ``None`` for all.
         jobs: worker processes, by default one per core. Cells that run on CUDA go one after the other, which fills the
             card; those of the CPU before or after them.
+        done: is called each time that a chunk has been stored.
 
     Returns:
         The result of every cell; ``None`` for cells that the budget left out.
@@ -48,21 +56,24 @@ def fill(asked: Wanted, store: Store, *, budget: float | None = None, jobs: int 
     address = os.environ.get("REGIMES_SCHEDULER")
     if address:
         with contextlib.closing(Cluster(address)) as pool:
-            return _Queue(asked, store, pool, end).run()
+            return _Queue(asked, store, pool, end, done).run()
     kinds: dict[str, dict[Study, list[Cell]]] = {}
     for study, cells in asked.items():
         for cell in cells:
             kinds.setdefault(study.kind(cell.setting), {}).setdefault(study, []).append(cell)
     held: Held = {}
     for kind, of_kind in kinds.items():
-        held |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end).run()
+        held |= _Queue(of_kind, store, Local(1 if kind == "cuda" else jobs), end, done).run()
     return held
 
 
 class _Queue:
     """The cells of studies that run on one kind of device, and the pool that computes them."""
 
-    def __init__(self, asked: Wanted, store: Store, pool: Cluster | Local, end: float) -> None:
+    def __init__(
+        self, asked: Wanted, store: Store, pool: Cluster | Local, end: float, done: Callable[[Chunk], None]
+    ) -> None:
+        self.done = done
         self.studies = {study.name: study for study in asked}
         self.store, self.pool, self.end = store, pool, end
         self.held: Held = {}
@@ -98,6 +109,7 @@ class _Queue:
                 self.held |= zip(rows, saved)
                 free(self.locks.pop(_name(chunk)))
                 progress.step(len(chunk.cells), seconds(chunk))
+                self.done(chunk)
         finally:
             while self.locks:
                 free(self.locks.popitem()[1])

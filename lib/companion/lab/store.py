@@ -385,7 +385,8 @@ def revision() -> str:
     """The checkout's commit, with ``+`` where it holds uncommitted changes; ``unknown`` outside git.
 
     A copy without its history, as in a container or a folder of another repository, is told its commit:
-    ``$REGIMES_REVISION``. The digest of the code in every cell shows whether that is so.
+    ``$REGIMES_REVISION``. The digest of the code in every cell shows whether that is so. The cells of a registered run
+    (``results/registered/``), which grow while it is on, are no changes.
     """
     try:
         root = paths.root()
@@ -394,7 +395,8 @@ def revision() -> str:
         if Path(top.stdout.strip()).resolve() != root.resolve():
             raise InputError(f"{root} is no repository of its own")
         commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
-        dirty = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+        status = [*git, "status", "--porcelain", "-uno", "--", ".", ":(exclude)results/registered"]
+        dirty = subprocess.run(status, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError, InputError):
         return os.environ.get("REGIMES_REVISION", "unknown")
     return commit.stdout.strip() + ("+" if dirty.stdout.strip() else "")

@@ -27,7 +27,7 @@ from companion.book.errata import DRAWERS, Erratum, errata
 from companion.lab import catalogue, parameters, results, store, verify
 from companion.lab.cli import one_line_errors
 from companion.lab.store import committed, needs_commit
-from companion.site import graph, quotes, start
+from companion.site import graph, quotes, registered, start
 from regimes import validate
 from regimes.validate import InputError
 
@@ -396,6 +396,12 @@ def figure_links(entries: Sequence[dict[str, Any]]) -> dict[str, str]:
     return links
 
 
+def registered_page(entries: Sequence[dict[str, Any]], profile: str) -> str:
+    """The page of the registered run, whose claims are those of the laptop's ledger."""
+    laptop = list(entries if profile == "laptop" else kept_ledger().values())
+    return registered.page(laptop, registered.kept_exploratory())
+
+
 def errata_page(entries: Sequence[dict[str, Any]]) -> str:
     """Errata as Markdown, by paper and drawer: what it says, why it fails, what holds instead, who had that before."""
     by_id = {entry["id"]: entry for entry in entries}
@@ -530,6 +536,7 @@ def write_pages(entries: Sequence[dict[str, Any]], folder: Path, profile: str) -
         "cards": cards(entries),
         "holds": start.holds(entries, titles(), profile),
         "places": start.places(entries, titles(), profile),
+        "registered": registered_page(entries, profile),
         "finer": finer_table(),
         "unchecked": unchecked_table(entries),
         "studies": views.markdown("studies", chapters=studies, stored=results.files(), doc=inspect.getdoc),

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from companion.data import celeba
 from companion.data.images import first_there, identity
+from companion.lab import draws
 from companion.lab.record import (
     Count,
     Distinct,
@@ -759,7 +760,7 @@ def saliency_maps(s: Pictures, seeds: list[int]) -> Rows:
             "error": float(wrong(state.model(test.x.float())[0], test.y)),
             "chance": float(torch.minimum(share, 1 - share)),
         }
-        if seed == 0:
+        if draws.is_first(seed):
             maps = {
                 "shown_nfm": nfm,
                 "shown_agop": agop,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from companion.data.images import centred, identity, needs
+from companion.lab import draws
 from companion.lab.record import Count, Each, Increasing, Number, Setting, derived, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.compression.theory import amplification
@@ -362,7 +363,7 @@ def _numbered(seeds: Sequence[int], rows: list[Rows]) -> Rows:
     """The rows of all realisations with their seeds, without the points that only the first one shows."""
     numbered = []
     for seed, seed_rows in zip(seeds, rows, strict=True):
-        left_out = () if seed == 0 else PICTURE_COLUMNS
+        left_out = () if draws.is_first(seed) else PICTURE_COLUMNS
         for row in seed_rows:
             columns = {name: value for name, value in row.items() if name not in left_out}
             numbered.append({"seed": seed} | columns)
