@@ -149,10 +149,15 @@
       knobs.append(button);
     });
     const live = element("div", { class: "live" }, knobs, element("div", { class: "panels" }, ...panels.map((one) => one.box)), said);
+    if (explore.share) live.append(explore.share(root));
     root.prepend(live);
-    root.classList.add("is-live");
+    root.classList.add("is-live", "waits"); // until the first drawing the still stands there
 
-    const draw = () => run && run.draw(panels.map((one) => one.fresh()));
+    function draw() {
+      if (!run) return;
+      run.draw(panels.map((one) => one.fresh()));
+      root.classList.remove("waits");
+    }
 
     function again() {
       asked += 1;

@@ -263,8 +263,23 @@ def ledger_page(entries: Sequence[dict[str, Any]], profile: str, again: Mapping[
     graphs = {number: graph.chapter_graph(number, by_id, pages) for number in parameters.chapters()}
     return views.markdown(
         "ledger", entries=entries, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
-        titles=titles(), kept=kept, codes=Counter(ledger.standing(entry, kept) for entry in entries),
+        titles=titles(), kept=kept, rests=rests(entries), codes=Counter(ledger.standing(entry, kept) for entry in entries),
     )  # fmt: skip
+
+
+def rests(entries: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Each claim whose argument has other claims, and these: its words for a reader, and the claims that it is ``on``.
+
+    These are those of ``book/rests.yml``, and the parts of its statement.
+    """
+    named = yaml.safe_load((paths.root() / "book" / "rests.yml").read_text(encoding="utf-8"))
+    by_id = {entry["id"]: entry for entry in entries}
+    found: dict[str, list[str]] = {name: [one for one in on if one in by_id] for name, on in named.items() if name in by_id}
+    for entry in entries:
+        if entry["part_of"] in by_id:
+            found.setdefault(entry["part_of"], []).append(entry["id"])
+    shown = {*found, *(one for on in found.values() for one in on)}
+    return {name: views.rest(by_id[name], found.get(name, [])) for name in by_id if name in shown}
 
 
 def paper_page(
@@ -278,8 +293,9 @@ def paper_page(
     stated = [entry for entry in headlines_first if entry["kind"] == "paper"]
     ours = [entry for entry in headlines_first if entry["kind"] != "paper"]
     large = {} if profile == "paper" else {entry["id"]: entry for entry in ledger.read(paths.paper_ledger())}
+    rests_on = [name for name, one in rests(entries).items() if one["on"]]
     return views.markdown(
-        "paper", letter=letter, about=about, entries=entries, stated=stated, ours=ours, profile=profile,
+        "paper", letter=letter, rests=rests_on, about=about, entries=entries, stated=stated, ours=ours, profile=profile,
         matters=matters, pictures=pictures, links=figure_links(entries), large=large, quoted=quoted, kept=kept_ledger(),
     )  # fmt: skip
 
