@@ -355,7 +355,9 @@ def test_a_claim_that_a_page_measures_itself_is_one_of_the_book_and_lies_in_its_
 
 def test_the_law_of_few_dimensions_in_the_page_is_that_of_the_engine(explore):
     angles = torch.tensor([0.02, 0.05, 0.3, 1.0, 2.0, 3.1], dtype=torch.float64)
-    given = explore.evaluate("all => all.map(phi => [Explore.dense.offset(phi), Explore.dense.law(phi, 20)])", angles.tolist())
+    given = explore.evaluate(
+        "all => all.map(phi => [Explore.dense.offset(phi), Explore.dense.law(phi, 20)])", angles.tolist()
+    )
     offsets = relu_recursion.offset(angles)
     np.testing.assert_allclose(np.array(given)[:, 0], offsets, atol=2e-3)
     np.testing.assert_allclose(np.array(given)[:, 1], deep_limit.of_offset(offsets, 20, "uniform"), rtol=3e-5)
@@ -374,9 +376,13 @@ def test_a_reader_tests_a_claim_and_pools_the_links_of_others(browser, tmp_path)
         page.goto(file.as_uri())
         page.get_by_role("button", name="Test it yourself").click()
         page.wait_for_function("() => document.querySelector('.card')?.textContent.includes('corrected, by you too')")
-        assert "This book: 0.375" in page.locator(".card").inner_text() and "from 6" in page.locator(".said").inner_text()
+        assert (
+            "This book: 0.375" in page.locator(".card").inner_text() and "from 6" in page.locator(".said").inner_text()
+        )
         assert page.locator("canvas").evaluate(DRAWN)
-        size = page.evaluate("() => { const c = Explore.share.card(document.querySelector('.explore')); return [c.width, c.height]; }")
+        size = page.evaluate(
+            "() => { const c = Explore.share.card(document.querySelector('.explore')); return [c.width, c.height]; }"
+        )
         assert size == [1200, 630]
         assert claim in page.evaluate("Explore.share.bibtex()") and "seeds=" in page.url
         pooled = context.new_page()
