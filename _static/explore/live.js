@@ -76,13 +76,12 @@
       return ((end[1] - 0.25) * end[0] - (start[1] - 0.25) * start[0]) / Math.log(10);
     },
   };
-  live["C.Thm2-angle"] = {
+  live["C.Thm2-limit"] = {
     here: "Here: a pair of inputs for each draw, at an angle between 5 and 175 degrees, at depth 10⁶.", kind: "mean",
     * one(seed) {
       const degrees = 5 + 170 * explore.below(explore.normal(seed)());
       yield;
-      const [[depth, , angle]] = explore.depth.along(degrees, [DEEP]);
-      return 2 * Math.sin(angle * Math.PI / 360) ** 2 * 2 * depth ** 2 / (9 * Math.PI ** 2);
+      return Math.abs(explore.depth.along(degrees, [DEEP])[0][1] - 0.25);
     },
   };
 

@@ -787,8 +787,9 @@ def test_the_start_page_paints_within_a_second(browser, served):
 
 # how far what is seen moves by itself: each shift's share of the screen, but for those within half a second of a press
 SHIFTS = """window.moved = 0;
-new PerformanceObserver((list) => list.getEntries().forEach((one) => { if (!one.hadRecentInput) window.moved += one.value; }))
-    .observe({type: 'layout-shift', buffered: true});"""
+new PerformanceObserver((list) => list.getEntries().forEach((one) => {
+    if (!one.hadRecentInput) window.moved += one.value;
+})).observe({type: 'layout-shift', buffered: true});"""
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
@@ -873,10 +874,12 @@ def test_a_panel_that_stands_alone_has_its_labels_and_its_legend(page, name):
         number = int(re.search(r"-panel-(\d+)", picture)[1])
         found = page.evaluate(
             """(number) => {
-            const parts = [...document.querySelectorAll('svg.part')].map((one) => one.viewBox.baseVal), own = parts[parts.length - 1];
+            const parts = [...document.querySelectorAll('svg.part')].map((one) => one.viewBox.baseVal);
+            const own = parts[parts.length - 1];
             const whole = document.querySelector('#whole'), axes = whole.querySelector('#axes_' + number);
             document.documentElement.append(whole); // drawn in its own units, to be measured
-            const seen = axes.getBBox(), legends = [...whole.querySelectorAll('#figure_1 > [id^=legend_]')].map((one) => one.getBBox());
+            const seen = axes.getBBox(), all = [...whole.querySelectorAll('#figure_1 > [id^=legend_]')];
+            const legends = all.map((one) => one.getBBox());
             const inside = (box, part) => box.x >= part.x - 1 && box.y >= part.y - 1
                 && box.x + box.width <= part.x + part.width + 1 && box.y + box.height <= part.y + part.height + 1;
             return [inside(seen, own), seen.width > 0, legends.every((one) => parts.some((part) => inside(one, part)))];

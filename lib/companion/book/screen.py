@@ -123,7 +123,8 @@ def _settled(fig: Figure) -> Iterator[Bbox]:
 def phone_variant(fig: Figure, *, light: bool = False, heavy: bool = False) -> dict[str, object] | None:
     """A drawn figure, which is changed, as a phone shows it; ``None`` where it scrolls.
 
-    It has ``pictures``, ``font``, and the boxes of its ``panels`` with their labels, and of its ``legends``.
+    It has ``pictures``, ``font``, and the boxes of its ``panels`` with their labels, of its ``legends`` beside panels,
+    and of those ``within`` each.
 
     ``heavy``: its SVG is known to be.
     """
@@ -136,8 +137,9 @@ def phone_variant(fig: Figure, *, light: bool = False, heavy: bool = False) -> d
 
 
 def _boxes(fig: Figure, box: Bbox) -> dict[str, list[list[float]]]:
-    """Where panels with all that is written around them, and legends beside panels, stand in a picture: left, top, width
-    and height as shares of the picture's, which is the part ``box`` (inches) of the figure.
+    """Where panels with all that is written around them, and legends beside panels, stand in a picture.
+
+    Left, top, width and height, as shares of the picture's. It is the part ``box`` (inches) of the figure.
     """
     renderer = fig.canvas.get_renderer()
 
@@ -151,11 +153,14 @@ def _boxes(fig: Figure, box: Bbox) -> dict[str, list[list[float]]]:
     panels = [ax for ax in fig.axes if ax.get_visible() and ax.get_subplotspec()]
     bars = {ax: getattr(ax, "_colorbar_info", {"parents": ()})["parents"] for ax in fig.axes}
     boxes = [share(ax, *(bar for bar, parents in bars.items() if ax in parents)) for ax in panels]
-    return {"panels": boxes, "legends": [share(legend) for legend in fig.legends]}
+    within = [share(ax.get_legend()) if ax.get_legend() else [] for ax in panels]
+    return {"panels": boxes, "legends": [share(legend) for legend in fig.legends], "within": within}
 
 
 def panel(output: "NotebookNode", number: int, folder: Path) -> str:
-    """Writes one panel of a figure, the first is 1, with the legends that stand beside panels; returns the file's name.
+    """Writes one panel of a figure, the first is 1, with its legends; returns the file's name.
+
+    These are those that stand beside panels, or within another panel if there are no others.
 
     Raises:
         InputError: if the figure has no such panel of its own.
@@ -165,7 +170,9 @@ def panel(output: "NotebookNode", number: int, folder: Path) -> str:
     panels = narrow.get("panels", [])
     if not 1 <= number <= len(panels):
         raise InputError(f"{about.name} has {len(panels)} panels that can stand alone, got panel {number}")
-    boxes = [*narrow.legends, panels[number - 1]]
+    within = narrow.get("within", [])
+    others = [] if narrow.legends or any(within[number - 1 : number]) else [box for box in within if box]
+    boxes = [*narrow.legends, *others, panels[number - 1]]
     kind, data = shown(narrow.pictures)
     file = folder / f"{about.name}-panel-{number}.{_ENDS[kind]}"
     file.write_bytes(_parts_of_svg(data.decode(), boxes).encode() if kind == "image/svg+xml" else _parts(data, boxes))

@@ -92,7 +92,7 @@ def chapter_page(path: Path, extra: Path, entries: Sequence[Mapping[str, Any]]) 
 
 @functools.cache
 def shown_panels() -> dict[str, set[int]]:
-    """The panels of figures that stand alone on other pages, by label: those of the tour, and of ``book/papers.yml``."""
+    """The panels of figures that stand alone, on the tour or by ``book/papers.yml`` on a paper's page, by label."""
     path = paths.root() / "book" / "tour.md"
     tour = path.read_text(encoding="utf-8") if path.exists() else ""
     asked = [(label, int(number)) for label, number in re.findall(r"figures/([\w-]+)-panel-(\d+)\.", tour)]
@@ -296,7 +296,8 @@ def ledger_page(entries: Sequence[dict[str, Any]], profile: str, again: Mapping[
     graphs = {number: graph.chapter_graph(number, by_id, pages) for number in parameters.chapters()}
     return views.markdown(
         "ledger", entries=entries, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
-        titles=titles(), kept=kept, rests=rests(entries), codes=Counter(ledger.standing(entry, kept) for entry in entries),
+        titles=titles(), kept=kept, rests=rests(entries),
+        codes=Counter(ledger.standing(entry, kept) for entry in entries),
     )  # fmt: skip
 
 
@@ -337,7 +338,7 @@ def paper_page(
 
 
 def _picture(label: str | None, panels: Mapping[str, int]) -> tuple[str, bool] | None:
-    """The file of a figure, or of its panel that is named, and whether it holds photographs or maps; none of a table."""
+    """The file of a figure, or of its named panel, and whether it holds photographs or maps; none of a table."""
     folder = paths.generated() / "extra" / "figures"
     of_panel = [*folder.glob(f"{label}-panel-{panels[label]}.*")] if label in panels else []
     files = [*of_panel, *folder.glob(f"{label}-phone.*"), *folder.glob(f"{label}.*")]
