@@ -112,6 +112,8 @@
   };
 
   function open(root, about) {
+    const own = "explore-" + root.dataset.name;
+    if (!root.id && !document.getElementById(own)) root.id = own; // for the address
     const values = {}, knobs = element("div", { class: "knobs" }), said = element("p", { class: "said", "aria-live": "polite" });
     const panels = about.panels.map(panel);
     let run = null, asked = 0, timer = 0, seen = false;

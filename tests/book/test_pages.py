@@ -834,6 +834,11 @@ def test_a_story_asks_first_and_opens_with_the_answer(browser, name):
         assert findings.is_visible() and answers.last.get_attribute("aria-pressed") == "true"
         page.goto(at(name, "") + "#what-we-find")
         assert findings.is_visible()
+        last = page.locator("#symbols-and-parameters")
+        assert (
+            last.locator("summary", has_text="parameters").count()
+            and last.locator("xpath=following::section").count() == 0
+        )
         page.goto(at(name, "") + "?x")
         page.emulate_media(media="print")
         assert findings.is_visible() and number.is_visible() and not page.problems
