@@ -25,8 +25,8 @@
       button.setAttribute("aria-pressed", String(open));
       button.textContent = open ? "Hide all code" : "Show all code";
     });
-    const bar = document.querySelector(".header-article .article-header-buttons"); // where nothing moves for it
-    if (bar) bar.prepend(button);
+    const bar = document.querySelector(".bd-header-article .article-header-buttons"); // where nothing moves for it
+    if (bar && window.innerWidth > 700) bar.prepend(button);
     else title.after(button);
   }
 
@@ -70,7 +70,7 @@
     }
 
     function answer(i) {
-      buttons.forEach((one, k) => { one.setAttribute("aria-pressed", String(k === i)); one.disabled = k !== i && k !== right; });
+      buttons.forEach((one, k) => { one.setAttribute("aria-pressed", String(k === i)); one.disabled = k !== i; });
       if (buttons[right]) buttons[right].classList.add("right");
       const first = told.querySelector("p") || told;
       said.textContent = "You said: " + buttons[i].textContent.trim() + (i === right ? ", which is right. " : ". ");

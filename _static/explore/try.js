@@ -96,7 +96,10 @@
     const [target, given] = decodeURIComponent(location.hash.slice(1)).split("?");
     if (target !== root.id || !given) return;
     for (let fold = root.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-    root.scrollIntoView();
+    const seek = () => root.scrollIntoView();
+    seek();
+    window.addEventListener("load", seek); // what stands above has its height by then, but for formulas
+    setTimeout(seek, 1500);
     wanted = judge.seedsIn(given);
     start();
   }
