@@ -1,5 +1,5 @@
 // The ledger's filters, one switch that opens or closes all code of a chapter, display equations that fit their column,
-// the words around a hit of the search, definitions of terms, notebooks to save, explorables. Without a script all is shown.
+// a question before the findings, the words around a hit of the search, definitions of terms, notebooks to save, explorables. Without a script all is shown.
 (function () {
   "use strict";
 
@@ -25,7 +25,99 @@
       button.setAttribute("aria-pressed", String(open));
       button.textContent = open ? "Hide all code" : "Show all code";
     });
-    title.after(button);
+    const bar = document.querySelector(".bd-header-article .article-header-buttons"); // where nothing moves for it
+    if (bar && window.innerWidth > 700) bar.prepend(button);
+    else title.after(button);
+  }
+
+  // a question before the findings: they and the key figure stand open once it is answered, or for one who asks for all
+  // (`?open`); without a script, and on paper, all is open. The address keeps the answer: `?guess=1`
+  function guess() {
+    const box = document.querySelector("div.guess"), list = box && box.querySelector("ul");
+    if (!list) return;
+    const items = [...list.children], told = element("div", { class: "told", "aria-live": "polite" }), said = element("b", {});
+    const question = box.querySelector("p"), given = new URLSearchParams(location.search);
+    for (let next = list.nextSibling; next; next = list.nextSibling) told.append(next);
+    question.id = question.id || "the-question";
+    list.setAttribute("role", "group");
+    list.setAttribute("aria-labelledby", question.id);
+    const right = items.findIndex((one) => one.querySelector("strong"));
+    const buttons = items.map((one, i) => {
+      const button = element("button", { type: "button", "aria-pressed": "false" });
+      const inside = one.querySelector("p") || one;
+      button.append(...inside.childNodes);
+      button.querySelectorAll("strong").forEach((strong) => strong.replaceWith(...strong.childNodes));
+      one.setAttribute("role", "none");
+      inside.replaceChildren(button);
+      button.addEventListener("click", () => answer(i));
+      return button;
+    });
+    const all = element("button", { type: "button", class: "all" }, "or show the findings without a guess");
+    all.addEventListener("click", () => open(true));
+    box.append(told, all);
+
+    function open(kept) {
+      box.classList.add("answered");
+      if (kept) keep("open", "");
+      window.dispatchEvent(new Event("resize")); // what was folded is fitted
+    }
+
+    function keep(name, value) {
+      const now = new URLSearchParams(location.search);
+      ["open", "guess"].forEach((one) => now.delete(one));
+      now.set(name, value);
+      history.replaceState(null, "", "?" + now.toString().replace(/=$/, "") + location.hash);
+    }
+
+    function answer(i) {
+      buttons.forEach((one, k) => { one.setAttribute("aria-pressed", String(k === i)); one.disabled = k !== i; });
+      if (buttons[right]) buttons[right].classList.add("right");
+      const first = told.querySelector("p") || told;
+      said.textContent = "You said: " + buttons[i].textContent.trim() + (i === right ? ", which is right. " : ". ");
+      first.prepend(said);
+      open(false);
+      keep("guess", String(i));
+    }
+
+    // a link to what is folded opens it
+    function sought() {
+      const there = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+      if (!there || box.classList.contains("answered") || there.getClientRects().length && getComputedStyle(there).visibility !== "hidden" && there.id !== "what-we-find") return;
+      open(false);
+      there.scrollIntoView();
+    }
+    const kept = given.get("guess");
+    if (kept !== null && buttons[+kept]) answer(+kept);
+    else if (given.has("open")) open(false);
+    else sought();
+    window.addEventListener("hashchange", sought);
+  }
+
+  // what a claim rests on: `ledger.html?focus=C.Thm3-ridge` shows its statement and those of its argument, coloured by verdict
+  function focused() {
+    const box = document.getElementById("focus"), data = document.getElementById("rests");
+    const asked = new URLSearchParams(location.search).get("focus");
+    if (!box || !data || !asked) return;
+    const claims = JSON.parse(data.textContent), seen = new Set();
+    const close = element("button", { type: "button" }, "Close");
+    close.addEventListener("click", () => { box.hidden = true; history.replaceState(null, "", location.pathname); });
+
+    function tree(name, depth) {
+      const own = claims[name], again = seen.has(name);
+      seen.add(name);
+      const line = element("div", { class: "verdict verdict-" + own.word.replace(/ /g, "-") });
+      line.innerHTML = own.html; // of the ledger's own words
+      const made = element("li", {}, line);
+      line.append(" ", element("small", {}, element("a", { href: own.address }, name)));
+      if (own.on.length && !again && depth < 6) made.append(element("ul", {}, ...own.on.map((one) => tree(one, depth + 1))));
+      return made;
+    }
+
+    if (!claims[asked]) box.append(element("p", {}, asked + " rests on no other claim that the ledger names. "), close);
+    else box.append(element("p", {}, element("b", {}, "What " + asked + " rests on"), ": below each statement those of its argument. "), close, element("ul", {}, tree(asked, 0)));
+    box.hidden = false;
+    box.scrollIntoView();
+    equations([box]);
   }
 
   // what the theme leaves without a name, or what scrolls out of the keyboard's reach
@@ -241,13 +333,15 @@
     });
   }
 
-  async function equations() {
+  async function equations(added) {
     while (document.querySelector(".math") && !(window.MathJax && MathJax.startup && MathJax.startup.promise)) {
       await new Promise((done) => setTimeout(done, 50));
     }
     if (!window.MathJax) return;
     await MathJax.startup.promise;
+    if (added) return MathJax.typesetPromise(added);
     fit();
+    document.documentElement.classList.add("typeset");
     reachable();
     window.addEventListener("resize", fit);
     document.addEventListener("toggle", fit, true);
@@ -365,10 +459,10 @@
   // what computes in the page, where a placeholder asks for it: `<div class="explore" data-name="stripe">`
   const here = document.currentScript && document.currentScript.src;
   function explorables() {
-    // one that uses another has it before itself: `data-uses="stripe"`
-    const asked = [...document.querySelectorAll(".explore[data-name]")].flatMap((one) => [one.dataset.uses, one.dataset.name]);
+    // one that uses others has them before itself: `data-uses="stripe live"`
+    const asked = [...document.querySelectorAll(".explore[data-name]")].flatMap((one) => [...(one.dataset.uses || "").split(" "), one.dataset.name]);
     const names = [...new Set(asked.filter(Boolean))];
-    (names.length ? ["kit", ...names] : []).forEach((name) => {
+    (names.length ? ["kit", "judge", "share", ...names] : []).forEach((name) => {
       const script = element("script", { src: new URL("explore/" + name + ".js", here).href });
       script.async = false; // in this order
       document.head.append(script);
@@ -378,12 +472,14 @@
   document.addEventListener("DOMContentLoaded", () => {
     explorables();
     codeSwitch();
+    guess();
     printedTitle();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();
     knobs();
     ledger();
+    focused();
     graphs();
     equations();
     snippets();

@@ -7,6 +7,17 @@
 # %% [markdown]
 # (chapter-01)=
 # # Training selects features, then fits with them
+# :::{div} guess
+# **Guess first.** A network learns 2000 points of five coordinates. Their labels depend on one coordinate alone: they change at two planes, and both are equally frequent. We stop it
+# when a tenth of the points is fitted, freeze its tangent kernel, and let this kernel learn all of the points from the start. On how many new points is it wrong?
+#
+# - one in 10
+# - one in 50
+# - **one in 400**
+#
+# Measured: {interval}`A.Fig3-own-constant` times $d/p$, which is one in 400. To find a direction a network need not fit its points.
+# :::
+#
 # A network that learns features needs far fewer data than the kernel method it starts from. We measure why, step by step.
 #
 # ## What we find

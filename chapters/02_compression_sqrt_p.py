@@ -7,6 +7,18 @@
 # %% [markdown]
 # (chapter-02)=
 # # Compression grows as the square root of the number of training points
+# :::{div} guess
+# **Guess first.** While a network learns features, the weights along directions that do not matter become small relative to the others. What happens to this ratio, when a tenth of the points
+# is fitted, if there are sixteen times as many training points?
+#
+# - it stays the same
+# - it doubles
+# - **it grows four times**
+# - it grows sixteen times
+#
+# Measured: it grows as a power of their number with the exponent {interval}`A.Fig6-star-d5`, where four times would be one half.
+# :::
+#
 # Before a network fits its data, {term}`feature learning` shrinks the weights along irrelevant input directions, relative to
 # the others. The factor is of order $\sqrt p$, where $p$ is the number of training points.
 #

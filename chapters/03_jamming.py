@@ -7,6 +7,16 @@
 # %% [markdown]
 # (chapter-03)=
 # # Jamming is where solutions cease to exist
+# :::{div} guess
+# **Guess first.** Twenty lazy networks have just enough parameters to fit their 1000 images of digits. You may average their outputs, or let each of them vote. Which makes fewer errors on new images?
+#
+# - the average
+# - **the vote**
+# - both alike
+#
+# Measured: the average makes {interval}`B.Fig6-vote-large` percentage points more errors. A few of the networks have huge outputs, and drown the others.
+# :::
+#
 # A network with too few parameters cannot fit its data. What happens at the number of parameters where it just can?
 #
 # ## What we find

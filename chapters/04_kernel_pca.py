@@ -7,6 +7,17 @@
 # %% [markdown]
 # (chapter-04)=
 # # Learning moves the label into the first components of the kernel
+# :::{div} guess
+# **Guess first.** Take the first ten principal components of a network's tangent kernel. Before training none of them says much about whether an image shows an even digit, which is one bit. By how
+# many bits does the best of them improve when the network is trained on 400 images?
+#
+# - by less than a twentieth
+# - **by about a third**
+# - by nearly one
+#
+# Measured: by {interval}`A.Fig10-gain-mnist` bits. The label moves into the first components, but not into one of them alone.
+# :::
+#
 # The principal components of a network's {term}`tangent kernel` carry almost nothing of the label before training and
 # much of it afterwards. This holds on a synthetic task and on images of digits.
 #

@@ -7,6 +7,16 @@
 # %% [markdown]
 # (chapter-05)=
 # # Depth is a ridge, except for nearby inputs
+# :::{div} guess
+# **Guess first.** An infinitely wide ReLU network of 30 layers has been trained on 500 images to the end. Which of these is its predictor?
+#
+# - the mean label, whatever the image
+# - **ridge regression with one fixed kernel**
+# - the label of the nearest image
+#
+# Measured: its distance from ridge regression, with a ridge near three times the depth, is {interval}`C.Thm3-ridge` of its own variation.
+# :::
+#
 # We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, what it then predicts, and which number of
 # a network says how deep it is.
 #

@@ -7,6 +7,17 @@
 # %% [markdown]
 # (chapter-06)=
 # # Alignment is early, is lost while the kernel is frozen, and features bring it back
+# :::{div} guess
+# **Guess first.** In the first steps of training, the changes of a layer's weights and the gradients of the output are aligned: their correlation is above 0.8. Now suppose that no features are learnt, so that the kernel stays what
+# it was at the start. What is the correlation at the end of training?
+#
+# - higher
+# - as high
+# - **lower, near a half**
+#
+# Measured: {interval}`D.Fig2-law-end`. It is features that bring the alignment back, and not training as such.
+# :::
+#
 # Training adds to the weights of a network. Paper D says that this addition is aligned with the network's gradients from the first
 # step, and stays so. We measure when this holds, why it fails, and what it is a sign of.
 #

@@ -7,6 +7,17 @@
 # %% [markdown]
 # (chapter-07)=
 # # One gradient step gives one direction, and its samples serve the readout too
+# :::{div} guess
+# **Guess first.** A network makes one large gradient step on $4d$ samples in $d$ dimensions. Then its readout is fitted to the *same* samples, which theory avoids. The target is the sign of one coordinate. What is its
+# test error beside that of the best linear regression on these samples?
+#
+# - larger: the samples were used twice
+# - **a few per cent smaller**
+# - half of it
+#
+# Measured: {interval}`E.Reuse-linear` times. What is lost by using samples twice is less than what is lost by splitting them.
+# :::
+#
 # A network with an untrained first layer learns only a linear function from a number of samples in proportion to the dimension. We ask
 # what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #

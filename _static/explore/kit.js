@@ -112,6 +112,8 @@
   };
 
   function open(root, about) {
+    const own = "explore-" + root.dataset.name;
+    if (!root.id && !document.getElementById(own)) root.id = own; // for the address
     const values = {}, knobs = element("div", { class: "knobs" }), said = element("p", { class: "said", "aria-live": "polite" });
     const panels = about.panels.map(panel);
     let run = null, asked = 0, timer = 0, seen = false;
@@ -149,10 +151,15 @@
       knobs.append(button);
     });
     const live = element("div", { class: "live" }, knobs, element("div", { class: "panels" }, ...panels.map((one) => one.box)), said);
+    if (explore.share) live.append(explore.share(root));
     root.prepend(live);
-    root.classList.add("is-live");
+    root.classList.add("is-live", "waits"); // until the first drawing the still stands there
 
-    const draw = () => run && run.draw(panels.map((one) => one.fresh()));
+    function draw() {
+      if (!run) return;
+      run.draw(panels.map((one) => one.fresh()));
+      root.classList.remove("waits");
+    }
 
     function again() {
       asked += 1;

@@ -4,51 +4,11 @@
   "use strict";
   const { draw, flow, square, error, PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS } = explore.stripe;
   const SCALES = [1e-4, 1e3], AT = PLANES[2], SIZES = [64, 128, 256];
-  const ACCEPT = 1.5, FEWEST = 5, LAST = 1e6; // times fewer errors; training sets of a verdict; seeds
+  const { FEWEST, LAST, MARKS, seedsIn, listed } = explore.judge, ACCEPT = 1.5; // times fewer errors
   const GUESSES = [["about as many", 0.5], ["2 to 5 times fewer", 2], ["more than 5 times fewer", 5]];
 
-  // Student's quantile of 97.5 %: with u = √df tan a the density is cos^(df-1) a, summed by Simpson's rule
-  function quantile(df) {
-    function below(end) {
-      const n = 2000, top = Math.atan(end / Math.sqrt(df)), f = (i) => Math.cos(top * i / n) ** (df - 1);
-      let sum = f(0) + f(n);
-      for (let i = 1; i < n; i++) sum += (i % 2 ? 4 : 2) * f(i);
-      return sum * top / n;
-    }
-    const whole = below(Infinity);
-    let low = 0, high = 100;
-    for (let i = 0; i < 50; i++) [low, high] = below((low + high) / 2) < 0.95 * whole ? [(low + high) / 2, high] : [low, (low + high) / 2];
-    return low;
-  }
-
-  // the geometric mean, with an interval that holds however often one looks (companion.estimates, `anytime`)
-  function estimate(ratios) {
-    const n = ratios.length, logs = ratios.map(Math.log), mean = logs.reduce((sum, one) => sum + one, 0) / n;
-    if (n < 2) return { n, value: Math.exp(mean), low: -Infinity, high: Infinity };
-    const scatter = Math.sqrt(logs.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (n - 1));
-    const wider = Math.sqrt((n + 3) / n * Math.log((n + 3) / 3 / 0.0025)) / 1.959964;
-    const half = quantile(n - 1) * scatter / Math.sqrt(n), value = Math.exp(mean);
-    return { n, value, low: value - wider * (value - Math.exp(mean - half)), high: value + wider * (Math.exp(mean + half) - value) };
-  }
-
-  function verdict({ n, low, high }) {
-    if (n < FEWEST || (low < ACCEPT && high > ACCEPT)) return "undecided";
-    return low >= ACCEPT ? "reproduced" : "not reproduced";
-  }
-
-  // the seeds in addresses: `#explore-twin?p=128&seeds=1-6&guess=1`
-  function seedsIn(text) {
-    const ranges = [...text.matchAll(/seeds=(\d+)(?:-(\d+))?/g)].map((found) => [+found[1], +(found[2] || found[1])]);
-    const all = ranges.flatMap(([from, to]) => Array.from({ length: Math.max(0, Math.min(to - from + 1, 100)) }, (_, i) => from + i));
-    return [...new Set(all.filter((seed) => seed >= 1 && seed <= LAST))];
-  }
-
-  function listed(seeds) {
-    const sorted = [...seeds].sort((a, b) => a - b), parts = [];
-    sorted.forEach((seed) => (parts.length && parts[parts.length - 1][1] === seed - 1 ? (parts[parts.length - 1][1] = seed) : parts.push([seed, seed])));
-    return parts.map(([from, to]) => `seeds=${from}${to > from ? "-" + to : ""}`).join("&");
-  }
-  explore.twin = { estimate, verdict, quantile, seedsIn, listed };
+  const estimate = explore.judge.ratio, verdict = (it) => explore.judge.verdict(it, [ACCEPT, Infinity]);
+  explore.twin = { estimate, verdict };
   if (typeof document === "undefined") return;
 
   document.querySelectorAll('.explore[data-name="twin"]').forEach((root) => {
@@ -68,13 +28,8 @@
     const again = button("Again, with other points", () => { wanted.push(next++); run(); });
     const sizes = element("select", {}, ...SIZES.map((size) => element("option", size === p ? { selected: "" } : {}, String(size))));
     const others = element("input", { type: "text", placeholder: "links of others", "aria-label": "Links of others, whose training sets are added" });
-    const copy = button("Copy link", () => navigator.clipboard?.writeText(location.href));
-    const save = button("Save picture", () => {
-      const link = element("a", { download: "two-networks.png", href: panels[2].box.querySelector("canvas").toDataURL() });
-      link.click();
-    });
     const after = element("div", { hidden: "" }, element("div", { class: "panels three" }, ...panels.map((one) => one.box)), told,
-      element("div", { class: "knobs buttons" }, again, element("label", {}, "points ", sizes), copy, save, others), card);
+      element("div", { class: "knobs buttons" }, again, element("label", {}, "points ", sizes), others), card, explore.share(root));
     root.prepend(element("div", { class: "live" }, guesses, after));
     root.classList.add("is-live");
 
@@ -118,7 +73,7 @@
       told.textContent = `On new points the turning network is wrong on ${number(100 * turning)} %, the lazy one on ${number(100 * lazy)} %. `
         + `You said: ${at[0]}. Measured: ${number(it.value)} times fewer${it.n > 2 ? `, 95 % interval ${number(Math.max(0, it.low))} to ${number(it.high)}` : ""}, from ${it.n} training set${it.n > 1 ? "s" : ""}${right ? ": you were right" : ""}.`;
       card.className = "card " + word.replace(" ", "-");
-      card.replaceChildren(element("b", {}, { reproduced: "✔ reproduced by you", "not reproduced": "✘ not reproduced", undecided: "? undecided" }[word]),
+      card.replaceChildren(element("b", {}, MARKS[word]),
         ` A network that learns features needs fewer data on the stripe (paper A, Sec. 3). Accepted, before you began: at least ${ACCEPT} times fewer errors; counter-hypothesis 1, features do not matter. `
         + (it.n < FEWEST ? `${FEWEST} training sets are needed for a verdict. ` : ""));
       history.replaceState(null, "", `#${root.id}?p=${p}&${listed(done.keys())}&guess=${guess}`);

@@ -10,13 +10,16 @@ from playwright.sync_api import sync_playwright
 from scipy import stats
 
 from companion import estimates
+from companion.book import ledger, views
 from companion.papers.compression.theory import amplification, planes
+from companion.papers.depth.theory import deep_limit
 from companion.papers.depth.theory.deep_limit import depth_ridge
 from companion.papers.jamming.theory import margins
 from companion.papers.jamming.theory.separability import largest_margin, separable_share
 from companion.papers.one_step.theory import measure
 from companion.papers.one_step.theory.conditional_map import equivalent
 from regimes.data.tasks import STRIPE, Task
+from regimes.kernels import relu_recursion
 from regimes.kernels.relu_recursion import along_depth
 from regimes.models.activations import activation
 from regimes.models.one_hidden import Network
@@ -30,7 +33,7 @@ if CHROMIUM is None and os.environ.get("CI") != "true":
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
 STATIC = ROOT / "_static"
 FILES = sorted((STATIC / "explore").glob("*.js"))
-NAMES = [path.stem for path in FILES if path.stem not in ("kit", "twin")]  # with sliders
+NAMES = ["depth", "jam", "spike", "stripe"]  # with sliders
 WEIGHT = 10_000  # bytes of one
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" data-name="{name}"></figure>
@@ -266,24 +269,28 @@ def test_the_saddle_point_of_one_step(explore, target, step, alpha0, alpha):
 @pytest.mark.parametrize("n", [2, 5, 6, 12, 25])
 def test_a_readers_interval_is_the_books_that_holds_however_often_one_looks(explore, n):
     ratios = np.random.default_rng(n).lognormal(0.8, 0.4, size=n)
-    found = explore.evaluate("ratios => Explore.twin.estimate(ratios)", ratios.tolist())
-    wanted = estimates.ratio(ratios).anytime()
-    np.testing.assert_allclose(
-        [found["value"], found["low"], found["high"]], [wanted.value, wanted.low, wanted.high], 1e-6
-    )
+    for name, estimate in {"ratio": estimates.ratio, "mean": estimates.mean}.items():
+        found = explore.evaluate("([name, ratios]) => Explore.judge[name](ratios)", [name, ratios.tolist()])
+        wanted = estimate(ratios).anytime()
+        np.testing.assert_allclose(
+            [found["value"], found["low"], found["high"]], [wanted.value, wanted.low, wanted.high], 1e-6
+        )
 
 
 def test_a_readers_verdict_needs_five_training_sets_and_an_interval_on_one_side(explore):
     ends = [(4, 1.6, 3), (5, 1.6, 3), (5, 1.4, 3), (5, 0.9, 1.4), (5, 1.5, 2)]
     words = explore.evaluate("all => all.map(([n, low, high]) => Explore.twin.verdict({ n, low, high }))", ends)
     assert words == ["undecided", "reproduced", "undecided", "not reproduced", "reproduced"]
+    ends = [(5, 0.36, 0.38), (5, 0.36, 0.5), (5, 0.5, 0.6), (5, -0.1, 0.37)]
+    judged = "all => all.map(([n, low, high]) => Explore.judge.verdict({ n, low, high }, [-0.01, 0.01], [0.35, 0.39]))"
+    assert explore.evaluate(judged, ends) == ["corrected", "undecided", "not reproduced", "undecided"]
 
 
 def test_an_address_holds_the_training_sets_and_several_are_pooled(explore):
     text = "a.html#twin?p=128&seeds=7-9&guess=1 b.html#twin?p=128&seeds=9&seeds=12 seeds=0-2 seeds=99999999"
-    seeds = explore.evaluate("text => Explore.twin.seedsIn(text)", text)
+    seeds = explore.evaluate("text => Explore.judge.seedsIn(text)", text)
     assert seeds == [7, 8, 9, 12, 1, 2]
-    assert explore.evaluate("seeds => Explore.twin.listed(seeds)", seeds) == "seeds=1-2&seeds=7-9&seeds=12"
+    assert explore.evaluate("seeds => Explore.judge.listed(seeds)", seeds) == "seeds=1-2&seeds=7-9&seeds=12"
 
 
 @pytest.mark.parametrize("width, scheme, motion", [(1280, "light", "no-preference"), (390, "dark", "reduce")])
@@ -304,6 +311,7 @@ def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, sch
         page.locator(".guesses button").nth(1).click()
         page.wait_for_function("() => document.querySelector('.said').textContent.includes('from 4 training sets')")
         assert "undecided" in page.locator(".card").inner_text()
+        assert page.locator(".share button").all_inner_texts() == ["Copy link", "Copy BibTeX", "Save card"]
         page.locator(".explore input").fill("#twin?p=64&seeds=4-6")
         page.locator(".explore input").blur()
         page.wait_for_function("() => document.querySelector('.said').textContent.includes('from 6 training sets')")
@@ -315,3 +323,71 @@ def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, sch
         again.goto(address)
         again.wait_for_function("() => document.querySelector('.said')?.textContent.includes('from 6 training sets')")
         assert again.locator(".said").inner_text() == told and not problems, problems
+
+
+def ran(explore, claim, seeds):
+    """The numbers of a claim that the page measures itself, and their estimate."""
+    return explore.evaluate(
+        """([claim, seeds]) => {
+        const about = Explore.live[claim];
+        const values = seeds.map((seed) => {
+            const it = about.one(seed);
+            for (;;) { const step = it.next(); if (step.done) return step.value; }
+        });
+        return {values, ...Explore.judge[about.kind](values)};
+    }""",
+        [claim, seeds],
+    )
+
+
+@pytest.mark.parametrize("claim", views.live())
+def test_a_claim_that_a_page_measures_itself_is_one_of_the_book_and_lies_in_its_band(explore, claim):
+    """Five training sets: the rival is told from what is found, and no interval lies outside what was accepted."""
+    declared = ledger.claims()[claim]
+    assert 5 <= len(views.live()) <= 12 and explore.evaluate("claim => Explore.live[claim].here.length", claim) > 20
+    found = ran(explore, claim, [1, 2, 3, 4, 5])
+    low, high = declared.corrected or declared.accept
+    assert low <= found["value"] <= high, found
+    if not declared.corrected:
+        assert found["low"] <= high and found["high"] >= low
+    assert ran(explore, claim, [2])["values"] == found["values"][1:2], "a seed gives its number again"
+
+
+def test_the_law_of_few_dimensions_in_the_page_is_that_of_the_engine(explore):
+    angles = torch.tensor([0.02, 0.05, 0.3, 1.0, 2.0, 3.1], dtype=torch.float64)
+    given = explore.evaluate(
+        "all => all.map(phi => [Explore.dense.offset(phi), Explore.dense.law(phi, 20)])", angles.tolist()
+    )
+    offsets = relu_recursion.offset(angles)
+    np.testing.assert_allclose(np.array(given)[:, 0], offsets, atol=2e-3)
+    np.testing.assert_allclose(np.array(given)[:, 1], deep_limit.of_offset(offsets, 20, "uniform"), rtol=3e-5)
+
+
+def test_a_reader_tests_a_claim_and_pools_the_links_of_others(browser, tmp_path):
+    """Press, one dot a training set, a card beside the book's number; a link brings the same numbers back."""
+    file, claim = tmp_path / "page.html", "C.Thm2-rate"
+    about = f'id="try-{claim}" data-claim="{claim}" data-uses="{views.live()[claim]}" data-ours="0.375 [0.374, 0.375]"'
+    bands = 'data-accept="-0.01 0.01" data-corrected="0.365 0.385" data-rival="0.375" data-short="slope"'
+    text = PAGE.replace('<figure class="explore"', f'<figure class="explore try" {about} {bands}')
+    file.write_text(text.format(static=STATIC.as_uri(), name="try"), encoding="utf-8")
+    with browser.new_context(offline=True) as context:
+        page, problems = context.new_page(), []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(file.as_uri())
+        page.get_by_role("button", name="Test it yourself").click()
+        page.wait_for_function("() => document.querySelector('.card')?.textContent.includes('corrected, by you too')")
+        assert (
+            "This book: 0.375" in page.locator(".card").inner_text() and "from 6" in page.locator(".said").inner_text()
+        )
+        assert page.locator("canvas").evaluate(DRAWN)
+        size = page.evaluate(
+            "() => { const c = Explore.share.card(document.querySelector('.explore')); return [c.width, c.height]; }"
+        )
+        assert size == [1200, 630]
+        assert claim in page.evaluate("Explore.share.bibtex()") and "seeds=" in page.url
+        pooled = context.new_page()
+        pooled.goto(f"{file.as_uri()}#try-{claim}?seeds=1-2")
+        pooled.locator(".explore input").fill("a#x?seeds=2-4 b#y?seeds=9")
+        pooled.locator(".explore input").blur()
+        pooled.wait_for_function("() => document.querySelector('.said').textContent.includes('from 5 training sets')")
+        assert pooled.url.endswith("seeds=1-4&seeds=9") and not problems, problems

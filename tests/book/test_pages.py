@@ -56,6 +56,11 @@ SCREENS += [
 SCREENS += [pytest.param(SLIDERS[0], *on, marks=pytest.mark.weekly) for on in ((1400, "dark"), (390, "light"))]
 
 
+def at(name, asked="open"):
+    """The address of a page; of a story whose findings wait for a guess with them open."""
+    return (HTML / f"{name}.html").as_uri() + (f"?{asked}" if name in STORIES and asked else "")
+
+
 # whether nothing lies over an element, such as the filters, which stay
 UNCOVERED = """e => {
     const box = e.getClientRects()[0];
@@ -123,7 +128,7 @@ def loaded(browser):
                 page = page or stack.enter_context(opened(browser))
                 files = set()
                 page.on("requestfinished", lambda request: files.add(unquote(urlsplit(request.url).path)))
-                page.goto((HTML / f"{name}.html").as_uri())
+                page.goto(at(name))
                 equations(page)
                 found[name] = frozenset(files)  # a phone's screen, later, takes more
         return found[name]
@@ -207,7 +212,7 @@ def test_a_checker_of_accessibility_finds_nothing_serious(browser, name, scheme,
     """axe-core, all that folds away open. Of the theme one moderate finding is left: a title outside of landmarks."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     with opened(browser, width, scheme) as page:
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto(at(name))
         equations(page)
         page.evaluate("() => document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
         page.wait_for_timeout(300)  # equations that were folded away are fitted
@@ -224,7 +229,7 @@ def test_a_checker_of_accessibility_finds_nothing_serious(browser, name, scheme,
 def test_a_link_to_an_equation_or_a_figure_shows_it(browser, shot, width):
     """Under pointer and keyboard, typeset, inside the window, unless it is on the screen already."""
     with opened(browser, width) as page:
-        page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+        page.goto(at(CHAPTERS[0]))
         equations(page)
         page.evaluate("() => document.querySelectorAll('article details').forEach((one) => { one.open = true; })")
         tip = page.locator("#definition.preview")
@@ -252,7 +257,7 @@ def test_a_link_to_an_equation_or_a_figure_shows_it(browser, shot, width):
 
 
 def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
-    page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+    page.goto(at(CHAPTERS[0]))
     code = page.locator("a.to-code").first
     words = page.locator("details.hide.above-input > summary").all_inner_texts()
     drawn = page.locator("figure").count()
@@ -279,7 +284,7 @@ def test_below_a_figure_stand_its_code_its_studies_and_their_results(page):
 def test_the_dark_has_no_white_slab(browser, shot, name):
     """What has a light ground is turned dark with the page, but for photographs and maps."""
     with opened(browser, 1280, "dark") as page:
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto(at(name))
         equations(page)
         shot(page, f"dark-{name}", full_page=True)
         slabs = page.evaluate(
@@ -312,7 +317,7 @@ def phone(browser):
 @pytest.mark.parametrize("name", PAGES)
 def test_a_phone_scrolls_one_way(phone, shot, name):
     """Nothing makes a page wider than the screen: what is wider scrolls in a box of its own."""
-    phone.goto((HTML / f"{name}.html").as_uri())
+    phone.goto(at(name))
     equations(phone)
     assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
     tables = phone.locator(".pst-scrollable-table-container")
@@ -428,7 +433,7 @@ def test_a_graph_shows_the_edges_of_the_node_that_has_the_focus(page):
 
 def test_code_is_folded_and_one_switch_opens_it(page):
     chapter = next(name for name in PAGES if name.startswith("chapters/05"))
-    page.goto((HTML / f"{chapter}.html").as_uri())
+    page.goto(at(chapter))
     code = page.locator("div.cell_input:visible")
     assert code.count() == 0 and "make chapter-05" in page.locator("div.highlight-sh").first.inner_text()
     page.locator("button.all-code").click()
@@ -444,7 +449,7 @@ def test_code_is_folded_and_one_switch_opens_it(page):
 def test_equations_fit_a_desk(browser, name):
     context = browser.new_context(offline=True, viewport={"width": 1400, "height": 900})
     page = context.new_page()
-    page.goto((HTML / f"{name}.html").as_uri())
+    page.goto(at(name))
     equations(page)
     wide = (
         "() => [...document.querySelectorAll('div.math mjx-container')].every(e => e.scrollWidth <= e.clientWidth + 2)"
@@ -455,7 +460,7 @@ def test_equations_fit_a_desk(browser, name):
 
 def test_a_solution_opens_with_the_keyboard_and_fits(page):
     chapter = next(name for name in PAGES if name.startswith("chapters/02"))
-    page.goto((HTML / f"{chapter}.html").as_uri())
+    page.goto(at(chapter))
     equations(page)
     solution = page.locator("details.solution").first
     assert solution.locator("p").first.is_hidden()
@@ -469,7 +474,7 @@ def test_a_solution_opens_with_the_keyboard_and_fits(page):
 @pytest.mark.parametrize(("name", "width", "scheme"), SCREENS)
 def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
     with opened(browser, width, scheme) as page:
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto(at(name))
         equations(page)
         slider = page.locator(".slider").first
         knob, label, button = (slider.locator(part) for part in ("input", "output", "button"))
@@ -501,7 +506,7 @@ def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width, scheme):
     with opened(browser, width, scheme) as page:
-        page.goto((HTML / "chapters/07_one_step_srf.html").as_uri())
+        page.goto(at("chapters/07_one_step_srf"))
         equations(page)
         knob = page.locator("fieldset.knob").first
         img, see = knob.locator("xpath=preceding-sibling::div//img"), knob.locator(".see > .shown")
@@ -536,7 +541,7 @@ def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_fonts_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
     with opened(browser, 390, "light") as page:
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto(at(name))
         seen = page.evaluate(
             """() => [...document.querySelectorAll('figure .drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const box = e.closest('.drawn'), wide = box && box.classList.contains('wide');
@@ -552,7 +557,7 @@ def test_fonts_of_a_figure_are_legible_on_a_phone_or_it_scrolls(browser, name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_fonts_of_a_figure_are_legible_on_a_wide_page(browser, name):
     with opened(browser, 1400, "light") as page:
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto(at(name))
         seen = page.evaluate(
             """() => [...document.querySelectorAll('figure .drawn img, .slider')].filter(e => e.offsetWidth).map(e => {
             const share = e.dataset.wideFont || e.dataset.font;
@@ -562,7 +567,7 @@ def test_fonts_of_a_figure_are_legible_on_a_wide_page(browser, name):
 
 
 def test_paper_has_the_still_of_what_moves(page):
-    page.goto((HTML / f"{SLIDERS[0]}.html").as_uri())
+    page.goto(at(SLIDERS[0]))
     still = page.locator(".slider + .still img")
     assert still.count() and not still.first.is_visible() and page.locator(".slider").first.is_visible()
     page.emulate_media(media="print")
@@ -574,7 +579,7 @@ def test_paper_has_the_still_of_what_moves(page):
 
 def test_paper_has_the_number_of_a_chapter_and_no_list_to_search(page):
     for name, words in (("chapters/03_jamming", "3. Jamming"), ("book/ledger", "Ledger of claims")):
-        page.goto((HTML / f"{name}.html").as_uri())
+        page.goto(at(name))
         page.emulate_media(media="print")
         assert page.locator("#jb-print-docs-body > h1").inner_text().startswith(words)
     assert not page.locator("#find-a-claim").is_visible() and not page.problems
@@ -586,12 +591,13 @@ def test_a_picture_beside_a_claim_shows_its_first_panel_or_fades(browser, width)
         page.goto((HTML / "book" / "paper-a.html").as_uri())
         for link in page.locator(".finding > a.drawn").all():
             assert link.locator("img").evaluate("e => e.getBoundingClientRect().width") <= 352.5
-            assert "gradient" in link.evaluate("e => getComputedStyle(e).maskImage")
+            alone = "panel" in link.get_attribute("class").split()
+            assert alone != ("gradient" in link.evaluate("e => getComputedStyle(e).maskImage"))
 
 
 def test_the_start_page_leads_to_every_chapter(page):
     page.goto((HTML / "index.html").as_uri())
-    page.wait_for_url((HTML / f"{PAGES[0]}.html").as_uri())
+    page.wait_for_url(at(PAGES[0]))
     links = [link.get_attribute("href").split("/")[-1] for link in page.locator(".holds > div > a").all()]
     assert links == [f"{name.split('/')[1]}.html" for name in FIRST]
     assert all(bar.get_attribute("aria-label") for bar in page.locator(".verdict-bar").all())
@@ -610,7 +616,7 @@ def test_the_search_shows_chapters_before_the_api(page):
 def test_a_term_tells_its_definition_under_pointer_and_keyboard(browser, shot, width):
     context = browser.new_context(offline=True, viewport={"width": width, "height": 844})
     page = context.new_page()
-    page.goto((HTML / f"{next(name for name in PAGES if name.startswith('chapters/01'))}.html").as_uri())
+    page.goto(at(next(name for name in PAGES if name.startswith("chapters/01"))))
     equations(page)
     tip, links = page.locator("#definition"), page.locator("a[data-definition]")
     assert links.count() > 5
@@ -640,14 +646,14 @@ def test_a_term_tells_its_definition_under_pointer_and_keyboard(browser, shot, w
 def test_a_measured_number_tells_its_interval_under_pointer_keyboard_and_finger(browser, width):
     context = browser.new_context(offline=True, viewport={"width": width, "height": 844}, has_touch=width < 640)
     page = context.new_page()
-    page.goto((HTML / f"{CHAPTERS[0]}.html").as_uri())
+    page.goto(at(CHAPTERS[0]))
     tip, numbers = page.locator("#definition"), page.locator("article .measured")
     assert numbers.count() > 5
     said = re.compile(r"measured \S+.* · (paper|accepted|expected) .* · (not )?[a-z]+")
     for number in (numbers.nth(0), numbers.nth(3)):
         number.tap() if width < 640 else number.hover()
         assert said.match(tip.inner_text()) and tip.inner_text().endswith(number.get_attribute("data-claim"))
-        assert page.url.endswith(f"{CHAPTERS[0]}.html"), "a finger shows the interval first"
+        assert page.url.partition("?")[0] == at(CHAPTERS[0], ""), "a finger shows the interval first"
         page.keyboard.press("Escape")
         assert not tip.is_visible()
         number.blur()
@@ -675,7 +681,7 @@ def comes_to_view(found):
 def test_a_number_leads_to_its_row_and_the_row_back_to_the_sentence(browser, name, width):
     """By clicks on three: there, what was clicked stands open in the window; back, the same number does."""
     with opened(browser, width) as page:
-        address = (HTML / f"{name}.html").as_uri()
+        address = at(name)
         page.goto(address)
         equations(page)
         anchors = page.locator("article a.measured").evaluate_all("all => all.map(one => one.id)")
@@ -703,7 +709,7 @@ def test_a_number_leads_to_its_row_and_the_row_back_to_the_sentence(browser, nam
 
 @pytest.mark.parametrize(("name", "asked"), [("book/ledger", "learns faster"), ("book/paper-a", "zzz")])
 def test_a_search_without_a_hit_keeps_its_field_and_says_what_to_try(page, name, asked):
-    page.goto((HTML / f"{name}.html").as_uri())
+    page.goto(at(name))
     field, said = page.locator("#ledger-filters input"), page.locator("#ledger-filters output")
     rows = page.locator("table.ledger tr[data-verdict]:visible")
     total = page.locator("table.ledger tr[data-verdict]").count()
@@ -778,3 +784,124 @@ def test_the_start_page_paints_within_a_second(browser, served):
         times.append(page.wait_for_function(paint).json_value())
         context.close()
     assert min(times) < 1000, times
+
+
+# how far what is seen moves by itself: each shift's share of the screen, but for those within half a second of a press
+SHIFTS = """window.moved = 0;
+new PerformanceObserver((list) => list.getEntries().forEach((one) => {
+    if (!one.hadRecentInput) window.moved += one.value;
+})).observe({type: 'layout-shift', buffered: true});"""
+
+
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name if name == CHAPTERS[0] else pytest.param(name, marks=pytest.mark.weekly) for name in STORIES),
+        "book/intro", "book/tour", "book/ledger",
+    ],
+)  # fmt: skip
+def test_nothing_moves_by_itself_while_a_page_comes(browser, name, width):
+    with opened(browser, width) as page:
+        page.add_init_script(SHIFTS)
+        page.goto(at(name, ""))
+        equations(page)
+        page.wait_for_timeout(500)
+        assert page.evaluate("window.moved") < 0.1
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_story_asks_first_and_opens_with_the_answer(browser, name):
+    """By the keyboard, in the address, for a link to what is folded, on paper, without a script."""
+    with opened(browser) as page:
+        page.goto(at(name, ""))
+        box, findings = page.locator("div.guess"), page.locator("#what-we-find li").first
+        answers = box.locator("li button")
+        assert 3 <= answers.count() <= 4 and not findings.is_visible()
+        key = page.locator(".cell.tag_key figure").first
+        assert key.evaluate("e => getComputedStyle(e).visibility") == "hidden"
+        box.locator("button.all").click()
+        assert findings.is_visible() and page.url.endswith("?open")
+        page.goto(at(name, ""))
+        number = box.locator("a.measured").first
+        assert number.count() and not number.is_visible(), "nothing is told before"
+        answers.last.focus()
+        page.keyboard.press("Enter")
+        assert findings.is_visible() and number.is_visible() and page.url.endswith(f"?guess={answers.count() - 1}")
+        assert key.evaluate("e => getComputedStyle(e).visibility") == "visible"
+        assert box.locator(".told").inner_text().startswith("You said: ") and box.locator("button.right").count() == 1
+        assert answers.last.get_attribute("aria-pressed") == "true" and not box.locator("button.all").is_visible()
+        page.reload()
+        assert findings.is_visible() and answers.last.get_attribute("aria-pressed") == "true"
+        page.goto(at(name, "") + "#what-we-find")
+        assert findings.is_visible()
+        last = page.locator("#symbols-and-parameters")
+        assert (
+            last.locator("summary", has_text="parameters").count()
+            and last.locator("xpath=following::section").count() == 0
+        )
+        page.goto(at(name, "") + "?x")
+        page.emulate_media(media="print")
+        assert findings.is_visible() and number.is_visible() and not page.problems
+    context = browser.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto(at(name, ""))
+    assert page.locator("#what-we-find li").first.is_visible() and page.locator("div.guess li strong").count() == 1
+    context.close()
+
+
+def test_a_claim_is_shown_with_what_it_rests_on(page):
+    """Statements, coloured by verdict, in the page of all claims; the row of a claim leads there."""
+    page.goto((HTML / "book" / "ledger.html").as_uri() + "?focus=C.Thm3-uniform")
+    equations(page)
+    box = page.locator("#focus")
+    shown = box.locator(".verdict")
+    assert box.is_visible() and shown.count() > 2 and box.locator("a", has_text="C.Thm2-rate").count()
+    assert not box.locator("span.math:not(:has(mjx-container))").count() and "\\(" not in box.inner_text()
+    box.locator("button").click()
+    assert not box.is_visible() and "focus" not in page.url
+    page.goto((HTML / "book" / "paper-c.html").as_uri() + "#C.Thm3-uniform")
+    row = page.locator('[id="C.Thm3-uniform"]')
+    row.locator("a", has_text="what it rests on").click()
+    page.wait_for_url("**/ledger.html?focus=C.Thm3-uniform")
+    assert page.locator("#focus .verdict").count() == shown.count() and not page.problems
+
+
+@pytest.mark.parametrize("name", ["book/tour", *(f"book/paper-{letter}" for letter in "abcde")])
+def test_a_panel_that_stands_alone_has_its_labels_and_its_legend(page, name):
+    """Of each picture of a panel: the axes' labels lie inside the part that is shown, and legends have a part."""
+    page.goto(at(name))
+    pictures = page.locator("a.panel img").evaluate_all("all => all.map((one) => one.src)")
+    assert len(pictures) == 7 if name == "book/tour" else pictures
+    for picture in pictures:
+        if not picture.endswith(".svg"):
+            continue
+        page.goto(picture)
+        number = int(re.search(r"-panel-(\d+)", picture)[1])
+        found = page.evaluate(
+            """(number) => {
+            const parts = [...document.querySelectorAll('svg.part')].map((one) => one.viewBox.baseVal);
+            const own = parts[parts.length - 1];
+            const whole = document.querySelector('#whole'), axes = whole.querySelector('#axes_' + number);
+            document.documentElement.append(whole); // drawn in its own units, to be measured
+            const seen = axes.getBBox(), all = [...whole.querySelectorAll('#figure_1 > [id^=legend_]')];
+            const legends = all.map((one) => one.getBBox());
+            const inside = (box, part) => box.x >= part.x - 1 && box.y >= part.y - 1
+                && box.x + box.width <= part.x + part.width + 1 && box.y + box.height <= part.y + part.height + 1;
+            return [inside(seen, own), seen.width > 0, legends.every((one) => parts.some((part) => inside(one, part)))];
+        }""",
+            number,
+        )
+        assert found == [True, True, True], picture
+    assert not page.problems
+
+
+def test_a_lesson_pools_what_students_found(page):
+    """Two addresses, three training sets, one estimate."""
+    page.goto((HTML / "book" / "teach" / "05.html").as_uri() + "#try-C.Thm2-rate?seeds=5")
+    box = page.locator('[id="try-C.Thm2-rate"]')
+    box.locator(".said", has_text="You: ").wait_for(timeout=60_000)
+    box.locator("input").fill("x#try-C.Thm2-rate?seeds=5-6 y#try-C.Thm2-rate?seeds=9")
+    box.locator("input").blur()
+    box.locator(".said", has_text="from 3 training sets").wait_for(timeout=60_000)
+    assert page.url.endswith("seeds=5-6&seeds=9") and not page.problems

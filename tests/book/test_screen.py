@@ -14,6 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from companion.book import plots, screen
+from regimes.validate import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -296,3 +297,29 @@ def test_ticks_are_dropped_where_nobody_sees_them(low, high, labels):
     assert np.array_equal(*drawn)
     assert bool(ax.get_xticklabels(minor=True)) == labels
     plt.close("all")
+
+
+def test_one_panel_stands_alone_with_its_labels_and_the_legend(tmp_path):
+    """Cut from the phone's picture: its own axes, and the legend of another panel where it has none."""
+    fig, axes = plots.panels(2, sharey=True)
+    for ax, name in zip(axes, ("first", "second"), strict=True):
+        ax.plot([1, 2], [3, 4], label="a line")
+        ax.set(xlabel="across", title=name)
+    axes[0].set_ylabel("upwards")
+    axes[0].legend()
+    fig.canvas.draw()
+    narrow = screen.phone_variant(fig)
+    about = {"name": "fig-two", "narrow": narrow}
+    output = nbformat.from_dict({"metadata": {"regimes": about}, "data": {}})
+    (left, top, width, height), (_, second, _, _) = narrow["panels"]
+    assert 0 <= left < 0.1 and top < second and 0.9 < left + width <= 1 and 0.3 < height < 0.6
+    assert narrow["legends"] == [] and narrow["within"][0] and narrow["within"][1] == []
+    file = tmp_path / screen.panel(output, 2, tmp_path)
+    assert file.name == "fig-two-panel-2.svg"
+    parts = re.findall(r'class="part".*?viewBox="([^"]*)"', file.read_text("utf-8"))
+    assert len(parts) == 2, "the legend of the first panel, then the second panel"
+    assert re.findall(r'class="part"', (tmp_path / screen.panel(output, 1, tmp_path)).read_text("utf-8")) == [
+        'class="part"'
+    ]
+    with pytest.raises(InputError, match="fig-two has 2 panels that can stand alone, got panel 3"):
+        screen.panel(output, 3, tmp_path)

@@ -145,7 +145,7 @@ def test_the_tour_stops_at_each_chapter_and_shows_a_figure_of_it():
     """Its pictures are of figures that the chapters have, with their descriptions."""
     said = (ROOT / "book" / "tour.md").read_text(encoding="utf-8")
     shown = re.findall(
-        r'href="../chapters/(\d\d)_\w+\.html#([\w-]+)".*?figures/([\w-]+)-phone\.svg" alt="([^"]+)"', said
+        r'href="../chapters/(\d\d)_\w+\.html#([\w-]+)".*?figures/([\w-]+)-panel-\d+\.svg" alt="([^"]+)"', said
     )
     assert [number for number, *_ in shown] == sorted(parameters.chapters())
     for number, label, picture, _ in shown:

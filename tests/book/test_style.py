@@ -22,8 +22,15 @@ book/cluster.md
 book/glossary.md
 book/notation.md
 book/intro.md
+book/tour.md
+book/reading.md
+book/errata.md
 book/rerun.md
 book/yours.md
+book/teach.md
+book/teach/01.md
+book/teach/02.md
+book/teach/05.md
 """.split()
 EDITED += [f"chapters/{page.name}" for number in parameters.chapters() for page in parameters.page_sources(number)]
 # chapters whose Markdown has no measured number: the decimals and percentages there are these, with what they are

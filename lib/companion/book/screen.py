@@ -121,7 +121,10 @@ def _settled(fig: Figure) -> Iterator[Bbox]:
 
 
 def phone_variant(fig: Figure, *, light: bool = False, heavy: bool = False) -> dict[str, object] | None:
-    """A drawn figure, which is changed, as a phone shows it: ``pictures``, ``font``; ``None`` where it scrolls.
+    """A drawn figure, which is changed, as a phone shows it; ``None`` where it scrolls.
+
+    It has ``pictures``, ``font``, and the boxes of its ``panels`` with their labels, of its ``legends`` beside panels,
+    and of those ``within`` each.
 
     ``heavy``: its SVG is known to be.
     """
@@ -130,7 +133,86 @@ def phone_variant(fig: Figure, *, light: bool = False, heavy: bool = False) -> d
     with _settled(fig) as box:
         drawn = _few_colours(fig, box) if light else _drawn(fig, box, heavy)
         drawn = {kind: picture for kind, picture in drawn.items() if kind != "image/png"}
-        return {"pictures": drawn, "font": smallest_font(fig)}
+        return {"pictures": drawn, "font": smallest_font(fig), **_boxes(fig, box)}
+
+
+def _boxes(fig: Figure, box: Bbox) -> dict[str, list[list[float]]]:
+    """Where panels with all that is written around them, and legends beside panels, stand in a picture.
+
+    Left, top, width and height, as shares of the picture's. It is the part ``box`` (inches) of the figure.
+    """
+    renderer = fig.canvas.get_renderer()
+
+    def share(*artists: Any) -> list[float]:
+        seen = Bbox.union([artist.get_tightbbox(renderer) for artist in artists]).padded(0.03 * fig.dpi)
+        left, right = ((x / fig.dpi - box.x0) / box.width for x in (seen.x0, seen.x1))
+        top, low = ((box.y1 - y / fig.dpi) / box.height for y in (seen.y1, seen.y0))
+        left, right, top, low = (min(max(value, 0.0), 1.0) for value in (left, right, top, low))
+        return [round(value, 4) for value in (left, top, right - left, low - top)]
+
+    panels = [ax for ax in fig.axes if ax.get_visible() and ax.get_subplotspec()]
+    bars = {ax: getattr(ax, "_colorbar_info", {"parents": ()})["parents"] for ax in fig.axes}
+    boxes = [share(ax, *(bar for bar, parents in bars.items() if ax in parents)) for ax in panels]
+    within = [share(ax.get_legend()) if ax.get_legend() else [] for ax in panels]
+    return {"panels": boxes, "legends": [share(legend) for legend in fig.legends], "within": within}
+
+
+def panel(output: "NotebookNode", number: int, folder: Path) -> str:
+    """Writes one panel of a figure, the first is 1, with its legends; returns the file's name.
+
+    These are those that stand beside panels, or within another panel if there are no others.
+
+    Raises:
+        InputError: if the figure has no such panel of its own.
+    """
+    about = output.metadata.regimes
+    narrow = about.get("narrow") or {}
+    panels = narrow.get("panels", [])
+    if not 1 <= number <= len(panels):
+        raise InputError(f"{about.name} has {len(panels)} panels that can stand alone, got panel {number}")
+    within = narrow.get("within", [])
+    others = [] if narrow.legends or any(within[number - 1 : number]) else [box for box in within if box]
+    boxes = [*narrow.legends, *others, panels[number - 1]]
+    kind, data = shown(narrow.pictures)
+    file = folder / f"{about.name}-panel-{number}.{_ENDS[kind]}"
+    file.write_bytes(_parts_of_svg(data.decode(), boxes).encode() if kind == "image/svg+xml" else _parts(data, boxes))
+    return file.name
+
+
+_SVG = re.compile(r'(?s)<svg [^>]*?\bwidth="([\d.]+)pt"[^>]*?>(.*)</svg>')
+
+
+def _parts_of_svg(picture: str, boxes: Sequence[Sequence[float]]) -> str:
+    """An SVG with parts of another one below each other."""
+    height = float(re.search(r'<svg [^>]*?\bheight="([\d.]+)pt"', picture)[1])
+    width, inside = float(_SVG.search(picture)[1]), _SVG.search(picture)[2]
+    parts, low = [], 0.0
+    widest = max(box[2] for box in boxes) * width
+    for left, top, share, tall in boxes:
+        size = f'width="{share * width:.2f}" height="{tall * height:.2f}"'
+        at = f'x="{(widest - share * width) / 2:.2f}" y="{low:.2f}"'
+        view = f'viewBox="{left * width:.2f} {top * height:.2f} {share * width:.2f} {tall * height:.2f}"'
+        parts.append(f'<svg class="part" {at} {size} {view}><use href="#whole"/></svg>')
+        low += tall * height + 2
+    names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    head = f'<svg {names} width="{widest:.2f}pt" height="{low:.2f}pt" viewBox="0 0 {widest:.2f} {low:.2f}">'
+    return f'{head}<defs><g id="whole">{inside}</g></defs>{"".join(parts)}</svg>'
+
+
+def _parts(picture: bytes, boxes: Sequence[Sequence[float]]) -> bytes:
+    """The same of pixels."""
+    whole = Image.open(io.BytesIO(picture)).convert("RGB")
+    width, height = whole.size
+    pieces = [
+        whole.crop((round(x * width), round(y * height), round((x + w) * width), round((y + h) * height)))
+        for x, y, w, h in boxes
+    ]
+    joined = Image.new("RGB", (max(one.width for one in pieces), sum(one.height for one in pieces)), "white")
+    low = 0
+    for one in pieces:
+        joined.paste(one, ((joined.width - one.width) // 2, low))
+        low += one.height
+    return _webp(joined)
 
 
 def _pixels(fig: Figure, box: Bbox, dpi: float) -> Image.Image:
@@ -180,6 +262,7 @@ def stack_panels(fig: Figure) -> bool:
     if rows > ROWS:
         return False
     _label(panels)
+    _take_over(fig, panels)
     fig.suptitle("").set_in_layout(False)  # legends stand in its place
     for ax in [ax for ax in fig.axes if not ax.get_visible()]:
         ax.remove()
@@ -203,6 +286,15 @@ def _label(panels: Sequence[Axes]) -> None:
             ax.set_xlabel(ax.get_xlabel() or last.get_xlabel())
             ax.set_title(ax.get_title() or top.get_title())
         ax.tick_params(labelleft=True, labelbottom=True)
+
+
+def _take_over(fig: Figure, panels: Sequence[Axes]) -> None:
+    """Gives each panel the labels that stand beside all of them."""
+    for name, whole in (("xlabel", fig.get_supxlabel()), ("ylabel", fig.get_supylabel())):
+        for ax in panels if whole else ():
+            ax.set(**{name: getattr(ax, f"get_{name}")() or whole})
+        if whole:
+            getattr(fig, f"sup{name}")("").set_in_layout(False)
 
 
 def _legends(fig: Figure) -> float:

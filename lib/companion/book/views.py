@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from companion import paths
 from companion.book import errata, ledger
 from companion.estimates import NARROW, plain
 
@@ -32,8 +33,21 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"maths": maths, "captioned": captioned, "command": command}
-    environment.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS, "CHANGES": errata.CHANGES}
+    environment.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS, "CHANGES": errata.CHANGES, "live": live}
     return environment
+
+
+@functools.cache
+def live() -> dict[str, str]:
+    """The claims that a page measures itself, each with the scripts that it uses, in this order."""
+    files = {"live": "stripe depth jam live", "dense": "depth dense"}
+    texts = {name: paths.root() / "_static" / "explore" / f"{name}.js" for name in files}
+    return {
+        claim: files[name]
+        for name, path in texts.items()
+        if path.exists()
+        for claim in re.findall(r'^ *live\["([^"]+)"\] =', path.read_text(encoding="utf-8"), re.M)
+    }
 
 
 def quoted(value: Any) -> str:
@@ -50,6 +64,12 @@ def command(example: Any) -> str:
 def show(macro: str, /, *args: Any, **values: Any) -> str:
     """HTML by a macro of ``show.html``."""
     return str(getattr(_templates().get_template("show.html").module, macro)(*args, **values))
+
+
+def rest(entry: Any, on: list[str]) -> dict[str, Any]:
+    """A claim as the ledger shows it among those that another rests on; ``on``: those that it rests on itself."""
+    address = f"paper-{entry['item'][0].lower()}.html#{entry['id']}"
+    return {"word": ledger.word(entry), "html": show("rest", entry), "address": address, "on": on}
 
 
 def markdown(name: str, /, **values: Any) -> str:

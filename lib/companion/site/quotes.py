@@ -90,10 +90,11 @@ def _plain(sentence: str) -> str:
 
 def _pages() -> Iterator[tuple[str, str, str]]:
     """Address, title and Markdown of each page that may quote a claim: of chapters, of ``book/``, of the papers."""
-    for path in sorted((paths.root() / "book").glob("*.md")):
+    book = paths.root() / "book"
+    for path in [*sorted(book.glob("*.md")), *sorted(book.glob("teach/*.md"))]:
         text = path.read_text(encoding="utf-8")
         if heading := re.search(r"^# (.+)$", text, re.MULTILINE):
-            yield f"{path.stem}.html", heading[1], text
+            yield path.relative_to(book).with_suffix(".html").as_posix(), heading[1], text
     for path in sorted(paths.chapters_folder().glob("*.ipynb")):
         text = "\n\n".join(_shown(path))
         yield f"../chapters/{path.stem}.html", re.search(r"^# (.+)$", text, re.MULTILINE)[1], text

@@ -6,6 +6,7 @@ the ledger, errata and status pages from the merged ledger. Jupyter Book then bu
 
 import argparse
 import base64
+import functools
 import inspect
 import json
 import re
@@ -35,6 +36,7 @@ APART = 0.1  # of a stored interval: how far another processor may move a value
 README_MARKS = ("<!-- ledger -->", "<!-- /ledger -->")
 FOLDED = {"parameters": "parameters", "injected-parameters": "values of this profile"}  # by tag; else code
 _CLAIM = re.compile(r"\{claim\}`([^`]+)`")  # a number of the ledger
+_SYMBOLS = re.compile(r"^(:{3,})\{dropdown\} Symbols\n(?s:.*?)^\1[ ]*$\n?", re.M)  # a fold of a page
 _TERM = re.compile(r"\{term\}`([^`<]*?)(?:\s*<[^`>]+>)?`")  # a link to the glossary, which a saved notebook has not
 
 
@@ -78,12 +80,43 @@ def chapter_page(path: Path, extra: Path, entries: Sequence[Mapping[str, Any]]) 
                 change = {**change._asdict(), "number": number, "stored": stored_studies}
             cells += _as_figure(cell, figure, rows, change)
             picture = screen.figure_html(figure, extra / "figures", "../figures/")
+            for panel in shown_panels().get(figure.metadata.regimes.name, ()):
+                screen.panel(figure, panel, extra / "figures")
             # the PNG, where there is one, is for the cards; the text would stand for a missing picture in a terminal
             figure.data = {kind: it for kind, it in figure.data.items() if kind == "image/png"} | {"text/html": picture}
         if verdicts := [entry for entry in judged.values() if entry["figure"] in labels]:
             row = nbformat.v4.new_output("display_data", {"text/html": views.show("verdicts", verdicts, views.ERRATA)})
             cells.append(_shows(f"{cell.id}-verdicts", row))
-    return nbformat.from_dict({**notebook, "cells": _folded(cells)})
+    return nbformat.from_dict({**notebook, "cells": _ideas_first(_folded(cells))})
+
+
+@functools.cache
+def shown_panels() -> dict[str, set[int]]:
+    """The panels of figures that stand alone, on the tour or by ``book/papers.yml`` on a paper's page, by label."""
+    path = paths.root() / "book" / "tour.md"
+    tour = path.read_text(encoding="utf-8") if path.exists() else ""
+    asked = [(label, int(number)) for label, number in re.findall(r"figures/([\w-]+)-panel-(\d+)\.", tour)]
+    asked += [pair for about in ledger.about_papers().values() for pair in about.get("panels", {}).items()]
+    found: dict[str, set[int]] = {}
+    for label, number in asked:
+        found.setdefault(label, set()).add(number)
+    return found
+
+
+def _ideas_first(cells: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """A page's cells with its symbols, its parameters and the command that changes them behind all else."""
+    last, symbols = [], ""
+    for cell in cells:
+        if cell.id.endswith("-how") or FOLDED.keys() & {*cell.metadata.get("tags", [])}:
+            last.append(cell)
+        elif cell.cell_type == "markdown" and (found := _SYMBOLS.search(cell.source)):
+            symbols = found[0].strip()
+            cell.source = _SYMBOLS.sub("\n", cell.source)
+    if not (last or symbols):
+        return list(cells)
+    head = "## Symbols and parameters\n\n" if symbols else "## Parameters\n\n"
+    words = nbformat.v4.new_markdown_cell(f"{head}{symbols}".strip(), id="symbols-and-parameters")
+    return [*(cell for cell in cells if cell not in last), words, *last]
 
 
 def _folded(cells: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
@@ -263,8 +296,27 @@ def ledger_page(entries: Sequence[dict[str, Any]], profile: str, again: Mapping[
     graphs = {number: graph.chapter_graph(number, by_id, pages) for number in parameters.chapters()}
     return views.markdown(
         "ledger", entries=entries, profile=profile, papers=papers, counts=counts, again=again, graphs=graphs,
-        titles=titles(), kept=kept, codes=Counter(ledger.standing(entry, kept) for entry in entries),
+        titles=titles(), kept=kept, rests=rests(entries),
+        codes=Counter(ledger.standing(entry, kept) for entry in entries),
     )  # fmt: skip
+
+
+def rests(entries: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Each claim whose argument has other claims, and these: its words for a reader, and the claims that it is ``on``.
+
+    These are those of ``book/rests.yml``, and the parts of its statement.
+    """
+    path = paths.root() / "book" / "rests.yml"
+    named = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    by_id = {entry["id"]: entry for entry in entries}
+    found: dict[str, list[str]] = {
+        name: [one for one in on if one in by_id] for name, on in named.items() if name in by_id
+    }
+    for entry in entries:
+        if entry["part_of"] in by_id:
+            found.setdefault(entry["part_of"], []).append(entry["id"])
+    shown = {*found, *(one for on in found.values() for one in on)}
+    return {name: views.rest(by_id[name], found.get(name, [])) for name in by_id if name in shown}
 
 
 def paper_page(
@@ -273,21 +325,23 @@ def paper_page(
     """What holds of a paper, as Markdown; ``entries`` are those of its claims, ``quoted`` the sentences on each."""
     about, by_id = ledger.about_papers()[letter], {entry["id"]: entry for entry in entries}
     matters = [by_id[name] for name in about["matters"]]
-    pictures = {entry["id"]: _picture(entry["figure"]) for entry in matters}
+    pictures = {entry["id"]: _picture(entry["figure"], about.get("panels", {})) for entry in matters}
     headlines_first = sorted(entries, key=lambda entry: not entry["headline"])
     stated = [entry for entry in headlines_first if entry["kind"] == "paper"]
     ours = [entry for entry in headlines_first if entry["kind"] != "paper"]
     large = {} if profile == "paper" else {entry["id"]: entry for entry in ledger.read(paths.paper_ledger())}
+    rests_on = [name for name, one in rests(entries).items() if one["on"]]
     return views.markdown(
-        "paper", letter=letter, about=about, entries=entries, stated=stated, ours=ours, profile=profile,
+        "paper", letter=letter, rests=rests_on, about=about, entries=entries, stated=stated, ours=ours, profile=profile,
         matters=matters, pictures=pictures, links=figure_links(entries), large=large, quoted=quoted, kept=kept_ledger(),
     )  # fmt: skip
 
 
-def _picture(label: str | None) -> tuple[str, bool] | None:
-    """The file of a figure, for a phone if there is one, and whether it holds photographs or maps; none of a table."""
+def _picture(label: str | None, panels: Mapping[str, int]) -> tuple[str, bool] | None:
+    """The file of a figure, or of its named panel, and whether it holds photographs or maps; none of a table."""
     folder = paths.generated() / "extra" / "figures"
-    files = [*folder.glob(f"{label}-phone.*"), *folder.glob(f"{label}.*")]
+    of_panel = [*folder.glob(f"{label}-panel-{panels[label]}.*")] if label in panels else []
+    files = [*of_panel, *folder.glob(f"{label}-phone.*"), *folder.glob(f"{label}.*")]
     return (files[0].name, files[0].suffix != ".svg" or "<image" in files[0].read_text("utf-8")) if files else None
 
 
