@@ -31,8 +31,6 @@ WRITE = ledger.write
 KNOW_SEEDS = {
     # judged without the seeds at which their course had been looked at: of reserved ones on all
     "A.Fig10-late-stripe", "A.Fig10-late-mnist",
-    # take the first seeds by their numbers: register --check refuses them
-    "D.Descent-penalty", "D.Descent-decayed-weights",
 }  # fmt: skip
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)")
 
