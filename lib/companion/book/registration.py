@@ -94,7 +94,7 @@ def planned(claim: Claim, n: int) -> int:
     for study, designs in claim.designs.items():
         number = catalogue.find(study.name)[0]
         for values, fewest in ((_stored(number), stored), (_values(number), registered)):
-            for design in designs:
+            for design in study.grid.names(values) if "" in designs else designs:  # one without a name stands for all
                 fewest.append(min(map(len, study.grid.values(values, design)["seeds"])))
     return n * min(registered) // min(stored) if stored and min(stored) else n
 
