@@ -114,30 +114,6 @@ chapter.figure(
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of
 # correlation $h(0)=1/\pi$ in the second.
 # %% [markdown]
-# ## An ensemble is at least as wide as its members together
-# Since a width of $L^3$ is out of reach for deep plain networks, one may ask whether several narrow ones do as well. In one, what the width costs
-# is the walk of the kernel's offset {eq}`eq:C:walk`, whose sign is drawn with the weights. So it should average out, and $k$ networks of
-# width $m$ should be as near to infinite width as one of width $km$. At depth 12 the mean of eight has {claim}`C.Thm3-ensemble` times the distance of
-# one network with all their neurons ({numref}`fig-c-ensemble`). At depth 24, where $m\ll L^3$, one network should come nearer
-# more slowly than as $m^{-1/2}$, whereas a mean of $k$ falls as $k^{-1/2}$ from the start. There the mean of eight has
-# {claim}`C.Thm3-ensemble-deep` times the distance, which is less than one, but not yet by as much as would decide it. One of the eight is about
-# $\sqrt8$ times as far.
-# %%
-ensembles = chapter.rows(scales.ensembles, "sphere")
-fig, (ax,) = plots.panels(1, width=5.2, height=3.6)
-for (depth, rows), colour in zip(ensembles.groupby("depth"), plots.PALETTE):
-    distance = rows.groupby("draws")[["ensemble", "single"]].mean()
-    ax.plot(distance.ensemble, "o-", color=colour, label=f"$L = {depth}$, mean of $k$ networks of width $m$")
-    ax.plot(distance.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
-plots.curve_axes(ax, sorted(ensembles.draws.unique()))
-ax.set(xlabel="$k$", ylabel="distance from infinite width", title="Do several narrow networks make a wide one?")
-chapter.figure(
-    fig, "fig-c-ensemble", ensembles, legend=2, alt="Two pairs of falling lines, the lines of each pair on each other."
-)
-# %% [markdown] tags=["caption"]
-# **The mean of $k$ networks is at least as near to infinite width as one network of $k$ times the width.** Distance of the predictors of their own
-# kernels, at their start, from that of infinite width, over the variation of the latter, on a sphere. Means over data sets.
-# %% [markdown]
 # ## Kinks delay the lazy regime
 # Training moves a network's predictor away from that of its kernel at the start. This motion vanishes with the width. Of smooth networks (swish) of three
 # layers it does as $m$ to the power {claim}`C.Thm3-kinks-smooth`, the order of the kernel's change. The power of ReLU networks of the same size

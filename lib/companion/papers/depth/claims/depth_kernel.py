@@ -113,7 +113,7 @@ def ratio_of_successive_errors(curves=studies.normalised_kernel["main"], *, curv
     rival=0.15,
     erratum="c-corollary-1",
     profiles=PROFILES,
-    figure="fig-c-crossover",
+    figure="tab-c-checked",
 )
 def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
     r"""$1/\sqrt{1-\rho}$ grows by $\sqrt2/\pi=0.450$ a layer, which makes $1/\sqrt{1-\rho^{(2)}}$ the unit of depth.
@@ -128,19 +128,27 @@ def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
     return Estimate.span((end.gap**-0.5 - start.gap**-0.5) / (end.depth - start.depth)), decade
 
 
-@claim("C.Thm2-classes", accept=(0.99, 1.01), rival=0.75, profiles=PROFILES, figure="fig-c-layers")
+@claim(
+    "C.Thm2-classes",
+    accept=(0.99, 1.01),
+    rival=0.75,
+    profiles=PROFILES,
+    figure="fig-c-layers",
+    at={"layer": ["ReLU", "absolute value", "tanh", "erf"]},
+)
 def limit_of_layers(layers=studies.layer_kernels["main"]):
     """Layers with a non-smooth activation have the limit 1/4, smooth critical layers 1/3.
 
-    Kernel over the limit $1/(1+k)$ of its class, $k=3$ and $k=2$: four non-smooth and four smooth kinds of layers at
-    the largest depth, least to largest.
+    Kernel over the limit $1/(1+k)$ of its class, $k=3$ and $k=2$, at the largest depth: of four non-smooth kinds of
+    layers (ReLU, absolute value and others) and four smooth ones (tanh, erf and others) that furthest from 1.
 
     Rival: one limit for all, 1/4, at a smooth layer
     Source: derived in this chapter; the classes are those of Hayou et al. 2019
     Short: kernel of other layers over its limit
     """
     deepest = layers[(layers.depth == layers.depth.max()) & layers.limit.notna()]
-    return Estimate.span(deepest.kernel / deepest.limit), deepest
+    over = (deepest.kernel / deepest.limit).to_numpy()
+    return Estimate.exact(over[np.abs(over - 1).argmax()], 1e-6), deepest
 
 
 LIMITS = {"rho": 1.0, "theta": 0.25, "eta": sigmoid_kernel.fixed_point()}

@@ -229,7 +229,7 @@ def effect_of_stopping(sphere=studies.projection_norm["sphere"], images=studies.
     rival=-0.5,
     erratum="c-norm",
     profiles=PROFILES,
-    figure="tab-c-duplicates",
+    figure="tab-c-checked",
 )
 def norm_with_near_duplicates(doubles=studies.near_duplicates["main"]):
     r"""With near-duplicates among the points the operator stays bounded even without stopping.

@@ -261,7 +261,7 @@ def motion_of_two_layers(networks=studies.linearisations["switched"]):
     return exponent(table.columns.to_numpy(), table.to_numpy()), networks
 
 
-@claim("C.Thm3-ensemble", accept=(0.8, 1.25), rival=2.83, figure="fig-c-ensemble", at={"depth": [12, 24], "draws": 8})
+@claim("C.Thm3-ensemble", accept=(0.8, 1.25), rival=2.83, figure="fig-c-width", at={"depth": [12, 24], "draws": 8})
 def ensemble_over_network(ensembles=studies.ensembles["sphere"]):
     r"""An ensemble of $k$ networks of width $m$ is as near to infinite width as one network of width $km$, at 12 and at
     24 layers.
