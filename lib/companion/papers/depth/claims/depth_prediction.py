@@ -96,7 +96,9 @@ def accuracy_with_drawn_classes(predictions=studies.deep_prediction["drawn"]):
     return _accuracy_far_down(predictions)
 
 
-@claim("C.Thm3-collapse-all", accept=(0.9, 1.1), rival=0.7, figure="fig-c-collapse", at={"n": 1000, "ratio": [2.5, 20.0]})
+@claim(
+    "C.Thm3-collapse-all", accept=(0.9, 1.1), rival=0.7, figure="fig-c-collapse", at={"n": 1000, "ratio": [2.5, 20.0]}
+)
 def error_at_equal_ratio(shares=studies.size_over_depth["images"]):
     """To within a tenth the squared error on images is a function of $n/L$ alone.
 
@@ -224,12 +226,7 @@ def effect_of_stopping(sphere=studies.projection_norm["sphere"], images=studies.
 
 
 @claim(
-    "C.Thm3-duplicates",
-    accept=(-0.05, 0.05),
-    rival=-0.5,
-    erratum="c-norm",
-    profiles=PROFILES,
-    figure="tab-c-checked",
+    "C.Thm3-duplicates", accept=(-0.05, 0.05), rival=-0.5, erratum="c-norm", profiles=PROFILES, figure="tab-c-checked"
 )
 def norm_with_near_duplicates(doubles=studies.near_duplicates["main"]):
     r"""With near-duplicates among the points the operator stays bounded even without stopping.
