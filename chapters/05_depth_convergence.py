@@ -12,10 +12,10 @@
 #
 # ## What we find
 # - **How deep a network is, is one number $\tau$: the sum of the shares that its layers have in their outputs.** It is $L$ for $L$ plain layers, about
-#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). An infinitely
-#   wide network has the {term}`ridge` $3\tau$ beside the kernel of its own angles: five kinds of networks have {claim}`C.Thm3-shares-ridge` times that.
-#   For 10000 pre-norm layers it is {glue:text}`ridge-pre-norm`, where a plain network has $3\cdot10^4$. Networks of small shares predict the same at one
-#   $\tau$, to {claim}`C.Thm3-shares-flow` of their variation.
+#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Where the angles
+#   of inputs are well above $3\pi/\tau$, an infinitely wide network learns as {term}`ridge` regression with a kernel of its last layer's angles and the ridge
+#   $3\tau$: five kinds of networks have {claim}`C.Thm3-shares-ridge` times that. For 10000 pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, for
+#   plain ones $3\cdot10^4$. Networks of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow` of their variation.
 # - **A network shows this from a width near $\tau^3$: in a plain one $L^3$, not $L$.** At depth 48 and width 32000 the predictor of a plain network's own
 #   kernel is {claim}`C.Thm3-width-cubed` times as far from the infinite one as at depth 12 and width 500. That of 96 pre-norm layers is
 #   {claim}`C.Thm3-shares-width` times as far as that of 6 plain ones. On 250 digits width 2048 costs a plain network {claim}`C.Thm3-width-images` of
@@ -33,9 +33,8 @@
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
-# network tends to 1/4 for every pair of different inputs. The paper builds two rules on it. One says how deep a network may be
-# before its predictions no longer depend on the data. The other says how early one should stop. One would expect from it that a deep
-# network predicts nothing. We ask instead what it predicts, and which networks are wide enough for that.
+# network tends to 1/4 for every pair of different inputs. From this it has how deep a network may be before its predictions no longer depend on the data,
+# and how early one should stop. One would expect that a deep network predicts nothing. We ask what it does predict, and which networks are wide enough.
 #
 # **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the sliders.
 #
@@ -51,12 +50,11 @@
 # paper, a {ref}`third one <depth-width>` what it says of width.
 #
 # Before us: in the three phases of initialisation the deep tangent kernel and its predictor become independent of the data
-# {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully, as their abstract says. For layers
+# {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully. For layers
 # $as+b|s|$ the entries approach inverse cosine distances {cite}`terjek2025spectrum`. Widths are in {cite}`terjek2025concentration` and
-# {cite}`hanin2020`. Of these we could read an early version of {cite}`hayou2019`, and abstracts of the others. We do not know which of
-# our constants they have. Of networks with skips and norms {cite}`tian2024` have which scales of the branches cannot be learnt from,
+# {cite}`hanin2020`. Of skips and norms, {cite}`tian2024` have which scales of the branches cannot be learnt from,
 # {cite}`doshi2023` that pre-norm networks are critical at every initialisation, {cite}`belfer2021` when kernels get spiky. One number for all of
-# them we found nowhere.
+# them we found nowhere. We read an early version of {cite}`hayou2019`, and abstracts of the others: they may have some of our constants.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -97,8 +95,9 @@ from regimes.kernels.residual import flow_of_angle
 chapter = Chapter("05", globals())
 # %% [markdown]
 # ## One number for depth
-# Beside the kernel of its own angles the ridge of a network is $3\tau$, whatever its layers are: {claim}`C.Thm3-shares-ridge` times that for five
-# kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer mixes what it adds with what it received. Over the root of its variance it is
+# The ridge of a network, beside the kernel of its own angles, is $3\tau$ whatever its layers are: {claim}`C.Thm3-shares-ridge` times that for five
+# kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer
+# mixes what it adds with what it received. Over the root of its variance it is
 #
 # $$
 # x \to \sqrt{1-s}\;x + \sqrt s\; W\sigma(x), \qquad \rho \to (1-s)\,\rho + s\,h(\rho), \qquad S \to (1-s)\,S + s\,\bigl(h'(\rho)\,S + h(\rho)\bigr) .
@@ -128,9 +127,11 @@ chapter = Chapter("05", globals())
 # 4S = \tau + c - \tfrac s2 + O(1/\tau), \qquad 4S(x,x) = 4\tau, \qquad \text{ridge} = 3\tau + \tfrac s2 .
 # $$ (eq:C:own-ridge)
 #
-# The angle below which pairs are not resolved is $3\pi/\tau$, the degree $\tau/3\pi$. There is no logarithm: $\frac32\ln L$ of a plain network, below, is in
-# the unit, since a kernel $c$ that does not depend on depth differs from this one by $\frac32\sum_ls_l^2/\tau_l$. It comes from steps that are not small. A
-# ridge that is read beside another network's kernel is in a foreign unit, too: beside the plain one that of skip connections looks less than half as large.
+# Pairs nearer than the angle $3\pi/\tau$, and degrees above $\tau/3\pi$, are not resolved.
+#
+# *A ridge belongs to its kernel.* For plain networks we take below the limit of $c$ at large depth in place of the network's own angles. The two differ by
+# $\frac32\sum_ls_l^2/\tau_l$, which is $\frac32\ln L$: that is where the logarithm of paper C's rate comes from, and with small shares there is none. Beside
+# the plain kernel a network with skip connections would seem to have less than half the ridge.
 #
 # *Small shares.* Then layers are steps of one flow,
 #
@@ -461,6 +462,6 @@ chapter.figure(
     "against width at two depths, of which the deep one stays far below its dashed line.",
 )
 # %% [markdown] tags=["caption"]
-# **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on $m/\tau^3$.** Left: distance of the predictor of a network's
-# own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
+# **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on $m/\tau^3$.** Left: distance of
+# the predictor of a network's own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
 # their own kernels. Right: accuracy on images; dashed: infinite width. Means over networks.

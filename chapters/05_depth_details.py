@@ -164,7 +164,8 @@ chapter.figure(fig, "fig-c-collapse", images, sphere, title="Does the error depe
 # %% [markdown]
 # ## Non-smooth activations have the limit 1/4, smooth ones 1/3
 # Of eight kinds of layers the one furthest from this has {claim}`C.Thm2-classes` times the limit of its class, at the largest depth
-# ({numref}`fig-c-layers`). Only the number 3 of {eq}`eq:C:quarter` is special to the ReLU. Let a layer keep the variance of its input, and let its map touch the identity at 1 as
+# ({numref}`fig-c-layers`). Only the number 3 of {eq}`eq:C:quarter` is special to the ReLU. Let a layer keep the variance of its input, and let its map
+# touch the identity at 1 as
 # $1-h(1-e) = e - A\,e^{1+q}$. Then $e_L^q = 1/(AqL)$ and $h'(1-e_L) = 1-k/L$ with $k = (1+q)/q$. (The numbers $A$, $B$, $b$, $k$ and $q$
 # belong to this section.) Hence
 #
@@ -322,19 +323,7 @@ chapter.figure(
 #
 # </details>
 #
-# **2. The limit 1/5.** Which activation would have it? Find $k$, then $q$, then how sharp its bend must be.
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# $1/(1+k)=\frac15$ asks for $k=4$, so that $q=1/(k-1)=\frac13$, and the layer map must leave the identity as
-# $(1-\rho)^{4/3}$. A singularity $|z|^s$ of the activation makes the term $(1-\rho)^{s+1/2}$ in $\mathbb
-# E[\sigma(u)\sigma(v)]$: $s=1$, a kink, gives the exponent $\frac32$ of the ReLU. Here $s=\frac56$, sharper than a
-# kink: $\sigma(z)=|z|^{5/6}$, shifted and scaled such that $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$. (Between
-# $s=\frac12$, where $\mathbb E\sigma'^2$ becomes infinite, and 1 the limit is $\frac q{1+2q}=\frac{2s-1}{4s}$.)
-#
-# </details>
-#
-# **3. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at
+# **2. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at
 # depth 1000, for the four pairs of Fig. 2?
 #
 # ```sh
