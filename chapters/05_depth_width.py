@@ -11,7 +11,7 @@
 # training ceases to move a predictor.
 #
 # ## A finite last layer moves, and its features hardly change
-# With all other widths infinite the norm of the motion of the last hidden layer is its width to the power {claim}`C.Prop4-last-norm`
+# With all other widths infinite the norm of the last hidden layer's motion does not change with its width: the exponent is {claim}`C.Prop4-last-norm`
 # ({numref}`fig-c-last-layer`). The change of its inner products has the exponent {claim}`C.Prop4-last-inner`, and relative to themselves
 # {claim}`C.Prop4-last-features`. Paper C argues from the first two that the {term}`lazy regime` learns features, in this setting: "we study
 # the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$ for the last hidden layer, while the widths of the other
@@ -106,8 +106,7 @@ chapter.figure(
 # *Which inner products change.* "Having a high correlation between $\Theta_\infty^{(L-1)}(Xx)$ and $\Theta_\infty^{(L-1)}(Xx')$ drives a
 # variation in statistical dependency relevant to the task, e.g., word2vec with one-hot encoding". Over pairs of fresh inputs
 # the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, but it is
-# about a hundredth of the variance.
-# For one-hot inputs it decides nothing, since all pairs have the same cosine.
+# about a hundredth of the variance. For one-hot inputs it decides nothing, since all pairs have the same cosine.
 #
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of
 # correlation $h(0)=1/\pi$ in the second.
@@ -121,11 +120,11 @@ chapter.figure(
 # switch at a given point: in networks of two layers we count {claim}`C.Thm3-kinks-count` for the exponent. Each contributes $1/m$ to the kernel there,
 # with either sign, so that together they change it by $m^{1/4}/m=m^{-3/4}$. We find {claim}`C.Thm3-kinks-balance`.
 #
-# The predictor of these networks does not follow with this power but with {claim}`C.Thm3-kinks-two`. So the switching neurons explain that kinks delay the lazy regime,
-# and not by which power. One candidate for the missing step is a sign: at a point that is learned a neuron above its kink is pushed by the point
-# itself and one below it is not, so that more switch off than on. This excess is {glue:text}`excess-narrow` of all that switch there at the
-# smallest width and {glue:text}`excess-wide` at the largest, whose part in the kernel is of order $m^{-1/2}$, but small. We leave the power open, and so do not try
-# other activations, which would test it. The norm of the kernel's change does not show the kinks, since its larger part is the regular one. We found nothing of this before.
+# The predictor of these networks does not follow with this power but with {claim}`C.Thm3-kinks-two`. So kinks delay the lazy regime, and we do not know the
+# power; other activations would test a law that we do not have. One candidate for the missing step is a sign. At a point that is learned a neuron above
+# its kink is pushed by the point itself and one below it is not, so that more switch off than on. This excess is {glue:text}`excess-narrow` of all that
+# switch there at the smallest width and {glue:text}`excess-wide` at the largest: its part in the kernel is of order $m^{-1/2}$, but small. The norm of
+# the kernel's change does not show the kinks, since its larger part is the regular one. We found nothing of this before.
 # %%
 motions = chapter.rows(scales.linearisations, "main")
 switched = chapter.rows(scales.linearisations, "switched")

@@ -113,7 +113,7 @@ def ratio_of_successive_errors(curves=studies.normalised_kernel["main"], *, curv
     rival=0.15,
     erratum="c-corollary-1",
     profiles=PROFILES,
-    figure="tab-c-checked",
+    figure="fig-c-rate",
 )
 def growth_per_layer(curves=studies.normalised_kernel["main"], *, curve_depth):
     r"""$1/\sqrt{1-\rho}$ grows by $\sqrt2/\pi=0.450$ a layer, which makes $1/\sqrt{1-\rho^{(2)}}$ the unit of depth.
