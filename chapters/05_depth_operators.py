@@ -7,14 +7,13 @@
 # %% [markdown]
 # (depth-operators)=
 # # Norms and eigenvalues: further statements of paper C
-# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Table 2, and its single
-# statements.
+# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Table 2, and its single statements.
 #
 # ## The mean norm of the operator stays below one
 # Training without end makes it {claim}`C.Fig6-early` times as large as stopping at $t=1$ does, on average over data sizes, on the sphere or on images,
-# whichever is less ({numref}`fig-c-fig6`). On the sphere this factor goes up and down with the data size; at the largest it is {glue:text}`early-largest`. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The
-# paper bounds it by $O(n)$ for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel
-# with unit diagonal, every data set, depth and point,
+# whichever is less ({numref}`fig-c-fig6`). On the sphere this factor goes up and down with the data size; at the largest it is
+# {glue:text}`early-largest`. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The paper bounds it by $O(n)$
+# for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel with unit diagonal, every data set, depth and point,
 #
 # $$
 # \|\mathrm{op}_t(x)\|_2 \le \Bigl(\max_u \frac{(1-e^{-u})^2}{u}\Bigr)^{1/2}\sqrt t = 0.638\ldots\sqrt t ,
@@ -364,8 +363,7 @@ chapter.table(
 # <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
 # {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
 #
-# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several
-# networks of finite width. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6 and 7).
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; by which power kinks delay the lazy regime. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6 and 7).
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
