@@ -7,66 +7,42 @@
 # %% [markdown]
 # (depth-details)=
 # # Depth in detail: nearby inputs, early stopping, other layers
-# This page derives how nearby inputs reach the limit, the next order of the ridge, the eigenvalues by degree and what these make of learning
-# curves. It has early stopping, the error as a function of data over depth, other layers, residual networks, and the paper's recipe.
+# This page has how nearby inputs reach the limit, the eigenvalues by degree and what these make of learning curves, early stopping, the error as a function of
+# data over depth, other layers, very large depth, and the paper's recipe.
 #
 # ## Nearby inputs need depths beyond their inverse angle
-# Nearby inputs are half-way to 1/4 at 2.975 of the paper's units of depth ({numref}`fig-c-crossover`). Corollary 1 says
-# that the rate shows once $L\gg 1/\sqrt{1-\rho^{(2)}}$. For a pair at a small angle $\phi$ the whole path has a closed form. Keep
+# Corollary 1 says that the rate shows once $L\gg 1/\sqrt{1-\rho^{(2)}}$. For a pair at a small angle $\phi$ the whole path has a closed form. Keep
 # $\phi_{L+1}=\phi_L-\phi_L^2/(3\pi)$ alone. Then $\phi_L = \phi/(1+u)$ and
 #
 # $$
 # \bar\Theta^{(L)} \to F(u) = \frac{(1+u) - (1+u)^{-3}}{4u}, \qquad u = \frac{L\phi}{3\pi} ,
 # $$ (eq:C:crossover)
 #
-# with $F(0)=1$, $F(\infty)=1/4$ and $F - 1/4\simeq 1/(4u)$. The natural unit is $(3\pi/\sqrt2)/\sqrt{1-\rho^{(2)}}$:
-# the corollary's scaling with a constant of 6.66. The corollary's "$\gg$" allows such a constant. Its proof does not: it
-# lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi$ a layer, where Theorem 2 has $\sqrt2/(3\pi)$. It grows by {claim}`C.Cor1-slope`. Half of the way is
-# $F=\frac58$, at $u=0.4463$.
+# with $F(0)=1$, $F(\infty)=1/4$ and $F - 1/4\simeq 1/(4u)$. The unit of depth is $(3\pi/\sqrt2)/\sqrt{1-\rho^{(2)}}$:
+# the corollary's scaling with a constant of 6.66. Half of the way is $F=\frac58$, at $u=0.4463$, or 2.975 of the corollary's units. Its "$\gg$" allows
+# such a constant. Its proof does not: it lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi=0.450$ a layer, where Theorem 2 has $\sqrt2/(3\pi)$. It grows by
+# {claim}`C.Cor1-slope`.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
 corpus = "mnist"  # images of figures 5-8 and table 2 (paper C: MNIST)
-curve_rho = [0.0, 0.5, 0.9, 0.99, -1.0, -0.9, 0.9999]  # input correlations (paper C, Fig. 2: the first four)
-curve_depth = 1000000  # deepest network of the curves (paper C, Fig. 2: not stated)
 # fmt: on
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-import torch
 
 from companion.book import plots
 from companion.book.chapter import Chapter
 from companion.papers.depth.studies import depth as studies
 from companion.papers.depth.studies import depth_scales as scales
-from companion.papers.depth.theory import curves, degrees, rate
+from companion.papers.depth.theory import curves, degrees
 
 chapter = Chapter("05", globals())
-# %%
-rows = chapter.rows(studies.normalised_kernel, "main")
-nearby = rows[rows.rho.isin(sorted(curve_rho)[-3:])]
-fig, ax = plt.subplots()
-for rho, pair in nearby.groupby("rho"):
-    ax.plot(pair.depth * np.arccos(rho) / (3 * np.pi), pair.kernel, "o", markersize=4, label=rf"$\rho={rho:g}$")
-u = np.geomspace(1e-3, 1e3, 200)
-ax.plot(u, rate.crossover(torch.from_numpy(u)), color=plots.COLOURS["theory"], label="$F(u)$")
-ax.set(xscale="log", xlim=(1e-3, 1e3), xlabel=r"$u = L\phi/(3\pi)$", ylabel=r"$\bar\Theta^{(L)}$")
-ax.set_title("Do nearby inputs share one curve?")
-ax.legend()
-chapter.figure(fig, "fig-c-crossover", nearby)
-# %% [markdown] tags=["caption"]
-# **The closer the pair, the better all depths fall on one curve.** The kernel of nearby inputs against the rescaled depth, and the
-# crossover law.
 # %% [markdown]
-# ## At ten layers one kernel of $L+c$ still holds
-# At ten layers the law {eq}`eq:C:uniform` is within {claim}`C.Thm3-ridge-close` of the predictor on 500 images ({numref}`fig-c-laws`). It
-# comes from the series of the Abel function, and of the solution of {eq}`eq:C:recursion`, in powers of $\phi_L$.
-# Its last term is $O(L^{-3})$, except for nearby inputs with $c\sim L$.
-#
 # ## Below the degree $L/3\pi$ deep is not shallow
-# In five dimensions the eigenvalues of the kernel of 30000 layers fall as $\ell+\frac{n_0}2-1$ to the power {claim}`C.Thm3-powers-below`
-# between the degrees 40 and 80, those of ten layers as {claim}`C.Thm3-powers-above` ({numref}`fig-c-degrees`). "Deep equals shallow" {cite}`bietti2021`, whom paper C cites, and for other activations {cite}`holzmueller2025`: at every fixed depth the eigenvalues of
-# high degrees fall as those of two layers do, as $\ell^{-n_0}$, and one would expect no effect of depth but a constant.
+# "Deep equals shallow" {cite}`bietti2021`, whom paper C cites, and for other activations {cite}`holzmueller2025`: at every fixed depth the eigenvalues of
+# high degrees fall as those of two layers do, as $\ell^{-n_0}$, and one would expect no effect of depth but a constant. But between the degrees 40 and 80
+# the power of $\ell+\frac{n_0}2-1$ is higher by {claim}`C.Thm3-powers` for 30000 layers than for ten, in five dimensions ({numref}`fig-c-degrees`).
 #
 # The kernel $c\simeq3\pi/\phi$ of nearby inputs is a Riesz kernel, whose eigenvalues fall as $\ell^{-(n_0-2)}$. Depth ends this pole at
 # the angle $3\pi/L$, by {eq}`eq:C:crossover`, and leaves a cusp. Angles and degrees are inverse to each other, so that
@@ -106,17 +82,24 @@ chapter.figure(fig, "fig-c-degrees", title="From which degree on is a deep kerne
 # $$ (eq:C:curves)
 #
 # On the 2-sphere with $s=2$ the exponents are $-1$ and $-\frac12$. Measured are {claim}`C.Thm3-curve-below` at depth 300 and
-# {claim}`C.Thm3-curve-above` at depth 5 ({numref}`fig-c-curves`). At one $n/L$ four times the depth changes the error by a factor of
-# {claim}`C.Thm3-curve-collapse`. The lines are the usual average over data {cite}`bordelon2020` with our eigenvalues. It is off by at most
-# {claim}`C.Thm3-curve-theory`, on five layers, where we expected less than 0.05. The average takes eigenfunctions for independent
-# Gaussians, which those of a 2-sphere are not, and this is the cause: where we drew Gaussians of the same spectrum in their place, it is off
-# by {claim}`C.Thm3-curve-gaussian`. A steeper curve is no sign of more learnt: at every $n$ here the deeper
+# {claim}`C.Thm3-curve-above` at depth 5 ({numref}`fig-c-curves`). The lines are the usual average over data {cite}`bordelon2020` with our eigenvalues. On five
+# layers it is off by {glue:text}`off-shallow`, on 300 by {glue:text}`off-deep`, where it is furthest off. The average takes eigenfunctions for independent
+# Gaussians, which those of a 2-sphere are not, and this is the cause: with Gaussians of the same spectrum in their place it is off by
+# {glue:text}`off-gaussian` on five layers. A steeper curve is no sign of more learnt: at every $n$ here the deeper
 # network has the larger error. New as far as we know; compare {cite}`bordelon2020,bietti2021`.
 # %%
 rows = chapter.rows(scales.sphere_curves, "main")
+gaussian = chapter.rows(scales.sphere_curves, "gaussian")
+for name, of in (
+    ("shallow", rows[rows.depth == 5]),
+    ("deep", rows[rows.depth > 5]),
+    ("gaussian", gaussian[gaussian.depth == 5]),
+):
+    ratio = of.groupby(["depth", "n"]).error.mean() / of.groupby(["depth", "n"]).law.first() - 1
+    chapter.glue(f"off-{name}", f"{100 * abs(ratio).max():.1f} %")
 points = np.geomspace(30, 40_000, 25).round().astype(int)
 fig, axes = plots.panels(2, width=4.3, height=3.8, sharey=True)
-for depth, colour in zip((5, 30, 150, 300, 600, 3000), plots.PALETTE):
+for depth, colour in zip((5, 30, 300, 3000), plots.PALETTE):
     law = [curves.ridgeless_error(int(n), depth, 3, 2.0) for n in points]
     measured = rows[rows.depth == depth].groupby("n").error.mean()
     for ax, unit in zip(axes, (1, depth)):
@@ -130,8 +113,9 @@ chapter.figure(
     fig,
     "fig-c-curves",
     rows,
+    gaussian,
     title="What does depth do to a learning curve?",
-    alt="Falling lines for six depths with dots on them. Against the points over the depth those of large depths are one steep line, "
+    alt="Falling lines for four depths with dots on them. Against the points over the depth those of large depths are one steep line, "
     "which each leaves for a flatter one, shallow networks first.",
 )
 # %% [markdown] tags=["caption"]
@@ -139,15 +123,9 @@ chapter.figure(
 # 2-sphere, $s=2$. Dots: regression on points; lines: theory.
 # %% [markdown]
 # ## Stopped early, and as a function of $n/L$
-# A deep predictor that is stopped early is ridge regression stopped at the same time. The flow of {eq}`eq:C:operator` has the
-# eigenvectors $v_i$ of $C+4La\mathbf1\mathbf1^\top$. With its eigenvalues $\mu_i$ the prediction at time $t$ is
-#
-# $$
-# f_t(x) = \sum_i \frac{(k_x\cdot v_i)\,(v_i\cdot y)}{\mu_i+\Lambda}\Bigl(1-e^{-t(\mu_i+\Lambda)/4L}\Bigr),
-# \qquad (k_x)_i = c(x\cdot x_i) + 4La .
-# $$ (eq:C:stopped)
-#
-# All modes with $\mu_i\ll L$ have the same time, $t\approx\frac43$. So in deep networks stopping hardly selects among them.
+# *Stopped early.* A deep predictor that is stopped early is ridge regression stopped at the same time, by {eq}`eq:C:ridge`: the part along an eigenvector
+# of $C+4La\mathbf1\mathbf1^\top$ with eigenvalue $\mu$ is learnt as $1-e^{-t(\mu+\Lambda)/4L}$. All modes with $\mu\ll L$ have the same time,
+# $t\approx\frac43$. So in deep networks stopping hardly selects among them.
 #
 # **A function of $n/L$.** At one $n/L$ 1000 images have at most {claim}`C.Thm3-collapse-all` times the error of an eighth of them
 # ({numref}`fig-c-collapse`). For random points the eigenvalues of $C$ grow as $n$ times those of the operator $c$, and the ridge as $3L$. So
@@ -185,8 +163,9 @@ chapter.figure(fig, "fig-c-collapse", images, sphere, title="Does the error depe
 # most points.
 # %% [markdown]
 # ## Non-smooth activations have the limit 1/4, smooth ones 1/3
-# At the largest depth the kernels are at {claim}`C.Thm2-kinked` and {claim}`C.Thm2-smooth` ({numref}`fig-c-layers`). Only the number 3 of
-# {eq}`eq:C:quarter` is special to the ReLU. Let a layer keep the variance of its input, and let its map touch the identity at 1 as
+# Of eight kinds of layers the one furthest from this has {claim}`C.Thm2-classes` times the limit of its class, at the largest depth
+# ({numref}`fig-c-layers`). Only the number 3 of {eq}`eq:C:quarter` is special to the ReLU. Let a layer keep the variance of its input, and let its map
+# touch the identity at 1 as
 # $1-h(1-e) = e - A\,e^{1+q}$. Then $e_L^q = 1/(AqL)$ and $h'(1-e_L) = 1-k/L$ with $k = (1+q)/q$. (The numbers $A$, $B$, $b$, $k$ and $q$
 # belong to this section.) Hence
 #
@@ -295,8 +274,8 @@ chapter.figure(fig, "fig-c-deep", balanced, drawn)
 # %% [markdown]
 # ## The depth that the paper prescribes is a good one
 # On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by
-# {claim}`C.Thm3-recipe-depth`. It differs from the accuracy at the best of nine depths by {claim}`C.Thm3-recipe-best`
-# ({numref}`fig-c-recipe`). The top is flat: neighbouring depths do as well. Thirty layers give too large a ridge, and the recipe avoids that.
+# {claim}`C.Thm3-recipe-depth` ({numref}`fig-c-recipe`). The top is flat: neighbouring depths do as well. Thirty layers give too large a ridge, and the
+# recipe avoids that.
 #
 # The paper prescribes the depth $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$, with the layer map $h$ of {eq}`eq:C:h`. It also prescribes training
 # times up to $\lceil1/\lambda_n\rceil$, with $\lambda_n$ the smallest eigenvalue of the kernel matrix. The paper calls this
@@ -344,19 +323,7 @@ chapter.figure(
 #
 # </details>
 #
-# **2. The limit 1/5.** Which activation would have it? Find $k$, then $q$, then how sharp its bend must be.
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# $1/(1+k)=\frac15$ asks for $k=4$, so that $q=1/(k-1)=\frac13$, and the layer map must leave the identity as
-# $(1-\rho)^{4/3}$. A singularity $|z|^s$ of the activation makes the term $(1-\rho)^{s+1/2}$ in $\mathbb
-# E[\sigma(u)\sigma(v)]$: $s=1$, a kink, gives the exponent $\frac32$ of the ReLU. Here $s=\frac56$, sharper than a
-# kink: $\sigma(z)=|z|^{5/6}$, shifted and scaled such that $\mathbb E\sigma^2=\mathbb E\sigma'^2=1$. (Between
-# $s=\frac12$, where $\mathbb E\sigma'^2$ becomes infinite, and 1 the limit is $\frac q{1+2q}=\frac{2s-1}{4s}$.)
-#
-# </details>
-#
-# **3. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at
+# **2. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at
 # depth 1000, for the four pairs of Fig. 2?
 #
 # ```sh

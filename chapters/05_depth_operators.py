@@ -7,26 +7,21 @@
 # %% [markdown]
 # (depth-operators)=
 # # Norms and eigenvalues: further statements of paper C
-# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Table 2, and its single
-# statements.
+# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Table 2, and its single statements.
 #
 # ## The mean norm of the operator stays below one
-# Stopping at $t=1$ lowers it: without stopping the norm is {claim}`C.Fig6-early-images` times as large on images and
-# {claim}`C.Fig6-early-sphere` times on the sphere, on average over data sizes ({numref}`fig-c-fig6`). On the sphere this factor goes up
-# and down with the data size. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The
-# paper bounds it by $O(n)$ for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel
-# with unit diagonal, every data set, depth and point,
+# Training without end makes it {claim}`C.Fig6-early` times as large as stopping at $t=1$ does, on average over data sizes, on the sphere or on images,
+# whichever is less ({numref}`fig-c-fig6`). On the sphere this factor goes up and down with the data size; at the largest it is
+# {glue:text}`early-largest`. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The paper bounds it by $O(n)$
+# for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel with unit diagonal, every data set, depth and point,
 #
 # $$
 # \|\mathrm{op}_t(x)\|_2 \le \Bigl(\max_u \frac{(1-e^{-u})^2}{u}\Bigr)^{1/2}\sqrt t = 0.638\ldots\sqrt t ,
 # $$ (eq:C:norm)
 #
-# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the bound depends on the data size through $\lambda_n$
-# alone.
-#
-# The paper stops at integers from 0 to $\lceil1/\lambda_n\rceil$. The last of them keeps at least $1-1/e$ of every mode. So it lowers the
-# norm by a factor of at most 1.582, and by this much only where the smallest eigenvalues dominate. Stopping has most effect at $t=1$, the
-# first time that predicts anything. The depth is rounded up.
+# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the data size enters through $\lambda_n$ alone. The paper stops
+# at integers from 0 to $\lceil1/\lambda_n\rceil$. The last of them keeps at least $1-1/e$ of every mode, and so lowers the
+# norm by a factor of at most 1.582. Stopping has most effect at $t=1$, the first time that predicts anything.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -50,6 +45,8 @@ from companion.papers.depth.studies import depth as studies
 chapter = Chapter("05", globals())
 # %%
 rows = chapter.rows(studies.projection_norm)
+largest = rows[(rows.cloud == "sphere") & (rows.n == rows.n.max())]
+chapter.glue("early-largest", (largest.forever / largest.early).mean())
 times = (("norm", "o-", "t = ⌈1/λ⌉"), ("early", ":", "t = 1"), ("forever", "--", "t = ∞"))
 fig, ax = plt.subplots()
 for (cloud, norms), colour in zip(rows.groupby("cloud"), plots.PALETTE):
@@ -66,18 +63,8 @@ chapter.figure(fig, "fig-c-fig6", rows)
 # %% [markdown]
 # **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. So
 # $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0 with their angle, and the bound $\lambda_n^{-1/2}$ of the norm to infinity. The norm
-# itself stays bounded: its exponent in the angle is {claim}`C.Thm3-duplicates`. Near angle 0 the kernel is that of a path of independent
-# steps, which is not extrapolated. We give each of twenty points on a sphere a second one at a small angle, and take the worst
-# points beyond the pairs, at which the norm exceeds one.
-# %%
-rows = chapter.rows(studies.near_duplicates, "main")
-chapter.table(
-    rows.groupby(["depth", "gap"])[["smallest", "stopped", "forever"]].mean().reset_index(),
-    "tab-c-duplicates",
-    "The norm stays bounded as near-duplicates approach each other. Smallest eigenvalue against their angle (gap), and the largest norm "
-    "of the operator beyond them, stopped at $\\lambda_n^{-1/2}$ and at infinite time. Means over data sets.",
-    rows,
-)
+# itself stays bounded: where each of twenty points on a sphere has a second one at a small angle, the largest norm beyond the pairs is this angle to
+# the power {claim}`C.Thm3-duplicates`. Near angle 0 the kernel is that of a path of independent steps, which is not extrapolated.
 # %% [markdown]
 # ## With more data predictions vary faster, and are no noisier
 # The paper has, at fixed depth: "as the dataset size $n$ becomes large, the smallest eigenvalue of the NTK will become arbitrarily close to
@@ -88,10 +75,9 @@ chapter.table(
 # {claim}`C.Sec6-sensitive` ({numref}`fig-c-noise`, right). A prediction that passes through noisy labels varies by a fixed amount over the
 # distance of neighbours, which is of order $n^{-1/(n_0-1)}$, so that one expects 1/2.
 #
-# *Sensitive to the labels.* Then it is not: the spread of a prediction over label noise has the exponent {claim}`C.Sec6-unstable`
-# ({numref}`fig-c-noise`, left). A prediction is a sum of labels with the weights $\mathrm{op}_\infty(x)$. Their norm, the spread over that of a
-# label, is at most $\lambda_n^{-1/2}$ and stays far below it. For the worst change of all labels the exponent is
-# {claim}`C.Sec6-worst`.
+# *Sensitive to the labels.* Then it is not: neither the spread of a prediction over label noise grows, nor its largest change where no label changes by
+# more than 1. The larger of the two exponents is {claim}`C.Sec6-unstable` ({numref}`fig-c-noise`, left). A prediction is a sum of labels with the weights
+# $\mathrm{op}_\infty(x)$. Their norm, the spread over that of a label, is at most $\lambda_n^{-1/2}$ and stays far below it.
 #
 # That kernels with power-law spectra pass on noise by a constant is known {cite}`mallinar2022`. With eigenvalues that fall as the
 # index to the power $-\alpha$ the mean square is $\alpha-1$, and ours have $\alpha=n_0/(n_0-1)$ at every fixed depth, whence
@@ -100,8 +86,8 @@ chapter.table(
 # \|\mathrm{op}_\infty(x)\|_2 \to \frac1{\sqrt{n_0-1}} \qquad (n\to\infty) .
 # $$ (eq:C:noise)
 #
-# At 5000 points we find {claim}`C.Sec6-tempered` times this number, and {claim}`C.Sec6-tempered-five` times in five dimensions. A
-# Gaussian kernel, whose eigenvalues fall faster than any power, does become unstable, with the exponent {claim}`C.Sec6-smooth`.
+# At 5000 points we find {claim}`C.Sec6-tempered` times this number, in three or five dimensions, whichever is further off. A
+# Gaussian kernel, whose eigenvalues fall faster than any power, does become unstable.
 #
 # Early stopping does help with noise, whose spread then falls with $n$, as {claim}`C.Thm3-stopped` at $t=1$. So Theorem 3 b), that the
 # norm "remains in $O(n)$" for $t\in o(1/\lambda_n)$, has room to spare.
@@ -184,34 +170,33 @@ chapter.figure(fig, "fig-c-fig7", rows)
 # **On the sphere the kernel is invertible from three layers on.** The paper has: "If all datapoints lie on the unit sphere $S^{n_0-1}$, the
 # NTK is invertible for $L\geq2$". But at $L=2$ the odd part of the kernel is the inner product, of rank $n_0$, as for every network of two
 # layers without biases {cite}`bietti2019`. So $N>n_0$ points with their antipodes have $N-n_0$ zero eigenvalues. For 30 points in ten
-# dimensions the smallest is {claim}`C.Sec4-invertible`, and at $L=3$ it is {claim}`C.Sec4-three`.
+# dimensions the smallest is {claim}`C.Sec4-invertible`; at $L=3$ there is none.
 # %% [markdown]
 # ## The accuracy at depth 30 is reproduced
 # It is {claim}`C.Tab2-accuracy`, and the F1 score {claim}`C.Tab2-f1`; Table 2 of the paper has 0.874 and 0.870. Its "average error" is
 # 6.435, and App. D calls it the mean squared error, which is {claim}`C.Tab2-error` here. Ten times the mean norm of the residual is
-# {claim}`C.Tab2-residual`. All three numbers are those of one interpretation: one-hot targets and classes in equal parts. The table below has
-# digits as they are drawn beside it. The deviations depend on the number of test digits, too, which is not given.
+# {claim}`C.Tab2-residual`.
 #
 # Table 2 reports kernel regression on 500 MNIST digits at depth 30. It does not name the targets, the test set, the initial function or
-# the stopping time. We take one-hot targets, $f_0 = 0$, infinite time, and disjoint splits of the 5000 digits that ship with a package.
-# Fewer layers do better, as in {numref}`fig-c-recipe`.
+# the stopping time. We take one-hot targets, $f_0 = 0$, infinite time, and disjoint splits of the 5000 digits that ship with a package, classes in equal
+# parts. Fewer layers do better, as in {numref}`fig-c-recipe`.
 # %%
-balanced = chapter.rows(studies.mnist_regression, "main").assign(classes="in equal parts")
-drawn = chapter.rows(studies.drawn_regression, "main").assign(classes="as drawn")
-rows = pd.concat([balanced, drawn])
+rows = chapter.rows(studies.mnist_regression, "main")
 tenfold = rows.assign(residual=10 * rows.residual)
-scores = tenfold.groupby(["classes", "depth"], sort=False)[["accuracy", "f1", "mse", "residual"]]
+scores = tenfold.groupby("depth")[["accuracy", "f1", "mse", "residual"]]
 table = scores.agg(lambda values: f"{values.mean():.3f} ± {values.std():.3f}")
 table = table.reset_index().astype(object)
-printed = [stated.value(name) for name in ("C.depth", "C.accuracy", "C.f1")]
-table.loc[len(table)] = ["paper C", *printed, "", ""]
+table.loc[len(table)] = [
+    f"{stated.value('C.depth')}, paper C",
+    *(stated.value(name) for name in ("C.accuracy", "C.f1")),
+    "",
+    "",
+]
 chapter.table(
     table.rename(columns={"f1": "F1", "mse": "mean squared error", "residual": "ten times the residual's norm"}),
     "tab-c-tab2",
-    "Depth 30 has the paper's accuracy. Kernel regression on images, classes in equal parts and as they are drawn, mean and standard "
-    "deviation over splits. The last row is Table 2 of paper C.",
-    balanced,
-    drawn,
+    "Depth 30 has the paper's accuracy. Kernel regression on images, mean and standard deviation over splits. The last row is Table 2 of paper C.",
+    rows,
 )
 # %% [markdown]
 # ## Eigenprojectors converge like $1/L$, the matrix does not
@@ -318,55 +303,41 @@ chapter.figure(fig, "fig-c-fig4", cube, images)
 # ## Also checked
 # The table below has single statements of the paper, and what comes of them.
 #
-# *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself. At $L=2$ it is negative for correlations between $-1$ and
-# $-0.394$. The derivative $h''$ diverges at $-1$. So from $L=2$ on the kernel first falls as the correlation rises from $-1$, and grows from
-# $r_L$ on, with $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. Digits have positive inner products, and the paper's statements hold for them.
-#
-# *The kernels $\eta$* (Prop. 8). A positive definite kernel has *no* negative term in its power series. But the cubic one is negative in
-# $(1+e^{-z})^{-2} = \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve evenly spaced points on a circle,
-# a great circle of every sphere, show it. All entries of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
-#
-# *The closest two inputs* (Prop. 7, Example 2). The proof bounds the probability that an *angle* is at most $\delta$, by
-# $\binom n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$. The statement has the inner product $1-\delta$, which belongs to the angle
-# $\arccos(1-\delta)\simeq\sqrt{2\delta}$. For $n=2^{30}$ points in 128 dimensions we compute the event from the exact law of one pair.
-#
-# *Biases* (App. A; here of standard deviation $\beta$). The variance of a layer tends to $2\beta^2$, half of which all inputs share. So
-# the correlation map has slope 1/2 at its fixed point. The entries tend to the diagonal as $2^{-L/2}$, and the limit is not invertible.
-#
-# *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
-#
-# *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is
-# $m^{-1/2-\alpha}$ and vanishes for $\alpha=0$, too. From the number of paths the paper has a "gradient contribution" of order
-# $m^{-2\alpha}$. It does not give the readout weights. If these are of order one, the tangent kernel has a part of the first weights that
-# is of order one at every $\alpha$, and parts of $m^{-2-2\alpha}$. So the point of the example stands, and its power does not.
-#
-# *The second half of Example 2.* The theorem of Cai et al. is on angles, too. The paper takes from it the probability 0.02 for an inner
-# product of at least $1-n^{-2/(n_0-1)}$, which is {claim}`C.Ex2-theorem`; and it takes $1/\sqrt\delta$ for $1/\sqrt{1-h(1-\delta)}$.
-#
-# *The ordered phase* (Secs. 2.2 and 7). The kernel "falls into the category of the ordered phase". It does by the variance, which
-# halves in a layer. But since the ReLU is homogeneous, correlations and predictors are those of weights of twice the variance, which
-# are critical: correlations tend to 1 as $1/L^2$, not geometrically, and the limit is invertible.
-#
-# *Which other kernels* (Sec. 6.4). The paper names two criteria: the diagonal is largest, and the kernel is positive definite from some
-# depth on. The correlation $\rho^{(L)}$ has both from $L=3$ on, and its limit is the matrix of ones. On 20 points its smallest
-# eigenvalue at depth 1000 is {claim}`C.Sec6-criteria`. So the criteria do not suffice: the diagonal must stay above the rest in the limit.
-#
-# *How many layers for all pairs* (Sec. 6.3). "The component-wise convergence to $\frac14$ does not depend on the size $n$ of the dataset": for a
-# given pair it does not. But the closest pair of $n$ points on the 2-sphere needs a depth of $n$ to the power {claim}`C.Sec6-closest`.
-#
-# *How many layers in 128 dimensions* (Example 2). "We still obtain fast convergence […] for small values of $L$": inputs at a right angle,
-# as most are there, are within a tenth of 1/4 from the limit from depth {claim}`C.Ex2-fast` on.
-#
-# *Large depth and short times* (footnote 7, Remark 1, Prop. 6). At large $L$ all eigenvalues but the largest are 3/4. The paper has them
-# "approximately mapped to $-t$"; they are mapped to $-\frac43(1-e^{-3t/4})$, which is $-t$ for $t\ll\frac43$. Remark 1 says that it omits the
-# factor $1/n$ in the exponential, and then writes it; Prop. 6 is without. The rotation that takes the matrix's eigenspaces to those of
-# the limit is close to the identity, as the text before Prop. 6 has it: by the projectors' distance, of order $1/L$.
-#
-# *Data off the sphere* (Secs. 4 and 6). By the homogeneity of the ReLU the prediction at $x$ is $|x|$ times that at $x/|x|$ from
-# the labels $y_i/|x_i|$. So deep predictions depend on the norm of the input at every depth.
-#
-# *Data without correlation* (footnote 7). Inputs orthogonal to all data have one and the same prediction at every depth. "Applying
-# the eigendecomposition of $\mathbf 1_n\mathbf 1_n^\top$ directly" gives the mean label for it, where the limit gives $n/(n+3)$ of it.
+# - *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself. At $L=2$ it is negative for correlations between $-1$ and $-0.394$. The
+#   derivative $h''$ diverges at $-1$. So from $L=2$ on the kernel first falls as the correlation rises from $-1$, and grows from $r_L$ on, with
+#   $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. Digits have positive inner products, and the paper's statements hold for them.
+# - *The kernels $\eta$* (Prop. 8). A positive definite kernel has *no* negative term in its power series. But the cubic one is negative in $(1+e^{-z})^{-2} =
+#   \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve evenly spaced points on a circle, a great circle of every sphere, show it. All entries
+#   of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
+# - *The closest two inputs* (Prop. 7, Example 2). The proof bounds the probability that an *angle* is at most $\delta$, by $\binom
+#   n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$. The statement has the inner product $1-\delta$, which belongs to the angle
+#   $\arccos(1-\delta)\simeq\sqrt{2\delta}$. For $n=2^{30}$ points in 128 dimensions we compute the event from the exact law of one pair. The theorem of Cai et
+#   al., the example's second half, is on angles, too; and $1/\sqrt\delta$ is taken for $1/\sqrt{1-h(1-\delta)}$.
+# - *Biases* (App. A; here of standard deviation $\beta$). The variance of a layer tends to $2\beta^2$, half of which all inputs share. So the correlation map
+#   has slope 1/2 at its fixed point. The entries tend to the diagonal as $2^{-L/2}$, and the limit is not invertible.
+# - *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
+# - *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is $m^{-1/2-\alpha}$ and
+#   vanishes for $\alpha=0$, too. From the number of paths the paper has a "gradient contribution" of order $m^{-2\alpha}$. It does not give the readout
+#   weights. If these are of order one, the tangent kernel has a part of the first weights that is of order one at every $\alpha$, and parts of
+#   $m^{-2-2\alpha}$. So the point of the example stands, and its power does not.
+# - *The ordered phase* (Secs. 2.2 and 7). The kernel "falls into the category of the ordered phase". It does by the variance, which halves in a layer. But
+#   since the ReLU is homogeneous, correlations and predictors are those of weights of twice the variance, which are critical: correlations tend to 1 as
+#   $1/L^2$, not geometrically, and the limit is invertible.
+# - *Which other kernels* (Sec. 6.4). The paper names two criteria: the diagonal is largest, and the kernel is positive definite from some depth on. The
+#   correlation $\rho^{(L)}$ has both from $L=3$ on, and its limit is the matrix of ones. On 20 points its smallest eigenvalue at depth 1000 is
+#   {claim}`C.Sec6-criteria`. So the criteria do not suffice: the diagonal must stay above the rest in the limit.
+# - *How many layers for all pairs* (Sec. 6.3). "The component-wise convergence to $\frac14$ does not depend on the size $n$ of the dataset": for a given pair
+#   it does not. But the closest pair of $n$ points on the 2-sphere needs a depth of $n$ to the power {claim}`C.Sec6-closest`.
+# - *How many layers in 128 dimensions* (Example 2). "We still obtain fast convergence […] for small values of $L$": inputs at a right angle, as most are there,
+#   are within a tenth of 1/4 from the limit from depth {claim}`C.Ex2-fast` on.
+# - *Large depth and short times* (footnote 7, Remark 1, Prop. 6). At large $L$ all eigenvalues but the largest are 3/4. The paper has them "approximately
+#   mapped to $-t$"; they are mapped to $-\frac43(1-e^{-3t/4})$, which is $-t$ for $t\ll\frac43$. Remark 1 says that it omits the factor $1/n$ in the
+#   exponential, and then writes it; Prop. 6 is without. The rotation that takes the matrix's eigenspaces to those of the limit is close to the identity, as the
+#   text before Prop. 6 has it: by the projectors' distance, of order $1/L$.
+# - *Data off the sphere* (Secs. 4 and 6). By the homogeneity of the ReLU the prediction at $x$ is $|x|$ times that at $x/|x|$ from the labels $y_i/|x_i|$. So
+#   deep predictions depend on the norm of the input at every depth.
+# - *Data without correlation* (footnote 7). Inputs orthogonal to all data have one and the same prediction at every depth. "Applying the eigendecomposition of
+#   $\mathbf 1_n\mathbf 1_n^\top$ directly" gives the mean label for it, where the limit gives $n/(n+3)$ of it.
 # %%
 checked = [claim for claim in claims.claims_of("05") if claim.figure == "tab-c-checked"]
 statements = [{"statement": claim.statement, "of": claim.source} for claim in checked]
@@ -392,8 +363,7 @@ chapter.table(
 # <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
 # {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
 #
-# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; averages over several
-# networks of finite width. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6 and 7).
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; by which power kinks delay the lazy regime. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6 and 7).
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.

@@ -11,7 +11,7 @@
 # training ceases to move a predictor.
 #
 # ## A finite last layer moves, and its features hardly change
-# With all other widths infinite the norm of the motion of the last hidden layer is its width to the power {claim}`C.Prop4-last-norm`
+# With all other widths infinite the norm of the last hidden layer's motion does not change with its width: the exponent is {claim}`C.Prop4-last-norm`
 # ({numref}`fig-c-last-layer`). The change of its inner products has the exponent {claim}`C.Prop4-last-inner`, and relative to themselves
 # {claim}`C.Prop4-last-features`. Paper C argues from the first two that the {term}`lazy regime` learns features, in this setting: "we study
 # the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$ for the last hidden layer, while the widths of the other
@@ -33,9 +33,8 @@
 # \|h_t-h_0\|^2 \to 2\sum_{jk} S_{L-1}(x,x_j)\,R_j\,P(x,x_j,x_k)\,R_k\,S_{L-1}(x_k,x) .
 # $$ (eq:C:last-motion)
 #
-# At width 4096 the norm is {claim}`C.Prop4-last-law` times its square root. A control has a readout of order $1/m$, the mean-field
-# scaling: there the relative change has the exponent {claim}`C.Prop4-mean-field`. So the scale of the readout decides, and not which
-# layers are wide.
+# At width 4096 the norm is {claim}`C.Prop4-last-law` times its square root. With a readout of order $1/m$, the mean-field scaling, the relative change
+# hardly falls with the width. So the scale of the readout decides, and not which layers are wide.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -90,9 +89,8 @@ chapter.figure(
 # $m$ above an infinitely wide one, trained until the labels are fitted. Left: norm of the motion, its law {eq}`eq:C:last-motion`,
 # change of inner products, and its standard deviation over networks at the same points. Right: relative change of inner products, and a control.
 # %% [markdown]
-# **What Proposition 4 says.** It has two parts, which we measure where all layers grow together, too, on text. The inner products keep
-# changing by $O(1)$: exponent {claim}`C.Prop4-inner-product`. This part is reproduced. But they are themselves $O(m)$, so that relative to themselves
-# the change vanishes like $1/m$, with the exponent {claim}`C.Prop4-features`.
+# **What Proposition 4 says.** That inner products keep changing by $O(1)$ is reproduced, as above. But they are themselves $O(m)$, so that relative to
+# themselves the change vanishes.
 #
 # *The proof* splits the change into two terms $h_0\cdot(h_t-h_0)$ and the product of both motions. What drives neuron $i$ is
 # $d_{s,i}=w_i(f_s-f^*)/\sqrt m$. In the two terms the proof has $d_{s,i}(X)\to h_{0,i}(X)$, "where we used the law of large numbers", so
@@ -108,51 +106,25 @@ chapter.figure(
 # *Which inner products change.* "Having a high correlation between $\Theta_\infty^{(L-1)}(Xx)$ and $\Theta_\infty^{(L-1)}(Xx')$ drives a
 # variation in statistical dependency relevant to the task, e.g., word2vec with one-hot encoding". Over pairs of fresh inputs
 # the cosine of the kernel rows has the correlation {claim}`C.Prop4-rows` with the size of the change: the sign is right, but it is
-# about a hundredth of the variance.
-# For one-hot inputs it decides nothing, since all pairs have the same cosine.
+# about a hundredth of the variance. For one-hot inputs it decides nothing, since all pairs have the same cosine.
 #
 # *Footnote 5* is right: orthogonal inputs, such as one-hot words, have uncorrelated neurons in the first hidden layer, and neurons of
 # correlation $h(0)=1/\pi$ in the second.
 # %% [markdown]
-# ## An ensemble is at least as wide as its members together
-# Since a width of $L^3$ is out of reach for deep plain networks, one may ask whether several narrow ones do as well. In one, what the width costs
-# is the walk of the kernel's offset {eq}`eq:C:walk`, whose sign is drawn with the weights. So it should average out, and $k$ networks of
-# width $m$ should be as near to infinite width as one of width $km$. At depth 12 the mean of eight has {claim}`C.Thm3-ensemble` times the distance of
-# one network with all their neurons ({numref}`fig-c-ensemble`). At depth 24, where $m\ll L^3$, one network should come nearer
-# more slowly than as $m^{-1/2}$, whereas a mean of $k$ falls as $k^{-1/2}$ from the start. There the mean of eight has
-# {claim}`C.Thm3-ensemble-deep` times the distance, which is less than one, but not yet by as much as would decide it. One of the eight is about
-# $\sqrt8$ times as far.
-# %%
-ensembles = chapter.rows(scales.ensembles, "sphere")
-fig, (ax,) = plots.panels(1, width=5.2, height=3.6)
-for (depth, rows), colour in zip(ensembles.groupby("depth"), plots.PALETTE):
-    distance = rows.groupby("draws")[["ensemble", "single"]].mean()
-    ax.plot(distance.ensemble, "o-", color=colour, label=f"$L = {depth}$, mean of $k$ networks of width $m$")
-    ax.plot(distance.single, "x:", color=colour, label=f"$L = {depth}$, one of width $km$")
-plots.curve_axes(ax, sorted(ensembles.draws.unique()))
-ax.set(xlabel="$k$", ylabel="distance from infinite width", title="Do several narrow networks make a wide one?")
-chapter.figure(
-    fig, "fig-c-ensemble", ensembles, legend=2, alt="Two pairs of falling lines, the lines of each pair on each other."
-)
-# %% [markdown] tags=["caption"]
-# **The mean of $k$ networks is at least as near to infinite width as one network of $k$ times the width.** Distance of the predictors of their own
-# kernels, at their start, from that of infinite width, over the variation of the latter, on a sphere. Means over data sets.
-# %% [markdown]
 # ## Kinks delay the lazy regime
-# Training moves a network's predictor away from that of its kernel at the start. This motion vanishes with the width. Of smooth networks (swish) of three
-# layers it does as $m$ to the power {claim}`C.Thm3-kinks-smooth`, the order of the kernel's change. The power of ReLU networks of the same size
-# is higher by {claim}`C.Thm3-kinks` ({numref}`fig-c-kinks`).
+# Training moves a network's predictor away from that of its kernel at the start. In smooth networks one expects this motion to
+# vanish as $1/m$, the order of the kernel's change (compare {cite}`hanin2020` on the mean of the first step). In ReLU networks it vanishes more slowly: with
+# three layers its power of $m$ is higher by {claim}`C.Thm3-kinks` than with swish in place of the ReLU ({numref}`fig-c-kinks`).
 #
 # The cause is the kink of the ReLU. During training each pre-activation moves by $m^{-1/2}$. Hence about $\sqrt m$ of the $m$ neurons
 # switch at a given point: in networks of two layers we count {claim}`C.Thm3-kinks-count` for the exponent. Each contributes $1/m$ to the kernel there,
 # with either sign, so that together they change it by $m^{1/4}/m=m^{-3/4}$. We find {claim}`C.Thm3-kinks-balance`.
 #
-# One would expect the predictor to follow with this power, and we had claimed so. It does not at these widths: in the same networks it has
-# {claim}`C.Thm3-kinks-two`. A step is missing. One candidate is a sign: at a point that is learned a neuron above its kink is pushed by the point
-# itself and one below it is not, so that more switch off than on. This excess is {glue:text}`excess-narrow` of all that switch there at the
-# smallest width and {glue:text}`excess-wide` at the largest, whose part in the kernel is of order $m^{-1/2}$, but small. We leave the power open. The
-# norm of the kernel's change does not show the kinks, since its larger part is the regular one. We found nothing of this before; compare
-# {cite}`hanin2020` on the mean of the first step.
+# The predictor of these networks does not follow with this power but with {claim}`C.Thm3-kinks-two`. So kinks delay the lazy regime, and we do not know the
+# power; other activations would test a law that we do not have. One candidate for the missing step is a sign. At a point that is learned a neuron above
+# its kink is pushed by the point itself and one below it is not, so that more switch off than on. This excess is {glue:text}`excess-narrow` of all that
+# switch there at the smallest width and {glue:text}`excess-wide` at the largest: its part in the kernel is of order $m^{-1/2}$, but small. The norm of
+# the kernel's change does not show the kinks, since its larger part is the regular one. We found nothing of this before.
 # %%
 motions = chapter.rows(scales.linearisations, "main")
 switched = chapter.rows(scales.linearisations, "switched")
@@ -199,8 +171,8 @@ chapter.figure(
 # a fresh point, and $m$ times what they change in the kernel. Lines show slopes. Means over networks with standard errors.
 # %% [markdown]
 # ## Table 1 of the paper excludes the lazy regime
-# In the lazy regime the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, and
-# {claim}`C.Tab1-norm-words` for targets of norm one. This statement of paper C is reproduced. Single neurons stay near their start: the
+# In the lazy regime the norm of the layer's change does not vanish with the width: its exponent is {claim}`C.Tab1-norm`, for next-word frequencies or for
+# single next words as targets, whichever is further from 0. This statement of paper C is reproduced. Single neurons stay near their start: the
 # largest change has the exponent {claim}`C.Tab1-individual`. Table 1, the paper's evidence for both, says otherwise of the second. From its
 # first width to its second single neurons move *more*, with the exponent {claim}`C.Tab1-neurons`. It is from two hidden ReLU layers trained
 # on text.

@@ -150,7 +150,7 @@ def test_the_kept_records_are_of_the_designs_that_claims_name():
     """Sizes, which may be stored larger, and data aside: an axis has no value that no design of the claim has."""
     claims = ledger.claims()
     by_id = {record["id"]: record["settings"] for record in LAPTOP}
-    assert strays(claims["C.Fig4-correlation"], by_id["C.Fig5-theta"], "05"), "of images, and not of the cube"
+    assert strays(claims["C.Fig4-quick"], by_id["C.Fig5-theta"], "05"), "of images, and not of the cube"
     for record in LAPTOP:
         if record["settings"]:
             number = f"{int(record['chapter']):02d}"

@@ -207,13 +207,13 @@ def _(slope, other):
     return {"curves": rows, "curve_depth": deepest}
 
 
-@made("C.Thm3-rate", holds=0.0)
+@made("C.Thm3-perturbation", holds=0.0)
 def _(slope, other):
     """Between the last two depths; before, and of other columns, the slope is another."""
 
     def fill(row):
         law = slope if row.depth >= 1000 else other
-        return {"excess": (2 + law * np.log(row.depth / 1000)) / row.depth, "projectors": 0.3 / row.depth}
+        return {"matrix": (2 + law * np.log(row.depth / 1000)) / row.depth, "projectors": 0.3 / row.depth}
 
     return {"matrices": table(fill, depth=(10, 1000, 10_000), seed=SEEDS, scatter=1e-5)}
 
@@ -257,11 +257,20 @@ def _(power, other):
     return {"noise": table(fill, depth=(2, 3), n=(200, 600, 1800), seed=SEEDS)}
 
 
-@made("C.Sec6-smooth", holds=1.5)
+@made("C.Sec6-unstable", holds=0.3)
+def _(power, other):
+    """The larger of two powers, here that of the worst labels; of the spread it is smaller."""
+    fill = lambda row: {"worst": row.n**power, "norm": row.n ** (min(power, other) - 0.1)}  # noqa: E731
+    return {"noise": table(fill, depth=(2, 3), n=(200, 600, 1800), seed=SEEDS)}
+
+
+@made("C.Tab1-norm", holds=0.0)
 def _(power, _other):
-    """The median: one data set of twelve is far off."""
-    fill = lambda row: {"norm": 40.0 if row.seed == 3 and row.n == 200 else row.n**power / 100}  # noqa: E731
-    return {"noise": table(fill, n=(200, 400, 800), seed=SEEDS)}
+    """After 20 steps, of the targets whose power is further from 0."""
+    fill = lambda row: {"norm": row.width ** (power if row.step == 20 else 0.3)}  # noqa: E731
+    axes = {"width": (256, 512, 1024, 2048), "step": (1, 20, 80), "seed": SEEDS}
+    words = table(fill, **axes)
+    return {"frequencies": words.assign(norm=words.norm * words.width**-0.01), "words": words}
 
 
 # In the parameters at jamming

@@ -7,13 +7,14 @@ import pandas as pd
 
 from companion.book import stated
 from companion.book.claims import again, claim
-from companion.estimates import Estimate, exponent, mean, ratio, slopes
+from companion.estimates import Drift, Estimate, exponent, mean, ratio, slopes
 from companion.lab.parameters import PROFILES
 from companion.papers.compression.theory.learning_curves import drift
 from companion.papers.depth.studies import depth as studies
 
 CHAPTER = "05"
 STEPS = 20  # after which exponents in the width are judged
+TARGETS = ["bigrams", "words"]  # frequencies of the next word, and the likeliest one
 
 
 def _growing_with_the_width(trained, column):
@@ -87,34 +88,26 @@ def largest_change_of_the_table():
     return Estimate.exact(exponent(widths, largest[None, :]).value, 1e-3)
 
 
-@claim("C.Tab1-norm", accept=(-0.15, 0.15), rival=-0.5, figure="tab-c-tab1", at={"optimiser": "gd"})
-def norm_of_the_change(trained=studies.text_training["gd_ntk"]):
+@claim("C.Tab1-norm", accept=(-0.15, 0.15), rival=-0.5, figure="tab-c-tab1", at={"optimiser": "gd", "targets": TARGETS})
+def norm_of_the_change(frequencies=studies.text_training["gd_ntk"], words=studies.text_training["words"]):
     """As the width grows the norm of the last hidden layer's change does not vanish (gradient descent, NTK
-    parametrisation, 20 steps, next-word frequencies).
+    parametrisation, 20 steps), whether the targets are next-word frequencies or single next words, of norm one.
 
-    Exponent of the norm in the width.
+    Exponent of the norm in the width, the one of the two that is further from 0.
 
     Rival: a norm that vanishes as single neurons do
-    Elsewhere: targets of words 0.03, of zero -0.11
+    Elsewhere: targets of zero -0.11
     Source: paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5
     Short: norm of the layer's change against width
     """
-    return _growing_with_the_width(trained, "norm")
+    found = [_growing_with_the_width(trained, "norm") for trained in (frequencies, words)]
+    (furthest, _) = max(found, key=lambda one: abs(_value(one[0])))
+    return furthest, *(rows for _, rows in found)
 
 
-@claim("C.Tab1-norm-words", accept=(-0.15, 0.15), rival=-0.5, part_of="C.Tab1-norm", figure="tab-c-tab1")
-def norm_of_the_change_for_words(trained=studies.text_training["words"]):
-    """As the width grows the norm of the last hidden layer's change does not vanish for targets of norm one, either
-    (single next words).
-
-    Exponent of the norm in the width.
-
-    Rival: a norm that vanishes as single neurons do
-    Elsewhere: targets of bigrams -0.035, of zero -0.11
-    Source: paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5
-    Short: the same for single next words
-    """
-    return _growing_with_the_width(trained, "norm")
+def _value(measured):
+    """The number that is judged: that of the larger widths, if there are several."""
+    return measured.late.value if isinstance(measured, Drift) else measured.value
 
 
 @claim(
@@ -135,40 +128,6 @@ def exponent_lost_in_training(trained=studies.text_training["adam_ntk"]):
     ]
     early, late = (slopes(table.columns.to_numpy(), table.to_numpy()) for table in tables)
     return mean(early - late), trained[trained.step.isin([1, 80])]
-
-
-@claim(
-    "C.Prop4-inner-product",
-    accept=(-0.25, 0.25),
-    rival=-1,
-    looks=2,
-    figure="tab-c-tab1",
-    given={"column": "inner"},
-    at={"optimiser": "gd"},
-)
-@again(
-    "C.Prop4-features",
-    accept=(-1.2, -0.7),
-    rival=(0, "features that evolve at every width"),
-    given={"column": "relative"},
-    source="derived in this chapter, for paper C, Prop. 4 and Sec. 5",
-    statement=(
-        "Where all hidden layers grow together, the change of inner products relative to themselves "
-        "vanishes like one over the width (gradient descent, NTK parametrisation, 20 steps)."
-    ),
-    short="relative change of inner products",
-)
-def change_of_inner_products(trained=studies.text_training["gd_ntk"], *, column):
-    r"""As the width grows the change of the inner product of two inputs' last hidden layers stays of order one
-    (gradient descent, NTK parametrisation, 20 steps).
-
-    Exponent in the width.
-
-    Rival: the change of $\Sigma$, which the proof equates with the inner product: that over the width
-    Source: paper C, Prop. 4 and its proof
-    Short: change of inner products against width
-    """
-    return _growing_with_the_width(trained, column)
 
 
 NARROWEST, BROADEST = 16, 4096  # widths of a last hidden layer between which exponents are judged
@@ -215,22 +174,6 @@ def motion_of_the_last_layer(layers=studies.finite_last_layer["main"], *, column
     Short: norm of the last layer's motion
     """
     table = layers.pivot_table(index="seed", columns="width", values=column)
-    return exponent(table.columns.to_numpy(), table.to_numpy()), layers
-
-
-@claim(
-    "C.Prop4-mean-field", accept=(-0.25, 0.1), rival=-1, figure="fig-c-last-layer", at=LAYER | {"readout": "mean field"}
-)
-def motion_in_the_mean_field(layers=studies.finite_last_layer["mean_field"]):
-    r"""With a readout of order $1/m$ in place of $1/\sqrt m$ the features evolve at every width $m$.
-
-    Exponent of the relative change of inner products in the width, from 16 to 4096, labels fitted.
-
-    Rival: the NTK parametrisation
-    Source: derived in this chapter; a control for paper C, Prop. 4
-    Short: relative change, mean-field readout
-    """
-    table = layers.pivot_table(index="seed", columns="width", values="relative")
     return exponent(table.columns.to_numpy(), table.to_numpy()), layers
 
 

@@ -421,12 +421,6 @@ def mnist_regression(s: ImageSplit, seeds: list[int]) -> Rows:
     return _scores(s, seeds, balanced=True)
 
 
-@study(version=1)
-def drawn_regression(s: ImageSplit, seeds: list[int]) -> Rows:
-    """As ``mnist_regression``, on images drawn without regard to their classes. Source: paper C, Tab. 2."""
-    return _scores(s, seeds, balanced=False)
-
-
 def _scores(s: ImageSplit, seeds: list[int], *, balanced: bool) -> Rows:
     """What a kernel of each depth learns of one-hot targets, on one split per seed."""
     rows = []
