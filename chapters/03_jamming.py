@@ -255,8 +255,8 @@ for name, value in zip(("line-ratio", "error-ratio"), ratios):
 chapter.figure(fig, "fig-b-lines", *random, *voters, *lazy, *middle, cones, programs, alt=alt)
 # %% [markdown] tags=["caption"]
 # **A parameter fits two points of random labels, and more of digits, as many as a cone's dimension says; features change that.** Left:
-# points per parameter at jamming; a dot or a dash for each training set of digits, at rest or by convex programs; line: counted; squares:
-# random labels, three layers. Right: the
+# points per parameter at jamming; a dot or dash for each training set of digits, at rest or by convex programs; line: counted; squares:
+# random labels. Right: the
 # count for single training sets of 250 and 1000 digits against the mean number of parameters from which on linear programs find a
 # margin (paper B, Fig. 8A).
 # %% [markdown]
@@ -452,10 +452,10 @@ chapter.figure(fig, "fig-b-vote", voters, second, alt=alt)
 #   rest on 5000 points are drawn from all 70000. In the lazy regime there the claim compares the peak with width 20. We tried width 18
 #   later, and its error is lower. So the peak is higher than the claim says.
 # - At scale 12 the line of jamming still falls with the rounds, most on few points. So its exponent is provisional, and may grow.
-# - The exponents of $N^*$ and the bump of trained ensembles were found on the rows that judge them.
+# - The exponents of $N^*$ and the bump of trained ensembles were found on the rows that they are tested on.
 # - Theory for Gaussian features has the norm of networks that fit random labels too small by a factor {claim}`B.Sec2-gardner-near` next to
 #   jamming ([when lazy](#the-predictor-blows-up)): tangent features are products of few neurons, not Gaussian.
-# - The details have what is open about [fluctuations](#far-from-jamming), and what of paper B [is not judged](#not-judged).
+# - The details have what is open about [fluctuations](#far-from-jamming), and what of paper B [is not tested](#not-tested).
 #
 # ## Try it yourself
 # - `make chapter-03 NAME=patient PARAMS='-p steps 800'` gives every network four times the steps. How far does the black line move?

@@ -172,7 +172,7 @@ chapter.figure(fig, "fig-b-sec2", slices, decayed, stochastic, alt=alt)
 #
 # Paper B's sketch (Fig. 7) has $H_p$ grow as the root of the loss. At the weakest decay we find the exponent {glue:text}`curvature-in-loss`, from width to
 # width. Whether it is one half is not decided, and would take hundreds of training sets, each ten minutes of a core. From
-# $N_-\le N_\Delta\le P$ paper B has the bound $N^*\le P/C_0$, with $C_0=N_-/N$. It follows from what is judged here, and is far from tight: our
+# $N_-\le N_\Delta\le P$ paper B has the bound $N^*\le P/C_0$, with $C_0=N_-/N$. It follows from what is tested here, and is far from tight: our
 # networks jam at {glue:text}`bound-few` of it on the fewest points and at {glue:text}`bound-many` on the most.
 # %%
 table = chapter.rows(at_rest.minima_at_jamming, "sizes").assign(ratio=lambda t: t.unsatisfied / t.parameters)
@@ -281,20 +281,20 @@ chapter.figure(fig, "fig-b-9", first, second)
 # %% [markdown] tags=["caption"]
 # **Lazy networks do better on both data sets.** Ensemble error of the widest networks against the scale (paper B, Fig. 9 left).
 # %% [markdown]
-# (not-judged)=
-# ## What paper B says that is not judged here
+# (not-tested)=
+# ## What paper B says that is not tested here
 # - *Other values of the ratio* of the kernel's change to its norm do "not affect qualitatively the geometry" of the cross-over (Fig. 4): there is no number to
-#   judge. The line of a tenth bends up near jamming, too, and is steeper between the widest networks, with the slope {glue:text}`line-of-a-tenth`.
-# - *The bound* $N^*\le P/C_0$ (Sec. 2) follows from $N_-\le N_\Delta$, which is judged ([the landscape](#the-landscape)).
+#   compare with. The line of a tenth bends up near jamming, too, and is steeper between the widest networks, with the slope {glue:text}`line-of-a-tenth`.
+# - *The bound* $N^*\le P/C_0$ (Sec. 2) follows from $N_-\le N_\Delta$, which is tested ([the landscape](#the-landscape)).
 # - *Linear and polynomial activations* are an exception to the conjecture on $C_0$ (footnote 9): all our networks have a swish or a ReLU.
 # - *The critical number at a given margin*, $N^*(\epsilon)$, is smooth (Sec. 2): that is assumed in paper B's argument. What follows from it, the
-#   divergence of the norm, [is judged](#the-predictor-blows-up).
+#   divergence of the norm, [is tested](#the-predictor-blows-up).
 # - *Fewer principal components* do not change the diagram, and in the full dimension of MNIST lazy networks are better (Fig. 4 and Sec. 4): jamming there asks for
 #   networks of a few neurons on 784 pixels, where it can hardly be seen, and we did not train them.
 # - *In regression the peak lies where the parameters match the data* (Sec. 1.4): that is exact for least squares
 #   ([exercise 1](#chapter-03)), and no network was trained on it.
 # - *A preactivation moves the output by* $\alpha/\sqrt h$, moves by $1/(\alpha\sqrt h)$ itself, and laziness ends where that is of order one
-#   (Sec. 4): these are steps of an argument. What it ends in is judged: the cross-over lies at an output scale of order
+#   (Sec. 4): these are steps of an argument. What it ends in is tested: the cross-over lies at an output scale of order
 #   one (log10 {claim}`B.Fig4-crossover`), whatever the width (slope {claim}`B.Fig4-flat`), and bends up near jamming ({claim}`B.Fig4-bends`).
 # - *With cross-entropy* the training time is independent of $\alpha$ "at any finite time" alone (Sec. 4): we train it until all margins are one,
 #   which is a finite time.

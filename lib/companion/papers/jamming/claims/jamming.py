@@ -350,8 +350,7 @@ def gain_of_the_last_width(slices=studies.ensembles["slices"]):
     Fall of their error from half of the largest width to the largest, mean over three output scales, percentage points.
 
     Rival: the error of wide networks no longer hangs on the width
-    Source: paper B, Sec. 3: performance "displays a cusp right at the jamming transition point N*, and then
-    continuously improves as N → ∞"
+    Source: paper B, Sec. 3: performance "continuously improves" as networks widen
     Short: single networks improve to the last
     """
     falls = []
