@@ -284,7 +284,7 @@ for i, (label, peaks) in enumerate(heights.items()):
 ax.axhline(0, color="0.4", linewidth=1)
 plots.curve_axes(ax, sorted(set(lazy.p)), errors=False)
 ax.set(xlabel="training points $P$", ylabel="height of the peak (%)")
-ax.legend(fontsize="small")
+ax.legend(fontsize="small", loc="upper center")
 chapter.figure(
     fig,
     "fig-b-heights",
