@@ -218,7 +218,7 @@ if shared:
 fits = points_per_parameter(*random)
 p = fits.ratio * fits.parameters
 axes[0].plot(p, fits.ratio, "s", color="0.4", markersize=4, label="random labels, linear programs")
-counts = sorted({*lines["digits, lazy"].p, *line.p, *p.round(-1).astype(int)})
+counts = sorted({*lines["digits, lazy"].p, *line.p})
 axes[0].axhline(2, color=plots.COLOURS["theory"], label="random labels, theorem")
 plots.curve_axes(axes[0], counts)
 axes[0].set(xlabel="training points $P$", ylabel="points per parameter at jamming, $P/N^*$")
