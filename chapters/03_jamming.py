@@ -342,8 +342,8 @@ chapter.figure(
 # ## Divide by the norm, then average
 # Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is
 # first divided by its norm ({numref}`fig-b-vote`). At jamming of 1000 digits the mean has {claim}`B.Fig6-vote-large` percentage points
-# more errors than the vote, and {claim}`B.Fig6-vote-second` on 1000 points of Fashion-MNIST. Six training sets of 2000 digits differ too much to
-# tell: thirty would. There the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a
+# more errors than the vote, and {claim}`B.Fig6-vote-second` on 1000 points of Fashion-MNIST. Training sets of 2000 digits differ so much
+# that it would take thirty to tell, two and a half hours of a core. There the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a
 # mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
 # the mean, beyond the scatter. So divide by the norm, then average. The end of lazy training is found by a convex program.
 #
@@ -363,7 +363,7 @@ chapter.figure(
 # {claim}`B.Fig6-cusp-second` points from two thirds of its width.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, the mean of twenty networks has no bump
-# ({claim}`B.Fig6-rest-twenty` points). In the lazy regime it has one of {claim}`B.Fig6-rest-twenty-lazy` on 1000 digits.
+# ({claim}`B.Fig6-rest-twenty` points). In the lazy regime it has one of {claim}`B.Fig6-rest-twenty-lazy` on 1000 digits, at the end of training: not reproduced.
 # %%
 voters = chapter.rows(voting.votes, "largest")
 second = chapter.rows(voting.votes, "second_data")
