@@ -20,21 +20,22 @@
 # A network with too few parameters cannot fit its data. What happens at the number of parameters where it just can?
 #
 # ## What we find
-# - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if its tangent
-#   features can be separated. Random labels therefore need half an independent feature a point, by Cover's theorem, in any
+# - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if a plane
+#   separates its tangent features by their labels. Random labels therefore need half an independent feature a point, by Cover's theorem, in any
 #   architecture ({interval}`B.Sec2-cover-rank` times $P/2$, in general position). Digits need fewer, for their labels follow the data: their $N^*$ is
 #   the dimension of a cone, counted without training ({interval}`B.Fig8A-cone` of what linear programs find), and grows as
-#   $P^\gamma$ with $\gamma$ {interval}`B.Fig8A-rest-lazy`. As the margin vanishes, as many points hold a network as it has parameters:
+#   $P^\gamma$ with $\gamma$ {interval}`B.Fig8A-rest-lazy`. Where the margin vanishes, as many points hold a network as it has parameters:
 #   {interval}`B.Fig8B-lazy-fits` of $N$.
 # - **With features fewer parameters are enough on many points, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
 #   differs by {interval}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are
 #   held at jamming there have {interval}`B.Fig8B-jump` points per parameter, lazy ones of three layers {interval}`B.Fig8B-lazy-deep`.
-# - **Because the margin vanishes near lazy jamming, a few huge norms spoil the mean of networks. Divide each by its norm, then average.** A
-#   norm is one over a margin. Its tail has the index of one over a Gaussian margin, times {interval}`B.Sec2-norm-curve`, on 250 to 2000 points and
-#   two data sets: no variance at jamming, all moments far from it. The window without a variance closes as the data grow: its width in $N/N^*-1$
-#   falls as $P$ to the power {interval}`B.Sec2-norm-window`. Inside it the largest of twenty networks speaks for their mean, which has
-#   {interval}`B.Fig6-vote-large` percentage points more errors than a vote, at jamming of 1000 digits; on 2000 that is undecided so far. Outside
-#   it a vote gains nothing over the mean. The mean over norms has fewer errors than the vote, by {interval}`B.Fig6-normalised` points over all widths.
+# - **Near lazy jamming a few huge norms spoil the mean of networks. Divide each by its norm, then average.** A norm is one over a
+#   margin, and margins vanish there. The tail of the norms has the index of one over a Gaussian margin, times {interval}`B.Sec2-norm-curve`, on 250 to
+#   2000 points and two data sets: norms have no variance at jamming, and all moments far from it. The window without a variance closes as
+#   the data grow: its width in $N/N^*-1$ falls as $P$ to the power {interval}`B.Sec2-norm-window`. Inside it the largest of twenty networks
+#   decides their mean, which has {interval}`B.Fig6-vote-large` percentage points more errors than a vote, at jamming of 1000 digits. Outside
+#   it a vote gains nothing over the mean. The mean over norms has fewer errors than the vote, by {interval}`B.Fig6-normalised` points
+#   over all widths of 2000 digits.
 # - **Single networks, too, have a peak of the error at jamming if trained to rest, where two networks agree least.** On 5000 digits it is
 #   {interval}`B.Fig6-rest-cusp` points above the least error of narrower networks at scale 12, and {interval}`B.Fig6-rest-lazy` in the lazy
 #   regime. The norm cannot be the reason, because the sign of a network does not depend on it. The direction can: from jamming to 1.5 times
@@ -98,10 +99,10 @@ import numpy as np
 from companion.book import plots, sketches, stated
 from companion.book.chapter import Chapter
 from companion.papers.jamming.claims.counting import cones_and_programs
-from companion.papers.jamming.claims.jamming import parameters_at_jamming
 from companion.papers.jamming.claims.rest import followed_longest, parameters_at_rest
-from companion.papers.jamming.claims.voting import each_network, mean_width_at_jamming
-from companion.papers.jamming.studies import counting, voting
+from companion.papers.jamming.claims.separability import points_per_parameter
+from companion.papers.jamming.claims.voting import each_network, mean_width_at_jamming, parameters_at_the_end
+from companion.papers.jamming.studies import counting, separability, voting
 from companion.papers.jamming.studies import jamming as studies
 from companion.papers.jamming.studies import rest as at_rest
 from companion.papers.jamming.theory import jamming
@@ -193,10 +194,9 @@ chapter.figure(
 # ## Features bend the line of jamming
 # How many points does a parameter fit ({numref}`fig-b-lines`)? With random labels two, [a theorem](#lazy-jamming). With their own labels
 # more, and the more the larger the training set: for lazy networks that is [the dimension of a cone](#your-own-labels), which is counted
-# from the tangent features and the labels alone. Its exponent in $P$ is {glue:text}`cone-exponent`, without a fitted number, where networks at rest have
-# {claim}`B.Fig8A-rest-lazy`. What networks that learn features do beyond is what features give. On the same training sets
-# the count less the parameters that they need is {glue:text}`features-few` on 250 points, and {glue:text}`features-many` on 2000. On few points
-# they jam later, on many earlier.
+# from the tangent features and the labels alone. Its exponent in $P$ is {glue:text}`cone-exponent`, without a fitted number, where convex programs find
+# {claim}`B.Fig8A-rest-lazy`. The rest is what features change. On the same training sets the count less the parameters that networks with features
+# need is {glue:text}`features-few` on 250 points, and {glue:text}`features-many` on 2000. On few points they jam later, on many earlier.
 #
 # Paper B finds that jamming needs fewer parameters where the error of ensembles is small. Over the scales of the map, on 250 points, the
 # two go together (correlation {claim}`B.Fig4-jamming`). There lazy networks jam first, and at width 128 they have the smaller
@@ -205,7 +205,8 @@ chapter.figure(
 # networks, and at the widest its ensemble has {glue:text}`error-ratio` of their error, on one training set. At narrower widths scale 12 is better on
 # 250 points, too.
 # %%
-random = chapter.rows(studies.fitting_width, "lazy")
+random = [chapter.rows(separability.random_labels, name) for name in ("deep", "wide")]
+voters = [chapter.rows(voting.votes, name) for name in ("small", "large", "largest")]
 lazy = chapter.rows(at_rest.peak_at_jamming, "lazy"), chapter.rows(at_rest.peak_at_jamming, "whole_lazy")
 middle = chapter.rows(at_rest.peak_at_jamming, "sizes"), chapter.rows(at_rest.peak_at_jamming, "whole")
 lines = {"digits, lazy": parameters_at_rest(*lazy), "digits, scale 12": parameters_at_rest(*middle)}
@@ -215,16 +216,19 @@ programs = chapter.rows(counting.programs)
 fig, axes = plots.panels(2)
 for (label, rows), colour in zip(lines.items(), (plots.COLOURS["lazy"], plots.COLOURS["feature"])):
     axes[0].plot(rows.p, rows.p / rows.parameters, "o", color=colour, markersize=4, label=f"{label}, at rest")
+for p, sizes in parameters_at_the_end(*voters).items():
+    axes[0].plot([p] * len(sizes), p / sizes, "_", color=plots.COLOURS["lazy"], markersize=9)
+axes[0].plot([], [], "_", color=plots.COLOURS["lazy"], markersize=9, label="digits, lazy, convex programs")
 means = [rows.groupby("p").parameters.mean() for rows in (line, lines["digits, scale 12"])]
 axes[0].plot(means[0].index, means[0].index / means[0], color=plots.COLOURS["lazy"], label="digits, lazy, counted")
 shared = sorted(set(means[0].index) & set(means[1].index))
 if shared:
     ends = [np.array(shared) / of[shared].to_numpy() for of in means]
     axes[0].fill_between(shared, *ends, color="0.5", alpha=0.25, linewidth=0, label="what features give")
-p, transitions = parameters_at_jamming(random[random.steps == random.steps.max()])
-axes[0].plot(np.repeat(p[None], len(transitions), 0), p / transitions, "s", color="0.4", markersize=4)
-axes[0].plot([], [], "s", color="0.4", markersize=4, label="random labels, lazy")
-counts = sorted({*lines["digits, lazy"].p, *line.p, *p})
+fits = points_per_parameter(*random)
+p = fits.ratio * fits.parameters
+axes[0].plot(p, fits.ratio, "s", color="0.4", markersize=4, label="random labels, linear programs")
+counts = sorted({*lines["digits, lazy"].p, *line.p})
 axes[0].axhline(2, color=plots.COLOURS["theory"], label="random labels, theorem")
 plots.curve_axes(axes[0], counts)
 axes[0].set(xlabel="training points $P$", ylabel="points per parameter at jamming, $P/N^*$")
@@ -258,10 +262,11 @@ if both:
     ratios = [sizes[0] / sizes[1], errors[0] / errors[1]]
 for name, value in zip(("line-ratio", "error-ratio"), ratios):
     chapter.glue(name, value)
-chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, cones, programs, alt=alt)
+chapter.figure(fig, "fig-b-lines", *random, *voters, *lazy, *middle, cones, programs, alt=alt)
 # %% [markdown] tags=["caption"]
 # **A parameter fits two points of random labels, and more of digits, as many as a cone's dimension says; features change that.** Left:
-# points per parameter at jamming, at rest (digits) or after the most steps (squares), one point per training set; line: counted. Right: the
+# points per parameter at jamming; a dot or dash for each training set of digits, at rest or by convex programs; line: counted; squares:
+# random labels. Right: the
 # count for single training sets of 250 and 1000 digits against the mean number of parameters from which on linear programs find a
 # margin (paper B, Fig. 8A).
 # %% [markdown]
@@ -269,8 +274,8 @@ chapter.figure(fig, "fig-b-lines", random, *lazy, *middle, cones, programs, alt=
 # If no weights give all points a margin, the least loss balances the gradients of the points that still have a gap. A balance of vectors in
 # $N$ dimensions needs more than $N$ of them. If some do, the least weights that fit rest on at most $N$. Hence lazy networks on the two
 # sides of jamming have more and fewer points with a gap than parameters, and meet at one ({numref}`fig-b-isostatic`): where a network fits with
-# the largest norm the ratio is {claim}`B.Fig8B-lazy-fits`, where it does not {claim}`B.Fig8B-lazy-stuck`. With three layers it is
-# {claim}`B.Fig8B-lazy-deep`. One would expect the same of all networks, as of frictionless spheres. It is not so for networks that learn
+# the largest norm the ratio is {claim}`B.Fig8B-lazy-fits`, with three layers {claim}`B.Fig8B-lazy-deep`. The widest networks that do not fit
+# are a little off, {glue:text}`stuck-ratio`, as no whole width lies at jamming. One would expect the same of all networks, as of frictionless spheres. It is not so for networks that learn
 # features, because the curvature of their output holds them, too ([the landscape](#the-landscape)).
 # %%
 voters = chapter.rows(voting.votes, "largest")
@@ -281,6 +286,9 @@ fig, axes = plots.panels(2)
 sides = {1: (plots.COLOURS["lazy"], "fit"), 0: ("0.6", "do not fit")}
 networks = each_network(voters)
 h_star = mean_width_at_jamming(voters)
+stuck = networks[networks.fits == 0]
+widest = stuck[stuck.h == stuck.groupby("seed").h.transform("max")]
+chapter.glue("stuck-ratio", float(widest.groupby("seed").holding.mean().mean()))
 for (h, fits), ratios in networks.groupby(["h", "fits"]).holding:
     bars = np.abs(np.quantile(ratios, [0.1, 0.9]) - ratios.mean())[:, None]
     axes[0].errorbar(h / h_star, ratios.mean(), bars, fmt="o", color=sides[fits][0], markersize=4)
@@ -309,9 +317,9 @@ chapter.figure(fig, "fig-b-isostatic", voters, deep, rows, alt=alt)
 # ## At rest the error peaks at jamming
 # We reach rest by Newton's method with the whole Hessian in a trust region (`regimes.training.newton`). It continues the
 # training of networks that do not fit until they fit or lie at a minimum, for up to 1600 rounds. The error then peaks at
-# jamming ({numref}`fig-b-rest`), with up to 5000 points, as many as in paper B. Since networks stopped after 200 steps jam at
-# larger widths, we read their peak at their own jamming: it is lower by {claim}`B.Fig6-rest-stop` points.
-# [Details](#heights-of-the-peak) have the heights on other training sets.
+# jamming ({numref}`fig-b-rest`), with up to 5000 points, as many as in paper B. Networks that were stopped after 200 steps jam at
+# larger widths. Whether their peak is lower there, or only elsewhere, is not decided: it would take nineteen training sets, three hours of a
+# core. [When lazy](#heights-of-the-peak) has the heights on other training sets.
 # %%
 middle = followed_longest(*[chapter.rows(at_rest.peak_at_jamming, name) for name in ("sizes", "whole")])
 lazy = followed_longest(*[chapter.rows(at_rest.peak_at_jamming, name) for name in ("lazy", "whole_lazy")])
@@ -344,27 +352,28 @@ chapter.figure(
 # ## Divide by the norm, then average
 # Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is
 # first divided by its norm ({numref}`fig-b-vote`). At jamming of 1000 digits the mean has {claim}`B.Fig6-vote-large` percentage points
-# more errors than the vote. On 2000 digits it is {claim}`B.Fig6-vote` and on 1000 points of Fashion-MNIST {claim}`B.Fig6-vote-second`,
-# both undecided so far; the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a
+# more errors than the vote, and {claim}`B.Fig6-vote-second` on 1000 points of Fashion-MNIST. Training sets of 2000 digits differ so much
+# that it would take thirty to tell, two and a half hours of a core. There the bump of the vote is {claim}`B.Fig6-vote-bump`. *Which to take?* Far from jamming a vote gains nothing over a
 # mean. The mean over norms has over all widths {claim}`B.Fig6-normalised` points fewer errors than the vote, and at no width more than
-# the mean, beyond the scatter. So divide by the norm, then average. We find the end of lazy training by a convex program.
+# the mean, beyond the scatter. So divide by the norm, then average. The end of lazy training is found by a convex program.
 #
 # The predictor is one over the margin $\kappa$ in size ({numref}`fig-b-tail`). Among networks that differ in their initial weights $\kappa$ has a mean $\mu$
 # and a standard deviation $\sigma$, and a density that does not vanish at zero if $\mu$ is not much larger than $\sigma$. Then norms exceed $x$ with a
-# probability of order $1/x$, so that a mean of $M$ networks is about its largest member, for any $M$. At jamming the index of the tail that
-# we measure, from the largest quarter, is {claim}`B.Sec2-norm-index` for the 1 of this law. Beyond it $\mu$ grows with $N-N^*$, and $\sigma$ falls as
-# points are added. So the window in which norms have no variance closes: its width in $N/N^*-1$ goes as $P$ to the power
+# probability of order $1/x$, so that a mean of $M$ networks is about its largest member, for any $M$. This law has the index 1. At jamming the
+# largest quarter of the norms gives {claim}`B.Sec2-norm-index`, mean over three numbers of points. Beyond it $\mu$ grows with $N-N^*$, and
+# $\sigma$ falls as points are added. So the window in which norms have no variance closes: its width in $N/N^*-1$ goes as $P$ to the power
 # {claim}`B.Sec2-norm-window`. At all widths, numbers of points and on both data sets the index is {claim}`B.Sec2-norm-curve` times that of
 # $1/|\mu+\sigma g|$ with a normal $g$: one curve, without a fitted number.
 #
-# Paper B says that the norm is responsible for the cusp of single networks' error. Of networks of one width near jamming those with larger norms
-# do err more (rank correlation {claim}`B.Sec2-norm-cusp`). But a share of wrong signs does not depend on the norm: divided by it each network
-# makes the same errors. Both tell how near a network is to its own jamming. What differs there is the direction: two predictors agree less
-# at jamming than at 1.5 times the width, by {claim}`B.Fig6-overlap` of their cosine. On 1000 points of Fashion-MNIST, too, the error rises
-# towards jamming, by {claim}`B.Fig6-cusp-second` points from two thirds of its width.
+# Paper B says that the norm "is responsible in the cusp" of single networks' error. Among networks of one width near jamming those with
+# larger norms do have more errors (rank correlation {claim}`B.Sec2-norm-cusp`), but most of the scatter has another reason. Nor can the norm be the
+# cause, since a share of wrong signs does not depend on it: divided by its norm each network makes the same errors. Both grow as a network comes
+# near to its own jamming. What changes there is the direction: two predictors agree less at jamming than at 1.5 times the width,
+# by {claim}`B.Fig6-overlap` of their cosine. On 1000 points of Fashion-MNIST, too, the error rises towards jamming, by
+# {claim}`B.Fig6-cusp-second` points from two thirds of its width.
 #
-# Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, ensembles of twenty have no bump
-# ({claim}`B.Fig6-rest-twenty` points); in the lazy regime, trained and without a convex program, they have one of {claim}`B.Fig6-rest-twenty-lazy`.
+# Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At scale 12, at rest, the mean of twenty networks has no bump
+# ({claim}`B.Fig6-rest-twenty` points). In the lazy regime it has one of {claim}`B.Fig6-rest-twenty-lazy` on 1000 digits, at the end of training: not reproduced.
 # %%
 voters = chapter.rows(voting.votes, "largest")
 second = chapter.rows(voting.votes, "second_data")
@@ -453,10 +462,10 @@ chapter.figure(fig, "fig-b-vote", voters, second, alt=alt)
 #   rest on 5000 points are drawn from all 70000. In the lazy regime there the claim compares the peak with width 20. We tried width 18
 #   later, and its error is lower. So the peak is higher than the claim says.
 # - At scale 12 the line of jamming still falls with the rounds, most on few points. So its exponent is provisional, and may grow.
-# - The exponents of $N^*$ and the bumps of trained ensembles were found on the rows that judge them.
+# - The exponents of $N^*$ and the bump of trained ensembles were found on the rows that they are tested on.
 # - Theory for Gaussian features has the norm of networks that fit random labels too small by a factor {claim}`B.Sec2-gardner-near` next to
 #   jamming ([when lazy](#the-predictor-blows-up)): tangent features are products of few neurons, not Gaussian.
-# - The details have what is open about [random labels](#random-labels) and [fluctuations](#far-from-jamming).
+# - The details have what is open about [fluctuations](#far-from-jamming), and what of paper B [is not tested](#not-tested).
 #
 # ## Try it yourself
 # - `make chapter-03 NAME=patient PARAMS='-p steps 800'` gives every network four times the steps. How far does the black line move?

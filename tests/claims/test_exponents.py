@@ -278,7 +278,7 @@ def _(power, _other):
 
 def lines_at_rest(power, of=0):
     """Rows through the transition at ``P`` to a power, at several numbers of points."""
-    axes = {"p": (250, 500, 1000, 5000), "seed": range(3), "k": range(4)}
+    axes = {"p": (250, 500, 1000, 5000), "seed": range(6), "k": range(4)}
     rng = np.random.default_rng(of)
 
     def fill(row):
@@ -292,8 +292,10 @@ def lines_at_rest(power, of=0):
 
 @made("B.Fig8A-rest-lazy", holds=0.8)
 def _(power, _other):
+    """On the training sets that hold jamming at each number of points."""
     rows = lines_at_rest(power)
-    return {"lazy": rows, "all_images_lazy": rows[:0]}
+    cut = {"small": 250, "large": 1000, "largest": 5000}
+    return {name: rows[rows.p == p] for name, p in cut.items()}
 
 
 @made("B.Fig8A-rest-features", holds=-0.2)

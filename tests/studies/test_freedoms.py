@@ -27,7 +27,7 @@ CHAPTERS = {name: number for number in parameters.chapters() for name in catalog
 # their further cells cost more than all others together
 DEAR = {
     "depth.layer_kernels", "depth.layer_prediction", "fitting.exclusion", "hard_margin.star_kernel",
-    "jamming.ensembles", "jamming.fitting_width", "kernel_pca.image_curves", "kernel_pca.kernel_along_training",
+    "jamming.ensembles", "kernel_pca.image_curves", "kernel_pca.kernel_along_training",
     "lazy_feature.networks", "selection.boundary", "spiked.white_images",
 }  # fmt: skip
 # a tenth of the studies that noise does not slow down, of each chapter

@@ -125,20 +125,6 @@ def test_steps_are_counted_of_the_network_itself_not_of_its_batch(setting):
     assert len({*counts}) > 1 and [r["needed"] for r in rows] == counts
 
 
-@pytest.mark.parametrize("half", [3, 9, 40])
-def test_the_search_closes_in_on_the_width_at_which_half_fit_and_trains_none_far_beyond(half):
-    """Where the share that fits is a law of the width; it begins at 3, and the next bracket is a factor 1.4 away."""
-    trained = []
-
-    def share_that_fits(h):
-        trained.append(h)
-        return min(1, (h + 0.5) / (2 * half))
-
-    shares = studies._search(share_that_fits, 3)
-    assert {half - 1, half} <= {*shares} and max(shares) <= max(3, 1.5 * half)
-    assert all((share >= 0.5) == (h >= half) for h, share in shares.items()) and len(trained) == len(shares)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

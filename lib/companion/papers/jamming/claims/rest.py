@@ -61,30 +61,18 @@ def parameters_at_rest(*tables):
     return pd.DataFrame(sizes, columns=["p", "seed", "words", "parameters"])
 
 
-def exponent_at_rest(*tables):
-    """The exponent of ``N*`` in the number of points over all training sets, with a jackknife over these."""
-    sizes = parameters_at_rest(*tables)
-    if len(sizes) < estimates.FEWEST or sizes.p.nunique() < 3:
-        return None
-    logs = np.log(sizes[["p", "parameters"]].to_numpy(float))
-    return jackknife(logs, lambda rows: float(np.polyfit(*rows.T, 1)[0]))
-
-
-def at_own_jamming(tables, newton_steps, measure, value="error", smallest=0):
-    """A measure of ``theory.jamming`` at the width where half of the networks fit by then; one per training set.
+def bumps_at_own_jamming(rows, value):
+    """The height of a curve at the width where half of the networks fit at rest, per cent; one per training set.
 
     The width is that of all sets of a number of points. Sets whose widths do not hold it and a factor 1.5 around it
-    are left out.
+    are left out. See ``jamming.bump``.
 
     Args:
-        tables: rows of ``rest.peak_at_jamming`` of one output scale.
-        newton_steps: after which all is read.
-        measure: ``jamming.rise`` or ``jamming.bump``.
+        rows: of ``rest.peak_at_jamming`` at one output scale.
         value: a column.
-        smallest: number of points.
     """
-    rows = followed_longest(*tables)
-    rows = rows[(rows.newton_steps == newton_steps) & (rows.p >= smallest)]
+    rows = followed_longest(rows)
+    rows = rows[rows.newton_steps == rows.newton_steps.max()]
     heights = {}
     for (p, words), group in rows.groupby(["p", "words"]):
         counts = group.groupby("seed").h.nunique()
@@ -93,12 +81,10 @@ def at_own_jamming(tables, newton_steps, measure, value="error", smallest=0):
         if complete.empty or not shares.iloc[0] < 0.5 < shares.iloc[-1]:
             continue
         h_star = jamming.transition(shares.index.to_numpy(float), shares.to_numpy())
-        narrowest = h_star / jamming.FACTOR
-        widest = h_star * jamming.FACTOR if measure is jamming.bump else h_star
-        if not shares.index[0] <= narrowest <= widest <= shares.index[-1]:
+        if not shares.index[0] <= h_star / jamming.FACTOR <= h_star * jamming.FACTOR <= shares.index[-1]:
             continue
         seeds = sorted(set(complete.seed))
-        for seed, height in zip(seeds, measure(complete, value, pd.Series(h_star, seeds)), strict=True):
+        for seed, height in zip(seeds, jamming.bump(complete, value, pd.Series(h_star, seeds)), strict=True):
             heights[p, words, seed] = 100 * height
     return pd.Series(heights, dtype=float)
 
@@ -143,19 +129,6 @@ def heights_of_peak(rows, newton_steps, value="error"):
     ),
     short="peak at rest, lazy",
 )
-@again(
-    "B.Fig6-rest-feature",
-    looks=1,
-    given={"networks": studies.peak_at_jamming["fresh_feature"]},
-    at={"p": 1000, "scale": 0.00390625},
-    source="paper B, Fig. 6",
-    statement=("In the feature regime, too, single networks taken towards rest have their largest error at jamming."),
-    measure=(
-        "Their error at the width of the norm's peak minus the least of narrower ones, both widths chosen "
-        "on another training set, smallest scale, 1000 points, percentage points."
-    ),
-    short="peak at rest, feature",
-)
 def peak_at_rest(networks):
     """Trained to rest, single networks have their largest error at jamming, the peak of a double descent.
 
@@ -192,48 +165,15 @@ def peak_of_ensemble(networks=studies.peak_at_jamming["fresh_feature"]):
     return mean(_height_at_rest(large, "ensemble_error")), large
 
 
-@claim("B.Fig6-rest-stop", accept=(0.3, math.inf), rival=0, looks=4, figure="fig-b-rest", at={"scale": 12})
-def peak_lost_by_stopping(sizes=studies.peak_at_jamming["sizes"], all_images=studies.peak_at_jamming["whole"]):
-    """Stopping early lowers the peak of the error at jamming.
-
-    Error at jamming less that at a width smaller by 1.5, at rest, less the same after 200 steps, each at its own
-    jamming; scale 12, from 1000 points on, percentage points; found on these training sets.
-
-    Rival: networks that are stopped early have the same peak, at other widths
-    Source: paper B, Sec. 2
-    Short: stopping early lowers the peak
-    """
-    tables = (sizes, all_images)
-    last = max(table.newton_steps.max() for table in tables)
-    rest_heights = at_own_jamming(tables, last, jamming.rise, smallest=1000)
-    stop_heights = at_own_jamming(tables, 0, jamming.rise, smallest=1000)
-    heights = pd.concat({"rest": rest_heights, "stop": stop_heights}, axis=1).dropna()
-    return mean((heights["rest"] - heights["stop"]).to_numpy()) if len(heights) > 1 else None
-
-
 @claim(
     "B.Fig6-rest-twenty",
     accept=(-math.inf, 0.5),
     rival=1.3,
     looks=2,
     figure="fig-b-rest",
-    given={"networks": studies.peak_at_jamming["sizes"]},
     at={"scale": 12, "members": 20},
 )
-@again(
-    "B.Fig6-rest-twenty-lazy",
-    looks=1,
-    part_of="B.Fig6-rest-twenty",
-    given={"networks": studies.peak_at_jamming["lazy"]},
-    at={"members": 20, "scale": 1048576},
-    statement="In the lazy regime, too, averaging twenty networks at rest eliminates the peak.",
-    measure=(
-        "The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, largest scale, "
-        "250 to 2000 points, percentage points; found on these training sets."
-    ),
-    short="bump of twenty networks at rest, lazy",
-)
-def bump_left_by_averaging(networks):
+def bump_left_by_averaging(networks=studies.peak_at_jamming["sizes"]):
     """Averaging twenty networks at rest eliminates the peak.
 
     The ensemble's error at jamming minus the mean of those at $h/1.5$ and $1.5h$, scale 12, 250 to 2000 points,
@@ -243,23 +183,8 @@ def bump_left_by_averaging(networks):
     Source: paper B, Fig. 6
     Short: bump of twenty networks at rest, scale 12
     """
-    large = _largest_ensembles(networks)
-    heights = at_own_jamming([large], large.newton_steps.max(), jamming.bump, "ensemble_error")
+    heights = bumps_at_own_jamming(_largest_ensembles(networks), "ensemble_error")
     return mean(heights.to_numpy()) if len(heights) > 1 else None
-
-
-@claim("B.Fig8A-rest-lazy", accept=(0.5, 0.95), rival=1, figure="fig-b-lines")
-def line_at_rest_lazy(lazy=studies.peak_at_jamming["lazy"], all_images_lazy=studies.peak_at_jamming["whole_lazy"]):
-    """On digits the number of parameters at lazy jamming grows more slowly than the number of points.
-
-    Exponent of the parameters of which half of the networks fit at rest, largest scale, 250 to 5000 points; found on
-    these training sets.
-
-    Rival: random labels, Cover's theorem
-    Source: paper B, Fig. 8A and Sec. 2: for data with structure "sub-linear"
-    Short: lazy, at rest: $N^*$ of digits, in $P$
-    """
-    return exponent_at_rest(lazy, all_images_lazy)
 
 
 @claim(
@@ -415,25 +340,3 @@ def unstable_over_unsatisfied(minima=studies.minima_at_jamming["sizes"]):
     jammed = jamming.networks_at_jamming(largest)
     ratios = (jammed.negative / jammed.unsatisfied).groupby([jammed.seed, jammed.p]).mean().groupby("seed").mean()
     return (mean(ratios.to_numpy()) if len(ratios) > 1 else None), largest
-
-
-@claim("B.Sec2-strength", accept=(0.35, 0.65), stated=0.5, rival=1, looks=4, figure="fig-b-8bc")
-def curvature_in_loss(minima=studies.minima_at_jamming["sizes"]):
-    r"""In the jammed phase the scale of $H_p$ grows as $\sqrt U$.
-
-    Exponent in the loss of its largest eigenvalue over that of $H_0$, over networks at a minimum under the weakest
-    decay that do not fit, at the same $P$; mean over training sets.
-
-    Rival: in proportion to the loss
-    Source: paper B, Fig. 7
-    Short: curvature grows as the root of $U$
-    """
-    largest = _largest_ensembles(minima)
-    at_minimum = (largest.ended == "jammed") & (largest.decay == largest.decay.min())
-    stuck = largest[at_minimum & ~jamming.can_fit(largest)]
-    if stuck.seed.nunique() < 2:
-        return None
-    logs = np.log(stuck[["quadratic_hinge", "strength"]])
-    logs -= logs.groupby([stuck.seed, stuck.p]).transform("mean")
-    slopes = [np.polyfit(*group.to_numpy().T, 1)[0] for _, group in logs.groupby(stuck.seed)]
-    return mean(np.array(slopes)), largest

@@ -9,6 +9,7 @@ from companion.papers.jamming.studies import paired, separability
 from companion.papers.jamming.theory.separability import effective_parameters
 
 CHAPTER = "03"
+FEWEST_SIZES = 3  # that a line is read from
 FIRST = (6, 7, 12)  # widths on which the theorem was tried before the claims were declared
 
 
@@ -42,6 +43,43 @@ def parameters_at_cover(
     rows = pd.concat([points, shallow, deep, images])
     rows = rows[~rows.h.isin(FIRST)]
     return (_over_half(rows, "points", "separable"), rows) if rows.seed.nunique() > 1 else None
+
+
+def points_per_parameter(*tables):
+    """``P*/N`` at each number of parameters by Cover's formula: columns ``parameters`` and ``ratio``.
+
+    Args:
+        tables: rows of ``separability.random_labels``.
+    """
+    sizes = []
+    for parameters, rows in pd.concat(tables).groupby("parameters"):
+        factor = effective_parameters(rows["points"], rows.separable, rows.parameters)
+        sizes.append({"parameters": parameters, "ratio": 2 * factor})
+    return pd.DataFrame(sizes, columns=["parameters", "ratio"])
+
+
+@claim("B.Fig8A-random", accept=(0.9, 1.1), stated=1, rival=2, figure="fig-b-lines", at={"layers": 3})
+def jamming_of_random_labels(deep=separability.random_labels["deep"], wide=separability.random_labels["wide"]):
+    """The number of parameters at jamming grows linearly with $P$ on random data.
+
+    Exponent, of lazy networks of three layers, from 138 to 546 parameters: the points at which half of them can fit, by
+    the likeliest of Cover's formula, a linear program for each network.
+
+    Rival: the width, not the number of parameters, is proportional to $P$
+    Source: paper B, Fig. 8A
+    Short: parameters at lazy jamming, random labels, in $P$
+    """
+    rows = pd.concat([deep, wide])
+    if rows.parameters.nunique() < FEWEST_SIZES or wide.seed.nunique() < FEWEST:
+        return None
+    sets = [rows[rows.seed == seed] for seed in sorted(set(deep.seed) & set(wide.seed))]
+
+    def exponent(indices):
+        found = points_per_parameter(*[sets[int(index)] for index in indices])
+        points = np.log(found.ratio * found.parameters)
+        return float(np.polyfit(points, np.log(found.parameters), 1)[0])
+
+    return jackknife(np.arange(len(sets)), exponent), rows
 
 
 @claim("B.Fig4-cover-paired", accept=(0.9, 1), stated=1, rival=0.82, figure="fig-b-cover", at={"steps": 3200})

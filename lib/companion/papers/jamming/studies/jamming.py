@@ -1,36 +1,29 @@
 """Chapter 3: which networks fit their data, what they have learnt then, and what averaging them gains."""
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
-from companion.lab.record import Count, FirstOf, Increasing, Number, Setting, record
+from companion.lab.record import Count, Increasing, Number, Setting, record
 from companion.lab.sweep import STATISTICAL, Rows, study
 from companion.papers.jamming.studies._ensembles import (
     DRAWN,
     ENSEMBLE,
-    IMAGES,
-    RANDOM,
     Draw,
     Networks,
     OnImages,
-    TrainedEnsemble,
     Width,
     draw_sets,
     norms_and_errors,
-    parameters_of,
     repeated,
     steps_of_fits,
     swish_networks,
     train_to_verdict,
-    training_set,
 )
 from companion.papers.jamming.theory import jamming
 from regimes import validate
@@ -67,13 +60,6 @@ class Ensemble(Networks):
             raise InputError(f"fewer must be at most members = {self.members}, got {self.fewer}")
         setting = super().completed(seeds)
         return replace(setting, fewer=None) if self.fewer == self.members else setting
-
-
-@record
-class FittingWidth(TrainedEnsemble):
-    """Ensembles of all widths, on images or random points."""
-
-    data: FirstOf[(RANDOM, *IMAGES)]
 
 
 @record
@@ -174,56 +160,6 @@ def at_stop(rows: pd.DataFrame, stop: float) -> pd.DataFrame:
 def at_end(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of :data:`ensembles` that are of the end."""
     return at_stop(rows, END)
-
-
-@study(version=2, rtol=1e-2, device="any")
-def fitting_width(s: FittingWidth, seeds: list[int]) -> Rows:
-    """The width at which networks begin to fit, by bisection from both sides; one row per width and training set.
-
-    All widths that the bisection visits, ``members`` networks each: ``h``, ``parameters``, ``fitted`` (share of the
-    members). It starts from a width of which fewer than half fit and one of which at least half do, halves the gap
-    until neighbouring widths have been trained, and goes on until more than half do.
-    ``data = "random"``: standard normal points with random labels.
-
-    Source: paper B, Fig. 8A.
-    """
-    rows = []
-    for seed in seeds:
-        x, y, source = training_set(s, seed)
-        guess = max(2, round((len(y) / 3 / s.layers) ** 0.5))
-        shares = _search(functools.partial(_fitting, s, seed, x, y), guess)
-        for h, share in sorted(shares.items()):
-            size = parameters_of(s.components, h, s.layers)
-            rows.append({"seed": seed, "h": h, "parameters": size, "fitted": share, "source": source})
-    return rows
-
-
-def _fitting(s: FittingWidth, seed: int, x: Tensor, y: Tensor, h: int) -> float:
-    """The share of the members of width ``h`` that fit."""
-    done = train_to_verdict(s, swish_networks(s, h, [seed]), x, y)
-    return float(np.mean([why.kind == Ended.FITTED for why in done.ended]))
-
-
-def _search(fitting: Callable[[int], float], guess: int) -> dict[int, float]:
-    """The share that fits at each width that the search visits, once each."""
-    shares: dict[int, float] = {}
-
-    def share(h: int) -> float:
-        if h not in shares:
-            shares[h] = fitting(h)
-        return shares[h]
-
-    low = high = guess
-    while share(high) < 0.5:
-        low, high = high, max(high + 1, round(1.4 * high))
-    while low > 1 and share(low) >= 0.5:
-        low, high = max(1, min(low - 1, round(low / 1.4))), low
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if share(middle) < 0.5 else (low, middle)
-    while share(max(shares)) <= 0.5:  # half is neither side: wider ones, one by one
-        share(max(shares) + 1)
-    return shares
 
 
 @study(version=3, rtol=0.1, nonfinite=("needed", "time"), **ENSEMBLE)
