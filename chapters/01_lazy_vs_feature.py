@@ -559,3 +559,42 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.
 # - `-p curve_alpha 1.0` trains between the regimes. Where does the curve of the network go?
 # - `-p stop 0.95` moves the early stop. Which claims depend on it?
+# %% [markdown]
+# ## Exercises
+#
+# **1. A tilted plane.** The label changes at one plane in $d$ dimensions. A network has placed it displaced by $\delta_0$ and tilted by a small
+# vector $\delta_\perp$ along the other directions, so that it errs where $0<x_1<\delta_0+\delta_\perp\cdot x_\perp$ or the reverse. Show that its
+# test error is $\varphi\,\mathbb E|\delta_0+\delta_\perp\cdot x_\perp|$ with the density $\varphi$ at the plane. How does it compare with the error of
+# a plane that is displaced alone, if all components of $\delta$ have one size?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# At a given $x_\perp$ the points between the two planes have the probability $\varphi\,|\delta_0+\delta_\perp\cdot x_\perp|$ to first order; average over
+# $x_\perp$. With $\delta\sim\mathcal N(0,s^2)$ in each of $d$ components the sum is normal with the variance $s^2(1+|x_\perp|^2)$, of which $1+|x_\perp|^2$ is near $d$. So the mean
+# absolute value is $s\sqrt{2d/\pi}$, that is $\sqrt d$ times that of the displacement alone. Most of the error is tilt.
+#
+# </details>
+#
+# **2. Why a kernel must learn all directions.** A kernel method predicts with bumps about its training points.
+# Let the distance of neighbouring points in $d$ dimensions be $p^{-1/d}$. What does a compression of $d-1$ of the directions by $\Lambda$ do to this distance?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# It compresses the volume that the points fill by $\Lambda^{d-1}$, so that the distance becomes $(\Lambda^{d-1}p)^{-1/d}$, as if there were
+# $\Lambda^{d-1}$ times as many points. This holds while the distance is larger than the compressed extent $1/\Lambda$. Beyond, the points lie in one dimension, and are $1/p$ apart.
+#
+# </details>
+#
+# **3. A prediction.** Train the networks of the curves lazily,
+#
+# ```sh
+# make chapter-01 PROFILE=smoke NAME=lazy PARAMS='-p curve_alpha 1e6'
+# ```
+#
+# What must A.Fig6-amplification-end, the amplification at the end of training over its value at $t^*$, measure now?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# The weights hardly move, $\Lambda$ keeps its initial value at all times, and the ratio is 1. The page of the run shows it, with the interval that two seeds give.
+#
+# </details>

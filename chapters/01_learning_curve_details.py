@@ -564,7 +564,7 @@ ended["ended"] = ended.ended.replace(words, regex=True)
 counts = ended.groupby(["runs", "ended"], sort=False).size().rename("count").reset_index()
 chapter.table(counts, "tab-a-ended", "How the runs ended. None is left out of any curve above.", ended)
 # %% [markdown]
-# ## Exercises
+# ## More exercises
 # **1. Another cusp.** Repeat the derivation of {eq}`eq:A:layer` for a kernel with the cusp $K(r)\approx K_0-r^\xi$,
 # without a compression. Which $\beta_{\rm lazy}$ comes out?
 #
@@ -584,23 +584,6 @@ chapter.table(counts, "tab-a-ended", "How the runs ended. None is left out of an
 # ($g\to\frac23$), and for curved boundaries with $d_\parallel=2$ to 1/2 ($g\to\frac13$). The gain does not vanish with the
 # dimension. For planes half of it comes from the bending of the kernel, and this half stays too. For $d_\parallel\ge3$ the formula
 # would also give 1/2, more than the informative coordinates alone allow, $d_\parallel/(3d_\parallel-2)$.
-#
-# </details>
-#
-# **3. A prediction.** Train the networks of the five curves lazily,
-#
-# ```sh
-# make chapter-01 PROFILE=smoke NAME=lazy PARAMS='-p curve_alpha 1e6'
-# ```
-#
-# What must the following claims measure now? A.Fig6-amplification-end is the amplification at the end of training
-# over its value at $t^*$. A.Fig3-final-kernel is the error of the kernel after training over the network's.
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# The weights hardly move. $\Lambda$ stays at its initial value, and the first ratio is 1. The kernel after training is
-# the initial one, on another training set. So the second ratio is 1, up to scatter. The page of the run shows both, with
-# the intervals that two seeds give.
 #
 # </details>
 # %% [markdown]

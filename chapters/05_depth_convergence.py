@@ -475,3 +475,36 @@ chapter.figure(
 # **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on $m/\tau^3$.** Left: distance of
 # the predictor of a network's own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
 # their own kernels. Right: accuracy on images; dashed: infinite width. Means over networks.
+# %% [markdown]
+# ## Exercises
+#
+# **1. Where angles end.** A layer takes a small angle to $\phi-\phi^2/3\pi$. After how many layers is an angle of 5° half as large? One of 90°? Why does the answer hardly matter at depth 1000?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $d\phi/dL=-\phi^2/3\pi$ gives $1/\phi_L=1/\phi_0+L/3\pi$, so that half is reached after $L=3\pi/\phi_0$ layers: 108 for 5°, and by this formula 6 for 90°, where the angle is not small and the
+# formula only a guide. At depth 1000 all angles above a degree or so are near $3\pi/L=0.54°$: the first term is lost beside the second.
+#
+# </details>
+#
+# **2. A ridge by depth.** The kernel of depth $L$ is $a+c/4L$ off the diagonal and 1 on it, with $a$ near $\frac14$. Show that regression with it is ridge regression with $c$ beside a constant, and find the ridge.
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# Off the diagonal $4L$ times the Gram matrix is $C+4La\,\mathbf 1\mathbf 1^\top$, on it $4L=4La+4L(1-a)$. So it is $C+4L(1-a)I$ and a constant matrix, and the predictor is that of the
+# kernel $c$ with a constant of large weight, and the ridge $4L(1-a)$, near $3L$.
+#
+# </details>
+#
+# **3. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at depth 1000, for the four pairs of Fig. 2?
+#
+# ```sh
+# make chapter-05 PROFILE=smoke NAME=shallow PARAMS='-p curve_depth 1000 -p curve_rho "[0.0, 0.5, 0.9, 0.99]"'
+# ```
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# By {eq}`eq:C:rate` the distance of a pair is $\bigl[\frac38\ln1000+\frac14c(\rho)-\frac18\bigr]/1000$ to first order. The closest of the four pairs has the largest $c$, $c(0.99)=59.40$: 0.0173, far outside the band of
+# C.Thm2-limit, which is one for depth $10^6$. How deep one must go is set by the closest pair.
+#
+# </details>

@@ -307,7 +307,7 @@ chapter.figure(
 # stopping times; stars: the depth that the paper prescribes, at its mean. Bars are standard errors over draws of the images, which all
 # depths share.
 # %% [markdown]
-# ## Exercises
+# ## More exercises
 # **1. Nearby inputs.** Derive {eq}`eq:C:crossover` from {eq}`eq:C:recursion`. At which $u$ is half the way to 1/4 done?
 #
 # <details class="solution"><summary>Solution</summary>
@@ -320,20 +320,5 @@ chapter.figure(
 # $$
 #
 # and $\bar\Theta=S/L=\phi S/(3\pi u)$. Half of the way is $F=\frac58$: $(1+u)-(1+u)^{-3}=\frac52u$ at $u=0.4463$.
-#
-# </details>
-#
-# **2. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at
-# depth 1000, for the four pairs of Fig. 2?
-#
-# ```sh
-# make chapter-05 PROFILE=smoke NAME=shallow PARAMS='-p curve_depth 1000 -p curve_rho "[0.0, 0.5, 0.9, 0.99]"'
-# ```
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# By {eq}`eq:C:rate` the distance of a pair is $\bigl[\frac38\ln1000+\frac14c(\rho)-\frac18\bigr]/1000$ to first
-# order. The closest of the four pairs has the largest $c$, $c(0.99)=59.40$ by iterating {eq}`eq:C:offset`: 0.01731.
-# That lies far outside the band of C.Thm2-limit, which is one for depth $10^6$; compare with what the run measures. How deep one must go is set by the closest pair.
 #
 # </details>

@@ -420,6 +420,16 @@ chapter.figure(fig, "fig-d-3", rows, title="Do random matrices predict single ne
 # AGOP of trained networks with it. The EGOP falls into two pairs of coordinates that do not depend on each other.
 #
 # </details>
+#
+# **3. Alignment without features.** Let $\bar W=\dot W t$ with $\dot W=\delta^\top rX/n$ for fixed tangents $\delta$, residuals $r$ and isotropic data. Show that $\bar W^\top\bar W$ and $\bar W^\top K\bar W$, $K=\delta^\top\delta$, share
+# their eigenvectors if $\delta$ has rank one. What is the C-NFA then?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# With $\delta=u\,v^\top$, $u$ over the points and $v$ over the neurons, $\dot W=v\,(u\circ r)^\top X/n$ has rank one, and so have both matrices, along $X^\top(u\circ r)$. Their correlation is 1 at all times. No feature was
+# learnt: the tangents are fixed. So a high C-NFA alone is no sign of features.
+#
+# </details>
 # %% [markdown]
 # ## Errata and open points
 # - The paper does not state the scales of its Figs. 2, 7 and 8, nor steps and rate of Fig. 1. Scale 1 decides several statements.

@@ -386,3 +386,36 @@ chapter.figure(fig, "fig-e-many", networks)
 # - `make chapter-07 NAME=mine PARAMS='-p fig2_targets "[\"erf\", \"He1+He3\"]"'` draws other targets.
 # - `make chapter-07 NAME=wide PARAMS='-p net_d "[200, 400, 800]"'` trains larger networks beside the model
 #   ({numref}`fig-e-net`).
+# %% [markdown]
+# ## Exercises
+#
+# **1. One step is nearly rank one.** At the start the readout is the same for all neurons and the outputs are near zero. Show that the gradient of the square loss by the weights $w_i$ is near
+# $-\frac{\eta}p\,\frac1n\sum_\mu y_\mu\,\sigma'(w_i\cdot x_\mu)\,x_\mu$ up to a factor, and that its mean over the neurons has one direction. Which one, for many samples and $y=\sigma_*(\theta\cdot x)$?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $\sigma'$ has a mean, $h_1$, and a part that averages to zero over normal inputs. The mean gives $h_1\frac1n\sum_\mu y_\mu x_\mu$ to every neuron, one direction. For many samples it is $h_1\,\mathbb E[y\,x]=h_1h_1^\star\theta$
+# by Stein's identity. The rest differs from neuron to neuron and is noise of the bulk.
+#
+# </details>
+#
+# **2. How many samples point.** The direction is estimated from $n_0=\alpha_0d$ samples. Show that the squared cosine with $\theta$ is $t_1^2/(t_1^2+t_2/\alpha_0)$, $t_1=\mathbb E[y\,\theta\cdot x]$, $t_2=\mathbb E[y^2]$. At which $\alpha_0$ is the angle 45° for the target sign?
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# $\frac1{n_0}\sum y_\mu x_\mu$ is $t_1\theta$ along $\theta$; across it has $d$ components of variance $t_2/n_0$ each, of squared length $t_2d/n_0=t_2/\alpha_0$. For the sign $t_1^2=2/\pi$, $t_2=1$: equal parts at $\alpha_0=\pi/2$. Move the slider *samples, step* of
+# the picture: at $2d$ the angle is 41°.
+#
+# </details>
+#
+# **3. A prediction.** What must the right panel of {numref}`fig-e-4` and the claim E.Fig4-alignment show at spike strength 0?
+#
+# ```sh
+# make chapter-07 PROFILE=smoke NAME=flat PARAMS='-p 07.spikes.alignments.r 0.0'
+# ```
+#
+# <details class="solution"><summary>Solution</summary>
+#
+# Without a spike its direction is a mere name: one curve for all alignments, and no drop from one to the next but noise.
+#
+# </details>

@@ -341,7 +341,7 @@ chapter.table(
     *(chapter.rows(studies.losses, design) for design in ("logistic", "hinge", "noisy", "biased")),
 )
 # %% [markdown]
-# ## Exercises
+# ## More exercises
 #
 # **1. The perfect step.** Show that for $\sigma=\mathrm{erf}$ one has
 # $\kappa_0(k)=\mathrm{erf}\bigl(rk/\sqrt{1+2c}\bigr)$, and find the step size that makes it the target $\mathrm{erf}$
@@ -368,18 +368,5 @@ chapter.table(
 # $-2\kappa_1(\zeta\,\mathbb E[kH]+\psi\,\mathbb EH')=-2\kappa_1wh_1^\star$, do not contain $\gamma$; nor does the
 # sum $\zeta^2+q_1$, the weight of the whole linear part, of which $\gamma$ only says how it is shared between $v$ and
 # the rest.
-#
-# </details>
-#
-# **3. A prediction.** What must the right panel of {numref}`fig-e-4` and the claim E.Fig4-alignment show here?
-#
-# ```sh
-# make chapter-07 PROFILE=smoke NAME=flat PARAMS='-p 07.spikes.alignments.r 0.0'
-# ```
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# One curve for all alignments, by the last exercise, and no drop from one to the next but noise: compare the
-# smallest drop of the run, E.Fig4-alignment, with the book's at $r=2$.
 #
 # </details>
