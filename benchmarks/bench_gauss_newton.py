@@ -30,6 +30,7 @@ from scipy.optimize import minimize
 
 from companion.data import images
 from companion.papers.jamming.studies import jamming as studies
+from companion.papers.jamming.studies._ensembles import parameters_of
 from regimes.data.tasks import gaussian_points
 from regimes.training import gauss_newton as solver
 from regimes.training.gauss_newton import gauss_newton
@@ -118,7 +119,7 @@ def normal_matrix(p=3840, h=26):
     setting = SimpleNamespace(components=10, layers=3, members=4)
     x = gaussian_points(p, 10, seed=0)
     tangents = studies.swish_networks(setting, h, [0]).tangents(x)
-    root, size = torch.rand(4, p, dtype=torch.float64), studies.parameters_of(10, h, 3)
+    root, size = torch.rand(4, p, dtype=torch.float64), parameters_of(10, h, 3)
     spent = {}
     for block in (p, solver.BLOCK) * 3:
         solver.BLOCK, started = block, time.process_time()

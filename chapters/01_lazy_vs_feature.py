@@ -563,7 +563,7 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # ## Exercises
 #
 # **1. A tilted plane.** The label changes at one plane in $d$ dimensions. A network has placed it displaced by $\delta_0$ and tilted by a small
-# vector $\delta_\perp$ along the other directions, so that it errs where $0<x_1<\delta_0+\delta_\perp\cdot x_\perp$ or the reverse. Show that its
+# vector $\delta_\perp$ along the other directions, so that its label is wrong where $0<x_1<\delta_0+\delta_\perp\cdot x_\perp$ or the reverse. Show that its
 # test error is $\varphi\,\mathbb E|\delta_0+\delta_\perp\cdot x_\perp|$ with the density $\varphi$ at the plane. How does it compare with the error of
 # a plane that is displaced alone, if all components of $\delta$ have one size?
 #

@@ -143,6 +143,9 @@ def test_words_name_where_a_claim_does_not_hold(number):
         if claim.elsewhere:
             shared.setdefault((claim.function, claim.elsewhere), []).append((claim, result))
     for pairs in shared.values():
+        if not all(result and result[1] for _, result in pairs):
+            continue  # a run computes some of its rows, so that nothing is found here
         of = [claim for claim, _ in pairs]
-        lines += [f"{of[0].id}: nothing gives the {it} of Elsewhere" for it in stale(of, [r for _, r in pairs if r])]
+        found_of = [result for _, result in pairs]
+        lines += [f"{of[0].id}: nothing gives the {it} of Elsewhere" for it in stale(of, found_of)]
     assert not lines, "\n".join(lines)

@@ -164,7 +164,7 @@ def test_every_records_settings_are_those_of_the_cells_it_judged(number, cell_of
 NAMED = {
     "A.Fig3-beta-lazy-d5": {"shape": ["stripe"], "d": [5]},
     "A.Fig3-beta-lazy-d10": {"shape": ["stripe"], "d": [10]},
-    "A.Fig8-lazy": {"shape": ["cylinder"]},
+    "A.Fig8-star-trend": {"shape": ["cylinder"]},
 }
 
 

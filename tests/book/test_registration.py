@@ -381,10 +381,10 @@ def test_a_claim_has_as_many_more_realisations_as_its_designs_register(monkeypat
 def test_the_designs_that_have_fewer_seeds_than_a_claim_do_not_count(monkeypatch):
     """A claim on six of one design's seeds and forty of another's has six, or the forty of the other."""
     claim = next(claim for claim in ledger.claims().values() if IMAGES in {study.name for study in claim.designs})
-    study = catalogue.find("depth.drawn_regression")[1]
+    study = catalogue.find("depth.operator_distances")[1]
     both = replace(claim, given=claim.given | {"other": study["main"]})
     for which, one, other in (("_stored", 6, 40), ("_values", 12, 8)):
-        given = {f"{NUMBER}.mnist_regression.main.seeds": one, f"{NUMBER}.drawn_regression.main.seeds": other}
+        given = {f"{NUMBER}.mnist_regression.main.seeds": one, f"{NUMBER}.operator_distances.main.seeds": other}
         monkeypatch.setattr(registration, which, lambda number, given=given: parameters.resolve(number, "smoke", given))
     assert [registration.planned(both, n) for n in (6, 40, 10)] == [8, 8, 2]
 

@@ -166,7 +166,7 @@ def test_every_figure_is_in_words_too():
             drawn = captions.drawn(caption)
             assert own or (len(drawn.split()) > 8 and not caption.startswith(f"**{drawn}")), f"{page.name}: {caption}"
             found += 1
-    assert found > 100
+    assert found > 90
 
 
 @pytest.mark.parametrize("path", [path for path in EDITED if path.endswith(".py")])

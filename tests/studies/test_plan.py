@@ -172,7 +172,7 @@ def test_memory_is_asked_for_and_not_refused():
 def test_stored_are_the_cells_that_a_run_finds(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("REGIMES_STORE", str(tmp_path))
     found = {one.study.name: one for one in plan.of_chapter("05", "laptop")[0]}
-    kept, fresh = found["depth.text_training"], found["depth.colinear_points"]
+    kept, fresh = found["depth.operator_distances"], found["depth.colinear_points"]
     assert 0 < kept.stored < kept.cells and fresh.stored == 0  # but for the sample that is computed again
     setting = fresh.study.grid(parameters.resolve("05"))[0]
     own = {k: v for k, v in setting.items() if k != "seeds"}

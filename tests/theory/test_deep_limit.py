@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from companion.papers.depth.theory import (
-    curves,
-    deep_limit,
-    degrees,
-    pairs,
-    regression,
-    ridge,
-    sigmoid_kernel,
-    spectrum,
-)
+from companion.papers.depth.theory import curves, deep_limit, degrees, pairs, regression, sigmoid_kernel, spectrum
 from regimes.kernels import infinite_ntk, relu_recursion
 from regimes.validate import InputError
 
@@ -204,20 +195,11 @@ def test_bad_orders_and_sizes_are_one_line():
 def test_the_share_learnt_of_an_eigenvector_is_that_of_the_ridge():
     """On even points of a circle, where ``C`` commutes with the mean; the mean itself is learnt whole."""
     depth, circle = 3000, sigmoid_kernel.circle(12)
-    strength, (share,) = ridge.learnt_shares(circle, [depth])
+    c = deep_limit.offsets(circle)
+    strength, modes = torch.linalg.eigh(c - c.mean(0) - c.mean(1, keepdim=True) + c.mean())
+    left = (modes * torch.linalg.solve(infinite_ntk(circle, depth=depth), modes)).sum(0)
+    share = 1 - deep_limit.depth_ridge(depth) / (4 * depth) * left
     law = strength / (strength + deep_limit.depth_ridge(depth))
     away = strength.abs() > 1e-9
     assert int(away.sum()) == 11 and float(law[away].max()) > 1e-3
     assert share[away].numpy() == pytest.approx(law[away].numpy(), rel=0.02, abs=1e-5)
-
-
-def test_the_predictions_are_those_of_the_kernel_and_of_its_laws():
-    x = pairs.sphere(40, 6, seed=0)
-    test_x = pairs.sphere(20, 6, seed=1)
-    depth = 10**4
-    y = torch.from_numpy(np.random.default_rng(0).standard_normal((40, 2)))
-    result = {name: outputs[0] for name, outputs in ridge.predictions(x, test_x, y, [depth]).items()}
-    assert result["deep"].numpy() == pytest.approx((exact(x, test_x, depth) @ y).numpy(), abs=1e-10)
-    assert result["expanded"].numpy() == pytest.approx((law(x, test_x, depth) @ y).numpy(), abs=1e-12)
-    apart = {name: float((output - result["deep"]).norm()) for name, output in result.items()}
-    assert apart["ridge"] < apart["expanded"] < 0.05 * float((result["deep"] - result["deep"].mean(0)).norm())

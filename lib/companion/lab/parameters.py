@@ -282,10 +282,18 @@ def named(number: str, *overrides: Mapping[str, Any]) -> list[str]:
 def designs(number: str, profile: str = "laptop") -> dict[str, Any]:
     """The entries of a chapter's designs at a profile, or of what is ``stored`` of them, by their full names.
 
-    What is ``registered`` is stored, too, once the registered run is judged.
+    Once the registered run is judged, what is ``registered`` is stored, and the laptop's settings are those of the run,
+    with the laptop's own seeds: else a page would compute the settings that the run has replaced.
     """
-    profiles = [profile, "registered"] if profile == "stored" and draws.is_judged() else [profile]
-    return {name: value for one in profiles for name, value in _profile(number, one).items() if "." in name}
+    entries = _of_designs(number, profile)
+    if draws.is_judged() and profile in ("laptop", "stored"):
+        registered = _of_designs(number, "registered")
+        entries |= {name: it for name, it in registered.items() if profile == "stored" or not name.endswith(".seeds")}
+    return entries
+
+
+def _of_designs(number: str, profile: str) -> dict[str, Any]:
+    return {name: value for name, value in _profile(number, profile).items() if "." in name}
 
 
 def about_studies(number: str) -> dict[str, dict[str, Any]]:

@@ -579,7 +579,6 @@ def final_kernel_over_initial(
         "learner, and of the network when 98 % of its points are fitted, 8192 points, $d=5$ and 10, one number a seed; "
         "read off rows that had been seen"
     ),
-    elsewhere="on 1024 points 0.73",
     short="compressed kernel over network at 98 %",
 )
 @again(
