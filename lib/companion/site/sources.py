@@ -220,7 +220,7 @@ def stage(profile: str) -> list[Path]:
         nbformat.write(take_home(notebook, profile, entries), extra / "notebooks" / path.name)
         page = chapter_page(path, extra, entries)
         if source == parameters.source(number):
-            _add_findings(page.cells[0], views.markdown("findings", entries=entries, number=number))
+            page.cells = _first_screen(page.cells, views.markdown("findings", entries=entries, number=number))
         staged.append(source.with_suffix(".ipynb"))
         write_changed(staged[-1], nbformat.writes(page) + "\n")
     for old in {*paths.chapters_folder().glob("*.ipynb")} - {*staged}:
@@ -228,12 +228,23 @@ def stage(profile: str) -> list[Path]:
     return staged
 
 
-def _add_findings(cell: nbformat.NotebookNode, findings: str) -> None:
-    """Puts the verdicts on a chapter's findings below them; without such a section, below the first one."""
-    start, heading, section = cell.source.partition("\n## What we find\n")
+def _first_screen(cells: Sequence[nbformat.NotebookNode], findings: str) -> list[nbformat.NotebookNode]:
+    """A story's cells: what it finds in words, its key figure, then the verdicts on its ``findings`` and all else.
+
+    Without a section *What we find* the verdicts stand below the first section.
+    """
+    first, *others = cells
+    start, heading, section = first.source.partition("\n## What we find\n")
     before, section = (start, section) if heading else ("", start)
-    section, next_heading, following = section.partition("\n## ")
-    cell.source = f"{before}{heading}{section}\n\n{findings}{next_heading}{following}"
+    words, next_heading, following = section.partition("\n## ")
+    key = next((cell.id for cell in others if _is_figure(cell) and "key" in cell.metadata.get("tags", [])), None)
+    if not heading or key is None:
+        first.source = f"{before}{heading}{words}\n\n{findings}{next_heading}{following}"
+        return list(cells)
+    first.source = f"{before}{heading}{words}"
+    shown = [cell for cell in others if cell.id in (key, f"{key}-rest", f"{key}-verdicts")]
+    verdicts = nbformat.v4.new_markdown_cell(f"{findings}{next_heading}{following}", id=f"{first.id}-verdicts")
+    return [first, *shown, verdicts, *(cell for cell in others if cell not in shown)]
 
 
 def write_changed(path: Path, text: str) -> None:
