@@ -21,35 +21,12 @@
 # A network that learns features needs far fewer data than the kernel method it starts from. We measure why, step by step.
 #
 # ## What we find
-# - **Select: until the time $t^*$ a network selects planes.** At $t^*$ a tenth of its $p$ training points in $d$ dimensions are fitted. We
-#   freeze its {term}`tangent kernel` there and train it from the start, on the same points. The test error is then {claim}`A.Fig3-own-constant`
-#   times $d/p$ (1024 and 2048 points), and on fresh points {claim}`A.Fig3-star-constant` times (2048 to 8192 points; $d=5$ and 10, width 500).
-#   This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an output scale far below $1/p$
-#   ([chapter 2](#label-balance)). If we freeze the kernel when 90 % are fitted, its error on fresh points falls as $p^{-1}$: the exponent is
-#   {claim}`A.Fig3-early-exponent` (128 to 8192 points). On the cylinder training until $t^*$ makes the kernel worse: it has
-#   {claim}`A.Fig8-star-initial` times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor
-#   falls as a power {claim}`A.Fig8-star-trend` of $p$ (512 to 8192 points).
-# - **Place: then it moves these planes, and its training error tells its test error.** From 90 to 98 % of fitted points the error is
-#   $\sqrt{n_{\rm eff}d/\pi}/p$ for two planes, with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$ and no fitted number
-#   ({numref}`fig-a-collapse`). Under the hinge $n_{\rm eff}$ is the number of unfitted points. While 16 to 64 of them a direction are left
-#   the error is {claim}`A.Fig3-planes-constant` times the law's ($d=5$ and 10, width 500), and with 24 to 12 left {claim}`A.Fig3-loss-hinge`
-#   times (width 64). There it is {interval}`A.Fig3-loss-squared` times the law's under the squared hinge and
-#   {interval}`A.Fig3-loss-logistic` times under the logistic loss.
-# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted it has {claim}`A.Fig3-frozen-one`
-#   times $d/p$ for $m=1$, and {claim}`A.Fig3-frozen-three` times for $m=3$, where the law says 3/2 (1024 and 2048 fresh points, $d=5$ and 10,
-#   width 200; {numref}`fig-a-frozen`).
-# - **Over-fit: paper A's figure is a stop before the last points.** With 98 % of 8192 points fitted, compressed data give
-#   {claim}`A.Fig3-own-learner-stop` times the network's error (width $10^4$). The network's exponent is {claim}`A.Fig3-beta-stop` times
-#   the paper's (512 to 8192 points, width 500). At the end of training neither holds ({numref}`fig-a-one-stop`). The last two per cent of
-#   the points raise the error {claim}`A.Fig3-overfit` times, and leave {claim}`A.Fig6-amplification-end` of the weights' compression at $t^*$
-#   (8192 points, width 500; all numbers for $d=5$ and 10 together).
-# - **At the end of training the exponent is the one that paper B prints,** {claim}`B.Sec5-beta-feature-d5` in $d=5$ (B 0.538, A 0.692) and
-#   {claim}`B.Sec5-beta-feature-d10` in $d=10$ (B 0.518, A 0.679), from 1024 to 16 384 points at width 500. B's derivation is {ref}`wrong
-#   <erratum-b-planar-exponent>`: the agreement is a coincidence.
-# - **Curved boundaries can use little compression.** Beyond $p^{2/(3d_\parallel-2)}$ a compression gains nothing. With three informative directions of
-#   eight, data compressed by $\sqrt p$ give a support vector machine {claim}`A.Sec4-ball-removed` times its error without the uninformative directions
-#   (1024 and 4096 points). The gain that paper A's abstract counts there has the exponent 0.227; we find {claim}`A.Sec4-ball-last-gain`. Networks on this
-#   ball have {claim}`A.Sec4-ball-network` times the error of the compressed data: they compress far less than $\sqrt p$ ({numref}`fig-a-curved`).
+# - On two planes with balanced labels the features are found early: frozen when a tenth of $p$ points in $d$ dimensions is fitted, the {term}`tangent kernel`
+#   learns them all with {claim}`A.Fig3-own-constant` times the error $d/p$ ({numref}`fig-a-own-points`).
+# - Then the network moves these planes: while the last $n$ points, a tenth to a fiftieth of a large set, are unfitted, its error under the hinge loss is
+#   {claim}`A.Fig3-planes-constant` times $\sqrt{nd/\pi}/p$ ({numref}`fig-a-collapse`).
+# - Fitting the last fiftieth of the points is over-fitting: on these planes and our largest sets it raises the error {claim}`A.Fig3-overfit` times, and our
+#   networks agree with paper A's figures only before ({numref}`fig-a-one-stop`).
 #
 # ## The question
 # Why does a network that learns features need fewer data than a kernel? With a large {term}`output scale <alpha>`, a factor before its
@@ -554,6 +531,37 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 #
 # {ref}`Each link of the argument, and where it ends <learning-curve-details>` tests the steps of the papers' argument, and has the passage
 # between the regimes, the numerics and the exercises.
+#
+# ## The findings, with sizes and exceptions
+# - **Select: until the time $t^*$ a network selects planes.** At $t^*$ a tenth of its $p$ training points in $d$ dimensions are fitted. We
+#   freeze its tangent kernel there and train it from the start, on the same points. The test error is then {claim}`A.Fig3-own-constant`
+#   times $d/p$ (1024 and 2048 points). On fresh points it is {claim}`A.Fig3-star-constant` times $d/p$ (2048 to 8192 points). Both are for $d=5$ and 10
+#   at width 500. This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an output scale far below $1/p$
+#   ([chapter 2](#label-balance)). If we freeze the kernel when 90 % are fitted, its error on fresh points falls as a power of $p$ with the exponent
+#   {claim}`A.Fig3-early-exponent`, close to that of $1/p$ (128 to 8192 points). On the cylinder, in contrast, training until $t^*$ makes the kernel worse: it has
+#   {claim}`A.Fig8-star-initial` times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor
+#   falls as a power {claim}`A.Fig8-star-trend` of $p$ (512 to 8192 points).
+# - **Place: then it moves these planes, and its training error gives its test error.** While 90 to 98 % of the points are fitted, the error for two planes is
+#   $\sqrt{n_{\rm eff}d/\pi}/p$ with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$, and no number is fitted
+#   ({numref}`fig-a-collapse`). Under the hinge $n_{\rm eff}$ is the number of unfitted points. While 16 to 64 of them a direction are left,
+#   the error is {claim}`A.Fig3-planes-constant` times the law's ($d=5$ and 10, width 500). With 24 to 12 left it is {claim}`A.Fig3-loss-hinge`
+#   times the law's at width 64. There it is {interval}`A.Fig3-loss-squared` times under the squared hinge, and
+#   {interval}`A.Fig3-loss-logistic` times under the logistic loss.
+# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted, the kernel has the error {claim}`A.Fig3-frozen-one`
+#   times $d/p$ for $m=1$ plane, and {claim}`A.Fig3-frozen-three` times for $m=3$, where the law says 3/2 (1024 and 2048 fresh points, $d=5$ and 10,
+#   width 200; {numref}`fig-a-frozen`).
+# - **Over-fit: paper A's figures show a stop before the last points.** With 98 % of 8192 points fitted, compressed data give
+#   {claim}`A.Fig3-own-learner-stop` times the network's error (width $10^4$), and the network's exponent is {claim}`A.Fig3-beta-stop` times
+#   the paper's (512 to 8192 points, width 500). At the end of training neither holds ({numref}`fig-a-one-stop`). The last two per cent of
+#   the points raise the error {claim}`A.Fig3-overfit` times. They leave {claim}`A.Fig6-amplification-end` of the weights' compression at $t^*$
+#   (8192 points, width 500; all numbers for $d=5$ and 10 together).
+# - **At the end of training the exponent is the one that paper B prints.** It is {claim}`B.Sec5-beta-feature-d5` in $d=5$ (B 0.538, A 0.692) and
+#   {claim}`B.Sec5-beta-feature-d10` in $d=10$ (B 0.518, A 0.679), from 1024 to 16 384 points at width 500. Yet B's derivation is {ref}`wrong
+#   <erratum-b-planar-exponent>`, so that the agreement is a coincidence.
+# - **Curved boundaries can use little compression.** Beyond $p^{2/(3d_\parallel-2)}$ a compression gains nothing. With three informative directions of
+#   eight, data compressed by $\sqrt p$ give a support vector machine {claim}`A.Sec4-ball-removed` times its error without the uninformative directions
+#   (1024 and 4096 points). The gain that paper A's abstract counts there has the exponent 0.227, whereas we find {claim}`A.Sec4-ball-last-gain`. Networks on this
+#   ball have {claim}`A.Sec4-ball-network` times the error of the compressed data, because they compress far less than $\sqrt p$ ({numref}`fig-a-curved`).
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.

@@ -23,26 +23,12 @@
 # the others. The factor is of order $\sqrt p$, where $p$ is the number of training points.
 #
 # ## What we find
-# - **The square root holds, on the stripe with its constant.** When a tenth of the points is fitted, the {term}`amplification`
-#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. Its exponent, with the noise of each
-#   training set divided out, is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$ from 1024 to 16 384, width 100),
-#   {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. Paper A predicts $\frac12$ and shows it up
-#   to $p\approx10^4$ at width $10^4$; at that width we find {claim}`A.Fig6-wide`, a mean over the three tasks up to 8192 points. On the
-#   stripe in $d=5$, from 4096 points on, $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical value.
-# - **Three printed formulas need a correction.** The noise of the training set has the amplitude $\sqrt{D_\perp}$, not
-#   $D_\perp$, where $D_\perp$ is the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the
-#   printed one, and the time $t^*$ is half of the printed one.
-# - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller $\alpha$
-#   needs to be" (footnote 3). This is reproduced: to reach $\sqrt p$, the scale must fall as a power of $p$ with the exponent
-#   {claim}`A.Fig6-scale` (stripe, $d=5$, 4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary but not
-#   sufficient. It concerns a single growing neuron, and with its prefactors, {eq}`eq:A:late`, it gives a smaller power.
-# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest. Then
-#   a constant fits the first tenth of the points, and no planes are selected by $t^*$. We moved one plane to change the mean label
-#   $\langle y\rangle$. $\Lambda^*$ is halved when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5` in $d=5$ (growth rates
-#   cross at 0.39). In $d=20$ this mean label is smaller by the factor {claim}`A.Sec3-balance-dimension` (theory: 2.24).
-# - **On the cylinder the number of directions grows with $p$.** Paper A expects "a finite number of fixed points" in all such
-#   problems. On the cylinder, however, each rotation of a fixed point is a fixed point. The number of directions that neurons have at
-#   $t^*$ grows with the exponent {claim}`A.Fig8-directions` in $p$ (512 to 32 768 points).
+# - On planes with balanced labels in five dimensions, a network that has fitted a tenth of its $p$ points has {term}`compressed <compression>` the uninformative
+#   weights by a factor that grows as $p$ to the power {claim}`A.Fig6-star-d5` ({numref}`fig-a-6-p`).
+# - What stops the compression is [the noise of the training set](#noise-limit): from it theory gives the factor itself, without a fitted number, and on the
+#   larger of these sets we measure {claim}`A.AppC-constant` times that ({numref}`fig-a-time`).
+# - It takes a [small output scale](#fig-a-late) and balanced labels: in five dimensions the compression is halved once the labels' mean times $\sqrt d$ is
+#   {claim}`A.Sec3-balance-d5`, because neurons that find no plane then keep up ({numref}`fig-a-balance`).
 #
 # ## The argument in four steps
 # Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points
@@ -229,6 +215,7 @@ chapter.figure(fig, "fig-a-4", paths, legend=4, alt=alt)
 # With the noise of the training set included, these equations follow the network closely: by $t^*$ the median neuron departs from
 # their solution by {claim}`A.Fig4-ode` of its norm ({numref}`fig-a-4-error`).
 #
+# (noise-limit)=
 # ## Noise sets the amplification to the square root of $p$
 # At a fixed point the mean force on the uninformative weights nearly cancels, which is why the noise of the training set
 # matters there:
@@ -258,8 +245,8 @@ chapter.figure(fig, "fig-a-4", paths, legend=4, alt=alt)
 # others.
 #
 # Much of the scatter of $\Lambda^*$ between training sets comes from $|N|$, which is known for each set. We therefore
-# fit the exponent to $\Lambda^*|N|$, on other training sets than the figure's. Below about a thousand points the growth rates
-# themselves depend on the training set, and the curves are steeper ({numref}`fig-a-6-p`).
+# fit the exponent to $\Lambda^*|N|$, on other training sets than those of {numref}`fig-a-6-p`. Below about a thousand points the growth
+# rates themselves depend on the training set, and the curves there are steeper.
 #
 # **Guess first:** does the largest amplification, which the network reaches later, follow the same law?
 # %% tags=["key"]
@@ -332,6 +319,28 @@ chapter.figure(fig, "fig-a-balance", balance, title="How unequal may the labels 
 # **The limit of the mean label falls as $1/\sqrt d$.** $\Lambda^*$ as the right plane moves inwards from where the labels balance,
 # geometric mean over 1024 to 4096 points; medians and quartiles over seeds. Dotted: where the growth rates cross, without a fitted
 # number (not in the paper).
+# %% [markdown]
+# ## The findings, with sizes and exceptions
+# - **The square root holds, on the stripe with its constant.** When a tenth of the points is fitted, the {term}`amplification`
+#   $\Lambda^*$, the ratio of informative to uninformative weights, is a power of $p$. Its exponent, with the noise of each
+#   training set divided out, is {claim}`A.Fig6-star-d5` on the {term}`stripe` in $d=5$ ($p$ from 1024 to 16 384, width 100),
+#   {claim}`A.Fig6-star-d10` in $d=10$, and {claim}`A.Fig8-star` on the {term}`cylinder`. Paper A predicts $\frac12$ and shows it up
+#   to $p\approx10^4$ at width $10^4$. At that width we find {claim}`A.Fig6-wide`, a mean over the three tasks up to 8192 points. On the
+#   stripe in $d=5$, from 4096 points on, $\Lambda^*$ is {claim}`A.AppC-constant` times its theoretical value.
+# - **Three printed formulas need a correction.** The noise of the training set has the amplitude $\sqrt{D_\perp}$, not
+#   $D_\perp$, where $D_\perp$ is the share of points that activate a neuron. One time constant is {claim}`A.AppC-tau-perp` times the
+#   printed one, and the time $t^*$ is half of the printed one.
+# - **The output scale must fall nearly as $1/p$.** Paper A says that "the larger the training set size, the smaller $\alpha$
+#   needs to be" (footnote 3). This is reproduced: to reach $\sqrt p$, the scale must fall as a power of $p$ with the exponent
+#   {claim}`A.Fig6-scale` (stripe, $d=5$, 4096 to 65 536 points). The paper's condition $\tau_\perp<t^*$ is necessary but not
+#   sufficient. It concerns a single growing neuron, and with its prefactors, {eq}`eq:A:late`, it gives a smaller power.
+# - **The labels must balance to within about $0.4/\sqrt d$.** Otherwise neurons that are active on all points grow fastest. Then
+#   a constant fits the first tenth of the points, and no planes are selected by $t^*$. We moved one plane to change the mean label
+#   $\langle y\rangle$. In $d=5$, $\Lambda^*$ is halved when $\langle y\rangle\sqrt d$ is {claim}`A.Sec3-balance-d5`, a little before the growth rates
+#   cross at 0.39. In $d=20$ this mean label is smaller by the factor {claim}`A.Sec3-balance-dimension` (theory: 2.24).
+# - **On the cylinder the number of directions grows with $p$.** Paper A expects "a finite number of fixed points" in all such
+#   problems. On the cylinder, however, each rotation of a fixed point is a fixed point. The number of directions that neurons have at
+#   $t^*$ grows with the exponent {claim}`A.Fig8-directions` in $p$ (512 to 32 768 points; {numref}`fig-a-ring`).
 # %% [markdown]
 # ## Exercises
 # **1. The balance.** Derive {eq}`eq:A:constant` from {eq}`eq:A:neuron` and {eq}`eq:A:noise`.

@@ -22,24 +22,12 @@
 # much of it afterwards. This holds on a synthetic task and on images of digits.
 #
 # ## What we find
-# - **The first components gain information.** Training raises the largest {term}`mutual information` with the label
-#   among the first ten components. It grows by {claim}`A.Fig10-gain-stripe` bits on the {term}`stripe` ($d=10$, 512
-#   points, width 300) and by {claim}`A.Fig10-gain-mnist` bits on the parity of MNIST (400 images; paper A trains on
-#   42 to 6944).
-# - **Training improves the kernel, but the images that train it count.** The {term}`kernel frozen <frozen kernel>` after training on
-#   400 images, which then learns from 400 *others*, has a smaller test error than the initial kernel: the logarithm of the ratio is
-#   {claim}`A.Fig9-final-gain` (MNIST parity). This is paper A's protocol. At equal totals the network wins. Trained on 25 and 25 or on
-#   100 and 100 images, the kernel has a log error that is larger by {claim}`A.Fig9-equal-totals` than that of a network of 50 or 200.
-#   On the network's own 400 images the difference is {claim}`A.Fig9-own-images` (positive if the kernel is better).
-# - **The network's learning curve is steeper than that of its initial kernel.** The exponents differ by {claim}`A.Fig9-gain` from 25
-#   to 400 images. Paper A has 0.2 from 42 to 6944 images and paper B one sixth; we did not run those sizes.
-# - **The last points turn the first component away from the label on the stripe, and towards it on images.** On the stripe the
-#   alignment of kernel and label peaks before the end of training, whereas on images it grows to the end. While the second half of the
-#   points is fitted, the logarithm of the label's projection on the first centred component changes by {claim}`A.Fig10-late-stripe` on
-#   the stripe and by {claim}`A.Fig10-late-mnist` on images. We expected that only the eigenvalues would change.
-# - **Late in training a smaller norm does not mean a better kernel.** Learning changes the logarithm of the label's squared norm in
-#   the kernel's space by {claim}`A.Fig10-norm-half`, for a function that leaves half of the label. From 90 % of fitted points to the
-#   end the norm still falls, yet the log error of the kernel grows by {claim}`A.Fig10-norm-error` (stripe, $d=10$, 512 points).
+# - Training moves the label into the tangent kernel's first components: on images of digits, with even or odd as the label, the best of ten gains
+#   {claim}`A.Fig10-gain-mnist` bits of {term}`mutual information` with it ({numref}`fig-a-10`).
+# - {term}`Frozen <frozen kernel>` after training, this kernel beats the network if it learns from as many other images; at equal totals, on small sets, the
+#   logarithm of its error is larger by {interval}`A.Fig9-equal-totals` ({numref}`fig-a-9`).
+# - While the second half of the points is fitted, the first centred component turns towards the label on images, but away from it on planes, where the
+#   label's log projection changes by {interval}`A.Fig10-late-stripe` ({numref}`fig-4-course`).
 #
 # ## Why look at the kernel
 # Chapters 1 and 2 study the weights, which {term}`compress <compression>` irrelevant directions. On images we know of
@@ -340,6 +328,26 @@ chapter.figure(fig, "fig-4-course", *courses.values())
 # ## Use it on your own network
 # `regimes.kernel_pca` takes any torch module with one output, and labelled data that were not used in training. It
 # returns the quantities of the figures above: [Use it on your model](../book/yours.md) has a complete program.
+#
+# ## The findings, with sizes and exceptions
+# - **The first components gain information.** Training raises the largest mutual information with the label
+#   among the first ten components. It grows by {claim}`A.Fig10-gain-stripe` bits on the {term}`stripe` ($d=10$, 512
+#   points, width 300) and by {claim}`A.Fig10-gain-mnist` bits on the parity of MNIST (400 images; paper A trains on
+#   42 to 6944).
+# - **Training improves the kernel, but the images that train it count.** The kernel frozen after training on
+#   400 images, which then learns from 400 *others*, has a smaller test error than the initial kernel: the logarithm of the ratio is
+#   {claim}`A.Fig9-final-gain` (MNIST parity). This is paper A's protocol. At equal totals the network wins. Trained on 25 and 25 or on
+#   100 and 100 images, the kernel has a log error that is larger by {claim}`A.Fig9-equal-totals` than that of a network of 50 or 200.
+#   On the network's own 400 images the difference is {claim}`A.Fig9-own-images` (positive if the kernel is better).
+# - **The network's learning curve is steeper than that of its initial kernel.** The exponents differ by {claim}`A.Fig9-gain` from 25
+#   to 400 images. Paper A has 0.2 from 42 to 6944 images and paper B one sixth; we did not run those sizes.
+# - **The last points turn the first component away from the label on the stripe, and towards it on images.** On the stripe the
+#   alignment of kernel and label peaks before the end of training, whereas on images it grows to the end. While the second half of the
+#   points is fitted, the logarithm of the label's projection on the first centred component changes by {claim}`A.Fig10-late-stripe` on
+#   the stripe and by {claim}`A.Fig10-late-mnist` on images. We expected that only the eigenvalues would change.
+# - **Late in training a smaller norm does not mean a better kernel.** Learning changes the logarithm of the label's squared norm in
+#   the kernel's space by {claim}`A.Fig10-norm-half`, for a function that leaves half of the label. From 90 % of fitted points to the
+#   end the norm still falls, yet the log error of the kernel grows by {claim}`A.Fig10-norm-error` (stripe, $d=10$, 512 points).
 #
 # ## Exercises
 # **1. No information gives 0.07 bits.** Show that where $x$ carries no information the estimate from
