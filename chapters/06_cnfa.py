@@ -25,7 +25,7 @@
 # - After five steps the changes of the weights and the gradients through them are aligned at every initial scale tried: on isotropic data, without
 #   weight decay, the median correlation is at least {claim}`D.Fig2-cnfa` ([how](#early-at-every-scale)).
 # - With a frozen kernel this alignment is lost: on the chain monomial a formula has it fall to {claim}`D.Fig2-law-end` in the first layer,
-#   and networks of large initial weight follow if the step is small ([how](#lost-and-regained)).
+#   and networks with large initial weights follow if the step is small ([how](#lost-and-regained)).
 # - Features bring it back: from small initial weights and with a small step, the first layer ends {claim}`D.Fig2-excess` above the formula, so the
 #   sign of features is alignment beyond it, not alignment alone ([how](#lost-and-regained)).
 #
