@@ -20,26 +20,12 @@
 # A network with too few parameters cannot fit its data. What happens at the number of parameters where it just can?
 #
 # ## What we find
-# - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if a plane
-#   separates its tangent features by their labels. Random labels therefore need half an independent feature a point, by Cover's theorem, in any
-#   architecture ({interval}`B.Sec2-cover-rank` times $P/2$, in general position). Digits need fewer, for their labels follow the data: their $N^*$ is
-#   the dimension of a cone, counted without training ({interval}`B.Fig8A-cone` of what linear programs find), and grows as
-#   $P^\gamma$ with $\gamma$ {interval}`B.Fig8A-rest-lazy`. Where the margin vanishes, as many points hold a network as it has parameters:
-#   {interval}`B.Fig8B-lazy-fits` of $N$.
-# - **With features fewer parameters are enough on many points, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
-#   differs by {interval}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are
-#   held at jamming there have {interval}`B.Fig8B-jump` points per parameter, lazy ones of three layers {interval}`B.Fig8B-lazy-deep`.
-# - **Near lazy jamming a few huge norms spoil the mean of networks. Divide each by its norm, then average.** A norm is one over a
-#   margin, and margins vanish there. The tail of the norms has the index of one over a Gaussian margin, times {interval}`B.Sec2-norm-curve`, on 250 to
-#   2000 points and two data sets: norms have no variance at jamming, and all moments far from it. The window without a variance closes as
-#   the data grow: its width in $N/N^*-1$ falls as $P$ to the power {interval}`B.Sec2-norm-window`. Inside it the largest of twenty networks
-#   decides their mean, which has {interval}`B.Fig6-vote-large` percentage points more errors than a vote, at jamming of 1000 digits. Outside
-#   it a vote gains nothing over the mean. The mean over norms has fewer errors than the vote, by {interval}`B.Fig6-normalised` points
-#   over all widths of 2000 digits.
-# - **Single networks, too, have a peak of the error at jamming if trained to rest, where two networks agree least.** On 5000 digits it is
-#   {interval}`B.Fig6-rest-cusp` points above the least error of narrower networks at scale 12, and {interval}`B.Fig6-rest-lazy` in the lazy
-#   regime. The norm cannot be the reason, because the sign of a network does not depend on it. The direction can: from jamming to 1.5 times
-#   its width the overlap of two predictors grows by {interval}`B.Fig6-overlap`.
+# - A lazy network fits if a plane can separate its tangent features by their labels, so the number of parameters that digits need is counted
+#   without training: {claim}`B.Fig8A-cone` times what linear programs find ([how](#your-own-labels)).
+# - Features bend the line of jamming: for two-layer networks at rest next to the lazy regime, parameters grow more slowly with the number of
+#   digits, and their exponent differs from the lazy one by {interval}`B.Fig8A-rest-features` ([how](#features-bend-the-line)).
+# - At lazy jamming of a thousand digits a few networks have huge norms, so the mean of twenty makes {interval}`B.Fig6-vote-large` percentage points
+#   more errors than their vote: divide each by its norm, then average ([how](#divide-by-the-norm)).
 #
 # ## Overview
 # Training a network with too few parameters gets stuck with some points on the wrong side of the {term}`margin`, as grains get stuck
@@ -155,7 +141,7 @@ chapter.figure(
 # ## The map: two lines, one for jamming and one for laziness
 # Training changes the tangent kernel by its own norm at an output scale near 9 ({numref}`fig-b-4`). Above this scale learning is
 # lazy. The line hardly depends on the width far from jamming, although it bends up by a factor of about 4 near it. The other line,
-# the black band, is jamming: the width at which half of the networks fit.
+# the black band in {numref}`fig-b-4`, is jamming: the width at which half of the networks fit.
 # %% tags=["key"]
 on_map = studies.at_stop(chapter.rows(studies.ensembles, "map"), map_stop)
 second_map = studies.at_stop(chapter.rows(studies.ensembles, "second_data"), map_stop)
@@ -191,6 +177,7 @@ chapter.figure(
 # Paper B finds the best performance on MNIST near the cross-over. On average over three widths the error there is lower than at
 # either end of the scales, by {claim}`B.Fig4-best-near` percentage points, on 1000 points.
 #
+# (features-bend-the-line)=
 # ## Features bend the line of jamming
 # How many points does a parameter fit ({numref}`fig-b-lines`)? With random labels two, [a theorem](#lazy-jamming). With their own labels
 # more, and the more the larger the training set: for lazy networks that is [the dimension of a cone](#your-own-labels), which is counted
@@ -349,6 +336,7 @@ chapter.figure(
 # of the map (dotted) and after the last round (full): means over three training sets up to 1000 points, one training set beyond, without bands.
 # Circles: the width at which most nearly half of the networks fit, open after the steps of the map.
 # %% [markdown]
+# (divide-by-the-norm)=
 # ## Divide by the norm, then average
 # Near lazy jamming a mean of twenty networks has a bump, whereas a vote of the same networks has none, nor has their mean if each is
 # first divided by its norm ({numref}`fig-b-vote`). At jamming of 1000 digits the mean has {claim}`B.Fig6-vote-large` percentage points
@@ -401,6 +389,28 @@ chapter.figure(fig, "fig-b-vote", voters, second, alt=alt)
 # **Near lazy jamming a mean of networks fails, whereas their vote and their mean over norms do not.** Left: test error on 2000 digits, mean and
 # two standard errors over training sets, ensembles of twenty. Right: mean cosine between the predictors of two networks on test points (paper
 # B, Fig. 6).
+# %% [markdown]
+# ## The findings, with sizes and exceptions
+# - **In the lazy regime jamming is a theorem, and isostatic.** A lazy network is linear in its $N$ parameters: it fits if a plane
+#   separates its tangent features by their labels. Random labels therefore need half an independent feature a point, by Cover's theorem, in any
+#   architecture ({interval}`B.Sec2-cover-rank` times $P/2$, in general position). Digits need fewer, for their labels follow the data: their $N^*$ is
+#   the dimension of a cone, counted without training ({interval}`B.Fig8A-cone` of what linear programs find), and grows as
+#   $P^\gamma$ with $\gamma$ {interval}`B.Fig8A-rest-lazy`. Where the margin vanishes, as many points hold a network as it has parameters:
+#   {interval}`B.Fig8B-lazy-fits` of $N$.
+# - **With features fewer parameters are enough on many points, and fewer points hold a network.** Next to the cross-over (output scale 12) the exponent
+#   differs by {interval}`B.Fig8A-rest-features`, as far as networks of two layers came to rest. Networks of three layers that are
+#   held at jamming there have {interval}`B.Fig8B-jump` points per parameter, lazy ones of three layers {interval}`B.Fig8B-lazy-deep`.
+# - **Near lazy jamming a few huge norms spoil the mean of networks. Divide each by its norm, then average.** A norm is one over a
+#   margin, and margins vanish there. The tail of the norms has the index of one over a Gaussian margin, times {interval}`B.Sec2-norm-curve`, on 250 to
+#   2000 points and two data sets: norms have no variance at jamming, and all moments far from it. The window without a variance closes as
+#   the data grow: its width in $N/N^*-1$ falls as $P$ to the power {interval}`B.Sec2-norm-window`. Inside it the largest of twenty networks
+#   decides their mean, which has {interval}`B.Fig6-vote-large` percentage points more errors than a vote, at jamming of 1000 digits. Outside
+#   it a vote gains nothing over the mean. The mean over norms has fewer errors than the vote, by {interval}`B.Fig6-normalised` points
+#   over all widths of 2000 digits.
+# - **Single networks, too, have a peak of the error at jamming if trained to rest, where two networks agree least.** On 5000 digits it is
+#   {interval}`B.Fig6-rest-cusp` points above the least error of narrower networks at scale 12, and {interval}`B.Fig6-rest-lazy` in the lazy
+#   regime. The norm cannot be the reason, because the sign of a network does not depend on it. The direction can: from jamming to 1.5 times
+#   its width the overlap of two predictors grows by {interval}`B.Fig6-overlap`.
 # %% [markdown]
 # ## Exercises
 # **1. Why $1/(N-N^*)$?** Let the largest margin that a predictor of norm 1 can have on all points at once be

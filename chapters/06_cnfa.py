@@ -22,25 +22,12 @@
 # step, and stays so. We measure when this holds, why it fails, and what it is a sign of.
 #
 # ## What we find
-# - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
-#   step 5 its median over networks is at least {interval}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
-#   factor, a kernel, separates the two sides.
-# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. With the kernel frozen at the start, however, the
-#   first layer's alignment has a closed form, the *lazy law*, and falls to {interval}`D.Fig2-law-end`. Networks of scale 1 follow this law within
-#   {interval}`D.Fig2-law-slow` if the step is so small that the loss never rises. Of what they have early beyond a random matrix
-#   they keep {interval}`D.Fig2-throughout-small-step` at the lowest point, and those of scale 0.1 keep {interval}`D.Fig2-throughout-small-tenth`.
-# - **Features bring it back.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01 it ends
-#   {interval}`D.Fig2-excess` above the lazy law, from 1 {interval}`D.Fig2-excess-one`. So the sign of feature learning is the alignment
-#   beyond the law, if the step is small. At paper D's step, four times as large, networks of scale 1 end
-#   {interval}`D.Fig2-step` above the law as well, which the smaller step removes.
-# - **A high alignment alone is no sign of features.** Queries and keys of an attention layer keep at least {interval}`D.Lazy-attention` in lazy training. On the
-#   stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment (UC-NFA), of all the
-#   weights, is larger there by {interval}`D.Stripe-uncentred` where the network compresses.
-# - **Not in all layers.** In the second layer the uncentred alignment ends at {interval}`D.Fig2-all-layers` at most, whatever the scale of
-#   the first. Paper D says "in all layers"; here the initial weights remain most of that layer's weights.
-# - Random matrices predict the C-NFA of single networks at initialisation, with an error of {interval}`D.Fig3-well-posed`, once two formulas are
-#   corrected. The trace of Eq. 28 is {interval}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative error of
-#   {interval}`D.Prop10-expectation`.
+# - After five steps the changes of the weights and the gradients through them are aligned at every initial scale tried: on isotropic data, without
+#   weight decay, the median correlation is at least {claim}`D.Fig2-cnfa` ([how](#early-at-every-scale)).
+# - With a frozen kernel this alignment is lost: on the chain monomial a formula has it fall to {claim}`D.Fig2-law-end` in the first layer,
+#   and networks with large initial weights follow if the step is small ([how](#lost-and-regained)).
+# - Features bring it back: from small initial weights and with a small step, the first layer ends {claim}`D.Fig2-excess` above the formula, so the
+#   sign of features is alignment beyond it, not alignment alone ([how](#lost-and-regained)).
 #
 # ## Overview
 # Two matrices show which inputs a network uses. The {term}`neural feature matrix` (NFM) is made of the first layer's weights. The
@@ -103,7 +90,8 @@ chapter = Chapter("06", globals())
 # The weights that training adds and the gradients through them are correlated after the first step, long before the task is
 # learnt (lower two rows of {numref}`fig-d-picture`). The correlation is not full, and need not grow. All weights and all
 # gradients (upper two rows), in contrast, look like noise at the start, and their correlation grows while the task is learnt. **Guess first:** which
-# pair is more alike at the end? The network is narrower than those below. Each image is a matrix over pairs of inputs, dark where its entry is large.
+# pair is more alike at the end? The network is narrower than those of the next sections. Each image of {numref}`fig-d-picture` is a matrix over
+# pairs of inputs, dark where its entry is large.
 # %% tags=["key"]
 frames = chapter.rows(studies.first_layer_snapshots, "main").sort_values("step")
 matrices = {"nfm": "all weights", "agop": "all gradients"}
@@ -162,6 +150,7 @@ chapter.table(
     digits=2,
 )
 # %% [markdown]
+# (early-at-every-scale)=
 # ## The C-NFA is high early at every scale, and does not remain so from scale 1
 # At step 5 the C-NFA, in the median over networks, is at least {claim}`D.Fig2-cnfa` ({numref}`fig-d-2`). Its range over the scales of the
 # initial weights is smaller than that of the UC-NFA by {claim}`D.Fig2-contrast`. We take medians because at this rate some networks become
@@ -394,6 +383,27 @@ chapter.figure(fig, "fig-d-3", rows, title="Do random matrices predict single ne
 # directions, at the largest size: each dot is a network on a data set. Lines: free probability with closed moments (full), the same with
 # Eq. 28 as printed (dotted), and the first order, with the expected kernel alone (dashed). Last panel: observed against predicted
 # (paper D, Fig. 3).
+# %% [markdown]
+# ## The findings, with sizes and exceptions
+# - **Alignment is early, whatever the scale.** The *centred* alignment (C-NFA) correlates the added weights with the gradients. At
+#   step 5 its median over networks is at least {interval}`D.Fig2-cnfa` at every scale of the initial weights from 1 to 0.001, because one
+#   factor, a kernel, separates the two sides.
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. With the kernel frozen at the start, however, the
+#   first layer's alignment has a closed form, the *lazy law*, and falls to {interval}`D.Fig2-law-end`. Networks of scale 1 follow this law within
+#   {interval}`D.Fig2-law-slow` if the step is so small that the loss never rises. Of what they have early beyond a random matrix
+#   they keep {interval}`D.Fig2-throughout-small-step` at the lowest point, and those of scale 0.1 keep {interval}`D.Fig2-throughout-small-tenth`.
+# - **Features bring it back.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01 it ends
+#   {interval}`D.Fig2-excess` above the lazy law, from 1 {interval}`D.Fig2-excess-one`. So the sign of feature learning is the alignment
+#   beyond the law, if the step is small. At paper D's step, four times as large, networks of scale 1 end
+#   {interval}`D.Fig2-step` above the law as well, which the smaller step removes.
+# - **A high alignment alone is no sign of features.** Queries and keys of an attention layer keep at least {interval}`D.Lazy-attention` in lazy training. On the
+#   stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment (UC-NFA), of all the
+#   weights, is larger there by {interval}`D.Stripe-uncentred` where the network compresses.
+# - **Not in all layers.** In the second layer the uncentred alignment ends at {interval}`D.Fig2-all-layers` at most, whatever the scale of
+#   the first. Paper D says "in all layers"; here the initial weights remain most of that layer's weights.
+# - **Random matrices predict single networks.** At initialisation they give the C-NFA with an error of {interval}`D.Fig3-well-posed`, once two formulas
+#   are corrected. The trace of Eq. 28 is {interval}`D.Eq28-free` times its value as printed. Proposition 10 as printed has a relative error of
+#   {interval}`D.Prop10-expectation`.
 # %% [markdown]
 # ## Exercises
 # **1. The first step.** Why does the lazy law of {numref}`fig-d-frozen` begin at the paper's Eq. 4, which has the labels in place of dual coefficients?
