@@ -21,25 +21,14 @@
 # a network says how deep it is.
 #
 # ## What we find
-# - **How deep a network is, is one number $\tau$: the sum of the shares that its layers have in their outputs.** It is $L$ for $L$ plain layers, about
-#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Where the angles
-#   of inputs are well above $3\pi/\tau$, an infinitely wide network learns as {term}`ridge` regression with a kernel of its last layer's angles and the ridge
-#   $3\tau$: five kinds of networks have {claim}`C.Thm3-shares-ridge` times that. For 10000 pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, for
-#   plain ones $3\cdot10^4$. Networks of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow` of their variation.
-# - **A network shows this from a width near $\tau^3$: in a plain one $L^3$, not $L$.** At depth 48 and width 32000 the predictor of a plain network's own
-#   kernel is {claim}`C.Thm3-width-cubed` times as far from the infinite one as at depth 12 and width 500. That of 96 pre-norm layers is
-#   {claim}`C.Thm3-shares-width` times as far as that of 6 plain ones. On 250 digits width 2048 costs a plain network {claim}`C.Thm3-width-images` of
-#   accuracy at depth 30 and {claim}`C.Thm3-width-shallow` at depth 6.
-# - **In a plain network depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of
-#   different inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
-#   3/8. Since this term is the same for all pairs, what is left of the data is one number per pair, $c$, which enters at order $1/L$.
-# - **Hence one kernel of $L+c$, and a ridge.** In 3, 4 and 5 dimensions and at 20 to 60 layers the {term}`predictor` of
-#   an infinitely wide plain network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
-#   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Where pairs
-#   are nearer, as in 3 dimensions, ridge regression fails: its median distance is {claim}`C.Thm3-ridge-fails`.
-# - **So the paper's recipe of few layers is a good one for plain networks.** On 500 digits its depth gains {claim}`C.Thm3-recipe-depth` over depth
-#   30. However, in the limit of infinite width a very deep network need not forget the data: with classes in equal parts its accuracy
-#   at depth $10^6$ is {claim}`C.Thm3-accuracy-balanced`.
+# - Paper C's limit holds, not its rate: in plain networks of depth $L$ the kernel of different inputs tends to a quarter of its diagonal,
+#   but $L$ times the distance grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`).
+# - Still, where inputs lie far apart, infinitely wide networks, plain, residual or pre-norm, learn as {term}`ridge` regression with a ridge of
+#   {claim}`C.Thm3-shares-ridge` times $3\tau$; the depth $\tau$ is [the sum of their layers' shares](#sum-of-shares).
+# - Where inputs are nearer than $3\pi/L$, as among hundreds of points on a sphere in three dimensions, a plain network does not learn as ridge
+#   regression: the median distance is {interval}`C.Thm3-ridge-fails` of its predictor's variation ({numref}`fig-c-laws`).
+# - A network shows this from a width near $\tau^3$: if a plain one's width grows as its depth cubed, its distance from infinite width
+#   stays the same to a factor of {interval}`C.Thm3-width-cubed`, on a sphere ({numref}`fig-c-width`).
 #
 # ## Overview
 # A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
@@ -104,6 +93,7 @@ from regimes.kernels.residual import flow_of_angle
 
 chapter = Chapter("05", globals())
 # %% [markdown]
+# (sum-of-shares)=
 # ## One number for depth
 # The ridge of a network, beside the kernel of its own angles, is $3\tau$ whatever its layers are: {claim}`C.Thm3-shares-ridge` times that for five
 # kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer
@@ -476,6 +466,28 @@ chapter.figure(
 # the predictor of a network's own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
 # their own kernels. Right: accuracy on images; dashed: infinite width. Means over networks.
 # %% [markdown]
+# ## The findings, with sizes and exceptions
+# - **How deep a network is, is one number $\tau$: the sum of the shares that its layers have in their outputs.** It is $L$ for $L$ plain layers, about
+#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Where the angles
+#   of inputs are well above $3\pi/\tau$, an infinitely wide network learns as {term}`ridge` regression with a kernel of its last layer's angles and the ridge
+#   $3\tau$: five kinds of networks have {claim}`C.Thm3-shares-ridge` times that. For 10000 pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, for
+#   plain ones $3\cdot10^4$. Networks of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow` of their variation. A norm after the
+#   ReLU is an exception: such networks leave the common curve ({numref}`fig-c-tau`).
+# - **A network shows this from a width near $\tau^3$: in a plain one $L^3$, not $L$.** At depth 48 and width 32000 the predictor of a plain network's own
+#   kernel is {claim}`C.Thm3-width-cubed` times as far from the infinite one as at depth 12 and width 500. That of 96 pre-norm layers is
+#   {claim}`C.Thm3-shares-width` times as far as that of 6 plain ones. On 250 digits the accuracy of a plain network of width 2048 is below that of infinite
+#   width by {claim}`C.Thm3-width-images` at depth 30 and by {claim}`C.Thm3-width-shallow` at depth 6.
+# - **In a plain network depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of
+#   different inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
+#   3/8. Since this term is the same for all pairs, what is left of the data is one number per pair, $c$, which enters at order $1/L$.
+# - **Hence one kernel of $L+c$, and a ridge.** In 3, 4 and 5 dimensions and at 20 to 60 layers the {term}`predictor` of
+#   an infinitely wide plain network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
+#   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Where pairs
+#   are nearer, as in 3 dimensions, ridge regression fails: its median distance is {claim}`C.Thm3-ridge-fails`.
+# - **So paper C's recipe of few layers is a good one for plain networks.** On 500 digits the depth that it prescribes has an accuracy higher by
+#   {claim}`C.Thm3-recipe-depth` than depth 30. However, in the limit of infinite width a very deep network need not forget the data: with classes in
+#   equal parts its accuracy at depth $10^6$ is {claim}`C.Thm3-accuracy-balanced`.
+#
 # ## Exercises
 #
 # **1. Where angles end.** A layer takes a small angle to $\phi-\phi^2/3\pi$. After how many layers is an angle of 5° half as large? One of 90°? Why does the answer hardly matter at depth 1000?

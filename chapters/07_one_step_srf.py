@@ -22,23 +22,14 @@
 # what one large gradient step changes, what paper E's model of this step predicts, and where the model fails.
 #
 # ## What we find
-# - **One step gives one direction, and the model's equations hold.** After a step the network can be non-linear along one direction alone,
-#   the *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
-#   error of its equations, over 12 settings. Yet they are not the network.
-# - **The samples of the step can serve the readout, too, and theory has the excess error.** Paper E splits the samples between step and
-#   readout, as its theory needs. If the readout takes all of them instead, the error exceeds that with as many fresh samples by at most
-#   {claim}`E.Reuse-price` of it. With the split it exceeds it by at least {claim}`E.Reuse-split`. Two causes make the excess. Each sample's
-#   features hold its own label, the *leak*. And the spike is these samples' correlation with their labels, which leaves nothing linear to learn across
-#   it: the correlation is *spent*. Networks have {claim}`E.Reuse-theory` times the error of a theory with these two, in which nothing is
-#   fitted (target sign, as many neurons as dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has
-#   {claim}`E.Reuse-linear` times the error of the best linear regression on them, whereas with the split it is behind.
-# - **After long steps the network departs from the model.** After a modest step (size 3 on $4d$ samples) its error is
-#   {claim}`E.Net-weak-step` times the model's. After a strong one it is {claim}`E.Net-strong-apart` times on few samples (size 3 on
-#   $d/2$) and {claim}`E.Net-large-batch-apart` times on many (size 8 on $32d$), because the bulk's rows share a covariance and their
-#   norms fluctuate. This gap does not close as the dimension grows.
-# - **Several short steps, and two readout values, learn more.** At the sine target eight steps have {claim}`E.Net-steps-best` times the error
-#   of one on the same samples. In the model two values of the initial readout have {claim}`E.Fig6-best` times the error of one, at a cubic
-#   target and the largest width that we simulate. Each of the four has its own best size.
+# - One large step gives a network one direction, the {term}`spike`, along which it can be non-linear; in large dimensions simulations of paper
+#   E's model have {claim}`E.Res3-mean` times the test error of [its equations](#scalar-equations).
+# - The step's samples can [serve the readout, too](#used-twice): at the sign target, on four samples per dimension, the network has
+#   {claim}`E.Reuse-linear` times the error of the best linear regression, but with split samples is behind.
+# - After a long step the network departs from the model even in large dimensions: at the sine target its error is
+#   {claim}`E.Net-strong-apart` times the model's with few samples for the step, and smaller with many ({numref}`fig-e-map`).
+# - Several short steps learn more than a long one: at the sine target eight have {claim}`E.Net-steps-best` times the error of one on the same
+#   samples, each at its best size ({numref}`fig-e-many`).
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common direction,
@@ -178,6 +169,7 @@ chapter.figure(fig, "fig-e-1", profiles)
 # the target's direction, one colour for each number of samples for the step. Lines: theory of spiked features. Points: networks, with
 # two standard errors.
 # %% [markdown]
+# (scalar-equations)=
 # ## A few scalar equations give the test error
 #
 # Simulated spiked features have {claim}`E.Res3-mean` times the predicted test error, the mean over 12 settings in the limit of large
@@ -246,6 +238,7 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # {claim}`E.Fig2-theory` of it. With fewer samples the error lies above it, because there the rows' covariance matters
 # ({numref}`fig-e-map`).
 #
+# (used-twice)=
 # ## Used twice, the samples of the step serve the readout as well
 #
 # If the readout is trained on the samples of the step, the network passes the best linear ridge regression from
@@ -381,6 +374,25 @@ chapter.figure(fig, "fig-e-many", networks)
 # together, target sine, on the same samples in all. Lines: theory of spiked features. Points: networks at the best size of each, two
 # standard errors; those with the most steps stand beside the limit of infinitely many.
 # %% [markdown]
+# ## The findings, with sizes and exceptions
+# - **One step gives one direction, and the model's equations hold.** After a step the network can be non-linear along one direction alone,
+#   the *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean` times the test
+#   error of its equations, over 12 settings. Yet the network does not become spiked features.
+# - **The samples of the step can serve the readout, too, and theory has the excess error.** Paper E splits the samples between step and
+#   readout, as its theory needs. If the readout takes all of them instead, the error exceeds that with as many fresh samples by at most
+#   {claim}`E.Reuse-price` of it. With the split the error exceeds it by at least {claim}`E.Reuse-split`. Two causes make the excess. Each sample's
+#   features hold its own label, the *leak*. And the spike is these samples' correlation with their labels, which leaves nothing linear to learn across
+#   it: the correlation is *spent*. Networks have {claim}`E.Reuse-theory` times the error of a theory with these two, in which nothing is
+#   fitted (target sign, as many neurons as dimensions, $2d$ to $8d$ samples). So on $4d$ samples in $d$ dimensions the network has
+#   {claim}`E.Reuse-linear` times the error of the best linear regression on them, whereas with the split it is behind.
+# - **After long steps the network departs from the model.** After a modest step (size 3 on $4d$ samples, target tanh) its error is
+#   {claim}`E.Net-weak-step` times the model's. At the sine target it is {claim}`E.Net-strong-apart` times after a strong step on few samples
+#   (size 3 on $d/2$) and {claim}`E.Net-large-batch-apart` times after a long one on many (size 8 on $32d$), because the bulk's rows share a
+#   covariance and their norms fluctuate. This gap does not close as the dimension grows.
+# - **Several short steps, and two readout values, learn more.** At the sine target eight steps have {claim}`E.Net-steps-best` times the error
+#   of one on the same samples, each at its best size. In the model two values of the initial readout have {claim}`E.Fig6-best` times the error
+#   of one, at a cubic target and the largest width that we simulate, each at its best strength and penalty.
+#
 # ## Try it yourself
 #
 # - `make chapter-07 NAME=mine PARAMS='-p fig2_targets "[\"erf\", \"He1+He3\"]"'` draws other targets.
