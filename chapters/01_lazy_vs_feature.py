@@ -167,7 +167,7 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # that moment, trained on $p$ fresh points. We add the network when 98 % of its points are fitted, and its frozen kernel at $t^*$,
 # trained on $p$ fresh points, too. **Guess first:** will the initial kernel learn as well from compressed data as the kernel at $t^*$
 # from plain ones?
-# %% tags=["key"]
+# %%
 trained = chapter.rows(studies.networks, "stripe")
 networks = trained.query("curve == 'feature'")
 initial = chapter.rows(studies.infinite_width_lazy, "stripe")

@@ -25,7 +25,7 @@
 # - One large step gives a network one direction, the {term}`spike`, along which it can be non-linear; in large dimensions simulations of paper
 #   E's model have {claim}`E.Res3-mean` times the test error of [its equations](#scalar-equations).
 # - The step's samples can [serve the readout, too](#used-twice): at the sign target, on four samples per dimension, the network has
-#   {claim}`E.Reuse-linear` times the error of the best linear regression, but with split samples is behind.
+#   {claim}`E.Reuse-linear` times the error of the best linear regression; with split samples it is behind.
 # - After a long step the network departs from the model even in large dimensions: at the sine target its error is
 #   {claim}`E.Net-strong-apart` times the model's with few samples for the step, and smaller with many ({numref}`fig-e-map`).
 # - Several short steps learn more than a long one: at the sine target eight have {claim}`E.Net-steps-best` times the error of one on the same

@@ -10,6 +10,7 @@ import pytest
 
 from companion import __main__ as command
 from companion.book import ledger
+from companion.lab import draws
 from companion.site import quotes
 from tests.references import ROOT
 
@@ -65,6 +66,13 @@ def test_the_sentences_of_all_pages_are_found_with_their_place(mini_book):
     ]
 
 
+@pytest.fixture
+def unregistered(monkeypatch, tmp_path):
+    """While a registered run is on, the command of a claim says no number."""
+    monkeypatch.setattr(draws, "registered_file", lambda: tmp_path / "registered.json")
+
+
+@pytest.mark.usefixtures("unregistered")
 def test_the_command_of_a_claim_names_the_line_of_its_function_and_the_cells_it_rests_on(capsys):
     assert command.main(["claim", "C.Thm3-ridge"]) == 0
     said = capsys.readouterr().out
@@ -80,6 +88,7 @@ def test_the_command_of_a_claim_names_the_line_of_its_function_and_the_cells_it_
     assert "n = 500; test = 1000; 6 seeds" in said
 
 
+@pytest.mark.usefixtures("unregistered")
 def test_the_command_of_a_claim_says_what_the_larger_sizes_alone_give(capsys):
     assert command.main(["claim", "A.Fig3-beta-lazy-d5"]) == 0
     number = r"[−\d.]+ \[[^]]+\]"
