@@ -31,7 +31,7 @@
 #   {claim}`A.Sec3-balance-d5`, because neurons that find no plane then keep up ({numref}`fig-a-balance`).
 #
 # ## The argument in four steps
-# Paper A {cite}`paccolat2021` explains the {term}`compression` one neuron at a time. Its example is the stripe: Gaussian points
+# Paper A {cite}`paccolat2021` explains the compression one neuron at a time. Its example is the stripe: Gaussian points
 # whose label depends on $x_1$ alone and changes at two planes. The argument has four steps.
 #
 # 1. Until the first {term}`margin` is met, that is, until the first point has $yF\ge1$ for the predictor $F$, all neurons

@@ -469,7 +469,7 @@ chapter.figure(
 # ## The findings, with sizes and exceptions
 # - **How deep a network is, is one number $\tau$: the sum of the shares that its layers have in their outputs.** It is $L$ for $L$ plain layers, about
 #   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Where the angles
-#   of inputs are well above $3\pi/\tau$, an infinitely wide network learns as {term}`ridge` regression with a kernel of its last layer's angles and the ridge
+#   of inputs are well above $3\pi/\tau$, an infinitely wide network learns as ridge regression with a kernel of its last layer's angles and the ridge
 #   $3\tau$: five kinds of networks have {claim}`C.Thm3-shares-ridge` times that. For 10000 pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, for
 #   plain ones $3\cdot10^4$. Networks of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow` of their variation. A norm after the
 #   ReLU is an exception: such networks leave the common curve ({numref}`fig-c-tau`).

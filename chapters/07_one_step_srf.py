@@ -33,7 +33,7 @@
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common direction,
-# the {term}`spike`, close to the direction of the target, so that the network can then learn a non-linear function of the input's
+# the spike, close to the direction of the target, so that the network can then learn a non-linear function of the input's
 # projection on the spike. Paper E {cite}`cui2024` models the network after the step by {term}`spiked random features`. A few scalar
 # equations give their {term}`learning curves <learning curve>` without a simulation.
 #
