@@ -565,8 +565,6 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.
-# - `-p curve_alpha 1.0` trains between the regimes. Where does the curve of the network go?
-# - `-p stop 0.95` moves the early stop. Which claims depend on it?
 # %% [markdown]
 # ## Exercises
 #

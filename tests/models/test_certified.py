@@ -406,7 +406,7 @@ x = torch.randn(4, 256)
 for _ in range(4):
     regimes.module(network)(x)
 begun = resident()
-for _ in range(20):
+for _ in range(40):
     regimes.module(network)(x)
 print(resident() - begun)
 """
@@ -418,7 +418,7 @@ def test_a_network_that_was_used_is_freed():
     import sys
 
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 50e6  # half of the twenty networks of 5 MB that were made: what stays is the allocator's
+    assert int(done.stdout) < 100e6  # half of the forty networks of 5 MB that were made: what stays is the allocator's
 
 
 # threads
