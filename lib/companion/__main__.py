@@ -196,7 +196,8 @@ def register(args: argparse.Namespace) -> int:
         return declare()
     if args.run:
         budget = amount(args.budget, *TIME) if args.budget else None
-        getattr(os, "nice", int)(NICE)  # other work goes first
+        if hasattr(os, "nice"):  # other work goes first; Windows has no such call
+            os.nice(NICE)
         with forking():
             registration.run(budget=budget, jobs=args.jobs)
     if args.judge:

@@ -221,11 +221,15 @@ def test_a_run_that_is_killed_at_any_moment_loses_no_cell(small_run, monkeypatch
     assert known.items() <= {key: result.provenance for key, result in _held(small_run).items()}.items()
 
 
-@pytest.mark.parametrize("kind", ["claims", "studies"])
-def test_what_changed_since_it_was_registered_is_not_run(small_run, kind):
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [("studies", "digest"), *(("claims", part) for part in ("digest", "accept", "alternative", "stated", "designs"))],
+)
+def test_what_changed_since_it_was_registered_is_not_run(small_run, kind, part):
+    """A claim's band and rival are no code, and as frozen as its code."""
     known = registration.register()
     name = next(iter(known[kind]))
-    known[kind][name]["digest"] = "other"
+    known[kind][name][part] = "other"
     draws.registered_file().write_text(json.dumps(known))
     with pytest.raises(InputError, match=f"1 claims or studies are not as they were registered: {name}"):
         registration.run(jobs=1)

@@ -40,6 +40,7 @@ from regimes.data import datasets
 from regimes.data.datasets import Absent
 from regimes.validate import InputError
 
+FROZEN = ("kind", "accept", "corrected", "alternative", "stated", "at", "digest", "profiles", "designs")  # of a claim
 KEPT = ("id", "value", "low", "high", "n", "interval", "verdict")  # of an exploratory entry
 ROUND = 600.0  # seconds of a run after which what is finished is written
 NOTHING: Mapping[str, Any] = {"data": {}, "cells": {}}  # of a study
@@ -292,11 +293,15 @@ def _is_here(words: str) -> bool:
 
 
 def changes(known: Mapping[str, Any]) -> list[str]:
-    """The claims and studies of this tree that are not what was registered, by name."""
-    now = {claim.id: claim.measured_by["digest"] for _, claim in all_claims()}
-    changed = [name for name, claim in known["claims"].items() if now.get(name) != claim["digest"]]
+    """The claims and studies of this tree that are not what was registered, by name: code, band, rival, designs."""
+    now = {claim.id: json.loads(json.dumps(_declaration(claim))) for _, claim in all_claims()}
+    changed = [name for name, claim in known["claims"].items() if _frozen(now.get(name, {})) != _frozen(claim)]
     codes = {study.name: (study.version, study.code.digest) for _, study in _studies()}
     return changed + [name for name, it in known["studies"].items() if codes.get(name) != (it["version"], it["digest"])]
+
+
+def _frozen(declaration: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: declaration.get(name) for name in FROZEN}
 
 
 def needs_registration() -> dict[str, Any]:
