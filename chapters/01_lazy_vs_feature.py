@@ -588,17 +588,7 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 #
 # </details>
 #
-# **2. Why a kernel must learn all directions.** A kernel method predicts with bumps about its training points.
-# Let the distance of neighbouring points in $d$ dimensions be $p^{-1/d}$. What does a compression of $d-1$ of the directions by $\Lambda$ do to this distance?
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# It compresses the volume that the points fill by $\Lambda^{d-1}$, so that the distance becomes $(\Lambda^{d-1}p)^{-1/d}$, as if there were
-# $\Lambda^{d-1}$ times as many points. This holds while the distance is larger than the compressed extent $1/\Lambda$. Beyond, the points lie in one dimension, and are $1/p$ apart.
-#
-# </details>
-#
-# **3. A prediction.** Train the networks of the curves lazily,
+# **2. A prediction.** Train the networks of the curves lazily,
 #
 # ```sh
 # make chapter-01 PROFILE=smoke NAME=lazy PARAMS='-p curve_alpha 1e6'
