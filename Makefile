@@ -32,10 +32,10 @@ NOTEBOOKS = $(CHAPTERS:%=build/$(PROFILE)/%.ipynb)
 # NAME counts on make's command line only: some systems set it for other ends
 NAMED = $(if $(findstring command,$(origin NAME)),--name "$$NAME")
 # all that any chapter's run reads, beside its source and the stored results of its studies
-CODE := $(shell find lib -name '*.py' -o -name '*.[ch]' -o -name '*.toml' ! -name pyproject.toml -o -path '*/templates/*' 2>/dev/null) $(wildcard book/claims/*.yml) book/errata.yml book/papers.yml $(wildcard chapters/changes.toml)
+CODE := $(shell find lib -name '*.py' -o -name '*.[ch]' -o -name '*.toml' ! -name pyproject.toml -o -path '*/templates/*' 2>/dev/null) book/errata.yml book/papers.yml $(wildcard chapters/changes.toml)
 # what pages are made of besides notebooks
 # (book/_generated is made from them: younger than any build of a fresh checkout)
-PROSE := $(filter-out book/_generated/%,$(wildcard README.md results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/claims/*.yml book/*.bib _static/*))
+PROSE := $(filter-out book/_generated/%,$(wildcard README.md results/ledger.paper.json results/plan.md results/gpu/*.csv _config.yml _toc.yml book/*.md book/*/*.md book/yours/* book/*.yml book/*.bib _static/*))
 
 .DEFAULT_GOAL := help
 # pages: the part of html that only one may do at a time

@@ -209,7 +209,7 @@
     const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
     const values = (name) => [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
     const text = element("input", { type: "search", name: "q", placeholder: "search the claims", "aria-label": "search the claims" });
-    const chosen = ["verdict", "paper", "chapter", "history", "code"].filter((name) => values(name).length > 1)
+    const chosen = ["verdict", "paper", "chapter", "registered", "code"].filter((name) => values(name).length > 1)
       .map((name) => choice(name, "any " + name, values(name)));
     const folded = document.querySelector("details.index"); // the ledger's index, not the rows of a paper
     const order = choice("order", "in the papers' order", ["by verdict", "by chapter"]);

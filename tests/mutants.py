@@ -257,7 +257,7 @@ def measured(claim, page):
     result = claim.measured(page)
     if result is None:
         return None
-    found = claim.as_judged(result[0])
+    found = result[0]
     whole = found.whole if isinstance(found, Drift) else found
     record = {"value": float(whole.value), "low": float(whole.low), "high": float(whole.high), "n": whole.n}
     settings = json.loads(json.dumps(provenance(*result[1]).settings if result[1] else (), default=str))
@@ -267,7 +267,7 @@ def measured(claim, page):
 
 
 # what a declaration says that a record repeats
-DECLARED = ("accept", "stated", "alternative", "looks", "corrected", "erratum")
+DECLARED = ("accept", "stated", "alternative", "corrected", "erratum")
 REPEATED = ("part_of", "headline", "statement", "measure", "short", "source", "item", "kind")
 
 

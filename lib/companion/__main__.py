@@ -117,7 +117,6 @@ def measure_again(args: argparse.Namespace) -> None:
         columns = [name for name in table.columns if name not in {*STAMP, *lists} and not names_cell(name)]
         print(f"\n{len(table)} rows of {provenance(table).settings[0]['study']}:")
         print(table[columns].head(SHOWN).to_string(index=False, max_colwidth=24))
-    measured = own.as_judged(measured)
     verdict = (
         ledger.judge(own, measured, args.profile)
         or f"not tested at this size: its profiles are {', '.join(own.profiles)}"

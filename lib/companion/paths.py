@@ -58,11 +58,6 @@ def seconds_file(profile: str = "laptop") -> Path:
     return results() / ("seconds.json" if profile == "laptop" else f"seconds.{profile}.json")
 
 
-def claims_folder() -> Path:
-    """What changed of claims after they were measured: ``history.yml``."""
-    return root() / "book" / "claims"
-
-
 def errata_file() -> Path:
     """The errata."""
     return root() / "book" / "errata.yml"

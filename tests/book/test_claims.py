@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import jupytext
 import pytest
-import yaml
 
 from companion.book import captions, claims, ledger
 from companion.lab import parameters
@@ -87,7 +86,6 @@ PLAIN = re.compile(
 def test_symbols_are_set_as_mathematics():
     texts = [text for claim in ledger.claims().values() for text in (claim.statement, claim.alternative["what"])]
     texts += [text for claim in ledger.claims().values() for text in (claim.source, claim.elsewhere)]
-    texts += [change[part] for claim in ledger.claims().values() for change in claim.amended for part in ("was", "why")]
     texts += [erratum.title for erratum in ledger.errata().values()]
     for text in texts:
         words = re.sub(r"\$[^$]+\$", "", text)
@@ -165,7 +163,6 @@ def one(name, **change):
         ({"statement": ""}, "needs a statement"),
         ({"source": ""}, "needs a source"),
         ({"corrected": (3, 4)}, "what is corrected needs an erratum"),
-        ({"amended": [{"was": "x", "verdict": "undecided"}]}, "an amendment must say was, verdict, why"),
     ],
 )
 def test_a_bad_declaration_gets_one_line(typed, change, words):
@@ -199,32 +196,6 @@ def test_claims_that_do_not_go_together_get_one_line(typed, declared, mini_book,
     else:
         with pytest.raises(InputError, match=words):
             declared(*typed)
-
-
-@pytest.mark.parametrize(
-    ("history", "words"),
-    [
-        ({"a": [{"was": "x", "verdict": "undecided"}]}, "^history.yml, a: an amendment must say was, verdict, why"),
-        ({"c": [{"was": "x", "verdict": "y", "why": "z"}]}, "^history.yml: c is no claim"),
-        ({"b": [{"id": "a", "was": "x", "verdict": "y", "why": "z"}]}, "b: a was amended to it, and is still declared"),
-    ],
-)
-def test_a_history_that_fits_no_claim_gets_one_line(typed, declared, mini_book, history, words):
-    (mini_book / "book" / "claims").mkdir()
-    (mini_book / "book" / "claims" / "history.yml").write_text(yaml.safe_dump(history))
-    one("a")
-    one("b")
-    with pytest.raises(InputError, match=words):
-        declared(*typed)
-
-
-def test_the_history_of_a_claim_reaches_its_record(typed, declared, mini_book):
-    change = {"was": "accepted 0 to 2", "verdict": "reproduced", "why": "Nothing could miss it."}
-    (mini_book / "book" / "claims").mkdir()
-    (mini_book / "book" / "claims" / "history.yml").write_text(yaml.safe_dump({"a": [change]}))
-    one("a")
-    declared(*typed)
-    assert ledger.entry_of(ledger.with_history(typed[0]))["amended"] == [change]
 
 
 def test_several_claims_of_one_function_stand_in_order_and_differ_in_what_is_given(typed):
@@ -327,11 +298,11 @@ def test_claims_of_a_notebook_are_judged_with_those_of_its_chapter_and_are_none_
     one("A.Fig1-typed")
     assert claims.claims_of("05") == [*book, *typed] and claims.claims_of("99") == typed
     assert "A.Fig1-typed" not in {made.id for _, made in claims.all_claims()}
-    assert ledger.with_history(typed[0]) is typed[0]
+    assert ledger.of_book(typed[0]) is typed[0]
     for change, words in (
         ({"part_of": book[0].id}, "is of a notebook: an erratum and part_of need one of the book"),
         ({"erratum": "z-one"}, "is of a notebook"),
         ({"id": book[0].id}, "is declared twice"),
     ):
         with pytest.raises(InputError, match=words):
-            ledger.with_history(replace(typed[0], **change))
+            ledger.of_book(replace(typed[0], **change))

@@ -48,7 +48,6 @@ def in_a_book(mini_book, declared):
     def made(entries, *claims):
         (mini_book / "book" / "errata.yml").write_text(entries)
         errata_file._read.cache_clear()
-        ledger._history.cache_clear()
         return declared(*claims)
 
     yield made
@@ -103,10 +102,6 @@ def test_a_file_that_was_merged_wrongly_is_named_in_one_line(in_a_book, mini_boo
     with pytest.raises(InputError, match=f"^errata.yml {WRONG[text]}") as error:
         in_a_book(text, CLAIM)
     assert "\n" not in str(error.value)
-    (mini_book / "book" / "claims").mkdir()
-    (mini_book / "book" / "claims" / "history.yml").write_text(text)
-    with pytest.raises(InputError, match=r"^history.yml (must hold a table of lists of tables|is not valid YAML)"):
-        in_a_book(ENTRY, CLAIM)
 
 
 @pytest.mark.parametrize("drawer", ["limit", "reading"])

@@ -237,8 +237,8 @@ def test_merge_holds_every_claim_once(mini_book, declared):
     assert ledger.read(folder / "ledger.json") == merged
     assert json.loads((folder / "ledger.json").read_text())[1]["accept"] == [0, None]  # strict JSON: no Infinity
     keys = (
-        "id item chapter kind statement short measure elsewhere source stated looks accept alternative corrected "
-        "erratum part_of amended value low high n interval numerical late verdict profile data settings figure seconds "
+        "id item chapter kind statement short measure elsewhere source stated accept alternative corrected "
+        "erratum part_of value low high n interval numerical late verdict profile data settings figure seconds "
         "device revision versions headline function digest parts"
     )
     assert set(merged[0]) == set(merged[1]) == set(keys.split())
@@ -286,11 +286,9 @@ def test_an_interval_of_a_single_realisation_is_written_and_read(tmp_path):
         ({"alternative": {"value": "one", "what": "x"}}, "must be a finite number, got 'one'"),
         ({"alternative": {"value": math.inf, "what": "x"}}, "must be a finite number"),
         ({"short": "one two three four five six seven eight nine"}, "short must have at most eight words"),
-        ({"amended": ({"was": "[0, 1]", "verdict": "undecided"},)}, "an amendment must say was, verdict, why"),
-        ({"amended": ({"was": "[0, 1]", "verdict": "undecided", "why": ""},)}, "an amendment must say"),
     ],
 )
-def test_a_claim_that_cannot_fail_or_does_not_say_what_changed_is_refused(change, words):
+def test_a_claim_that_cannot_fail_is_refused(change, words):
     with pytest.raises(InputError, match=words) as error:
         Claim(**({"id": "Z.Fig1-a", "accept": (0.4, 0.6), "alternative": NULL} | GIVEN | change))
     assert "\n" not in str(error.value)
@@ -328,14 +326,12 @@ def test_an_undecided_claim_says_what_would_decide_it(entry, words):
     assert re.search(words, ledger.what_decides(entry))
 
 
-def test_a_row_of_the_page_shows_rival_amendment_estimator_and_what_decides():
-    change = {"was": "accepted 0.1 to 0.9", "verdict": "reproduced", "why": "Nothing could miss $x^2$."}
-    claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, amended=(change,), **GIVEN)
+def test_a_row_of_the_page_shows_rival_estimator_and_what_decides():
+    claim = Claim(id="Z.Fig1-c", accept=(0.4, 0.6), alternative=NULL, **GIVEN)
     entry = ledger.entry_of(claim, value=0.5, low=0.3, high=0.7, n=8, interval="mean, Student's t", verdict="undecided")
     text = show("table", [entry])
     for words in ("counter-hypothesis 0 (nothing happens)", "n = 8, mean, Student's t", "about 32 seeds"):
         assert words in text
-    assert "was: accepted 0.1 to 0.9 (reproduced). Nothing could miss <span" in text and "\\(x^2\\)" in text
 
 
 def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(three_drawers):
@@ -629,10 +625,9 @@ def test_a_file_that_is_no_ledger_is_named_in_one_line(tmp_path, text):
         ledger.read(tmp_path / "ledger.json")
 
 
-def record(name, value, stated=None, verdict="reproduced", amended=()):
+def record(name, value, stated=None, verdict="reproduced"):
     measured = {"value": value, "low": value - 0.1, "high": value + 0.1, "n": 6, "interval": "t", "verdict": verdict}
-    history = tuple({"was": "w", "verdict": one, "why": "y"} for one in amended)
-    return ledger.entry_of(replace(PLAIN, id=name, amended=history), **measured) | {"stated": stated}
+    return ledger.entry_of(replace(PLAIN, id=name), **measured) | {"stated": stated}
 
 
 def test_measured_over_stated_is_in_order_and_a_negative_number_does_not_turn_its_interval():
@@ -643,20 +638,6 @@ def test_measured_over_stated_is_in_order_and_a_negative_number_does_not_turn_it
     np.testing.assert_allclose(
         [ledger.on_axis(x) for x in (-1, 0.01, 0.25, 0.5, 1, 2, 4, 9)], [0, 0, 0, 25, 50, 75, 100, 100]
     )
-
-
-def test_the_first_verdict_is_that_on_the_first_measurement():
-    histories = {
-        ("reproduced", ()): "reproduced",
-        ("reproduced", ("not measured", "undecided", "not reproduced")): "undecided",
-        ("reproduced", ("not measured",)): None,
-    }
-    records = [record(f"Z.{n}", 0.5, None, now, before) for n, (now, before) in enumerate(histories)]
-    assert [*map(ledger.first_verdict, records)] == [*histories.values()]
-    again = [record(f"Z.r{n}", 0.5, None, "not reproduced", ("reproduced",)) for n in range(2)]
-    assert ledger.changes_of_verdict([*records, *again]) == [
-        ("reproduced", "not reproduced", 2), ("undecided", "reproduced", 1)
-    ]  # fmt: skip
 
 
 def test_a_number_that_no_paper_states_is_called_expected_and_is_not_drawn():

@@ -16,7 +16,7 @@ import pytest
 from companion import __main__ as command
 from companion import estimates, paths
 from companion.__main__ import main
-from companion.book import ledger, registration
+from companion.book import ledger, registration, views
 from companion.book.claims import Claim
 from companion.estimates import Estimate
 from companion.lab import catalogue, draws, parameters, schedule
@@ -35,7 +35,9 @@ GIVEN = {"item": "Z.Fig1", "kind": "beyond", "statement": "It holds.", "source":
 def test_no_other_run_draws_a_reserved_seed_and_all_designs_count_from_the_same():
     for number in catalogue.modules():
         for study in catalogue.of(number).values():
-            assert draws.RESERVED % study.chunk == 0, f"{study.name}: its first chunk would be another run's, too"
+            assert draws.RESERVED % study.chunk == draws.BETWEEN % study.chunk == 0, (
+                f"{study.name}: its first chunk would be another run's, too"
+            )
             for profile in parameters.PROFILES:
                 values = parameters.resolve(number, profile)
                 for design in study.grid.names(values):
@@ -45,7 +47,7 @@ def test_no_other_run_draws_a_reserved_seed_and_all_designs_count_from_the_same(
 
 
 def _reserved(study, values, design):
-    with draws.drawn_from():
+    with draws.drawn_from(draws.RESERVED):
         return study.grid.values(values, design)["seeds"]
 
 
@@ -335,13 +337,41 @@ def test_once_judged_the_registered_cells_are_the_books_and_a_smoke_run_draws_ot
         settings = small_run.grid(parameters.resolve(NUMBER, profile))
         assert min(seed for setting in settings for seed in setting["seeds"]) == start
     assert registration.registered()["judged"] and not registration.is_running()
+    registration.register()
+    again = registration.registered()
+    assert again["first seed"] == draws.RESERVED + draws.BETWEEN and again["before"] == draws.RESERVED
+    assert registration.is_running() and draws.first("laptop") == draws.RESERVED, "the book stays as it was judged"
+    (done,) = registration.run(jobs=1)
+    assert done.finished == done.cells
+    assert min(result.cell.seed for result in _held(small_run).values()) == again["first seed"]
 
 
-def test_one_look_needs_no_wider_interval(small_run):
-    looked, wide = replace(_claims()[0], looks=2), Estimate(1.0, 0.9, 1.1, 8, "mean, Student's t")
-    assert looked.as_judged(wide) == wide.anytime()
-    draws.registered_file().write_text(json.dumps({"judged": "abc"}))
-    assert looked.as_judged(wide) == wide
+def test_a_claim_that_was_changed_after_the_run_is_exploratory_and_one_whose_code_was_written_anew_is_not(small_run):
+    claim = _claims()[0]
+    entry = ledger.entry_of(claim, value=1.0, low=0.9, high=1.1, n=8)
+    registration.register()
+    declared = registration.registered()
+    registration.note_found([entry])
+    assert registration.registered() == declared and not registration.exploratory(entry), "not before it is judged"
+    draws.registered_file().write_text(json.dumps(declared | {"judged": "abc"}))
+    assert not registration.exploratory(entry)
+    assert registration.exploratory(entry | {"digest": "other"}) == "another estimator since the registration"
+    registration.note_found([entry])
+    registration.note_found([entry | {"value": 2.0, "high": 2.1}])
+    assert registration.registered()["found"] == {claim.id: {"value": 1.0, "low": 0.9, "high": 1.1}}, "the first"
+    assert not registration.exploratory(entry | {"digest": "other"})
+    moved = {"digest": "other", "low": 0.8}
+    assert registration.exploratory(entry | moved) == "another estimator since the registration"
+    assert not registration.exploratory(entry | {"low": 0.8}), "rows of other parameters change no claim"
+    for change, words in (
+        ({"accept": [0, 1]}, "another band since the registration"),
+        ({"alternative": {"value": 9, "what": "x"}, "stated": 1.5}, "another rival and stated number since"),
+        ({"id": "Z.Fig1-new"}, "declared after the registration"),
+    ):
+        assert words in registration.exploratory(entry | change)
+    new = views.show("table", [entry | {"id": "Z.Fig1-new", "item": "Z.Fig1"}, entry])
+    assert new.count("exploratory: declared after the registration") == 1
+    assert re.findall(r'data-registered="(\w+)"', new) == ["exploratory", "registered"]
 
 
 SEEDS = """

@@ -192,7 +192,7 @@ def test_readme_line_is_the_one_of_the_kept_ledger():
     ("edited", "again"),
     [
         ("lib/regimes/validate.py", sorted(parameters.chapters())),
-        ("book/claims/history.yml", sorted(parameters.chapters())),
+        ("book/papers.yml", sorted(parameters.chapters())),
         ("chapters/designs/03.toml", ["03"]),
     ],
 )

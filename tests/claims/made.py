@@ -23,7 +23,7 @@ def verdict(name, **arguments):
     claim = ledger.claims()[name]
     result = claim.function(**{**claim.given, **arguments})
     estimate = result[0] if isinstance(result, tuple) else result
-    return ledger.judge(claim, claim.as_judged(estimate), "laptop")
+    return ledger.judge(claim, estimate, "laptop")
 
 
 def table(fill, *, scatter=0.01, plus=0.0, draw=0, **axes):

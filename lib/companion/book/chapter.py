@@ -272,7 +272,7 @@ class Chapter:
 
     def _enter(self, claim: claims.Claim, measured: Estimate | Drift, tables: Sequence[pd.DataFrame]) -> None:
         """Judges what was measured on rows, or without any on formulas; enters it and shows the verdict."""
-        claim = ledger.with_history(claim)
+        claim = ledger.of_book(claim)
         if claim.id in self.entries and self._labels is not None:  # by hand a cell may run again
             raise InputError(f"claim {claim.id} was judged already")
         if tables:
@@ -280,7 +280,6 @@ class Chapter:
         else:
             made = stamp()
             source = Provenance((), (), (THEORY,), 0.0, made["device"], made["revision"], made["versions"])
-        measured = claim.as_judged(measured)
         estimate = measured.whole if isinstance(measured, Drift) else measured
         is_elsewhere = self._is_changed and bool(ledger.lacks(claim, source.settings))
         self.entries[claim.id] = ledger.entry_of(

@@ -43,14 +43,13 @@ import pandas as pd
 
 from companion import estimates
 from companion.estimates import Drift, Estimate
-from companion.lab import digest, draws, parameters
+from companion.lab import digest, parameters
 from companion.lab.names import chapters_of_papers, texts_of_papers
 from companion.lab.study import Design, Study
 from regimes import validate
 from regimes.validate import InputError
 
 KINDS = {"paper": "Statements of the papers", "beyond": "Beyond the papers"}
-AMENDED = ("was", "verdict", "why")
 
 
 class Page(Protocol):
@@ -83,16 +82,11 @@ class Claim:
         function: measures it.
         at: the settings that its words name, ``{p: [512, 8192], d: 5}``: axes of its study, and values among those of
             the rows it is judged on. A run with other parameters does not test it if its rows lack one.
-        looks: how often it was judged while realisations were added, the last time included; more than one widens its
-            interval (``Estimate.anytime``).
         stated: the number in the paper, if any; inside ``accept``. An entry says if its interval leaves it out.
         corrected: ``(low, high)`` of the corrected statement, if its erratum gives a number.
         erratum: its entry in ``book/errata.yml``. Only one in the drawer *error* gives the verdict "corrected".
         part_of: the main claim on the same statement of the paper, of which this one is a part, a repetition or another
             reading; counts have the statement once.
-        amended: for each change of band, estimator or data after a first measurement ``was``, the ``verdict`` then, and
-            ``why``. If sizes, window, stop, data or estimator changed, the claim has a new id and the amendment the old
-            one, ``id``.
         figure: the label of the figure or table that shows it.
         headline: whether it is among the ten of its chapter that a physicist would repeat.
         given: arguments of its function by name, beside the chapter's parameters; a design or a study is a table.
@@ -112,11 +106,9 @@ class Claim:
     elsewhere: str = ""
     at: Mapping[str, Any] = field(default_factory=dict)
     stated: float | None = None
-    looks: int = 1
     corrected: tuple[float, float] | None = None
     erratum: str | None = None
     part_of: str | None = None
-    amended: tuple[Mapping[str, str], ...] = ()
     figure: str = ""
     headline: bool = False
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -137,12 +129,8 @@ class Claim:
             raise InputError(f"the stated number {self.stated:g} lies outside accept {band(self.accept)}")
         if self.corrected and not self.erratum:
             raise InputError("what is corrected needs an erratum that quotes it")
-        validate.integer(1, looks=self.looks)
         if len(self.short.split()) > 8:
             raise InputError(f"short must have at most eight words, got {self.short!r}")
-        for change in self.amended:
-            if set(change) - {"id"} != set(AMENDED) or not all(str(part).strip() for part in change.values()):
-                raise InputError(f"an amendment must say {', '.join(AMENDED)}, got {dict(change)}")
 
     @property
     def tables(self) -> dict[str, Study | Design]:
@@ -172,15 +160,8 @@ class Claim:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The digests of all that its function computes with, by name; of tables the studies, designs and versions.
-
-        What widens an interval for several looks is not among them: the registered run has one look, and needs none.
-        """
+        """The digests of all that its function computes with, by name; of tables the studies, designs and versions."""
         return digest.parts(self.function, self.given)
-
-    def as_judged(self, measured: Estimate | Drift) -> Estimate | Drift:
-        """What is judged: after several looks an interval is wider, up to the one look of the registered run."""
-        return measured.anytime() if self.looks > 1 and not draws.is_judged() else measured
 
     def measured(self, page: Page) -> tuple[Estimate | Drift, list[pd.DataFrame]] | None:
         """What its function finds on a page's rows, and the rows that this rests on; ``None`` if these cannot tell."""
@@ -215,7 +196,7 @@ def claim(name: str, *, accept: tuple[float, float], rival: float, figure: str, 
         rival: the value that a wrong theory, the null or the rival paper gives, outside ``accept``.
         figure: the label of the figure or table that shows it.
         about: ``given``, arguments of the function by name; ``profiles``, if those at which it may be judged are not
-            laptop and paper; ``at``, ``stated``, ``looks``, ``corrected``, ``erratum``, ``part_of``, ``headline``;
+            laptop and paper; ``at``, ``stated``, ``corrected``, ``erratum``, ``part_of``, ``headline``;
             ``kind``, where its source does not tell.
 
     Raises:

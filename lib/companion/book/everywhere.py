@@ -189,7 +189,7 @@ def _found(claim: Claim, page: Page) -> tuple[Estimate, set[str]] | None:
     measured, tables = result
     estimate = measured.late if isinstance(measured, Drift) else measured
     cells = {key for table in tables if CELL in table for key in table[CELL]}
-    return (claim.as_judged(estimate), cells) if cells else None
+    return (estimate, cells) if cells else None
 
 
 def _settings(cells: Collection[str]) -> Values:

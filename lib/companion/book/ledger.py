@@ -9,7 +9,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +36,16 @@ MARKS = {
 
 @functools.cache
 def claims() -> dict[str, Claim]:
-    """All claims of the book by id, with their history, checked to be unique and in agreement with the errata."""
-    amended = dict(_history(paths.claims_folder()))
+    """All claims of the book by id, checked to be unique and in agreement with the errata."""
     declared: dict[str, Claim] = {}
     for _, claim in all_claims():
         if claim.id in declared:
             raise InputError(f"claim {claim.id} is declared twice")
-        declared[claim.id] = _amended(claim, amended.pop(claim.id, ()))
-    if amended:
-        raise InputError(f"history.yml: {next(iter(amended))} is no claim")
+        declared[claim.id] = claim
     for claim in declared.values():
         main = declared.get(claim.part_of) if claim.part_of else claim
         if main is None or (main is not claim and main.part_of) or main.kind != claim.kind:
             raise InputError(f"{claim.id}: {claim.part_of} is no claim of that kind that stands for others")
-        for old in {change.get("id") for change in claim.amended} & set(declared):
-            raise InputError(f"{claim.id}: {old} was amended to it, and is still declared")
         if claim.erratum and claim.erratum not in errata():
             raise InputError(f"{claim.id}: {claim.erratum} is no erratum")
     for erratum in errata().values():
@@ -59,28 +53,14 @@ def claims() -> dict[str, Claim]:
     return declared
 
 
-@functools.lru_cache(maxsize=4)
-def _history(folder: Path) -> dict[str, Any]:
-    """The amendments of claims by id, as a folder's ``history.yml`` has them."""
-    path = folder / "history.yml"
-    return read_yaml(path, dict) if path.exists() else {}
-
-
-def _amended(claim: Claim, amendments: Sequence[dict[str, Any]]) -> Claim:
-    try:
-        return replace(claim, amended=tuple(amendments))
-    except InputError as error:
-        raise InputError(f"history.yml, {claim.id}: {error}") from None
-
-
-def with_history(claim: Claim) -> Claim:
-    """A claim of the book with its amendments; one that is typed into a notebook as it is.
+def of_book(claim: Claim) -> Claim:
+    """The claim of the book that a chapter measures; one that is typed into a notebook as it is.
 
     Raises:
         InputError: for one typed there under an id of the book, or with what stands in the book alone.
     """
     if claim.function.__module__.startswith("companion.papers."):  # other papers' claims load what they import
-        return _amended(claim, _history(paths.claims_folder()).get(claim.id, ()))
+        return claim
     in_book = claims().get(claim.id)
     if in_book is None and (claim.erratum or claim.part_of):
         raise InputError(f"claim {claim.id} is of a notebook: an erratum and part_of need one of the book")
@@ -176,10 +156,10 @@ def entry_of(claim: Claim, **measured: Any) -> dict[str, Any]:
     """A ledger entry: the declaration and the measurement, whose fields are ``None`` before it is made."""
     keys = "chapter value low high n interval numerical late verdict profile data settings figure"
     not_measured = dict.fromkeys(f"{keys} seconds device revision versions".split())
-    names = "id item kind statement short measure elsewhere source stated looks part_of headline"
+    names = "id item kind statement short measure elsewhere source stated part_of headline"
     entry = {name: getattr(claim, name) for name in names.split()} | claim.measured_by
     entry |= {"accept": _bounds(claim.accept), "corrected": _bounds(claim.corrected) if claim.corrected else None}
-    entry |= {"alternative": dict(claim.alternative), "erratum": claim.erratum, "amended": list(claim.amended)}
+    entry |= {"alternative": dict(claim.alternative), "erratum": claim.erratum}
     return entry | not_measured | measured
 
 
@@ -335,14 +315,6 @@ def on_axis(ratio: float, widest: float = 4.0) -> float:
     return 50 + 50 * max(-1.0, min(1.0, math.log(max(ratio, 1e-300)) / math.log(widest)))
 
 
-def first_verdict(entry: Mapping[str, Any]) -> str | None:
-    """The verdict on a claim's first measurement; ``None`` where there is none in its history, or never was another."""
-    if not entry["amended"]:
-        return entry["verdict"]
-    given = [change["verdict"] for change in entry["amended"] if change["verdict"] in VERDICTS]
-    return given[0] if given else None
-
-
 def standing(entry: Mapping[str, Any], kept: Mapping[str, Mapping[str, Any]]) -> str:
     """Whether a claim's code and verdict are those of the ledger that is ``kept``, in words; empty if it is not there.
 
@@ -353,12 +325,6 @@ def standing(entry: Mapping[str, Any], kept: Mapping[str, Mapping[str, Any]]) ->
     if entry["verdict"] and entry["verdict"] != there["verdict"]:
         return MOVED
     return SAME if entry["digest"] == there["digest"] else CHANGED
-
-
-def changes_of_verdict(entries: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
-    """How often amendments changed a verdict, by the first and the present one; the most frequent change first."""
-    pairs = Counter((first_verdict(entry), entry["verdict"]) for entry in entries)
-    return [(*pair, count) for pair, count in pairs.most_common() if None not in pair and pair[0] != pair[1]]
 
 
 def estimates_of(entry: Mapping[str, Any]) -> list[Estimate]:

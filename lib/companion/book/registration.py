@@ -41,6 +41,7 @@ from regimes.data.datasets import Absent
 from regimes.validate import InputError
 
 FROZEN = ("kind", "accept", "corrected", "alternative", "stated", "at", "digest", "profiles", "designs")  # of a claim
+DECLARED = {"accept": "band", "corrected": "corrected band", "alternative": "rival", "stated": "stated number"}
 KEPT = ("id", "value", "low", "high", "n", "interval", "verdict")  # of an exploratory entry
 ROUND = 600.0  # seconds of a run after which what is finished is written
 NOTHING: Mapping[str, Any] = {"data": {}, "cells": {}}  # of a study
@@ -178,7 +179,8 @@ def register() -> dict[str, Any]:
     entries = {
         "revision": before.get("revision") or revision(),
         "date": before.get("date") or datetime.date.today().isoformat(),
-        "first seed": draws.RESERVED,
+        "first seed": draws.of_run(),
+        "before": draws.of_book(),
         "data": before.get("data", {})
         | {one: SEEN for plan in studies.values() for one in filter(_is_finite, plan["cells"])},
         "claims": {claim.id: _declaration(claim) for _, claim in all_claims()},
@@ -231,7 +233,7 @@ def _plan(number: str, study: Study, known: Mapping[str, Any]) -> dict[str, Any]
     ``known``: what of it was registered elsewhere.
     """
     values = _values(number)
-    with draws.drawn_from():
+    with draws.drawn_from(draws.of_run()):
         designs = {design: study.grid.values(values, design) for design in study.grid.names(values)}
     stored = catalogue.kept_cells(number, Results.of(study))
     found: dict[str, dict[str, Cell]] = {}
@@ -271,7 +273,7 @@ def _is_finite(words: str) -> bool:
 def _drawn(number: str, study: Study, designs: Iterable[str]) -> dict[str, Cell]:
     """The cells that the registered run draws of some designs of a study, by their keys."""
     values = _values(number)
-    with draws.drawn_from():
+    with draws.drawn_from(draws.of_run()):
         grid = [one for design in designs for one in study.grid.settings(values, design)]
         return in_order(cells(study, grid)) if grid else {}
 
@@ -366,7 +368,8 @@ def counted() -> dict[str, int]:
 
 def is_running() -> bool:
     """Whether claims are registered, and not judged yet."""
-    return bool(registered()) and not draws.is_judged()
+    known = registered()
+    return bool(known) and "judged" not in known
 
 
 def running(claim: Claim) -> str:
@@ -482,6 +485,48 @@ def judge() -> dict[str, Any]:
     known |= {"devices": sorted({it["device"] for it in made}), "judged": revision()}
     write_atomically(draws.registered_file(), json.dumps(known, indent=1, ensure_ascii=False))
     return known
+
+
+def note_found(entries: Iterable[Mapping[str, Any]]) -> None:
+    """Notes what each claim found on the registered rows, by the code that was registered; once, after they are judged.
+
+    Args:
+        entries: of the first ledger that is published then.
+    """
+    known = registered()
+    if "judged" not in known or "found" in known:
+        return
+    declared = known["claims"]
+    own = [entry for entry in entries if entry["value"] is not None and entry["id"] in declared]
+    same = [entry for entry in own if entry["digest"] == declared[entry["id"]]["digest"]]
+    known["found"] = {entry["id"]: {end: entry[end] for end in ledger.ENDS} for entry in same}
+    write_atomically(draws.registered_file(), json.dumps(known, indent=1, ensure_ascii=False))
+
+
+def exploratory(entry: Mapping[str, Any]) -> str:
+    """Why a claim of a judged book is exploratory, in words; empty for one that was registered as it is judged.
+
+    Code that is written anew and finds the same on the registered rows changes no claim.
+    """
+    file = draws.registered_file()
+    known = _read(file, file.stat().st_mtime_ns) if file.exists() else {}
+    if "judged" not in known:
+        return ""
+    if not (declared := known["claims"].get(entry["id"])):
+        return "declared after the registration"
+    if changed := [words for name, words in DECLARED.items() if entry[name] != declared.get(name)]:
+        return f"another {' and '.join(changed)} since the registration"
+    if entry["digest"] == declared["digest"] or entry["value"] is None:
+        return ""
+    found = known.get("found", {}).get(entry["id"])
+    is_same = found is not None and not ledger.deviations(entry, found, 1e-3)
+    return "" if is_same else "another estimator since the registration"
+
+
+@functools.lru_cache(maxsize=2)
+def _read(path: Path, written: int) -> dict[str, Any]:
+    """A file that was ``written`` at a time: pages ask for every claim."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def is_tracked(path: Path) -> bool:

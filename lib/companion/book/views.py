@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from companion import paths
-from companion.book import errata, ledger
+from companion.book import errata, ledger, registration
 from companion.estimates import NARROW, plain
 
 FOLDERS = (Path(__file__).with_name("templates"), Path(__file__).parents[1] / "site" / "templates")
@@ -34,6 +34,8 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {"maths": maths, "captioned": captioned, "command": command}
     environment.globals |= {"ledger": ledger, "DRAWERS": errata.DRAWERS, "CHANGES": errata.CHANGES, "live": live}
+    environment.globals |= {"registration": registration}
+    environment.tests |= {"exploratory": registration.exploratory}
     return environment
 
 

@@ -23,7 +23,7 @@ import pandas as pd
 import yaml
 
 from companion import paths
-from companion.book import captions, changes, figures, ledger, screen, views
+from companion.book import captions, changes, figures, ledger, registration, screen, views
 from companion.book.errata import DRAWERS, Erratum, errata
 from companion.lab import catalogue, parameters, results, store, verify
 from companion.lab.cli import one_line_errors
@@ -639,6 +639,7 @@ def main(argv: list[str] | None = None) -> int:
         write_downloads(entries, folder)
         if args.publish_ledger:
             shutil.copy(folder / "ledger.json", paths.results() / "ledger.json")
+            registration.note_found(entries)
             write_readme()
             shutil.copy(paths.generated() / "card-01.png", paths.root() / "_static" / "readme.png")
     print(ledger.summary(entries))

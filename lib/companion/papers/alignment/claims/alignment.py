@@ -279,9 +279,7 @@ def early_robustness(first_steps=studies.correlations["first_steps"]):
     return _robustness(_at(first_steps, studies.EARLY, 1)), _at(first_steps, studies.EARLY)
 
 
-@claim(
-    "D.Fig8-test-loss", accept=(0.005, math.inf), rival=0, looks=2, figure="fig-d-2", given={"spectrum": "1/(1+k^2)"}
-)
+@claim("D.Fig8-test-loss", accept=(0.005, math.inf), rival=0, figure="fig-d-2", given={"spectrum": "1/(1+k^2)"})
 def loss_in_scale(decaying=studies.correlations["decaying"], *, spectrum):
     """The test loss improves for smaller initialisation (spectrum $1/(1+k^2)$).
 
@@ -296,7 +294,7 @@ def loss_in_scale(decaying=studies.correlations["decaying"], *, spectrum):
     return mean(losses[max(losses)] - losses[min(losses)]), end
 
 
-@claim("D.Prop3-early", accept=(0.9, 1.1), rival=0.67, looks=2, figure="fig-d-2")
+@claim("D.Prop3-early", accept=(0.9, 1.1), rival=0.67, figure="fig-d-2")
 def early_over_start(first_steps=studies.correlations["first_steps"]):
     r"""The C-NFA of the first steps is set at initialisation.
 
@@ -313,7 +311,7 @@ def early_over_start(first_steps=studies.correlations["first_steps"]):
     return ratio(np.exp(np.log(factor).mean(axis=1))), early, start
 
 
-@claim("D.Prop4-labels", accept=(0.95, 1.05), rival=0.81, looks=2, figure="fig-d-2", at={"scales": 0.01})
+@claim("D.Prop4-labels", accept=(0.95, 1.05), rival=0.81, figure="fig-d-2", at={"scales": 0.01})
 def labels_for_residuals(first_steps=studies.correlations["first_steps"]):
     """Where the outputs are near 0 the labels may replace the residuals.
 
@@ -527,7 +525,7 @@ def with_star(stripes):
     return stripes.join(star.rename("t_star"), on=["alpha", "seed"]).dropna(subset="t_star")
 
 
-@claim("D.Stripe-lazy", accept=(0.75, 1), rival=0.45, looks=3, figure="fig-d-stripe", at={"alpha": 10000.0})
+@claim("D.Stripe-lazy", accept=(0.75, 1), rival=0.45, figure="fig-d-stripe", at={"alpha": 10000.0})
 def lazy_centred_alignment(stripes=studies.stripes["main"]):
     r"""On the stripe the centred ansatz is no sign of compression.
 
@@ -573,7 +571,7 @@ def diagonals_of_faces(faces=studies.saliency_maps["main"]):
     return mean(faces.agop) if faces.data.iloc[0] in FACES else None
 
 
-@claim("D.Fig9-contrast", accept=(0.3, 1.5), stated=0.87, rival=0, looks=2, figure="tab-d-9")
+@claim("D.Fig9-contrast", accept=(0.3, 1.5), stated=0.87, rival=0, figure="tab-d-9")
 def diagonals_beyond_random(faces=studies.saliency_maps["main"]):
     """A random matrix of $K$'s spectrum in place of $K$ disrupts the correspondence.
 
@@ -612,7 +610,7 @@ def alignment_lost_to_decay(
     return mean(loss.iloc[:, 0]), strongest, _end(without, 2)
 
 
-@claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, looks=2, figure="fig-d-descent")
+@claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, figure="fig-d-descent")
 def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"]):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 

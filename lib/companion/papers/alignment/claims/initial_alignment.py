@@ -83,7 +83,6 @@ def _of_width(rows, sigma, width):
     corrected=(0, 0.05),
     rival=(0.012, "the exact kernel of infinite width, a first run at initialisation"),
     erratum="d-relu",
-    looks=2,
     given={"sigma": "relu"},
     source="paper D, App. C",
     statement="For ReLU networks the first-order prediction is not enough, and further terms are required.",

@@ -98,7 +98,7 @@ def error_of_the_equations(neurons=studies.neurons["main"]):
     return ratio(largest.error), largest
 
 
-@claim("A.Fig4-attractors", accept=(0.95, math.inf), rival=0.5, looks=3, figure="fig-a-4", at={"d": 2, "p": 10000})
+@claim("A.Fig4-attractors", accept=(0.95, math.inf), rival=0.5, figure="fig-a-4", at={"d": 2, "p": 10000})
 def arrived_share(arrivals=studies.attractor_shares["main"]):
     r"""All neurons converge to one of the fixed points, given time (the paper exempts those that are late at $t^*$).
 
@@ -186,9 +186,7 @@ def cylinder_exponent(networks=studies.amplification_scaling["cylinder_again"], 
     return plateau_exponent(rows), rows
 
 
-@claim(
-    "A.Fig8-generic", accept=(0.4, 0.6), stated=0.5, rival=0, looks=3, figure="tab-a-generic", at={"p": [1024, 16384]}
-)
+@claim("A.Fig8-generic", accept=(0.4, 0.6), stated=0.5, rival=0, figure="tab-a-generic", at={"p": [1024, 16384]})
 def generic_exponent(planes=studies.amplification_scaling["planes"], sphere=studies.amplification_scaling["sphere"]):
     r"""The compression "is expected to occur generically in linear invariant models" (three planes, $d=5$; three
     informative directions, $d=4$).
@@ -255,7 +253,6 @@ def over_theory(rows):
     "A.AppC-constant",
     accept=(0.91, 1.09),
     rival=1.18,
-    looks=2,
     headline=True,
     figure="fig-a-time",
     at={"d": 5, "p": 4096, "alpha": 1e-06},

@@ -129,7 +129,6 @@ def exponent_of(rows, column):
     accept=(0.8, 1.25),
     stated=1,
     rival=0.5,
-    looks=4,
     headline=True,
     figure="fig-a-star-kernel",
     at={"d": BOTH, "p": [2048, 8192]},
@@ -152,7 +151,6 @@ def star_constant(kernels=hard_margin.star_kernel["stripe"]):
     accept=(0.9, 1.1),
     stated=1,
     rival=0.692,
-    looks=7,
     headline=True,
     figure="fig-a-star-kernel",
     at={"d": BOTH, "h": 500, "p": [128, 8192]},
@@ -240,7 +238,6 @@ def lazy_stripe_exponent(
     accept=(0.615, 0.77),
     stated=0.69231,
     rival=0.538,
-    looks=7,
     headline=True,
     figure="fig-a-learners",
     given={"d": 5, "share": 1.0, "sizes": ASYMPTOTIC},
@@ -251,7 +248,6 @@ def lazy_stripe_exponent(
     accept=(0.6, 0.76),
     stated=0.67857,
     rival=0.518,
-    looks=6,
     part_of="A.Fig3-beta-feature-d5",
     given={"d": 10, "share": 1.0, "sizes": ASYMPTOTIC},
     at={"d": 10, "h": 500, "p": [1024, 16384]},
@@ -275,7 +271,6 @@ def lazy_stripe_exponent(
     accept=(0.437, 0.598),
     stated=0.51786,
     rival=(0.679, "paper A's $(2d-1)/(3d-2)$"),
-    looks=6,
     part_of="B.Sec5-beta-feature-d5",
     given={"d": 10, "share": 1.0, "sizes": ASYMPTOTIC},
     at={"d": 10, "h": 500, "p": [1024, 16384]},
@@ -305,7 +300,6 @@ def network_exponent(nets=studies.networks["stripe"], larger=sensitivity.numeric
     accept=NEARER,
     stated=1,
     rival=0.777,
-    looks=8,
     figure="fig-a-one-stop",
     at={"d": BOTH, "h": 500, "p": [512, 8192]},
 )
@@ -336,7 +330,6 @@ def stopped_exponent(nets=studies.networks["stripe"]):
     accept=(0.231, 0.385),
     stated=0.30769,
     rival=0.154,
-    looks=3,
     figure="fig-a-learners",
     given={"d": 5},
     at={"d": 5},
@@ -346,7 +339,6 @@ def stopped_exponent(nets=studies.networks["stripe"]):
     accept=(0.241, 0.402),
     stated=0.32143,
     rival=0.161,
-    looks=5,
     part_of="A.Fig3-gain-d5",
     given={"d": 10},
     at={"d": 10},
@@ -484,7 +476,6 @@ def curved_gain(machines=studies.support_vectors["cylinder"]):
     accept=ALIKE,
     stated=1,
     rival=6.1,
-    looks=3,
     headline=True,
     figure="fig-a-one-stop",
     given={"share": 1.0},
@@ -493,7 +484,6 @@ def curved_gain(machines=studies.support_vectors["cylinder"]):
 @again(
     "A.Fig3-final-kernel-stop",
     rival=(1.63, "the ratio at the end, 8192 points"),
-    looks=1,
     part_of="A.Fig3-final-kernel",
     given={"share": STOP, "nets": studies.networks["frozen_late"]},
     at={"d": BOTH, "p": [128, 8192], "until": 0.99},
@@ -525,7 +515,7 @@ def final_kernel_over_network(nets=studies.networks["stripe"], *, fit_from, shar
     return ratio_on_same_sets(curve_of(rows, "final", share), curve_of(rows, "feature", share))
 
 
-@claim("A.Fig3-final-initial", accept=(0, 0.9), rival=1, looks=4, figure="fig-a-learners", at={"d": BOTH, "p": 128})
+@claim("A.Fig3-final-initial", accept=(0, 0.9), rival=1, figure="fig-a-learners", at={"d": BOTH, "p": 128})
 def final_kernel_over_initial(
     nets=studies.networks["stripe"],
     kernel=studies.infinite_width_lazy["stripe"],
@@ -619,14 +609,12 @@ def own_learner_over_network(
     accept=ALIKE,
     stated=1,
     rival=1.7,
-    looks=5,
     figure="fig-a-one-stop",
     given={"nets": studies.networks["stripe"]},
     at={"d": BOTH, "p": 8192},
 )
 @again(
     "A.Fig3-overfit-wide",
-    looks=1,
     part_of="A.Fig3-overfit",
     given={"nets": studies.networks["paper_size"]},
     at={"d": [5, 10], "p": 10000, "h": 10000},
@@ -662,7 +650,6 @@ def error_of_the_last_points(nets, *, stop):
     "A.Fig6-amplification-end",
     accept=KEPT,
     rival=0.0127,
-    looks=3,
     figure="fig-a-one-stop",
     given={"nets": studies.networks["stripe"], "share": 1.0},
     at={"d": BOTH, "p": 8192},
@@ -670,7 +657,6 @@ def error_of_the_last_points(nets, *, stop):
 @again(
     "A.Fig6-amplification-stop",
     rival=(0.15, "the ratio at the end"),
-    looks=1,
     part_of="A.Fig6-amplification-end",
     given={"nets": studies.networks["stripe"], "share": STOP},
     at={"d": [5, 10], "p": 8192},
@@ -688,7 +674,6 @@ def error_of_the_last_points(nets, *, stop):
 @again(
     "A.Fig6-amplification-wide",
     rival=(0.013, r"no compression is left: $\Lambda=1$ over theory's $\Lambda^*$"),
-    looks=1,
     part_of="A.Fig6-amplification-end",
     given={"nets": studies.networks["paper_size"], "share": 1.0},
     at={"d": [5, 10], "p": 10000, "h": 10000},
@@ -718,7 +703,7 @@ def amplification_since(nets, *, share):
     return ratio(np.exp(kept.groupby(rows.seed).mean())), rows
 
 
-@claim("A.Fig6-function-falls", accept=ALIKE, rival=0.55, looks=2, figure="fig-a-function", at={"d": BOTH, "p": 4096})
+@claim("A.Fig6-function-falls", accept=ALIKE, rival=0.55, figure="fig-a-function", at={"d": BOTH, "p": 4096})
 def function_since(boundaries=selection.boundary["stripe"]):
     """The last two per cent of the points leave the function as compressed as it was: "the previous predictions are not
     significantly altered during this final regime" (stripe).
@@ -785,7 +770,7 @@ def points_left_exponent(rows):
     return exponent(*by_size(points_at_half(rows), "left"), centre="median")
 
 
-@claim("A.Fig6-points-left-d5", accept=(-0.25, 0.25), stated=0, rival=1, looks=2, figure="fig-a-left", at={"d": 5})
+@claim("A.Fig6-points-left-d5", accept=(-0.25, 0.25), stated=0, rival=1, figure="fig-a-left", at={"d": 5})
 def points_left(boundary=selection.boundary["stripe"]):
     r"""The suppression of perpendicular weights "remains true until the effective number of training points
     contributing to the dynamics becomes of order O(1)" (stripe, $d=5$).
@@ -808,7 +793,6 @@ def points_left(boundary=selection.boundary["stripe"]):
     accept=(0.379, 0.479),
     stated=0.42857,
     rival=0.333,
-    looks=4,
     figure="fig-a-fig8",
     at={"d": 3, "p": [1024, 16384]},
 )
@@ -839,7 +823,6 @@ def cylinder_networks(tube):
     accept=(0.464, 0.57),
     stated=0.5,
     rival=0.714,
-    looks=3,
     figure="fig-a-fig8",
     at={"d": 3, "h": 500, "p": [1024, 16384]},
 )
@@ -861,7 +844,6 @@ def cylinder_network_exponent(tube=studies.networks["cylinder"]):
     accept=(0.036, 0.178),
     stated=0.07143,
     rival=0,
-    looks=5,
     figure="fig-a-fig8",
     at={"d": 3, "h": 500, "p": [1024, 16384]},
 )
@@ -944,7 +926,7 @@ def feature_error(
     return error_over_kernel(smallest, kernels), smallest, kernels
 
 
-@claim("A.Fig12-lazy-error", accept=(0.95, 1.05), stated=1, rival=0.117, looks=2, figure="fig-a-fig12")
+@claim("A.Fig12-lazy-error", accept=(0.95, 1.05), stated=1, rival=0.117, figure="fig-a-fig12")
 def lazy_error(
     scans=studies.scale_scan["main"],
     frozen=studies.finite_width_lazy["stripe"],
@@ -1017,7 +999,7 @@ def feature_plateau(scans=studies.scale_scan["main"]):
     return exponent(scales, amplifications), rows
 
 
-@claim("A.Fig12-lazy-time", accept=(-1.05, -0.95), stated=-1, rival=0, looks=2, figure="fig-a-fig12")
+@claim("A.Fig12-lazy-time", accept=(-1.05, -0.95), stated=-1, rival=0, figure="fig-a-fig12")
 def lazy_time(scans=studies.scale_scan["main"]):
     r"""At large $\alpha$ the time to reach a margin of 1 falls as $1/\alpha$.
 

@@ -29,7 +29,6 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     "A.Fig3-own-points",
     accept=(0.75, 1.33),
     rival=2,
-    looks=2,
     headline=True,
     figure="fig-a-own-points",
     given={"first": OWN, "second": hard_margin.star_kernel["stripe"], "from_p": RELAXED_FROM},
@@ -39,7 +38,6 @@ def by_seed(values: pd.Series, seeds: pd.Series) -> pd.Series:
     "A.Fig3-each-label",
     accept=(0, 0.2),
     rival=(1, "what the kernel lacks is not a matter of $t^*$"),
-    looks=1,
     given={"first": EACH_LABEL, "second": hard_margin.star_kernel["unequal"], "from_p": 0},
     at={"d": 5, "p": 512, "interfaces": [-0.3, 0.5]},
     statement=(
@@ -71,7 +69,6 @@ def star_over_star(first, second, *, from_p):
     accept=(0.8, 1.25),
     stated=1,
     rival=2,
-    looks=2,
     figure="fig-a-own-points",
     at={"d": [5, 10], "p": 2048},
 )
@@ -94,7 +91,6 @@ def constant_at_star(rows=OWN):
     "A.Fig3-early-equal",
     accept=(0, 1),
     rival=1.25,
-    looks=2,
     figure="fig-a-learners",
     at={"d": [5, 10], "h": 500, "p": [4096, 8192]},
 )

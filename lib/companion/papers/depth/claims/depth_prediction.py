@@ -210,7 +210,7 @@ def ten_residuals_at_thirty(scores=studies.mnist_regression["main"]):
     return mean(10 * scores[scores.depth == 30].residual)
 
 
-@claim("C.Fig6-early", accept=(1.29, math.inf), rival=1, looks=3, figure="fig-c-fig6", at={"cloud": CLOUDS})
+@claim("C.Fig6-early", accept=(1.29, math.inf), rival=1, figure="fig-c-fig6", at={"cloud": CLOUDS})
 def effect_of_stopping(sphere=studies.projection_norm["sphere"], images=studies.projection_norm["images"]):
     """A proper stopping time controls the norm of the operator, on the sphere and on images.
 

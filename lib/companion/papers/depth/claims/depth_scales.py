@@ -142,7 +142,6 @@ def distance_at_one_scale(sphere=studies.finite_networks["sphere"]):
     "C.Thm3-trained-distance",
     accept=(0.85, 1.15),
     rival=1.28,
-    looks=2,
     figure="fig-c-width",
     at={"depth": [10, 20], "width": [128, 1024], "scale": 1},
 )
@@ -165,7 +164,6 @@ def distance_after_training(trained=studies.trained_networks["main"]):
     "C.Thm3-trained-cubed",
     accept=(0.7, 1.4),
     rival=0.5,
-    looks=2,
     figure="fig-c-width",
     at={"depth": [5, 10, 20], "width": [128, 1024], "scale": 1},
 )
@@ -422,7 +420,6 @@ def distance_from_the_flow(networks=studies.one_depth["main"]):
     "C.Thm3-curve-below",
     accept=(-1.1, -0.7),
     rival=-0.5,
-    looks=2,
     figure="fig-c-curves",
     given={"depth": 300},
     at={"depth": 300, "n": [400, 1200, 3600]},

@@ -40,7 +40,7 @@ def cones_and_programs(cones, *programs):
     return cones.drop_duplicates(["words", "layers", "p", "seed"]).merge(measured.reset_index())
 
 
-@claim("B.Sec2-cover-rank", accept=(0.97, 1.03), rival=0.82, looks=2, headline=True, figure="fig-b-cover")
+@claim("B.Sec2-cover-rank", accept=(0.97, 1.03), rival=0.82, headline=True, figure="fig-b-cover")
 def rank_at_cover(networks=counting.architectures["six"]):
     """A lazy network of any architecture fits random labels up to two points for each independent tangent feature, if
     the features of its points are in general position.

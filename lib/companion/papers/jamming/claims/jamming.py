@@ -49,7 +49,7 @@ def _widths_at_jamming(on_map, slices):
     return jamming.transitions(rows, "h")
 
 
-@claim("B.Fig4-crossover", accept=(-1, 1), rival=1.05, looks=2, part_of="B.Fig4-flat", figure="fig-b-4")
+@claim("B.Fig4-crossover", accept=(-1, 1), rival=1.05, part_of="B.Fig4-flat", figure="fig-b-4")
 def lazy_line(cross_over=studies.ensembles["cross_over"]):
     r"""The line where the tangent kernel changes by its own norm lies at an output scale of order one.
 
@@ -255,12 +255,7 @@ def jamming_in_steps(budgets=studies.steps_to_fit["step_budget"]):
 
 
 @claim(
-    "B.Fig6-gain-both",
-    accept=(0.1, math.inf),
-    rival=0,
-    looks=2,
-    figure="fig-b-4",
-    at={"scale": [0.00390625, 12.0, 1048576.0]},
+    "B.Fig6-gain-both", accept=(0.1, math.inf), rival=0, figure="fig-b-4", at={"scale": [0.00390625, 12.0, 1048576.0]}
 )
 def averaging_gain(slices=studies.ensembles["slices"], second_data=studies.ensembles["second_data"]):
     """Averaging improves performance at intermediate width, on both data sets.
@@ -315,7 +310,7 @@ def losses_apart(
     return max(differences, key=lambda difference: abs(difference.value))
 
 
-@claim("B.Fig4-weakly", accept=(-0.3, 0.5), rival=1, looks=2, figure="fig-b-4")
+@claim("B.Fig4-weakly", accept=(-0.3, 0.5), rival=1, figure="fig-b-4")
 def width_gain_of_ensembles(slices=studies.ensembles["slices"]):
     """Beyond jamming the ensemble's error weakly varies with the width.
 
@@ -394,9 +389,7 @@ def ensemble_of_limited_width(large_ensemble=studies.ensembles["large_ensemble"]
     return mean(differences) if len(differences) > 1 and beyond_jamming else None
 
 
-@claim(
-    "B.Fig4-change-diverges", accept=(-1.3, -0.7), stated=-1, rival=0, looks=3, figure="fig-b-8d", at={"scale": 1048576}
-)
+@claim("B.Fig4-change-diverges", accept=(-1.3, -0.7), stated=-1, rival=0, figure="fig-b-8d", at={"scale": 1048576})
 def change_at_jamming(slices=studies.ensembles["slices"]):
     """Near jamming networks leave the lazy regime since their output explodes.
 
@@ -423,7 +416,6 @@ def _early(slices):
     accept=(-0.3, 0.3),
     stated=0,
     rival=-1,
-    looks=2,
     figure="fig-b-sec2",
     at={"stops": 0.9, "scale": 1048576},
 )
@@ -476,14 +468,12 @@ def _gain_near_jamming(slices):
     "B.Sec2-near-jamming-lazy",
     accept=(0.5, math.inf),
     rival=0,
-    looks=3,
     figure="fig-b-sec2",
     given={"at_scale": "largest"},
     at={"scale": 1048576},
 )
 @again(
     "B.Sec2-near-jamming-middle",
-    looks=1,
     part_of="B.Sec2-near-jamming-lazy",
     given={"at_scale": "middle"},
     at={"scale": 12},
@@ -518,7 +508,6 @@ def _far_from_jamming(slices):
     accept=(-0.3, -0.2),
     stated=-0.25,
     rival=-0.5,
-    looks=5,
     headline=True,
     figure="fig-b-local",
     given={"at_scale": "smallest"},
@@ -526,7 +515,6 @@ def _far_from_jamming(slices):
 )
 @again(
     "B.Fig8D-far-lazy",
-    looks=3,
     given={"at_scale": "largest"},
     source="paper B, Sec. 3",
     statement="In the lazy regime too the fluctuations of the output over initialisations fall as $N^{-1/4}$.",
@@ -557,7 +545,6 @@ def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale
     accept=(-0.6, -0.4),
     stated=-0.5,
     rival=-1,
-    looks=3,
     figure="fig-b-local",
     given={"in_fluctuation": False},
 )
@@ -566,7 +553,6 @@ def fluctuation_far_from_jamming(slices=studies.ensembles["slices"], *, at_scale
     accept=(1.7, 2.3),
     stated=2,
     rival=(1, "the excess is proportional to the fluctuation: every point that it moves becomes an error"),
-    looks=1,
     given={"in_fluctuation": True},
     statement="The excess error is quadratic in the fluctuation.",
     measure=(
@@ -643,7 +629,7 @@ def fluctuations_alike(slices=studies.ensembles["slices"], kernels=studies.kerne
     return mean(of_output - of_kernel)
 
 
-@claim("B.Fig9-fc", accept=(0.1, math.inf), rival=0, looks=2, figure="fig-b-9")
+@claim("B.Fig9-fc", accept=(0.1, math.inf), rival=0, figure="fig-b-9")
 def lazy_against_feature(second_data=studies.ensembles["second_data"]):
     """For fully connected networks the lazy regime tends to outperform feature learning.
 

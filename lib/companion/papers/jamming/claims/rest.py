@@ -111,7 +111,6 @@ def heights_of_peak(rows, newton_steps, value="error"):
     "B.Fig6-rest-cusp",
     accept=(0.3, math.inf),
     rival=0,
-    looks=3,
     headline=True,
     figure="fig-b-heights",
     given={"networks": studies.peak_at_jamming["fresh_whole"]},
@@ -165,14 +164,7 @@ def peak_of_ensemble(networks=studies.peak_at_jamming["fresh_feature"]):
     return mean(_height_at_rest(large, "ensemble_error")), large
 
 
-@claim(
-    "B.Fig6-rest-twenty",
-    accept=(-math.inf, 0.5),
-    rival=1.3,
-    looks=2,
-    figure="fig-b-rest",
-    at={"scale": 12, "members": 20},
-)
+@claim("B.Fig6-rest-twenty", accept=(-math.inf, 0.5), rival=1.3, figure="fig-b-rest", at={"scale": 12, "members": 20})
 def bump_left_by_averaging(networks=studies.peak_at_jamming["sizes"]):
     """Averaging twenty networks at rest eliminates the peak.
 
@@ -220,7 +212,6 @@ def line_at_rest_less_lazy(
     accept=(-1.3, -0.7),
     stated=-1,
     rival=-0.5,
-    looks=3,
     part_of="B.Sec2-norm-law",
     figure="fig-b-8d",
     at={"p": [500, 1000, 2000], "scale": 12},
@@ -266,7 +257,7 @@ def divergence_under_descent(stochastic=studies.stochastic["lazy"], slices=ensem
     return mean(jamming.divergence(middle, "norm", jammed)), stochastic
 
 
-@claim("B.Fig8B-jump", accept=(0.05, 0.9), rival=1, looks=4, headline=True, figure="fig-b-8bc")
+@claim("B.Fig8B-jump", accept=(0.05, 0.9), rival=1, headline=True, figure="fig-b-8bc")
 def unsatisfied_at_jamming(minima=studies.minima_at_jamming["sizes"]):
     """The number of unsatisfied points per parameter jumps from zero at jamming to a finite value below one.
 
@@ -284,7 +275,7 @@ def unsatisfied_at_jamming(minima=studies.minima_at_jamming["sizes"]):
     return (mean(by_seed.to_numpy()) if len(by_seed) > 1 else None), largest
 
 
-@claim("B.Fig8C-gap", accept=(-1, math.inf), stated=0, rival=-2, looks=3, figure="fig-b-8bc")
+@claim("B.Fig8C-gap", accept=(-1, math.inf), stated=0, rival=-2, figure="fig-b-8bc")
 def gap_in_parameters(minima=studies.minima_at_jamming["sizes"]):
     """At jamming the spectrum of $H_0$ has a gap between its delta at zero and its continuous part, which stays as
     networks grow.

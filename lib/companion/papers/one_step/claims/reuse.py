@@ -215,7 +215,6 @@ def error_of_reuse(activation, target, alpha, step, lam, leak=1.0, spent=True):
     "E.Reuse-swap",
     rival=(1.069, "all else than the spike, such as the bulk's noise: the excess stays"),
     headline=False,
-    looks=2,
     given={"rows": studies.reuse["spike"], "samples": "swapped"},
     statement=(
         "Networks that use their samples twice, with their spike alone swapped for that of other samples, have the "
@@ -249,7 +248,7 @@ def network_over_theory(rows, *, samples):
     return mean(limits.to_numpy().ravel()), rows
 
 
-@claim("E.Reuse-given", accept=(0.98, 1.02), rival=1.07, looks=2, figure="fig-e-reuse")
+@claim("E.Reuse-given", accept=(0.98, 1.02), rival=1.07, figure="fig-e-reuse")
 def network_over_theory_given_the_samples(rows=studies.reuse["spike"]):
     """A theory given the samples, with the bulk's noise from these samples and its rows' norms, has the error of each
     network that uses them twice.

@@ -226,7 +226,7 @@ def readout_values_curve(row, alphas, width):
     return np.array([[solution.test_error, solution.q2.sum()] for solution in solutions]).T
 
 
-@claim("E.Fig6-agreement", accept=(0.97, 1.03), stated=1, rival=1.98, looks=2, figure="tab-e-checked")
+@claim("E.Fig6-agreement", accept=(0.97, 1.03), stated=1, rival=1.98, figure="tab-e-checked")
 def three_values_over_theory(features=studies.readout_vocabulary["letters"]):
     r"""The theory of several readout values agrees with simulations, if it keeps what overlaps cost at finite width.
 
@@ -374,7 +374,6 @@ def error_less_its_bound(features=studies.losses["biased"], *, activation, loss_
 @again(
     "E.Loss-hinge",
     rival=(2.6, "the logistic loss, theory"),
-    looks=2,
     given={"features": studies.losses["hinge"]},
     at={"loss": "hinge"},
     statement="With the hinge loss the squared error is that of the theory.",

@@ -529,7 +529,7 @@ def recursion_of_steps(case, rows, counts, width):
     return spikes, measure.theory(row, **parameters, beta=1.0, width=width).test_error
 
 
-@claim("E.Net-steps-rank", accept=(-0.6, -0.4), rival=0, looks=2, figure="fig-e-steps")
+@claim("E.Net-steps-rank", accept=(-0.6, -0.4), rival=0, figure="fig-e-steps")
 def exponent_of_the_second_direction(networks=studies.multiple_steps["main"]):
     """The spike of four steps stays of rank one.
 
@@ -554,7 +554,7 @@ def _ratio_between_counts(rows, before, after):
     return ratio, rows[rows["count"].isin([before, after])]
 
 
-@claim("E.Net-steps-theory", accept=(-math.inf, 0.1), rival=0.63, looks=3, figure="fig-e-steps")
+@claim("E.Net-steps-theory", accept=(-math.inf, 0.1), rival=0.63, figure="fig-e-steps")
 def four_steps_over_theory(networks=studies.multiple_steps["main"]):
     """After four steps the network's error is that of spiked features with the recursion's parameters, to within a
     tenth.
