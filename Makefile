@@ -99,10 +99,13 @@ $(PAGES): $(NOTEBOOKS) $(CODE) $(PROSE)
 	@$(BIN)/python -m companion.site.pages $(PROFILE)
 	@mv $@.begun $@
 
+# IPython warns where the parent of its folder is not there
 chapter-%: | $(READY)
+	@mkdir -p build
 	@$(BIN)/python -m companion.runner $* --profile $(PROFILE) $(NAMED) $(if $(FIGURE),--figure "$(FIGURE)") $(PARAMS)
 
 $(CHAPTERS): | $(READY)
+	@mkdir -p build
 	@$(BIN)/python -m companion.runner $(call number,$@) --figure $@ --profile $(PROFILE) $(NAMED) $(PARAMS)
 
 help-%: | $(READY)
