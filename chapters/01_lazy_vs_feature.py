@@ -87,7 +87,7 @@ from companion.book.chapter import Chapter
 from companion.estimates import ratio
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import planes
-from companion.papers.compression.studies import hard_margin, output_scale, selection, sensitivity
+from companion.papers.compression.studies import hard_margin, selection, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.studies.placing import placed
 from companion.papers.compression.theory.learning_curves import beta, beta_difference, error_ratio
@@ -96,10 +96,10 @@ from companion.papers.compression.theory.planes import gaussian_constant
 chapter = Chapter("01", globals())
 # %% [markdown]
 # ## One parameter decides how far the weights move
-# In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each output scale $\alpha$.
-# If $\alpha$ is small, its weights must grow far before the points are fitted, and those along the uninformative
-# direction stay behind. If it is large, a small step is enough, so the network stays near its tangent at the start. Try
-# it: the network below learns in your browser, at any scale.
+# The network below learns the stripe in $d=2$ in your browser, at any output scale $\alpha$. If $\alpha$ is small, its
+# weights must grow far before the points are fitted, and those along the uninformative direction stay behind. If it is
+# large, a small step is enough, so the network stays near its tangent at the start ({numref}`fig-a-knob` has the same
+# points at five scales).
 #
 # <div class="explore" id="explore-stripe" data-name="stripe">
 #
@@ -108,35 +108,7 @@ chapter = Chapter("01", globals())
 # left; the dashed law {eq}`eq:A:placing` is drawn where it holds, at $p=512$.
 #
 # </div>
-# %%
-rows = chapter.rows(output_scale.predictors, "main").sort_values("alpha")
-fig, axes = plots.panels(2, width=3.2, height=3.3)
-
-
-def draw(i):
-    """What the network has learnt at the scale number ``i``, and its weights."""
-    row = rows.iloc[i]
-    side = np.linspace(-output_scale.REACH, output_scale.REACH, output_scale.SIDE)
-    signs = np.sign(row.F).reshape(len(side), -1).T
-    colours = [plots.COLOURS["minus"], plots.COLOURS["plus"]]
-    axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=colours, alpha=0.25)
-    plots.data_points(axes[0], np.array(row.points), row.labels, markersize=3, alpha=1)
-    plots.boundaries(axes[0], interfaces)
-    arrows = np.array(row.arrows)
-    axes[1].quiver(*np.zeros((2, len(arrows))), *arrows.T, angles="xy", scale_units="xy", scale=1, width=0.006)
-    axes[0].set(xlabel="$x_1$", ylabel="$x_2$", title=f"error on {100 * row.wrong:.0f} % of the square")
-    axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$", title=rf"$\Lambda={row.amplification:.2g}$")
-    for ax in axes:
-        ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
-
-
-labels = [f"α = {alpha:g}" for alpha in rows.alpha]
-chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
-# %% [markdown] tags=["caption"]
-# **Small $\alpha$ turns the weights along the first axis, and the boundaries straighten.** Left: where the predictor is
-# positive (blue) and negative (orange), with the training points and the planes where the label changes (dash-dotted).
-# Right: arrows $\beta\omega$ of sixty neurons over their root mean square. Trained until 98 % of the points are fitted.
-# %% [markdown]
+#
 # ## The model
 # The network has one hidden layer of $h$ neurons and is trained on the hinge loss by {term}`gradient flow`:
 #
@@ -149,8 +121,8 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # $$ (eq:A:flow)
 #
 # Here $W$ stands for all weights $\omega_n,b_n,\beta_n$ and $\theta$ is the step function. The predictor is
-# $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the output scale. A point is
-# fitted when its {term}`margin` $yF$ reaches 1.
+# $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the output scale. A point is fitted when its
+# {term}`margin` $yF$ reaches 1.
 #
 # At large $\alpha$ an infinitesimal displacement of the weights fits all points. Then the tangent kernel
 #
@@ -159,8 +131,8 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # $$ (eq:A:ntk)
 #
 # does not change, so that the flow is a kernel method, whereas at small $\alpha$ the weights must grow by orders of
-# magnitude. Those along uninformative directions then shrink relative to the others. The {term}`amplification`
-# measures this compression:
+# magnitude. Those along uninformative directions then shrink relative to the others. The {term}`amplification` measures
+# this compression:
 #
 # $$
 # \Lambda^2 = \frac{\sum_n |\omega_{n,\parallel}|^2/d_\parallel}{\sum_n|\omega_{n,\perp}|^2/d_\perp},
@@ -222,8 +194,7 @@ chapter.figure(fig, "fig-a-learners", trained, kernels, initial, title="Who lear
 # So the kernel frozen there offers functions that are linear in $x$ on each side of these planes, with finitely many
 # parameters. Learning with it means to place one plane at each of the two changes of the label. A plane in $\mathbb
 # R^d$ has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about $\frac12 d/P$ of
-# new points {cite}`opper1990`. In general it has $d+1$ support vectors, because they must fix its $d$ parameters and
-# its margin. Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# new points {cite}`opper1990`.  Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
@@ -237,19 +208,14 @@ learners = {
     "star": ("final", "the network's kernel at $t^*$, plain data"),
     "compressed": ("infinite", "initial kernel, $h=\\infty$, compressed data"),
 }
-fig, axes = plots.panels(2 * len(curve_d), columns=len(curve_d), height=2.9)
-for d, upper, lower in zip(curve_d, axes, axes[len(curve_d) :]):
+fig, axes = plots.panels(len(curve_d), height=3.3)
+for d, ax in zip(curve_d, axes):
     for curve, (colour, label) in learners.items():
-        kernel = rows[(rows.d == d) & (rows.curve == curve)]
-        style = {"color": plots.COLOURS[colour], "label": label}
-        plots.over_seeds(upper, kernel[kernel.learner == "flow"], "p", "scaled", **style)
-        plots.over_seeds(lower, kernel[kernel.learner == "machine"], "p", "vectors", **style)
-    upper.axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="two planes: 1, and $2(d+1)$ vectors")
-    lower.axhline(2 * (d + 1), color=plots.COLOURS["theory"], linestyle="--")
-    upper.set(title=f"stripe, $d={d}$", ylabel=r"error $\times\,p/d$")
-    lower.set(xlabel="training points $p$", ylabel="support vectors")
-    plots.curve_axes(upper, rows.p.unique())
-    plots.curve_axes(lower, rows.p.unique(), errors=False)
+        kernel = rows[(rows.d == d) & (rows.curve == curve) & (rows.learner == "flow")]
+        plots.over_seeds(ax, kernel, "p", "scaled", color=plots.COLOURS[colour], label=label)
+    ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="two planes")
+    ax.set(xlabel="training points $p$", ylabel=r"error $\times\,p/d$", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, rows.p.unique())
 early = claims.curve_of(chapter.rows(studies.networks, "stripe"), "final", studies.EARLY)
 early = early[early.p >= fit_from].eval("scaled = error * p / d")
 constants = [ratio(np.exp(np.log(part.scaled).groupby(part.seed).mean())) for _, part in early.groupby("d")]
@@ -260,13 +226,12 @@ most = claims.on_largest_sets(rows)
 kernels = claims.learnt_by(most, "star"), claims.learnt_by(most, "compressed")
 apart = [claims.ratio_on_same_sets(*(kernel[kernel.d == d] for kernel in kernels)) for d in curve_d]
 chapter.glue("star-over-compressed", " and ".join(str(result[0]) for result in apart if result) or "—")
-alt = "Above, error times p over d: level near one for the kernel at t*, rising for compressed data; so the vectors below."
+alt = "Error times p over d: level near one for the kernel at t*, rising for compressed data."
 chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ place two planes?", legend=1, alt=alt)
 # %% [markdown] tags=["caption"]
-# **The error of the kernel at $t^*$ agrees with $d/p$; its support vectors start at $2(d+1)$ and grow slowly.** Pink:
-# the kernel frozen at $t^*$. Black: the infinitely wide initial kernel on data compressed by the same network's
-# $\Lambda^*$. Both learn from one fresh set of $p$ points. Top: error times $p/d$; a level line is $\beta=1$. Bottom:
-# support vectors of the hard-margin machine. Medians and quartiles.
+# **The error of the kernel at $t^*$ agrees with $d/p$; on compressed data it falls more slowly.** Pink: the kernel
+# frozen at $t^*$. Black: the infinitely wide initial kernel on data compressed by the same network's $\Lambda^*$. Both
+# learn from one fresh set of $p$ points. A level line is $\beta=1$. Medians and quartiles.
 # %% [markdown]
 # Does this mean that training does more to the kernel than to compress? Not yet: the exponents differ, but at our sizes
 # the errors do not differ in every dimension. On the largest sets the error at $t^*$ is
@@ -532,8 +497,7 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # Could our networks be too small? At paper A's own size, $10^4$ neurons and $10^4$ points, the last points raise the
 # error {claim}`A.Fig3-overfit-wide` times, and leave {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. So size is not
 # the reason. But paper A's public code stops when the smallest margin exceeds 1 *or* after a time limit, and with plain
-# steps the last points take very long. We therefore infer that its runs ended early; the settings of its figures are
-# not recorded.
+# steps the last points take very long. We infer that its runs ended early.
 #
 # Two things stay off at 98 %. The gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32,
 # because lazy learning is not yet asymptotic. And the exponent is no law: from 4096 to 16 384 points it is
@@ -553,8 +517,8 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # - **Select: until the time $t^*$ a network selects planes.** Freeze its tangent kernel at $t^*$, when a tenth of $p$
 #   points is fitted, and train it from the start. On the same points its test error is {claim}`A.Fig3-own-constant`
 #   times $d/p$ (1024 and 2048 points), on fresh ones {claim}`A.Fig3-star-constant` times (2048 to 8192 points; both for
-#   $d=5$ and 10, width 500). This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an output
-#   scale far below $1/p$ ([chapter 2](#label-balance)).
+#   $d=5$ and 10, width 500). It takes planes, labels that balance to within $0.4/\sqrt d$, and an output scale far
+#   below $1/p$ ([chapter 2](#label-balance)).
 # - **On the cylinder, in contrast, training until $t^*$ makes the kernel worse.** It has {claim}`A.Fig8-star-initial`
 #   times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor falls as a power
 #   {claim}`A.Fig8-star-trend` of $p$ (512 to 8192 points).
@@ -562,17 +526,16 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 #   are fitted, the error for two planes is $\sqrt{n_{\rm eff}d/\pi}/p$, and no number is fitted. Under the hinge, while
 #   16 to 64 points a direction are left, the error is {claim}`A.Fig3-planes-constant` times the law's ($d=5$ and 10,
 #   width 500).
-# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted, the
-#   kernel has the error {claim}`A.Fig3-frozen-one` times $d/p$ for $m=1$ plane, and {claim}`A.Fig3-frozen-three` times
-#   for $m=3$, where the law says 3/2 (1024 and 2048 fresh points, $d=5$ and 10, width 200; {numref}`fig-a-frozen`).
+# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** For $m=1$ it is
+#   {claim}`A.Fig3-frozen-one` times $d/p$, for $m=3$ {claim}`A.Fig3-frozen-three` times, where the law says 3/2 (frozen
+#   when 90 % are fitted; {numref}`fig-a-frozen`).
 # - **Over-fit: paper A's figures show a stop before the last points.** The last two per cent of 8192 points raise the
 #   error {claim}`A.Fig3-overfit` times, and leave {claim}`A.Fig6-amplification-end` of the weights' compression at
 #   $t^*$ (width 500, $d=5$ and 10 together).
 # - **Curved boundaries can use little compression.** Beyond $p^{2/(3d_\parallel-2)}$ a compression gains nothing. With
 #   three informative directions of eight, data compressed by $\sqrt p$ give a support vector machine
-#   {claim}`A.Sec4-ball-removed` times its error without the uninformative directions (1024 and 4096 points). Networks
-#   on this ball have {claim}`A.Sec4-ball-network` times the error of the compressed data, because they compress far
-#   less than $\sqrt p$ ({numref}`fig-a-curved`).
+#   {claim}`A.Sec4-ball-removed` times its error without the uninformative directions (1024 and 4096 points;
+#   {numref}`fig-a-curved`).
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.

@@ -94,7 +94,7 @@ from companion.estimates import ratio
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import statements
 from companion.papers.compression.claims.curved import errors_by_factor, over_removed
-from companion.papers.compression.studies import hard_margin, selection, sensitivity
+from companion.papers.compression.studies import hard_margin, output_scale, selection, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.theory import learning_curves as theory
 
@@ -479,12 +479,43 @@ chapter.figure(fig, "fig-a-left", rows, title="Do a few last points lower $\\Lam
 # $\Lambda$ has halved from its largest value (one where it never does). Medians and quartiles.
 # %% [markdown]
 # ## From feature learning to the lazy regime
-# Where does one regime end and the other begin? {numref}`fig-a-fig12` changes the output scale $\alpha$ over 24 decades
-# with the same data and initial weights, and finds a single crossover, near $\alpha=1$. The test error over the frozen
-# kernel's is {claim}`A.Fig12-feature-error` at the smallest $\alpha$ and {claim}`A.Fig12-lazy-error` at the largest.
+# Where does one regime end and the other begin? {numref}`fig-a-knob` trains the same network on the same points of the
+# stripe in $d=2$ at each output scale $\alpha$: as $\alpha$ grows, the weights stop to turn.
+# %%
+rows = chapter.rows(output_scale.predictors, "main").sort_values("alpha")
+fig, axes = plots.panels(2, width=3.2, height=3.3)
+
+
+def draw(i):
+    """What the network has learnt at the scale number ``i``, and its weights."""
+    row = rows.iloc[i]
+    side = np.linspace(-output_scale.REACH, output_scale.REACH, output_scale.SIDE)
+    signs = np.sign(row.F).reshape(len(side), -1).T
+    colours = [plots.COLOURS["minus"], plots.COLOURS["plus"]]
+    axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=colours, alpha=0.25)
+    plots.data_points(axes[0], np.array(row.points), row.labels, markersize=3, alpha=1)
+    plots.boundaries(axes[0], interfaces)
+    arrows = np.array(row.arrows)
+    axes[1].quiver(*np.zeros((2, len(arrows))), *arrows.T, angles="xy", scale_units="xy", scale=1, width=0.006)
+    axes[0].set(xlabel="$x_1$", ylabel="$x_2$", title=f"error on {100 * row.wrong:.0f} % of the square")
+    axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$", title=rf"$\Lambda={row.amplification:.2g}$")
+    for ax in axes:
+        ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
+
+
+labels = [f"α = {alpha:g}" for alpha in rows.alpha]
+chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
+# %% [markdown] tags=["caption"]
+# **Small $\alpha$ turns the weights along the first axis, and the boundaries straighten.** Left: where the predictor is
+# positive (blue) and negative (orange), with the training points and the planes where the label changes (dash-dotted).
+# Right: arrows $\beta\omega$ of sixty neurons over their root mean square. Trained until 98 % of the points are fitted.
+# %% [markdown]
+# {numref}`fig-a-fig12` goes to five dimensions and over 24 decades of $\alpha$, with the same data and initial weights,
+# and finds a single crossover, near $\alpha=1$. The test error over the frozen kernel's is
+# {claim}`A.Fig12-feature-error` at the smallest $\alpha$ and {claim}`A.Fig12-lazy-error` at the largest.
 #
 # On the lazy side a margin of 1 is reached after a time that falls with the exponent {claim}`A.Fig12-lazy-time` in
-# $\alpha$, because the output only has to be multiplied. The weights are not compressed: $\Lambda^*$ is
+# $\alpha$, because the weights need to move by $1/\alpha$ only. They are not compressed: $\Lambda^*$ is
 # {claim}`A.Fig12-lazy-amplification` at $\alpha=10^8$, "the global amplification factor equals one". On the other side
 # the weights must grow exponentially from where they start. The time is therefore $\propto\log(1/\alpha)$: it grows by
 # the same amount in each decade, to a factor {claim}`A.Fig12-feature-time`, while $\Lambda^*$ no longer changes. Errors

@@ -130,18 +130,19 @@ chapter.figure(
 # %%
 feature = chapter.rows(studies.weight_snapshots, "feature").query("seed == seed.min()")
 lazy = chapter.rows(studies.weight_snapshots, "lazy").query("seed == seed.min()")
-moments = [feature.iloc[0], feature[feature.star].iloc[0], feature.iloc[-1], lazy.iloc[-1]]
-fig, flat = plots.panels(4, columns=4, height=2.6, sharex=True, sharey=True)
-for ax, row, title in zip(flat, moments, ["start", "$t^*$", "end", "lazy, end"]):
+moments = {"start": feature.iloc[0], "feature learning, end": feature.iloc[-1], "lazy, end": lazy.iloc[-1]}
+fig, flat = plots.panels(3, columns=3, height=3.2, sharex=True, sharey=True)
+for ax, (title, row) in zip(flat, moments.items()):
     plots.weights(ax, row)
     plots.boundaries(ax, interfaces)
-    ax.set_title(title)
+    ax.set_title(title, fontsize="medium")
+for ax in flat[1:]:
+    ax.set_ylabel("")
 chapter.figure(fig, "fig-a-2", feature, lazy, title="Where do the weights point?", legend=3)
 # %% [markdown] tags=["caption"]
 # **Feature learning turns the weights towards the informative axis; lazy training leaves them isotropic.** Arrows
-# $\beta\omega$ of sixty neurons, scaled by their root mean square, over the training points; three moments of feature
-# learning, and the lazy network at its end (paper A, Fig. 2; paper B, Fig. 10 left). Dash-dotted: the planes at which
-# the label changes.
+# $\beta\omega$ of sixty neurons, scaled by their root mean square, over the training points, at the start and at the
+# end of either training (paper A, Fig. 2; paper B, Fig. 10 left). Dash-dotted: the planes at which the label changes.
 # %% [markdown]
 # ## Most neurons converge to one of three fixed points
 # At $t^*$ the neurons' hyperplanes meet the first axis at a distance {claim}`A.Fig5-attractors` from the nearest fixed
