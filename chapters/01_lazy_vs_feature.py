@@ -99,7 +99,7 @@ chapter = Chapter("01", globals())
 # The network below learns the stripe in $d=2$ in your browser, at any output scale $\alpha$. If $\alpha$ is small, its
 # weights must grow far before the points are fitted, and those along the uninformative direction stay behind. If it is
 # large, a small step is enough, so the network stays near its tangent at the start ({numref}`fig-a-knob` has the same
-# points at five scales).
+# points at scales from $10^{-16}$ to $10^8$).
 #
 # <div class="explore" id="explore-stripe" data-name="stripe">
 #
@@ -163,7 +163,7 @@ learners = {
     "kernel, end of training": (claims.curve_of(trained, "final", 1.0), "final", ":"),
     "kernel at $t^*$": (claims.curve_of(kernels, "star"), "final", "-"),
 }
-fig, axes = plots.panels(len(curve_d), width=4.4, height=4.6, sharey=True)
+fig, axes = plots.panels(len(curve_d), width=4.4, height=4.1, sharey=True)
 for ax, d in zip(axes, curve_d):
     for label, (rows, colour, line) in learners.items():
         medians = rows[rows.d == d].groupby("p").error.median()
@@ -182,9 +182,9 @@ chapter.figure(fig, "fig-a-learners", trained, kernels, initial, title="Who lear
 # Paper A writes that the kernel after training "outperforms the NTK at initialization" (Sec. 5.2). It does: its error
 # is {claim}`A.Fig3-final-initial` times that of the initial kernel. But on large sets the kernel at $t^*$ has a smaller
 # error than the network that it comes from. You may object that this kernel has seen $p$ fresh points beside the
-# network's $p$. So count them all, 8192 for either. A kernel frozen when 90 % of 4096 points are fitted, which then
-# learns the other 4096, has {interval}`A.Fig3-early-equal` of the error of a network that learns all 8192 and stops at
-# its best, at 98 %.
+# network's $p$. So count them all: give the network 8192 points, of which 98 % fitted are best, and let a kernel that
+# was frozen on half of them learn the other half. This kernel, frozen when 90 % of its points are fitted, has
+# {interval}`A.Fig3-early-equal` of the network's error.
 #
 # If compression were the main effect, the initial kernel on compressed data would learn as fast as the kernel at $t^*$.
 # In five dimensions it does not, and we can say why.
@@ -238,10 +238,10 @@ chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ p
 # {glue:text}`star-over-compressed` times that of compressed data in $d=5$ and 10. So we do not claim it.
 #
 # The moment $t^*$ is paper A's unit, not the best one, because planes are placed better later. Frozen when 90 % of the
-# points are fitted, the kernel has {glue:text}`early-constant` times $d/p$ in $d=5$ and 10. Its exponent is
-# {claim}`A.Fig3-early-exponent` from 128 to 8192 points, and {glue:text}`early-late` from 1024 on. Compressed data
-# would have 0.692 and 0.679. The cylinder is the control. Its neurons point along a whole circle of directions, so
-# there is no finite set of planes, and the exponent is {claim}`A.Fig8-star-kernel`, well below 1.
+# points are fitted, the kernel has {glue:text}`early-constant` times $d/p$ in $d=5$ and 10, with the exponent
+# {claim}`A.Fig3-early-exponent`. From 1024 points on it is {glue:text}`early-late`, where compressed data would have
+# 0.692 and 0.679. The cylinder is the control. Its neurons point along a whole circle of directions, so there is no
+# finite set of planes, and the exponent is {claim}`A.Fig8-star-kernel`, well below 1.
 # %% [markdown]
 # (own-points)=
 # ## The points that chose the kernel serve again
@@ -381,11 +381,10 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training f
 # dashed: $d/p$. Medians and quartiles, width 64. Right: the hinge's error over the law, geometric means with 95 %
 # intervals, width 128 or 500; grey: the uneven planes, at densities of 0.40 and 0.05.
 # %% [markdown]
-# Where 24 to 12 effective points a direction are left, the error over the law's is {claim}`A.Fig3-loss-hinge` under the
-# hinge, {interval}`A.Fig3-loss-squared` under the squared hinge, and {interval}`A.Fig3-loss-logistic` under the
-# logistic loss. If all unfitted points of the squared hinge counted alike, it would be $\sqrt3$. An interval that
-# reaches further from 1 than by a quarter does not decide. The law needs the flow itself, because with coarse steps the
-# planes are not in balance.
+# Under the hinge the error is {claim}`A.Fig3-loss-hinge` times the law's, where 24 to 12 effective points a direction
+# are left. The squared hinge has {interval}`A.Fig3-loss-squared`, where it would be $\sqrt3$ if all unfitted points
+# counted alike; the logistic loss has {interval}`A.Fig3-loss-logistic`. An interval that reaches further from 1 than by
+# a quarter does not decide. The law needs the flow itself, because with coarse steps the planes are not in balance.
 #
 # The law has a window. It begins late, since the planes must first come into balance: when half of the points are
 # fitted, the hinge's error is {glue:text}`half-fitted` times as large. It ends when about $d$ points are left at each
@@ -395,14 +394,14 @@ chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training f
 #
 # We first saw the law on two planes at width 500, where the error is {claim}`A.Fig3-planes-constant` times the law's.
 # So we declared it for others, and then trained them: one plane has {claim}`A.Fig3-planes-one`, three have
-# {claim}`A.Fig3-planes-three`. A plane in the tail of the data enters late. At densities of 0.40 and 0.05 the error is
-# {glue:text}`uneven` times the law's with 24 and 64 points a direction left, because the far plane is found late; once
-# it is found, its density cancels.
+# {claim}`A.Fig3-planes-three`. A plane in the tail of the data enters late. With the planes at densities of 0.40 and
+# 0.05 the error is first several times the law's, and follows it once the far plane is found: {glue:text}`uneven` times
+# with 24 and 64 points a direction left.
 #
 # At a *fixed share* of fitted points $n/d$ grows with $p$, so the window moves, and no single power of $p$ holds. The
 # law alone would give $p^{-1/2}$; from $8d$ unfitted points on we measure {glue:text}`at-shares`. Paper A's $\sqrt p$
-# is this law at a fixed share, because the function is compressed as $p/\sqrt n$. From 90 to 95 % of 4096 points its
-# compression grows {glue:text}`function-share` times, by the law $\sqrt2$ times.
+# is this law at a fixed share, because the function is compressed as $p/\sqrt n$. From 90 to 95 % its compression grows
+# {glue:text}`function-share` times, by the law $\sqrt2$ times.
 # %% [markdown]
 # (one-stop)=
 # ## Paper A's figures are a stop at 98 % of fitted points
@@ -490,14 +489,14 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # | $\Lambda$ is not altered after $t^*$ | {claim}`A.Fig6-amplification-end` | {claim}`A.Fig6-amplification-stop` |
 # | the last points do not alter the predictions | {claim}`A.Fig3-overfit` | 1 |
 #
-# The table's ratios are over both dimensions, one number a seed. On 8192 points alone, the kernel frozen at 98 % has
+# The table's ratios are over both dimensions. On 8192 points alone, the kernel frozen at 98 % has
 # {glue:text}`late-kernel` of the network's error ($d=5$ and 10). The paper says "very similar", "except for the largest
 # training set size where it even outperforms it".
 #
-# Could our networks be too small? At paper A's own size, $10^4$ neurons and $10^4$ points, the last points raise the
-# error {claim}`A.Fig3-overfit-wide` times, and leave {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. So size is not
-# the reason. But paper A's public code stops when the smallest margin exceeds 1 *or* after a time limit, and with plain
-# steps the last points take very long. We infer that its runs ended early.
+# Could our networks be too small? At paper A's own size the last points raise the error {claim}`A.Fig3-overfit-wide`
+# times, and leave {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. So size is not the reason. But paper A's public
+# code stops when the smallest margin exceeds 1 *or* after a time limit, and with plain steps the last points take very
+# long. We infer that its runs ended early.
 #
 # Two things stay off at 98 %. The gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32,
 # because lazy learning is not yet asymptotic. And the exponent is no law: from 4096 to 16 384 points it is

@@ -63,10 +63,15 @@
 #
 # ## Compression gains about what paper A says
 # Which gain is right? To see it without a network, {numref}`fig-a-gain` compresses the *same* training sets by a given
-# $\Lambda$. On planes the error of the support vector machine falls with the exponents {claim}`B.Sec5-machine-gain-d5`
-# and {claim}`B.Sec5-machine-gain-d10`, where paper A has 0.62 and 0.64. On the cylinder it is
-# {claim}`A.Fig8-machine-gain`, where both papers have 0.14. Theory speaks of the machine, but the gradient flow of our
-# networks' kernels gains as much.
+# $\Lambda$. The error of the support vector machine falls with the exponent
+#
+# | | paper A | paper B | measured |
+# |---|---|---|---|
+# | stripe, $d=5$ | 0.62 | half of it | {claim}`B.Sec5-machine-gain-d5` |
+# | stripe, $d=10$ | 0.64 | half of it | {claim}`B.Sec5-machine-gain-d10` |
+# | cylinder | 0.14 | the same | {claim}`A.Fig8-machine-gain` |
+#
+# Theory speaks of the machine, but the gradient flow of our networks' kernels gains as much.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -195,15 +200,15 @@ chapter.figure(fig, "fig-a-lazy", infinite, larger_sets, frozen, title="How does
 # network of width $10^4$. By how much to compress is less clear, because the paper divides by $\Lambda^*$ in its text
 # and by $\Lambda^*/\sqrt{d_\perp}$ in its public code.
 #
-# On 8192 points, at the end of training, the ratio of the errors is {claim}`A.Fig3-own-learner` with the text's factor
-# and {claim}`A.Fig3-own-learner-code` with the code's. With 98 % fitted it is {claim}`A.Fig3-own-learner-stop` with the
-# text's. So the text is right about a network that stops early. On 1024 points, however, compressed data still have the
-# smaller error ({numref}`fig-b-fig10`).
+# At the end of training the ratio of the errors is {claim}`A.Fig3-own-learner` with the text's factor and
+# {claim}`A.Fig3-own-learner-code` with the code's (8192 points). With 98 % fitted it is
+# {claim}`A.Fig3-own-learner-stop` with the text's. So the text is right about a network that stops early. On few
+# points, however, compressed data still have the smaller error ({numref}`fig-b-fig10`).
 #
 # Does the width matter? To the network it should matter little, since a few neurons at each of a few directions
-# suffice: at width $10^4$ its error at the end of training is {glue:text}`wide-error` times that of 500 neurons. It
-# matters more to a frozen kernel, which at width $10^4$ still has {glue:text}`finite-learner` times the error of the
-# infinitely wide one on compressed data (8192 points).
+# suffice: at width $10^4$ its error at the end of training is {glue:text}`wide-error` times that of our narrow ones. It
+# matters more to a frozen kernel, which even at this width has {glue:text}`finite-learner` times the error of the
+# infinitely wide one on compressed data.
 # %%
 wide = pd.concat([chapter.rows(studies.networks, design) for design in ("wide", "wide_largest")])
 designs = ("stripe", "largest")
@@ -242,11 +247,15 @@ chapter.figure(fig, "fig-b-fig10", wide, kernel, title=title, legend=2, alt=alt)
 # Geometric means with 95 % intervals.
 # %% [markdown]
 # ## On the cylinder there is little to gain
-# The cylinder in three dimensions has a single uninformative direction, so one should expect little from a compression:
-# theory has a gain of 1/14. We measure {interval}`A.Fig8-gain`, the difference of the network's exponent,
-# {claim}`A.Fig8-beta-feature` from 1024 to 16 384 points, where theory has 1/2, and the lazy one, {claim}`A.Fig8-lazy`,
-# where theory has 3/7. The stripe in the same dimension has the same lazy exponent, as paper A says: the difference is
-# {claim}`A.Fig8-lazy-alike` ({numref}`fig-a-fig8`, after paper A, Fig. 8).
+# The cylinder in three dimensions has a single uninformative direction, so one should expect little from a compression.
+# Little it is, on the largest sets ({numref}`fig-a-fig8`, after paper A, Fig. 8):
+#
+# | | theory | measured |
+# |---|---|---|
+# | exponent of the network | 1/2 | {claim}`A.Fig8-beta-feature` |
+# | exponent of lazy learning | 3/7 | {claim}`A.Fig8-lazy` |
+# | their difference | 1/14 | {interval}`A.Fig8-gain` |
+# | lazy exponent, less that of the stripe | 0 | {claim}`A.Fig8-lazy-alike` |
 #
 # The kernel frozen at $t^*$ is worse than the initial one. This is no surprise: few directions help as little where the
 # boundary has no flat pieces as where the target is smooth {cite}`petrini2022`. But at width $10^4$ the neurons hold
@@ -377,12 +386,11 @@ chapter.figure(
 # it {cite}`opper1990`, and has $d+1$ support vectors. So $m$ planes, each by itself, have the error $md/2p$ and
 # $m(d+1)$ vectors. We freeze the kernel when 90 % of the points are fitted ({numref}`fig-a-frozen`).
 #
-# On 1024 and 2048 points one plane has {claim}`A.Fig3-frozen-one` times $d/p$, and nearly always $d+1$ vectors; in ten
-# dimensions its error is below $d/2p$. Two planes have about $d/p$, and somewhat more than $2(d+1)$ vectors. Three
-# planes are not that simple. They have {claim}`A.Fig3-frozen-three` times $d/p$, where the law says 3/2, and more
-# vectors than $3(d+1)$. In five dimensions their error comes down as points are added, to {glue:text}`three-large` on
-# 4096, but in ten it does not clearly fall. Perhaps 90 % is too early for the planes at $\pm1$, where points are rarer:
-# we have not tested it.
+# One plane has {claim}`A.Fig3-frozen-one` times $d/p$, and nearly always $d+1$ vectors; in ten dimensions its error is
+# below $d/2p$. Two planes have about $d/p$, and somewhat more than $2(d+1)$ vectors. Three planes are not that simple.
+# They have {claim}`A.Fig3-frozen-three` times $d/p$, where the law says 3/2, and too many vectors. In five dimensions
+# their error comes down as points are added, to {glue:text}`three-large` on 4096, but in ten it does not clearly fall.
+# Perhaps 90 % is too early for the planes at $\pm1$, where points are rarer: we have not tested it.
 # %%
 names = {1: ("one_plane",), 2: ("two_planes",), 3: ("three_planes", "three_planes_larger")}
 frozen = {
@@ -417,9 +425,9 @@ title = "How many planes does a frozen kernel place?"
 chapter.figure(fig, "fig-a-frozen", *filter(len, frozen.values()), title=title, legend=3, alt=alt)
 # %% [markdown] tags=["caption"]
 # **One and two planes: as many as there are. Three planes are found later.** The kernel of networks of width 200,
-# frozen when 90 % of the training points are fitted, that learns as many fresh ones; labels change at $m$ planes: at 0;
-# at $-0.3$ and $1.18549$; at $-1$, 0 and 1. Left: its error; right: the support vectors of its hard-margin machine.
-# Geometric means with 95 % intervals. Dashed: $md/2p$ and $m(d+1)$.
+# frozen when 90 % of the training points are fitted, that learns as many fresh ones; labels change at $m$ planes, which
+# are those of the stripe for $m=2$. Left: its error; right: the support vectors of its hard-margin machine. Geometric
+# means with 95 % intervals. Dashed: $md/2p$ and $m(d+1)$.
 # %% [markdown]
 # (last-points)=
 # ## The last points undo the compression of the weights, and part of the function's
