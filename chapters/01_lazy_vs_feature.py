@@ -192,9 +192,9 @@ chapter.figure(fig, "fig-a-learners", trained, kernels, initial, title="Who lear
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
 # By $t^*$ most neurons point along a few directions, and the neurons of each switch on at a common plane (chapter 2).
 # So the kernel frozen there offers functions that are linear in $x$ on each side of these planes, with finitely many
-# parameters. Learning with it means to place one plane at each of the two changes of the label. A plane in $\mathbb
-# R^d$ has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about $\frac12 d/P$ of
-# new points {cite}`opper1990`.  Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# parameters. To learn with it is to place one plane at each of the two changes of the label. A plane in $\mathbb R^d$
+# has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about $\frac12 d/P$ of new
+# points {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
@@ -233,9 +233,9 @@ chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ p
 # frozen at $t^*$. Black: the infinitely wide initial kernel on data compressed by the same network's $\Lambda^*$. Both
 # learn from one fresh set of $p$ points. A level line is $\beta=1$. Medians and quartiles.
 # %% [markdown]
-# Does this mean that training does more to the kernel than to compress? Not yet: the exponents differ, but at our sizes
-# the errors do not differ in every dimension. On the largest sets the error at $t^*$ is
-# {glue:text}`star-over-compressed` times that of compressed data in $d=5$ and 10. So we do not claim it.
+# Does training do more to the kernel than compress it? We cannot say yet: the exponents differ, but at our sizes the
+# errors do not differ in every dimension. On the largest sets the error at $t^*$ is {glue:text}`star-over-compressed`
+# times that of compressed data in $d=5$ and 10.
 #
 # The moment $t^*$ is paper A's unit, not the best one, because planes are placed better later. Frozen when 90 % of the
 # points are fitted, the kernel has {glue:text}`early-constant` times $d/p$ in $d=5$ and 10, with the exponent
@@ -245,10 +245,10 @@ chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ p
 # %% [markdown]
 # (own-points)=
 # ## The points that chose the kernel serve again
-# The kernel at $t^*$ was chosen by $p$ points. Are they spent? If half of them still counted, the error would double.
-# It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh ones
-# ({numref}`fig-a-own-points`), and on 1024 and 2048 points a smaller one than the network. So train to $t^*$, freeze,
-# and start again on the same points. Others have found that trained networks' kernels learn images well
+# The kernel at $t^*$ was chosen by $p$ points. Are they spent? If only half of them still counted, the error would
+# double. It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh
+# ones ({numref}`fig-a-own-points`), and on 1024 and 2048 points a smaller one than the network. So train to $t^*$,
+# freeze, and start again on the same points. Others have found that trained networks' kernels learn images well
 # {cite}`long2021`; here the moment of freezing decides ({numref}`fig-a-one-stop`).
 #
 # The labels must balance, however. Otherwise a constant fits the first tenth of the points, before any plane is
@@ -507,10 +507,9 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # {cite}`atanasov2021`. Ours aligns early, too. But on 8192 points its kernel at the end has {glue:text}`final-network`
 # times the error of the network, and {glue:text}`final-early` times that of the kernel frozen at 90 %.
 #
-# At the end of training, finally, the network has the exponent that paper B prints, although paper B's derivation is
-# {ref}`wrong
-# <erratum-b-planar-exponent>`: a coincidence ({ref}`details <end-exponents>`). {ref}`Each link of the argument, and where it ends
-# <learning-curve-details>` has the steps of the papers' argument one by one, the passage between the regimes, the numerics and more exercises.
+# At the end of training the network has, finally, the exponent that paper B prints. This is {ref}`a coincidence
+# <end-exponents>`, because paper B's derivation has an {ref}`error <erratum-b-planar-exponent>`. The {ref}`details
+# <learning-curve-details>` take the steps of the papers' argument one by one.
 #
 # ## The findings, with sizes and exceptions
 # - **Select: until the time $t^*$ a network selects planes.** Freeze its tangent kernel at $t^*$, when a tenth of $p$
