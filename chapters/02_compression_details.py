@@ -57,8 +57,9 @@ for ax, title in zip(flat[2:], moments):
     ax.set_title(f"{title}, from the side")
 chapter.figure(fig, "fig-a-7", rows, title="Where do the cylinder's weights point?", legend=3)
 # %% [markdown] tags=["caption"]
-# **Nearly all weights turn into the informative plane.** Arrows $\beta\omega$ of the cylinder model ($d=3$) at start and end
-# (paper A, Fig. 7). Top: in the plane of the two informative directions. Bottom: of the first and the uninformative axis.
+# **Nearly all weights turn into the informative plane.** Arrows $\beta\omega$ of the cylinder model ($d=3$) at start
+# and end (paper A, Fig. 7). Top: in the plane of the two informative directions. Bottom: of the first and the
+# uninformative axis.
 # %% [markdown]
 # ## The equations of motion follow the network until $t^*$
 # Do the equations describe single neurons, and not only their mean? We solve {eq}`eq:A:neuron` and the equation of
@@ -228,7 +229,7 @@ chapter.figure(fig, "fig-a-lambda", rests)
 # $$ (eq:A:ring)
 #
 # (`companion.papers.compression.theory.ring`). The measured $\Lambda^*$ is {claim}`A.Fig8-ring` times this value, so
-# the ring's constant is too small by a little more than a tenth.
+# the ring's constant is too small.
 # %%
 times = chapter.rows(studies.characteristic_time, "main")
 logs, scaled = claims.scaled_times(times)
@@ -250,8 +251,9 @@ right.legend(fontsize="small")
 alt = "Left, the time rises linearly in the logarithm of the inverse scale. Right, amplification over theory comes to one."
 chapter.figure(fig, "fig-a-time", times, growth, alt=alt)
 # %% [markdown] tags=["caption"]
-# **The time is half of the printed one, and the stripe's constant is right on many points; the ring's is too small.** Left: $t^*$
-# in units of the fastest time constant. Right: $\Lambda^*$ over theory with each training set's own noise. Medians and quartiles.
+# **The time is half of the printed one, and the stripe's constant is right on many points; the ring's is too small.**
+# Left: $t^*$ in units of the fastest time constant. Right: $\Lambda^*$ over theory with each training set's own noise.
+# Medians and quartiles.
 # %% [markdown]
 # **Directions on the ring.** Paper A expects that "all neuron vectors z converge toward a finite number of fixed
 # points", "a general property of linear invariant problems". On planes they do. On the ring, however, all directions

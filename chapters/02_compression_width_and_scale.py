@@ -196,8 +196,9 @@ plots.plain_numbers(right)
 right.legend(fontsize="small")
 chapter.figure(fig, "fig-a-5", rows[:1], title="What does the fit change after $t^*$?")
 # %% [markdown] tags=["caption"]
-# **The predictor sharpens at both planes.** Left: predictor on the first axis at $t^*$, half-way and at the end, over its maximum.
-# Right: training loss and test error, which leaves the plot where it is 0; dotted: the same times (paper A, Fig. 5).
+# **The predictor sharpens at both planes.** Left: predictor on the first axis at $t^*$, half-way and at the end, over
+# its maximum. Right: training loss and test error, which leaves the plot where it is 0; dotted: the same times (paper
+# A, Fig. 5).
 # %% [markdown]
 # ## Errata and open points
 # - On the cylinder the fixed points {ref}`form a ring <erratum-a-ring>`. {ref}`The noise <erratum-a-noise>` has the
