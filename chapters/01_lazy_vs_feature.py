@@ -208,14 +208,15 @@ learners = {
     "star": ("final", "the network's kernel at $t^*$, plain data"),
     "compressed": ("infinite", "initial kernel, $h=\\infty$, compressed data"),
 }
-fig, axes = plots.panels(len(curve_d), height=3.3)
+fig, axes = plots.panels(len(curve_d), height=3.3, sharey=True)
 for d, ax in zip(curve_d, axes):
     for curve, (colour, label) in learners.items():
         kernel = rows[(rows.d == d) & (rows.curve == curve) & (rows.learner == "flow")]
         plots.over_seeds(ax, kernel, "p", "scaled", color=plots.COLOURS[colour], label=label)
     ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="two planes")
-    ax.set(xlabel="training points $p$", ylabel=r"error $\times\,p/d$", title=f"stripe, $d={d}$")
+    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
     plots.curve_axes(ax, rows.p.unique())
+axes[0].set_ylabel(r"error $\times\,p/d$")
 early = claims.curve_of(chapter.rows(studies.networks, "stripe"), "final", studies.EARLY)
 early = early[early.p >= fit_from].eval("scaled = error * p / d")
 constants = [ratio(np.exp(np.log(part.scaled).groupby(part.seed).mean())) for _, part in early.groupby("d")]

@@ -98,10 +98,10 @@ chapter.figure(fig, "fig-a-width", wide, ring, narrow, narrow_ring)
 # $$ (eq:A:idle)
 #
 # with a $B$ that does not depend on $p$, so the scale must fall about as $1/p$. We found {eq}`eq:A:idle` on twelve
-# training sets of up to 16 384 points. So we test it on others, of up to 65 536 points ({numref}`fig-a-late`). The
-# exponent of $1/\Lambda^2-1/\Lambda^{*2}$ in $\alpha$ is {claim}`A.Fig6-idle`; it would be 1.79 if all neurons grew,
-# only too late. The scale at which $\Lambda$ is half of its plateau has the exponent {claim}`A.Fig6-scale` in $p$, a
-# little above $-1$, because more neurons grow in a longer time, so that $B$ decreases slightly with $\alpha$.
+# training sets, so we test it on others, and on larger ones ({numref}`fig-a-late`). The exponent of
+# $1/\Lambda^2-1/\Lambda^{*2}$ in $\alpha$ is {claim}`A.Fig6-idle`; it would be 1.79 if all neurons grew, only too late.
+# The scale at which $\Lambda$ is half of its plateau has the exponent {claim}`A.Fig6-scale` in $p$, a little above
+# $-1$, because more neurons grow in a longer time, so that $B$ decreases slightly with $\alpha$.
 # %%
 rests = chapter.rows(fitting.plateaus, "main")
 fastest = claims.time_of_the_plateau(rests, interfaces)
@@ -163,20 +163,19 @@ chapter.figure(fig, "fig-a-6", networks, title="How does the compression change 
 # over seeds until 98 % of the points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with
 # $p=411$ and 4640).
 # %% [markdown]
-# ## The fit sharpens the predictor, and distant points come first
-# After $t^*$ the test error falls while the predictor becomes a step at each plane ({numref}`fig-a-5`). Here we stop
-# when 1 % of the points remain below the margin; the paper does not state its stop. Chapter 1 follows the networks to
-# the end of training, where $\Lambda$ has fallen and, in $d=5$, the error is higher again.
+# ## After $t^*$ the predictor finds both planes, and distant points are fitted first
+# At $t^*$ the predictor is large on one side and near zero on the other; then it comes to change its sign at both
+# planes, and the test error falls ({numref}`fig-a-5`). Here we stop when 1 % of the points remain below the margin; the
+# paper does not state its stop. Chapter 1 follows the networks to the end of training, where $\Lambda$ has fallen and,
+# in $d=5$, the error is higher again.
 #
 # Which points are fitted first? Those far from the planes, as the paper says: the "first points to be excluded are the
 # furthest from the interfaces separating distinct labels". A point's distance from the nearest interface and how early
 # it is fitted have the rank correlation {claim}`A.Fig5-order` on the stripe; on the cylinder it is larger. Fitted
 # points no longer contribute to the gradient, so the fixed points move. But their number does not change: a share
 # {claim}`A.Fig5-number` of the networks keeps the number of its clusters of neurons, while the neurons' planes turn by
-# {claim}`A.Fig5-moved` (in radians) until half of the points are fitted. We measure the angle $\phi={\rm atan2}(\sqrt
-# d\,b,\omega_1)$, with $\zeta=-\tan\phi$, because it stays smooth where $\omega_1$ changes its sign and $\zeta$ passes
-# through infinity. One cluster does this: it starts outside the stripe, moves away to the left, and comes back from the
-# right to the second interface.
+# {claim}`A.Fig5-moved` until half of the points are fitted. This is the angle $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$
+# in radians, with $\zeta=-\tan\phi$, because $\zeta$ itself passes through infinity where $\omega_1$ changes its sign.
 # %%
 rows = chapter.rows(studies.late_training, "main")
 network = rows.iloc[0]
@@ -196,9 +195,9 @@ plots.plain_numbers(right)
 right.legend(fontsize="small")
 chapter.figure(fig, "fig-a-5", rows[:1], title="What does the fit change after $t^*$?")
 # %% [markdown] tags=["caption"]
-# **The predictor sharpens at both planes.** Left: predictor on the first axis at $t^*$, half-way and at the end, over
-# its maximum. Right: training loss and test error, which leaves the plot where it is 0; dotted: the same times (paper
-# A, Fig. 5).
+# **After $t^*$ the predictor comes to change its sign at both planes.** One network. Left: predictor on the first axis
+# at $t^*$, half-way and at the end, over its maximum. Right: training loss and test error, which leaves the plot where
+# it is 0; dotted: the same times (paper A, Fig. 5).
 # %% [markdown]
 # ## Errata and open points
 # - On the cylinder the fixed points {ref}`form a ring <erratum-a-ring>`. {ref}`The noise <erratum-a-noise>` has the
