@@ -39,7 +39,7 @@ TYPED = {
         **dict.fromkeys(("0.4", "0.385", "0.357"), "d/(3d-2), the lazy exponent of both papers"),
         **dict.fromkeys(("0.692", "0.679"), "(2d-1)/(3d-2), paper A's exponent of feature learning"),
         **dict.fromkeys(("0.62", "0.64", "0.31", "0.32", "0.14"), "gains by paper A's formulas"),
-        **dict.fromkeys(("10", "90", "95", "98", "99"), "fitted fractions at which networks are looked at"),
+        **dict.fromkeys(("10", "90", "95", "98"), "fitted fractions at which networks are looked at"),
         **dict.fromkeys(("0.538", "0.518"), "(d+d_perp/2)/(3d-2), paper B's exponent of feature learning"),
         **dict.fromkeys(("0.477", "0.455"), "(d+d_perp/2)/(3d-2), paper A's exponent on balls"),
         "0.227": "d_perp/(3d-2), paper A's gain on a ball",
