@@ -174,16 +174,8 @@ for kind, colour in zip(residual.ARCHITECTURES, plots.PALETTE * 2):
     left.plot(rows.tau, rows.kernel, markers[kind], color=colour, markersize=6, label=kind)
     right.plot(rows.tau, rows.ridge, markers[kind], color=colour, markersize=6)
 left.axhline(0.25, color="0.8", linewidth=0.8, zorder=0)
-left.set(
-    xscale="log", xlabel=r"$\tau$, sum of the shares", ylabel=r"kernel at $\rho=1/2$", title="Which kernel?"
-)
-right.set(
-    xscale="log",
-    yscale="log",
-    xlabel=r"$\tau$, sum of the shares",
-    ylabel="ridge",
-    title="Which ridge?",
-)
+left.set(xscale="log", xlabel=r"$\tau$, sum of the shares", ylabel=r"kernel at $\rho=1/2$", title="Which kernel?")
+right.set(xscale="log", yscale="log", xlabel=r"$\tau$, sum of the shares", ylabel="ridge", title="Which ridge?")
 after = networks[(networks.architecture == residual.NORM_AFTER) & (networks.depth == 30)]
 chapter.glue("after", after.kernel.mean())
 deepest = networks[networks.depth == networks.depth.max()]
@@ -226,8 +218,8 @@ chapter.figure(
 # $$ (eq:C:theta)
 #
 # Since a ReLU layer halves the variance, $\Theta^{(L)}_\infty(x,x) = L/(n_0 2^{L-1})$ on the unit sphere (Prop. 1), and
-# we divide by this value. The normalised kernel $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on the
-# diagonal, and elsewhere a function of the angle alone.
+# we divide by this value. The {term}`normalised kernel` $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on
+# the diagonal, and elsewhere a function of the angle alone.
 # %% [markdown]
 # ## One layer brings every pair closer
 # Two unit inputs at correlation $\rho$ leave an infinitely wide ReLU layer at correlation $h(\rho)$ (Prop. 2 of the
@@ -323,9 +315,10 @@ chapter.figure(
 # level off; they share the slope 3/8.
 # %% [markdown]
 # ## One kernel of $L+c$, and its ridge
-# On spheres of few dimensions the law below is within {claim}`C.Thm3-uniform` of the predictor ({numref}`fig-c-laws`).
-# A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. With the constants $a_1$ and $g_1$ of the series of $A$
-# and $S$ ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$), and $M_1$ the value of $M$ at the inputs,
+# In three to five dimensions, from twenty layers on, the law below is within {claim}`C.Thm3-uniform` of the
+# {term}`predictor` ({numref}`fig-c-laws`). A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. With the
+# constants $a_1$ and $g_1$ of the series of $A$ and $S$ ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$), and $M_1$ the
+# value of $M$ at the inputs,
 #
 # $$
 # \begin{aligned}
@@ -409,10 +402,9 @@ chapter.figure(
 # this noise only for $m\gg\tau^3$.
 #
 # *Plain networks.* At our depths angles are not small in the first layers. To first order in $1/m$ the variance follows
-# exactly from the noise of one layer, and the spread of $c$ then grows as $L$ to the power {glue:text}`walk-power` from
-# 12 to 48 layers, in place of 3/2. Over networks the variance is {claim}`C.Thm3-walk` times this theory where it is
-# furthest off, at depth 12. The predictor's distance from infinite width grows with the same power as the spread, up to
-# {claim}`C.Thm3-width-depth`.
+# exactly from the noise of one layer, and the spread of $c$ then grows as $L$ to the power {glue:text}`walk-power` in
+# place of 3/2. Over networks the variance is {claim}`C.Thm3-walk` times this theory where it is furthest off. The
+# predictor's distance from infinite width grows with the same power as the spread, up to {claim}`C.Thm3-width-depth`.
 #
 # *With skips and norms.* With skip connections of scale 1, where it is furthest off, the variance is
 # {claim}`C.Thm3-walk-shares` times {eq}`eq:C:walk`: layers that share neurons do not have independent errors. A
@@ -428,8 +420,7 @@ chapter.figure(
 # width is {claim}`C.Thm3-trained-distance` times that before.
 #
 # Of the law $m\gg\tau^3$ for the predictor we found nothing before; compare {cite}`terjek2025concentration`, where
-# widths beyond $L^2$ suffice for another distance. What several networks have in common, and how kinks slow the
-# approach, is on {ref}`the page on width <depth-width>`.
+# widths beyond $L^2$ suffice for another distance. Ensembles and kinks are on {ref}`the page on width <depth-width>`.
 # %%
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")
@@ -440,6 +431,8 @@ half = torch.tensor(np.pi / 2, dtype=torch.float64)  # of orthogonal inputs
 spread = [float(finite.offset_variance(half, depth=depth, width=1)) ** 0.5 for depth in (12, 48)]
 chapter.glue("walk-power", np.log(spread[1] / spread[0]) / np.log(4))
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
+
+
 def points(at, of, **style):
     """Means over networks with standard errors, where widths lie at `at`."""
     score = of.groupby(at).agg(["mean", "sem"])
@@ -452,8 +445,8 @@ for (depth, rows), marker in zip({**few_layers, **dict(list(sphere.groupby("dept
 tau = 2 + shared.depth.map(lambda depth: float(residual.layer_shares("pre-norm", depth - 1).sum()))
 points(shared.width / tau**3, shared.distance, fmt="P-", color="C7", markersize=7, label=r"pre-norm, $m/\tau^3$")
 layers = f"$L = {trained.depth.min()}$ to {trained.depth.max()}"
-for column, marker, words in (("start", "D", "before"), ("trained", "x", "after training")):
-    style = {"fmt": marker, "color": "black", "fillstyle": "none", "label": f"{words}, {layers}"}
+for column, marker, words in (("start", "D", "before training"), ("trained", "x", "trained")):
+    style = {"fmt": marker, "color": "black", "fillstyle": "none", "label": f"{layers}, {words}"}
     points(trained.width / trained.depth**3, trained[column], **style)
 for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
     score = rows.groupby("width").accuracy.agg(["mean", "sem"])
@@ -488,22 +481,15 @@ chapter.figure(
 # width. Means over networks with standard errors.
 # %% [markdown]
 # ## The findings, with sizes and exceptions
-# - **How deep a network is, is one number $\tau$: the sum of the shares that its layers have in their outputs.** It is
-#   $L$ for $L$ plain layers, about $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection
-#   goes around a norm, a ReLU and weights (*pre-norm*). For 10000 pre-norm layers the ridge is
-#   {glue:text}`ridge-pre-norm`, but for plain ones $3\cdot10^4$. A norm after the ReLU is an exception.
-# - **In a plain network depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised
-#   kernel>`, the kernel of different inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$.
-#   Since this term is the same for all pairs, what is left of the data is one number per pair, $c$, at order $1/L$.
-# - **Hence one kernel of $L+c$, and a ridge.** In 3, 4 and 5 dimensions, at 20 to 60 layers, the {term}`predictor` of
-#   an infinitely wide plain network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. It is ridge
-#   regression where angles are well above $3\pi/L$: on 500 images at depth 30 to {claim}`C.Thm3-ridge`. Where pairs are
-#   nearer, ridge regression fails.
-# - **A plain network shows this from a width near $L^3$, not $L$.** We see the cube from depth 12 and width 500 to
-#   depth 48 and width 32000. On 250 digits the accuracy of a plain network of width 2048 is below that of infinite
-#   width by {claim}`C.Thm3-width-images` at depth 30, and by {claim}`C.Thm3-width-shallow` at depth 6.
-# - **So paper C's recipe of few layers is a good one for plain networks.** On 500 digits the depth that it prescribes
-#   has an accuracy higher by {claim}`C.Thm3-recipe-depth` than depth 30. However, at infinite width even a very deep
+# - **How deep a network is, is one number $\tau$.** It is $L$ for $L$ plain layers, about $L/2$ with skip connections
+#   of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). For 10000
+#   pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, but for plain ones $3\cdot10^4$. A norm after the ReLU is
+#   an exception.
+# - **A plain network needs a width near $L^3$, not $L$.** We see the cube from 12 to 48 layers, on a sphere. On digits
+#   a network of depth 30 and width 2048 loses {claim}`C.Thm3-width-images` of the accuracy at infinite width; at depth
+#   6 it loses {claim}`C.Thm3-width-shallow`.
+# - **So paper C's recipe of few layers is a good one for plain networks.** On digits the depth that it prescribes has
+#   an accuracy higher by {claim}`C.Thm3-recipe-depth` than depth 30. However, at infinite width even a very deep
 #   network need not forget the data: with classes in equal parts its accuracy at depth $10^6$ is
 #   {claim}`C.Thm3-accuracy-balanced`.
 #
@@ -520,18 +506,7 @@ chapter.figure(
 #
 # </details>
 #
-# **2. A ridge by depth.** The kernel of depth $L$ is $a+c/4L$ off the diagonal and 1 on it, with $a$ near $\frac14$.
-# Show that regression with it is ridge regression with $c$ beside a constant, and find the ridge.
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# Off the diagonal $4L$ times the Gram matrix is $C+4La\,\mathbf 1\mathbf 1^\top$, on it $4L=4La+4L(1-a)$. So it is
-# $C+4L(1-a)I$ and a constant matrix. The predictor is therefore that of the kernel $c$ with a constant of large weight,
-# and the ridge $4L(1-a)$, near $3L$.
-#
-# </details>
-#
-# **3. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at depth
+# **2. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at depth
 # 1000, for the four pairs of Fig. 2?
 #
 # ```sh

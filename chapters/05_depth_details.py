@@ -8,9 +8,9 @@
 # (depth-details)=
 # # What comes of the ridge: nearby inputs, learning curves, other layers
 # The {ref}`story <chapter-05>` ends with a ridge near $3L$ for inputs further apart than $3\pi/L$. Here we follow what
-# comes of it. Since nearby inputs are another matter, high and low degrees part, and a learning curve has two powers.
-# The ridge decides what early stopping does, which depth is best, and what very deep networks keep. And other layers
-# than the ReLU have one, too.
+# comes of it. Nearer inputs are not resolved, which is why high and low degrees behave differently, and a learning
+# curve has two powers. The ridge decides what early stopping does, which depth is best, and what very deep networks
+# keep. And other layers than the ReLU have one, too.
 #
 # ## Nearby inputs need depths beyond their inverse angle
 # How deep must a network be for two nearby inputs? Corollary 1 says that the rate shows once $L\gg
@@ -22,10 +22,9 @@
 # $$ (eq:C:crossover)
 #
 # with $F(0)=1$, $F(\infty)=1/4$ and $F - 1/4\simeq 1/(4u)$. So the unit of depth is
-# $(3\pi/\sqrt2)/\sqrt{1-\rho^{(2)}}$, the corollary's scaling with a constant of 6.66. Half of the way is done at
-# $u=0.4463$, that is at 2.975 of the corollary's units. Its "$\gg$" allows such a constant, but its proof does not: it
-# lets $1/\sqrt{e_L}$ grow by $\sqrt2/\pi=0.450$ a layer, where Theorem 2 has $\sqrt2/(3\pi)$. It grows by
-# {claim}`C.Cor1-slope`.
+# $(3\pi/\sqrt2)/\sqrt{1-\rho^{(2)}}$, the corollary's scaling with a constant of 6.66. Half of the way is done at 2.975
+# of the corollary's units. Its "$\gg$" allows such a constant, but its proof does not: it lets $1/\sqrt{e_L}$ grow by
+# $\sqrt2/\pi=0.450$ a layer, where Theorem 2 has $\sqrt2/(3\pi)$. It grows by {claim}`C.Cor1-slope`.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -46,8 +45,8 @@ chapter = Chapter("05", globals())
 # ## Below the degree $L/3\pi$ deep is not shallow
 # "Deep equals shallow" {cite}`bietti2021`, as paper C cites ({cite}`holzmueller2025` for other activations), because at
 # every fixed depth the eigenvalues of high degrees fall as those of two layers do, as $\ell^{-n_0}$. One would expect
-# depth to change nothing but a constant. But between the degrees 40 and 80 the power of $\ell+\frac{n_0}2-1$ is higher
-# by {claim}`C.Thm3-powers` for 30000 layers than for ten, in five dimensions ({numref}`fig-c-degrees`).
+# depth to change nothing but a constant. But in five dimensions the power of $\ell+\frac{n_0}2-1$ is higher by
+# {claim}`C.Thm3-powers` for 30000 layers than for ten ({numref}`fig-c-degrees`).
 #
 # The reason is again the angle $3\pi/L$. Above it the kernel is $c\simeq3\pi/\phi$, a Riesz kernel, whose eigenvalues
 # fall as $\ell^{-(n_0-2)}$. Below it the pole ends, by {eq}`eq:C:crossover`, and a cusp is left. Since angles and
@@ -57,9 +56,9 @@ chapter = Chapter("05", globals())
 # \mu_\ell \propto \ell^{-(n_0-2)} \quad (\ell\ll L/3\pi), \qquad \mu_\ell \propto \ell^{-n_0} \quad (\ell\gg L/3\pi) .
 # $$ (eq:C:degrees)
 #
-# So depth adds two powers to the low degrees; it still learns them more slowly, because of its ridge. The two ranges
-# are new as far as we know; compare {cite}`bietti2021`, and {cite}`terjek2025spectrum` for the pole. We computed the
-# eigenvalues by quadrature (Funk and Hecke).
+# So depth adds two powers to the low degrees, and yet a deep network learns them more slowly, because of its ridge. The
+# two ranges are new as far as we know; compare {cite}`bietti2021`, and {cite}`terjek2025spectrum` for the pole. We
+# computed the eigenvalues by quadrature (Funk and Hecke).
 # %%
 at = [2 * round(degree / 2) for degree in np.geomspace(2, 600, 25)]
 fig, axes = plots.panels(2, width=4.3, height=3.8)
@@ -93,8 +92,8 @@ chapter.figure(fig, "fig-c-degrees", title="From which degree on is a deep kerne
 # and {claim}`C.Thm3-curve-above` at depth 5 ({numref}`fig-c-curves`). Do not read a steeper curve as better learning:
 # at every $n$ here the deeper network has the larger error.
 #
-# The lines in the figure are the usual average over data {cite}`bordelon2020` with our eigenvalues. It is off by at
-# most {glue:text}`off-deep` on deep networks, but by {glue:text}`off-shallow` on five layers, because it takes
+# The lines in the figure are the usual average over data {cite}`bordelon2020` with our eigenvalues. The average is off
+# by at most {glue:text}`off-deep` on deep networks, but by {glue:text}`off-shallow` on five layers, because it takes
 # eigenfunctions for independent Gaussians, and those of a 2-sphere are not. With Gaussians of the same spectrum in
 # their place it is off by {glue:text}`off-gaussian`. We know of no such curves before; compare
 # {cite}`bordelon2020,bietti2021`.
@@ -216,12 +215,13 @@ for layer, paths in rows[rows.rho == 0.5].groupby("layer", sort=False):
     if len(deep):
         ends = deep.depth * (deep.kernel - limit)
         axes[1].plot(deep.depth, ends, style, color=colour)
-        axes[1].annotate(layer, (deep.depth.iloc[-1], ends.iloc[-1]), (4, 0), textcoords="offset points", va="center")
-axes[1].set_xlim(right=2e7)  # room for the names
+        place = (deep.depth.iloc[-1], ends.iloc[-1])
+        axes[1].annotate(layer, place, (4, 0), textcoords="offset points", va="center", fontsize="small")
 for limit in rows.limit.dropna().unique():
     axes[0].axhline(limit, color=plots.COLOURS["theory"], linewidth=0.8)
 axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
 axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$", title="Which rate?")
+axes[1].set(xlim=(8, 4e6), xticks=[1e1, 1e2, 1e3, 1e4])  # room for the names
 handles, labels = axes[0].get_legend_handles_labels()
 named = dict(zip(labels, handles))
 axes[0].legend(named.values(), named.keys(), fontsize="small")
@@ -233,10 +233,10 @@ chapter.figure(
     "distances: straight lines in the logarithm of depth, parallel for activations with a kink.",
 )
 # %% [markdown] tags=["caption"]
-# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. First panel: non-smooth
-# activations (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$
-# (dotted) keep the input. Second: depth times the distance from the limit; non-smooth ones end with one slope, 3/8,
-# smooth ones each with its own.
+# **Two limits, and one logarithm for all non-smooth activations.** Input correlation 1/2. Left: non-smooth activations
+# (full) go to 1/4, smooth ones (dashed) to 1/3, the thin lines; residual branches whose share is $1/L$ (dotted) keep
+# the input. Right: depth times the distance from the limit; non-smooth ones end with one slope, 3/8, smooth ones each
+# with its own.
 # %% [markdown]
 # Residual branches of share $1/L$ (the dotted line) are not in the paper. Since they end at $\tau=2$ of the flow
 # {eq}`eq:C:flow`, the kernel of an infinitely deep network still depends on its input.

@@ -42,7 +42,6 @@ tab2_depths = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
 eigen_n = [50, 100, 200, 500, 1000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
 # fmt: on
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 

@@ -75,10 +75,11 @@ chapter.glue("crossed", np.exp(np.log(ntk[ntk.width == ntk.width.max()].crossed)
 spread = networks.groupby("width").spread.mean()
 left.plot(spread, "^:", color="C3", label="its spread over networks")
 for name, i in (("narrow", 0), ("wide", -1)):
-    chapter.glue(name, str(spread.index[i]))
     chapter.glue(f"spread-{name}", spread.iloc[i])
 left.set(xscale="log", ylim=(0, 1.1), xlabel="width $m$", title="Does the layer move?")
-right.set(xscale="log", yscale="log", xlabel="width $m$", ylabel="over the inner products", title="Do its features change?")
+right.set(
+    xscale="log", yscale="log", xlabel="width $m$", ylabel="over the inner products", title="Do its features change?"
+)
 left.legend(fontsize="small")
 right.legend(fontsize="small")
 chapter.figure(
@@ -108,9 +109,9 @@ chapter.figure(
 #
 # *Nor does the change concentrate.* The proof ends with "the empirical trajectory concentrates tightly around its
 # deterministic, infinite-width counterpart". If it did, the standard deviation of an inner product's change over
-# networks, at the same points, would fall as a mean over neurons does, with the exponent $-1/2$. It has
-# {claim}`C.Prop4-concentrates`: it is {glue:text}`spread-narrow` at width {glue:text}`narrow`, and
-# {glue:text}`spread-wide` at width {glue:text}`wide`.
+# networks, at the same points, would fall as a mean over neurons does, with the exponent $-1/2$. But its exponent is
+# {claim}`C.Prop4-concentrates`: the spread is {glue:text}`spread-narrow` at the smallest width and
+# {glue:text}`spread-wide` at the largest.
 #
 # *Which inner products change.* "Having a high correlation between $\Theta_\infty^{(L-1)}(Xx)$ and
 # $\Theta_\infty^{(L-1)}(Xx')$ drives a variation in statistical dependency relevant to the task, e.g., word2vec with
