@@ -102,8 +102,8 @@ chapter = Chapter("05", globals())
 # kinds of networks with $\tau$ from 9.8 on it is {claim}`C.Thm3-shares-ridge` times that ({numref}`fig-c-tau`). At
 # $\tau=7.8$, which is not large yet, it is {glue:text}`ridge-at-eight` times that.
 #
-# Why not count layers? With a skip connection a layer mixes what it adds with what it received, so that it changes less
-# than a plain one. Divided by the root of its variance it is
+# Why not count layers? With a skip connection a layer mixes what it adds with what it received, so that one layer does
+# less than a plain one. Divided by the root of its variance it is
 #
 # $$
 # x \to \sqrt{1-s}\;x + \sqrt s\; W\sigma(x), \qquad \rho \to (1-s)\,\rho + s\,h(\rho), \qquad S \to (1-s)\,S + s\,\bigl(h'(\rho)\,S + h(\rho)\bigr) .

@@ -221,7 +221,7 @@ for limit in rows.limit.dropna().unique():
     axes[0].axhline(limit, color=plots.COLOURS["theory"], linewidth=0.8)
 axes[0].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$\bar\Theta^{(L)}$", ylim=(0.2, 0.55), title="Which limit?")
 axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,(\bar\Theta^{(L)} - 1/(1+k))$", title="Which rate?")
-axes[1].set(xlim=(8, 4e6), xticks=[1e1, 1e2, 1e3, 1e4])  # room for the names
+axes[1].set(xlim=(8, 2500 * rows.depth.max()), xticks=[1e1, 1e2, 1e3, 1e4])  # room for the names
 handles, labels = axes[0].get_legend_handles_labels()
 named = dict(zip(labels, handles))
 axes[0].legend(named.values(), named.keys(), fontsize="small")

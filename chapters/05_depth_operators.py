@@ -12,11 +12,12 @@
 # and thirty layers do not show the limit.
 #
 # ## The norm of the operator stays below one
-# If training never stops, the norm is {claim}`C.Fig6-early` times that at $t=1$, on average over data sizes, on the
-# sphere or on images, whichever is less. (On the sphere this factor goes up and down with the data size.) "The norm" is
-# the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. On the data of Fig. 6 it is below
-# one at every time. The paper bounds it by $O(n)$ for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue
-# of $\bar\Theta(X,X)$. But for every kernel with unit diagonal, every data set, depth and point,
+# Paper C stops training to control the norm of its projection operator: the Euclidean norm of the vector
+# {eq}`eq:C:operator`, averaged over fresh points. On the data of its Fig. 6 the norm is below one at every time. If
+# training never stops, it is {claim}`C.Fig6-early` times that at $t=1$, on average over data sizes, on the sphere or on
+# images, whichever is less. (On the sphere this factor goes up and down with the data size.) The paper bounds the norm
+# by $O(n)$ for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. But for every
+# kernel with unit diagonal, every data set, depth and point,
 #
 # $$
 # \|\mathrm{op}_t(x)\|_2 \le \Bigl(\max_u \frac{(1-e^{-u})^2}{u}\Bigr)^{1/2}\sqrt t = 0.638\ldots\sqrt t ,
@@ -24,7 +25,7 @@
 #
 # because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the data size therefore enters through
 # $\lambda_n$ alone. The last of the paper's times, $\lceil1/\lambda_n\rceil$, keeps at least $1-1/e$ of every mode, so
-# that stopping there hardly lowers the norm. It does so most at $t=1$, the first time that predicts anything.
+# that stopping there hardly lowers the norm; stopping at $t=1$, the first time that predicts anything, lowers it most.
 #
 # **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. With the
 # angle $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0, and the bound $\lambda_n^{-1/2}$ of the norm to infinity.
