@@ -444,9 +444,8 @@ for (depth, rows), marker in zip({**few_layers, **dict(list(sphere.groupby("dept
     points(rows.width / depth**3, rows.distance, fmt=f"{marker}-", label=f"plain, $L = {depth}$")
 tau = 2 + shared.depth.map(lambda depth: float(residual.layer_shares("pre-norm", depth - 1).sum()))
 points(shared.width / tau**3, shared.distance, fmt="P-", color="C7", markersize=7, label=r"pre-norm, $m/\tau^3$")
-layers = f"$L = {trained.depth.min()}$ to {trained.depth.max()}"
-for column, marker, words in (("start", "D", "before training"), ("trained", "x", "trained")):
-    style = {"fmt": marker, "color": "black", "fillstyle": "none", "label": f"{layers}, {words}"}
+for column, marker, words in (("start", "D", "at the start"), ("trained", "x", "trained")):
+    style = {"fmt": marker, "color": "black", "fillstyle": "none", "label": words}
     points(trained.width / trained.depth**3, trained[column], **style)
 for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
     score = rows.groupby("width").accuracy.agg(["mean", "sem"])
@@ -459,7 +458,7 @@ left.set(
     ylabel="distance from infinite width",
     title="What is wide?",
 )
-left.legend(fontsize="small")
+left.legend(fontsize="small", loc="lower left")
 right.set(xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy", title="How accurate is it?")
 right.legend(loc="lower right")
 chapter.figure(
@@ -477,8 +476,8 @@ chapter.figure(
 # %% [markdown] tags=["caption"]
 # **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on
 # $m/\tau^3$.** Left: distance of the predictor of a network's own kernel at its start from that of infinite width, over
-# the variation of the latter, on a sphere; crosses: of trained networks. Right: accuracy on images; dashed: infinite
-# width. Means over networks with standard errors.
+# the variation of the latter, on a sphere; diamonds and crosses: 5 to 20 layers at their start, and trained. Right:
+# accuracy on images; dashed: infinite width. Means over networks with standard errors.
 # %% [markdown]
 # ## The findings, with sizes and exceptions
 # - **How deep a network is, is one number $\tau$.** It is $L$ for $L$ plain layers, about $L/2$ with skip connections
