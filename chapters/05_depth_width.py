@@ -13,10 +13,10 @@
 #
 # ## A finite last layer moves, and its features hardly change
 # With all other widths infinite the norm of the last hidden layer's motion does not change with its width: the exponent
-# is {claim}`C.Prop4-last-norm` ({numref}`fig-c-last-layer`). Nor does the change of its inner products, of exponent
-# {claim}`C.Prop4-last-inner`. From these two paper C argues that the {term}`lazy regime` learns features: "we study the
-# layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$ for the last hidden layer, while the widths of
-# the other hidden layers are taken to infinity" (Sec. 5). One would expect that such a layer escapes the regime. It
+# is {claim}`C.Prop4-last-norm` ({numref}`fig-c-last-layer`). Nor does the change of its inner products, whose exponent
+# is {claim}`C.Prop4-last-inner`. From these two paper C argues that the {term}`lazy regime` learns features: "we study
+# the layer norm variation $h_t$ when we have a finite dimension $n_{L-1}$ for the last hidden layer, while the widths
+# of the other hidden layers are taken to infinity" (Sec. 5). One would expect that such a layer escapes the regime. It
 # does only if it is narrow. Relative to the inner products themselves their change has the exponent
 # {claim}`C.Prop4-last-features`: at the smallest width it is {glue:text}`share-narrow`, at the largest
 # {glue:text}`share-wide`.
@@ -136,10 +136,10 @@ chapter.figure(
 # However, the predictor of these networks does not follow with this power but with {claim}`C.Thm3-kinks-two`. So kinks
 # delay the lazy regime, but we do not know by which power; other activations would test a law that we do not have. One
 # candidate for the missing step is a sign. At a point that is learnt a neuron above its kink is pushed by the point
-# itself and one below it is not, so that more switch off than on. Of all that switch there the excess is
-# {glue:text}`excess-narrow` at the smallest width and {glue:text}`excess-wide` at the largest: its part in the kernel
-# is of order $m^{-1/2}$, but small. (The norm of the kernel's change does not show the kinks, since its larger part is
-# the regular one.) We found nothing of this before.
+# itself and one below it is not, so that more switch off than on. The excess is {glue:text}`excess-narrow` of all that
+# switch there at the smallest width, and {glue:text}`excess-wide` at the largest. Its part in the kernel is of order
+# $m^{-1/2}$, but small. (The norm of the kernel's change does not show the kinks, since its larger part is the regular
+# one.) We found nothing of this before.
 # %%
 motions = chapter.rows(scales.linearisations, "main")
 switched = chapter.rows(scales.linearisations, "switched")
