@@ -199,10 +199,9 @@ chapter.figure(fig, "fig-c-collapse", images, sphere, title="Does the error depe
 # All non-smooth activations have $b=\frac32$. For smooth ones, in contrast, $b = 1-B/A^2$ is not universal and has
 # either sign; $A=h^{(2)}(1)/2$ and $B=h^{(3)}(1)/6$ come from the derivatives of $h$ at 1.
 #
-# *Compare.* {cite}`hayou2019` have the two classes of activations, and the polynomial rate of residual layers. In
-# {cite}`terjek2025spectrum` the ratio $b^2/(a^2+b^2)$ of a layer $as+b|s|$ sets the rate, and the absolute value does
-# better than ReLU. {cite}`xiao2020` have a table of limits on the critical line, which we could not read; it may
-# contain the limit 1/3.
+# {cite}`hayou2019` have the two classes of activations and the rate of residual layers, {cite}`terjek2025spectrum` the
+# rate of layers $as+b|s|$ by $b^2/(a^2+b^2)$. The limit 1/3 may stand in a table of {cite}`xiao2020`, which we could
+# not read.
 # %%
 rows = chapter.rows(studies.layer_kernels, "main")
 fig, axes = plots.panels(2, width=4.3, height=4.2)
@@ -291,7 +290,7 @@ chapter.figure(fig, "fig-c-deep", balanced, drawn)
 # ## The depth that the paper prescribes is a good one
 # On 500 digits the accuracy at the prescribed depth, {glue:text}`recipe-depths`, is above that of depth 30 by
 # {claim}`C.Thm3-recipe-depth` ({numref}`fig-c-recipe`). Thirty layers give too large a ridge, and the recipe avoids
-# this. It need not be exact, because the top is flat: neighbouring depths do as well.
+# this. The top is flat, so that neighbouring depths do as well.
 #
 # The paper prescribes the depth $L=\max_{ij}1/\sqrt{1-h(x_i\cdot x_j)}$, with the layer map $h$ of {eq}`eq:C:h`, and
 # training times up to $\lceil1/\lambda_n\rceil$, with $\lambda_n$ the smallest eigenvalue of the kernel matrix. It
