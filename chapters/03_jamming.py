@@ -24,8 +24,8 @@
 # ## What we find
 # - How many parameters a lazy network needs can be counted without training: on 250 digits the count is
 #   {claim}`B.Fig8A-cone` times what linear programs find ([how](#your-own-labels)).
-# - With features fewer are enough on many digits: for networks of two layers next to the lazy regime the exponent of
-#   their number in the digits differs from the lazy one by {interval}`B.Fig8A-rest-features`
+# - With features fewer parameters are enough on many digits: for networks of two layers next to the lazy regime the
+#   exponent of their number in the digits differs from the lazy one by {interval}`B.Fig8A-rest-features`
 #   ([how](#features-bend-the-line)).
 # - At lazy jamming of 1000 digits a few of twenty networks have huge norms, so their mean makes
 #   {interval}`B.Fig6-vote-large` percentage points more errors than their vote: divide each by its norm, then average
@@ -192,12 +192,12 @@ chapter.figure(
 # {glue:text}`features-many` on 2000. So features make a network jam later if points are few, and earlier if they are
 # many.
 #
-# Paper B finds that jamming needs fewer parameters where ensembles have a smaller error. That is so here, too: over the
-# scales of the map the two go together (correlation {claim}`B.Fig4-jamming`), and with more points both change sides.
-# On 250 points lazy networks jam first, and at width 128 they have the smaller error. From 250 to 1000 points their
-# error, less that at scale 12, grows by {interval}`B.Fig4-jamming-points` percentage points. On 5000 points networks at
-# scale 12 need {glue:text}`line-ratio` times the parameters of lazy ones. Their widest ensemble then has
-# {glue:text}`error-ratio` times the lazy error, on one training set.
+# Paper B finds that jamming needs fewer parameters where ensembles have a smaller error. Here the two go together as
+# well: over the scales of the map they are correlated ({claim}`B.Fig4-jamming`), and with more points both change
+# sides. On 250 points lazy networks jam first, and at width 128 they have the smaller error. From 250 to 1000 points
+# their error, less that next to the cross-over, grows by {interval}`B.Fig4-jamming-points` percentage points. On 5000
+# points networks next to the cross-over need {glue:text}`line-ratio` times the parameters of lazy ones, and their
+# widest ensemble has {glue:text}`error-ratio` times the lazy error, each on one training set.
 # %%
 random = [chapter.rows(separability.random_labels, name) for name in ("deep", "wide")]
 voters = [chapter.rows(voting.votes, name) for name in ("small", "large", "largest")]
@@ -329,7 +329,7 @@ chapter.figure(fig, "fig-b-tail", *tables.values(), alt=alt)
 # the vote. At no width does it make more than the plain mean, beyond the scatter.
 #
 # Paper B finds that averaging "eliminates the double descent" in both regimes (Fig. 6). At output scale 12 it does:
-# fully trained, the mean of twenty networks has no bump ({claim}`B.Fig6-rest-twenty`). In the lazy regime it has one of
+# fully trained, the mean of twenty networks has no bump ({interval}`B.Fig6-rest-twenty`). In the lazy regime it has one of
 # {interval}`B.Fig6-rest-twenty-lazy` points on 1000 digits, hence this is not reproduced. *Single* networks have a peak
 # in both regimes, if fully trained, but huge norms cannot be its reason, because the sign of an output does not depend
 # on them ([the peak](#peak-at-jamming)).
@@ -365,12 +365,12 @@ chapter.figure(fig, "fig-b-vote", *tables, legend=3, alt=alt)
 # <details class="solution"><summary>Solution</summary>
 #
 # $F=\lVert F\rVert u$ with $u$ of norm 1, and $\min_\mu y_\mu F_\mu\le\lVert F\rVert\,\kappa(N)$. All margins of 1 ask for $\lVert
-# F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. Early stopping asks for the margins of the better half of
-# the points only. Their margin does not vanish at $N^*$.
+# F\rVert\ge1/\kappa(N)\propto1/(N-N^*)$. The worst point alone sets the scale. Early stopping asks for the margins of
+# the better half of the points only, and their margin does not vanish at $N^*$.
 #
 # In least squares, where the labels are to be met exactly by $N$ linear parameters, it is the *squared* norm of the
 # parameters that diverges: for $P$ Gaussian points in $N>P+1$ dimensions and random labels its mean is $P/(N-P-1)$,
-# the trace of an inverse Wishart matrix. That is the alternative of B.Sec2-norm, exponent $-\frac12$.
+# the trace of an inverse Wishart matrix. So the norm has the exponent $-\frac12$ there, in place of $-1$.
 #
 # </details>
 #
@@ -388,7 +388,8 @@ chapter.figure(fig, "fig-b-vote", *tables, legend=3, alt=alt)
 #
 # </details>
 #
-# **3. A prediction.** Which networks fit depends on the number of steps. Give every network of the map a quarter of the steps,
+# **3. A prediction.** Which networks fit depends on the number of steps. Give every network of the map a quarter of
+# the steps,
 #
 # ```sh
 # make chapter-03 PROFILE=smoke NAME=hasty PARAMS='-p steps 15'

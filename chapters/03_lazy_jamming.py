@@ -317,8 +317,8 @@ for table, colour in zip(voters, (plots.PALETTE[3], "0.4")):
     label = f"{table.words.iloc[0].partition(',')[0]}\n$P={table.p.iloc[0]}$" if len(table) else ""
     axes[2].errorbar(relative, overlaps["mean"], 2 * overlaps["sem"], fmt="o-", color=colour, markersize=3, label=label)
 axes[2].axvline(1, color="0.5", linestyle=":")
-axes[2].set(xlabel="width over that at jamming", title="overlap of two, lazy", xlim=(None, 3.6))
-axes[2].legend(fontsize="small", loc="lower right")
+axes[2].set(xlabel="width over that at jamming", title="overlap of two, lazy", xlim=(None, 4.6))
+axes[2].legend(fontsize="small", loc="lower right", handlelength=1)
 chapter.figure(
     fig,
     "fig-b-rest",
@@ -330,8 +330,8 @@ chapter.figure(
     "lowest at jamming.",
 )
 # %% [markdown] tags=["caption"]
-# **Fully trained, single networks have the most errors at jamming from about 1000 points on, where two of them agree
-# least.** Left, middle: mean over training sets; bands: their range, three sets up to 1000 points; one set beyond.
+# **Fully trained, single networks have a peak of the error at jamming from about 1000 points on, and two of them agree
+# least there.** Left, middle: mean over training sets; bands: their range, three sets up to 1000 points; one set beyond.
 # Circles: the width at which most nearly half of the networks fit. Right: mean cosine between the predictors of two
 # networks on test points, with two standard errors (paper B, Fig. 6).
 # %% [markdown]
@@ -359,7 +359,7 @@ heights = {
 }
 at_feature = heights_of_peak(feature[feature.p == feature.p.max()], feature.newton_steps.max()).height
 chapter.glue("feature-height", float(at_feature.mean()))
-fig, ax = plt.subplots()
+fig, ax = plt.subplots(figsize=(5.6, 3.6))
 for i, (label, peaks) in enumerate(heights.items()):
     bars = [peaks.height - peaks.low, peaks.high - peaks.height]
     ax.errorbar(peaks.p * 1.03**i, peaks.height, bars, fmt="o", capsize=3, color=plots.PALETTE[i], label=label)
