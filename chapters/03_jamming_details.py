@@ -166,7 +166,7 @@ chapter.figure(fig, "fig-b-sec2", slices, decayed, stochastic, alt=alt)
 # negative eigenvalues of $H_p$. Before training these are half of all that are not zero, since then
 # $H_p=-\sum_\mu y_\mu\nabla^2F(x_\mu)$ and the labels $-y$ are as likely as $y$. For single ReLU networks on random
 # points the share departs from one half by {claim}`B.Sec2-half-negative`, root mean square. At jamming $N_-$ is
-# {claim}`B.Sec2-stable` of $N_\Delta$, so minima have twice the points that they need.
+# {claim}`B.Sec2-stable` of $N_\Delta$, so minima are more stable than they must be.
 #
 # These statements hold at minima, and where a quarter of the networks fits, hardly any of the others comes to lie at
 # one. How can you keep a network at jamming? We add a weight decay and let it fall to zero, as one compresses particles

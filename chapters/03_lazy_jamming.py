@@ -303,7 +303,7 @@ fig, axes = plots.panels(3, columns=3, height=3.4)
 for ax, (title, rows) in zip(axes, {"output scale 12": middle, "lazy": lazy}.items()):
     rows = rows[rows.newton_steps == rows.newton_steps.max()]
     for (p, group), colour in zip(rows.groupby("p"), plots.PALETTE):
-        errors = 100 * group.pivot(index="seed", columns="h", values="error")
+        errors = 100 * group.pivot_table(index="seed", columns="h", values="error")
         ax.plot(errors.columns, errors.mean(), "-", color=colour, label=f"$P = {p}$")
         ax.fill_between(errors.columns, errors.min(), errors.max(), color=colour, alpha=0.15, linewidth=0)
         half = (group.groupby("h").fitted.mean() - 0.5).abs().idxmin()

@@ -29,8 +29,9 @@
 # - {term}`Frozen <frozen kernel>` after training, this kernel beats the network if it learns from as many *other*
 #   images; at equal totals of 50 and 200 images the network wins, by a log error of {interval}`A.Fig9-equal-totals`
 #   ([how](#frozen-after-training)).
-# - The last half of the points turns the first centred component towards the label on images, but away from it on
-#   planes, where the label's log projection changes by {interval}`A.Fig10-late-stripe` ([how](#kernel-along-training)).
+# - While the last half of the points is fitted, the first centred component turns towards the label on images, but away
+#   from it on planes, where the label's log projection changes by {interval}`A.Fig10-late-stripe`
+#   ([how](#kernel-along-training)).
 #
 # ## Why look at the kernel
 # Chapters 1 and 2 study the weights, which {term}`compress <compression>` irrelevant directions. On images we know of
@@ -235,7 +236,8 @@ plots.curve_axes(ax, {*curves.p})
 fig.legend(loc="outside lower center", ncols=4, fontsize="small")
 chapter.figure(fig, "fig-a-9", curves)
 # %% [markdown] tags=["caption"]
-# **Given as many other images, the full kernel frozen after training has the smallest error; at equal totals the network has.**
+# **Given as many other images, the full kernel frozen after training has the smallest error; at equal totals the
+# network has.**
 # Test error of the convolutional network and of its frozen kernels (paper A, Fig. 9; paper B, Fig. 9 right). Medians,
 # with quartiles as bands. Thin dashes: the paper's slopes.
 # %% [markdown]
