@@ -37,7 +37,7 @@ def listed(entries):
 
 
 PAGES = [TOC["root"], *(name for part in TOC["parts"] for name in listed(part["chapters"]))]
-WITHOUT_PLAYER = ("chapters/03_jamming", "chapters/05_depth_convergence")
+WITHOUT_PLAYER = ("chapters/03_jamming", "chapters/04_kernel_pca", "chapters/05_depth_convergence")
 CHAPTERS = {  # the pages of each, its story first
     f"chapters/{path.stem}": [page for page in PAGES if page.startswith(f"chapters/{number}_")]
     for number, path in parameters.chapters().items()

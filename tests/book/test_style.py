@@ -55,7 +55,6 @@ TYPED = {
     "03": {"1.5": "times the width at jamming"},
     "04": {
         "0.005": "the tolerance of the flow",
-        "0.2": "the difference of paper A's exponents",
         **dict.fromkeys(("0.4", "0.1"), "paper B's exponents"),
         **dict.fromkeys(("0.07", "0.03"), "1/d_int, for the papers' dimensions"),
         **dict.fromkeys(("0.44", "0.12"), "what components gain that follow one plane or tell two digits"),
