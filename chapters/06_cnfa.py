@@ -301,7 +301,9 @@ for (alpha, network), colour in zip(flow[(flow.seed == flow.seed.min()) & (flow.
     axes[1].plot(path.time, path.c, "--", color=colour)
     axes[1].plot(fitted.time, fitted.uc, "o", color=colour, markersize=5)
 axes[0].set(xscale="log", yscale="log", xlabel="$t/t^*$", ylabel=r"amplification $\Lambda$", xlim=(1e-2, None))
-axes[1].set(xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None))
+axes[1].set(
+    xscale="log", xlabel="$t/t^*$", ylabel="ansatz", title="UC-NFA; dashed C-NFA", xlim=(1e-2, None), ylim=(0, 1.02)
+)
 ends = flow[flow.moment == "end"]
 plots.over_seeds(axes[2], ends, "alpha", "uc", color=plots.COLOURS["uncentred"], label="UC-NFA")
 plots.over_seeds(axes[2], ends, "alpha", "c", color=plots.COLOURS["centred"], linestyle="--", label="C-NFA")

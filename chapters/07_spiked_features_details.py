@@ -280,14 +280,14 @@ for mark, (alpha0, rows) in zip("^so", spiked_features.largest_size(networks).gr
     errors = rows.groupby("step")["test_error"].mean()
     reached = [equivalent("erf", "erf", alpha0=np.inf, step=step).r for step in errors.index]
     axes[2].plot(reached, errors, mark, color=plots.PALETTE[0], label=f"networks, erf, $n_0={alpha0:g}\\,d$")
-axes[2].set(xlabel="spike strength $r$", ylabel="upper bound, erf network", yscale="log", ylim=(1e-4, 3))
+axes[2].set(xlabel="spike strength $r$", ylabel="upper bound", yscale="log", ylim=(1e-4, 3))
 fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
 alt = "Sigmoids that steepen and bumps that narrow; an upper bound that drops to zero at one strength, marks of networks above it."
 chapter.glue("bound-of-networks", reuse.largest_distance_of_bounds(activation))
 chapter.figure(fig, "fig-e-7", networks, title="What can each spike strength learn?", alt=alt)
 # %% [markdown] tags=["caption"]
 # **For activation and target erf one strength learns perfectly; for the sign every increase helps.** Left and middle: the two
-# functions at four strengths $r$. Right: the upper bound for three targets against the strength, and the best linear error
+# functions at four strengths $r$. Right: the upper bound of an erf network for three targets, and the best linear error
 # (dotted). Marks: networks with target erf, which approach the bound with more samples for the step.
 # %% [markdown]
 # *The perfect step.* Can a network learn its target completely? For activation and target $\mathrm{erf}$ one has

@@ -299,8 +299,8 @@ chapter.figure(fig, "fig-e-kernels", learners, alt=alt)
 #
 # How short may the step be? Let it grow as $\eta\sim p^s$. Then the spike has the strength $r\sim p^{s-1}$, of order one at
 # $s=1$ as in all sections above. With two values a weaker spike is of use as well: at $s=5/6$ networks learn
-# {claim}`E.Scale-networks` of the third degree's coefficient ({numref}`fig-e-two-values`, right). The strength that learns a
-# quarter of it falls with the width (middle), with exponent {claim}`E.Scale-exponent` at the widths that we simulate. With one
+# {claim}`E.Scale-networks` of the third degree's coefficient ({numref}`fig-e-two-values`, below). The strength that learns a
+# quarter of it falls with the width (right), with exponent {claim}`E.Scale-exponent` at the widths that we simulate. With one
 # value it does not fall.
 #
 # For $r\ll1$ the feature of value $u$ is, with $h_\ell=\mathbb E\sigma^{(\ell)}$,
@@ -337,15 +337,15 @@ chapter.figure(fig, "fig-e-kernels", learners, alt=alt)
 # as far as we know. In {cite}`moniri2024` steps that grow as $n^x$ with $x<\frac12$ learn as many degrees as there are spikes.
 # {cite}`dandi2024spectrum` show that readouts of finitely many values decide what the features can express.
 #
-# So the strength that is needed for the third degree falls as $p^{-1/6}$ in the limit. This power law holds for weak spikes,
-# and sets in late: by the rule the exponent is {glue:text}`late-exponent` between $10^9$ and $10^{10}$ neurons. At widths that
-# one can simulate the strength is larger and falls faster. Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
+# So the strength that is needed for the third degree falls as $p^{-1/6}$ in the limit. By the rule its exponent is
+# {glue:text}`late-exponent` between $10^9$ and $10^{10}$ neurons, but at widths that one can simulate the strength is larger and
+# falls faster. Beyond $s=1$, $r\to\infty$ and $\kappa_0$ becomes a sign.
 # %%
 untuned = {name: chapter.rows(studies.third_degree_share, name).assign(kind=name) for name in ("varied", "uniform")}
 best = {name: chapter.rows(studies.third_degree_share, name) for name in ("two", "one", "best_gauss", "best_single")}
 grown = {name: chapter.rows(studies.third_degree_share, name) for name in ("networks", "alike")}
 features = chapter.rows(studies.third_degree_share, "features")
-fig, axes = plots.panels(3, columns=3, width=3.9, height=4.0)
+fig, axes = plots.panels(3, columns=2, width=5.0, height=3.6)
 series = {
     f"{name}, two values": (colour, "o-", rows)
     for colour, name, (_, rows) in zip(
@@ -373,7 +373,7 @@ for colour, (d, rows) in zip(plots.shades(5), features.groupby("d")):
     axes[1].plot(strengths, rule, color=colour, label=f"$p={d}$")
     plots.means_by_size(axes[1], rows, "r", "share", color=colour)
 single = [spiked_features.learned_third_degree(row, activation, r, max(sizes), values=[1.0]) for r in strengths]
-axes[1].plot(strengths, single, "k--", linewidth=1, label=f"one value, $p={max(sizes)}$")
+axes[1].plot(strengths, single, "k--", linewidth=1, label="one value")
 axes[1].axhline(spiked_features.SHARE, color="0.6", linewidth=0.8)
 axes[1].set(xscale="log", xlabel="strength $r$", ylabel="share of the third degree")
 plots.plain_numbers(axes[1], "x")
@@ -388,7 +388,7 @@ for colour, (label, rows) in zip(plots.PALETTE, curves.items()):
         widths, [spiked_features.error_of_growing_step(rows.iloc[0], p) for p in widths], color=colour, label=label
     )
     plots.means_by_size(axes[2], rows, "d", color=colour)
-axes[2].set(xscale="log", xlabel="width $p=d$", ylabel="test error, step $\\sim p^s$", ylim=(0, None))
+axes[2].set(xscale="log", xlabel="width $p=d$", ylabel="test error, growing step")
 for ax in axes:
     ax.legend(fontsize="small")
 alt = "Ratios below one that fall with the width; shares that rise with the strength, the earlier the wider; an error that falls far "
@@ -398,8 +398,8 @@ chapter.figure(fig, "fig-e-two-values", *shown, title="What do two readout value
 # %% [markdown] tags=["caption"]
 # **Two readout values learn more than one, and the third degree from weak spikes.** Cubic target, values $\frac12$ and 2. Left:
 # test error over that with one value on the same data, at strength and penalty 1 or each at its best (black; diamond: Gaussian
-# readout), 95 % intervals. Middle: learned share of the third degree in spiked features. Right: networks whose step grows as
-# $p^s$. Lines in these two: finite-width rule. Points: simulations, two standard errors.
+# readout), 95 % intervals. Right: learned share of the third degree in spiked features (dashed: one value, largest width).
+# Below: networks whose step grows as $p^s$. Lines in these two: finite-width rule. Points: simulations, two standard errors.
 # %% [markdown]
 # ## Earlier and later work
 #
