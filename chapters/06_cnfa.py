@@ -237,7 +237,7 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # {claim}`D.Fig2-excess-order`.
 #
 # *The step must be small.* At paper D's rate networks of scale 1, too, end {claim}`D.Fig2-step` above the law, and one would
-# take this for features. A quarter of the step removes it, so it is none: where the largest eigenvalue of the kernel times the
+# take this for features. A quarter of the step removes it, so it is no feature: where the largest eigenvalue of the kernel times the
 # rate is above 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer the same instability lowers the
 # alignment, and hides what features add ([details](#end-of-training)).
 # %% tags=["key"]

@@ -212,9 +212,9 @@ chapter.figure(fig, "fig-d-3", rows, title="Do random matrices predict single ne
 # ## Two formulas of App. E need a correction
 # We derived all formulas of App. E again. Two do not agree with networks as printed: the trace of Eq. 28 is
 # {claim}`D.Eq28-free` times its printed value, and the AGOP of Prop. 10 has a relative error of {claim}`D.Prop10-expectation`.
-# Corrected, both agree (table below). The others hold: on isotropic data, for example, observed over Eq. 6 is
-# {claim}`D.Eq6-isotropic`. Our tests compare the formulas with sums over non-crossing partitions and with sampled matrices, and
-# verify the lemmas (Eqs. 12 to 15). Eqs. 10, 19 and 29 have misprints ({ref}`erratum <erratum-d-equation-28>`).
+# Corrected, both agree (table below). Eqs. 20 and 22 hold as printed. So does Eq. 6, of isotropic data, where observed over
+# formula is {claim}`D.Eq6-isotropic`. Our tests compare the formulas with sums over non-crossing partitions and with sampled
+# matrices, and verify the lemmas (Eqs. 12 to 15). Eqs. 10, 19 and 29 have misprints ({ref}`erratum <erratum-d-equation-28>`).
 # ### In expectation, at finite width: Prop. 10 lacks $1/k$ and all pairs of different neurons
 # In $\mathbb E[RBR]$ two neurons meet. Equal ones give $\frac3k(\operatorname{tr}B+2B)$, by Wick's theorem; different ones,
 # $k(k-1)$ pairs, give $(1-\frac1k)B$. With $\operatorname{tr}$ for the sum of the eigenvalues, in this section alone,
@@ -319,8 +319,8 @@ chapter.table(means, "tab-d-covariance", caption, rows, digits=2)
 # with a Gaussian $Q$ (high rank).
 #
 # *Does the C-NFA fall at intermediate $\alpha$*, as paper D sees? For ReLU it does, by {claim}`D.Fig6-dip-relu` or more. For
-# quadratic networks it falls by {claim}`D.Fig6-dip` with the low-rank target, but by {claim}`D.Fig6-dip-high` with the
-# high-rank one.
+# quadratic networks with the low-rank target the fall is {interval}`D.Fig6-dip`, but with the high-rank one it is
+# {claim}`D.Fig6-dip-high`.
 #
 # *Is the distance from a projector the reason?* The spectrum of the data sets that of $\mathbb E\mathcal K$, as App. C says: it
 # is further from a projector at intermediate $\alpha$ than at either end, by {claim}`D.AppC-spectrum` or more. But this
@@ -394,10 +394,9 @@ decayed_scale = chapter.rows(studies.correlations, "weight_decay")["scale"].iloc
 rows = rows[(rows["scale"] == decayed_scale) & (rows.spectrum == "isotropic")]
 ends = rows[rows.step == rows.groupby(["method", "penalty"]).step.transform("max")]
 ends = ends.assign(c_shrunk=ends.c_shrunk.where((ends.method == "gd") & (ends.penalty > 0)))
+ends = ends.sort_values(["layer", "method", "penalty"], ascending=[True, False, True])
 means = ends.groupby(["layer", "method", "penalty"], sort=False)[["c", "c_shrunk", "uc"]].median()
-means = means.sort_index(level="layer", sort_remaining=False).rename(
-    index={"gd": "descent", "adam": "Adam"}, level="method"
-)
+means = means.rename(index={"gd": "descent", "adam": "Adam"}, level="method")
 means.columns = ["C-NFA", "C-NFA, decay centred out", "UC-NFA"]
 chapter.table(
     means.reset_index(),

@@ -192,7 +192,7 @@ chapter.figure(fig, "fig-e-4", *panels.values(), title="Which spikes learn most?
 # **Stronger and better aligned spikes learn more.** Test error of spiked features against samples: theory (lines), simulation
 # (points, two sizes). Left: spike strengths $r$ at one alignment. Right: alignments $\gamma$ at one strength.
 # %% [markdown]
-# ## The widest networks are better than the narrowest, although their spike is weaker
+# ## The widest networks are better than the narrowest, even with a weaker spike
 #
 # Paper E (App. C.8) finds that "large networks result in smaller spike strength" and that "larger networks tend to achieve
 # lower overall test error". The first fits steps $\eta=\tilde\eta\,d$, with which the spike shrinks as $1/\beta$. With

@@ -17,7 +17,8 @@
 # Spiked features miss the network's error by a factor {claim}`E.Net-strong-apart` on few samples, and
 # {claim}`E.Net-large-batch-apart` on many. In the limit of large $d$ the corrected theory predicts it within
 # {claim}`E.Net-corrected`, at the furthest of five cases. Paper E neglects the structure of the rows' covariance (Sec. 3.1),
-# because {cite}`dandi2024` find the rows nearly orthogonal. But its model leaves out two things, and neither fades with $d$.
+# and relies on the near-orthogonality of rows in {cite}`dandi2024`. But its model leaves out two things, and neither fades with
+# $d$.
 #
 # *The rows share a covariance.* Given the samples for the step, with inputs $X_0$ and labels $y$, the bulk rows have covariance
 # $C/d$ with
@@ -346,12 +347,9 @@ best = {name: chapter.rows(studies.third_degree_share, name) for name in ("two",
 grown = {name: chapter.rows(studies.third_degree_share, name) for name in ("networks", "alike")}
 features = chapter.rows(studies.third_degree_share, "features")
 fig, axes = plots.panels(3, columns=2, width=5.0, height=3.6)
-series = {
-    f"{name}, two values": (colour, "o-", rows)
-    for colour, name, (_, rows) in zip(
-        plots.PALETTE[2:], ("spiked features", "networks"), pd.concat(untuned.values()).groupby("model", sort=False)
-    )
-}
+names, series = {"srf": "spiked features", "network": "networks"}, {}
+for colour, (model, rows) in zip(plots.PALETTE[2:], pd.concat(untuned.values()).groupby("model", sort=False)):
+    series[f"{names[model]}, two values"] = (colour, "o-", rows)
 for several, single, mark, words in (
     ("two", "one", "s--", "two values"),
     ("best_gauss", "best_single", "D", "Gaussian"),
