@@ -396,8 +396,8 @@ chapter.figure(fig, "fig-e-two-values", *shown, title="What do two readout value
 # %% [markdown] tags=["caption"]
 # **Two readout values learn more than one, and the third degree from weak spikes.** Cubic target, values $\frac12$ and 2. Left:
 # test error over that with one value on the same data, at strength and penalty 1 or each at its best (black; diamond: Gaussian
-# readout), 95 % intervals. Right: learned share of the third degree in spiked features (dashed: one value, largest width).
-# Below: networks whose step grows as $p^s$. Lines in these two: finite-width rule. Points: simulations, two standard errors.
+# readout), 95 % intervals. Right: learned share of the third degree in spiked features. Below: networks whose step grows as $p^s$.
+# Lines in these two: finite-width rule. Points: simulations, two standard errors.
 # %% [markdown]
 # ## Earlier and later work
 #
