@@ -82,7 +82,7 @@ chapter = Chapter("06", globals())
 # %% [markdown]
 # ## What training adds is correlated with the gradients after one step
 # Look at the lower two rows of {numref}`fig-d-picture`: the weights that training adds and the gradients through them are
-# correlated after the first step, long before the task is learnt. The correlation is not full, and need not grow. The upper two
+# correlated after the first step, long before the task is learnt. The upper two
 # rows, all weights and all gradients, look like noise at that time, because nearly all of these weights are those of the start.
 # **Guess first:** which pair is more alike at the end? Each image is a matrix over pairs of inputs, dark where its entry is large.
 # The network is narrower than those of the next sections.
@@ -127,8 +127,8 @@ chapter.figure(fig, "fig-d-picture", frames)
 # {claim}`D.Fig1-random`: it is the eigenvectors of $K$ that make weights and gradients agree.
 #
 # The correlation with $Q$ is not 0, because the mean of $Q$ over its eigenvectors is a multiple of the identity, for which
-# $W^\top QW$ is the NFM itself. But one draw of $Q$ is far from this mean, because few eigenvalues count: they spread by
-# {claim}`D.Fig1-spread` times their own mean.
+# $W^\top QW$ is the NFM itself. But one draw is far from this mean, since few eigenvalues count: they spread by
+# {claim}`D.Fig1-spread` times their mean.
 #
 # The task is the chain monomial, $y\propto\sum_{j<r}x_jx_{j+1}$ on a ring of $r$ of the $d$ coordinates. The network has two
 # hidden ReLU layers without biases, and small initial weights in the first. What should it learn? The expected gradient outer
@@ -237,9 +237,9 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # {claim}`D.Fig2-excess-order`.
 #
 # *The step must be small.* At paper D's rate networks of scale 1, too, end {claim}`D.Fig2-step` above the law, and one would
-# take this for features. A quarter of the step removes it, so it is no feature: where the largest eigenvalue of the kernel times the
-# rate is above 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer the same instability lowers the
-# alignment, and hides what features add ([details](#end-of-training)).
+# take this for features. A quarter of the step removes it, so it is no feature: where the largest eigenvalue of the kernel
+# times the rate is above 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer the same instability lowers
+# the alignment, and hides what features add ([details](#end-of-training)).
 # %% tags=["key"]
 rows = chapter.rows(studies.correlations, "slow").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
@@ -260,14 +260,12 @@ chapter.figure(fig, "fig-d-frozen", rows, title="Does the alignment last?", lege
 # The law is the null hypothesis of a test for features, and it can itself be high. It holds for any layer that acts at several
 # *positions* of a point, at tokens or at the patches of a picture, because all positions of a point have its dual coefficient.
 # `companion.papers.alignment.theory.lazy.lazy_alignment` gives its value for any torch module, without training, and names the
-# layers that have none. Our tests train a perceptron on tokens, an attention block with layer norm and a convolutional network
-# lazily: each layer ends on its law to a thousandth.
+# layers that have none. In our tests each layer of three lazily trained networks ends on its law to a thousandth.
 #
-# The layers differ much (table). The layer on top of attention loses alignment as a perceptron does, but queries and keys do not:
-# the lower of the two keeps {claim}`D.Lazy-attention`. A convolution and the dense layer on it lose little, too. In trained
-# transformers a high correlation has been reported {cite}`radhakrishnan2024`. If a threshold were the test, one would take it for a
-# sign of features; but where the law is high, little room is left above it. The task matters as well as the layer
-# ([six tasks](#lazy-tasks)).
+# The layers differ much (table). The layer on top of attention loses alignment as a perceptron does, but queries and keys do
+# not: the lower of the two keeps {claim}`D.Lazy-attention`. A convolution and the dense layer on it lose little, too. So the
+# high correlation reported in trained transformers {cite}`radhakrishnan2024` need not be a sign of features. The task matters
+# as well as the layer ([six tasks](#lazy-tasks)).
 # %%
 layers = chapter.rows(studies.lazy_layers, "main")
 means = layers.pivot_table("c", ["architecture", "layer"], "remains", sort=False).sort_index(axis=1, ascending=False)
@@ -321,24 +319,21 @@ chapter.figure(fig, "fig-d-stripe", flow, title="Which ansatz follows compressio
 # not yet fitted drive the weights with another velocity.
 # %% [markdown]
 # ## The findings, with sizes and exceptions
-# - **Alignment is early, whatever the scale.** At step 5 the median C-NFA is at least {interval}`D.Fig2-cnfa` at every scale of the
-#   initial weights from 1 to 0.001, because one factor, a kernel, separates its two sides.
-# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But with the kernel of the start
-#   the first layer's alignment falls to {interval}`D.Fig2-law-end` by the *lazy law*. Networks of scale 1 follow this law
-#   within {interval}`D.Fig2-law-slow`, if the step is so small that the loss never rises. Of what they have early beyond a
-#   random matrix they keep {interval}`D.Fig2-throughout-small-step` at the lowest point. From scale 0.1 it is
-#   {interval}`D.Fig2-throughout-small-tenth`.
-# - **Features bring it back, if the step is small.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From
-#   0.01 it ends {interval}`D.Fig2-excess` above the lazy law, but from 1 {interval}`D.Fig2-excess-one`. At paper D's step, four
-#   times as large, networks of scale 1 end {interval}`D.Fig2-step` above the law as well.
-# - **A high alignment alone is no sign of features.** Queries and keys of an attention layer keep at least
-#   {interval}`D.Lazy-attention` in lazy training. On the stripe, lazy training with the hinge ends at
-#   {interval}`D.Stripe-lazy`, though nothing is compressed. The *uncentred* alignment is larger by
-#   {interval}`D.Stripe-uncentred` where the network compresses.
+# - **Alignment is early, whatever the scale.** At step 5 the median C-NFA is at least {interval}`D.Fig2-cnfa` at every initial
+#   scale from 1 to 0.001.
+# - **It is lost while the kernel is frozen.** One would expect it to remain, as paper D says. But the first layer's lazy law
+#   falls to {interval}`D.Fig2-law-end`. Networks of scale 1 follow it within {interval}`D.Fig2-law-slow`, if the loss never
+#   rises. Of what they have early beyond a random matrix they keep {interval}`D.Fig2-throughout-small-step` at the lowest
+#   point.
+# - **Features bring it back, if the step is small.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01
+#   it ends {interval}`D.Fig2-excess` above the law, but from 1 {interval}`D.Fig2-excess-one`. At paper D's step, four times as
+#   large, networks of scale 1 end {interval}`D.Fig2-step` above it as well.
+# - **A high alignment alone is no sign of features.** Queries and keys keep at least {interval}`D.Lazy-attention` in lazy training.
+#   On the stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed.
 # - **Not in all layers.** In the second layer the uncentred alignment ends at {interval}`D.Fig2-all-layers` at most, whatever the
 #   scale of the first. Paper D says "in all layers"; here the initial weights remain most of that layer's weights.
-# - **Random matrices predict single networks.** At initialisation they give the C-NFA with an error of
-#   {interval}`D.Fig3-well-posed`, once two formulas are corrected ([details](#single-networks)).
+# - **Random matrices predict single networks.** They give the initial C-NFA with an error of {interval}`D.Fig3-well-posed`, once
+#   two formulas are corrected ([details](#single-networks)).
 # %% [markdown]
 # ## Exercises
 # **1. The first step.** Why does the lazy law of {numref}`fig-d-frozen` begin at the paper's Eq. 4, which has the labels in

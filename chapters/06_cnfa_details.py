@@ -7,8 +7,8 @@
 # %% [markdown]
 # (cnfa-details)=
 # # The centred ansatz in detail: end of training, formulas, depth, faces
-# The story follows the first layer of one network on one task. How far does it carry? This page goes to the second layer, to other
-# data and tasks, and to other optimisers. It derives the formulas of paper D, and says which of them need a correction.
+# The story follows the first layer of one network on one task. How far does it carry? This page goes to the second layer, to
+# other data, tasks and optimisers, and says which formulas of paper D need a correction.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -38,8 +38,8 @@ chapter = Chapter("06", globals())
 # ## In the second layer less is lost, and instability hides what features add
 # Is the loss of alignment a matter of the first layer alone? From scale 1 and at a quarter of paper D's rate, at which no loss
 # rises, the second layer keeps {claim}`D.Fig2-throughout-slow` of what its early C-NFA has beyond 0.53, the paper's value for a
-# random matrix. The first layer keeps {claim}`D.Fig2-throughout-small-step`. So the second layer does better, and at every
-# scale it ends above its lazy law, by at least {claim}`D.Fig2-second-excess`. At the paper's rate one would not see this: there
+# random matrix, whereas the first keeps {claim}`D.Fig2-throughout-small-step`. At every scale the second layer ends above its
+# lazy law, by at least {claim}`D.Fig2-second-excess`. At the paper's rate one would not see this: there
 # networks of scale 1 are unstable, and their second layer ends on the law, because the instability lowers the alignment by as
 # much as features raise it.
 #
@@ -53,26 +53,26 @@ chapter = Chapter("06", globals())
 # the first layer's, which the figure varies, the range is {claim}`D.Fig2-ucnfa-layer-2`; over the second layer's own it is
 # {claim}`D.Fig2-second-scale`.
 #
-# Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. From scale 0.01 this
-# term is {claim}`D.Sec23-contained` of the numerator at the end, in the first layer. From scale 1 it is next to nothing,
-# because the weights hardly move.
+# Sec. 2.3 centres the weights because the numerator of the UC-NFA "contains the term" of the centred ones. In the first layer this
+# term is {claim}`D.Sec23-contained` of the numerator at the end from scale 0.01, but next to nothing from 1, because the weights
+# hardly move.
 #
 # ## What App. G says holds or fails with scale 1
-# App. G looks at two decaying spectra, and does not give its scales: "Similar to Figure 2, we observe that the C-NFA is more
-# robust to the initialization scale than the UC-NFA, and UC-NFA value become high through training, while being small at
-# initialization".
+# On two decaying spectra, says App. G, "the C-NFA is more robust to the initialization scale than the UC-NFA", whose values "become
+# high through training, while being small at initialization". It does not give its scales.
 #
-# *More robust:* on both spectra, yes. Over scales from 1 to 0.001 the first layer's UC-NFA varies more than its C-NFA, by at least
-# {claim}`D.AppG-robust`. But on isotropic data, those of Fig. 2, it varies less: the difference of the ranges is
-# {claim}`D.Fig2-robust`. Scale 1 decides this, because without it the UC-NFA varies more there as well (table). In the second layer
-# neither varies much.
+# *More robust:* yes. Over scales from 1 to 0.001 the first layer's UC-NFA varies more than its C-NFA, by at least
+# {claim}`D.AppG-robust`. But on the isotropic data of Fig. 2 it varies less: the difference of the ranges is
+# {claim}`D.Fig2-robust`. Scale 1 decides this, because without it the UC-NFA varies more there as well (table). In the second
+# layer neither varies much.
 #
 # *Become high:* not from scale 1. There the smallest change of the UC-NFA over layers and both spectra is {claim}`D.Fig7-grows`.
 #
-# "We see that the test loss improves for smaller initializations, where the value of the C-NFA and UC-NFA are higher." On the
-# flatter of the two spectra it does: over scales the rank correlation of test loss and alignment is at most
-# {claim}`D.Fig7-loss-alignment`. On the steeper one it does not: after the paper's 800 steps the largest scale's test loss less the
-# smallest's is {claim}`D.Fig8-test-loss`. But training is not over there, because directions of little variance are learnt slowly.
+# Does the test loss improve "for smaller initializations, where the value of the C-NFA and UC-NFA are higher"? On the flatter
+# of the two spectra it does: over scales the rank correlation of test loss and alignment is at most
+# {claim}`D.Fig7-loss-alignment`. On the steeper one it does not: the largest scale's test loss less the smallest's is
+# {claim}`D.Fig8-test-loss`. But after the paper's 800 steps training is not over there, because directions of little variance
+# are learnt slowly.
 # %%
 rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(studies.correlations, "decaying")])
 ends = rows[rows.step == rows.step.max()].rename(columns={"uc": "UC-NFA", "c": "C-NFA"})
@@ -123,8 +123,7 @@ chapter.figure(fig, "fig-d-4", rows, title="When does the kernel change?", legen
 # The table has the lazy law of [the story](#lost-and-regained) on six tasks, for networks of one size and the square loss. If the
 # target is a single coordinate, hardly anything is lost; on digits most of the alignment is. One would expect the stripe to lose
 # little, because lazy training with the hinge ends high there ([the story](#stripe-and-alignment)). But at the end it has less left
-# than the chain monomial. The two settings differ twice: the hinge leaves fitted points alone, and its network has one hidden
-# layer. Which of the two makes the difference is open.
+# than the chain monomial. Whether the loss or the depth of the network makes the difference is open.
 # %%
 laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(studies.lazy_predictions, "digits")])
 means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
@@ -176,8 +175,7 @@ chapter.table(
 # $m_0$ and 1, on $\gamma n$ directions. The other points have label 0, and $X_2^\top X_2=M^{-2}-M$ on these directions. Then
 # the part $X^\top YX\,X^\top X\,X^\top YX$ of the AGOP is exactly a projector, while the NFM is $M^2$. App. F's own data cannot
 # be built as written, and this part cannot be "close to identity", because its rank is at most $\gamma n$
-# ({ref}`erratum <erratum-d-reversing>`). Labels alone would not do: on isotropic data the prediction (Eq. 6) is at least 0.87,
-# whatever their distribution.
+# ({ref}`erratum <erratum-d-reversing>`). Labels alone would not do: on isotropic data the prediction (Eq. 6) is never below 0.87.
 #
 # *The first order* (dashed) has $\mathbb E\mathcal K$ in place of $\mathcal K$. At a small floor it lies far below the observed
 # values, because with as many neurons as dimensions $\mathcal K$ fluctuates, and the covariance in Eq. 5 keeps the two matrices
@@ -354,11 +352,10 @@ chapter.figure(fig, "fig-d-6", rows, title="Does the first order suffice?", alt=
 # ## Faces: weights and gradients pick the same pixels
 # Does the ansatz hold on real images? On faces with and without glasses the diagonals of the two matrices have Pearson correlation
 # {claim}`D.Fig9-agop`; paper D prints 0.91 on celebrities {cite:p}`liu2015`, which cannot be shipped. With the network's own $K$ it
-# is larger by {claim}`D.Fig9-contrast` than with random matrices. One draw of these is not enough to say so, although the paper
-# shows one: $K$ has a few large eigenvalues, so that a draw picks a few directions, and single draws differ much (table).
+# is larger by {claim}`D.Fig9-contrast` than with random matrices. The paper shows one draw of these. But since $K$ has a few large
+# eigenvalues, a draw picks a few directions, and single draws differ much (table).
 #
-# Ours are stored results on 400 images of 40 people {cite:p}`samaria1994`. We split them by person, because on a random split
-# the same person may be in both parts.
+# Ours are stored results on images of 40 people {cite:p}`samaria1994`, split by person, so that no one is in both parts.
 # %%
 rows = chapter.rows(studies.saliency_maps)
 draws = rows.single.explode().astype(float)

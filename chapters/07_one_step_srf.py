@@ -145,8 +145,8 @@ chapter.figure(
 # A longer step, that is a larger $\tilde\eta$, makes the spike stronger but the bulk noisier, whereas more samples turn the spike
 # towards the target. The [details](#three-formulas) derive the three formulas.
 #
-# Test errors of simulations are averages over all inputs instead of test points, because for given weights these averages are
-# integrals in closed form or over one variable.
+# Test errors of simulations are averages over all inputs, not over test points: for given weights they are integrals in closed
+# form or over one variable.
 #
 # (scalar-equations)=
 # ## A few scalar equations give the test error
@@ -335,12 +335,11 @@ chapter.figure(fig, "fig-e-map", scan, title="Where does the network follow the 
 # %% [markdown]
 # ## Several short steps learn more than a long one
 #
-# Suppose that you have samples for one long step. It is better to make several short ones, each on its own share of the
-# samples: at the sine target eight have {claim}`E.Net-steps-best` times the error of one, each at its best size, and 400 have
-# {claim}`E.Net-steps-limit` times the error of eight ({numref}`fig-e-many`). Why? The first step follows the target, but a
-# later one follows the residual, the part not yet fitted. So the spike's strength approaches, with many steps, the value that
-# fits the target best, whereas one long step passes this value. The [details](#several-steps) give the recursion and its limit
-# of infinitely many steps.
+# It is better to make several short steps, each on its own share of the samples: at the sine target eight have
+# {claim}`E.Net-steps-best` times the error of one, each at its best size, and 400 have {claim}`E.Net-steps-limit` times the
+# error of eight ({numref}`fig-e-many`). Why? The first step follows the target, but a later one follows the residual, the part
+# not yet fitted. So the spike's strength approaches, with many steps, the value that fits the target best, whereas one long
+# step passes this value. The [details](#several-steps) give the recursion and its limit of infinitely many steps.
 #
 # We have no corrected theory of several steps: it would have to explain what separates the points from their curves.
 # %%
@@ -367,25 +366,20 @@ chapter.figure(fig, "fig-e-many", networks)
 # of each, two standard errors; those with the most steps stand beside the limit of infinitely many.
 # %% [markdown]
 # ## The findings, with sizes and exceptions
-# - **One step gives one direction, and the model's equations hold.** After a step the network can be non-linear along one direction
-#   alone, the *spike*. Paper E's model adds this direction to random weights. Simulated spiked features have {claim}`E.Res3-mean`
-#   times the test error of its equations, over 12 settings. Yet the network does not become spiked features.
-# - **The samples of the step can serve the readout, too, and theory has the excess error.** If the readout takes all samples, the
-#   error exceeds that with as many fresh ones by at most {claim}`E.Reuse-price` of it; with the split it is at least
-#   {claim}`E.Reuse-split`. Two causes make the excess, the *leak* of the labels and the *spent* correlation. Networks have
-#   {claim}`E.Reuse-theory` times the error of a theory with these two, in which nothing is fitted (target sign, as many neurons as
-#   dimensions, $2d$ to $8d$ samples). So on $4d$ samples the network has {claim}`E.Reuse-linear` times the error of the best linear
-#   regression on them, whereas with the split it is behind.
-# - **After long steps the network departs from the model.** After a modest step (size 3 on $4d$ samples, target tanh) its error
-#   is {claim}`E.Net-weak-step` times the model's. At the sine target it is {claim}`E.Net-strong-apart` times after a strong
-#   step on few samples (size 3 on $d/2$), but {claim}`E.Net-large-batch-apart` times after a long one on many (size 8 on
-#   $32d$). The reason is that the bulk's rows share a covariance and their norms fluctuate. This gap does not close as the
-#   dimension grows.
+# - **One step gives one direction, and the model's equations hold.** Simulated spiked features have {claim}`E.Res3-mean` times the
+#   test error of paper E's equations, over 12 settings. Yet the network does not become spiked features.
+# - **The samples of the step can serve the readout, too.** If the readout takes all samples, the error exceeds that with as many
+#   fresh ones by at most {claim}`E.Reuse-price` of it; with the split it is at least {claim}`E.Reuse-split`. Networks have
+#   {claim}`E.Reuse-theory` times the error of a theory with the leak and the spent correlation, in which nothing is fitted (target
+#   sign, as many neurons as dimensions, $2d$ to $8d$ samples). On $4d$ samples the network has {claim}`E.Reuse-linear` times the
+#   error of the best linear regression on them, whereas with the split it is behind.
+# - **After long steps the network departs from the model**, because the bulk's rows share a covariance and their norms
+#   fluctuate. At the sine target its error is {claim}`E.Net-strong-apart` times the model's after a strong step on few samples,
+#   but {claim}`E.Net-large-batch-apart` times after a long one on many. After a modest step, at the target tanh, it is
+#   {claim}`E.Net-weak-step` times. The gap does not close as the dimension grows.
 # - **Several short steps, and two readout values, learn more.** At the sine target eight steps have {claim}`E.Net-steps-best` times
-#   the error of one on the same samples, each at its best size. In the model two values of the initial readout have
-#   {claim}`E.Fig6-best` times the error of one, at a cubic target and the largest width that we simulate, each at its best strength
-#   and penalty.
-#
+#   the error of one, each at its best size. In the model [two values](#readout-values) of the initial readout have
+#   {claim}`E.Fig6-best` times the error of one, at a cubic target and the largest width that we simulate.
 # ## Try it yourself
 #
 # - `make chapter-07 NAME=mine PARAMS='-p fig2_targets "[\"erf\", \"He1+He3\"]"'` draws other targets.

@@ -8,9 +8,8 @@
 # (spiked-features-details)=
 # # Spiked features in detail: equations, spikes, bounds
 #
-# The story says what one step does, and quotes a theory. Where do its formulas come from, and do simulations agree with them? This
-# page derives the spike, gives the equations of the test error, and compares paper E's further figures and statements with
-# simulations.
+# Where do the story's formulas come from, and do simulations agree with them? This page derives the spike, gives the equations
+# of the test error, and tests paper E's further statements.
 #
 # (three-formulas)=
 # ## Trained networks have the three values of the formulas
@@ -297,20 +296,16 @@ chapter.figure(fig, "fig-e-7", networks, title="What can each spike strength lea
 # approaches the sign as $r\to\infty$. At the cubic target the error of wide networks with many samples and a small penalty
 # stands at {claim}`E.Bounds-26` on the way from the lower bound, 0, to the upper one, 1.
 #
-# *Bound (27) serves networks*, as paper E expects "at least qualitatively" (Sec. 4.3). It need not, because their rows' norms
-# add $2\frac{h_3}{h_1}r\,\partial_c\kappa_0$ to $k\kappa_1$. But for tanh, three targets and strengths from ½ to 3 this moves
-# the bound by at most {glue:text}`bound-of-networks` of it. For error functions and the sine it does not move at all: there
+# *Bound (27) serves networks*, as paper E expects "at least qualitatively" (Sec. 4.3). Their rows' norms add
+# $2\frac{h_3}{h_1}r\,\partial_c\kappa_0$ to $k\kappa_1$. But for tanh, three targets and strengths from ½ to 3 this moves the
+# bound by at most {glue:text}`bound-of-networks` of it. For error functions and the sine it does not move at all: there
 # $\partial_c\kappa_0$ is a multiple of $k\kappa_1$ or of $\kappa_0$.
 #
 # *The network stays in the pool of its own step.* Paper E calls $\kappa_0$ and $k\kappa_1$ at all step sizes the pool of
-# functions that can approximate the target (App. E, Fig. 7). Does one step reach more of the pool than its own two functions?
-# It does not: averaged over inputs with $\theta\cdot x=t$, the functions that networks learn after steps of three sizes have at
-# most {claim}`E.Fig7-pool` of their square outside these two.
+# functions that can approximate the target (App. E, Fig. 7). Averaged over inputs with $\theta\cdot x=t$, the functions that
+# networks learn after steps of three sizes have at most {claim}`E.Fig7-pool` of their square outside them.
 #
 # ## Single statements
-#
-# *Conditional Gaussian features (Result 3.2).* Ridge regression has the same test error on the true features and on those of
-# {eq}`eq:E:map`, at the same inputs.
 #
 # *Gaussian rows.* App. C.4 expects an equivalent problem from rows drawn from a normal distribution, whose norms fluctuate, "to
 # ease the discussion" of the density. The density stays, but the error changes, by {claim}`E.Net-norms` times what theory

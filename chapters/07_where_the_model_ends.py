@@ -166,8 +166,8 @@ chapter.figure(fig, "fig-e-steps", networks, title="What do several steps change
 # (leaked-label)=
 # ## Samples used twice leak their label, and their spike has spent their correlation
 #
-# What must be added to the theory if the readout is trained on the samples of the step? Two terms of the saddle point are
-# enough: networks have {claim}`E.Reuse-theory` times this theory's error ({numref}`fig-e-reuse`).
+# What must be added to the theory if the readout is trained on the samples of the step? Two terms of the saddle point: networks
+# have {claim}`E.Reuse-theory` times this theory's error ({numref}`fig-e-reuse`).
 #
 # *The leak.* The step moves row $i$ along each of its samples, so that at that sample the row's argument holds
 # $\frac{\tilde\eta}\alpha\,y\,\sigma'(w_i^0\cdot x)$ in addition, as $\lVert x\rVert^2/n_0\simeq1/\alpha$. Let $k$ be the input's
@@ -226,8 +226,8 @@ chapter.figure(fig, "fig-e-steps", networks, title="What do several steps change
 # \varepsilon_g=N+E,\qquad E=\Bigl(\frac1{h_1^{\star2}}+\frac\alpha{N+E}\Bigr)^{-1}.
 # $$ (eq:E:linear)
 #
-# Does the network beat them with split samples, at one step and penalty for all sizes, as in paper E? On few samples it is
-# behind the better kernel, but on $20d$ its error is {claim}`E.Fig2-kernel-beaten` times the kernel's.
+# With split samples, at one step and penalty for all sizes as in paper E, the network is behind the better kernel on few
+# samples. But on $20d$ its error is {claim}`E.Fig2-kernel-beaten` times the kernel's.
 # %%
 learners = chapter.rows(studies.network_kernels, "main")
 best = stepped_networks.at_best_penalty(learners)

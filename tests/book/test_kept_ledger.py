@@ -172,7 +172,9 @@ def test_every_record_of_a_kept_ledger_says_what_was_declared():
             assert record[name] == entry[name], (record["id"], name)
         shown = record["profile"] == "laptop"  # the papers' sizes were measured before some figures had their labels
         # and a figure may since have gone into another, whose label the next ledger has
-        shown = shown and (not record["chapter"] or record["figure"] in figures.figures(f"{int(record['chapter']):02d}"))
+        shown = shown and (
+            not record["chapter"] or record["figure"] in figures.figures(f"{int(record['chapter']):02d}")
+        )
         assert not shown or record["figure"] == entry["figure"], record["id"]
         assert record["stated"] == entry.get("stated") and record["looks"] == entry.get("looks", 1), record["id"]
         assert record["value"] is None or record["looks"] == 1 or record["interval"].endswith("at any time"), record[
