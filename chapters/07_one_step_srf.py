@@ -29,8 +29,6 @@
 #   {claim}`E.Reuse-linear` times the error of the best linear regression; with split samples it is behind.
 # - After a long step the network departs from the model even in large dimensions: at the sine target its error is
 #   {claim}`E.Net-strong-apart` times the model's with few samples for the step, and smaller with many ({numref}`fig-e-map`).
-# - Several short steps learn more than a long one: at the sine target eight have {claim}`E.Net-steps-best` times the error of one
-#   on the same samples, each at its best size ({numref}`fig-e-many`).
 #
 # ## Overview
 # Samples, neurons and dimension $d$ grow together, in fixed proportions. One large gradient step gives all weights a common

@@ -303,7 +303,7 @@ chapter.figure(fig, "fig-e-7", networks, title="What can each spike strength lea
 #
 # *The network stays in the pool of its own step.* Paper E calls $\kappa_0$ and $k\kappa_1$ at all step sizes the pool of
 # functions that can approximate the target (App. E, Fig. 7). Averaged over inputs with $\theta\cdot x=t$, the functions that
-# networks learn after steps of three sizes have at most {claim}`E.Fig7-pool` of their square outside them.
+# networks learn after steps of three sizes have at most {claim}`E.Fig7-pool` of their square outside the two of their own step.
 #
 # ## Single statements
 #
