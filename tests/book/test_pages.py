@@ -506,7 +506,7 @@ def test_a_slider_moves_by_keyboard_and_plays(browser, name, width, scheme):
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_knob_turns_by_keyboard_in_place_and_not_on_paper(browser, shot, width, scheme):
     with opened(browser, width, scheme) as page:
-        page.goto(at("chapters/07_one_step_srf"))
+        page.goto(at("chapters/07_spiked_features_details"))
         equations(page)
         knob = page.locator("fieldset.knob").first
         img, see = knob.locator("xpath=preceding-sibling::div//img"), knob.locator(".see > .shown")
