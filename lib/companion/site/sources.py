@@ -455,11 +455,9 @@ def figure_links(entries: Sequence[dict[str, Any]]) -> dict[str, str]:
     """For each measured claim the address of the figure that shows it, seen from a page in ``book/``."""
     links = {}
     for entry in (entry for entry in entries if entry["chapter"]):
-        shown, label = figures.figures(entry["chapter"]), entry["figure"]
-        if label not in shown and entry["id"] in ledger.claims():  # kept before another figure took it in
-            label = ledger.claims()[entry["id"]].figure
-        page = shown[label].page if label in shown else parameters.source(entry["chapter"])
-        links[entry["id"]] = f"../chapters/{page.stem}.html#{label}"
+        figure = figures.figures(entry["chapter"]).get(entry["figure"])
+        page = figure.page if figure else parameters.source(entry["chapter"])
+        links[entry["id"]] = f"../chapters/{page.stem}.html#{entry['figure']}"
     return links
 
 
