@@ -14,6 +14,15 @@
     return made;
   }
 
+  // what the address leads to; a broken one leads nowhere
+  function target() {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+    } catch {
+      return null;
+    }
+  }
+
   function codeSwitch() {
     const folded = document.querySelectorAll("details.hide.above-input");
     const title = document.querySelector("article h1");
@@ -81,13 +90,13 @@
 
     // a link to what is folded opens it
     function sought() {
-      const there = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+      const there = target();
       if (!there || box.classList.contains("answered") || there.getClientRects().length && getComputedStyle(there).visibility !== "hidden" && there.id !== "what-we-find") return;
       open(false);
       there.scrollIntoView();
     }
     const kept = given.get("guess");
-    if (kept !== null && buttons[+kept]) answer(+kept);
+    if (/^\d$/.test(kept) && buttons[+kept]) answer(+kept);
     else if (given.has("open")) open(false);
     else sought();
     window.addEventListener("hashchange", sought);
@@ -232,7 +241,7 @@
 
     // the address of one claim opens it
     function toClaim() {
-      const row = rows.find((one) => one.id && one.id === decodeURIComponent(location.hash.slice(1)));
+      const row = rows.find((one) => one === target());
       if (!row) return;
       whole(row.closest("table"));
       row.querySelector("details").open = true;
@@ -462,6 +471,7 @@
     // one that uses others has them before itself: `data-uses="stripe live"`
     const asked = [...document.querySelectorAll(".explore[data-name]")].flatMap((one) => [...(one.dataset.uses || "").split(" "), one.dataset.name]);
     const names = [...new Set(asked.filter(Boolean))];
+    if (names.length) window.addEventListener("hashchange", () => { if (location.hash.includes("?")) location.reload(); }); // another link to this page
     (names.length ? ["kit", "judge", "share", ...names] : []).forEach((name) => {
       const script = element("script", { src: new URL("explore/" + name + ".js", here).href });
       script.async = false; // in this order

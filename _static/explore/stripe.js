@@ -135,7 +135,7 @@
 
     function look() {
       F = square(it);
-      const now = { left: it.left(TOLERANCE), error: error(it, at), amplification: it.amplification() };
+      const now = { left: it.left(), error: error(it, at), amplification: it.amplification() };
       path.push(now);
       return now;
     }
@@ -144,9 +144,9 @@
       const end = performance.now() + budget, until = still ? Infinity : 1.09 * it.t;
       let more = true;
       while (more && it.t <= until && performance.now() < end) {
-        more = it.step() && it.steps < STEPS && it.left(TOLERANCE) > (1 - FITTED) * p;
+        more = it.step() && it.steps < STEPS && it.left() > (1 - FITTED) * p;
         most = Math.max(most, it.amplification());
-        if (!placed && MOST * p >= few && it.left(TOLERANCE) <= few) placed = look();
+        if (!placed && MOST * p >= few && it.left() <= few) placed = look();
       }
       look();
       return more;
@@ -158,7 +158,7 @@
       for (let m = 0; m < p; m++) map.dot(X(given.x[2 * m]), X(-given.x[2 * m + 1]), 3, given.y[m] > 0 ? map.plus : map.minus);
       at.forEach((z) => map.line([[X(z), 0], [X(z), map.width]], map.ink, [7, 3, 2, 3]));
 
-          const w = it.weights, middle = arrows.width / 2;
+      const w = it.weights, middle = arrows.width / 2;
       const all = Array.from(Array(WIDTH), (_, n) => [w[4 * n + 3] * w[4 * n], -w[4 * n + 3] * w[4 * n + 1]]);
       const root = Math.sqrt(all.reduce((sum, [u, v]) => sum + u * u + v * v, 0) / WIDTH);
       all.forEach(([u, v]) => {

@@ -820,6 +820,8 @@ def test_a_story_asks_first_and_opens_with_the_answer(browser, name):
         assert 3 <= answers.count() <= 4 and not findings.is_visible()
         key = page.locator(".cell.tag_key figure").first
         assert key.evaluate("e => getComputedStyle(e).visibility") == "hidden"
+        page.goto(at(name, "") + "?guess=&old=1#%E0%A4%A")
+        assert not findings.is_visible() and not page.problems, "an address without an answer has none"
         box.locator("button.all").click()
         assert findings.is_visible() and page.url.endswith("?open")
         page.goto(at(name, ""))
