@@ -468,9 +468,9 @@
   // what computes in the page, where a placeholder asks for it: `<div class="explore" data-name="stripe">`
   const here = document.currentScript && document.currentScript.src;
   function explorables() {
-    // one that uses others has them before itself: `data-uses="stripe live"`
-    const asked = [...document.querySelectorAll(".explore[data-name]")].flatMap((one) => [...(one.dataset.uses || "").split(" "), one.dataset.name]);
-    const names = [...new Set(asked.filter(Boolean))];
+    // what any of them uses comes first: `data-uses="stripe live"`
+    const all = [...document.querySelectorAll(".explore[data-name]")], uses = all.flatMap((one) => (one.dataset.uses || "").split(" "));
+    const names = [...new Set([...uses, ...all.map((one) => one.dataset.name)].filter(Boolean))];
     if (names.length) window.addEventListener("hashchange", () => { if (location.hash.includes("?")) location.reload(); }); // another link to this page
     (names.length ? ["kit", "judge", "share", ...names] : []).forEach((name) => {
       const script = element("script", { src: new URL("explore/" + name + ".js", here).href });

@@ -96,17 +96,18 @@
   explore.others = function (given, add) {
     const field = element("input", { type: "text", placeholder: "links of others", "aria-label": "Links of others, whose training sets are added" });
     const said = element("span", { class: "pooled", role: "status" });
+    function read(text) {
+      const found = explore.judge.pooled(text, given());
+      [field.value, said.textContent] = ["", found.said];
+      if (found.seeds.length) add(found.seeds);
+    }
     field.addEventListener("paste", (event) => { // a field of one line would join the last word of a line and the next
       const text = event.clipboardData.getData("text");
       if (!text.includes("\n")) return;
       event.preventDefault();
-      field.setRangeText(text.replace(/\s+/g, " "), field.selectionStart, field.selectionEnd, "end");
+      read(field.value + " " + text);
     });
-    field.addEventListener("change", () => {
-      const found = explore.judge.pooled(field.value, given());
-      [field.value, said.textContent] = ["", found.said];
-      if (found.seeds.length) add(found.seeds);
-    });
+    field.addEventListener("change", () => read(field.value));
     return [field, said];
   };
   Object.assign(explore.share, { bibtex, card, link });

@@ -122,15 +122,14 @@
 
   // m planes while n of p points are left
   const law = (n, p, m) => Math.sqrt(m * n / Math.PI) / p;
-  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
-  explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, draw, flow, square, error, law };
+  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000, FINE = 0.05, MANY = 30000; // one that is looked at is finer
+  explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, FINE, MANY, draw, flow, square, error, law };
 
   const MOST = 0.1, EACH = 16; // the law is meant while 2 to 10 % are left, 8 d a plane
 
   function start({ alpha, points, planes, seed }) {
-    const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, TOLERANCE);
-    const path = [];
-    const few = EACH * at.length;
+    const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, FINE);
+    const path = [], few = EACH * at.length;
     let F, most = 0, placed = null;
 
     function look() {
@@ -144,7 +143,7 @@
       const end = performance.now() + budget, until = still ? Infinity : 1.09 * it.t;
       let more = true;
       while (more && it.t <= until && performance.now() < end) {
-        more = it.step() && it.steps < STEPS && it.left() > (1 - FITTED) * p;
+        more = it.step() && it.steps < MANY && it.left() > (1 - FITTED) * p;
         most = Math.max(most, it.amplification());
         if (!placed && MOST * p >= few && it.left() <= few) placed = look();
       }

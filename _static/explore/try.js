@@ -6,10 +6,18 @@
   const { element, panel, number, still, judge } = explore, FIRST = 6;
   const ends = (words) => words.split(" ").map((one) => (one === "" ? NaN : parseFloat(one.replace("inf", "Infinity"))));
   const written = (value) => number(value).replace("-", "−");
+  const declared = (value) => String(value).replace("-", "−"); // as it was written down, to the last digit
 
   function band([from, to]) {
-    if (!Number.isFinite(to)) return `at least ${written(from)}`;
-    return Number.isFinite(from) ? `${written(from)} to ${written(to)}` : `at most ${written(to)}`;
+    if (!Number.isFinite(to)) return `at least ${declared(from)}`;
+    return Number.isFinite(from) ? `${declared(from)} to ${declared(to)}` : `at most ${declared(to)}`;
+  }
+
+  // an estimate to two digits of the width of its interval
+  function found({ n, value, low, high }) {
+    if (n < judge.FEWEST) return written(value);
+    const places = Math.max(0, 1 - Math.floor(Math.log10(high - low))), round = (one) => (places > 6 ? written(one) : one.toFixed(places).replace("-", "−"));
+    return `${round(value)}, 95 % interval ${round(low)} to ${round(high)}, from ${n} training sets`;
   }
 
   function open(root) {
@@ -65,10 +73,10 @@
       paint();
       if (wanted.length) return;
       const own = measured(), word = judge.verdict(own, accept, corrected);
-      said.textContent = `You: ${written(own.value)}` + (own.n >= judge.FEWEST ? `, 95 % interval ${written(own.low)} to ${written(own.high)}, from ${own.n} training sets.` : ".");
+      said.textContent = `You: ${found(own)}.`;
       card.className = "card " + word.replace(" ", "-");
       card.replaceChildren(element("b", {}, judge.MARKS[word]), ` ${root.dataset.short || ""}. Accepted: ${band(accept)}`
-        + (corrected ? `; corrected: ${band(corrected)}` : "") + (Number.isFinite(rival) ? `; counter-hypothesis ${written(rival)}` : "")
+        + (corrected ? `; corrected: ${band(corrected)}` : "") + (Number.isFinite(rival) ? `; counter-hypothesis ${declared(rival)}` : "")
         + (root.dataset.ours ? `. This book: ${root.dataset.ours}` : "") + ". "
         + (own.n < judge.FEWEST ? `${judge.FEWEST} training sets are needed for a verdict. ` : ""));
       if (root.id) explore.keep(root, judge.listed(done.keys()));
