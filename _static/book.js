@@ -122,7 +122,8 @@
       return made;
     }
 
-    if (!claims[asked]) box.append(element("p", {}, asked + " rests on no other claim that the ledger names. "), close);
+    const known = [...document.querySelectorAll("tr[data-words]")].some((row) => row.dataset.words.startsWith(asked + " "));
+    if (!claims[asked]) box.append(element("p", {}, known ? asked + " rests on no other claim that the ledger names. " : "The ledger has no claim " + asked + ". "), close);
     else box.append(element("p", {}, element("b", {}, "What " + asked + " rests on"), ": below each statement those of its argument. "), close, element("ul", {}, tree(asked, 0)));
     box.hidden = false;
     box.scrollIntoView();

@@ -93,6 +93,9 @@
     return { seeds, said: (seeds.length ? `${count(seeds.length, "training set")} added` : "No training set added") + (again ? `; ${again} counted already` : "") + (left.length ? `; left out: ${left.join(", ")}` : "") + "." };
   }
 
-  explore.judge = { FEWEST, LAST, quantile, mean, ratio, verdict, seedsIn, listed, decoded, asked, pooled };
+  // ticks of an axis of so many training sets
+  const counts = (n) => (n > 10 ? [1, Math.round(n / 2), n] : [1, 5, 10]).map((one) => [one, String(one)]);
+
+  explore.judge = { counts, FEWEST, LAST, quantile, mean, ratio, verdict, seedsIn, listed, decoded, asked, pooled };
   explore.judge.MARKS = { reproduced: "✔ reproduced by you", corrected: "✎ corrected, by you too", "not reproduced": "✘ not reproduced", undecided: "? undecided" };
 })(globalThis.Explore = globalThis.Explore || {});

@@ -15,8 +15,9 @@
 
   // an estimate to two digits of the width of its interval
   function found({ n, value, low, high }) {
-    if (n < judge.FEWEST) return written(value);
-    const places = Math.max(0, 1 - Math.floor(Math.log10(high - low))), round = (one) => (places > 6 ? written(one) : one.toFixed(places).replace("-", "−"));
+    if (n < judge.FEWEST) return `${written(value)}, from ${n} training set${n > 1 ? "s" : ""}`;
+    const places = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(high - low)))), tiny = Math.abs(value) < 1e-3 && high - low < 1e-4;
+    const round = (one) => (tiny ? written(one) : one.toFixed(places).replace("-", "−"));
     return `${round(value)}, 95 % interval ${round(low)} to ${round(high)}, from ${n} training sets`;
   }
 
@@ -78,7 +79,7 @@
       card.replaceChildren(element("b", {}, judge.MARKS[word]), ` ${root.dataset.short || ""}. Accepted: ${band(accept)}`
         + (corrected ? `; corrected: ${band(corrected)}` : "") + (Number.isFinite(rival) ? `; counter-hypothesis ${declared(rival)}` : "")
         + (root.dataset.ours ? `. This book: ${root.dataset.ours}` : "") + ". "
-        + (own.n < judge.FEWEST ? `${judge.FEWEST} training sets are needed for a verdict. ` : ""));
+        + (own.n < judge.FEWEST ? `A verdict needs ${judge.FEWEST} training sets. ` : ""));
       if (root.id) explore.keep(root, judge.listed(done.keys()));
     }
 
@@ -87,8 +88,8 @@
       let low = Math.min(...all, ...bands), high = Math.max(...all, ...bands);
       const room = 0.12 * (high - low || Math.abs(high) || 1), n = Math.max(10, all.length + 1);
       [low, high] = [low - room, high + room];
-      const ticks = [low + room, (low + high) / 2, high - room].map((value) => [value, written(value)]);
-      const axes = explore.plot(drawn, { from: 0, to: n, ticks: [[1, "1"], [5, "5"], [10, "10"]], label: "training sets" }, { from: low, to: high, ticks });
+      const ticks = [low + room, (low + high) / 2, high - room].map((value) => [value, declared(+value.toPrecision(2))]);
+      const axes = explore.plot(drawn, { from: 0, to: n, ticks: explore.judge.counts(n), label: "training sets" }, { from: low, to: high, ticks });
       accept.filter(Number.isFinite).forEach((value) => axes.line([[0, value], [n, value]], drawn.green, [6, 4]));
       if (corrected) corrected.filter(Number.isFinite).forEach((value) => axes.line([[0, value], [n, value]], drawn.minus, [6, 4]));
       if (Number.isFinite(rival)) axes.line([[0, rival], [n, rival]], drawn.faint, [2, 3]);

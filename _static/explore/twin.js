@@ -76,7 +76,7 @@
       card.className = "card " + word.replace(" ", "-");
       card.replaceChildren(element("b", {}, MARKS[word]),
         ` A network that learns features needs fewer data on the stripe (paper A, Sec. 3). Accepted, before you began: at least ${ACCEPT} times fewer errors; counter-hypothesis 1, features do not matter. `
-        + (it.n < FEWEST ? `${FEWEST} training sets are needed for a verdict. ` : ""));
+        + (it.n < FEWEST ? `A verdict needs ${FEWEST} training sets. ` : ""));
       explore.keep(root, `p=${p}&${listed(done.keys())}&guess=${guess}`);
     }
 
@@ -89,7 +89,7 @@
         AT.forEach((z) => view.line([[X(view, z), 0], [X(view, z), view.width]], view.ink, [7, 3, 2, 3]));
       });
       const view = views[2], all = ratios(), n = Math.max(10, all.length + 1), it = all.length >= FEWEST ? estimate(all) : null;
-      const axes = explore.plot(view, { from: 0, to: n, ticks: [[1, "1"], [5, "5"], [10, "10"]], label: "training sets" },
+      const axes = explore.plot(view, { from: 0, to: n, ticks: explore.judge.counts(n), label: "training sets" },
         { from: 0.5, to: 20, log: true, ticks: [0.5, 1, 2, 5, 10, 20].map((value) => [value, String(value)]) });
       axes.line([[0, ACCEPT], [n, ACCEPT]], view.green, [6, 4]);
       axes.say("accepted above", 0.3 * n, 1.16, view.green);

@@ -867,6 +867,8 @@ def test_a_claim_is_shown_with_what_it_rests_on(page):
     row.locator("a", has_text="what it rests on").click()
     page.wait_for_url("**/ledger.html?focus=C.Thm3-uniform")
     assert page.locator("#focus .verdict").count() == shown.count() and not page.problems
+    page.goto((HTML / "book" / "ledger.html").as_uri() + "?focus=C.Thm3-old")
+    assert page.locator("#focus").inner_text().startswith("The ledger has no claim C.Thm3-old.")
 
 
 @pytest.mark.parametrize("name", ["book/tour", *(f"book/paper-{letter}" for letter in "abcde")])
