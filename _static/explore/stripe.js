@@ -122,7 +122,7 @@
 
   // m planes while n of p points are left
   const law = (n, p, m) => Math.sqrt(m * n / Math.PI) / p;
-  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000, FINE = 0.05, MANY = 30000; // one that is looked at is finer
+  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000, FINE = 0.05, MANY = 30000;
   explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, FINE, MANY, draw, flow, square, error, law };
 
   const MOST = 0.1, EACH = 16; // the law is meant while 2 to 10 % are left, 8 d a plane
@@ -180,7 +180,7 @@
     function said(milliseconds) {
       const now = path[path.length - 1], share = (x) => `${explore.number(100 * x)} %`;
       const kind = most > 4 ? "it learns features" : most > 1.5 ? "in between" : "lazy";
-      return `Trained here in ${(milliseconds / 1000).toFixed(1)} s, ${share(1 - now.left / p)} of the points fitted. The weights along x₁ are ${explore.number(now.amplification)} times those across`
+      return `Trained here in ${(milliseconds / 1000).toFixed(1)} s, ${it.steps < MANY ? "" : "stopped, "}${share(1 - now.left / p)} of the points fitted. The weights along x₁ are ${explore.number(now.amplification)} times those across`
         + (most > 1.3 * now.amplification ? ` (${explore.number(most)} before)` : "") + `: ${kind}. `
         + (placed ? `With ${placed.left} points left it was wrong on ${share(placed.error)}, law ${share(law(placed.left, p, at.length))}. ` : "")
         + `At the end it is wrong on ${share(now.error)}.`;
