@@ -485,6 +485,13 @@ def test_each_link_of_others_is_counted_once_or_refused_in_a_sentence(explore):
         assert (found["seeds"], found["said"]) == (seeds, said), text
 
 
+def heard(page):
+    """The errors of a page, as they come."""
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    return problems
+
+
 WRONG = ["alpha=2.4&points=NaN&planes=1.5&seed=-3", "size=1e9&step=&target=2.5", "neurons=25&points=40&flipped=55"]
 
 
@@ -497,8 +504,8 @@ def test_an_address_that_asks_for_what_is_not_there_gives_what_the_sliders_show(
     asked = ["p=100&guess=map&seeds=x", "guess=&seeds=3"] if name == "twin" else WRONG
     with browser.new_context(offline=True, reduced_motion="reduce") as context:
         for query in [f"#explore-{name}?{one}" for one in (*asked, "degrees=7&decade=9&theme=1")] + ["#%E0%A4%A?x=1"]:
-            page, problems = context.new_page(), []
-            page.on("pageerror", problems.append)
+            page = context.new_page()
+            problems = heard(page)
             page.goto(file.as_uri() + query)
             page.wait_for_selector(".explore.is-live")
             if name != "twin":
