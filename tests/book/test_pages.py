@@ -820,6 +820,8 @@ def test_a_story_asks_first_and_opens_with_the_answer(browser, name):
         assert 3 <= answers.count() <= 4 and not findings.is_visible()
         key = page.locator(".cell.tag_key figure").first
         assert key.evaluate("e => getComputedStyle(e).visibility") == "hidden"
+        page.goto(at(name, "") + "?guess=&old=1#%E0%A4%A")
+        assert not findings.is_visible() and not page.problems, "an address without an answer has none"
         box.locator("button.all").click()
         assert findings.is_visible() and page.url.endswith("?open")
         page.goto(at(name, ""))
@@ -865,6 +867,8 @@ def test_a_claim_is_shown_with_what_it_rests_on(page):
     row.locator("a", has_text="what it rests on").click()
     page.wait_for_url("**/ledger.html?focus=C.Thm3-uniform")
     assert page.locator("#focus .verdict").count() == shown.count() and not page.problems
+    page.goto((HTML / "book" / "ledger.html").as_uri() + "?focus=C.Thm3-old")
+    assert page.locator("#focus").inner_text().startswith("The ledger has no claim C.Thm3-old.")
 
 
 @pytest.mark.parametrize("name", ["book/tour", *(f"book/paper-{letter}" for letter in "abcde")])
