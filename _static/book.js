@@ -122,6 +122,8 @@
 
   // what the theme leaves without a name, or what scrolls out of the keyboard's reach
   function reachable() {
+    const side = document.querySelector(".bd-sidebar-primary");
+    if (side) Object.entries({ role: "complementary", "aria-label": "all pages" }).forEach(([name, value]) => side.setAttribute(name, value));
     document.querySelectorAll(".bd-sidebar-primary li > details > summary").forEach((one) => {
       one.setAttribute("aria-label", "pages below " + one.closest("li").querySelector("a").textContent.trim());
     });
