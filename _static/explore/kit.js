@@ -52,6 +52,7 @@
   // a panel to draw in, in pixels of the page whatever the screen's; `wide`: its height over its width
   function panel(about) {
     const canvas = element("canvas", { role: "img", "aria-label": about.alt });
+    canvas.style.aspectRatio = 1 / (about.wide || 1); // its place, before the first drawing
     const box = element("div", { class: about.wide ? "wide" : "" }, element("span", { class: "title" }, about.title), canvas);
     function fresh() {
       const width = canvas.clientWidth, height = Math.round(width * (about.wide || 1)), scale = window.devicePixelRatio || 1;
@@ -101,13 +102,13 @@
     const X = (value) => left + (right - left) * share(x, value), Y = (value) => low - (low - top) * share(y, value);
     x.ticks.forEach(([value, words]) => view.say(words, Math.min(X(value), right - 8), low + 16, "center"));
     y.ticks.forEach(([value, words]) => view.say(words, left - 5, Y(value) + 4, "right"));
-    view.say(x.label, (left + right) / 2, height - 4, "center");
+    view.say(x.label, Math.min((left + right) / 2, width - c.measureText(x.label).width / 2), height - 4, "center");
     view.line([[left, top], [right, top], [right, low], [left, low], [left, top]], faint);
     const places = (points) => points.map(([u, v]) => [X(u), Math.max(top, Math.min(low, Y(v)))]);
     return {
       line: (points, colour, dash) => view.line(places(points), colour, dash),
       dot: (u, v, size, colour) => view.dot(...places([[u, v]])[0], size, colour),
-      say: (words, u, v, colour) => view.say(words, X(u), Y(v), "left", colour),
+      say: (words, u, v, colour, align = "left") => view.say(words, X(u), Y(v), align, colour),
     };
   };
 

@@ -169,6 +169,7 @@ def test_page_as_a_reader_sees_it(window, loaded, shot, name):
     assert maths["typeset"] >= maths["wanted"] and not maths["broken"], maths
     missing = page.evaluate("() => [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src)")
     assert not missing and not page.problems, (missing, page.problems)
+    assert not (faults := page.evaluate(FAULTS)), faults[:9]
     if name.startswith("chapters/"):
         assert page.locator("figure img").count() > 0, "a chapter shows figures"
         assert page.locator("article img[src*='_images/']").count() == 0, "each with a caption"
@@ -190,6 +191,31 @@ def test_page_as_a_reader_sees_it(window, loaded, shot, name):
         page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         rows = page.locator("article table tr").evaluate_all(ROWS)
         assert not [(height, longest) for height, longest in rows if height > 110 and longest < 30]
+
+
+# what a look at a page would find: source of formulas, text below 11 pixels (of what is folded away, too), a level of
+# headings left out, a fold of nothing, a value that is none
+FAULTS = r"""() => {
+    const article = document.querySelector('article'), found = [];
+    const size = (one) => parseFloat(getComputedStyle(one).fontSize);
+    const leaves = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+    while (leaves.nextNode()) {
+        const words = leaves.currentNode.data.trim(), own = leaves.currentNode.parentElement;
+        if (!words || own.closest('script, style, svg, mjx-container, .visually-hidden, .headerlink')) continue;
+        if (size(own) && size(own) < 10.95) found.push(size(own) + ' px: ' + words.slice(0, 40));
+        if (own.closest('pre, code, .math')) continue;
+        if (/\$|\\\(|\(None\)|\bundefined\b/.test(words)) found.push('source: ' + words.slice(0, 60));
+    }
+    [...article.querySelectorAll('h1, h2, h3, h4, h5')].filter((one) => one.offsetHeight).forEach((one, i, all) => {
+        if (i && +one.tagName[1] > +all[i - 1].tagName[1] + 1) found.push('level: ' + one.textContent);
+    });
+    article.querySelectorAll('details').forEach((one) => {
+        const rest = [...one.childNodes].filter((node) => node.nodeName !== 'SUMMARY');
+        const full = rest.some((node) => node.textContent.trim() || node.nodeType === 1 && node.querySelector('img, input'));
+        if (!full) found.push('empty: ' + one.textContent.trim());
+    });
+    return [...new Set(found)];
+}"""
 
 
 # leaves of each table's rows the first of a kind: with one verdict, and the same elements but for equations
