@@ -124,6 +124,7 @@
   function reachable() {
     const side = document.querySelector(".bd-sidebar-primary");
     if (side) Object.entries({ role: "complementary", "aria-label": "all pages" }).forEach(([name, value]) => side.setAttribute(name, value));
+    document.querySelectorAll(".citation-list > .citation").forEach((one) => { one.setAttribute("role", "listitem"); });
     document.querySelectorAll(".bd-sidebar-primary li > details > summary").forEach((one) => {
       one.setAttribute("aria-label", "pages below " + one.closest("li").querySelector("a").textContent.trim());
     });
@@ -132,10 +133,11 @@
     });
   }
 
-  // in a table the interval of a number stands below it, on one line
+  // in a table the interval of a number stands below it, on one line, its error beside it
   function intervals() {
     document.querySelectorAll("div.cell_output td").forEach((cell) => {
       const [, value, interval] = cell.childElementCount ? [] : cell.textContent.match(/^([^[]+) (\[[^[]+\])$/) || [];
+      if (/^\S+ ± \S+$/.test(cell.textContent)) cell.classList.add("kept");
       if (interval) cell.replaceChildren(value + " ", element("span", { class: "interval" }, interval));
     });
   }

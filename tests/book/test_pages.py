@@ -232,7 +232,9 @@ KINDS = """() => {
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.weekly)])
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.weekly)])
-@pytest.mark.parametrize("name", [PAGES[0], CHAPTERS[0], "book/ledger", "book/paper-c", "book/api/jamming"])
+@pytest.mark.parametrize(
+    "name", [PAGES[0], CHAPTERS[0], "book/ledger", "book/paper-c", "book/bibliography", "book/api/jamming"]
+)
 def test_a_checker_of_accessibility_finds_nothing(browser, name, scheme, width):
     """axe-core, all that folds away open."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
