@@ -630,9 +630,22 @@ def test_a_picture_beside_a_claim_shows_its_first_panel_or_fades(browser, width)
             assert alone != ("gradient" in link.evaluate("e => getComputedStyle(e).maskImage"))
 
 
+# what the keyboard reaches and does not show: no ring of its own or of what it stands in
+UNSEEN = """() => [...document.querySelectorAll('a[href], button, input, select, summary')].filter((one) => {
+    if (!one.checkVisibility({checkOpacity: true, checkVisibilityCSS: true}) || one.disabled) return false;
+    one.focus({preventScroll: true});
+    return document.activeElement !== one || ![one, one.parentElement].some((box) => {
+        const style = getComputedStyle(box);
+        return style.boxShadow !== 'none' || style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+    });
+}).map((one) => one.outerHTML.slice(0, 100))"""
+
+
 def test_the_start_page_leads_to_every_chapter(page):
     page.goto((HTML / "index.html").as_uri())
     page.wait_for_url(at(PAGES[0]))
+    page.keyboard.press("Tab")  # from here on a focus is one of the keyboard's
+    assert not (unseen := page.evaluate(UNSEEN)), unseen
     links = [link.get_attribute("href").split("/")[-1] for link in page.locator(".holds > div > a").all()]
     assert links == [f"{name.split('/')[1]}.html" for name in FIRST]
     assert all(bar.get_attribute("aria-label") for bar in page.locator(".verdict-bar").all())
