@@ -257,9 +257,7 @@ laws = pd.concat([chapter.rows(studies.lazy_predictions, "tasks"), chapter.rows(
 means = laws.query("layer == 1").pivot_table("c", "task", "remains", sort=False).sort_index(axis=1, ascending=False)
 means.columns = ["start"] + [f"{share:g} of the loss" for share in means.columns[1:]]
 chapter.table(
-    means.rename(
-        lambda task: f"chain monomial, {task}".replace("^2", "²") if task in studies.SPECTRA else task
-    ).reset_index(),
+    means.rename(lambda task: f"chain monomial, {task}" if task in studies.SPECTRA else task).reset_index(),
     "tab-d-lazy",
     "Lazy training loses alignment on every task, more on some. The C-NFA of the first layer with the kernel of the start, "
     "before training and when so much of the loss is left; means over networks of one size, none of them trained.",
