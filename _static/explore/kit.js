@@ -52,7 +52,6 @@
   // a panel to draw in, in pixels of the page whatever the screen's; `wide`: its height over its width
   function panel(about) {
     const canvas = element("canvas", { role: "img", "aria-label": about.alt });
-    canvas.style.aspectRatio = 1 / (about.wide || 1); // its place, before the first drawing
     const box = element("div", { class: about.wide ? "wide" : "" }, element("span", { class: "title" }, about.title), canvas);
     function fresh() {
       const width = canvas.clientWidth, height = Math.round(width * (about.wide || 1)), scale = window.devicePixelRatio || 1;
