@@ -132,11 +132,23 @@
 
   // what the theme leaves without a name, or what scrolls out of the keyboard's reach
   function reachable() {
+    const side = document.querySelector(".bd-sidebar-primary");
+    if (side) Object.entries({ role: "complementary", "aria-label": "all pages" }).forEach(([name, value]) => side.setAttribute(name, value));
+    document.querySelectorAll(".citation-list > .citation").forEach((one) => { one.setAttribute("role", "listitem"); });
     document.querySelectorAll(".bd-sidebar-primary li > details > summary").forEach((one) => {
       one.setAttribute("aria-label", "pages below " + one.closest("li").querySelector("a").textContent.trim());
     });
-    document.querySelectorAll(".pst-scrollable-table-container, .drawn.wide, .graph, article pre, article table, mjx-container").forEach((box) => {
+    document.querySelectorAll(".pst-scrollable-table-container, .text_html:has(> table.dataframe), .drawn.wide, .graph, article pre, article table, mjx-container").forEach((box) => {
       if (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible") box.tabIndex = 0;
+    });
+  }
+
+  // in a table the interval of a number stands below it, on one line, its error beside it
+  function intervals() {
+    document.querySelectorAll("div.cell_output td").forEach((cell) => {
+      const [, value, interval] = cell.childElementCount ? [] : cell.textContent.match(/^([^[]+) (\[[^[]+\])$/) || [];
+      if (/^\S+ ± \S+$/.test(cell.textContent)) cell.classList.add("kept");
+      if (interval) cell.replaceChildren(value + " ", element("span", { class: "interval" }, interval));
     });
   }
 
@@ -485,6 +497,7 @@
     codeSwitch();
     guess();
     printedTitle();
+    intervals();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();

@@ -367,7 +367,7 @@ stripe = chapter.rows(selection.boundary, "stripe")
 sizes = stripe[stripe.p == 4096].pivot(index=["d", "seed"], columns="share", values="function")
 grown = np.exp(np.log(sizes[0.95] / sizes[0.9]).groupby("seed").mean()) if {0.9, 0.95} <= {*sizes.columns} else []
 chapter.glue("function-share", str(ratio(grown)) if len(grown) > 1 else "—")
-chapter.glue("at-shares", "; ".join(f"{slope} ({share:.0%}, $d={d}$)" for (share, d), slope in slopes.items()) or "—")
+chapter.glue("at-shares", "; ".join(f"{slope} ({share:.0%}, d = {d})" for (share, d), slope in slopes.items()) or "—")
 uneven = found[found.task == "uneven planes"].sort_values("per_pair")
 ends = [uneven.measured.iloc[end] for end in (1, -1)] if len(uneven) > 1 else []
 chapter.glue("uneven", ", ".join(f"{it:.2g}" for it in ends) or "—")

@@ -236,7 +236,7 @@ for ax, d in zip(axes, curve_d):
     plots.curve_axes(ax, sorted(wide.p.unique()))
 axes[0].set_ylabel("test error over the network's")
 for name, found in (("finite-learner", of_infinite), ("wide-error", of_narrow)):
-    chapter.glue(name, " and ".join(f"{it:#.2g} ($d={d}$)" for d, it in found.items()) or "—")
+    chapter.glue(name, " and ".join(f"{it:#.2g} (d = {d})" for d, it in found.items()) or "—")
 alt = "Ratios of two errors against training points: those at 98 % with the text's factor rise to one at 8192 points."
 title = "Does a compression explain the network?"
 chapter.figure(fig, "fig-b-fig10", wide, kernel, title=title, legend=2, alt=alt)
@@ -346,7 +346,7 @@ for axis in "xy":
     plots.plain_numbers(ax, axis)
 ax.legend(fontsize="small")
 removed = {m: rows[rows.factor == rows.factor.max()] for m, rows in balls.items()}
-exponents = [f"{theory.beta(rows)} ($d_\\parallel={m}$)" for m, rows in removed.items() if rows.p.nunique() > 1]
+exponents = [f"{theory.beta(rows)} (d∥ = {m})" for m, rows in removed.items() if rows.p.nunique() > 1]
 chapter.glue("ball-exponents", ", ".join(exponents) or "—")
 of_many = balls[4][balls[4].p >= 1024]
 is_compressed = len(of_many) > 0 and {*np.sqrt(of_many.p)} <= {*of_many.factor}

@@ -101,13 +101,13 @@
     const X = (value) => left + (right - left) * share(x, value), Y = (value) => low - (low - top) * share(y, value);
     x.ticks.forEach(([value, words]) => view.say(words, Math.min(X(value), right - 8), low + 16, "center"));
     y.ticks.forEach(([value, words]) => view.say(words, left - 5, Y(value) + 4, "right"));
-    view.say(x.label, (left + right) / 2, height - 4, "center");
+    view.say(x.label, Math.min((left + right) / 2, width - c.measureText(x.label).width / 2), height - 4, "center");
     view.line([[left, top], [right, top], [right, low], [left, low], [left, top]], faint);
     const places = (points) => points.map(([u, v]) => [X(u), Math.max(top, Math.min(low, Y(v)))]);
     return {
       line: (points, colour, dash) => view.line(places(points), colour, dash),
       dot: (u, v, size, colour) => view.dot(...places([[u, v]])[0], size, colour),
-      say: (words, u, v, colour) => view.say(words, X(u), Y(v), "left", colour),
+      say: (words, u, v, colour, align = "left") => view.say(words, X(u), Y(v), align, colour),
     };
   };
 

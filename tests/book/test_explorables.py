@@ -98,6 +98,41 @@ def moves(page, file, width):
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width and not problems, problems
 
 
+# heights of each from the first on, and words that a panel's edge cuts
+WATCH = """window.heights = {}, window.cut = new Set();
+document.addEventListener('DOMContentLoaded', () => document.querySelectorAll('.explore').forEach((one) => {
+    const own = window.heights[one.dataset.name] = [one.offsetHeight];
+    new ResizeObserver(() => own.push(one.offsetHeight)).observe(one);
+}));
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+    const wide = this.measureText(words).width, left = x - wide * ({ center: 0.5, right: 1 }[this.textAlign] || 0);
+    if (left < -1 || left + wide > this.canvas.clientWidth + 1) window.cut.add(words);
+    return write.call(this, words, x, y);
+};"""
+
+
+@pytest.mark.parametrize("width", [688, 358])  # of the book's column, and on a phone
+def test_nothing_moves_when_it_is_drawn_and_no_label_is_cut(browser, tmp_path, width):
+    file = tmp_path / "page.html"
+    figures = "".join(f'<figure class="explore" data-name="{name}"></figure>' for name in NAMES)
+    text = PAGE.replace('<figure class="explore" data-name="{name}"></figure>', figures)
+    file.write_text(text.format(static=STATIC.as_uri()).replace("<body>", "<body style='margin: 0'>"), "utf-8")
+    viewport = {"width": width, "height": 900}
+    with browser.new_context(offline=True, viewport=viewport, reduced_motion="reduce") as context:
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        page.goto(file.as_uri())
+        page.wait_for_selector(".explore.is-live")
+        for name in NAMES:
+            one = page.locator(f".explore[data-name={name}]")
+            one.scroll_into_view_if_needed()
+            page.wait_for_function("one => one.dataset.wall", arg=one.element_handle(), timeout=PATIENCE)
+        heights, cut = page.evaluate("[window.heights, [...window.cut]]")
+        assert all(max(own) - min(own) <= 8 for own in heights.values()), heights
+        assert not cut, cut
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_paper_has_it_at_the_end_in_dark_ink(browser, tmp_path, name):
     """Where it was never seen on the screen, too; without what only a screen can do."""
