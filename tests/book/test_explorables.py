@@ -30,7 +30,7 @@ from tests.references import ROOT
 if CHROMIUM is None and os.environ.get("CI") != "true":
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 STATIC = ROOT / "_static"
 FILES = sorted((STATIC / "explore").glob("*.js"))
 NAMES = ["depth", "jam", "spike", "stripe"]  # with sliders

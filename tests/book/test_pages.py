@@ -26,9 +26,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 if CHROMIUM is None and os.environ.get("CI") != "true":
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser"), pytest.mark.usefixtures("smoke_pages"),
-]  # fmt: skip
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("smoke_pages")]
 SERIOUS = ("serious", "critical")
 SHOTS = HTML.parent / "screenshots"
 CHAPTERS = [name for name in PAGES if name.startswith("chapters/")]
@@ -160,6 +158,7 @@ def window(browser):
         yield page
 
 
+@pytest.mark.xdist_group("looks")
 @pytest.mark.parametrize("name", EVERY)
 def test_page_as_a_reader_sees_it(window, loaded, shot, name):
     page = window
@@ -689,7 +688,7 @@ def test_a_measured_number_tells_its_interval_under_pointer_keyboard_and_finger(
 
 
 def comes_to_view(found):
-    """Whether nothing covers it once the page has stopped scrolling, which takes a second on a long one."""
+    """Whether nothing covers it, which takes a second on a long page."""
     for _ in range(50):
         if found.evaluate(UNCOVERED):
             return True
@@ -790,6 +789,7 @@ def test_the_download_button_saves_a_notebook(browser, served, tmp_path, where):
 
 
 @pytest.mark.weekly
+@pytest.mark.xdist_group("looks")
 def test_a_page_weighs_at_most_3_mb_beside_what_pages_share(browser, loaded):
     """What two pages load is kept by a browser, and counts once. ``weights.json`` beside the screenshots has it all."""
     files = {name: loaded(name) for name in PAGES}

@@ -168,17 +168,6 @@ def test_every_figure_is_in_words_too():
     assert found > 90
 
 
-@pytest.mark.parametrize("path", [path for path in EDITED if path.endswith(".py")])
-def test_captions_begin_with_their_answer(path):
-    cells = jupytext.reads((ROOT / path).read_text(encoding="utf-8"), "py:percent").cells
-    said = list(captions.of_cells(cells).values())
-    for call in (call for cell in cells if cell.cell_type == "code" for call in calls(cell.source)):
-        place = {"figure": 2, "slider": 4}.get(getattr(call.func, "attr", ""), len(call.args))
-        said += [text for text in map(strings, call.args[place : place + 1]) if text]
-    for caption in said:
-        assert caption.startswith("**"), caption
-
-
 def measured():
     records = json.loads((ROOT / "results" / "ledger.json").read_text(encoding="utf-8"))
     return {one["id"]: one["value"] for one in records if one["value"] is not None}

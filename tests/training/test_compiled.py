@@ -415,13 +415,13 @@ def fresh_routines():
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     """A folder of its own for what is compiled, and short code, which takes no time."""
-    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path / "a" / "cache"))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("CFLAGS", raising=False)
     monkeypatch.setitem(
         pairs.SOURCES, "compiled.c", "#ifndef ANSWER\n#define ANSWER 1\n#endif\nint it(void) { return ANSWER; }"
     )
-    return tmp_path / "cache"
+    return tmp_path / "a" / "cache"
 
 
 def test_no_compiler_is_one_line_and_no_error(monkeypatch, cache):
