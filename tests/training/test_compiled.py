@@ -433,6 +433,11 @@ def test_no_compiler_is_one_line_and_no_error(monkeypatch, cache):
     assert len(said) == 1 and "\n" not in str(said[0].message)
 
 
+def test_a_wheels_code_goes_into_a_folder_that_need_not_be_there(cache, tmp_path):
+    pairs.CODE.build(tmp_path / "lib" / "compiled")
+    assert {path.suffix for path in (tmp_path / "lib" / "compiled").iterdir()} == {".so"}
+
+
 def test_turned_off(monkeypatch):
     monkeypatch.setenv("REGIMES_COMPILED", "0")
     assert fresh_routines() is None
