@@ -30,13 +30,14 @@ from tests.references import ROOT
 if CHROMIUM is None and os.environ.get("CI") != "true":
     pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)", allow_module_level=True)
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 STATIC = ROOT / "_static"
 FILES = sorted((STATIC / "explore").glob("*.js"))
 NAMES = ["depth", "jam", "spike", "stripe"]  # with sliders
 WEIGHT = 10_000  # bytes of one
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" data-name="{name}"></figure>
+<link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" id="explore-{name}" data-name="{name}">
+</figure>
 <script src="{static}/book.js"></script></body></html>"""
 PATIENCE = 180_000  # milliseconds: a busy machine draws few pictures a second
 # counted in the page: a picture's millions of numbers need not reach Python
@@ -69,16 +70,38 @@ def test_one_is_small_and_needs_nothing(path):
     assert not re.search(r"https?:|fetch\(|XMLHttpRequest|import[ (]", text)
 
 
-@pytest.mark.parametrize("width, scheme, motion", [(1280, "light", "no-preference"), (390, "dark", "reduce")])
-@pytest.mark.parametrize("name", NAMES)
-def test_it_begins_by_itself_and_follows_the_keyboard(browser, tmp_path, name, width, scheme, motion):
+@pytest.mark.parametrize(
+    "name, width, scheme, motion",
+    [
+        *((name, 390, "dark", "reduce") for name in NAMES),
+        ("spike", 1280, "light", "no-preference"),
+        *(
+            pytest.param(name, 1280, "light", "no-preference", marks=pytest.mark.weekly)
+            for name in NAMES
+            if name != "spike"
+        ),
+    ],
+)
+def test_it_begins_by_itself_follows_the_keyboard_and_comes_back_by_its_address(
+    browser, tmp_path, name, width, scheme, motion
+):
     """At a small width nothing is wider than the screen; where motion is not wanted the end alone is drawn."""
     file = tmp_path / "page.html"
     file.write_text(PAGE.format(static=STATIC.as_uri(), name=name), encoding="utf-8")
     viewport = {"width": width, "height": 900}
     with browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, reduced_motion=motion) as context:
         context.set_default_timeout(PATIENCE)
-        moves(context.new_page(), file, width)
+        page = context.new_page()
+        moves(page, file, width)
+        knob = page.locator(".explore input").last
+        knob.focus()
+        page.keyboard.press("Home")
+        words, address = knob.get_attribute("aria-valuetext"), page.url
+        assert f"#explore-{name}?" in address
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector(".explore.is-live")
+        assert page.locator(".explore input").last.get_attribute("aria-valuetext") == words
 
 
 def moves(page, file, width):
@@ -151,26 +174,6 @@ def test_paper_has_it_at_the_end_in_dark_ink(browser, tmp_path, name):
         canvas = page.locator(".explore canvas")
         assert all(one.evaluate(DRAWN) for one in canvas.all()) and canvas.first.is_visible()
         assert not page.locator(".explore .knobs").is_visible()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_address_brings_the_knobs_back(browser, tmp_path, name):
-    file = tmp_path / "page.html"
-    named = f'<figure class="explore" id="explore-{name}"'
-    file.write_text(PAGE.replace('<figure class="explore"', named).format(static=STATIC.as_uri(), name=name), "utf-8")
-    with browser.new_context(offline=True, reduced_motion="reduce") as context:
-        page = context.new_page()
-        page.goto(file.as_uri())
-        page.wait_for_selector(".explore.is-live")
-        knob = page.locator(".explore input").last
-        knob.focus()
-        page.keyboard.press("Home")
-        words, address = knob.get_attribute("aria-valuetext"), page.url
-        assert f"#explore-{name}?" in address
-        page = context.new_page()
-        page.goto(address)
-        page.wait_for_selector(".explore.is-live")
-        assert page.locator(".explore input").last.get_attribute("aria-valuetext") == words
 
 
 # points, neurons, log10 alpha, times
@@ -362,12 +365,14 @@ def test_an_address_holds_the_training_sets_and_several_are_pooled(explore):
     assert explore.evaluate("seeds => Explore.judge.listed(seeds)", seeds) == "seeds=1-2&seeds=7-9&seeds=12"
 
 
-@pytest.mark.parametrize("width, scheme, motion", [(1280, "light", "no-preference"), (390, "dark", "reduce")])
+@pytest.mark.parametrize(
+    "width, scheme, motion",
+    [pytest.param(1280, "light", "no-preference", marks=pytest.mark.weekly), (390, "dark", "reduce")],
+)
 def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, scheme, motion):
     """Nothing is told before an answer is pressed; a link brings the same training sets and numbers back."""
     file, problems = tmp_path / "page.html", []
-    figure = '<figure class="explore" id="explore-twin" data-uses="stripe" data-name="{name}">'
-    text = PAGE.replace('<figure class="explore" data-name="{name}">', figure)
+    text = PAGE.replace(' data-name="{name}">', ' data-uses="stripe" data-name="{name}">')
     file.write_text(text.format(static=STATIC.as_uri(), name="twin"), encoding="utf-8")
     viewport = {"width": width, "height": 900}
     with browser.new_context(offline=True, viewport=viewport, color_scheme=scheme, reduced_motion=motion) as context:
@@ -394,6 +399,9 @@ def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, sch
         assert again.locator(".said").inner_text() == told and not problems, problems
 
 
+LONG = {"A.Fig2-feature", "A.Fig2-lazy", "B.Sec2-cover"}  # five training sets take seconds
+
+
 def ran(explore, claim, seeds):
     """The numbers of a claim that the page measures itself, and their estimate."""
     return explore.evaluate(
@@ -409,7 +417,9 @@ def ran(explore, claim, seeds):
     )
 
 
-@pytest.mark.parametrize("claim", views.live())
+@pytest.mark.parametrize(
+    "claim", [pytest.param(one, marks=pytest.mark.weekly) if one in LONG else one for one in views.live()]
+)
 def test_a_claim_that_a_page_measures_itself_is_one_of_the_book_and_lies_in_its_band(explore, claim):
     """Five training sets: the rival is told from what is found, and no interval lies outside what was accepted."""
     declared = ledger.claims()[claim]
@@ -437,7 +447,7 @@ def test_a_reader_tests_a_claim_and_pools_the_links_of_others(browser, tmp_path)
     file, claim = tmp_path / "page.html", "C.Thm2-rate"
     about = f'id="try-{claim}" data-claim="{claim}" data-uses="{views.live()[claim]}" data-ours="0.375 [0.374, 0.375]"'
     bands = 'data-accept="-0.01 0.01" data-corrected="0.365 0.385" data-rival="0.375" data-short="slope"'
-    text = PAGE.replace('<figure class="explore"', f'<figure class="explore try" {about} {bands}')
+    text = PAGE.replace('<figure class="explore" id="explore-{name}"', f'<figure class="explore try" {about} {bands}')
     file.write_text(text.format(static=STATIC.as_uri(), name="try"), encoding="utf-8")
     with browser.new_context(offline=True) as context:
         page, problems = context.new_page(), []

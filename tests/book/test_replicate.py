@@ -1,6 +1,7 @@
 """A reader's own verdict: other seeds than the book's, the sizes that a claim names, its own rule."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,14 @@ def test_paper_book_and_reader_stand_side_by_side(tmp_path, monkeypatch, capsys)
     assert ledger.word(kept["E.Reuse-theory"]) in book
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines()[-1] == own, "the same seeds give the same verdict"
+
+
+def test_the_larger_sizes_need_their_own_seeds():
+    claim = SimpleNamespace(accept=(0.9, 1.1), alternative={"value": 2.0})
+    kept = {"value": 1.0, "low": 0.98, "high": 1.02, "n": 6, "interval": "mean, Student's t", "late": None}
+    assert not replicate.enough(claim, kept, 6)
+    said = replicate.enough(claim, kept | {"late": {"value": 1.0, "low": 0.8, "high": 1.2}}, 6)
+    assert said.startswith("6 seeds may leave it undecided: ")
 
 
 @pytest.mark.parametrize(

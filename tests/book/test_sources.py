@@ -26,7 +26,7 @@ from companion.site import extension, quotes, sources
 from regimes.validate import InputError
 from tests.references import ROOT
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.usefixtures("smoke_pages")]
+pytestmark = pytest.mark.usefixtures("smoke_pages")
 HTML = ROOT / "build" / "smoke" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 

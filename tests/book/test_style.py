@@ -62,7 +62,6 @@ TYPED = {
         "90": "the fitted fraction",
     },
 }
-CAPTION = 80  # words, before data and sizes
 SPOKEN = ("title", "says", "wrong", "corrected", "before", "uncorrected")
 CLAIMS_OF = {number: {claim.id for claim in claims.claims_of(number)} for number in parameters.chapters()}
 LISTED = (ROOT / "book" / "STYLE.md").read_text(encoding="utf-8").partition("| instead of | write |")[2]
@@ -166,17 +165,6 @@ def test_every_figure_is_in_words_too():
             assert own or (len(drawn.split()) > 8 and not caption.startswith(f"**{drawn}")), f"{page.name}: {caption}"
             found += 1
     assert found > 90
-
-
-@pytest.mark.parametrize("path", [path for path in EDITED if path.endswith(".py")])
-def test_captions_begin_with_their_answer_and_are_short(path):
-    cells = jupytext.reads((ROOT / path).read_text(encoding="utf-8"), "py:percent").cells
-    said = list(captions.of_cells(cells).values())
-    for call in (call for cell in cells if cell.cell_type == "code" for call in calls(cell.source)):
-        place = {"figure": 2, "slider": 4}.get(getattr(call.func, "attr", ""), len(call.args))
-        said += [text for text in map(strings, call.args[place : place + 1]) if text]
-    for caption in said:
-        assert caption.startswith("**") and len(prose(caption).split()) <= CAPTION, caption
 
 
 def measured():
