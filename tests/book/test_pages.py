@@ -250,8 +250,8 @@ BLOCKS = """() => {
         *(pytest.param(name, marks=pytest.mark.weekly) for name in ("book/paper-c", "book/api/jamming")),
     ],
 )  # fmt: skip
-def test_a_checker_of_accessibility_finds_nothing_serious(browser, name, scheme, width):
-    """axe-core, all that folds away open. Of the theme one moderate finding is left: a title outside of landmarks."""
+def test_a_checker_of_accessibility_finds_nothing(browser, name, scheme, width):
+    """axe-core, of any weight, with all that folds away open."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     with opened(browser, width, scheme) as page:
         page.goto(at(name))
