@@ -35,10 +35,10 @@ STATIC = ROOT / "_static"
 FILES = sorted((STATIC / "explore").glob("*.js"))
 NAMES = ["depth", "jam", "spike", "stripe"]  # with sliders
 WEIGHT = 10_000  # bytes of one
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<link rel="stylesheet" href="{static}/book.css"><body><figure class="explore" id="explore-{name}" data-name="{name}">
-</figure>
-<script src="{static}/book.js"></script></body></html>"""
+FIGURE = '<figure class="explore" id="explore-{name}" data-name="{name}">\n</figure>'
+PAGE = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="{{static}}/book.css"><body>{FIGURE}
+<script src="{{static}}/book.js"></script></body></html>"""
 PATIENCE = 180_000  # milliseconds: a busy machine draws few pictures a second
 # counted in the page: a picture's millions of numbers need not reach Python
 DRAWN = "one => new Set(one.getContext('2d').getImageData(0, 0, one.width, one.height).data).size > 2"
@@ -139,7 +139,7 @@ CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
 def test_nothing_moves_when_it_is_drawn_and_no_label_is_cut(browser, tmp_path, width):
     file = tmp_path / "page.html"
     figures = "".join(f'<figure class="explore" data-name="{name}"></figure>' for name in NAMES)
-    text = PAGE.replace('<figure class="explore" data-name="{name}"></figure>', figures)
+    text = PAGE.replace(FIGURE, figures)
     file.write_text(text.format(static=STATIC.as_uri()).replace("<body>", "<body style='margin: 0'>"), "utf-8")
     viewport = {"width": width, "height": 900}
     with browser.new_context(offline=True, viewport=viewport, reduced_motion="reduce") as context:
@@ -575,7 +575,7 @@ def test_what_is_taken_along_names_the_page_and_its_own_part(browser, tmp_path):
         'data-accept="0 0.02"></div>'
     )
     title = '<article><h1><span class="section-number">5. </span>Depth &amp; ridge<a class="headerlink">#</a></h1>'
-    text = PAGE.replace('<figure class="explore" data-name="{name}"></figure>', f"{title}{two}</article>")
+    text = PAGE.replace(FIGURE, f"{title}{two}</article>")
     file.write_text(text.format(static=STATIC.as_uri()), encoding="utf-8")
     with browser.new_context(offline=True) as context:
         page = context.new_page()
