@@ -92,9 +92,6 @@ chapter = Chapter("04", globals())
 # the estimated information $\hat I(\varphi_r;y)$ about the label $y=\pm1$, and the label's projection
 # $\omega_r^2=(\frac1n\sum_\mu\varphi_r(x_\mu)y_\mu)^2$ on it.
 #
-# **Guess first:** how many of the first ten components of the trained network's kernel carry information about the
-# label?
-#
 # Before training no component does, and none stands out: the largest estimate of ten is {claim}`A.Fig10-init` bits,
 # where no information gives {glue:text}`no-information`. From the first to the tenth it changes by
 # {claim}`A.Fig10-flat`. Paper A says "small and essentially independent of $r$".
