@@ -124,8 +124,8 @@ tested: | $(READY)
 	@$(MAKE) --no-print-directory -j2 lint smoke
 	@$(MAKE) --no-print-directory pytest
 
-# two more than there are cores: workers that have a browser wait for it half of the time
-WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 8 ? cores + 2 : 8)))
+# one more than there are cores: the worker that has the browser waits for it most of the time
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 8 ? cores + 1 : 8)))
 pytest: | $(READY) ## the tests alone (after make smoke; they build its pages)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(WHICH)
 
