@@ -399,7 +399,9 @@ def test_a_reader_guesses_first_and_gets_a_verdict(browser, tmp_path, width, sch
         assert again.locator(".said").inner_text() == told and not problems, problems
 
 
-LONG = {"A.Fig2-feature", "A.Fig2-lazy", "B.Sec2-cover"}  # five training sets take seconds
+LONG = {  # five training sets take seconds
+    "A.Fig1-inflation", "A.Fig2-feature", "A.Fig2-lazy", "B.Sec2-cover", "E.Reuse-linear",
+}  # fmt: skip
 
 
 def ran(explore, claim, seeds):
@@ -540,7 +542,9 @@ def heard(page):
 WRONG = ["alpha=2.4&points=NaN&planes=1.5&seed=-3", "size=1e9&step=&target=2.5", "neurons=25&points=40&flipped=55"]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "twin"])
+@pytest.mark.parametrize(
+    "name", [one if one == "depth" else pytest.param(one, marks=pytest.mark.weekly) for one in (*NAMES, "twin")]
+)
 def test_an_address_that_asks_for_what_is_not_there_gives_what_the_sliders_show(browser, tmp_path, name):
     """Between steps, out of range, no number, another version's, broken: no error, and the sliders' address."""
     file = tmp_path / "page.html"
