@@ -99,10 +99,13 @@ $(PAGES): $(NOTEBOOKS) $(CODE) $(PROSE)
 	@$(BIN)/python -m companion.site.pages $(PROFILE)
 	@mv $@.begun $@
 
+# IPython warns where the parent of its folder is not there
 chapter-%: | $(READY)
+	@mkdir -p build
 	@$(BIN)/python -m companion.runner $* --profile $(PROFILE) $(NAMED) $(if $(FIGURE),--figure "$(FIGURE)") $(PARAMS)
 
 $(CHAPTERS): | $(READY)
+	@mkdir -p build
 	@$(BIN)/python -m companion.runner $(call number,$@) --figure $@ --profile $(PROFILE) $(NAMED) $(PARAMS)
 
 help-%: | $(READY)
@@ -124,7 +127,7 @@ tested: | $(READY)
 # one more than there are cores: the worker that has the browser waits for it most of the time
 WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores < 8 ? cores + 1 : 8)))
 pytest: | $(READY) ## the tests alone (after make smoke; they build its pages)
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(WHICH)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(WHICH)
 
 lint: | $(READY) ## ruff: errors and format; mypy: the types of the engine
 	@$(BIN)/ruff check .

@@ -14,6 +14,15 @@
     return made;
   }
 
+  // what the address leads to; a broken one leads nowhere
+  function target() {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+    } catch {
+      return null;
+    }
+  }
+
   function codeSwitch() {
     const folded = document.querySelectorAll("details.hide.above-input");
     const title = document.querySelector("article h1");
@@ -81,13 +90,13 @@
 
     // a link to what is folded opens it
     function sought() {
-      const there = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+      const there = target();
       if (!there || box.classList.contains("answered") || there.getClientRects().length && getComputedStyle(there).visibility !== "hidden" && there.id !== "what-we-find") return;
       open(false);
       there.scrollIntoView();
     }
     const kept = given.get("guess");
-    if (kept !== null && buttons[+kept]) answer(+kept);
+    if (/^\d$/.test(kept) && buttons[+kept]) answer(+kept);
     else if (given.has("open")) open(false);
     else sought();
     window.addEventListener("hashchange", sought);
@@ -113,7 +122,8 @@
       return made;
     }
 
-    if (!claims[asked]) box.append(element("p", {}, asked + " rests on no other claim that the ledger names. "), close);
+    const known = [...document.querySelectorAll("tr[data-words]")].some((row) => row.dataset.words.startsWith(asked + " "));
+    if (!claims[asked]) box.append(element("p", {}, known ? asked + " rests on no other claim that the ledger names. " : "The ledger has no claim " + asked + ". "), close);
     else box.append(element("p", {}, element("b", {}, "What " + asked + " rests on"), ": below each statement those of its argument. "), close, element("ul", {}, tree(asked, 0)));
     box.hidden = false;
     box.scrollIntoView();
@@ -122,11 +132,23 @@
 
   // what the theme leaves without a name, or what scrolls out of the keyboard's reach
   function reachable() {
+    const side = document.querySelector(".bd-sidebar-primary");
+    if (side) Object.entries({ role: "complementary", "aria-label": "all pages" }).forEach(([name, value]) => side.setAttribute(name, value));
+    document.querySelectorAll(".citation-list > .citation").forEach((one) => { one.setAttribute("role", "listitem"); });
     document.querySelectorAll(".bd-sidebar-primary li > details > summary").forEach((one) => {
       one.setAttribute("aria-label", "pages below " + one.closest("li").querySelector("a").textContent.trim());
     });
-    document.querySelectorAll(".pst-scrollable-table-container, .drawn.wide, .graph, article pre, article table, mjx-container").forEach((box) => {
+    document.querySelectorAll(".pst-scrollable-table-container, .text_html:has(> table.dataframe), .drawn.wide, .graph, article pre, article table, mjx-container").forEach((box) => {
       if (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible") box.tabIndex = 0;
+    });
+  }
+
+  // in a table the interval of a number stands below it, on one line, its error beside it
+  function intervals() {
+    document.querySelectorAll("div.cell_output td").forEach((cell) => {
+      const [, value, interval] = cell.childElementCount ? [] : cell.textContent.match(/^([^[]+) (\[[^[]+\])$/) || [];
+      if (/^\S+ ± \S+$/.test(cell.textContent)) cell.classList.add("kept");
+      if (interval) cell.replaceChildren(value + " ", element("span", { class: "interval" }, interval));
     });
   }
 
@@ -232,7 +254,7 @@
 
     // the address of one claim opens it
     function toClaim() {
-      const row = rows.find((one) => one.id && one.id === decodeURIComponent(location.hash.slice(1)));
+      const row = rows.find((one) => one === target());
       if (!row) return;
       whole(row.closest("table"));
       row.querySelector("details").open = true;
@@ -459,9 +481,10 @@
   // what computes in the page, where a placeholder asks for it: `<div class="explore" data-name="stripe">`
   const here = document.currentScript && document.currentScript.src;
   function explorables() {
-    // one that uses others has them before itself: `data-uses="stripe live"`
-    const asked = [...document.querySelectorAll(".explore[data-name]")].flatMap((one) => [...(one.dataset.uses || "").split(" "), one.dataset.name]);
-    const names = [...new Set(asked.filter(Boolean))];
+    // what any of them uses comes first: `data-uses="stripe live"`
+    const all = [...document.querySelectorAll(".explore[data-name]")], uses = all.flatMap((one) => (one.dataset.uses || "").split(" "));
+    const names = [...new Set([...uses, ...all.map((one) => one.dataset.name)].filter(Boolean))];
+    if (names.length) window.addEventListener("hashchange", () => { if (location.hash.includes("?")) location.reload(); }); // another link to this page
     (names.length ? ["kit", "judge", "share", ...names] : []).forEach((name) => {
       const script = element("script", { src: new URL("explore/" + name + ".js", here).href });
       script.async = false; // in this order
@@ -474,6 +497,7 @@
     codeSwitch();
     guess();
     printedTitle();
+    intervals();
     reachable();
     ["load", "resize"].forEach((kind) => window.addEventListener(kind, reachable)); // fonts and scripts widen tables
     toCode();

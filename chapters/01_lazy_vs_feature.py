@@ -8,39 +8,47 @@
 # (chapter-01)=
 # # Training selects features, then fits with them
 # :::{div} guess
-# **Guess first.** A network learns 2000 points of five coordinates. Their labels depend on one coordinate alone: they change at two planes, and both are equally frequent. We stop it
-# when a tenth of the points is fitted, freeze its tangent kernel, and let this kernel learn all of the points from the start. On how many new points is it wrong?
+# **Guess first.** A network learns 2000 points with five coordinates. The label depends on one of them: it changes at
+# two planes, and both labels are equally frequent. Stop when a tenth of the points is fitted, freeze the tangent
+# kernel, and let this kernel learn all of the points from the start. How often is it wrong on a new point?
 #
 # - one in 10
 # - one in 50
 # - **one in 400**
 #
-# Measured: {interval}`A.Fig3-own-constant` times $d/p$, which is one in 400. To find a direction a network need not fit its points.
+# Measured: {interval}`A.Fig3-own-constant` times $d/p$, which is one in 400. So a network has found the direction that
+# matters long before it has fitted its points.
 # :::
 #
-# A network that learns features needs far fewer data than the kernel method it starts from. We measure why, step by step.
+# A network that learns features needs far fewer data than the kernel method it starts from. We follow it from the first
+# points that it fits to the last, to see why.
 #
 # ## What we find
-# - On two planes with balanced labels the features are found early: frozen when a tenth of $p$ points in $d$ dimensions is fitted, the {term}`tangent kernel`
-#   learns them all with {claim}`A.Fig3-own-constant` times the error $d/p$ ({numref}`fig-a-own-points`).
-# - Then the network moves these planes: while the last $n$ points, a tenth to a fiftieth of a large set, are unfitted, its error under the hinge loss is
-#   {claim}`A.Fig3-planes-constant` times $\sqrt{nd/\pi}/p$ ({numref}`fig-a-collapse`).
-# - Fitting the last fiftieth of the points is over-fitting: on these planes and our largest sets it raises the error {claim}`A.Fig3-overfit` times, and our
-#   networks agree with paper A's figures only before ({numref}`fig-a-one-stop`).
+# - On two planes with balanced labels the features are found early: frozen when a tenth of $p$ points in $d$ dimensions
+#   is fitted, the {term}`tangent kernel` learns them all with an error of {claim}`A.Fig3-own-constant` times $d/p$
+#   ({numref}`fig-a-own-points`).
+# - Then the network only moves these planes: while the last $n$ points, a tenth to a fiftieth of a large set, are
+#   unfitted, its error under the hinge loss is {claim}`A.Fig3-planes-constant` times $\sqrt{nd/\pi}/p$
+#   ({numref}`fig-a-collapse`).
+# - Fitting the last fiftieth of the points is over-fitting: on these planes and our largest sets it raises the error
+#   {claim}`A.Fig3-overfit` times, and our networks agree with paper A's figures only before ({numref}`fig-a-one-stop`).
 #
 # ## The question
-# Why does a network that learns features need fewer data than a kernel? With a large {term}`output scale <alpha>`, a factor before its
-# output, a network is {term}`lazy <lazy regime>`: its weights hardly move, so that it learns as a kernel method does. With a vanishing
-# output scale, in contrast, its weights must move far, and it {term}`learns features <feature learning>`.
+# Why does a network that learns features need fewer data than a kernel? With a large {term}`output scale <alpha>`, a
+# factor before its output, a network is {term}`lazy <lazy regime>`: its weights hardly move, so that it learns as a
+# kernel method does. With a vanishing output scale, in contrast, its weights must move far, and it {term}`learns
+# features <feature learning>`.
 #
-# Paper A {cite}`paccolat2021` answers for labels that do not depend on most directions of the input. Training shrinks the
-# weights along uninformative directions relative to the others. This is a {term}`compression`, by a factor of about
-# $\sqrt p$ for $p$ training points. "Assuming that the main effect of feature learning is this compression" (Sec. 3.1), the
-# paper derives the exponent of the {term}`learning curve`. Paper B {cite}`geiger2021` repeats the argument with another exponent.
+# Paper A {cite}`paccolat2021` answers for labels that do not depend on most directions of the input. Training shrinks
+# the weights along uninformative directions relative to the others. This is a {term}`compression`, by a factor of about
+# $\sqrt p$ for $p$ training points. "Assuming that the main effect of feature learning is this compression" (Sec. 3.1),
+# the paper derives the exponent of the {term}`learning curve`. Paper B {cite}`geiger2021` repeats the argument and
+# arrives at another exponent.
 #
-# We test the assumption on the {term}`stripe`, where the label changes at planes across the first direction, and on the {term}`cylinder`,
-# where it changes at a circle in the first two. Most of our networks have 500 neurons; paper A has $10^4$. You need to know gradient
-# descent and kernel methods. Chapter 2 explains where the compression comes from.
+# Is compression the main effect? We test it on the {term}`stripe`, where the label changes at planes across the first
+# direction, and on the {term}`cylinder`, where it changes at a circle in the first two. Most of our networks have 500
+# neurons; paper A has $10^4$. You need to know gradient descent and kernel methods. Chapter 2 explains where the
+# compression comes from.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | unit, scale |
@@ -79,7 +87,7 @@ from companion.book.chapter import Chapter
 from companion.estimates import ratio
 from companion.papers.compression.claims import learning_curves as claims
 from companion.papers.compression.claims import planes
-from companion.papers.compression.studies import hard_margin, output_scale, selection, sensitivity
+from companion.papers.compression.studies import hard_margin, selection, sensitivity
 from companion.papers.compression.studies import lazy_feature as studies
 from companion.papers.compression.studies.placing import placed
 from companion.papers.compression.theory.learning_curves import beta, beta_difference, error_ratio
@@ -88,46 +96,19 @@ from companion.papers.compression.theory.planes import gaussian_constant
 chapter = Chapter("01", globals())
 # %% [markdown]
 # ## One parameter decides how far the weights move
-# In {numref}`fig-a-knob` the same network learns the same points of the stripe in $d=2$ at each output scale $\alpha$. At a
-# small one its weights must grow far before the points are fitted, and those along the uninformative direction stay behind.
-# At a large one, in contrast, a small step is enough, so that the network stays near its tangent at the start. The network below learns in your
-# browser, at any scale.
+# The network below learns the stripe in $d=2$ in your browser, at any output scale $\alpha$. If $\alpha$ is small, its
+# weights must grow far before the points are fitted, and those along the uninformative direction stay behind. If it is
+# large, a small step is enough, so the network stays near its tangent at the start ({numref}`fig-a-knob` has the same
+# points at scales from $10^{-16}$ to $10^8$).
 #
 # <div class="explore" id="explore-stripe" data-name="stripe">
 #
-# Left: the predictor, with the training points. Middle: the weights $\beta\omega$ of sixty neurons; long arrows are shortened. $\Lambda$ is the ratio of the
-# weights along $x_1$ and $x_2$. Right: the test error while $n$ points are left; the dashed law {eq}`eq:A:placing` is drawn where it holds, at $p=512$.
+# Left: the predictor, with the training points. Middle: the weights $\beta\omega$ of sixty neurons; long arrows are
+# shortened. $\Lambda$ is the ratio of the weights along $x_1$ and $x_2$. Right: the test error while $n$ points are
+# left; the dashed law {eq}`eq:A:placing` is drawn where it holds, at $p=512$.
 #
 # </div>
-# %%
-rows = chapter.rows(output_scale.predictors, "main").sort_values("alpha")
-fig, axes = plots.panels(2, width=3.2, height=3.3)
-
-
-def draw(i):
-    """What the network has learnt at the scale number ``i``, and its weights."""
-    row = rows.iloc[i]
-    side = np.linspace(-output_scale.REACH, output_scale.REACH, output_scale.SIDE)
-    signs = np.sign(row.F).reshape(len(side), -1).T
-    colours = [plots.COLOURS["minus"], plots.COLOURS["plus"]]
-    axes[0].contourf(side, side, signs, levels=[-2, 0, 2], colors=colours, alpha=0.25)
-    plots.data_points(axes[0], np.array(row.points), row.labels, markersize=3, alpha=1)
-    plots.boundaries(axes[0], interfaces)
-    arrows = np.array(row.arrows)
-    axes[1].quiver(*np.zeros((2, len(arrows))), *arrows.T, angles="xy", scale_units="xy", scale=1, width=0.006)
-    axes[0].set(xlabel="$x_1$", ylabel="$x_2$", title=f"error on {100 * row.wrong:.0f} % of the square")
-    axes[1].set(xlabel=r"$\beta\omega_1$", ylabel=r"$\beta\omega_2$", title=rf"$\Lambda={row.amplification:.2g}$")
-    for ax in axes:
-        ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
-
-
-labels = [f"α = {alpha:g}" for alpha in rows.alpha]
-chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
-# %% [markdown] tags=["caption"]
-# **Small $\alpha$ turns the weights along the first axis, and the boundaries straighten.** Left: where the predictor is
-# positive (blue) and negative (orange), with the training points and the planes where the label changes (dash-dotted). Right:
-# arrows $\beta\omega$ of sixty neurons over their root mean square. Trained until 98 % of the points are fitted.
-# %% [markdown]
+#
 # ## The model
 # The network has one hidden layer of $h$ neurons and is trained on the hinge loss by {term}`gradient flow`:
 #
@@ -140,8 +121,8 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # $$ (eq:A:flow)
 #
 # Here $W$ stands for all weights $\omega_n,b_n,\beta_n$ and $\theta$ is the step function. The predictor is
-# $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the output scale. A point is
-# fitted when its {term}`margin` $yF$ reaches 1.
+# $F=\alpha(f-f_0)$, where $f_0$ is the network at the start and $\alpha$ the output scale. A point is fitted when its
+# {term}`margin` $yF$ reaches 1.
 #
 # At large $\alpha$ an infinitesimal displacement of the weights fits all points. Then the tangent kernel
 #
@@ -150,8 +131,8 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # $$ (eq:A:ntk)
 #
 # does not change, so that the flow is a kernel method, whereas at small $\alpha$ the weights must grow by orders of
-# magnitude. Those along uninformative directions then shrink relative to the others. The {term}`amplification`
-# measures this compression:
+# magnitude. Those along uninformative directions then shrink relative to the others. The {term}`amplification` measures
+# this compression:
 #
 # $$
 # \Lambda^2 = \frac{\sum_n |\omega_{n,\parallel}|^2/d_\parallel}{\sum_n|\omega_{n,\perp}|^2/d_\perp},
@@ -162,11 +143,11 @@ chapter.slider(fig, draw, labels, "fig-a-knob", rows, knob="output scale α")
 # there $\Lambda=\Lambda^*$.
 # %% [markdown]
 # ## Given fresh points, the kernel at $t^*$ learns faster than the network
-# {numref}`fig-a-learners` repeats Fig. 3 of paper A: the initial kernel of an infinitely wide network, the same kernel on data whose
-# uninformative coordinates we divided by $\Lambda^*$, the network at the {term}`end of training`, and its {term}`frozen kernel` of
-# that moment, trained on $p$ fresh points. We add the network when 98 % of its points are fitted, and its frozen kernel at $t^*$,
-# trained on $p$ fresh points, too. **Guess first:** will the initial kernel learn as well from compressed data as the kernel at $t^*$
-# from plain ones?
+# {numref}`fig-a-learners` repeats Fig. 3 of paper A. It compares three learners: the initial kernel of an infinitely
+# wide network, on plain data or on data whose uninformative coordinates are divided by $\Lambda^*$; the network at the
+# {term}`end of training`; and its {term}`frozen kernel` of that moment, trained on $p$ fresh points. We add the network
+# when 98 % of its points are fitted, and the kernel frozen at $t^*$. **Guess first:** will the initial kernel learn as
+# well from compressed data as the kernel at $t^*$ from plain ones?
 # %%
 trained = chapter.rows(studies.networks, "stripe")
 networks = trained.query("curve == 'feature'")
@@ -182,7 +163,7 @@ learners = {
     "kernel, end of training": (claims.curve_of(trained, "final", 1.0), "final", ":"),
     "kernel at $t^*$": (claims.curve_of(kernels, "star"), "final", "-"),
 }
-fig, axes = plots.panels(len(curve_d), width=4.4, height=4.6, sharey=True)
+fig, axes = plots.panels(len(curve_d), width=4.4, height=4.1, sharey=True)
 for ax, d in zip(axes, curve_d):
     for label, (rows, colour, line) in learners.items():
         medians = rows[rows.d == d].groupby("p").error.median()
@@ -191,59 +172,51 @@ for ax, d in zip(axes, curve_d):
     plots.curve_axes(ax, networks.p.unique())
     ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
 axes[0].set_ylabel(r"test error $\varepsilon$")
-pairs = [
-    claims.over_on_same_sets(*(claims.curve_of(rows, curve) for curve in ("star", "compressed")))
-    for _, rows in claims.on_largest_sets(kernels).groupby("d")
-]
-chapter.glue("star-compressed", " and ".join(str(ratio(one)) for one in pairs if len(one) > 1) or "—")
 chapter.figure(fig, "fig-a-learners", trained, kernels, initial, title="Who learns fastest?", legend=3)
 # %% [markdown] tags=["caption"]
-# **Given fresh points, the kernel at $t^*$ learns faster than the network, nearly as $1/p$ (dashed guide).** Medians of the test error against
-# training points. Above it lie, at large $p$, the network, its kernel at the end of training, and the initial kernel. The initial kernel on
-# compressed data ends above it in $d=5$ and level with it in $d=10$. All but the network are kernel methods.
+# **Given fresh points, the kernel at $t^*$ learns faster than the network, nearly as $1/p$ (dashed guide).** Medians of
+# the test error against training points. Above it lie, at large $p$, the network, its kernel at the end of training,
+# and the initial kernel. The initial kernel on compressed data ends above it in $d=5$ and level with it in $d=10$. All
+# but the network are kernel methods.
 # %% [markdown]
-# Paper A writes that the kernel after training "outperforms the NTK at initialization" (Sec. 5.2). It does: its error is
-# {claim}`A.Fig3-final-initial` times that of the initial kernel. Two differences to the paper matter more. First, on large training
-# sets the network has a larger error than its own kernel at $t^*$. This kernel has $p$ fresh points beside the network's $p$,
-# however. So we count all points. On 8192 of them the network is at its best with 98 % fitted. A kernel frozen when 90 % of 4096 are
-# fitted, which then learns the other 4096, has {claim}`A.Fig3-early-equal` of its error.
+# Paper A writes that the kernel after training "outperforms the NTK at initialization" (Sec. 5.2). It does: its error
+# is {claim}`A.Fig3-final-initial` times that of the initial kernel. But on large sets the kernel at $t^*$ has a smaller
+# error than the network that it comes from. You may object that this kernel has seen $p$ fresh points beside the
+# network's $p$. So count them all: give the network 8192 points, of which 98 % fitted are best, and let a kernel that
+# was frozen on half of them learn the other half. This kernel, frozen when 90 % of its points are fitted, has
+# {interval}`A.Fig3-early-equal` of the network's error.
 #
-# Second, the error on compressed data falls more slowly than that of the kernel at $t^*$, although paper A takes compression for the
-# main effect, by which the two would be alike. At 8192 points the kernel at $t^*$ has {glue:text}`star-compressed` of the error on
-# compressed data in $d=5$ and 10. In ten dimensions the two do not differ within the scatter of {term}`seeds <seed>`.
+# If compression were the main effect, the initial kernel on compressed data would learn as fast as the kernel at $t^*$.
+# In five dimensions it does not, and we can say why.
 #
 # ## The kernel at $t^*$ has an error near $d/p$: it places few planes
-# By $t^*$ most neurons point along a few directions, and the neurons of each switch on at a common plane (chapter 2). The kernel frozen
-# there therefore offers functions that are linear in $x$ on each side of these planes, with finitely many parameters. To learn with this
-# kernel means to place one plane at each of the two changes of the label. A plane in $\mathbb R^d$ has $d$ parameters. Learnt from $P$
-# points, the plane with the largest margin is wrong on about $\frac12 d/P$ of new points {cite}`opper1990`. Its support vectors fix its $d$
-# parameters and its margin, so in general there are $d+1$. Two planes, learnt from $P_1+P_2=p$ points, then have the error
+# By $t^*$ most neurons point along a few directions, and the neurons of each switch on at a common plane (chapter 2).
+# So the kernel frozen there offers functions that are linear in $x$ on each side of these planes, with finitely many
+# parameters. To learn with it is to place one plane at each of the two changes of the label. A plane in $\mathbb R^d$
+# has $d$ parameters. Learnt from $P$ points, the plane with the largest margin is wrong on about $\frac12 d/P$ of new
+# points {cite}`opper1990`. Two planes, learnt from $P_1+P_2=p$ points, then have the error
 #
 # $$
 # \varepsilon \simeq \frac{P_1}{p}\,\frac{d}{2P_1} + \frac{P_2}{p}\,\frac{d}{2P_2} = \frac dp ,
 # $$ (eq:A:planes)
 #
-# however the points are divided, and $\beta=1$. {numref}`fig-a-star-kernel` compares with the initial kernel on compressed
-# data, which has no such planes, and for which theory has $\beta=(2d-1)/(3d-2)<1$, see {eq}`eq:A:beta`.
+# however the points are divided, and $\beta=1$. The initial kernel has no such planes. On compressed data its exponent
+# is, by theory, $\beta=(2d-1)/(3d-2)<1$, see {eq}`eq:A:beta`. {numref}`fig-a-star-kernel` compares the two.
 # %%
 rows = chapter.rows(hard_margin.star_kernel, "stripe").assign(scaled=lambda rows: rows.error * rows.p / rows.d)
 learners = {
     "star": ("final", "the network's kernel at $t^*$, plain data"),
     "compressed": ("infinite", "initial kernel, $h=\\infty$, compressed data"),
 }
-fig, axes = plots.panels(2 * len(curve_d), columns=len(curve_d), height=2.9)
-for d, upper, lower in zip(curve_d, axes, axes[len(curve_d) :]):
+fig, axes = plots.panels(len(curve_d), height=3.3, sharey=True)
+for d, ax in zip(curve_d, axes):
     for curve, (colour, label) in learners.items():
-        kernel = rows[(rows.d == d) & (rows.curve == curve)]
-        style = {"color": plots.COLOURS[colour], "label": label}
-        plots.over_seeds(upper, kernel[kernel.learner == "flow"], "p", "scaled", **style)
-        plots.over_seeds(lower, kernel[kernel.learner == "machine"], "p", "vectors", **style)
-    upper.axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="two planes: 1, and $2(d+1)$ vectors")
-    lower.axhline(2 * (d + 1), color=plots.COLOURS["theory"], linestyle="--")
-    upper.set(title=f"stripe, $d={d}$", ylabel=r"error $\times\,p/d$")
-    lower.set(xlabel="training points $p$", ylabel="support vectors")
-    plots.curve_axes(upper, rows.p.unique())
-    plots.curve_axes(lower, rows.p.unique(), errors=False)
+        kernel = rows[(rows.d == d) & (rows.curve == curve) & (rows.learner == "flow")]
+        plots.over_seeds(ax, kernel, "p", "scaled", color=plots.COLOURS[colour], label=label)
+    ax.axhline(1, color=plots.COLOURS["theory"], linestyle="--", label="two planes")
+    ax.set(xlabel="training points $p$", title=f"stripe, $d={d}$")
+    plots.curve_axes(ax, rows.p.unique())
+axes[0].set_ylabel(r"error $\times\,p/d$")
 early = claims.curve_of(chapter.rows(studies.networks, "stripe"), "final", studies.EARLY)
 early = early[early.p >= fit_from].eval("scaled = error * p / d")
 constants = [ratio(np.exp(np.log(part.scaled).groupby(part.seed).mean())) for _, part in early.groupby("d")]
@@ -254,33 +227,35 @@ most = claims.on_largest_sets(rows)
 kernels = claims.learnt_by(most, "star"), claims.learnt_by(most, "compressed")
 apart = [claims.ratio_on_same_sets(*(kernel[kernel.d == d] for kernel in kernels)) for d in curve_d]
 chapter.glue("star-over-compressed", " and ".join(str(result[0]) for result in apart if result) or "—")
-alt = "Above, error times p over d: level near one for the kernel at t*, rising for compressed data; so the vectors below."
+alt = "Error times p over d: level near one for the kernel at t*, rising for compressed data."
 chapter.figure(fig, "fig-a-star-kernel", rows, title="Does the kernel at $t^*$ place two planes?", legend=1, alt=alt)
 # %% [markdown] tags=["caption"]
-# **The error of the kernel at $t^*$ agrees with $d/p$; its support vectors start at $2(d+1)$ and grow slowly.** Pink: the
-# kernel frozen at $t^*$. Black: the infinitely wide initial kernel on data compressed by the same network's $\Lambda^*$. Both
-# learn from one fresh set of $p$ points. Top: error times $p/d$; a level line is $\beta=1$. Bottom: support vectors of the
-# hard-margin machine. Medians and quartiles.
+# **The error of the kernel at $t^*$ agrees with $d/p$; on compressed data it falls more slowly.** Pink: the kernel
+# frozen at $t^*$. Black: the infinitely wide initial kernel on data compressed by the same network's $\Lambda^*$. Both
+# learn from one fresh set of $p$ points. A level line is $\beta=1$. Medians and quartiles.
 # %% [markdown]
-# The exponents differ, but the errors do not yet differ in every dimension. On the largest sets the error at $t^*$ is {glue:text}`star-over-compressed` times
-# that of compressed data in $d=5$ and 10. So we do not claim that the kernel's gain is more than a compression at these sizes.
+# Does training do more to the kernel than compress it? We cannot say yet: the exponents differ, but at our sizes the
+# errors do not differ in every dimension. On the largest sets the error at $t^*$ is {glue:text}`star-over-compressed`
+# times that of compressed data in $d=5$ and 10.
 #
-# The moment $t^*$ is paper A's unit, not the best one. When 90 % of the points are fitted, planes are placed better. The kernel
-# frozen then has {glue:text}`early-constant` times $d/p$ in $d=5$ and 10, and the exponent {claim}`A.Fig3-early-exponent` over 128 to
-# 8192 points; from 1024 points on alone it is {glue:text}`early-late`. Compressed data would have 0.692 and 0.679. The cylinder is
-# the control: its neurons point along a whole circle of directions, so there is no finite set of planes. There the exponent is
-# {claim}`A.Fig8-star-kernel`, well below 1.
+# The moment $t^*$ is paper A's unit, not the best one, because planes are placed better later. Frozen when 90 % of the
+# points are fitted, the kernel has {glue:text}`early-constant` times $d/p$ in $d=5$ and 10, with the exponent
+# {claim}`A.Fig3-early-exponent`. From 1024 points on it is {glue:text}`early-late`, where compressed data would have
+# 0.692 and 0.679. The cylinder is the control. Its neurons point along a whole circle of directions, so there is no
+# finite set of planes, and the exponent is {claim}`A.Fig8-star-kernel`, well below 1.
 # %% [markdown]
 # (own-points)=
 # ## The points that chose the kernel serve again
-# The kernel at $t^*$ was chosen by $p$ points. One would expect that these are spent: if half of them counted, the error would
-# double. It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh ones
-# ({numref}`fig-a-own-points`), and on 1024 and 2048 points a smaller one than the network. So train to $t^*$, freeze, and start again on the same points.
-# Trained networks' kernels are known to learn images {cite}`long2021`; here the moment matters ({numref}`fig-a-one-stop`).
+# The kernel at $t^*$ was chosen by $p$ points. Are they spent? If only half of them still counted, the error would
+# double. It does not: on its own points the kernel has {claim}`A.Fig3-own-points` times the error that it has on fresh
+# ones ({numref}`fig-a-own-points`), and on 1024 and 2048 points a smaller one than the network. So train to $t^*$,
+# freeze, and start again on the same points. Others have found that trained networks' kernels learn images well
+# {cite}`long2021`; here the moment of freezing decides ({numref}`fig-a-one-stop`).
 #
-# The labels must balance, however. Otherwise a constant fits the first tenth of the points, before planes are selected
-# ([chapter 2](#label-balance)). We move one plane and freeze the kernel later, when a tenth of *each* label is fitted. Its error is
-# {claim}`A.Fig3-each-label` of that at the paper's $t^*$, and {glue:text}`each-label` times $d/p$.
+# The labels must balance, however. Otherwise a constant fits the first tenth of the points, before any plane is
+# selected ([chapter 2](#label-balance)). Then we must freeze the kernel later, when a tenth of *each* label is fitted.
+# With one plane moved, its error is {claim}`A.Fig3-each-label` of that at the paper's $t^*$, and
+# {glue:text}`each-label` times $d/p$.
 # %%
 designs = ("own", "stripe", "unequal", "unequal_each_label")
 kernels = [claims.learnt_by(chapter.rows(hard_margin.star_kernel, design), "star") for design in designs]
@@ -314,20 +289,20 @@ chapter.figure(
     alt=alt,
 )
 # %% [markdown] tags=["caption"]
-# **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on the
-# network's own points or on as many fresh ones (planes as above, medians and quartiles). Right: planes at -0.3 and 0.5,
-# $d=5$, 512 points, frozen when a tenth of all points or of each label is fitted; one dot per seed.
+# **No fresh points, but a tenth of each label.** Test error of the kernel frozen at $t^*$ times $p/d$. Left: trained on
+# the network's own points or on as many fresh ones (planes as above, medians and quartiles). Right: planes at -0.3 and
+# 0.5, $d=5$, 512 points, frozen when a tenth of all points or of each label is fitted; one dot per seed.
 # %% [markdown]
 # (unfitted-points)=
 # ## From 90 to 98 % of fitted points, the training forces tell the test error
-# In this window the network does one thing: it places the two planes. A training point pulls at the planes with the force
-# $g_\mu=-\ell'(y_\mu F_\mu)$ of its loss $\ell$. Under the hinge all $n$ unfitted points pull alike, $g=1$, and the others do not. The points
-# that pull lie in a band about the planes. The flow moves a plane until the pulls $\pm g_\mu(1,x_\perp)$ in its band cancel. These are $d$
-# conditions, for one offset and $d-1$ tilts.
+# In this window the network does one thing: it places the two planes. A training point pulls at the planes with the
+# force $g_\mu=-\ell'(y_\mu F_\mu)$ of its loss $\ell$. Under the hinge all $n$ unfitted points pull alike, $g=1$, and
+# the others do not pull. The points that pull lie in a band about the planes. The flow moves a plane until the pulls
+# $\pm g_\mu(1,x_\perp)$ in its band cancel. These are $d$ conditions, for one offset and $d-1$ tilts.
 #
-# At a plane that is displaced by $\delta$, points lie on the wrong side, where $F$ is near zero. So the mean of the sum of its pulls changes by
-# $-2\varphi_kp\,g(0)\,\delta$, where $\varphi_k$ is the density of the points at plane $k$. The sum itself fluctuates, with the variance
-# $\sum_\mu g_\mu^2$ over its band in each direction. Hence
+# Displace a plane by $\delta$, and some points lie on its wrong side, where $F$ is near zero. So the mean of the sum of
+# its pulls changes by $-2\varphi_kp\,g(0)\,\delta$, where $\varphi_k$ is the density of the points at plane $k$. But
+# the sum also fluctuates, with the variance $\sum_\mu g_\mu^2$ over its band in each direction. Hence
 #
 # $$
 # \delta_i\sim\mathcal N\Bigl(0,\frac{n_k}{(2\varphi_kp)^2}\Bigr),\qquad
@@ -335,27 +310,26 @@ chapter.figure(
 # n_{\rm eff}=\sum_\mu\Bigl(\frac{\ell'(y_\mu F_\mu)}{\ell'(0)}\Bigr)^2 ,
 # $$ (eq:A:placing)
 #
-# where the $n_k$ are the parts of $n_{\rm eff}$ at each plane. With $m$ planes and equal parts, $\varepsilon=\sqrt{m/2\pi}\,\sqrt{n_{\rm eff}d}/p$.
-# There is no number to fit, and no test point is needed. For the hinge $n_{\rm eff}=n$. For the squared hinge it is $2p$ times the training loss.
-# In {numref}`fig-a-collapse` the law has the densities at the planes and the finite dimension, which lower it a little.
-# **Guess first:** under the squared hinge three times as many points are unfitted as count. Will its networks lie on the line of the hinge?
+# where the $n_k$ are the parts of $n_{\rm eff}$ at each plane. With $m$ planes and equal parts,
+# $\varepsilon=\sqrt{m/2\pi}\,\sqrt{n_{\rm eff}d}/p$. There is no number to fit, and no test point is needed: the
+# training set alone tells the test error. For the hinge $n_{\rm eff}=n$. For the squared hinge it is $2p$ times the
+# training loss. In {numref}`fig-a-collapse` the law has the densities at the planes and the finite dimension, which
+# lower it a little. **Guess first:** under the squared hinge three times as many points are unfitted as count. Will its
+# networks lie on the line of the hinge?
 # %%
 networks = chapter.rows(studies.networks, "stripe").query("curve == 'feature'")
 losses = planes.unfitted(chapter.rows(placed, "losses"))
 others = {name: chapter.rows(placed, name) for name in ("one_plane", "three_planes", "dimensions", "uneven_planes")}
 fig, (ax, right) = plots.panels(2, height=3.9)
 words = {"hinge": "hinge", "quadratic_hinge": "squared hinge", "logistic": "logistic"}
-for (loss, rows), colour in zip(losses.groupby("loss", sort=False), plots.PALETTE):
+for place, ((loss, rows), colour) in enumerate(zip(losses.groupby("loss", sort=False), plots.PALETTE)):
     for (d, part), marker in zip(rows.groupby("d"), "os"):
-        middle = part.groupby("at")[["per_direction", "reduced"]].mean()
-        style = {"color": colour, "markersize": 5, "label": f"{words[loss]}, $d={d}$"}
-        ax.plot(
-            middle.per_direction,
-            middle.reduced,
-            marker,
-            markerfacecolor="white" if d == max(curve_d) else colour,
-            **style,
-        )
+        beside = 1.03 ** (2 * place - 2 + (marker == "s"))  # so that symbols do not hide each other
+        low, middle, high = (part.groupby("at").reduced.quantile(part_of) for part_of in (0.25, 0.5, 0.75))
+        at = beside * part.groupby("at").per_direction.mean()
+        style = {"color": colour, "markersize": 5, "elinewidth": 1, "label": f"{words[loss]}, $d={d}$"}
+        style |= {"markerfacecolor": "white"} if marker == "s" else {}
+        ax.errorbar(at, middle, [middle - low, high - middle], fmt=marker, **style)
 half = planes.unfitted(networks).query("share == 0.5 and p >= 512").groupby(["d", "p"]).over_law.median()
 chapter.glue("half-fitted", f"{half.min():#.2g} to {half.max():.2g}")
 for factor, line in ((1, "-"), (2, ":")):
@@ -375,7 +349,9 @@ tasks = {"two planes, width 500": networks} | {titles[name]: rows for name, rows
 found = planes.in_window(tasks)
 marks = iter("osD^vP*X")
 for (task, d), rows in found.groupby(["task", "d"], sort=False):
-    style = {"fmt": f"{next(marks)}-", "markersize": 4, "linewidth": 0.6, "label": f"{task}, $d={d}$"}
+    is_uneven = task == "uneven planes"
+    style = {"fmt": next(marks) + ("--" if is_uneven else "-"), "markersize": 5, "linewidth": 0.9}
+    style |= {"label": f"{task}, $d={d}$"} | ({"color": "0.45"} if is_uneven else {})
     plots.intervals(right, dict(zip(rows.per_pair, rows.measured)), **style)
 right.axhline(1, color=plots.COLOURS["theory"], zorder=0)
 right.set(xscale="log", yscale="log", xlabel="points left, a direction and pair of planes", ylabel="error over the law")
@@ -391,7 +367,7 @@ stripe = chapter.rows(selection.boundary, "stripe")
 sizes = stripe[stripe.p == 4096].pivot(index=["d", "seed"], columns="share", values="function")
 grown = np.exp(np.log(sizes[0.95] / sizes[0.9]).groupby("seed").mean()) if {0.9, 0.95} <= {*sizes.columns} else []
 chapter.glue("function-share", str(ratio(grown)) if len(grown) > 1 else "—")
-chapter.glue("at-shares", "; ".join(f"{slope} ({share:.0%}, $d={d}$)" for (share, d), slope in slopes.items()) or "—")
+chapter.glue("at-shares", "; ".join(f"{slope} ({share:.0%}, d = {d})" for (share, d), slope in slopes.items()) or "—")
 uneven = found[found.task == "uneven planes"].sort_values("per_pair")
 ends = [uneven.measured.iloc[end] for end in (1, -1)] if len(uneven) > 1 else []
 chapter.glue("uneven", ", ".join(f"{it:.2g}" for it in ends) or "—")
@@ -401,31 +377,37 @@ alt = (
 tables = (networks, losses, *others.values())
 chapter.figure(fig, "fig-a-collapse", *filter(len, tables), title="Do training forces tell the test error?", alt=alt)
 # %% [markdown] tags=["caption"]
-# **In the window the hinge lies on one line without a fitted number, with one, two and three planes; other losses lie near it.** Left: the test
-# error against $n_{\rm eff}$, means over seeds; full line: the law, where it was declared, dotted: beyond; dashed: $d/p$. Right: the
-# hinge, error over the law with 95 % intervals; the uneven planes stand at densities of 0.40 and 0.05. Width 64 on the left, 128 or 500 on the right.
+# **In the window the hinge lies on one line without a fitted number, with one, two and three planes; other losses lie
+# near it.** Left: the test error against $n_{\rm eff}$; full line: the law where it was declared, dotted: beyond;
+# dashed: $d/p$. Medians and quartiles, width 64. Right: the hinge's error over the law, geometric means with 95 %
+# intervals, width 128 or 500; grey: the uneven planes, at densities of 0.40 and 0.05.
 # %% [markdown]
-# The error over the law's is {claim}`A.Fig3-loss-hinge` under the hinge, {claim}`A.Fig3-loss-squared` under the squared hinge, and
-# {claim}`A.Fig3-loss-logistic` under the logistic loss, where 24 to 12 effective points a direction are left. If all unfitted points of the
-# squared hinge counted alike, it would be $\sqrt3$. Where an interval of these two losses reaches further from 1 than by a quarter, it does not decide. The law needs
-# the flow itself: with coarse steps the planes are not in balance.
+# Under the hinge the error is {claim}`A.Fig3-loss-hinge` times the law's, where 24 to 12 effective points a direction
+# are left. The squared hinge has {interval}`A.Fig3-loss-squared`, where it would be $\sqrt3$ if all unfitted points
+# counted alike; the logistic loss has {interval}`A.Fig3-loss-logistic`. An interval that reaches further from 1 than by
+# a quarter does not decide. The law needs the flow itself, because with coarse steps the planes are not in balance.
 #
-# The law has a window. It begins late, since the planes must first come into balance: when half of the points are fitted, the hinge's error is
-# {glue:text}`half-fitted` times as large. It ends when each plane is held by about $d$ points: there $\varepsilon\approx d/p$, the error of the
-# kernel at $t^*$. Under the hinge it holds from about 64 down to 16 points a direction and pair of planes, if 90 to 98 % of the points are fitted.
-# At $p=128$ there is no such moment, at $p=8192$ and $d=5$ only from 95 % on. Two planes have {claim}`A.Fig3-planes-constant` of the law
-# (width 500; on such networks it was first seen), one plane {claim}`A.Fig3-planes-one` and three {claim}`A.Fig3-planes-three`, which were trained after
-# they were declared. A plane in the tail of the data enters late. At densities of 0.40 and 0.05 the error is {glue:text}`uneven` times the law's
-# with 24 and 64 points a direction left: the density cancels once the far plane is found.
+# The law has a window. It begins late, since the planes must first come into balance: when half of the points are
+# fitted, the hinge's error is {glue:text}`half-fitted` times as large. It ends when about $d$ points are left at each
+# plane: there $\varepsilon\approx d/p$, the error of the kernel at $t^*$. Under the hinge it holds from about 64 down
+# to 16 points a direction and pair of planes, if 90 to 98 % of the points are fitted. At $p=128$ there is no such
+# moment; at $p=8192$ and $d=5$ it opens only at 95 %.
 #
-# At a *fixed share* of fitted points $n/d$ grows with $p$, and the window moves. So no single power of $p$ holds there. The law alone would give
-# $p^{-1/2}$; from $8d$ unfitted points on we measure {glue:text}`at-shares`. The function is compressed as $p/\sqrt n$, and paper A's $\sqrt p$
-# is this law at a fixed share: from 90 to 95 % of 4096 points the function's compression grows {glue:text}`function-share` times, and $\sqrt2$ by the law.
+# We first saw the law on two planes at width 500, where the error is {claim}`A.Fig3-planes-constant` times the law's.
+# So we declared it for others, and then trained them: one plane has {claim}`A.Fig3-planes-one`, three have
+# {claim}`A.Fig3-planes-three`. A plane in the tail of the data enters late. With the planes at densities of 0.40 and
+# 0.05 the error is first several times the law's, and follows it once the far plane is found: {glue:text}`uneven` times
+# with 24 and 64 points a direction left.
+#
+# At a *fixed share* of fitted points $n/d$ grows with $p$, so the window moves, and no single power of $p$ holds. The
+# law alone would give $p^{-1/2}$; from $8d$ unfitted points on we measure {glue:text}`at-shares`. Paper A's $\sqrt p$
+# is this law at a fixed share, because the function is compressed as $p/\sqrt n$. From 90 to 95 % its compression grows
+# {glue:text}`function-share` times, by the law $\sqrt2$ times.
 # %% [markdown]
 # (one-stop)=
 # ## Paper A's figures are a stop at 98 % of fitted points
-# Paper A compares networks at the end of training with kernels. Trained to the end, our networks contradict it in five ways.
-# **Guess first:** which of the paper's statements in {numref}`fig-a-one-stop` hold when the last points are left out?
+# Paper A compares networks at the end of training with kernels. Trained to the end, our networks contradict it in five
+# ways. Stopped when 98 % of the points are fitted, they do not ({numref}`fig-a-one-stop` and the table).
 # %% tags=["key"]
 nets = chapter.rows(studies.networks, "stripe")
 lazy = [chapter.rows(studies.infinite_width_lazy, design) for design in ("stripe", "stripe_networks")]
@@ -496,9 +478,9 @@ start = shares.index(stop) if stop in shares else 0
 chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, knob="fitted points", start=start)
 # %% [markdown] tags=["caption"]
 # **Our networks agree with paper A when 98 % of the points are fitted, and not at the end of training.** Each panel:
-# what we measure against the fitted share; grey: agreement, symbols inside are filled. The slider chooses a share, and the
-# mark says whether the statement holds there. Compressed data: frozen kernel and network of width $10^4$, 8192 points, as
-# for $\Lambda$. Exponent: 512 to 8192 points. Kernel: 128 to 8192 points. 95 % intervals.
+# what we measure against the fitted share; grey: agreement, symbols inside are filled. The slider chooses a share, and
+# the mark says whether the statement holds there. Compressed data: frozen kernel and network of width $10^4$, 8192
+# points, as for $\Lambda$. Exponent: 512 to 8192 points. Kernel: 128 to 8192 points. 95 % intervals.
 # %% [markdown]
 # | paper A says | at the end of training | with 98 % fitted |
 # |---|---|---|
@@ -508,83 +490,69 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # | $\Lambda$ is not altered after $t^*$ | {claim}`A.Fig6-amplification-end` | {claim}`A.Fig6-amplification-stop` |
 # | the last points do not alter the predictions | {claim}`A.Fig3-overfit` | 1 |
 #
-# The table's ratios are over both dimensions, one number a seed. The kernel frozen at 98 % has {glue:text}`late-kernel` of the network's error on
-# 8192 points ($d=5$ and 10): the paper's words are "very similar", "except for the largest training set size where it even outperforms it".
+# The table's ratios are over both dimensions. On 8192 points alone, the kernel frozen at 98 % has
+# {glue:text}`late-kernel` of the network's error ($d=5$ and 10). The paper says "very similar", "except for the largest
+# training set size where it even outperforms it".
 #
-# Paper A's own size, $10^4$ neurons and $10^4$ points, changes little. There the last points raise the error {claim}`A.Fig3-overfit-wide` times, and leave
-# {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. Paper A's public code stops when the smallest margin exceeds 1 *or* after a time
-# limit, and with plain steps the last points take very long. So we infer that its runs ended early; the settings of its figures are not recorded.
+# Could our networks be too small? At paper A's own size the last points raise the error {claim}`A.Fig3-overfit-wide`
+# times, and leave {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. So size is not the reason. But paper A's public
+# code stops when the smallest margin exceeds 1 *or* after a time limit, and with plain steps the last points take very
+# long. We infer that its runs ended early.
 #
-# Two things stay off at 98 %. The gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32: lazy learning is not yet
-# asymptotic. And the exponent is no law. From 4096 to 16 384 points it is {glue:text}`stop-late`, for at a fixed share the error has to fall as
-# $p^{-1/2}$ in the end ({numref}`fig-a-collapse`).
+# Two things stay off at 98 %. The gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32,
+# because lazy learning is not yet asymptotic. And the exponent is no law: from 4096 to 16 384 points it is
+# {glue:text}`stop-late`, since at a fixed share the error has to fall as $p^{-1/2}$ in the end.
 #
-# The features come and go. In other networks the tangent kernel aligns while the outputs are still small, and then only grows, so that the function
-# at the end is regression with the kernel at the end {cite}`atanasov2021`. Ours aligns early, too. But on 8192 points its kernel at the end has
-# {glue:text}`final-network` times the error of the network, and {glue:text}`final-early` times that of the kernel frozen at 90 %. The alignment is silent,
-# and then lost.
+# What training has gained in the kernel it then loses. In other networks the tangent kernel aligns while the outputs
+# are still small, and then only grows, so that the final function is regression with the final kernel
+# {cite}`atanasov2021`. Ours aligns early, too. But on 8192 points its kernel at the end has {glue:text}`final-network`
+# times the error of the network, and {glue:text}`final-early` times that of the kernel frozen at 90 %.
 #
-# ## At the end of training the network has the exponent that paper B prints
-# - **Lazy learning** should have $\beta=d/(3d-2)$, which is 0.385 in $d=5$ and 0.357 in $d=10$. Over all sizes we measure
-#   {claim}`A.Fig3-beta-lazy-d5` and {claim}`A.Fig3-beta-lazy-d10`: not yet asymptotic. Theory approximates the kernel between neighbouring
-#   support vectors by its cusp at distance zero, for which they are still too far apart.
-# - **Feature learning** should have $\beta=(2d-1)/(3d-2)$ by paper A, 0.692 and 0.679, and $(d+d_\perp/2)/(3d-2)$ by paper B, 0.538 and 0.518.
-#   From 1024 to 16 384 points we measure {claim}`B.Sec5-beta-feature-d5` and {claim}`B.Sec5-beta-feature-d10`. Paper B's numbers are inside,
-#   and paper A's are outside. Yet paper B derives its number from half of the gain that a compression has ({numref}`fig-a-gain`). On the
-#   cylinder both papers have 1/2, and we measure {claim}`A.Fig8-beta-feature`.
-# - **The gain,** the network's exponent less the lazy one on the same data, is {claim}`A.Fig3-gain-d5` and {claim}`A.Fig3-gain-d10`. Paper
-#   A has 0.31 and 0.32, which is not reproduced, although a compression of given data alone brings about what the paper says
-#   ({numref}`fig-a-gain`).
-#
-# {ref}`Each link of the argument, and where it ends <learning-curve-details>` tests the steps of the papers' argument, and has the passage
-# between the regimes, the numerics and the exercises.
+# At the end of training the network has, finally, the exponent that paper B prints. This is {ref}`a coincidence
+# <end-exponents>`, because paper B's derivation has an {ref}`error <erratum-b-planar-exponent>`. The {ref}`details
+# <learning-curve-details>` take the steps of the papers' argument one by one.
 #
 # ## The findings, with sizes and exceptions
-# - **Select: until the time $t^*$ a network selects planes.** At $t^*$ a tenth of its $p$ training points in $d$ dimensions are fitted. We
-#   freeze its tangent kernel there and train it from the start, on the same points. The test error is then {claim}`A.Fig3-own-constant`
-#   times $d/p$ (1024 and 2048 points). On fresh points it is {claim}`A.Fig3-star-constant` times $d/p$ (2048 to 8192 points). Both are for $d=5$ and 10
-#   at width 500. This holds for planes, for labels that balance to within $0.4/\sqrt d$, and for an output scale far below $1/p$
-#   ([chapter 2](#label-balance)). If we freeze the kernel when 90 % are fitted, its error on fresh points falls as a power of $p$ with the exponent
-#   {claim}`A.Fig3-early-exponent`, close to that of $1/p$ (128 to 8192 points). On the cylinder, in contrast, training until $t^*$ makes the kernel worse: it has
-#   {claim}`A.Fig8-star-initial` times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor
-#   falls as a power {claim}`A.Fig8-star-trend` of $p$ (512 to 8192 points).
-# - **Place: then it moves these planes, and its training error gives its test error.** While 90 to 98 % of the points are fitted, the error for two planes is
-#   $\sqrt{n_{\rm eff}d/\pi}/p$ with $n_{\rm eff}=\sum_\mu(\ell'(y_\mu F_\mu)/\ell'(0))^2$, and no number is fitted
-#   ({numref}`fig-a-collapse`). Under the hinge $n_{\rm eff}$ is the number of unfitted points. While 16 to 64 of them a direction are left,
-#   the error is {claim}`A.Fig3-planes-constant` times the law's ($d=5$ and 10, width 500). With 24 to 12 left it is {claim}`A.Fig3-loss-hinge`
-#   times the law's at width 64. There it is {interval}`A.Fig3-loss-squared` times under the squared hinge, and
-#   {interval}`A.Fig3-loss-logistic` times under the logistic loss.
-# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** Frozen when 90 % are fitted, the kernel has the error {claim}`A.Fig3-frozen-one`
-#   times $d/p$ for $m=1$ plane, and {claim}`A.Fig3-frozen-three` times for $m=3$, where the law says 3/2 (1024 and 2048 fresh points, $d=5$ and 10,
-#   width 200; {numref}`fig-a-frozen`).
-# - **Over-fit: paper A's figures show a stop before the last points.** With 98 % of 8192 points fitted, compressed data give
-#   {claim}`A.Fig3-own-learner-stop` times the network's error (width $10^4$), and the network's exponent is {claim}`A.Fig3-beta-stop` times
-#   the paper's (512 to 8192 points, width 500). At the end of training neither holds ({numref}`fig-a-one-stop`). The last two per cent of
-#   the points raise the error {claim}`A.Fig3-overfit` times. They leave {claim}`A.Fig6-amplification-end` of the weights' compression at $t^*$
-#   (8192 points, width 500; all numbers for $d=5$ and 10 together).
-# - **At the end of training the exponent is the one that paper B prints.** It is {claim}`B.Sec5-beta-feature-d5` in $d=5$ (B 0.538, A 0.692) and
-#   {claim}`B.Sec5-beta-feature-d10` in $d=10$ (B 0.518, A 0.679), from 1024 to 16 384 points at width 500. Yet B's derivation is {ref}`wrong
-#   <erratum-b-planar-exponent>`, so that the agreement is a coincidence.
-# - **Curved boundaries can use little compression.** Beyond $p^{2/(3d_\parallel-2)}$ a compression gains nothing. With three informative directions of
-#   eight, data compressed by $\sqrt p$ give a support vector machine {claim}`A.Sec4-ball-removed` times its error without the uninformative directions
-#   (1024 and 4096 points). The gain that paper A's abstract counts there has the exponent 0.227, whereas we find {claim}`A.Sec4-ball-last-gain`. Networks on this
-#   ball have {claim}`A.Sec4-ball-network` times the error of the compressed data, because they compress far less than $\sqrt p$ ({numref}`fig-a-curved`).
+# - **Select: until the time $t^*$ a network selects planes.** Freeze its tangent kernel at $t^*$, when a tenth of $p$
+#   points is fitted, and train it from the start. On the same points its test error is {claim}`A.Fig3-own-constant`
+#   times $d/p$ (1024 and 2048 points), on fresh ones {claim}`A.Fig3-star-constant` times (2048 to 8192 points; both for
+#   $d=5$ and 10, width 500). It takes planes, labels that balance to within $0.4/\sqrt d$, and an output scale far
+#   below $1/p$ ([chapter 2](#label-balance)).
+# - **On the cylinder, in contrast, training until $t^*$ makes the kernel worse.** It has {claim}`A.Fig8-star-initial`
+#   times the error of the initial one (512 to 4096 points, width 500). At width $10^4$ this factor falls as a power
+#   {claim}`A.Fig8-star-trend` of $p$ (512 to 8192 points).
+# - **Place: then it moves these planes, and its training error gives its test error.** While 90 to 98 % of the points
+#   are fitted, the error for two planes is $\sqrt{n_{\rm eff}d/\pi}/p$, and no number is fitted. Under the hinge, while
+#   16 to 64 points a direction are left, the error is {claim}`A.Fig3-planes-constant` times the law's ($d=5$ and 10,
+#   width 500).
+# - **Count planes: the frozen kernel's error is near $md/2p$ for one and two planes.** For $m=1$ it is
+#   {claim}`A.Fig3-frozen-one` times $d/p$, for $m=3$ {claim}`A.Fig3-frozen-three` times, where the law says 3/2 (frozen
+#   when 90 % are fitted; {numref}`fig-a-frozen`).
+# - **Over-fit: paper A's figures show a stop before the last points.** The last two per cent of 8192 points raise the
+#   error {claim}`A.Fig3-overfit` times, and leave {claim}`A.Fig6-amplification-end` of the weights' compression at
+#   $t^*$ (width 500, $d=5$ and 10 together).
+# - **Curved boundaries can use little compression.** Beyond $p^{2/(3d_\parallel-2)}$ a compression gains nothing. With
+#   three informative directions of eight, data compressed by $\sqrt p$ give a support vector machine
+#   {claim}`A.Sec4-ball-removed` times its error without the uninformative directions (1024 and 4096 points;
+#   {numref}`fig-a-curved`).
 #
 # ## Try it yourself
 # - `make chapter-01 NAME=two PARAMS='-p interfaces "[-1.0, 0.0, 1.0]"'` learns three planes.
 # %% [markdown]
 # ## Exercises
 #
-# **1. A tilted plane.** The label changes at one plane in $d$ dimensions. A network has placed it displaced by $\delta_0$ and tilted by a small
-# vector $\delta_\perp$ along the other directions, so that its label is wrong where $0<x_1<\delta_0+\delta_\perp\cdot x_\perp$ or the reverse. Show that its
-# test error is $\varphi\,\mathbb E|\delta_0+\delta_\perp\cdot x_\perp|$ with the density $\varphi$ at the plane. How does it compare with the error of
-# a plane that is displaced alone, if all components of $\delta$ have one size?
+# **1. A tilted plane.** The label changes at one plane in $d$ dimensions. A network has placed it displaced by
+# $\delta_0$ and tilted by a small vector $\delta_\perp$ along the other directions, so that it is wrong where
+# $0<x_1<\delta_0+\delta_\perp\cdot x_\perp$ or the reverse. Show that its test error is $\varphi\,\mathbb
+# E|\delta_0+\delta_\perp\cdot x_\perp|$ with the density $\varphi$ at the plane. If all components of $\delta$ have one
+# size, how much of the error is tilt?
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# At a given $x_\perp$ the points between the two planes have the probability $\varphi\,|\delta_0+\delta_\perp\cdot x_\perp|$ to first order; average over
-# $x_\perp$. With $\delta\sim\mathcal N(0,s^2)$ in each of $d$ components the sum is normal with the variance $s^2(1+|x_\perp|^2)$, of which $1+|x_\perp|^2$ is near $d$. So the mean
-# absolute value is $s\sqrt{2d/\pi}$, that is $\sqrt d$ times that of the displacement alone. Most of the error is tilt.
+# At a given $x_\perp$ the points between the two planes have the probability $\varphi\,|\delta_0+\delta_\perp\cdot
+# x_\perp|$ to first order; average over $x_\perp$. With $\delta\sim\mathcal N(0,s^2)$ in each of $d$ components the sum
+# is normal with the variance $s^2(1+|x_\perp|^2)$, and $1+|x_\perp|^2$ is near $d$. So the mean absolute value is
+# $s\sqrt{2d/\pi}$, that is $\sqrt d$ times that of the displacement alone. Most of the error is tilt.
 #
 # </details>
 #
@@ -598,6 +566,7 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# The weights hardly move, $\Lambda$ keeps its initial value at all times, and the ratio is 1. The page of the run shows it, with the interval that two seeds give.
+# The weights hardly move, $\Lambda$ keeps its initial value at all times, and the ratio is 1. The page of the run shows
+# it, with the interval that two seeds give.
 #
 # </details>

@@ -7,8 +7,9 @@
 # %% [markdown]
 # (compression-width-and-scale)=
 # # Width, scale, and what comes after the plateau
-# The compression argument holds at any width, for small output scales, and until the first margin is met. This page changes the width and
-# the scale, and follows the networks beyond that time. A symbol without a definition here has the meaning of chapter 2's symbol table.
+# When does the square root of chapter 2 hold? At any width, for output scales that are small against $1/p$, and until
+# the first margin is met. This page changes the width and the scale, and follows the networks beyond that time. Symbols
+# are those of chapter 2's table.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -23,7 +24,6 @@ growth_from = 1024  # smallest size of the fitted exponents (paper A, Fig. 6: 41
 stop = 0.98  # satisfied fraction until which the largest amplification is sought
 # fmt: on
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -33,18 +33,18 @@ from companion.papers.compression.claims import compression as claims
 from companion.papers.compression.claims import width
 from companion.papers.compression.studies import compression as studies
 from companion.papers.compression.studies import fitting
-from companion.papers.compression.theory import Stripe
 
 chapter = Chapter("02", globals())
 # %% [markdown]
 # (paper-width)=
 # ## The amplification does not depend on the width
-# At paper A's width of $10^4$ the exponent of $\Lambda^*$ in $p$ is {claim}`A.Fig6-wide` (1024 to 8192 points; the paper has $\frac12$). It is
-# a mean over the stripe in $d=5$ and 10 and the cylinder. Most of our networks are only a hundred neurons wide. We expect that this
-# makes no difference, because neurons evolve independently until the first margin is met: each follows the same gradient, and only
-# their number changes. This is what we find. On the same training sets $\Lambda^*$ at width $10^4$ is {glue:text}`width-ratio` times
-# that at width 100 ({numref}`fig-a-width`). Hence few wide networks suffice for the exponent. We take the difference between the
-# widths from the training sets that both have, and the rest from the many sets of the narrow networks.
+# Most of our networks are a hundred neurons wide, paper A's $10^4$. Does it matter? We expect not, because neurons
+# evolve independently until the first margin is met: each follows the same gradient, and only their number changes. So
+# it is. On the same training sets $\Lambda^*$ at width $10^4$ is {glue:text}`width-ratio` times that at width 100
+# ({numref}`fig-a-width`). At paper A's width itself the exponent of $\Lambda^*$ in $p$ is {claim}`A.Fig6-wide`, where
+# the paper has $\frac12$ (1024 to 8192 points, a mean over the stripe in $d=5$ and 10 and the cylinder). For this
+# number the training sets that both widths have give the difference between the widths, and the many sets of the narrow
+# networks give all else.
 # %%
 wide = chapter.rows(studies.amplification_scaling, "wide")
 narrow = chapter.rows(studies.amplification_scaling, "stripe_again")
@@ -70,12 +70,13 @@ chapter.glue("width-ratio", str(width.mean_width_ratio(both[both.p >= growth_fro
 chapter.figure(fig, "fig-a-width", wide, ring, narrow, narrow_ring)
 # %% [markdown] tags=["caption"]
 # **At paper A's width the amplification is that of narrow networks.** Left: $\Lambda^*$ of networks with $10^4$ neurons
-# against the number of points; dashed: slope $\frac12$. Right: its ratio to that of narrow networks on the same training sets (paper A,
-# Fig. 6 and 8). Medians and quartiles over seeds.
+# against the number of points; dashed: slope $\frac12$. Right: its ratio to that of narrow networks on the same
+# training sets (paper A, Fig. 6 and 8). Medians and quartiles over seeds.
 # %% [markdown]
 # ## The output scale must fall nearly as $1/p$
-# The amplification $\lambda$ of a neuron grows as $e^{\kappa t}$ until its plateau $\lambda^*\sim\sqrt p$. Here
-# $\kappa=1/\tau^*-1/\tau_\perp^*$ is the difference of the two rates without noise. To reach the plateau takes the time
+# A neuron needs time to be compressed, and it has time until $t^*$ only. Its amplification $\lambda$ grows as
+# $e^{\kappa t}$ until its plateau $\lambda^*\sim\sqrt p$, where $\kappa=1/\tau^*-1/\tau_\perp^*$ is the difference of
+# the two rates without noise. The plateau is reached after the time
 #
 # $$
 # \tau_\perp\simeq\frac{\log p}{2\kappa}+\text{const},\qquad\text{before $t^*$ if}\qquad
@@ -84,22 +85,23 @@ chapter.figure(fig, "fig-a-width", wide, ring, narrow, narrow_ring)
 #
 # by {eq}`eq:A:time`. The paper's footnote 3 has both without the factors: "the definition of the perpendicular
 # timescale yields $\tau_\perp\sim\tau^*\log p$", and "it is essential that $\tau_\perp<t^*$". It concludes: "Hence the
-# larger the training set size, the smaller $\alpha$ needs to be". The footnote is about the $\lambda$ of one neuron. It
-# gives a necessary condition and no exponent; $x$ is ours. The measured slope of $\kappa\,\tau_\perp$ in $\log p$ is
-# {claim}`A.Fig4-perpendicular`; neurons that start at a $\lambda$ of order one should have $\frac12$.
+# larger the training set size, the smaller $\alpha$ needs to be". It gives no exponent; $x$ is ours. The measured slope
+# of $\kappa\,\tau_\perp$ in $\log p$ is {claim}`A.Fig4-perpendicular`; neurons that start at a $\lambda$ of order one
+# should have $\frac12$.
 #
-# The amplification $\Lambda$ of the network averages over all neurons, which gives a stricter condition. Neurons that have not
-# grown keep an $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of order $1/\alpha$ at $t^*$. Hence
+# But this is the $\lambda$ of one neuron. The network's $\Lambda$ averages over all neurons, and that gives a stricter
+# condition. Neurons that have not grown keep an $\omega_\perp$ of order one, while $\omega_1^2$ of the others is of
+# order $1/\alpha$ at $t^*$. Hence
 #
 # $$
 # \frac1{\Lambda^2}=\frac1{\Lambda^{*2}}+B\,\alpha
 # $$ (eq:A:idle)
 #
-# with a $B$ that does not depend on $p$, so the scale must fall about as $1/p$. We found {eq}`eq:A:idle` on twelve training sets of
-# up to 16 384 points, and test it on others, of up to 65 536 points ({numref}`fig-a-late`). The exponent of
-# $1/\Lambda^2-1/\Lambda^{*2}$ in $\alpha$ is {claim}`A.Fig6-idle`; it would be 1.79 if all neurons grew, only too late. The scale at
-# which $\Lambda$ is half of its plateau has the exponent {claim}`A.Fig6-scale` in $p$. This is a little above $-1$, because more
-# neurons grow in a longer time, so that $B$ decreases slightly with $\alpha$.
+# with a $B$ that does not depend on $p$, so the scale must fall about as $1/p$. We found {eq}`eq:A:idle` on twelve
+# training sets, so we test it on others, and on larger ones ({numref}`fig-a-late`). The exponent of
+# $1/\Lambda^2-1/\Lambda^{*2}$ in $\alpha$ is {claim}`A.Fig6-idle`; it would be 1.79 if all neurons grew, only too late.
+# The scale at which $\Lambda$ is half of its plateau has the exponent {claim}`A.Fig6-scale` in $p$, a little above
+# $-1$, because more neurons grow in a longer time, so that $B$ decreases slightly with $\alpha$.
 # %%
 rests = chapter.rows(fitting.plateaus, "main")
 fastest = claims.time_of_the_plateau(rests, interfaces)
@@ -126,20 +128,22 @@ middle.legend(fontsize="small", handlelength=1)
 alt = "A time that rises as log p; curves that fall with the scale, sooner for larger sets; the scale needed, falling."
 chapter.figure(fig, "fig-a-late", rests, scales, title="How small must the output scale be?", alt=alt)
 # %% [markdown] tags=["caption"]
-# **The required scale falls nearly as $1/p$.** Left: the time at which $\lambda$ of the fastest neurons is half of $\lambda^*$,
-# over the time of its growth. Middle: $\Lambda^*$ over its plateau against the scale. Right: the scale at which this is one half;
-# dashed: {eq}`eq:A:late` and {eq}`eq:A:idle`. Stripe, $d=5$; medians and quartiles.
+# **The required scale falls nearly as $1/p$.** Left: the time at which $\lambda$ of the fastest neurons is half of
+# $\lambda^*$, over the time of its growth. Middle: $\Lambda^*$ over its plateau against the scale. Right: the scale at
+# which this is one half; dashed: {eq}`eq:A:late` and {eq}`eq:A:idle`. Stripe, $d=5$; medians and quartiles.
 # %% [markdown]
 # ## After $t^*$ the amplification first grows, then falls
-# The paper states $\Lambda_{\max}\sim\Lambda^*\sim\sqrt p$. A training set with a large $\Lambda^*$ has a large $\Lambda_{\max}$, too. So we
-# look at the factor by which $\Lambda$ grows after $t^*$ in the same network (1024 to 16 384 points, width 150, until 98 % of the
-# points are fitted). It should not depend on $p$. Its exponent, averaged over the stripe in $d=5$ and 10 and the cylinder, is
-# {claim}`A.Fig6-largest`; it would be $-\frac12$ if the scale $\alpha$ alone set $\Lambda_{\max}$. On the stripe the factor grows
-# up to $p=4096$ and not beyond; on the cylinder it decreases slightly ({ref}`table <compression-exponents>`).
+# The paper states $\Lambda_{\max}\sim\Lambda^*\sim\sqrt p$. If so, the factor by which $\Lambda$ grows after $t^*$ does
+# not depend on $p$. We look at this factor and not at $\Lambda_{\max}$ itself, because a training set with a large
+# $\Lambda^*$ has a large $\Lambda_{\max}$, too. Its exponent, averaged over the stripe in $d=5$ and 10 and the
+# cylinder, is {claim}`A.Fig6-largest` (1024 to 16 384 points, width 150, until 98 % of the points are fitted). It would
+# be $-\frac12$ if the scale $\alpha$ alone set $\Lambda_{\max}$. On the stripe the factor grows up to $p=4096$ and not
+# beyond; on the cylinder it decreases slightly ({ref}`table <compression-exponents>`).
 #
-# Later $\Lambda$ falls ({numref}`fig-a-6`). The last unfitted points dominate the gradient, and their noise does not average out,
-# so that $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter significantly the picture".
-# Chapter 1 ({numref}`fig-a-one-stop`) measures how far $\Lambda$ falls until the end of training.
+# Later $\Lambda$ falls ({numref}`fig-a-6`), since the last unfitted points dominate the gradient: their noise does not
+# average out, so $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter
+# significantly the picture". Chapter 1 ({numref}`fig-a-one-stop`) measures how far $\Lambda$ falls until the end of
+# training.
 # %%
 networks = chapter.rows(studies.amplification_along_training, "main")
 fig, flat = plots.panels(networks.d.nunique(), width=4.0, height=3.2, sharey=True)
@@ -155,13 +159,23 @@ flat[0].legend(fontsize="small")
 alt = "Amplification against time, for two training sizes in two dimensions: it rises, rests, rises again and falls."
 chapter.figure(fig, "fig-a-6", networks, title="How does the compression change during training?", alt=alt)
 # %% [markdown] tags=["caption"]
-# **The amplification grows exponentially, rests near $t^*$, grows again and falls at the end.** Mean over seeds until 98 % of the
-# points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with $p=411$ and 4640).
+# **The amplification grows exponentially, stays near its plateau at $t^*$, grows again and falls at the end.** Mean
+# over seeds until 98 % of the points are fitted. Dotted: the mean $t^*$ of the same colour (paper A, Fig. 6 top, with
+# $p=411$ and 4640).
 # %% [markdown]
-# ## The fit lowers the test error
-# After $t^*$ the points far from the interfaces are fitted first, and then contribute no longer to the gradient ({numref}`fig-a-5`). Here
-# we stop when 1 % of the points remain below the margin; the paper does not state its stop. Chapter 1 follows the networks to the end
-# of training. There $\Lambda$ has fallen and, in $d=5$, the error is higher again.
+# ## After $t^*$ the predictor finds both planes, and distant points are fitted first
+# At $t^*$ the predictor is large on one side and near zero on the other; then it comes to change its sign at both
+# planes, and the test error falls ({numref}`fig-a-5`). Here we stop when 1 % of the points remain below the margin; the
+# paper does not state its stop. Chapter 1 follows the networks to the end of training, where $\Lambda$ has fallen and,
+# in $d=5$, the error is higher again.
+#
+# Which points are fitted first? Those far from the planes, as the paper says: the "first points to be excluded are the
+# furthest from the interfaces separating distinct labels". A point's distance from the nearest interface and how early
+# it is fitted have the rank correlation {claim}`A.Fig5-order` on the stripe; on the cylinder it is larger. Fitted
+# points no longer contribute to the gradient, so the fixed points move. But their number does not change: a share
+# {claim}`A.Fig5-number` of the networks keeps the number of its clusters of neurons, while the neurons' planes turn by
+# {claim}`A.Fig5-moved` until half of the points are fitted. This is the angle $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$
+# in radians, with $\zeta=-\tan\phi$, because $\zeta$ itself passes through infinity where $\omega_1$ changes its sign.
 # %%
 rows = chapter.rows(studies.late_training, "main")
 network = rows.iloc[0]
@@ -181,68 +195,22 @@ plots.plain_numbers(right)
 right.legend(fontsize="small")
 chapter.figure(fig, "fig-a-5", rows[:1], title="What does the fit change after $t^*$?")
 # %% [markdown] tags=["caption"]
-# **The predictor sharpens at both planes.** Left: predictor on the first axis at $t^*$, half-way and at the end, over its maximum.
-# Right: training loss and test error, which leaves the plot where it is 0; dotted: the same times (paper A, Fig. 5).
-# %% [markdown]
-# ## Distant points are fitted first, and the number of fixed points stays the same
-# The paper says that the "first points to be excluded are the furthest from the interfaces separating distinct labels"
-# ({numref}`fig-a-order`). A point's distance from the nearest interface and how early it is fitted have the rank correlation
-# {claim}`A.Fig5-order` on the stripe; on the cylinder it is larger.
-# %%
-fig, ax = plt.subplots()
-tables = [chapter.rows(fitting.exclusion, shape) for shape in ("stripe", "cylinder")]
-for rows in tables:
-    shares = np.array(rows["before"].tolist())
-    tenths = (np.arange(shares.shape[1]) + 0.5) / shares.shape[1]
-    plots.realisations(ax, tenths, shares, label=f"{rows['shape'].iloc[0]}, $d={rows.d.iloc[0]}$")
-ax.axhline(0.5, color=plots.COLOURS["theory"], linestyle=":", label="no order")
-ax.set(xlabel="rank by distance from the interface", ylabel="share fitted before", ylim=(0, 1))
-ax.set_title("Which points come first?")
-ax.legend(fontsize="small")
-chapter.figure(fig, "fig-a-order", *tables)
-# %% [markdown] tags=["caption"]
-# **The further from the interface, the earlier a point is fitted.** Share of the points fitted before a point, by the rank of its
-# distance (tenths, 0 the nearest; medians and quartiles).
-# %% [markdown]
-# The fixed points move, but their number does not change ({numref}`fig-a-clusters`). We describe a neuron's plane by the angle
-# $\phi={\rm atan2}(\sqrt d\,b,\omega_1)$, so that $\zeta=-\tan\phi$. The angle stays smooth where $\omega_1$ changes its sign and
-# the intercept $\zeta$ passes through infinity. This happens to one cluster of neurons: it starts outside the stripe, moves away to the
-# left, and comes back from the right, with the other sign of $\omega_1$, to the second interface. A share {claim}`A.Fig5-number` of the
-# networks keeps the number of its clusters, while the planes turn by {claim}`A.Fig5-moved` (in radians) until half of the points are
-# fitted.
-# %%
-clusters = chapter.rows(fitting.clusters, "main")
-network = clusters.query("seed == seed.min()").sort_values("share")
-angles = np.unwrap(np.array(network["angles"].tolist()), axis=0)
-attractors = Stripe(interfaces, 2).attractors()
-starts = [np.arctan2(-point.z * point.sign, point.sign) for point in attractors]
-fig, ax = plt.subplots()
-ax.plot(network.share, angles, color=plots.COLOURS["feature"], alpha=0.3, linewidth=1)
-ax.plot([network.share.min()] * len(starts), starts, "kx", label="fixed points before $t^*$")
-for sign in (1, -1):
-    for interface in interfaces:
-        angle = np.arctan2(-interface * sign, sign)
-        ax.axhline(angle, color=plots.COLOURS["theory"], linestyle="-.", linewidth=0.8)
-ax.set(xlabel="share of fitted points", ylabel=r"angle $\phi$ of a neuron's plane", ylim=(-4.2, 4.2))
-ax.set_yticks([-np.pi, 0, np.pi], [r"$-\pi$", "0", r"$\pi$"])
-ax.set_title("Where do the planes go?")
-ax.legend(fontsize="small")
-alt = "Lines of many neurons that run together in three bundles from three crosses and end at other angles."
-chapter.figure(fig, "fig-a-clusters", clusters, alt=alt)
-# %% [markdown] tags=["caption"]
-# **The clusters of planes stay and turn.** Angles of one network's planes from $t^*$ on (stripe, $d=2$); crosses: fixed points
-# before it; dash-dotted: planes at an interface.
+# **After $t^*$ the predictor comes to change its sign at both planes.** One network. Left: predictor on the first axis
+# at $t^*$, half-way and at the end, over its maximum. Right: training loss and test error, which leaves the plot where
+# it is 0; dotted: the same times (paper A, Fig. 5).
 # %% [markdown]
 # ## Errata and open points
-# - On the cylinder the fixed points {ref}`form a ring <erratum-a-ring>`.
-# - {ref}`The noise <erratum-a-noise>` has the amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks
-#   a root <erratum-a-perpendicular-time>`, and {ref}`the characteristic time <erratum-a-characteristic-time>` a factor
-#   $\frac12$. App. C.3 drops the first term of {eq}`eq:A:noise` from its constant; it is of the order of the second.
-# - Some choices were made after a first look at the results; the ledger lists them with each claim. For the exponents these are the
-#   smallest sizes of the fits, and the division by the noise. For $t^*$ they are the mean of slopes in place of the slope of medians,
-#   and 2048 points in place of 512. The constant is taken at the largest $p$ and not at the smallest $\alpha$. Which neurons count at
-#   the fixed points is a choice, too.
-# - The closed forms of App. C (averages, limits, the number of fixed points) are algebra. Unit tests check them, and no claim.
-# - Open: Where do the fixed points end after $t^*$? Why is $\Lambda^*$ of the cylinder above the constant of its ring at all sizes
-#   from 512 on? Growth rates differ around the ring, but weighting the directions by their growth explains only a few per cent. How does
-#   $\Lambda$ decrease at the end of training, where the last few points dominate instead of the noise of all?
+# - On the cylinder the fixed points {ref}`form a ring <erratum-a-ring>`. {ref}`The noise <erratum-a-noise>` has the
+#   amplitude $\sqrt{D_\perp}$. The perpendicular time constant {ref}`lacks a root <erratum-a-perpendicular-time>`, and
+#   {ref}`the characteristic time <erratum-a-characteristic-time>` a factor $\frac12$. App. C.3 drops the first term of
+#   {eq}`eq:A:noise` from its constant, although it is of the order of the second.
+# - Some choices were made after a first look at the results; the ledger lists them with each claim. For the exponents
+#   these are the smallest sizes of the fits, and the division by the noise. For $t^*$ they are the mean of slopes in
+#   place of the slope of medians, and 2048 points in place of 512. The constant is taken at the largest $p$ and not at
+#   the smallest $\alpha$. Which neurons count at the fixed points is a choice, too.
+# - The closed forms of App. C (averages, limits, the number of fixed points) are algebra, so unit tests check them, and
+#   no claim.
+# - Open: Where do the fixed points end after $t^*$? Why is $\Lambda^*$ of the cylinder above the constant of its ring
+#   at all sizes from 512 on? Growth rates differ around the ring, but weighting the directions by their growth explains
+#   only a few per cent. How does $\Lambda$ decrease at the end of training, where the last few points dominate instead
+#   of the noise of all?

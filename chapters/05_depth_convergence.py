@@ -8,52 +8,55 @@
 # (chapter-05)=
 # # Depth is a ridge, except for nearby inputs
 # :::{div} guess
-# **Guess first.** An infinitely wide ReLU network of 30 layers has been trained on 500 images to the end. Which of these is its predictor?
+# **Guess first.** An infinitely wide ReLU network of 30 layers has been trained on 500 images to the end. Which of
+# these is its predictor?
 #
 # - the mean label, whatever the image
 # - **ridge regression with one fixed kernel**
 # - the label of the nearest image
 #
-# Measured: its distance from ridge regression, with a ridge near three times the depth, is {interval}`C.Thm3-ridge` of its own variation.
+# Measured: its distance from ridge regression, with a ridge near three times the depth, is {interval}`C.Thm3-ridge` of
+# its own variation.
 # :::
 #
-# We ask what the {term}`tangent kernel` of a wide ReLU network becomes when layers are added, what it then predicts, and which number of
-# a network says how deep it is.
+# What becomes of the {term}`tangent kernel` of a wide ReLU network when layers are added? What does the network then
+# predict, and which number says how deep it is?
 #
 # ## What we find
-# - Paper C's limit holds, not its rate: in plain networks of depth $L$ the kernel of different inputs tends to a quarter of its diagonal,
-#   but $L$ times the distance grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`).
-# - Still, where inputs lie far apart, infinitely wide networks, plain, residual or pre-norm, learn as {term}`ridge` regression with a ridge of
-#   {claim}`C.Thm3-shares-ridge` times $3\tau$; the depth $\tau$ is [the sum of their layers' shares](#sum-of-shares).
-# - Where inputs are nearer than $3\pi/L$, as among hundreds of points on a sphere in three dimensions, a plain network does not learn as ridge
-#   regression: the median distance is {interval}`C.Thm3-ridge-fails` of its predictor's variation ({numref}`fig-c-laws`).
-# - A network shows this from a width near $\tau^3$: if a plain one's width grows as its depth cubed, its distance from infinite width
-#   stays the same to a factor of {interval}`C.Thm3-width-cubed`, on a sphere ({numref}`fig-c-width`).
+# - Paper C's limit holds, but its rate does not. In plain networks of depth $L$ the kernel of different inputs tends to
+#   a quarter of its diagonal, yet $L$ times the distance is not bounded: it grows as {claim}`C.Thm2-rate` times $\ln L$
+#   ({numref}`fig-c-rate`).
+# - Where inputs lie far apart, infinitely wide networks, plain, residual or pre-norm, predict as {term}`ridge`
+#   regression does. The ridge is {claim}`C.Thm3-shares-ridge` times $3\tau$, and the depth $\tau$ is [the sum of their
+#   layers' shares](#sum-of-shares).
+# - Where inputs are nearer than $3\pi/L$, as among hundreds of points on a sphere in three dimensions, this fails: the
+#   median distance of a plain network from ridge regression is {interval}`C.Thm3-ridge-fails` of its predictor's
+#   variation ({numref}`fig-c-laws`).
+# - A network of finite width predicts like this only if its width is near $\tau^3$ or above. If a plain network's width
+#   grows as its depth cubed, its distance from infinite width changes by a factor of {interval}`C.Thm3-width-cubed`, on
+#   a sphere ({numref}`fig-c-width`).
 #
 # ## Overview
-# A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the kernel of a deep ReLU
-# network tends to 1/4 for every pair of different inputs. From this it has how deep a network may be before its predictions no longer depend on the data,
-# and how early one should stop. One would expect that a deep network predicts nothing. We ask what it does predict, and which networks are wide enough.
+# A very wide network trained by gradient descent is a kernel machine. Paper C {cite}`starnaud2025` shows that the
+# kernel of a deep ReLU network tends to 1/4 for every pair of different inputs. If all pairs look alike, one would
+# expect that a deep network predicts nothing, which is why the paper asks how deep a network may be, and how early one
+# should stop. But at a finite depth pairs do not look quite alike. We ask what the network makes of the difference, and
+# how wide it must be for the difference to show.
 #
-# **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the sliders.
+# **Guess first:** how much of their kernel do two opposite inputs keep, and does a deeper network learn more? Move the
+# sliders.
 #
 # <div class="explore" data-name="depth">
 #
-# All pairs of inputs end near one kernel, 1/4, and a deeper network learns less along each eigenvector. Left: two inputs after $L$
-# layers. Middle: their normalised kernel. Right: the share that ridge regression with the ridge of depth $L$ learns.
+# All pairs of inputs end near one kernel, 1/4, and a deeper network learns less along each eigenvector. Left: two
+# inputs after $L$ layers. Middle: their normalised kernel. Right: the share that ridge regression with the ridge of
+# depth $L$ learns.
 #
 # </div>
 #
-# You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page <depth-details>` has the
-# recipe, eigenvalues, early stopping, other layers and accuracy at large depth. A {ref}`second one <depth-operators>` has further figures and statements of the
-# paper, a {ref}`third one <depth-width>` what it says of width.
-#
-# Before us: in the three phases of initialisation the deep tangent kernel and its predictor become independent of the data
-# {cite}`xiao2020`. {cite}`hayou2019` have rates, which {cite}`hayou2022` characterise fully. For layers
-# $as+b|s|$ the entries approach inverse cosine distances {cite}`terjek2025spectrum`. Widths are in {cite}`terjek2025concentration` and
-# {cite}`hanin2020`. Of skips and norms, {cite}`tian2024` have which scales of the branches cannot be learnt from,
-# {cite}`doshi2023` that pre-norm networks are critical at every initialisation, {cite}`belfer2021` when kernels get spiky. One number for all of
-# them we found nowhere. We read an early version of {cite}`hayou2019`, and abstracts of the others: they may have some of our constants.
+# You need to know what a kernel and its Gram matrix are, and nothing else of the book. The {ref}`details page
+# <depth-details>` follows what comes of the ridge, and {ref}`says what was known <depth-before>`. A {ref}`second one
+# <depth-operators>` has the paper's other statements, and a {ref}`third one <depth-width>` what it says of width.
 #
 # :::{dropdown} Symbols
 # | symbol | in code | shape | scale |
@@ -95,16 +98,20 @@ chapter = Chapter("05", globals())
 # %% [markdown]
 # (sum-of-shares)=
 # ## One number for depth
-# The ridge of a network, beside the kernel of its own angles, is $3\tau$ whatever its layers are: {claim}`C.Thm3-shares-ridge` times that for five
-# kinds of networks with $\tau$ from 9.8 on ({numref}`fig-c-tau`), and {glue:text}`ridge-at-eight` times it at $\tau=7.8$. With a skip connection a layer
-# mixes what it adds with what it received. Over the root of its variance it is
+# Whatever its layers are, the ridge of a network is $3\tau$, where $\tau$ says how much its layers add up to: in five
+# kinds of networks with $\tau$ from 9.8 on it is {claim}`C.Thm3-shares-ridge` times that ({numref}`fig-c-tau`). At
+# $\tau=7.8$, which is not large yet, it is {glue:text}`ridge-at-eight` times that.
+#
+# Why not count layers? With a skip connection a layer mixes what it adds with what it received, so that one layer does
+# less than a plain one. Divided by the root of its variance it is
 #
 # $$
 # x \to \sqrt{1-s}\;x + \sqrt s\; W\sigma(x), \qquad \rho \to (1-s)\,\rho + s\,h(\rho), \qquad S \to (1-s)\,S + s\,\bigl(h'(\rho)\,S + h(\rho)\bigr) .
 # $$ (eq:C:shares)
 #
-# Here $s$ is the layer's *share*, the part of the variance that it has added, $\rho$ the correlation of two inputs, $S$ their tangent kernel, and
-# $h$ the map {eq}`eq:C:h` of a plain layer. On the diagonal $S$ grows by $s$ a layer. So *depth* is the sum of the shares,
+# Here $s$ is the layer's *share*, the part of the variance that it has added, $\rho$ the correlation of two inputs,
+# $S$ their tangent kernel, and $h$ the map {eq}`eq:C:h` of a plain layer. On the diagonal $S$ grows by $s$ a layer.
+# So *depth* is the sum of the shares,
 #
 # $$
 # \tau = 1 + \sum_{l=1}^{L-1} s_l .
@@ -117,10 +124,12 @@ chapter = Chapter("05", globals())
 # | pre-norm, $x+\beta W\sigma(\mathrm{LN}\,x)$ | $\beta^2/(1+\beta^2l)$ | $\simeq\ln(1+\beta^2L)$ | 9.8 ($\beta=1$) |
 # | skip, $\beta=1/\sqrt L$ | $1/(L+1)$ | 2 | 2 |
 #
-# In a pre-norm network the stream's variance grows as $l$, so that each layer adds less. The norm itself does nothing else at infinite width. The weight
-# of a norm multiplies $\beta$.
+# In a pre-norm network the variance of the stream grows as $l$, so that each layer adds a smaller part of it, and ten
+# thousand such layers are no deeper than ten plain ones. At infinite width the norm does nothing else; its weight
+# multiplies $\beta$.
 #
-# *Why $3\tau$.* At a small angle a layer adds $s$ to $3\pi/\phi$ and $s/4$ to $S$; on the diagonal it adds $s$. Hence with the kernel
+# *Why $3\tau$.* At a small angle a layer adds $s$ to $3\pi/\phi$ and $s$ to $4S$, but $4s$ to $4S$ on the diagonal. So
+# the diagonal gains $3s$ on all other entries, and what is added to the diagonal alone is a ridge. With the kernel
 # $c=3\pi/\phi_L-\tau$ of the network's own angles
 #
 # $$
@@ -129,9 +138,9 @@ chapter = Chapter("05", globals())
 #
 # Pairs nearer than the angle $3\pi/\tau$, and degrees above $\tau/3\pi$, are not resolved.
 #
-# *A ridge belongs to its kernel.* For plain networks we take below the limit of $c$ at large depth in place of the network's own angles. The two differ by
-# $\frac32\sum_ls_l^2/\tau_l$, which is $\frac32\ln L$: that is where the logarithm of paper C's rate comes from, and with small shares there is none. Beside
-# the plain kernel a network with skip connections would seem to have less than half the ridge.
+# *A ridge belongs to its kernel.* For plain networks we take below the limit of $c$ at large depth, because it is one
+# kernel for all depths. From that of the network's own angles it differs by $\frac32\sum_ls_l^2/\tau_l$. In plain
+# networks this is $\frac32\ln L$, the logarithm of paper C's rate; where shares are small, there is none.
 #
 # *Small shares.* Then layers are steps of one flow,
 #
@@ -139,12 +148,14 @@ chapter = Chapter("05", globals())
 # \frac{d\rho}{d\tau} = h(\rho) - \rho, \qquad \frac{dS}{d\tau} = h(\rho) - \frac\phi\pi\,S ,
 # $$ (eq:C:flow)
 #
-# and networks of one $\tau$ have one kernel. For four kinds of networks, of 30 to 3000 layers, the predictor on a sphere in ten dimensions is that of the flow
-# to {claim}`C.Thm3-shares-flow` of its variation; at three times $\tau$ the flow is {glue:text}`beyond` away or more.
+# and networks of one $\tau$ have one kernel. We took four kinds of networks, of 30 to 3000 layers, on a sphere in ten
+# dimensions: their predictors are that of the flow to {claim}`C.Thm3-shares-flow` of its variation. A flow three times
+# as long, in contrast, is at least {glue:text}`beyond` away.
 #
-# *Another phase.* A LayerNorm *after* the ReLU takes off the mean, which all inputs have in common. Then $h$ becomes
-# $(h-\frac1\pi)/(1-\frac1\pi)$, whose slope at 1 is $\frac\pi{\pi-1}>1$. Pairs part, and the kernel tends to the identity: after 30 layers two inputs
-# of correlation 1/2 have {glue:text}`after`. No input says anything of another, and there is nothing to generalise from.
+# *An exception.* A LayerNorm *after* the ReLU subtracts the mean, which is what all inputs have in common. Then $h$
+# becomes $(h-\frac1\pi)/(1-\frac1\pi)$, whose slope at 1 is $\frac\pi{\pi-1}>1$. So pairs move apart, and the kernel
+# tends to the identity: after 30 layers two inputs of correlation 1/2 have {glue:text}`after`. Such a network learns
+# its points one by one, and does not generalise.
 # %% tags=["key"]
 networks = chapter.rows(scales.one_depth, "main")
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
@@ -163,16 +174,8 @@ for kind, colour in zip(residual.ARCHITECTURES, plots.PALETTE * 2):
     left.plot(rows.tau, rows.kernel, markers[kind], color=colour, markersize=6, label=kind)
     right.plot(rows.tau, rows.ridge, markers[kind], color=colour, markersize=6)
 left.axhline(0.25, color="0.8", linewidth=0.8, zorder=0)
-left.set(
-    xscale="log", xlabel=r"$\tau$, sum of the shares", ylabel=r"kernel of two inputs, $\rho=1/2$", title="Which kernel?"
-)
-right.set(
-    xscale="log",
-    yscale="log",
-    xlabel=r"$\tau$, sum of the shares",
-    ylabel="ridge beside the own kernel",
-    title="Which ridge?",
-)
+left.set(xscale="log", xlabel=r"$\tau$, sum of the shares", ylabel=r"kernel at $\rho=1/2$", title="Which kernel?")
+right.set(xscale="log", yscale="log", xlabel=r"$\tau$, sum of the shares", ylabel="ridge", title="Which ridge?")
 after = networks[(networks.architecture == residual.NORM_AFTER) & (networks.depth == 30)]
 chapter.glue("after", after.kernel.mean())
 deepest = networks[networks.depth == networks.depth.max()]
@@ -191,8 +194,9 @@ chapter.figure(
     "once. Right, all ridges lie on one straight line.",
 )
 # %% [markdown] tags=["caption"]
-# **Plain, residual and pre-norm networks of 10 to 10000 layers are on one curve of $\tau$; with a norm after the ReLU they leave it.** Left: kernel of two
-# inputs, line: the flow. Right: ridge on 200 points of a sphere in ten dimensions, beside $c=3\pi/\phi_L-\tau$; line: $3\tau$. Nothing is fitted.
+# **Plain, residual and pre-norm networks of 10 to 10000 layers are on one curve of $\tau$; with a norm after the ReLU
+# they leave it.** Left: kernel of two inputs, line: the flow. Right: ridge on 200 points of a sphere in ten dimensions,
+# beside $c=3\pi/\phi_L-\tau$; line: $3\tau$. Nothing is fitted.
 # %% [markdown]
 # ## The network, its kernel, and the limit of large width
 # The network has $L$ layers of standard normal weights, $m$ neurons in each hidden layer, and no biases:
@@ -202,10 +206,10 @@ chapter.figure(
 # f(x) = z^{(L)}, \qquad \sigma(z) = \max(z, 0) .
 # $$ (eq:C:network)
 #
-# {term}`Gradient flow` on the weights moves the output by the tangent kernel
-# $\Theta^{(L)}(x,x') = \sum_\theta \partial_\theta f(x)\,\partial_\theta f(x')$. At infinite width this kernel is not random
-# and does not change in training. Theorem 1 of the paper {cite}`jacot2018` gives it layer by layer. With
-# $(u,v)$ Gaussian of covariance $\Sigma^{(l)}$ at the two inputs,
+# {term}`Gradient flow` on the weights moves the output by the tangent kernel $\Theta^{(L)}(x,x') = \sum_\theta
+# \partial_\theta f(x)\,\partial_\theta f(x')$. At infinite width this kernel is not random and does not change in
+# training. Theorem 1 of the paper {cite}`jacot2018` gives it layer by layer. With $(u,v)$ Gaussian of covariance
+# $\Sigma^{(l)}$ at the two inputs,
 #
 # $$
 # \Sigma^{(1)} = \Theta^{(1)}_\infty = \frac{x\cdot x'}{n_0}, \quad
@@ -213,21 +217,23 @@ chapter.figure(
 # \Theta^{(l+1)}_\infty = \mathbb E[\sigma'(u)\sigma'(v)]\,\Theta^{(l)}_\infty + \Sigma^{(l+1)} .
 # $$ (eq:C:theta)
 #
-# A ReLU layer halves the variance, so that $\Theta^{(L)}_\infty(x,x) = L/(n_0 2^{L-1})$ on the unit sphere (Prop. 1). We divide
-# by this value. The normalised kernel $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on the diagonal, and depends on the
-# angle alone.
-#
+# Since a ReLU layer halves the variance, $\Theta^{(L)}_\infty(x,x) = L/(n_0 2^{L-1})$ on the unit sphere (Prop. 1), and
+# we divide by this value. The {term}`normalised kernel` $\bar\Theta^{(L)} = n_0 2^{L-1}\Theta^{(L)}_\infty/L$ is 1 on
+# the diagonal, and elsewhere a function of the angle alone.
 # %% [markdown]
 # ## One layer brings every pair closer
-# Two unit inputs at correlation $\rho$ leave an infinitely wide ReLU layer at correlation $h(\rho)$ (Prop. 2 of the paper),
+# Two unit inputs at correlation $\rho$ leave an infinitely wide ReLU layer at correlation $h(\rho)$ (Prop. 2 of the
+# paper),
 #
 # $$
 # h(\rho) = \frac{\sqrt{1-\rho^2} + \rho\,(\pi - \arccos\rho)}{\pi}, \qquad h'(\rho) = 1 - \frac{\arccos\rho}{\pi} .
 # $$ (eq:C:h)
 #
-# {numref}`fig-sketch-cobweb` follows two pairs through many layers. The map lies above the identity and touches it at $\rho=1$ with
-# slope one. Near that point $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$; the measured exponent is {claim}`C.Fig3-contact`.
-# Pairs therefore approach 1 more slowly than geometrically. All results of this chapter follow from this contact.
+# {numref}`fig-sketch-cobweb` follows two pairs through many layers. The map lies above the identity and touches it at
+# $\rho=1$, where its slope is one, so that steps become ever smaller: near that point
+# $h(\rho)-\rho\simeq\frac{2\sqrt2}{3\pi}(1-\rho)^{3/2}$, and the measured exponent is {claim}`C.Fig3-contact`. Pairs
+# therefore approach 1 more slowly than geometrically, and all results of this chapter follow from how the two curves
+# touch.
 # %%
 chapter.figure(
     sketches.cobweb(),
@@ -236,53 +242,56 @@ chapter.figure(
     "curve and diagonal climb towards that corner with ever smaller steps.",
 )
 # %% [markdown] tags=["caption"]
-# **All pairs end at 1, in ever smaller steps.** The correlation of two inputs from layer to layer, in a wide ReLU network (paper C,
-# Lemma 1 and Fig. 3): up to the curve is one layer, across to the dashed line the start of the next. At 1 the curve touches the line.
+# **All pairs end at 1, in ever smaller steps.** The correlation of two inputs from layer to layer, in a wide ReLU
+# network (paper C, Lemma 1 and Fig. 3): up to the curve is one layer, across to the dashed line the start of the next.
+# At 1 the curve touches the line.
 # %% [markdown]
 # ## The limit is 1/4
-# At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4.
-# {cite}`liu2023` have this limit, too, as the angle $\arccos\frac14$ between the gradients of two inputs.
-# The kernel obeys a recursion (Prop. 5 of the paper). Let $\phi_L$ be the angle of the pair at layer $L$ and
-# $S_L = L\,\bar\Theta^{(L)}$. Then
+# At depth $10^6$ the normalised kernel of every pair that we follow is within {claim}`C.Thm2-limit` of 1/4. The kernel
+# obeys a recursion (Prop. 5 of the paper). Let $\phi_L$ be the angle of the pair at layer $L$ and $S_L =
+# L\,\bar\Theta^{(L)}$. Then
 #
 # $$
 # S_{L+1} = \Bigl(1 - \frac{\phi_L}{\pi}\Bigr) S_L + \rho^{(L+1)}, \qquad S_1 = \rho^{(1)} .
 # $$ (eq:C:recursion)
 #
-# *Where 1/4 comes from.* In the angle $\phi=\arccos\rho$ the layer map $\rho\to h(\rho)$ begins as $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi)$.
-# In deep layers this is $d\phi/dL = -\phi^2/(3\pi)$, so that $\phi_L = 3\pi/L$ for every input. A layer then multiplies $S$ by
-# $1-\phi_L/\pi = 1 - 3/L$ and adds $\rho^{(L+1)}\to1$:
+# *Where 1/4 comes from.* In the angle $\phi=\arccos\rho$ the layer map begins as $\phi_{L+1} = \phi_L -
+# \phi_L^2/(3\pi)$. In deep layers this is $d\phi/dL = -\phi^2/(3\pi)$, so that $\phi_L = 3\pi/L$ whatever the inputs. A
+# layer then multiplies $S$ by $1-\phi_L/\pi = 1 - 3/L$ and adds $\rho^{(L+1)}\to1$:
 #
 # $$
 # \frac{dS}{dL} = 1 - \frac{3S}{L} \qquad\Longrightarrow\qquad S_L = \frac L4 + \mathrm{const}\cdot L^{-3} .
 # $$ (eq:C:quarter)
 #
-# *Numerics.* Beyond some 150 layers we do not iterate but use Abel's function $A$ of the angle, which grows by exactly 1 a layer, so
-# that a million layers are one equation, $A(\phi_{l+10^6})=A(\phi_l)+10^6$ (module `regimes.kernels.relu_asymptotics`).
+# {cite}`liu2023` have this limit, too, as the angle $\arccos\frac14$ between the gradients of two inputs. (Nobody
+# iterates a million layers: beyond some 150 we use Abel's function $A$ of the angle, which grows by exactly 1 a layer,
+# so that a million layers are one equation, $A(\phi_{l+10^6})=A(\phi_l)+10^6$; module
+# `regimes.kernels.relu_asymptotics`.)
 # %% [markdown]
 # ## The rate is $\log L / L$, not $1/L$
-# $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`), although Theorem 2 says that the
-# distance is $O(1/L)$, which would bound this product. Take one more term of the layer map, $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) -
-# \phi_L^3/(18\pi^2)+\dots$ It gives $3\pi/\phi_{L+1} = 3\pi/\phi_L + 1 + \phi_L/(2\pi) + \dots$ With $\phi_L\simeq3\pi/L$ the last term is
-# $\frac3{2L}$. Summed over layers it gives the logarithm. With $e_L=1-\rho^{(L)}$,
+# $L$ times the distance from 1/4 grows as {claim}`C.Thm2-rate` times $\ln L$ ({numref}`fig-c-rate`), although by
+# Theorem 2 the distance is $O(1/L)$, and the product would be bounded. The logarithm is in the next term of the layer
+# map, $\phi_{L+1} = \phi_L - \phi_L^2/(3\pi) - \phi_L^3/(18\pi^2)+\dots$ It gives $3\pi/\phi_{L+1} = 3\pi/\phi_L + 1 +
+# \phi_L/(2\pi) + \dots$ With $\phi_L\simeq3\pi/L$ the last term is $\frac3{2L}$: small in every layer, but its sum over
+# layers is a logarithm. With $e_L=1-\rho^{(L)}$,
 #
 # $$
 # \frac{3\pi}{\phi_L} = L + \tfrac32\ln L + c(\rho) + o(1), \qquad
 # e_L = \frac{9\pi^2}{2L^2}\Bigl(1 - \frac{3\ln L}{L} + O(1/L)\Bigr) .
 # $$ (eq:C:offset)
 #
-# Very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s$ and
-# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`. It is solved by $s=\frac38\ln L+\frac c4-\frac18$. Hence
+# So very deep layers depend on the pair only through the constant $c(\rho)$, its *offset*. Insert $S_L = L/4 + s$ and
+# $\phi_L/\pi = \frac3L\bigl(1-(\frac32\ln L+c)/L\bigr)$ into {eq}`eq:C:recursion`. It is solved by $s=\frac38\ln
+# L+\frac c4-\frac18$. Hence
 #
 # $$
 # \bar\Theta^{(L)}(\rho) = \frac14 + \frac1L\Bigl[\tfrac38 \ln L + \tfrac14 c(\rho) - \tfrac18\Bigr] + o(1/L) .
 # $$ (eq:C:rate)
 #
-# The term $\frac38\ln L/L$ is the same for every pair. The paper's proof loses the logarithm because it sums $L$ forcing terms $o(1/L)$
-# of the recursion, and takes the sum as $o(1/L)$ again.
-#
-# {cite}`hayou2019` have $O(1/L)$ for layers like ReLU and $\log L/L$ for smooth ones. New as far as we know are the constants 3/8 and
-# $c(\rho)$; compare {cite}`hayou2022`, whose rates we could not read, and {cite}`terjek2025spectrum`.
+# The term $\frac38\ln L/L$ is the same for every pair. How does the paper's proof lose it? It sums $L$ terms $o(1/L)$
+# of the recursion, and takes the sum for $o(1/L)$ again. {cite}`hayou2019` have $O(1/L)$ for layers like ReLU and $\log
+# L/L$ for smooth ones. The constants 3/8 and $c(\rho)$ are new as far as we know; compare {cite}`hayou2022`, whose
+# rates we could not read, and {cite}`terjek2025spectrum`.
 # %%
 rows = chapter.rows(studies.normalised_kernel, "main").query("depth >= 10 and rho <= 0.999")
 fig, ax = plt.subplots()
@@ -301,13 +310,15 @@ chapter.figure(
     "upward slope.",
 )
 # %% [markdown] tags=["caption"]
-# **The distance from 1/4 is not $O(1/L)$.** Depth times that distance, for the pairs of paper C, Fig. 2, and others. Points: the kernel;
-# lines: the law with constants 3/8 and $c$, nothing fitted. A rate $O(1/L)$ would make all of them level off; they share the slope 3/8.
+# **The distance from 1/4 is not $O(1/L)$.** Depth times that distance, for the pairs of paper C, Fig. 2, and others.
+# Points: the kernel; lines: the law with constants 3/8 and $c$, nothing fitted. If the rate were $O(1/L)$, all would
+# level off; they share the slope 3/8.
 # %% [markdown]
 # ## One kernel of $L+c$, and its ridge
-# On spheres of few dimensions the law below is within {claim}`C.Thm3-uniform` of the predictor ({numref}`fig-c-laws`). A deep layer depends
-# on a pair through $M=3\pi/\phi_L$ alone. With the constants $a_1$ and $g_1$ of the series of $A$ and $S$ ($3\pi g_1=-\frac34\pi^3$,
-# $3\pi a_1=6.92$), and $M_1$ the value of $M$ at the inputs,
+# In three to five dimensions, from twenty layers on, the law below is within {claim}`C.Thm3-uniform` of the
+# {term}`predictor` ({numref}`fig-c-laws`). A deep layer depends on a pair through $M=3\pi/\phi_L$ alone. With the
+# constants $a_1$ and $g_1$ of the series of $A$ and $S$ ($3\pi g_1=-\frac34\pi^3$, $3\pi a_1=6.92$), and $M_1$ the
+# value of $M$ at the inputs,
 #
 # $$
 # \begin{aligned}
@@ -316,9 +327,10 @@ chapter.figure(
 # \end{aligned}
 # $$ (eq:C:uniform)
 #
-# Nothing else of the pair enters, and the law holds at all angles. Two angles divide at $c\sim L$, that is at $3\pi/L$.
+# Nothing else of the pair enters, and the law holds at all angles. What follows from it differs on the two sides of
+# $c\sim L$, that is of the angle $3\pi/L$.
 #
-# *Angles above.* There $c\ll L$, and to first order the kernel matrix of $n$ different points is
+# *Pairs further apart.* Their $c\ll L$, and to first order the kernel matrix of $n$ different points is
 #
 # $$
 # \bar\Theta = a\,\mathbf 1\mathbf 1^\top + (1-a)\,I + \frac{C}{4L}, \qquad
@@ -332,25 +344,29 @@ chapter.figure(
 # \Lambda = 4(1-a)L = 3L - \tfrac32\ln L + \tfrac12 .
 # $$ (eq:C:ridge)
 #
-# So the deep network predicts as *ridge regression* with the kernel $c$, which does not depend on depth, and the ridge $\Lambda$, which
-# comes from the diagonal: ten times deeper is ten times the ridge. The constant $4La$ is so large that the mean of the targets is learnt at once. The
-# ridge is new as far as we know. In {cite}`xiao2020` the deep predictor becomes independent of the data as $t\to\infty$ (paper C, Sec. 6.4, says
-# this of it); a ridge of order $L$ says how.
+# So the deep network predicts as *ridge regression*. Its kernel $c$ does not depend on depth, but its ridge $\Lambda$,
+# which comes from the diagonal, does: ten times deeper is ten times the ridge. The constant $4La$ is so large that the
+# mean of the targets is learnt at once. {cite}`xiao2020` have that the deep predictor becomes independent of the data
+# as $t\to\infty$, by paper C, Sec. 6.4; a ridge that grows as $L$ is how this happens. We found it nowhere before.
 #
-# *Angles below.* The kernel $c$ diverges as $3\pi/\phi$. Depth ends this at $3L$, with the crossover {eq}`eq:C:crossover`. Expanded in $c$,
-# the matrix is not even positive once pairs are nearer than $3\pi/L$: *more* data break the ridge. On the 2-sphere its median distance is
-# {claim}`C.Thm3-ridge-fails`, whereas {eq}`eq:C:uniform` holds there.
+# *Pairs nearer.* The kernel $c$ diverges as $3\pi/\phi$, whereas that of the network stops at $3L$, by the crossover
+# {eq}`eq:C:crossover`. So once pairs are nearer than $3\pi/L$ the matrix expanded in $c$ is not even positive: *more*
+# data break the ridge. On the 2-sphere its median distance is {claim}`C.Thm3-ridge-fails`, but {eq}`eq:C:uniform` holds
+# there, too.
 # %%
 images = chapter.rows(studies.deep_prediction, "drawn").query("depth <= 1000")
 spheres = chapter.rows(scales.sphere_laws, "main")
 laws = {"closed": "expanded in $C/L$", "first": "ridge", "uniform": "one kernel of $L+c$"}
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9, sharey=True)
-middle = spheres.groupby(["n0", "depth"])[list(laws)[1:]].median()
+spread = spheres.groupby(["n0", "depth"])[list(laws)[1:]]
+middle = spread.median()
+low, high = spread.quantile(0.25), spread.quantile(0.75)
 places = [f"$S^{{{space - 1}}}$\n$L={depth}$" for space, depth in middle.index]
 for (law, words), colour in zip(laws.items(), plots.PALETTE):
     left.plot(images.groupby("depth")[law].mean(), "o-", markersize=4, color=colour, label=words)
     if law in middle:
-        right.plot(places, middle[law], "os"[law == "first"], color=colour)
+        bars = [middle[law] - low[law], high[law] - middle[law]]
+        right.errorbar(places, middle[law], bars, fmt="os"[law == "first"], color=colour, capsize=3)
 left.set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel="distance from the deep predictor", title="Images")
 right.set(title="Spheres of few dimensions")
 left.legend(fontsize="small")
@@ -364,44 +380,47 @@ chapter.figure(
     "hundred layers. Right, on spheres both ridges are near or above one, and the uniform law below a hundredth.",
 )
 # %% [markdown] tags=["caption"]
-# **One kernel of $L+c$ is right on images and on spheres of few dimensions; ridge regression only where pairs are far apart.** Distance of
-# the deep predictor from each law, over the predictor's own variation over fresh points. Left: means on images. Right: medians over
-# data sets.
+# **One kernel of $L+c$ is right on images and on spheres of few dimensions; ridge regression only where pairs are far
+# apart.** Distance of the deep predictor from each law, over the predictor's own variation over fresh points. Left:
+# means on images. Right: medians over data sets, bars: quartiles.
 # %% [markdown]
 # ## The width that a network needs is $\tau^3$
-# The noise of one entry of the kernel is a function of depth over width {cite}`hanin2020`, and paper C asks for $L\in o(m)$, where "the ratio of
-# depth-to-width is essentially zero". One would expect that ten times more neurons than layers do.
+# How wide is wide enough? The noise of one entry of the kernel is a function of depth over width {cite}`hanin2020`, and
+# paper C asks for $L\in o(m)$, where "the ratio of depth-to-width is essentially zero". One would expect that ten times
+# more neurons than layers do.
 #
-# They do not ({numref}`fig-c-width`). A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024,li2023` have such
-# fluctuations; we read the abstracts). It moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$. Since later layers keep what is added, $c$ walks, to
+# They do not ({numref}`fig-c-width`), because the data are not in the entries but in their differences, of order $1/L$.
+# A layer of $m$ neurons gives a small angle a relative error of variance $2/m$ ({cite}`jakub2024,li2023` have such
+# fluctuations; we read the abstracts). This moves $3\pi/\phi_l\simeq l$ by $l\sqrt{2/m}$, and since later layers keep
+# what is added, $c$ makes a random walk, with the variance
 #
 # $$
 # \operatorname{var} c \simeq \frac2m\sum_{l\le L} s_l\Bigl(\frac{3\pi}{\phi_l}\Bigr)^2 \simeq \frac{2\tau^3}{3m} ,
 # $$ (eq:C:walk)
 #
-# with $s_l=1$ and $\tau=L$ in a plain network. Since the data are in differences of $c$ of order one, they stand out where $m\gg\tau^3$. At our depths
-# angles are not small in the first layers. To first order in $1/m$ the variance follows exactly from the noise of one layer: the spread of $c$ then grows
-# with $L$ to the power {glue:text}`walk-power` from 12 to 48 layers, in place of 3/2. Over networks the variance is {claim}`C.Thm3-walk` times this theory
-# where it is furthest off, at depth 12 and width 500; there the sum {eq}`eq:C:walk` is half as large again. The predictor's distance from infinite width
-# grows with the power of the walk up to {claim}`C.Thm3-width-depth`.
+# where $s_l=1$ and $\tau=L$ in a plain network. The data are in differences of $c$ of order one, which are larger than
+# this noise only for $m\gg\tau^3$.
 #
-# *With skips and norms.* The variance over networks is {claim}`C.Thm3-walk-shares` times the sum {eq}`eq:C:walk` where it is furthest off,
-# with skip connections of scale 1: layers that share neurons do not err independently. A pre-norm network of 96 layers has $\tau=6.1$. Its own kernel
-# predicts {claim}`C.Thm3-shares-width` times as far from infinite width as that of a plain network of 6 layers, where a function of $L/m$ would have 4, and
-# of $L^3/m$ 64. So it is deep networks *without* normalised skips that do not reach their limit at usual widths. Those with them do, but their depth is
-# $\ln L$.
+# *Plain networks.* At our depths angles are not small in the first layers. To first order in $1/m$ the variance follows
+# exactly from the noise of one layer, and the spread of $c$ then grows as $L$ to the power {glue:text}`walk-power` in
+# place of 3/2. Over networks the variance is {claim}`C.Thm3-walk` times this theory where it is furthest off. The
+# predictor's distance from infinite width grows with the same power as the spread, up to {claim}`C.Thm3-width-depth`.
 #
-# *Several networks* in place of one: the mean predictor of eight is {claim}`C.Thm3-ensemble` times as far from infinite width as that of one with all
-# their neurons, of depths 12 and 24 where this is further from 1. Whether the mean is nearer at depth 24, where $m\ll L^3$, 60 data sets would tell.
+# *With skips and norms.* With skip connections of scale 1, where it is furthest off, the variance is
+# {claim}`C.Thm3-walk-shares` times {eq}`eq:C:walk`: layers that share neurons do not have independent errors. A
+# pre-norm network of 96 layers has $\tau=6.1$. Its own kernel is {claim}`C.Thm3-shares-width` times as far from
+# infinite width as that of a plain network of 6 layers. If $L/m$ decided, it would be four times. So deep
+# networks *without* normalised skips do not reach their limit at usual widths. Those with them do, but only
+# because their depth is $\ln L$.
 #
-# We take a network's own kernel at its start, for which no weights need be drawn (`companion.papers.depth.theory.finite`). Of the law $m\gg\tau^3$ for the
-# predictor we found nothing before; compare {cite}`terjek2025concentration`, where widths beyond $L^2$ suffice for another distance.
+# *Networks that are trained.* So far we took a network's own kernel at its start. One would expect training to take it
+# further away, since its kernel moves {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does
+# move, and again by $m/L^3$: twice the layers with eight times the neurons change how far by
+# {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. But it hardly moves away: its distance from infinite
+# width is {claim}`C.Thm3-trained-distance` times that before.
 #
-# *Networks that are trained.* One would expect training to take a network further away: its kernel moves, the mean of its first step by the
-# order of $L/m$ {cite}`hanin2020`. We trained 5, 10 and 20 layers to the end. The predictor does move, and at one $m/L^3$ by as much: twice
-# the layers with eight times the neurons change it by a factor of {claim}`C.Thm3-trained-cubed`, where a function of $L/m$ has 1/4. However,
-# it hardly moves away: the distance is {claim}`C.Thm3-trained-distance` times that before, where a random direction would give 1.28. The ReLU's kink
-# slows its end ({numref}`fig-c-kinks`).
+# Of the law $m\gg\tau^3$ for the predictor we found nothing before; compare {cite}`terjek2025concentration`, where
+# widths beyond $L^2$ suffice for another distance. Ensembles and kinks are on {ref}`the page on width <depth-width>`.
 # %%
 sphere = chapter.rows(scales.finite_networks, "sphere")
 trained = chapter.rows(scales.trained_networks, "main")
@@ -412,30 +431,22 @@ half = torch.tensor(np.pi / 2, dtype=torch.float64)  # of orthogonal inputs
 spread = [float(finite.offset_variance(half, depth=depth, width=1)) ** 0.5 for depth in (12, 48)]
 chapter.glue("walk-power", np.log(spread[1] / spread[0]) / np.log(4))
 fig, (left, right) = plots.panels(2, width=4.3, height=3.9)
-for (depth, rows), marker in zip(sphere.groupby("depth"), "^so"):
-    means = rows.groupby("width").distance.mean()
-    left.plot(means.index / depth**3, means, marker, linestyle="-", markersize=6, label=f"$L = {depth}$")
-pre_norm = shared.groupby("depth").distance.mean()
-depths = [1 + residual.layer_shares("pre-norm", depth - 1).sum() + 1 for depth in pre_norm.index]
-left.plot(
-    shared.width.iloc[0] / np.array(depths) ** 3,
-    pre_norm,
-    "P-",
-    color="C7",
-    markersize=7,
-    label=r"pre-norm, $m/\tau^3$",
-)
-left.plot(
-    few.width.iloc[0] / few.depth.iloc[0] ** 3,
-    few.distance.mean(),
-    "v",
-    color="0.3",
-    label=f"$L = {few.depth.iloc[0]}$",
-)
-for (depth, rows), colour in zip(trained.groupby("depth"), plots.PALETTE[3:]):
-    means = rows.groupby(rows.width / depth**3)[["start", "trained"]].mean()
-    left.plot(means.start, "D", color=colour, fillstyle="none")
-    left.plot(means.trained, "x", color=colour, label=f"$L = {depth}$, trained")
+
+
+def points(at, of, **style):
+    """Means over networks with standard errors, where widths lie at `at`."""
+    score = of.groupby(at).agg(["mean", "sem"])
+    left.errorbar(score.index, score["mean"], score["sem"], capsize=2, **style)
+
+
+few_layers = {int(few.depth.iloc[0]): few}
+for (depth, rows), marker in zip({**few_layers, **dict(list(sphere.groupby("depth")))}.items(), "v^so"):
+    points(rows.width / depth**3, rows.distance, fmt=f"{marker}-", label=f"plain, $L = {depth}$")
+tau = 2 + shared.depth.map(lambda depth: float(residual.layer_shares("pre-norm", depth - 1).sum()))
+points(shared.width / tau**3, shared.distance, fmt="P-", color="C7", markersize=7, label=r"pre-norm, $m/\tau^3$")
+for column, marker, words in (("start", "D", "at the start"), ("trained", "x", "trained")):
+    style = {"fmt": marker, "color": "black", "fillstyle": "none", "label": words}
+    points(trained.width / trained.depth**3, trained[column], **style)
 for (depth, rows), marker in zip(images.groupby("depth"), "^o"):
     score = rows.groupby("width").accuracy.agg(["mean", "sem"])
     line = right.errorbar(score.index, score["mean"], score["sem"], fmt=f"{marker}-", capsize=2, label=f"$L = {depth}$")
@@ -447,8 +458,8 @@ left.set(
     ylabel="distance from infinite width",
     title="What is wide?",
 )
-left.legend(fontsize="small")
-right.set(xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy", title="How much does it cost?")
+left.legend(fontsize="small", loc="lower left")
+right.set(xscale="log", ylim=(0, 1), xlabel="width $m$", ylabel="accuracy", title="How accurate is it?")
 right.legend(loc="lower right")
 chapter.figure(
     fig,
@@ -458,57 +469,44 @@ chapter.figure(
     images,
     shared,
     few,
-    alt="Left, distances of plain networks of four depths, and of pre-norm ones, against the width over the depth cubed, near one falling curve. Right, accuracy "
-    "against width at two depths, of which the deep one stays far below its dashed line.",
+    alt="Left, distances of plain networks of four depths, and of pre-norm ones, against the width over the depth cubed, "
+    "near one falling curve. Right, accuracy against width at two depths, of which the deep one stays far below its "
+    "dashed line.",
 )
 # %% [markdown] tags=["caption"]
-# **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on $m/\tau^3$.** Left: distance of
-# the predictor of a network's own kernel, at its start, from that of infinite width, over the variation of the latter, on a sphere. Crosses: after training; diamonds:
-# their own kernels. Right: accuracy on images; dashed: infinite width. Means over networks.
+# **How far a network is from infinite width depends on $m/L^3$, before training and after, with pre-norm layers on
+# $m/\tau^3$.** Left: distance of the predictor of a network's own kernel at its start from that of infinite width, over
+# the variation of the latter, on a sphere; diamonds and crosses: 5 to 20 layers at their start, and trained. Right:
+# accuracy on images; dashed: infinite width. Means over networks with standard errors.
 # %% [markdown]
 # ## The findings, with sizes and exceptions
-# - **How deep a network is, is one number $\tau$: the sum of the shares that its layers have in their outputs.** It is $L$ for $L$ plain layers, about
-#   $L/2$ with skip connections of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). Where the angles
-#   of inputs are well above $3\pi/\tau$, an infinitely wide network learns as ridge regression with a kernel of its last layer's angles and the ridge
-#   $3\tau$: five kinds of networks have {claim}`C.Thm3-shares-ridge` times that. For 10000 pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, for
-#   plain ones $3\cdot10^4$. Networks of small shares predict the same at one $\tau$, to {claim}`C.Thm3-shares-flow` of their variation. A norm after the
-#   ReLU is an exception: such networks leave the common curve ({numref}`fig-c-tau`).
-# - **A network shows this from a width near $\tau^3$: in a plain one $L^3$, not $L$.** At depth 48 and width 32000 the predictor of a plain network's own
-#   kernel is {claim}`C.Thm3-width-cubed` times as far from the infinite one as at depth 12 and width 500. That of 96 pre-norm layers is
-#   {claim}`C.Thm3-shares-width` times as far as that of 6 plain ones. On 250 digits the accuracy of a plain network of width 2048 is below that of infinite
-#   width by {claim}`C.Thm3-width-images` at depth 30 and by {claim}`C.Thm3-width-shallow` at depth 6.
-# - **In a plain network depth moves every pair of inputs onto one number.** {term}`Divided by its diagonal <normalised kernel>`, the kernel of
-#   different inputs tends to 1/4, as paper C says, but as $\frac38\ln L/L$ and not as $1/L$: we measure {claim}`C.Thm2-rate` for the constant
-#   3/8. Since this term is the same for all pairs, what is left of the data is one number per pair, $c$, which enters at order $1/L$.
-# - **Hence one kernel of $L+c$, and a ridge.** In 3, 4 and 5 dimensions and at 20 to 60 layers the {term}`predictor` of
-#   an infinitely wide plain network is that of this kernel to {claim}`C.Thm3-uniform` of its variation. Where angles are well above
-#   $3\pi/L$, as on 500 images at depth 30, it is ridge regression with $c$ and a ridge near $3L$, to {claim}`C.Thm3-ridge`. Where pairs
-#   are nearer, as in 3 dimensions, ridge regression fails: its median distance is {claim}`C.Thm3-ridge-fails`.
-# - **So paper C's recipe of few layers is a good one for plain networks.** On 500 digits the depth that it prescribes has an accuracy higher by
-#   {claim}`C.Thm3-recipe-depth` than depth 30. However, in the limit of infinite width a very deep network need not forget the data: with classes in
-#   equal parts its accuracy at depth $10^6$ is {claim}`C.Thm3-accuracy-balanced`.
+# - **How deep a network is, is one number $\tau$.** It is $L$ for $L$ plain layers, about $L/2$ with skip connections
+#   of scale 1, and about $\ln L$ where a skip connection goes around a norm, a ReLU and weights (*pre-norm*). For 10000
+#   pre-norm layers the ridge is {glue:text}`ridge-pre-norm`, but for plain ones $3\cdot10^4$. A norm after the ReLU is
+#   an exception.
+# - **A plain network needs a width near $L^3$, not $L$.** We see the cube from 12 to 48 layers, on a sphere. On digits
+#   a network of depth 30 and width 2048 loses {claim}`C.Thm3-width-images` of the accuracy at infinite width; at depth
+#   6 it loses {claim}`C.Thm3-width-shallow`.
+# - **So paper C's recipe of few layers is a good one for plain networks.** On digits the depth that it prescribes has
+#   an accuracy higher by {claim}`C.Thm3-recipe-depth` than depth 30. However, at infinite width even a very deep
+#   network need not forget the data: with classes in equal parts its accuracy at depth $10^6$ is
+#   {claim}`C.Thm3-accuracy-balanced`.
 #
 # ## Exercises
 #
-# **1. Where angles end.** A layer takes a small angle to $\phi-\phi^2/3\pi$. After how many layers is an angle of 5° half as large? One of 90°? Why does the answer hardly matter at depth 1000?
+# **1. Where angles end.** A layer takes a small angle to $\phi-\phi^2/3\pi$. After how many layers is an angle of 5°
+# half as large? One of 90°? Why does the answer hardly matter at depth 1000?
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# $d\phi/dL=-\phi^2/3\pi$ gives $1/\phi_L=1/\phi_0+L/3\pi$, so that half is reached after $L=3\pi/\phi_0$ layers: 108 for 5°, and by this formula 6 for 90°, where the angle is not small and the
-# formula only a guide. At depth 1000 all angles above a degree or so are near $3\pi/L=0.54°$: the first term is lost beside the second.
+# $d\phi/dL=-\phi^2/3\pi$ gives $1/\phi_L=1/\phi_0+L/3\pi$, so that half is reached after $L=3\pi/\phi_0$ layers. This
+# is 108 for 5°. For 90° it is 6, but there the angle is not small, and the formula only a guide. At depth 1000 all
+# angles above a degree or so are near $3\pi/L=0.54°$, because the first term is small beside the second.
 #
 # </details>
 #
-# **2. A ridge by depth.** The kernel of depth $L$ is $a+c/4L$ off the diagonal and 1 on it, with $a$ near $\frac14$. Show that regression with it is ridge regression with $c$ beside a constant, and find the ridge.
-#
-# <details class="solution"><summary>Solution</summary>
-#
-# Off the diagonal $4L$ times the Gram matrix is $C+4La\,\mathbf 1\mathbf 1^\top$, on it $4L=4La+4L(1-a)$. So it is $C+4L(1-a)I$ and a constant matrix, and the predictor is that of the
-# kernel $c$ with a constant of large weight, and the ridge $4L(1-a)$, near $3L$.
-#
-# </details>
-#
-# **3. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at depth 1000, for the four pairs of Fig. 2?
+# **2. A prediction.** The claims on Fig. 2 and Theorem 2 look at depth $10^6$. What will C.Thm2-limit measure at depth
+# 1000, for the four pairs of Fig. 2?
 #
 # ```sh
 # make chapter-05 PROFILE=smoke NAME=shallow PARAMS='-p curve_depth 1000 -p curve_rho "[0.0, 0.5, 0.9, 0.99]"'
@@ -516,7 +514,8 @@ chapter.figure(
 #
 # <details class="solution"><summary>Solution</summary>
 #
-# By {eq}`eq:C:rate` the distance of a pair is $\bigl[\frac38\ln1000+\frac14c(\rho)-\frac18\bigr]/1000$ to first order. The closest of the four pairs has the largest $c$, $c(0.99)=59.40$: 0.0173, far outside the band of
-# C.Thm2-limit, which is one for depth $10^6$. How deep one must go is set by the closest pair.
+# By {eq}`eq:C:rate` the distance of a pair is $\bigl[\frac38\ln1000+\frac14c(\rho)-\frac18\bigr]/1000$ to first order.
+# The closest of the four pairs has the largest offset, $c(0.99)=59.40$, which gives 0.0173: far outside the band of
+# C.Thm2-limit, because this is one for depth $10^6$. How deep one must go is set by the closest pair.
 #
 # </details>

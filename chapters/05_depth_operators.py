@@ -6,22 +6,32 @@
 # ---
 # %% [markdown]
 # (depth-operators)=
-# # Norms and eigenvalues: further statements of paper C
-# This page has the paper's figures on the norm of the operator, on eigenvalues and on thirty layers, its Table 2, and its single statements.
+# # What holds of paper C's other statements
+# The {ref}`story <chapter-05>` corrects the rate of Theorem 2. What does this leave of the paper's other statements?
+# Its recipe, its Table 2 and the rate of the projectors stand. What it says of stability stands in one of two senses,
+# and thirty layers do not show the limit.
 #
-# ## The mean norm of the operator stays below one
-# Training without end makes it {claim}`C.Fig6-early` times as large as stopping at $t=1$ does, on average over data sizes, on the sphere or on images,
-# whichever is less ({numref}`fig-c-fig6`). On the sphere this factor goes up and down with the data size; at the largest it is
-# {glue:text}`early-largest`. "The norm" is the Euclidean norm of the vector {eq}`eq:C:operator`, averaged over fresh points. The paper bounds it by $O(n)$
-# for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. For every kernel with unit diagonal, every data set, depth and point,
+# ## The norm of the operator stays below one
+# Paper C stops training to control the norm of its projection operator: the Euclidean norm of the vector
+# {eq}`eq:C:operator`, averaged over fresh points. On the data of its Fig. 6 the norm is below one at every time. If
+# training never stops, it is {claim}`C.Fig6-early` times that at $t=1$, on average over data sizes, on the sphere or on
+# images, whichever is less. (On the sphere this factor goes up and down with the data size.) The paper bounds the norm
+# by $O(n)$ for $t\in o(1/\lambda_n)$, with $\lambda_n$ the smallest eigenvalue of $\bar\Theta(X,X)$. But for every
+# kernel with unit diagonal, every data set, depth and point,
 #
 # $$
 # \|\mathrm{op}_t(x)\|_2 \le \Bigl(\max_u \frac{(1-e^{-u})^2}{u}\Bigr)^{1/2}\sqrt t = 0.638\ldots\sqrt t ,
 # $$ (eq:C:norm)
 #
-# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the data size enters through $\lambda_n$ alone. The paper stops
-# at integers from 0 to $\lceil1/\lambda_n\rceil$. The last of them keeps at least $1-1/e$ of every mode, and so lowers the
-# norm by a factor of at most 1.582. Stopping has most effect at $t=1$, the first time that predicts anything.
+# because $k_x^\top\bar\Theta^{-1}k_x\le\bar\Theta(x,x)=1$. At $t=1/\lambda_n$ the data size therefore enters through
+# $\lambda_n$ alone. The last of the paper's times, $\lceil1/\lambda_n\rceil$, keeps at least $1-1/e$ of every mode, so
+# that stopping there hardly lowers the norm; stopping at $t=1$, the first time that predicts anything, lowers it most.
+#
+# **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. With the
+# angle $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0, and the bound $\lambda_n^{-1/2}$ of the norm to infinity.
+# The norm itself stays: where each of twenty points on a sphere has a second one at a small angle, its largest value
+# beyond the pairs is this angle to the power {claim}`C.Thm3-duplicates`. The reason is that near angle 0 the kernel is
+# that of a path of independent steps, which is not extrapolated.
 # %% tags=["parameters"]
 # fmt: off
 profile = "laptop"  # chosen with --profile
@@ -33,7 +43,6 @@ tab2_depths = [2, 5, 10, 30, 100]  # depths (paper C, Tab. 2: 30)
 eigen_n = [50, 100, 200, 500, 1000]  # data sizes of the smallest eigenvalue (paper C, Fig. 7: not stated)
 # fmt: on
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -43,54 +52,35 @@ from companion.papers.depth.claims.depth_kernel import LIMITS
 from companion.papers.depth.studies import depth as studies
 
 chapter = Chapter("05", globals())
-# %%
-rows = chapter.rows(studies.projection_norm)
-largest = rows[(rows.cloud == "sphere") & (rows.n == rows.n.max())]
-chapter.glue("early-largest", (largest.forever / largest.early).mean())
-times = (("norm", "o-", "t = ⌈1/λ⌉"), ("early", ":", "t = 1"), ("forever", "--", "t = ∞"))
-fig, ax = plt.subplots()
-for (cloud, norms), colour in zip(rows.groupby("cloud"), plots.PALETTE):
-    for time, style, words in times:
-        middle = norms.groupby("n")[time].mean()
-        ax.plot(middle, style, markersize=4, color=colour, label=f"{cloud}, {words}")
-ax.set(ylim=(0, 1), xlabel="data size n", ylabel="norm of the operator", title="Does the norm grow like n?")
-plots.curve_axes(ax, rows.n.unique(), errors=False)
-ax.legend(ncols=2)
-chapter.figure(fig, "fig-c-fig6", rows)
-# %% [markdown] tags=["caption"]
-# **All norms stay below one; stopping early lowers them, stopping late hardly.** Norm of the projection operator at the depth of Theorem 3,
-# as in paper C, Fig. 6, stopped at the last of the figure's times, at the first, and not at all.
-# %% [markdown]
-# **Near-duplicates** (Theorem 3 b). Two points at a small angle $\phi$ have the kernel $1-(L-1)\phi/(2\pi)$. So
-# $\lambda_n\simeq(L-1)\,\phi_{\min}/(2\pi)$ tends to 0 with their angle, and the bound $\lambda_n^{-1/2}$ of the norm to infinity. The norm
-# itself stays bounded: where each of twenty points on a sphere has a second one at a small angle, the largest norm beyond the pairs is this angle to
-# the power {claim}`C.Thm3-duplicates`. Near angle 0 the kernel is that of a path of independent steps, which is not extrapolated.
 # %% [markdown]
 # ## With more data predictions vary faster, and are no noisier
-# The paper has, at fixed depth: "as the dataset size $n$ becomes large, the smallest eigenvalue of the NTK will become arbitrarily close to
-# zero, leading to highly unstable predictions as $t\to+\infty$". The eigenvalue does fall, with the exponent {claim}`C.Sec6-eigenvalue`
-# on the 2-sphere. "Unstable" can mean two things.
+# The paper says that at fixed depth "as the dataset size $n$ becomes large, the smallest eigenvalue of the NTK will
+# become arbitrarily close to zero, leading to highly unstable predictions as $t\to+\infty$". The eigenvalue does fall,
+# with the exponent {claim}`C.Sec6-eigenvalue` on the 2-sphere. But "unstable" can mean two things.
 #
-# *Sensitive to the input.* Then the paper is right: the gradient of a fully trained prediction over label noise is $n$ to the power
-# {claim}`C.Sec6-sensitive` ({numref}`fig-c-noise`, right). A prediction that passes through noisy labels varies by a fixed amount over the
-# distance of neighbours, which is of order $n^{-1/(n_0-1)}$, so that one expects 1/2.
+# *Sensitive to the input.* Then the paper is right: the gradient of a fully trained prediction over label noise is $n$
+# to the power {claim}`C.Sec6-sensitive` ({numref}`fig-c-noise`, right). One expects 1/2, because a prediction that
+# passes through noisy labels varies by a fixed amount over the distance of neighbours, which is of order
+# $n^{-1/(n_0-1)}$.
 #
-# *Sensitive to the labels.* Then it is not: neither the spread of a prediction over label noise grows, nor its largest change where no label changes by
-# more than 1. The larger of the two exponents is {claim}`C.Sec6-unstable` ({numref}`fig-c-noise`, left). A prediction is a sum of labels with the weights
-# $\mathrm{op}_\infty(x)$. Their norm, the spread over that of a label, is at most $\lambda_n^{-1/2}$ and stays far below it.
+# *Sensitive to the labels.* Then it is not. A prediction is a sum of labels with the weights $\mathrm{op}_\infty(x)$,
+# and the norm of these is the spread of the prediction over that of a label. It is at most $\lambda_n^{-1/2}$, but it
+# stays far below ({numref}`fig-c-noise`, left). Neither does the spread grow with $n$, nor the largest change of a
+# prediction where no label changes by more than 1: the larger of the two exponents is {claim}`C.Sec6-unstable`.
 #
-# That kernels with power-law spectra pass on noise by a constant is known {cite}`mallinar2022`. With eigenvalues that fall as the
-# index to the power $-\alpha$ the mean square is $\alpha-1$, and ours have $\alpha=n_0/(n_0-1)$ at every fixed depth, whence
+# This is a property of power-law spectra, which pass on noise by a constant {cite}`mallinar2022`. With eigenvalues that
+# fall as the index to the power $-\alpha$ the mean square is $\alpha-1$, and ours have $\alpha=n_0/(n_0-1)$ at every
+# fixed depth. Hence
 #
 # $$
 # \|\mathrm{op}_\infty(x)\|_2 \to \frac1{\sqrt{n_0-1}} \qquad (n\to\infty) .
 # $$ (eq:C:noise)
 #
-# At 5000 points we find {claim}`C.Sec6-tempered` times this number, in three or five dimensions, whichever is further off. A
-# Gaussian kernel, whose eigenvalues fall faster than any power, does become unstable.
+# At 5000 points we find {claim}`C.Sec6-tempered` times this number, in three or five dimensions, whichever is further
+# off. A Gaussian kernel, in contrast, whose eigenvalues fall faster than any power, does become unstable.
 #
-# Early stopping does help with noise, whose spread then falls with $n$, as {claim}`C.Thm3-stopped` at $t=1$. So Theorem 3 b), that the
-# norm "remains in $O(n)$" for $t\in o(1/\lambda_n)$, has room to spare.
+# Early stopping does help with noise: at $t=1$ the spread falls with $n$, with the exponent {claim}`C.Thm3-stopped`. So
+# Theorem 3 b), that the norm "remains in $O(n)$" for $t\in o(1/\lambda_n)$, holds with room to spare.
 # %%
 main = chapter.rows(studies.label_noise, "main")
 five = chapter.rows(studies.label_noise, "five")
@@ -134,52 +124,37 @@ chapter.figure(
     "above them rising lines of the bound and of a Gaussian kernel. Right, two lines of the gradient that rise with slope one half.",
 )
 # %% [markdown] tags=["caption"]
-# **With more data the spread of predictions stays, and their gradient grows as $\sqrt n$.** Standard deviation (left) and gradient (right)
-# of a fully trained prediction over label noise of size 1, at fresh points of a sphere; dotted: stopped at $t=1$; thin lines:
-# {eq}`eq:C:noise`; dashed: the bound, and the distance of neighbours. Right: $n_0=3$. Means over data sets, of the Gaussian kernel medians.
+# **With more data the spread of predictions stays, and their gradient grows as $\sqrt n$.** Standard deviation (left)
+# and gradient (right) of a fully trained prediction over label noise of size 1, at fresh points of a sphere; dotted:
+# stopped at $t=1$; thin lines: {eq}`eq:C:noise`; dashed: the bound, and the distance of neighbours. Right: $n_0=3$.
+# Means over data sets, of the Gaussian kernel medians.
 # %% [markdown]
 # ## The smallest eigenvalue still rises at depth 30
-# From depth 5 to 30 the smallest eigenvalue grows by a factor of {claim}`C.Fig7-stabilised` at the largest $n$
-# ({numref}`fig-c-fig7`). The points are uniform on the sphere.
-# %%
-rows = chapter.rows(studies.smallest_eigenvalue, "main")
-fig, ax = plt.subplots()
-for (n, eigenvalues), colour in zip(rows.groupby("n"), plots.shades(rows.n.nunique())):
-    ax.plot(eigenvalues.groupby("depth").smallest.mean(), "o-", markersize=4, color=colour, label=f"n = {n}")
-ax.axhline(0.75, color=plots.COLOURS["feature"], linewidth=1, label="limit 3/4")
-ax.set(xlabel=r"depth $L$", ylabel=r"$\lambda_n$", ylim=(-0.02, 0.8))
-ax.set_title("Has the smallest eigenvalue settled at depth 5?")
-plots.curve_axes(ax, rows.depth.unique(), errors=False)
-ax.legend(ncols=2, fontsize="small")
-chapter.figure(fig, "fig-c-fig7", rows)
-# %% [markdown] tags=["caption"]
-# **The smallest eigenvalue has not settled at depth 5.** Smallest eigenvalue of the kernel matrix against depth for several data sizes, as
-# in paper C, Fig. 7. It rises with depth and falls with $n$.
-# %% [markdown]
-# The paper says: "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue". This is right if it means that the
-# eigenvalue is away from 0: it is {claim}`C.Fig7-away` there. It has not settled, the less so the more data there are. It falls with
-# $n$ at every depth by a theorem: the matrix of fewer points is a block of that of more, and eigenvalues interlace. The proof's
-# lower bound $\Omega(1/L)$ is true but falls with depth, while $\lambda_n$ rises towards 3/4, as $\frac34-\frac38\ln L/L$.
+# The paper says: "For large values of $n$, a depth of 5 stabilizes the smallest eigenvalue". This is right if it means
+# that the eigenvalue is away from 0: at the largest $n$ it is {claim}`C.Fig7-away` there. But it has not settled, since
+# to depth 30 it still grows by a factor of {claim}`C.Fig7-stabilised`. It rises towards 3/4, as $\frac34-\frac38\ln
+# L/L$, whereas the proof's lower bound $\Omega(1/L)$ falls with depth. With $n$ it falls at every depth, because the
+# matrix of fewer points is a block of that of more, and eigenvalues interlace.
 #
-# **The prescribed depth stays below 2 on the sphere.** Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot x_j)})$. Fig. 8 of the
-# paper plots this number, and its Fig. 6 takes it for the depth. On the paper's sphere data it grows as $n$ to the power
-# {claim}`C.Fig8-trend` and is {claim}`C.Fig8-invertible` at the largest $n$. Rounded up it is 2, the least depth at which the kernel of
-# points without antipodes is invertible. On digits it is larger. With the constants of {eq}`eq:C:crossover`, half the way to the limit
-# takes 2.975 of these units.
+# **The prescribed depth stays below 2 on the sphere.** Theorem 3 asks for $L\in O(\max_{ij} 1/\sqrt{1-h(x_i\cdot
+# x_j)})$. Fig. 8 of the paper plots this number, and its Fig. 6 takes it for the depth. On the paper's sphere data it
+# grows as $n$ to the power {claim}`C.Fig8-trend` and is {claim}`C.Fig8-invertible` at the largest $n$. Rounded up it is
+# 2, the least depth at which the kernel of points without antipodes is invertible.
 #
-# **On the sphere the kernel is invertible from three layers on.** The paper has: "If all datapoints lie on the unit sphere $S^{n_0-1}$, the
-# NTK is invertible for $L\geq2$". But at $L=2$ the odd part of the kernel is the inner product, of rank $n_0$, as for every network of two
-# layers without biases {cite}`bietti2019`. So $N>n_0$ points with their antipodes have $N-n_0$ zero eigenvalues. For 30 points in ten
-# dimensions the smallest is {claim}`C.Sec4-invertible`; at $L=3$ there is none.
+# **On the sphere the kernel is invertible from three layers on,** not "for $L\geq2$", as the paper has it. At $L=2$ the
+# odd part of the kernel is the inner product, of rank $n_0$, as for every network of two layers without biases
+# {cite}`bietti2019`. So $N>n_0$ points with their antipodes have $N-n_0$ zero eigenvalues: for 30 points in ten
+# dimensions the smallest is {claim}`C.Sec4-invertible`.
 # %% [markdown]
 # ## The accuracy at depth 30 is reproduced
-# It is {claim}`C.Tab2-accuracy`, and the F1 score {claim}`C.Tab2-f1`; Table 2 of the paper has 0.874 and 0.870. Its "average error" is
-# 6.435, and App. D calls it the mean squared error, which is {claim}`C.Tab2-error` here. Ten times the mean norm of the residual is
-# {claim}`C.Tab2-residual`.
+# Table 2 of the paper reports kernel regression on 500 MNIST digits at depth 30. The accuracy is
+# {claim}`C.Tab2-accuracy` and the F1 score {claim}`C.Tab2-f1` here, beside the paper's 0.874 and 0.870. Its "average
+# error", 6.435, is not what App. D calls it: the mean squared error is {claim}`C.Tab2-error`. But ten times the mean
+# norm of the residual is {claim}`C.Tab2-residual`.
 #
-# Table 2 reports kernel regression on 500 MNIST digits at depth 30. It does not name the targets, the test set, the initial function or
-# the stopping time. We take one-hot targets, $f_0 = 0$, infinite time, and disjoint splits of the 5000 digits that ship with a package, classes in equal
-# parts. Fewer layers do better, as in {numref}`fig-c-recipe`.
+# The paper does not name the targets, the test set, the initial function or the stopping time. We take one-hot targets,
+# $f_0 = 0$, infinite time, and disjoint splits of the 5000 digits that ship with a package, classes in equal parts.
+# Fewer layers do better, as in {numref}`fig-c-recipe`.
 # %%
 rows = chapter.rows(studies.mnist_regression, "main")
 tenfold = rows.assign(residual=10 * rows.residual)
@@ -200,44 +175,27 @@ chapter.table(
 )
 # %% [markdown]
 # ## Eigenprojectors converge like $1/L$, the matrix does not
-# The distance of the projectors from their limit falls with the exponent {claim}`C.Thm3-projector` in $L$ ({numref}`fig-c-projectors`).
-# Theorem 3 compares the operator {eq}`eq:C:operator` with that of the limit $\frac14\mathbf 1\mathbf 1^\top+\frac34 I$. Its first
-# statement has the rate of Theorem 2, and is corrected with it. Its second statement, that the eigenprojectors converge like $1/L$, is
-# true, but the paper's proof does not show it: $\|\bar\Theta-\lim\|_2$ is of order $n\log L/L$.
+# Theorem 3 compares the operator {eq}`eq:C:operator` with that of the limit $\frac14\mathbf 1\mathbf 1^\top+\frac34 I$.
+# Its first statement has the rate of Theorem 2, and is corrected with it: $L$ times the distance of the matrix over $n$
+# grows as {claim}`C.Thm3-perturbation` times $\ln L$ on images. Its second statement, that the eigenprojectors converge
+# like $1/L$, is true: their distance falls with the exponent {claim}`C.Thm3-projector`. But the paper's proof does not
+# show it, because it rests on the first.
 #
-# The reason is another. The logarithm is the same for every pair. So it shifts all off-diagonal entries and leaves the eigenvectors
-# unchanged. Only the offsets $c(\rho_{ij})$ of {eq}`eq:C:rate` turn them. To first order, with a gap of $n/4$,
+# Why are the projectors faster? The logarithm is the same for every pair, so that it shifts all off-diagonal entries
+# and leaves the eigenvectors unchanged. Only the offsets $c(\rho_{ij})$ of {eq}`eq:C:rate` turn them. To first order,
+# with a gap of $n/4$,
 #
 # $$
 # L\,\|P^{(L)}-P\|_2 \to \operatorname{sd}_i\Bigl(\frac1n\sum_{j\ne i} c(\rho_{ij})\Bigr) .
 # $$ (eq:C:projector)
 #
-# The paper's footnote on the sine of the angle between the subspaces has the matrix of ones in place of the limit. Its
-# $v_1\cdot\tilde v_1\approx1-4\pi/L$ is $1-O(L^{-2})$, the cosine of an angle of order $1/L$.
-# %%
-rows = chapter.rows(studies.projectors)
-fig, axes = plots.panels(2, width=4.3, height=3.6)
-for (cloud, n0), matrices in rows.groupby(["cloud", "n0"]):
-    means = matrices.groupby("depth")[["projectors", "matrix", "sharp"]].mean()
-    name = f"sphere, $n_0={n0}$" if cloud == "sphere" else cloud
-    (line,) = axes[0].plot(means.index * means.projectors, "o-", markersize=4, label=name)
-    axes[0].axhline(means.sharp.iloc[0], color=line.get_color(), linewidth=0.8, linestyle="--")
-    axes[1].plot(means.index * means.matrix, "o-", markersize=4)
-axes[0].axhline(4 * np.pi, color=plots.COLOURS["paper"], label="paper: 4π")
-axes[0].set(xscale="log", yscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert P^{(L)}-P\Vert$")
-axes[1].set(xscale="log", xlabel=r"depth $L$", ylabel=r"$L\,\Vert\bar\Theta-\lim\Vert/n$")
-for ax, title in zip(axes, ("Projectors: 1/L?", "Matrix: 1/L?")):
-    ax.set_title(title)
-axes[0].legend(loc="upper right", bbox_to_anchor=(1, 0.88), fontsize="small")
-chapter.figure(fig, "fig-c-projectors", rows)
-# %% [markdown] tags=["caption"]
-# **Projectors converge as $1/L$, the matrix as $\log L/L$.** Left: depth times the distance of the eigenprojectors from their limit, with
-# the predicted constants (dashed) and the bound of the paper. Right: depth times the distance of the matrix over $n$, which a rate $1/L$
-# would bound.
+# The paper's bound, $4\pi$, lies far above: at every depth and on all data, $L$ times the distance is at most
+# {claim}`C.Thm3-constant`.
 # %% [markdown]
 # ## Operators of two points differ by the order $\sqrt n/L$
-# The smallest difference that we find is {claim}`C.Thm3-nontrivial` over the depth. The first two terms of {eq}`eq:C:matrix` have the
-# inverse $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$. To first order in $C/L$,
+# The smallest difference that we find is {claim}`C.Thm3-nontrivial` over the depth. The first two terms of
+# {eq}`eq:C:matrix` have the inverse $(I-\beta\mathbf 1\mathbf 1^\top)/(1-a)$ with the number $\beta = a/(1+(n-1)a)$.
+# Hence to first order in $C/L$,
 #
 # $$
 # \mathrm{op}_\infty(x) = \beta\mathbf 1 + \frac{(I-\beta\mathbf 1\mathbf 1^\top)(c_x-\beta C\mathbf 1)}{4(1-a)L}
@@ -254,24 +212,31 @@ chapter.figure(fig, "fig-c-projectors", rows)
 # The logarithm remains only in $n\beta$, and is absent for targets of mean zero. Two statements of the paper follow,
 # where $L$ is large against the offsets times $n$.
 #
-# - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf 1\mathbf
-#   1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper bounds it from below by $\Omega(1/L)$, with a
-#   constant that may depend on $n$.
-# - **The distance from $\hat f_t$,** the predictor with the operator $\hat{\mathrm{op}}$ of the limit kernel. Theorem 3 a) says $|f_t-\hat
-#   f_t|\in O(n)$. For the worst targets of size 1 the distance is $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$; for random
-#   ones it is of order $\sqrt n/L$.
+# - **The operators of two points.** $L\,\|\mathrm{op}(x)-\mathrm{op}(x')\|\to\frac13\bigl\|\bigl(I-\frac{\mathbf
+#   1\mathbf 1^\top}{n+3}\bigr)(c_x-c_{x'})\bigr\|$ is of order $\sqrt n$. Equation (5) of the paper bounds it from
+#   below by $\Omega(1/L)$, with a constant that may depend on $n$.
+# - **The distance from $\hat f_t$,** the predictor with the operator $\hat{\mathrm{op}}$ of the limit kernel. Theorem 3
+#   a) says $|f_t-\hat f_t|\in O(n)$. For the worst targets of size 1 the distance is
+#   $\sum_i|\mathrm{op}_i-\hat{\mathrm{op}}_i|$, of order $n/L$, but for random ones it is of order $\sqrt n/L$.
 #
-# At depth 30 the expansion is no approximation, the less so the more data there are. The ridge law {eq}`eq:C:ridge` is one there.
+# At depth 30 this expansion is no approximation, the less so the more data there are. The ridge law {eq}`eq:C:ridge` is
+# one there.
 # %% [markdown]
 # ## Thirty layers do not show the limit of the tangent kernel
-# On digits {claim}`C.Fig5-theta` of its mean distance from 1/4 is left at depth 30. Figures 4 and 5 of the paper follow three kernels over
-# 30 layers, for pairs of data and for a fresh point ({numref}`fig-c-fig4`). They are $\bar\Theta$, the correlation $\rho$, and
+# Figures 4 and 5 of the paper follow three kernels over 30 layers, for pairs of data and for a fresh point. They are
+# $\bar\Theta$, the correlation $\rho$, and
 #
 # $$
 # \eta^{(L+1)} = \bigl(1+e^{-\eta^{(L)}}\bigr)^{-2}, \qquad \eta^{(1)} = x\cdot x' .
 # $$ (eq:C:eta)
 #
-# "Uniform" points can be in either cube, $[-1,1]^{128}$ or $[0,1]^{128}$; we take the first.
+# The paper says of thirty layers: "This depth limit is sufficient to show convergence", and of digits that the limit
+# "is well approximated at such depths". We ask the same of all three: is less than a tenth of the mean distance from
+# the limit left? This holds for $\rho$, which converges like $1/L^2$, and for $\eta$, whose map is a contraction. But
+# $\bar\Theta$ converges like $\log L/L$, and on digits {claim}`C.Fig5-theta` of its distance is left
+# ({numref}`fig-c-fig4`). Of the cube the paper says less, as it calls the convergence of $\bar\Theta$ sublinear; there
+# the curves cross the limit after some four layers and come back from above. "Uniform" points can be in either cube,
+# $[-1,1]^{128}$ or $[0,1]^{128}$; we take the first.
 # %%
 cube = chapter.rows(studies.trajectories, "cube")
 images = chapter.rows(studies.trajectories, "images")
@@ -290,84 +255,69 @@ axes[0].set_ylabel("share of the distance left")
 axes[0].legend()
 chapter.figure(fig, "fig-c-fig4", cube, images)
 # %% [markdown] tags=["caption"]
-# **Correlation and $\eta$ reach their limits; the tangent kernel keeps more than a tenth of its distance.** Three kernels of paper C,
-# Figs. 4 and 5, over 30 layers: their mean distance from the limit over pairs of data, relative to the first layer.
+# **Correlation and $\eta$ reach their limits; the tangent kernel keeps more than a tenth of its distance.** Three
+# kernels of paper C, Figs. 4 and 5, over 30 layers: their mean distance from the limit over pairs of data, relative to
+# the first layer.
 # %% [markdown]
-# The paper says of thirty layers: "This depth limit is sufficient to show convergence". It calls the convergence of $\rho$ and $\eta$
-# quick and that of $\bar\Theta$ sublinear. Of digits it says that the limit "is well approximated at such depths". We ask the same
-# of all three kernels: is less than a tenth of the mean distance from the limit left at depth 30? This holds for $\rho$, which converges
-# like $1/L^2$, and for $\eta$, whose map is a contraction. It does not hold for $\bar\Theta$, which converges like $\log L/L$. So the
-# sentence on digits does not hold at depth 30. Of the cube the paper says less. There the curves cross the limit after some four layers and
-# come back from above, so that the distance at one depth says little.
-# %% [markdown]
-# ## Also checked
-# The table below has single statements of the paper, and what comes of them.
+# ## Single statements
+# The table has the paper's statements without a figure here, and the rows below it what we find. Where one is
+# corrected, its erratum says why: {ref}`range and monotonicity <erratum-c-range>`, {ref}`invertible from three layers
+# on <erratum-c-invertible>`, {ref}`angle or inner product <erratum-c-angle>`, {ref}`the kernels eta <erratum-c-eta>`,
+# {ref}`biases <erratum-c-biases>`, {ref}`the toy network <erratum-c-example-1>`, {ref}`which other kernels
+# <erratum-c-criteria>`, {ref}`how many layers for all pairs <erratum-c-componentwise>` and {ref}`in 128 dimensions
+# <erratum-c-depth-30>`. Some have no number:
 #
-# - *Values and growth* (Prop. 5, Sec. 6.3). At $L=1$ the kernel is $\rho$ itself. At $L=2$ it is negative for correlations between $-1$ and $-0.394$. The
-#   derivative $h''$ diverges at $-1$. So from $L=2$ on the kernel first falls as the correlation rises from $-1$, and grows from $r_L$ on, with
-#   $r_2=-\cos\psi$, $\psi\tan\psi=\frac12$. Digits have positive inner products, and the paper's statements hold for them.
-# - *The kernels $\eta$* (Prop. 8). A positive definite kernel has *no* negative term in its power series. But the cubic one is negative in $(1+e^{-z})^{-2} =
-#   \frac14 + \frac z4 + \frac{z^2}{16} - \frac{z^3}{48} - \dots$ Twelve evenly spaced points on a circle, a great circle of every sphere, show it. All entries
-#   of $\eta^{(L)}$, the diagonal included, tend to one number: the limit is singular.
-# - *The closest two inputs* (Prop. 7, Example 2). The proof bounds the probability that an *angle* is at most $\delta$, by $\binom
-#   n2\sqrt{n_0/2}\,\delta^{n_0-1}/(\sqrt\pi(n_0-1))$. The statement has the inner product $1-\delta$, which belongs to the angle
-#   $\arccos(1-\delta)\simeq\sqrt{2\delta}$. For $n=2^{30}$ points in 128 dimensions we compute the event from the exact law of one pair. The theorem of Cai et
-#   al., the example's second half, is on angles, too; and $1/\sqrt\delta$ is taken for $1/\sqrt{1-h(1-\delta)}$.
-# - *Biases* (App. A; here of standard deviation $\beta$). The variance of a layer tends to $2\beta^2$, half of which all inputs share. So the correlation map
-#   has slope 1/2 at its fixed point. The entries tend to the diagonal as $2^{-L/2}$, and the limit is not invertible.
-# - *Collinear points* (App. B). The inverse stereographic projection $x\mapsto(2x,|x|^2-1)/(|x|^2+1)$ works as stated.
-# - *The toy network* (Example 1). A layer of $m$ neurons at $m^{-1-\alpha}$ has the sum of moduli $m^{-\alpha}$. Its Euclidean norm is $m^{-1/2-\alpha}$ and
-#   vanishes for $\alpha=0$, too. From the number of paths the paper has a "gradient contribution" of order $m^{-2\alpha}$. It does not give the readout
-#   weights. If these are of order one, the tangent kernel has a part of the first weights that is of order one at every $\alpha$, and parts of
-#   $m^{-2-2\alpha}$. So the point of the example stands, and its power does not.
-# - *The ordered phase* (Secs. 2.2 and 7). The kernel "falls into the category of the ordered phase". It does by the variance, which halves in a layer. But
-#   since the ReLU is homogeneous, correlations and predictors are those of weights of twice the variance, which are critical: correlations tend to 1 as
-#   $1/L^2$, not geometrically, and the limit is invertible.
-# - *Which other kernels* (Sec. 6.4). The paper names two criteria: the diagonal is largest, and the kernel is positive definite from some depth on. The
-#   correlation $\rho^{(L)}$ has both from $L=3$ on, and its limit is the matrix of ones. On 20 points its smallest eigenvalue at depth 1000 is
-#   {claim}`C.Sec6-criteria`. So the criteria do not suffice: the diagonal must stay above the rest in the limit.
-# - *How many layers for all pairs* (Sec. 6.3). "The component-wise convergence to $\frac14$ does not depend on the size $n$ of the dataset": for a given pair
-#   it does not. But the closest pair of $n$ points on the 2-sphere needs a depth of $n$ to the power {claim}`C.Sec6-closest`.
-# - *How many layers in 128 dimensions* (Example 2). "We still obtain fast convergence […] for small values of $L$": inputs at a right angle, as most are there,
-#   are within a tenth of 1/4 from the limit from depth {claim}`C.Ex2-fast` on.
-# - *Large depth and short times* (footnote 7, Remark 1, Prop. 6). At large $L$ all eigenvalues but the largest are 3/4. The paper has them "approximately
-#   mapped to $-t$"; they are mapped to $-\frac43(1-e^{-3t/4})$, which is $-t$ for $t\ll\frac43$. Remark 1 says that it omits the factor $1/n$ in the
-#   exponential, and then writes it; Prop. 6 is without. The rotation that takes the matrix's eigenspaces to those of the limit is close to the identity, as the
-#   text before Prop. 6 has it: by the projectors' distance, of order $1/L$.
-# - *Data off the sphere* (Secs. 4 and 6). By the homogeneity of the ReLU the prediction at $x$ is $|x|$ times that at $x/|x|$ from the labels $y_i/|x_i|$. So
-#   deep predictions depend on the norm of the input at every depth.
-# - *Data without correlation* (footnote 7). Inputs orthogonal to all data have one and the same prediction at every depth. "Applying the eigendecomposition of
-#   $\mathbf 1_n\mathbf 1_n^\top$ directly" gives the mean label for it, where the limit gives $n/(n+3)$ of it.
+# - *The toy network* (Example 1). From the number of paths the paper has a "gradient contribution" of order
+#   $m^{-2\alpha}$, for $m$ neurons at $m^{-1-\alpha}$. It does not give the readout weights. If these are of order one,
+#   the tangent kernel has a part of the first weights that is of order one at every $\alpha$, and parts of
+#   $m^{-2-2\alpha}$. So the point of the example stands, but its power does not.
+# - *The ordered phase* (Secs. 2.2 and 7). The kernel "falls into the category of the ordered phase". It does by the
+#   variance, which halves in a layer. But since the ReLU is homogeneous, correlations and predictors are those of
+#   weights of twice the variance, which are critical: correlations tend to 1 as $1/L^2$, not geometrically, and the
+#   limit is invertible.
+# - *Large depth and short times* (footnote 7, Remark 1, Prop. 6). At large $L$ all eigenvalues but the largest are 3/4.
+#   The paper has them "approximately mapped to $-t$"; they are mapped to $-\frac43(1-e^{-3t/4})$, which is $-t$ only
+#   for $t\ll\frac43$. Remark 1 says that it omits the factor $1/n$ in the exponential, and then writes it; Prop. 6 is
+#   without.
+# - *Projectors* (Theorem 3, footnote 7, Prop. 6). The footnote on the sine of the angle between the subspaces has the
+#   matrix of ones in place of the limit. Its $v_1\cdot\tilde v_1\approx1-4\pi/L$ is $1-O(L^{-2})$, the cosine of an
+#   angle of order $1/L$. The rotation that takes the eigenspaces of the matrix to those of the limit is close to the
+#   identity, as the text before Prop. 6 has it.
+# - *Data off the sphere* (Secs. 4 and 6). Since the ReLU is homogeneous, the prediction at $x$ is $|x|$ times that at
+#   $x/|x|$ from the labels $y_i/|x_i|$. So deep predictions depend on the norm of the input at every depth.
+# - *Data without correlation* (footnote 7). Inputs orthogonal to all data have one and the same prediction at every
+#   depth. "Applying the eigendecomposition of $\mathbf 1_n\mathbf 1_n^\top$ directly" gives the mean label for it,
+#   where the limit gives $n/(n+3)$ of it.
 # %%
 checked = [claim for claim in claims.claims_of("05") if claim.figure == "tab-c-checked"]
-statements = [{"statement": claim.statement, "of": claim.source} for claim in checked]
+papers = [claim for claim in checked if claim.kind == "paper"]
+statements = [{"statement": claim.statement, "of": claim.source} for claim in papers]
 chapter.table(
     pd.DataFrame(statements),
     "tab-c-checked",
-    "Single statements of the paper and of ours, and where they are from. What we find is below.",
+    "Statements of the paper without a figure here, and where they stand. What we find is below.",
     chapter.rows(studies.biases, "main"),
     chapter.rows(studies.colinear_points, "main"),
 )
 # %% [markdown]
-# ## Errata and open points
-# *Errors.* Two corrections follow from the corrected rate ({ref}`erratum <erratum-c-rate>`): the unit of {ref}`nearby inputs
-# <erratum-c-corollary-1>` and the {ref}`projectors <erratum-c-projector>`. Others are {ref}`range and monotonicity <erratum-c-range>`,
-# {ref}`invertible from three layers on <erratum-c-invertible>`, {ref}`angle or inner product <erratum-c-angle>`, {ref}`eta
-# <erratum-c-eta>`, {ref}`biases <erratum-c-biases>`, {ref}`the toy network <erratum-c-example-1>`, {ref}`which other kernels
-# <erratum-c-criteria>` and {ref}`what concentrates <erratum-c-concentrates>`.
+# ## Other errata, and open points
+# Two corrections follow from the corrected rate ({ref}`erratum <erratum-c-rate>`): the unit of {ref}`nearby inputs
+# <erratum-c-corollary-1>` and the {ref}`projectors <erratum-c-projector>`. On width there is {ref}`what
+# concentrates <erratum-c-concentrates>`. *Limits* of statements are {ref}`depth 30 <erratum-c-depth-30>`,
+# {ref}`norms <erratum-c-norm>` and {ref}`widths <erratum-c-narrow>`. Where the paper leaves something open, these
+# are our *interpretations*: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
+# <erratum-c-depth-bound>`, {ref}`operators of two points <erratum-c-nontrivial>`, {ref}`what a deep predictor
+# forgets <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1
+# <erratum-c-table-1>`, {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
 #
-# *Limits* of statements: {ref}`depth 30 <erratum-c-depth-30>`, {ref}`norms <erratum-c-norm>` and {ref}`widths <erratum-c-narrow>`.
-#
-# *Interpretations*, where the paper leaves something open: {ref}`depth 5 <erratum-c-depth-5>`, {ref}`the bound on the depth
-# <erratum-c-depth-bound>`, {ref}`all entries <erratum-c-componentwise>`, {ref}`operators of two points
-# <erratum-c-nontrivial>`, {ref}`what a deep predictor forgets <erratum-c-data-independent>`, {ref}`unstable predictions <erratum-c-unstable>`, {ref}`Table 1 <erratum-c-table-1>`,
-# {ref}`Proposition 4 <erratum-c-proposition-4>` and {ref}`Table 2 <erratum-c-table-2>`.
-#
-# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; by which power kinks delay the lazy regime. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6 and 7).
+# *Open*: the paper's settings for Tables 1 and 2; a proof of the law of $L+c$ uniform in $n$; by which power kinks
+# delay the lazy regime. *Left out*: the remark on mean-field particles (Sec. 6), and convolutional networks (Secs. 6
+# and 7).
 #
 # ## Try it yourself
 # - `make chapter-05 NAME=mine PARAMS='-p curve_rho "[0.3, 0.6, 0.95, 0.999]"'` draws other pairs.
 # - `-p corpus fashion_mnist` repeats everything on clothes.
 # - `-p text wiki_text8style` reads Wikipedia in {ref}`Table 1 <depth-width>`, where it is in `$REGIMES_DATA`.
-# - `-p 05.size_over_depth.images.ratio "[1.0, 50.0]"` goes to networks as deep as there are images, and to shallow ones. Where does the collapse end?
+# - `-p 05.size_over_depth.images.ratio "[1.0, 50.0]"` goes to networks as deep as there are images, and to shallow
+#   ones. Where does the collapse end?
 # - Derive {eq}`eq:C:universal-log` with $b=\frac32$ at every kink: what does the factor in front of the ReLU's map do?

@@ -80,12 +80,19 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:.*no C compiler is found:UserWarning")
 
 
+# what takes longest begins; the second waits for the pages of the smoke book, which the first has made
+FIRST = "looks test_pages test_explorables test_kept_ledger test_kept test_freedoms test_modules test_sources".split()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Those of a file run in one process: what they share is made once. The largest group begins: the browser's."""
+    """Those of a file run in one process: what they share is made once. The dearest groups begin."""
+    groups = {}
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        groups[item] = item.get_closest_marker("xdist_group").args[0]
+    items.sort(key=lambda item: FIRST.index(groups[item]) if groups[item] in FIRST else len(FIRST))
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -98,7 +105,7 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session")
 def smoke_pages():
-    """The pages of the smoke book, made while other tests run: who asks for them is of the group "browser"."""
+    """The pages of the smoke book, made while other tests run: by one process, for which others wait."""
     env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     command = ["make", "-s", "html", "PROFILE=smoke"]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)

@@ -38,7 +38,6 @@ CHEAPER = {
     "run depth.mnist_regression -p tab2_n 200": "run depth.mnist_regression --profile smoke -p tab2_n 60",
     "verify NAME --sample 5%": "verify spiked.white_images --sample 1%",
     "verify NAME": "verify spiked.white_images --sample 1%",
-    "tar -czf": "mkdir -p build/cells && tar -czf",
     "claim ID": "claim A.Fig2-feature",
     "run NAME": "run depth.normalised_kernel",
     "cp -r build/cells/void/*/NAME": "mkdir -p build/cells/void/old/NAME && cp -r build/cells/void/*/NAME",

@@ -286,7 +286,3 @@ def test_a_clone_has_the_line_ends_of_the_checksums_whatever_gits_settings(tmp_p
     crlf = ["-c", "core.autocrlf=true", "-c", "core.eol=crlf"]
     subprocess.run(["git", *crlf, "clone", "-q", str(first), str(second)], check=True)
     assert {name: (second / name).read_bytes() for name in files} == files
-
-
-def test_the_engine_asks_for_three_packages():
-    assert {Requirement(text).name for text in PROJECT["dependencies"]} == {"numpy", "scipy", "torch"}

@@ -141,7 +141,7 @@
       [["single", errors.pink], ["mean", errors.minus], ["vote", errors.green], ["normed", errors.plus, "mean over norms"]].forEach(([name, colour, label], i) => {
         axes.line(rows.map((row) => [row.N, row[name]]), colour);
         axes.dot(now.N, now[name], 4, colour);
-        axes.say(label || name, label ? 58 : 76, 0.56 - 0.04 * i, colour);
+        axes.say(label || name, 0.97 * MOST, 0.56 - 0.04 * i, colour, "right");
       });
     }
 

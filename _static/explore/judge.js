@@ -52,7 +52,7 @@
   // the seeds in addresses: `#explore-twin?p=128&seeds=1-6&guess=1`
   function seedsIn(text) {
     const ranges = [...text.matchAll(/seeds=(\d+)(?:-(\d+))?/g)].map((found) => [+found[1], +(found[2] || found[1])]);
-    const all = ranges.flatMap(([from, to]) => Array.from({ length: Math.max(0, Math.min(to - from + 1, 100)) }, (_, i) => from + i));
+    const all = ranges.flatMap(([from, to]) => Array.from({ length: Math.max(0, Math.min(to - from + 1, 1000)) }, (_, i) => from + i));
     return [...new Set(all.filter((seed) => seed >= 1 && seed <= LAST))];
   }
 
@@ -62,6 +62,40 @@
     return parts.map(([from, to]) => `seeds=${from}${to > from ? "-" + to : ""}`).join("&");
   }
 
-  explore.judge = { FEWEST, LAST, quantile, mean, ratio, verdict, seedsIn, listed };
+  // an address as it was written; one that is broken stays as it is
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  }
+
+  // what an address asks of one part of the page, `p=128&seeds=1-6`, or null
+  function asked(hash, id) {
+    const [target, given] = decoded(hash.slice(1)).split("?");
+    return id && target === id && given ? given : null;
+  }
+
+  // what others pasted: the seeds that are new, and a sentence on what became of each link. `p`: points, if links name them
+  function pooled(text, { id, p, known }) {
+    const links = text.split(/\s+|(?=https?:|file:)/).map(decoded).filter((one) => /[#=/]/.test(one)), out = new Map(), found = [];
+    const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+    links.forEach((link) => {
+      const target = link.match(/#([^?]*)/), points = link.match(/[?&]p=(\d+)/), seeds = seedsIn(link);
+      const why = target && target[1] !== id ? "of another experiment" : p && points && +points[1] !== p ? `with ${points[1]} points instead of ${p}` : seeds.length ? "" : "without training sets";
+      if (why) out.set(why, (out.get(why) || 0) + 1);
+      else found.push(...seeds);
+    });
+    const seeds = [...new Set(found)].filter((seed) => !known.has(seed)), again = found.length - seeds.length;
+    if (!links.length) return { seeds, said: "There is no link in this." };
+    const left = [...out].map(([why, n]) => `${count(n, "link")} ${why}`);
+    return { seeds, said: (seeds.length ? `${count(seeds.length, "training set")} added` : "No training set added") + (again ? `; ${again} counted already` : "") + (left.length ? `; left out: ${left.join(", ")}` : "") + "." };
+  }
+
+  // ticks of an axis of so many training sets
+  const counts = (n) => (n > 10 ? [1, Math.round(n / 2), n] : [1, 5, 10]).map((one) => [one, String(one)]);
+
+  explore.judge = { counts, FEWEST, LAST, quantile, mean, ratio, verdict, seedsIn, listed, decoded, asked, pooled };
   explore.judge.MARKS = { reproduced: "✔ reproduced by you", corrected: "✎ corrected, by you too", "not reproduced": "✘ not reproduced", undecided: "? undecided" };
 })(globalThis.Explore = globalThis.Explore || {});

@@ -101,13 +101,13 @@
     const X = (value) => left + (right - left) * share(x, value), Y = (value) => low - (low - top) * share(y, value);
     x.ticks.forEach(([value, words]) => view.say(words, Math.min(X(value), right - 8), low + 16, "center"));
     y.ticks.forEach(([value, words]) => view.say(words, left - 5, Y(value) + 4, "right"));
-    view.say(x.label, (left + right) / 2, height - 4, "center");
+    view.say(x.label, Math.min((left + right) / 2, width - c.measureText(x.label).width / 2), height - 4, "center");
     view.line([[left, top], [right, top], [right, low], [left, low], [left, top]], faint);
     const places = (points) => points.map(([u, v]) => [X(u), Math.max(top, Math.min(low, Y(v)))]);
     return {
       line: (points, colour, dash) => view.line(places(points), colour, dash),
       dot: (u, v, size, colour) => view.dot(...places([[u, v]])[0], size, colour),
-      say: (words, u, v, colour) => view.say(words, X(u), Y(v), "left", colour),
+      say: (words, u, v, colour, align = "left") => view.say(words, X(u), Y(v), align, colour),
     };
   };
 
@@ -119,15 +119,16 @@
     let run = null, asked = 0, timer = 0, seen = false;
 
     // the address holds the knobs: `#explore-stripe?alpha=3&seed=2`
-    const [target, given] = location.hash.slice(1).split("?"), kept = new URLSearchParams(target === root.id ? given : "");
-    const address = () => root.id && history.replaceState(null, "", `#${root.id}?${new URLSearchParams(values)}`);
-    if (given && target === root.id) setTimeout(() => root.scrollIntoView(), 0);
+    const given = explore.judge?.asked(location.hash, root.id), kept = new URLSearchParams(given || "");
+    const address = () => root.id && explore.keep?.(root, new URLSearchParams(values));
+    if (given) setTimeout(() => root.scrollIntoView(), 0);
 
     Object.entries(about.knobs).forEach(([name, knob]) => {
       const asked = parseFloat(kept.get(name));
       values[name] = asked >= knob.min && asked <= knob.max ? asked : knob.value;
       const input = element("input", { type: "range", min: knob.min, max: knob.max, step: knob.step || 1, value: values[name] });
       const shown = element("output", {});
+      values[name] = +input.value; // on a step
       function tell() {
         shown.textContent = knob.says(values[name]);
         input.setAttribute("aria-valuetext", shown.textContent);
@@ -135,9 +136,9 @@
       input.addEventListener("input", () => {
         values[name] = +input.value;
         tell();
-        address();
         again();
       });
+      input.addEventListener("change", address); // a browser stops a page that writes one at each move
       tell();
       knobs.append(element("label", {}, element("span", {}, knob.label), input, shown));
     });
@@ -150,6 +151,7 @@
       });
       knobs.append(button);
     });
+    if (given) address();
     const live = element("div", { class: "live" }, knobs, element("div", { class: "panels" }, ...panels.map((one) => one.box)), said);
     if (explore.share) live.append(explore.share(root));
     root.prepend(live);

@@ -138,7 +138,8 @@
       const [best, least] = curve.reduce((a, b) => (b[1] < a[1] ? b : a));
       return `A step of size ${explore.number(here)} on ${many(step)} samples gives a spike of strength ${explore.number(now.r)}, at ${explore.number(Math.acos(now.gamma) * 180 / Math.PI)}° `
         + `from the target. With ${many(readout)} samples for the readout the model's error is ${explore.number(now.error / linear)} times that of the best linear estimator. `
-        + `At the best size of the step, near ${explore.number(best)}, it is ${explore.number(least * t2 / linear)} times.`;
+        + (best > SIZES[0] && best < SIZES[30] ? `At the best size of the step, near ${explore.number(best)},` : `The ${best > 1 ? "largest" : "smallest"} step here is the best:`)
+        + ` it is ${explore.number(least * t2 / linear)} times.`;
     }
     return { advance, draw, said };
   }

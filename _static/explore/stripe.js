@@ -122,20 +122,19 @@
 
   // m planes while n of p points are left
   const law = (n, p, m) => Math.sqrt(m * n / Math.PI) / p;
-  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000;
-  explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, draw, flow, square, error, law };
+  const TOLERANCE = 0.15, FITTED = 0.98, WIDTH = 60, STEPS = 12000, FINE = 0.05, MANY = 30000;
+  explore.stripe = { PLANES, REACH, WIDTH, TOLERANCE, FITTED, STEPS, FINE, MANY, draw, flow, square, error, law };
 
   const MOST = 0.1, EACH = 16; // the law is meant while 2 to 10 % are left, 8 d a plane
 
   function start({ alpha, points, planes, seed }) {
-    const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, TOLERANCE);
-    const path = [];
-    const few = EACH * at.length;
+    const p = 2 ** points, at = PLANES[planes], given = draw(p, WIDTH, at, seed), it = flow(given, 10 ** alpha, FINE);
+    const path = [], few = EACH * at.length;
     let F, most = 0, placed = null;
 
     function look() {
       F = square(it);
-      const now = { left: it.left(TOLERANCE), error: error(it, at), amplification: it.amplification() };
+      const now = { left: it.left(), error: error(it, at), amplification: it.amplification() };
       path.push(now);
       return now;
     }
@@ -144,9 +143,9 @@
       const end = performance.now() + budget, until = still ? Infinity : 1.09 * it.t;
       let more = true;
       while (more && it.t <= until && performance.now() < end) {
-        more = it.step() && it.steps < STEPS && it.left(TOLERANCE) > (1 - FITTED) * p;
+        more = it.step() && it.steps < MANY && it.left() > (1 - FITTED) * p;
         most = Math.max(most, it.amplification());
-        if (!placed && MOST * p >= few && it.left(TOLERANCE) <= few) placed = look();
+        if (!placed && MOST * p >= few && it.left() <= few) placed = look();
       }
       look();
       return more;
@@ -158,7 +157,7 @@
       for (let m = 0; m < p; m++) map.dot(X(given.x[2 * m]), X(-given.x[2 * m + 1]), 3, given.y[m] > 0 ? map.plus : map.minus);
       at.forEach((z) => map.line([[X(z), 0], [X(z), map.width]], map.ink, [7, 3, 2, 3]));
 
-          const w = it.weights, middle = arrows.width / 2;
+      const w = it.weights, middle = arrows.width / 2;
       const all = Array.from(Array(WIDTH), (_, n) => [w[4 * n + 3] * w[4 * n], -w[4 * n + 3] * w[4 * n + 1]]);
       const root = Math.sqrt(all.reduce((sum, [u, v]) => sum + u * u + v * v, 0) / WIDTH);
       all.forEach(([u, v]) => {
@@ -181,7 +180,7 @@
     function said(milliseconds) {
       const now = path[path.length - 1], share = (x) => `${explore.number(100 * x)} %`;
       const kind = most > 4 ? "it learns features" : most > 1.5 ? "in between" : "lazy";
-      return `Trained here in ${(milliseconds / 1000).toFixed(1)} s, ${share(1 - now.left / p)} of the points fitted. The weights along x₁ are ${explore.number(now.amplification)} times those across`
+      return `Trained here in ${(milliseconds / 1000).toFixed(1)} s, ${it.steps < MANY ? "" : "stopped, "}${share(1 - now.left / p)} of the points fitted. The weights along x₁ are ${explore.number(now.amplification)} times those across`
         + (most > 1.3 * now.amplification ? ` (${explore.number(most)} before)` : "") + `: ${kind}. `
         + (placed ? `With ${placed.left} points left it was wrong on ${share(placed.error)}, law ${share(law(placed.left, p, at.length))}. ` : "")
         + `At the end it is wrong on ${share(now.error)}.`;

@@ -99,14 +99,20 @@ def named(name: str) -> tuple[claims.Claim, str]:
     return ledger.claims()[name], numbers[name]
 
 
+def described(claim: claims.Claim) -> str:
+    """A claim in words: its statement, then its place in the paper and, if it says so, which number is meant."""
+    return f"{claim.id}: {claim.statement}\n{'; '.join(filter(None, (claim.source, claim.measure)))}"
+
+
 def measure_again(args: argparse.Namespace) -> None:
     """Measures one claim again, and prints its rows, what it finds and the verdict."""
     own, number = named(args.name)
     changed = overrides(args)
     page = Rows(number, parameters.resolve(number, args.profile, *changed))
-    print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}\nat the {args.profile} profile", flush=True)
+    print(f"{described(own)}\nat the {args.profile} profile", flush=True)
     if registration.is_running() and args.profile == "laptop" and not any(changed):
-        print(registration.running(own))  # and no number
+        print(registration.running(own))
+        print("until the run is judged no number is shown: book/registered.md; --profile smoke measures at small sizes")
         return
     found = own.measured(page)
     if found is None:
@@ -150,11 +156,12 @@ def replicate_claim(args: argparse.Namespace) -> None:
     if not own.tables:
         raise InputError(f"claim {own.id} is a computation without draws: python -m companion claim {own.id}")
     first = replicate.own_first() if args.first is None else args.first
-    page = replicate.page_for(own, number, first=first, seeds=args.seeds, jobs=args.jobs)
-    print(f"{own.id}: {own.statement}\n{own.source}; {own.measure}")
+    page = replicate.page_for(own, number, first=first, seeds=args.seeds, jobs=args.jobs, stored=args.stored)
+    print(described(own))
     print(f"seeds {first} to {first + args.seeds - 1}, about {in_words(replicate.seconds(own, page))} of one core")
-    if why := replicate.enough(own, kept, args.seeds):
-        print(why, flush=True)
+    for why in (replicate.smaller(own, page), replicate.enough(own, kept, args.seeds)):
+        if why:
+            print(why, flush=True)
     with forking():
         found = own.measured(page)
     if found is None:
@@ -249,6 +256,7 @@ def main(argv: list[str] | None = None) -> int:
     own.add_argument("name", metavar="CLAIM", help="its id, such as A.Fig2-feature")
     own.add_argument("--seeds", type=int, default=12, help="realisations of each setting (default: 12)")
     own.add_argument("--first", type=int, help="the first seed, to repeat a run (default: at random)")
+    own.add_argument("--stored", action="store_true", help="at the sizes that the book is judged on, however long")
     own.add_argument("--jobs", type=int, help="worker processes (default: one per core)")
     own.set_defaults(command=replicate_claim)
     whole = commands.add_parser(

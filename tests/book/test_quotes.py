@@ -35,6 +35,8 @@ def test_a_number_stands_in_one_sentence(text, found):
 def test_a_sentence_names_nothing_that_only_its_page_can_number():
     said = "*It* grows ({numref}`fig-a`, {eq}`b`) as {cite:t}`c` says, {cite}`d` and [there](e.md), in {numref}`fig-f`."
     assert quotes._plain(said) == "It grows as {cite:t}`c` says, and there, in the figure."
+    assert quotes._plain("**It grows.** More") == "**It grows.** More"
+    assert quotes._plain("**It grows.") == "It grows.", "of a sentence whose other half is bold, too"
 
 
 def test_a_number_may_have_its_interval_behind_it():

@@ -225,13 +225,16 @@ def test_a_run_that_is_killed_at_any_moment_loses_no_cell(small_run, monkeypatch
 
 @pytest.mark.parametrize(
     ("kind", "part"),
-    [("studies", "digest"), *(("claims", part) for part in ("digest", "accept", "alternative", "stated", "designs"))],
+    [
+        *(("studies", part) for part in ("digest", "designs")),
+        *(("claims", part) for part in ("digest", "accept", "alternative", "stated", "designs")),
+    ],
 )
 def test_what_changed_since_it_was_registered_is_not_run(small_run, kind, part):
-    """A claim's band and rival are no code, and as frozen as its code."""
+    """A claim's band and rival, a study's settings and seeds are no code, and as frozen as code."""
     known = registration.register()
     name = next(iter(known[kind]))
-    known[kind][name][part] = "other"
+    known[kind][name][part] = {"main": {"seeds": [1]}} if part == "designs" else "other"
     draws.registered_file().write_text(json.dumps(known))
     with pytest.raises(InputError, match=f"1 claims or studies are not as they were registered: {name}"):
         registration.run(jobs=1)
@@ -295,7 +298,7 @@ def test_the_command_says_how_far_the_run_is_and_no_number(small_run, capsys):
     claim, _, formula = _claims()
     assert main(["claim", claim.id]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(rf"registered, running: 0 of \d+ cells of {STUDY}", lines[-1]) and "measured" not in lines
+    assert re.fullmatch(rf"registered, running: 0 of \d+ cells of {STUDY}", lines[-2]) and "measured" not in lines
     assert main(["register", "--run", "--jobs", "1", "--budget", "10m"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 and "cells, " in lines[0] and lines[0].startswith("registered at ")

@@ -1,6 +1,7 @@
 """A reader's own verdict: other seeds than the book's, the sizes that a claim names, its own rule."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +32,16 @@ def test_every_claim_with_rows_can_be_replicated_at_the_sizes_that_its_words_nam
         assert cells and {cell.seed for cell in cells} == {replicate.OWN, replicate.OWN + 1}, claim.id
 
 
+def test_a_reader_is_told_of_sizes_that_are_not_the_books():
+    """The law of placed planes is meant at many points: at few the same estimator gives more."""
+    number, claim = next(one for one in EVERY if one[1].id == "A.Fig3-planes-constant")
+    page = replicate.page_for(claim, number, first=replicate.OWN, seeds=2)
+    assert "p = 128 … 1024, 4 values (the book: 128 … 8192, 7 values). With --stored" in replicate.smaller(claim, page)
+    at_once = replicate.page_for(claim, number, first=replicate.OWN, seeds=2, stored=True)
+    assert replicate.smaller(claim, at_once) == ""
+    assert max(setting["p"] for setting in replicate._settings(claim, at_once)) == 8192
+
+
 def test_a_readers_seeds_are_no_others():
     assert replicate.OWN > draws.RESERVED + 100_000
     assert all(replicate.OWN <= replicate.own_first() < replicate.LAST for _ in range(100))
@@ -47,6 +58,14 @@ def test_paper_book_and_reader_stand_side_by_side(tmp_path, monkeypatch, capsys)
     assert ledger.word(kept["E.Reuse-theory"]) in book
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines()[-1] == own, "the same seeds give the same verdict"
+
+
+def test_the_larger_sizes_need_their_own_seeds():
+    claim = SimpleNamespace(accept=(0.9, 1.1), alternative={"value": 2.0})
+    kept = {"value": 1.0, "low": 0.98, "high": 1.02, "n": 6, "interval": "mean, Student's t", "late": None}
+    assert not replicate.enough(claim, kept, 6)
+    said = replicate.enough(claim, kept | {"late": {"value": 1.0, "low": 0.8, "high": 1.2}}, 6)
+    assert said.startswith("6 seeds may leave it undecided: ")
 
 
 @pytest.mark.parametrize(

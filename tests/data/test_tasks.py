@@ -148,3 +148,9 @@ def test_a_task_has_one_label_a_point(x, y, fits):
         else pytest.raises(InputError, match="the task's y must hold one label a point")
     ):
         tasks.Task(torch.zeros(x), torch.ones(y), "mine")
+
+
+def test_draws_with_a_single_label_are_counted():
+    y = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    with pytest.raises(InputError, match="a single one in 2 of 3 draws of 2 points"):
+        tasks.needs_both_labels(y)

@@ -545,6 +545,7 @@ def bad(rows):
         ([{"seed": 0}, {"seed": 1}, {"seed": 2}], r"its rows have \[0, 1, 2\]"),
         ([{"seed": 0}, {"seed": "1"}], r"its rows have \[0, '1'\]"),
         ([{"x": 0}], "each a dictionary with its 'seed'"),
+        ([{"seed": 0}, {"x": 1}], "each a dictionary with its 'seed'"),
         ([3], "each a dictionary with its 'seed'"),
         (None, "must return a list of rows"),
         ([{"seed": 0, "cell": 1}, {"seed": 1}], "names a setting or column 'cell'"),

@@ -85,6 +85,7 @@ def test_dear_batches_take_turns(results, monkeypatch, part, turns):
     drawn = [[batch[0].key() for batch in share(part, 100 + week, blocks)(items)] for week in range(turns)]
     assert sorted(key for week in drawn for key in week if key in dear) == sorted(dear)
     assert all(drawn) and {key for week in drawn for key in week} == set(keys)
+    assert turns == 1 or all(len(week) == 1 for week in drawn if {*week} & {*dear}), "they are of the sample"
     monkeypatch.setattr(verification, "duration", lambda batch: verification.DEAR + 1)
     alone = [[batch[0].key() for batch in share(part, week, blocks)(items)] for week in range(turns)]
     assert {key for week in alone for key in week} == set(keys)

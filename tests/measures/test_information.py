@@ -24,8 +24,8 @@ def bits(shares):
     return -sum(q * math.log2(q) for q in shares if q > 0)
 
 
-def two_gaussians(shift, share):
-    """``I(x; y)`` of ``x = y shift + z`` where ``y`` is 1 with probability ``share``, by quadrature."""
+def left_open(shift, share, start, points):
+    """What ``x = y shift + z`` from ``start`` on leaves open of ``y``, by quadrature."""
 
     def lost(x):
         plus = share * norm.pdf(x - shift)
@@ -33,7 +33,12 @@ def two_gaussians(shift, share):
         total = plus + minus
         return total * bits([plus / total, minus / total]) if total else 0.0
 
-    return bits([share, 1 - share]) - quad(lost, -12, 12, points=[-shift, 0, shift], limit=400)[0]
+    return quad(lost, start, 12, points=points, limit=400)[0]
+
+
+def two_gaussians(shift, share):
+    """``I(x; y)`` of ``x = y shift + z`` where ``y`` is 1 with probability ``share``, by quadrature."""
+    return bits([share, 1 - share]) - left_open(shift, share, -12, points=[-shift, 0, shift])
 
 
 def rounded_gaussians(shift, share, width):
@@ -47,16 +52,9 @@ def rounded_gaussians(shift, share, width):
 
 def rectified_gaussians(shift, share):
     """The same for ``max(x, 0)``, which has an atom and a density."""
-
-    def lost(x):
-        plus = share * norm.pdf(x - shift)
-        minus = (1 - share) * norm.pdf(x + shift)
-        total = plus + minus
-        return total * bits([plus / total, minus / total]) if total else 0.0
-
     zero = share * norm.cdf(-shift), (1 - share) * norm.cdf(shift)
     atom = sum(zero) * bits([part / sum(zero) for part in zero])
-    return bits([share, 1 - share]) - atom - quad(lost, 0, 12, points=[shift], limit=400)[0]
+    return bits([share, 1 - share]) - atom - left_open(shift, share, 0, points=[shift])
 
 
 def several_gaussians(means):

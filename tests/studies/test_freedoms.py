@@ -24,6 +24,11 @@ from tests.references import ROOT
 
 SEED = 20261129
 CHAPTERS = {name: number for number in parameters.chapters() for name in catalogue.of(number)}  # of each study
+# half of the seconds that signs take all studies are theirs
+LONG = {
+    "counting.architectures", "voting.votes", "jamming.steps_to_fit", "rest.minima_at_jamming", "rest.peak_at_jamming",
+    "depth_scales.one_depth", "large_p.own_images", "placing.placed",
+}  # fmt: skip
 # their further cells cost more than all others together
 DEAR = {
     "depth.layer_kernels", "depth.layer_prediction", "fitting.exclusion", "hard_margin.star_kernel",
@@ -77,19 +82,20 @@ def test_noise_reaches_what_runs_in_c():
 
 @pytest.mark.parametrize("number", parameters.chapters())
 def test_no_study_depends_on_the_signs_of_eigenvectors(number):
-    """39 CPU seconds for the seven chapters."""
+    """15 CPU seconds for the seven chapters."""
     sample = freedoms.sample(number)
     found = []
     for name, (study, chosen) in sample.items():
-        found += turned(study, chosen[:1] if name in DEAR else chosen)
+        if name not in LONG:
+            found += turned(study, chosen[:1] if name in DEAR else chosen)
     assert sample and not found, "\n".join(found)
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("name", sorted(DEAR))
+@pytest.mark.parametrize("name", sorted(DEAR | LONG))
 def test_no_dear_cell_depends_on_them(name):
     study, chosen = freedoms.sample(CHAPTERS[name])[name]
-    found = turned(study, chosen[1:])
+    found = turned(study, chosen if name in LONG else chosen[1:])
     assert not found, "\n".join(found)
 
 

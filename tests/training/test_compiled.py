@@ -415,13 +415,13 @@ def fresh_routines():
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     """A folder of its own for what is compiled, and short code, which takes no time."""
-    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("REGIMES_CACHE", str(tmp_path / "a" / "cache"))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("CFLAGS", raising=False)
     monkeypatch.setitem(
         pairs.SOURCES, "compiled.c", "#ifndef ANSWER\n#define ANSWER 1\n#endif\nint it(void) { return ANSWER; }"
     )
-    return tmp_path / "cache"
+    return tmp_path / "a" / "cache"
 
 
 def test_no_compiler_is_one_line_and_no_error(monkeypatch, cache):
@@ -431,6 +431,11 @@ def test_no_compiler_is_one_line_and_no_error(monkeypatch, cache):
         assert pairs.routines() is pairs.routines() is None
     pairs.routines.cache_clear()
     assert len(said) == 1 and "\n" not in str(said[0].message)
+
+
+def test_a_wheels_code_goes_into_a_folder_that_need_not_be_there(cache, tmp_path):
+    pairs.CODE.build(tmp_path / "lib" / "compiled")
+    assert {path.suffix for path in (tmp_path / "lib" / "compiled").iterdir()} == {".so"}
 
 
 def test_turned_off(monkeypatch):

@@ -329,6 +329,13 @@ def conserved(net):
     return net.beta.square() - net.omega.square().sum(-1) - net.b.square()
 
 
+def test_equal_points_may_have_a_label_in_common():
+    x = torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    task = tasks.Task(x, torch.tensor([1.0, 1.0, -1.0, -1.0], dtype=torch.float64), "two points, twice each")
+    state = next(gradient_flow(one_hidden.one_hidden(2, 8, seeds=[0]), task, alpha=1.0))
+    assert state.ended == (None,) or float(state.t[0]) == 0
+
+
 def test_conservation_over_a_whole_run():
     net, task = problem(p=60, d=5, h=100)
     for dtype in (torch.float32, torch.float64):

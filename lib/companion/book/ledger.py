@@ -432,7 +432,7 @@ def counted(entries: Iterable[Mapping[str, Any]]) -> str:
 
 def marks(entries: Iterable[Mapping[str, Any]]) -> str:
     """The number of statements with each verdict, as marks alone: ``✔ 12, ✎ 2``."""
-    return ", ".join(f"{row['mark']} {row['count']}" for row in tally(entries))
+    return ", ".join(f"{row['mark']}\u00a0{row['count']}" for row in tally(entries))
 
 
 def by_paper(entries: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

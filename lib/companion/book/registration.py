@@ -232,9 +232,7 @@ def _plan(number: str, study: Study, known: Mapping[str, Any]) -> dict[str, Any]
 
     ``known``: what of it was registered elsewhere.
     """
-    values = _values(number)
-    with draws.drawn_from(draws.of_run()):
-        designs = {design: study.grid.values(values, design) for design in study.grid.names(values)}
+    designs = _designs(number, study)
     stored = catalogue.kept_cells(number, Results.of(study))
     found: dict[str, dict[str, Cell]] = {}
     for design in designs.keys() - known["data"].keys():
@@ -253,6 +251,13 @@ def _plan(number: str, study: Study, known: Mapping[str, Any]) -> dict[str, Any]
         "data": {design: data[design] for design in designs if design in data},
         "cells": dict(sorted(counts.items())),
     }
+
+
+def _designs(number: str, study: Study) -> dict[str, Any]:
+    """What the registered run draws of each design of a study: the values of its axes, and its seeds."""
+    values = _values(number)
+    with draws.drawn_from(draws.of_run()):
+        return {design: study.grid.values(values, design) for design in study.grid.names(values)}
 
 
 def _words(cell: Cell) -> str:
@@ -295,11 +300,23 @@ def _is_here(words: str) -> bool:
 
 
 def changes(known: Mapping[str, Any]) -> list[str]:
-    """The claims and studies of this tree that are not what was registered, by name: code, band, rival, designs."""
+    """The claims and studies of this tree that are not what was registered, by name: code, bands, rivals, designs."""
     now = {claim.id: json.loads(json.dumps(_declaration(claim))) for _, claim in all_claims()}
     changed = [name for name, claim in known["claims"].items() if _frozen(now.get(name, {})) != _frozen(claim)]
-    codes = {study.name: (study.version, study.code.digest) for _, study in _studies()}
-    return changed + [name for name, it in known["studies"].items() if codes.get(name) != (it["version"], it["digest"])]
+    plans = {
+        study.name: {"version": study.version, "digest": study.code.digest, "designs": _designs(number, study)}
+        for number, study in _studies()
+    }
+    return changed + [name for name, it in known["studies"].items() if not _same(it, plans.get(name, {}))]
+
+
+def _same(known: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
+    """Whether a study is what was registered of it; a design that is new is not drawn, and no change."""
+    if any(known[part] != plan.get(part) for part in ("version", "digest")):
+        return False
+    designs = {name: plan["designs"].get(name) for name in known["designs"]}
+    # as text, in which values that are not numbers are equal, too
+    return json.dumps(designs, sort_keys=True) == json.dumps(known["designs"], sort_keys=True)
 
 
 def _frozen(declaration: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ and judged by the claim's own rule.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,25 +67,60 @@ class Drawn:
         return self._tables[study.name, design]
 
 
-def page_for(claim: Claim, number: str, *, first: int, seeds: int, jobs: int | None = None) -> Drawn:
+def page_for(
+    claim: Claim, number: str, *, first: int, seeds: int, jobs: int | None = None, stored: bool = False
+) -> Drawn:
     """The smallest page that tests a claim: the laptop's sizes, or where its words name larger ones those stored.
+
+    ``stored``: at once those stored, on which the book is judged.
 
     Raises:
         InputError: if no size has the values that its words name, or its data are not on this machine.
     """
     Kind.of("count", 2, 1000).checked("seeds", seeds)
     Kind.of("count", OWN, LAST).checked("first", first)
-    for stored in ({}, parameters.designs(number, "stored")):
-        page = Drawn(number, parameters.resolve(number, "laptop", stored), first, seeds, jobs)
-        values = [
-            {"values": {axis: [setting.get(axis)] for axis in setting}}
-            for study, designs in claim.designs.items()
-            for design in designs
-            for setting in page.settings(study, design)
-        ]
+    of_book = parameters.designs(number, "stored")
+    for sizes in (of_book,) if stored else ({}, of_book):
+        page = Drawn(number, parameters.resolve(number, "laptop", sizes), first, seeds, jobs)
+        values = [{"values": {axis: [value] for axis, value in setting.items()}} for setting in _settings(claim, page)]
         if not (lacking := ledger.lacks(claim, values)):
             return page
     raise InputError(f"claim {claim.id}: no size of its designs has {', '.join(lacking)}")
+
+
+def _settings(claim: Claim, page: Drawn) -> Iterator[Entries]:
+    for study, designs in claim.designs.items():
+        for design in designs:
+            yield from page.settings(study, design)
+
+
+def smaller(claim: Claim, page: Drawn) -> str:
+    """Where a page draws other sizes than those that the book is judged on, in words; empty where it draws these."""
+    try:
+        of_book = page_for(claim, page.number, first=page.first, seeds=page.seeds, stored=True)
+    except InputError:  # its data are not on this machine
+        return ""
+    both = [*_differing(_settings(claim, page), _settings(claim, of_book))]
+    said = "; ".join(f"{axis} = {_listed(own)} (the book: {_listed(theirs)})" for axis, own, theirs in both)
+    return f"not at the book's sizes: {said}. With --stored you draw those of the book" if said else ""
+
+
+def _listed(values: Sequence[Any]) -> str:
+    ends = f"{values[0]} … {values[-1]}"
+    return ", ".join(map(str, values)) if len(values) < 4 else f"{ends}, {len(values)} values"
+
+
+def _differing(own: Iterable[Entries], theirs: Iterable[Entries]) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """The axes whose single values are not the same in two lists of settings, with both."""
+    values: tuple[dict[str, set[Any]], ...] = ({}, {})
+    for found, settings in zip(values, (own, theirs), strict=True):
+        for setting in settings:
+            for axis, value in setting.items():
+                if axis != "seeds":
+                    found.setdefault(axis, set()).update(ledger.flat(value))
+    for axis in values[0].keys() & values[1].keys():
+        if values[0][axis] != values[1][axis]:
+            yield axis, *(sorted(found[axis], key=lambda value: (isinstance(value, str), value)) for found in values)
 
 
 def seconds(claim: Claim, page: Drawn) -> float:

@@ -589,7 +589,7 @@ def diagonals_beyond_random(faces=studies.saliency_maps["main"]):
     "D.Descent-penalty",
     accept=(-1.5, -0.3),
     rival=0,
-    figure="fig-d-descent",
+    figure="tab-d-descent",
     at={"penalty": 0.03, "spectrum": "isotropic"},
 )
 def alignment_lost_to_decay(
@@ -610,7 +610,7 @@ def alignment_lost_to_decay(
     return mean(loss.iloc[:, 0]), strongest, _end(without, 2)
 
 
-@claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, figure="fig-d-descent")
+@claim("D.Descent-decayed-weights", accept=(0.85, 1), rival=0.27, figure="tab-d-descent")
 def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_decay"]):
     """Centred at what decay alone leaves of the initial weights the ansatz holds again.
 
@@ -624,7 +624,7 @@ def alignment_with_decay_centred_out(weight_decay=studies.correlations["weight_d
     return least(_per_seed(end, "c_shrunk", "penalty")), end
 
 
-@claim("D.Descent-converged", accept=(0.8, 1), rival=0.21, figure="fig-d-descent", at={"penalty": 0.03, "steps": 2400})
+@claim("D.Descent-converged", accept=(0.8, 1), rival=0.21, figure="tab-d-descent", at={"penalty": 0.03, "steps": 2400})
 def alignment_at_convergence(converged=studies.correlations["converged"]):
     """Under weight decay the ansatz holds in the second layer, too: nothing of the initial weights is left.
 
@@ -638,7 +638,7 @@ def alignment_at_convergence(converged=studies.correlations["converged"]):
     return mean(end.uc), end
 
 
-@claim("D.Descent-fact", accept=(0.005, 1), rival=0, figure="fig-d-descent", at={"penalty": 0.03, "steps": 2400})
+@claim("D.Descent-fact", accept=(0.005, 1), rival=0, figure="tab-d-descent", at={"penalty": 0.03, "steps": 2400})
 def converged_beyond_the_ansatz(converged=studies.correlations["converged"]):
     """At convergence under weight decay the features-at-convergence theorem is nearer to the weights than the ansatz.
 

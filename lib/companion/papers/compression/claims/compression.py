@@ -576,7 +576,7 @@ def idle_exponent(scales=studies.amplification_scaling["scales"]):
 # The fit
 
 
-@claim("A.Fig5-order", accept=(0.5, math.inf), rival=0, figure="fig-a-order", at={"p": 2048})
+@claim("A.Fig5-order", accept=(0.5, math.inf), rival=0, figure="fig-a-5", at={"p": 2048})
 def exclusion_order(stripe=fitting.exclusion["stripe"], cylinder=fitting.exclusion["cylinder"]):
     """ "The first points to be excluded are the furthest from the interfaces separating distinct labels" (stripe,
     $d=5$, and cylinder).
@@ -591,7 +591,7 @@ def exclusion_order(stripe=fitting.exclusion["stripe"], cylinder=fitting.exclusi
     return min(((mean(rows["rank"]), rows) for rows in (stripe, cylinder)), key=lambda one: one[0].value)
 
 
-@claim("A.Fig5-number", accept=(0.75, math.inf), rival=0, figure="fig-a-clusters", at={"d": 2})
+@claim("A.Fig5-number", accept=(0.75, math.inf), rival=0, figure="fig-a-5", at={"d": 2})
 def number_of_clusters(groups=fitting.clusters["main"]):
     """After $t^*$ "the neurons are still sparsely distributed on the same number of fixed points as in the previous
     regime" (stripe, $d=2$).
@@ -607,7 +607,7 @@ def number_of_clusters(groups=fitting.clusters["main"]):
     return proportion(counts[[0.5, 0.9]].eq(counts.iloc[:, 0], axis=0).all(axis=1))
 
 
-@claim("A.Fig5-moved", accept=(0.1, math.inf), rival=0, part_of="A.Fig5-number", figure="fig-a-clusters", at={"d": 2})
+@claim("A.Fig5-moved", accept=(0.1, math.inf), rival=0, part_of="A.Fig5-number", figure="fig-a-5", at={"d": 2})
 def rotation_of_the_planes(groups=fitting.clusters["main"]):
     r""" "The location of the fixed points is however changing to fit the stripe" (stripe, $d=2$).
 

@@ -208,7 +208,7 @@ def distance_left_on_images(paths=studies.trajectories["images"]):
     return mean(shares), ends
 
 
-@claim("C.Fig7-depth", accept=(1e-06, math.inf), rival=0, profiles=PROFILES, figure="fig-c-fig7", at={"depths": 30})
+@claim("C.Fig7-depth", accept=(1e-06, math.inf), rival=0, profiles=PROFILES, figure="tab-c-checked", at={"depths": 30})
 def step_of_the_smallest_eigenvalue(eigenvalues=studies.smallest_eigenvalue["main"]):
     r"""The smallest eigenvalue increases with depth for $L=1,\dots,30$ at every $n$.
 
@@ -230,7 +230,7 @@ def _at_five_and_thirty(eigenvalues):
     return rows.pivot_table(index="seed", columns="depth", values="smallest"), rows
 
 
-@claim("C.Fig7-away", accept=(0.375, 0.75), rival=0, figure="fig-c-fig7", at={"n": 2000})
+@claim("C.Fig7-away", accept=(0.375, 0.75), rival=0, figure="tab-c-checked", at={"n": 2000})
 def smallest_eigenvalue_at_five(eigenvalues=studies.smallest_eigenvalue["main"]):
     """For large $n$ a depth of 5 stabilises the smallest eigenvalue, that is, keeps it away from 0 (to $n=2000$; at
     the paper profile 5000).
@@ -245,7 +245,7 @@ def smallest_eigenvalue_at_five(eigenvalues=studies.smallest_eigenvalue["main"])
     return mean(table[5].to_numpy()), rows
 
 
-@claim("C.Fig7-stabilised", accept=(1.2, 2), rival=1, erratum="c-depth-5", figure="fig-c-fig7", at={"depths": 30})
+@claim("C.Fig7-stabilised", accept=(1.2, 2), rival=1, erratum="c-depth-5", figure="tab-c-checked", at={"depths": 30})
 def growth_from_five_to_thirty(eigenvalues=studies.smallest_eigenvalue["main"]):
     """At depth 5 the smallest eigenvalue has not settled: to depth 30 it still grows.
 

@@ -210,7 +210,7 @@ def ten_residuals_at_thirty(scores=studies.mnist_regression["main"]):
     return mean(10 * scores[scores.depth == 30].residual)
 
 
-@claim("C.Fig6-early", accept=(1.29, math.inf), rival=1, figure="fig-c-fig6", at={"cloud": CLOUDS})
+@claim("C.Fig6-early", accept=(1.29, math.inf), rival=1, figure="tab-c-checked", at={"cloud": CLOUDS})
 def effect_of_stopping(sphere=studies.projection_norm["sphere"], images=studies.projection_norm["images"]):
     """A proper stopping time controls the norm of the operator, on the sphere and on images.
 
@@ -362,7 +362,7 @@ def least_difference_of_operators(operators=studies.operator_distances["main"]):
     rival=0.375,
     erratum="c-projector",
     profiles=PROFILES,
-    figure="fig-c-projectors",
+    figure="tab-c-checked",
 )
 def logarithm_of_the_matrix(matrices=studies.projectors["images"]):
     r"""The kernel matrix is within $O(n/L)$ of its limit in spectral norm.
@@ -380,7 +380,7 @@ def logarithm_of_the_matrix(matrices=studies.projectors["images"]):
     return mean(rise.to_numpy()), matrices[matrices.depth.isin([before, last])]
 
 
-@claim("C.Thm3-projector", accept=(-1.1, -0.9), stated=-1, rival=-0.862, profiles=PROFILES, figure="fig-c-projectors")
+@claim("C.Thm3-projector", accept=(-1.1, -0.9), stated=-1, rival=-0.862, profiles=PROFILES, figure="tab-c-checked")
 def exponent_of_the_projectors(matrices=studies.projectors["images"]):
     r"""The projectors converge like $1/L$.
 
@@ -395,7 +395,7 @@ def exponent_of_the_projectors(matrices=studies.projectors["images"]):
     return exponent(late.to_numpy(), table[late].to_numpy()), matrices[matrices.depth.isin(late)]
 
 
-@claim("C.Thm3-constant", accept=(0, 12.566371), rival=21.8, profiles=PROFILES, figure="fig-c-projectors")
+@claim("C.Thm3-constant", accept=(0, 12.566371), rival=21.8, profiles=PROFILES, figure="tab-c-checked")
 def distance_of_the_projectors(matrices=studies.projectors):
     r"""The distance of the projectors is at most $4\pi/L$.
 

@@ -629,7 +629,7 @@ def fluctuations_alike(slices=studies.ensembles["slices"], kernels=studies.kerne
     return mean(of_output - of_kernel)
 
 
-@claim("B.Fig9-fc", accept=(0.1, math.inf), rival=0, figure="fig-b-9")
+@claim("B.Fig9-fc", accept=(0.1, math.inf), rival=0, figure="fig-b-4")
 def lazy_against_feature(second_data=studies.ensembles["second_data"]):
     """For fully connected networks the lazy regime tends to outperform feature learning.
 

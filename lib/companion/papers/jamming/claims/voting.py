@@ -376,7 +376,7 @@ def tail_on_one_curve(
     return type(found)(*np.exp([found.value, found.low, found.high]), found.n, f"{found.method}, of the logarithm")
 
 
-@claim("B.Fig6-overlap", accept=(0.05, math.inf), rival=0, figure="fig-b-vote", at={"p": 2000, "members": 20})
+@claim("B.Fig6-overlap", accept=(0.05, math.inf), rival=0, figure="fig-b-rest", at={"p": 2000, "members": 20})
 def overlap_beyond_jamming(largest=voting.votes["largest"]):
     """Two lazy networks agree less at jamming than beyond it, whatever their norms.
 
@@ -394,7 +394,7 @@ def overlap_beyond_jamming(largest=voting.votes["largest"]):
     return mean(wider - there)
 
 
-@claim("B.Sec2-norm-cusp", accept=(0.7, 1), rival=0, figure="fig-b-vote", at={"p": 2000, "members": 20})
+@claim("B.Sec2-norm-cusp", accept=(0.7, 1), rival=0, figure="fig-b-rest", at={"p": 2000, "members": 20})
 def error_with_norm(largest=voting.votes["largest"]):
     """The norm, which diverges at jamming, is responsible for the cusp of the error.
 
@@ -418,7 +418,7 @@ def error_with_norm(largest=voting.votes["largest"]):
     return mean(correlations.groupby("seed").mean().to_numpy()), near
 
 
-@claim("B.Fig6-cusp-second", accept=(0.3, math.inf), rival=0, figure="fig-b-vote", at={"p": 1000})
+@claim("B.Fig6-cusp-second", accept=(0.3, math.inf), rival=0, figure="fig-b-rest", at={"p": 1000})
 def rise_to_jamming(second_data=voting.votes["second_data"]):
     """On the second data set, too, single networks have a cusp of the error at jamming.
 

@@ -503,7 +503,7 @@ def measured_strengths(features):
     return sizes, strengths
 
 
-@claim("E.Scale-exponent", accept=(-0.36, -0.24), rival=0, figure="fig-e-threshold", at={"d": [100, 1600]})
+@claim("E.Scale-exponent", accept=(-0.36, -0.24), rival=0, figure="fig-e-two-values", at={"d": [100, 1600]})
 def exponent_of_the_threshold(features=studies.third_degree_share["features"]):
     r"""The strength at which a quarter of the third degree is learned falls with the width.
 
@@ -517,7 +517,7 @@ def exponent_of_the_threshold(features=studies.third_degree_share["features"]):
     return exponent(np.array(sizes, float), strengths)
 
 
-@claim("E.Scale-networks", accept=(0.3, 0.65), rival=-0.044, figure="fig-e-scale", at={"d": 800})
+@claim("E.Scale-networks", accept=(0.3, 0.65), rival=-0.044, figure="fig-e-two-values", at={"d": 800})
 def third_degree_of_networks(networks=studies.third_degree_share["networks"]):
     """Networks with two readout values learn the third degree of the target when their step grows like $p^{5/6}$.
 
