@@ -327,6 +327,7 @@ def test_the_dark_has_no_white_slab(browser, shot, name):
     with opened(browser, 1280, "dark") as page:
         page.goto(at(name))
         equations(page)
+        assert page.locator("html").get_attribute("data-theme") == "dark", "the reader's system is dark"
         shot(page, f"dark-{name}", full_page=True)
         slabs = page.evaluate(
             """() => [...document.querySelectorAll('article *')].filter(e => {

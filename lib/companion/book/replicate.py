@@ -112,15 +112,25 @@ def _listed(values: Sequence[Any]) -> str:
 
 def _differing(own: Iterable[Entries], theirs: Iterable[Entries]) -> Iterator[tuple[str, list[Any], list[Any]]]:
     """The axes whose single values are not the same in two lists of settings, with both."""
-    values: tuple[dict[str, set[Any]], ...] = ({}, {})
-    for found, settings in zip(values, (own, theirs), strict=True):
-        for setting in settings:
-            for axis, value in setting.items():
-                if axis != "seeds":
-                    found.setdefault(axis, set()).update(ledger.flat(value))
-    for axis in values[0].keys() & values[1].keys():
-        if values[0][axis] != values[1][axis]:
-            yield axis, *(sorted(found[axis], key=lambda value: (isinstance(value, str), value)) for found in values)
+    here, there = _single_values(own), _single_values(theirs)
+    for axis in sorted(here.keys() & there.keys()):
+        if here[axis] != there[axis]:
+            yield axis, sorted(here[axis], key=_in_order), sorted(there[axis], key=_in_order)
+
+
+def _single_values(settings: Iterable[Entries]) -> dict[str, set[Any]]:
+    """The values of each axis but the seeds, those inside lists one by one."""
+    found: dict[str, set[Any]] = {}
+    for setting in settings:
+        for axis, value in setting.items():
+            found.setdefault(axis, set()).update(ledger.flat(value))
+    found.pop("seeds", None)
+    return found
+
+
+def _in_order(value: Any) -> tuple[bool, Any]:
+    """Numbers before words."""
+    return isinstance(value, str), value
 
 
 def seconds(claim: Claim, page: Drawn) -> float:
