@@ -202,7 +202,7 @@ FAULTS = r"""() => {
         if (!words || own.closest('script, style, svg, mjx-container, .visually-hidden, .headerlink')) continue;
         if (size(own) && size(own) < 10.95) found.push(size(own) + ' px: ' + words.slice(0, 40));
         if (own.closest('pre, code, .math')) continue;
-        if (/\$|\\\(|\(None\)|\bundefined\b/.test(words)) found.push('source: ' + words.slice(0, 60));
+        if (/\$|\\\(|\(None\)|(^|[=:(] *)undefined\b/.test(words)) found.push('source: ' + words.slice(0, 60));
     }
     [...article.querySelectorAll('h1, h2, h3, h4, h5')].filter((one) => one.offsetHeight).forEach((one, i, all) => {
         if (i && +one.tagName[1] > +all[i - 1].tagName[1] + 1) found.push('level: ' + one.textContent);
