@@ -508,8 +508,8 @@ def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
         os.utime(tree / name, (0, 0))  # older than the environment
     # what the book's own claims say stands on pages that this one has not
     staged = "-c 'from companion.site.sources import stage; stage(\"$(PROFILE)\")'"
-    makefile = (ROOT / "Makefile").read_text()
-    assert (written := "-m companion.site.sources $(PROFILE)\n") in makefile
+    makefile, written = (ROOT / "Makefile").read_text(), "-m companion.site.sources $(PROFILE)\n"
+    assert written in makefile
     (tree / "Makefile").write_text(makefile.replace(written, staged + "\n"))
     (tree / ".venv").symlink_to(ROOT / ".venv")
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"NAME": "from the system"}
