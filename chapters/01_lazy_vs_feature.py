@@ -360,7 +360,7 @@ for panel in (ax, right):
     plots.plain_numbers(panel)
     plots.plain_numbers(panel, "x")
     if len(panel.get_legend_handles_labels()[0]):
-        panel.legend(fontsize="x-small")
+        panel.legend(fontsize="small")
 by_share = networks[networks.share.isin(planes.PLACING) & (networks.p >= 8 * networks.d / (1 - networks.share))]
 slopes = {key: beta(part) for key, part in by_share.groupby(["share", "d"]) if part.p.nunique() > 2}
 stripe = chapter.rows(selection.boundary, "stripe")
@@ -423,7 +423,7 @@ panels = {
     "kernel": ("Kernel frozen now: error over network's", claims.ALIKE, (0.28, 1.7)),
     "amplification": (r"Compression of the weights $\Lambda/\Lambda^*$", claims.KEPT, (0.06, 20)),
 }
-fig, axes = plots.panels(len(panels), width=3.2, height=2.6)
+fig, axes = plots.panels(len(panels), width=3.15, height=2.6)
 
 
 def draw(i):

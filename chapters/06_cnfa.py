@@ -168,7 +168,7 @@ rows = pd.concat([chapter.rows(studies.correlations, "isotropic"), chapter.rows(
 measured_steps = sorted({0, studies.EARLY, 20, 40, 60, 80, 120, 160, 240, 400, 600, rows.step.max()} & {*rows.step})
 rows = rows[rows.step.isin(measured_steps)]
 highest = rows.groupby(["spectrum", "scale", "step"]).test_loss.median().max()
-fig, axes = plots.panels(9, columns=3, width=2.3, height=1.9, sharex=True)
+fig, axes = plots.panels(9, columns=3, width=2.1, height=1.9, sharex=True)
 
 
 def draw(frame):

@@ -9,6 +9,7 @@ Source: Stott Parker, Monte Carlo Arithmetic (UCLA, 1997), for the noise.
 """
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import json
@@ -32,6 +33,7 @@ from companion.lab import catalogue, parameters
 from companion.lab.store import Cell
 from companion.lab.study import Rows, Study
 from companion.lab.sweep import cells
+from companion.papers.depth.studies import depth_scales
 from regimes.kernels import biased
 from regimes.training.gradient_flow import pairs
 from regimes.training.kernel_flow import hinge
@@ -52,6 +54,12 @@ ROUNDED = {  # what a library computes to the last bit or so, by its own polynom
     "tanh_backward", "sigmoid_backward", "gelu_backward", "softplus_backward", "elu_backward",
 }  # fmt: skip
 COMPILED = {pairs, hinge, biased}  # the modules of C, and so of no noise; each has its own in :func:`noisy`
+# margins that are zero but for round-off, and how far below its stop a training ends, of which only the stop is meant;
+# their studies are registered as they are, and will declare it when they change next
+ZEROS = {
+    "counting.architectures": {"margin": (1e-6, 1e-9)},
+    "depth_scales.trained_networks": {"residual": (2e-2, depth_scales.FITTED_DISTANCE)},
+}
 SOLVERS = ("solve", "eigh", "eigvalsh", "inv", "pinv", "lstsq", "svd", "cholesky", "qr")  # of numpy and scipy
 
 
@@ -89,6 +97,11 @@ def first_cells() -> dict[str, tuple[Study, Cell]]:
 def rows(study: Study, cell: Cell) -> Rows:
     """The rows of one cell, as a store would hold them."""
     return study(cell.setting, [cell.seed])
+
+
+def declared(study: Study) -> Study:
+    """A study with the tolerances of its zeros."""
+    return dataclasses.replace(study, columns={**study.columns, **ZEROS.get(study.name, {})})
 
 
 def forget() -> None:

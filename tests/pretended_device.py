@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from regimes import devices
+from regimes.models import realisation
 from regimes.training.gradient_flow import pairs
 
 GPU = torch.device("cuda", 0)
@@ -122,6 +123,17 @@ def _on_cpu(value: Tensor) -> Tensor:
     return value.as_subclass(Tensor) if isinstance(value, Pretended) else value
 
 
+def _vmap(function: Callable[..., Any], *dims: Any) -> Callable[..., Any]:
+    """As torch's, which no mode sees: its results live where its arguments do."""
+    mapped = torch.func.vmap(function, *dims)
+
+    def run(*args: Any) -> Any:
+        has_pretended = any(isinstance(tensor, Pretended) for tensor in _tensors(args))
+        return _each(_on_gpu if has_pretended else _on_cpu, mapped(*args))
+
+    return run
+
+
 @contextlib.contextmanager
 def pretended_gpu() -> Iterator[_Pretence]:
     """Within it, this machine says that it has CUDA; gives what counts in ``waits`` how often the GPU is read."""
@@ -132,5 +144,9 @@ def pretended_gpu() -> Iterator[_Pretence]:
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "device_count", lambda: 1)
         patch.setattr(torch.cuda, "get_device_name", lambda device=None: "a pretended GPU")
+        # its generator is the CPU's
+        patch.setattr(torch.cuda, "get_rng_state", lambda device=None: torch.get_rng_state())
+        patch.setattr(torch.cuda, "set_rng_state", lambda state, device=None: None)
+        patch.setattr(realisation, "vmap", _vmap)
         patch.setattr(torch.cuda, "mem_get_info", lambda device=None: (2**36, 2**36))
         yield pretence

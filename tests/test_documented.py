@@ -62,6 +62,8 @@ DRY = {
 NOT_RUN = {
     "python -m companion.studies store-results NAME": "computes for hours; test_kept.py runs a small one",
     "python -m companion.studies store-results": "computes for hours; the same test",
+    "python -m companion register --run --budget 2h": "computes for hours; test_registration.py runs a small one",
+    "python -m companion register --judge": "replaces the ledger; the same test",
     "python -m companion.studies verify": "takes many minutes; the weekly workflow runs it",
     "bash .ci/run": "runs this test",
     "make help": "listed by another test below",

@@ -29,14 +29,15 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SLOW = """
 # %%
 import time
+from companion.lab.sweep import sweep
 @record
 class Slow(Setting):
-    n: Count = 1
+    n: Count
 @study(version=1)
 def slow(setting: Slow, seeds):
     time.sleep(120 if seeds[0] else 2)
     return [{"seed": seeds[0]}]
-chapter.rows(slow)
+sweep(slow, slow.grid.of(n=1, seeds=4))
 """
 # a book that make can build, as far as it differs from the miniature one
 DESK = {
@@ -402,7 +403,7 @@ def test_a_stopped_run_leaves_the_last_good_one_and_no_process(good, sleeping, n
         ]  # but for the sweep's progress
         assert sleeping.returncode == 130 and said == ["stopped; whatever was finished is kept"], err
     source = good / "chapters" / "99_mini.py"
-    source.write_text(source.read_text().replace(SLOW, "raise ValueError\n"))
+    source.write_text(source.read_text().replace(SLOW, "\n# %%\nraise ValueError\n"))
     assert run() == 1  # the next one clears what a killed one left
     assert len(list((good / "build" / "laptop").glob(".99-*"))) == 1
 
@@ -505,7 +506,11 @@ def test_make_in_a_path_with_a_space_twice_at_once(mini_book, tmp_path, start):
         (tree / name).parent.mkdir(exist_ok=True)
         (tree / name).write_text(text)
         os.utime(tree / name, (0, 0))  # older than the environment
-    shutil.copy(ROOT / "Makefile", tree)
+    # what the book's own claims say stands on pages that this one has not
+    staged = "-c 'from companion.site.sources import stage; stage(\"$(PROFILE)\")'"
+    makefile, written = (ROOT / "Makefile").read_text(), "-m companion.site.sources $(PROFILE)\n"
+    assert written in makefile
+    (tree / "Makefile").write_text(makefile.replace(written, staged + "\n"))
     (tree / ".venv").symlink_to(ROOT / ".venv")
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"NAME": "from the system"}
 

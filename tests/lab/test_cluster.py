@@ -32,7 +32,7 @@ from companion.lab.sweep import study
 @record
 class Slow(Setting):
     """A number."""
-    n: Count[0, 100]
+    n: Count[0, 1000]
 @study(version=1)
 def slow(setting: Slow, seeds):
     """Where it ran."""
@@ -40,6 +40,10 @@ def slow(setting: Slow, seeds):
     return [{"seed": s, "twice": 2 * setting.n, "pid": os.getpid()} for s in seeds]
 '''
 WAIT = 60  # seconds for anything on a loaded machine
+
+
+def grid(n):
+    return [{"n": one, "seeds": [0]} for one in range(n)]
 
 
 class Machines:
@@ -95,7 +99,7 @@ def run(store, n, **options):
     sys.modules.pop("room", None)
     importlib.invalidate_caches()
     slow = importlib.import_module("room").slow
-    return sweep(slow, slow.grid({"n": n}), store=store, **options)
+    return sweep(slow, grid(n), store=store, **options)
 
 
 def test_a_worker_killed_and_one_late_lose_nothing_and_the_client_computes_nothing(machines, tmp_path):
@@ -144,7 +148,7 @@ def test_a_study_that_a_script_defines_travels_with_its_code(machines, tmp_path)
     (tmp_path / "script.py").write_text(ROOM)
     worker = machines.worker()
     slow = runpy.run_path(str(tmp_path / "script.py"), run_name="__main__")["slow"]
-    table = sweep(slow, slow.grid({"n": 2}), store=Store(tmp_path / "cells"))
+    table = sweep(slow, grid(2), store=Store(tmp_path / "cells"))
     assert set(table.pid) == {worker.pid} and slow.name.startswith("script-")
 
 
@@ -181,7 +185,7 @@ def test_a_scheduler_without_workers_is_one_line(machines, tmp_path, monkeypatch
 def test_nobody_there_is_one_line_within_15_seconds(tmp_path):
     (tmp_path / "room.py").write_text(ROOM)
     code = "import sys, room; from companion.lab.sweep import sweep; from regimes.validate import InputError\n"
-    code += "import time; start = time.monotonic()\ntry:\n    sweep(room.slow, room.slow.grid({'n': 2}))\n"
+    code += f"import time; start = time.monotonic()\ntry:\n    sweep(room.slow, {grid(2)})\n"
     code += "except InputError as error:\n    print(error, '|', time.monotonic() - start)"
     env = os.environ | {"REGIMES_SCHEDULER": "tcp://127.0.0.1:9", "REGIMES_STORE": str(tmp_path / "cells")}
     env |= {"PYTHONPATH": os.pathsep.join([str(tmp_path), env.get("PYTHONPATH", "")])}

@@ -136,6 +136,17 @@ def test_round_off_of_another_processor_is_no_alarm(chaos, count, often):
     assert alarms == 0
 
 
+def test_a_word_alarms_in_one_cell_if_no_stored_row_of_its_column_has_it():
+    ends = ["zero loss", "jammed", math.nan]
+    rows = {cell(seed): [{"end": end}, {"end": end}] for seed, end in enumerate(ends)}
+    for word in ("jammed", math.nan):  # rare, and two draws in a row may be
+        assert not differences(DRAWN, rows, {cell(0): [{"end": word}, {"end": word}]})
+    for word in ("forged", 1.0):
+        assert differences(DRAWN, rows, {cell(0): [{"end": word}, {"end": word}]})
+    full = {one: rows[one] for one in (cell(0), cell(1))}
+    assert differences(DRAWN, full, {cell(0): [{"end": math.nan}, {"end": math.nan}]})
+
+
 @pytest.mark.parametrize("columns", [pytest.param(1, marks=pytest.mark.weekly), 20])
 @pytest.mark.parametrize("cells", [12, pytest.param(40, marks=pytest.mark.weekly)])
 @pytest.mark.parametrize(("draws", "off"), [(500, 0.03), pytest.param(2000, 0.015, marks=pytest.mark.weekly)])

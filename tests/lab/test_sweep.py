@@ -621,6 +621,35 @@ def test_workers_of_a_command_are_copies_of_it(tmp_path, monkeypatch):
     assert not any(psutil.pid_exists(int(pid)) for pid in apart.process), "they end with the queue"
 
 
+@study(version=1)
+def crowded(setting: Size, seeds):
+    """More than ``n`` cells at a time are too many: one that finds so many beside it is killed."""
+    folder = Path(os.environ["CROWD"])
+    (mine := folder / str(os.getpid())).touch()
+    time.sleep(0.6)
+    if sum(psutil.pid_exists(int(path.name)) for path in folder.iterdir()) > setting.n:
+        os.kill(os.getpid(), signal.SIGKILL)
+    mine.unlink()
+    return [{"seed": seeds[0], "process": os.getpid()}]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process with threads cannot be copied")
+def test_what_ran_beside_a_worker_that_was_killed_is_computed_one_at_a_time(tmp_path, monkeypatch, capsys):
+    """Two may need more memory than there is. Where one alone is killed, the queue ends in one line."""
+    (tmp_path / "crowd").mkdir()
+    monkeypatch.setenv("CROWD", str(tmp_path / "crowd"))
+
+    def computed(n):
+        chunks = [workers.Chunk(crowded, [one]) for one in cells(crowded, crowded.grid.of(n=n, seeds=4))]
+        return list(workers.Local(2).results(iter(chunks), 4, 60.0))
+
+    with workers.forking():
+        assert sorted(result.rows[0]["seed"] for _, result in computed(1)) == [0, 1, 2, 3]
+        assert "a worker was killed (short of memory?)" in capsys.readouterr().err
+        with pytest.raises(InputError, match=r"crowded at \{'n': 0\} was killed .* what is finished is kept$"):
+            computed(0)
+
+
 @study(version=1, device="any")
 def on_card(setting: Size, seeds):
     """What this machine is said to compute on CUDA."""

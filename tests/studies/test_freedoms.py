@@ -48,7 +48,7 @@ EACH = [name if name in NOISY_DAILY else pytest.param(name, marks=pytest.mark.we
 def apart(study, cell, free):
     """Where the rows under a freedom are not those of this process, to the tolerance of each column."""
     freedoms.forget()
-    return differences(study, {cell: freedoms.rows(study, cell)}, {cell: free})
+    return differences(freedoms.declared(study), {cell: freedoms.rows(study, cell)}, {cell: free})
 
 
 def turned(study, chosen):

@@ -88,8 +88,20 @@ def differences(
                 parts[column, kind].append(share)
         for name, shares in parts.items():
             leanings[name][number] = sum(shares) / len(shares)
-    lines += [f"{c}: stored are {_list(a)}, computed {_list(b)}" for c, (a, b) in sorted(kinds.items()) if not a & b]
+    for column, (there, here) in sorted(kinds.items()):
+        if not here & there and not here & _kinds(stored, column):
+            lines.append(f"{column}: stored are {_list(there)}, computed {_list(here)}")
     return lines + _shifts(leanings)
+
+
+def _kinds(stored: RowsByCell, column: str) -> set[str]:
+    """The words that a column has in any stored row, numbers as one of them; empty places count."""
+    found = set()
+    for rows in stored.values():
+        flat = _flat(rows)
+        found |= {value if isinstance(value, str) else NUMBER for (_, name, _), value in flat.items() if name == column}
+        found |= {""} if len({row for row, name, _ in flat if name == column}) < len(rows) else set()
+    return found
 
 
 def _unlike(study: Study, cell: Cell, pairs: Mapping[Place, tuple[Any, Any]]) -> list[str]:

@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 import joblib
@@ -21,6 +22,7 @@ import torch
 from companion.lab import digest
 from companion.lab.design import Entries
 from companion.lab.errors import CellError
+from companion.lab.progress import say
 from companion.lab.store import Cell, stamp
 from companion.lab.study import Rows, Study
 from companion.lab.table import STAMP, names_cell
@@ -148,24 +150,50 @@ def _parallel(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Compu
 
 
 def _forked(chunks: Iterator[Chunk], jobs: int) -> Iterator[tuple[Chunk, Computed]]:
-    """The same in copies of this process, which have imported all there is to import; they end with the queue."""
+    """The same in copies of this process, which have imported all there is to import; they end with the queue.
+
+    Where one is killed, what ran then is computed again one chunk at a time: two may need more memory than there is.
+    """
+    while lost := (yield from _pool(chunks, jobs)):
+        say(
+            f"a worker was killed (short of memory?): its cells, and those beside it, one at a time: {len(lost)} chunks"
+        )
+        for chunk in lost:
+            if (yield from _pool(iter([chunk]), 1)):
+                at = f"{chunk.study.name} at {chunk.cells[0].setting}"
+                raise InputError(
+                    f"the worker that computed {at} was killed (short of memory?); what is finished is kept"
+                )
+
+
+def _pool(chunks: Iterator[Chunk], jobs: int) -> Generator[tuple[Chunk, Computed], None, list[Chunk]]:
+    """The results of copies of this process; returns the chunks that ran when one of them was killed."""
     context, siblings = multiprocessing.get_context("fork"), set(multiprocessing.active_children())
     # not loky's, which forks again, beside its own threads, for a worker whose memory has grown
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=die_with, initargs=(os.getpid(),))
     running: dict[Future, Chunk] = {}
+    lost: list[Chunk] = []
     by_value = joblib.wrap_non_picklable_objects  # a notebook may have defined the study
 
     def begin(count: int) -> None:
         for chunk in itertools.islice(chunks, count):
-            running[pool.submit(compute, by_value(chunk, keep_wrapper=False), chunk.study.code)] = chunk
+            try:
+                running[pool.submit(compute, by_value(chunk, keep_wrapper=False), chunk.study.code)] = chunk
+            except BrokenProcessPool:
+                lost.append(chunk)
 
     try:
         begin(jobs)
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 chunk = running.pop(future)
-                begin(1)
+                if isinstance(future.exception(), BrokenProcessPool):
+                    lost.append(chunk)
+                    continue
+                if not lost:
+                    begin(1)
                 yield chunk, future.result()
+        return lost
     finally:
         for worker in set(multiprocessing.active_children()) - siblings:
             worker.kill()  # where the queue ended early; else they have nothing to do

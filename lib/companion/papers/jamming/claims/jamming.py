@@ -567,7 +567,7 @@ def excess_far_from_jamming(slices=studies.ensembles["slices"], *, in_fluctuatio
     Exponent common to three output scales, far from the jamming of all; the larger half of the widths decides.
 
     Rival: independent parameters: the variance falls as $1/N$
-    Elsewhere: in the fluctuation 0.21 at widths to 16, 1.2 on 500 points at scale 12
+    Elsewhere: in the fluctuation 0.21 at widths to 16
     Source: paper B, Sec. 3
     Short: excess error far from jamming
     """
