@@ -100,6 +100,8 @@ def test_what_a_study_does_not_declare_is_not_written(tmp_path, value, words):
     assert not (tmp_path / "g.gz").exists()
     write_results(declared, records, tmp_path / "g.gz")
     assert len(Results(declared, tmp_path / "g.gz").rows) == 2
+    write_results(silent, records, tmp_path / "drawn.gz", as_drawn=True)
+    assert len(Results(silent, tmp_path / "drawn.gz").rows) == 2, "a registered run loses nothing that it drew"
 
 
 def test_a_cell_may_lack_an_observable_that_its_design_did_not_ask_for(tmp_path):

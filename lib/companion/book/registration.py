@@ -576,5 +576,5 @@ def _write(study: Study, wanted: Mapping[str, Cell], store: Store) -> Collection
     if loose := [result for result in finished.values() if not committed(result.provenance["revision"])]:
         raise InputError(f"{loose[0].cell.description} comes from code that no commit holds")
     if len(finished) > len(known):
-        write_results(study, [*finished.values()], folder() / f"{study.name}{SUFFIX}")
+        write_results(study, [*finished.values()], folder() / f"{study.name}{SUFFIX}", as_drawn=True)
     return finished.keys()

@@ -168,17 +168,24 @@ def finished_cells(
     return {result.cell.key(): result for result in finished.values()}
 
 
-def write_results(study: Study, finished: Sequence[Result], path: Path) -> None:
+def write_results(study: Study, finished: Sequence[Result], path: Path, *, as_drawn: bool = False) -> None:
     """Writes cells as stored results: numbers to nine digits, without lists of more than ``LONG`` entries.
 
     The same cells give the same bytes.
 
+    Args:
+        study: whose cells they are.
+        finished: the cells.
+        path: of the file.
+        as_drawn: whatever they hold is written: a run that is done once must not lose what it drew.
+
     Raises:
-        InputError: if a column that the study does not declare ``nonfinite`` holds NaN or infinity, or lacks a value in
-            some rows of a cell. A cell may lack a column: its design did not ask for that observable.
+        InputError: unless ``as_drawn``, if a column that the study does not declare ``nonfinite`` holds NaN or
+            infinity, or lacks a value in some rows of a cell. A cell may lack a column: its design did not ask for
+            that observable.
     """
     long = _columns(finished, lambda value: _entries(value) > LONG)
-    for result in finished:
+    for result in [] if as_drawn else finished:
         for name in sorted(_columns([result]) - long - {*study.nonfinite}):
             for value in (row.get(name) for row in result.rows):
                 if not _is_whole(value):
