@@ -273,7 +273,10 @@ def _needs_values(number: str, values: Mapping[str, Any], studies: Collection[St
 def checked(
     number: str, values: Mapping[str, Any], studies: Collection[Study], designs_shown: Mapping[Study, Collection[str]]
 ) -> str:
-    """What a run would find stored, and compute, in one line; of a figure the cells of the designs that it shows."""
+    """What a run would find stored, and compute, in one line; of a figure the cells of the designs that it shows.
+
+    InputError for what it would compute with more memory than is free.
+    """
     count, new = 0, []
     for study in studies:
         asked = catalogue.asked(number, study, values)
@@ -281,8 +284,10 @@ def checked(
         count += len(wanted)
         new += [cell for cell in asked.new if cell.key() in wanted]
     store = Store.default() if new else ()
-    to_compute = sum(cell not in store for cell in new)
-    places = f"{count - len(new)} found in results/, {len(new) - to_compute} in the cell store, {to_compute} to compute"
+    to_compute = [cell for cell in new if cell not in store]
+    schedule.needs_memory({study.name: study for study in studies}, to_compute)
+    in_store = len(new) - len(to_compute)
+    places = f"{count - len(new)} found in results/, {in_store} in the cell store, {len(to_compute)} to compute"
     summary = f"{count} cells of {len(studies)} studies, {places}"
     return f"chapter {number} at the {values['profile']} profile: {summary}; nothing was computed"
 
@@ -317,8 +322,10 @@ def main(argv: list[str] | None = None) -> int:
             _needs_values(number, values[number], grids[number], args.figure)
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
+        if args.check or args.figure:
+            lines = [checked(number, values[number], grids[number], designs_shown) for number in grids]
         if args.check:
-            print("\n".join(checked(number, values[number], grids[number], designs_shown) for number in grids))
+            print("\n".join(lines))
             return 0
         if args.times:
             all_grids = {study: grid for of_chapter in grids.values() for study, grid in of_chapter.items()}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-_ASKED: ContextVar[list[int] | None] = ContextVar("asked", default=None)
+_ASKED: ContextVar[list[tuple[int, str, Any]] | None] = ContextVar("asked", default=None)
 # the files of a control group, of version 2 and 1: what it may use, what it uses, and of that what was read from files
 _GROUPS = (
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
@@ -127,7 +127,7 @@ def one_of(allowed: Collection[Any], /, **values: Any) -> None:
 def memory(needed: int, what: str, device: Any = "cpu") -> None:
     """``needed`` bytes for ``what`` must be free on ``device`` (torch device or its name) before they are asked for."""
     if (asked := _ASKED.get()) is not None:
-        asked.append(needed)
+        asked.append((needed, what, device))
         return
     free = free_memory(device)
     if needed > free:
@@ -136,9 +136,9 @@ def memory(needed: int, what: str, device: Any = "cpu") -> None:
 
 
 @contextlib.contextmanager
-def memory_asked() -> Iterator[list[int]]:
-    """A context in which ``memory`` refuses nothing, and adds the bytes asked for to the list."""
-    asked: list[int] = []
+def memory_asked() -> Iterator[list[tuple[int, str, Any]]]:
+    """A context in which ``memory`` refuses nothing, and adds what it was given to the list."""
+    asked: list[tuple[int, str, Any]] = []
     token = _ASKED.set(asked)
     try:
         yield asked

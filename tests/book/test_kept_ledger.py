@@ -15,7 +15,6 @@ from companion.book.claims import claims_of
 from companion.lab import catalogue, digest, parameters, results
 from companion.lab.study import Design
 from companion.papers.jamming.theory import jamming
-from regimes import validate
 from regimes.validate import InputError
 from tests import stored_ledger
 from tests.references import FOLDER, ROOT
@@ -121,9 +120,8 @@ SIZES = ("p", "h", "d", "n", "k", "r", "width", "members", "rounds", "test", "da
 def laptop_axes(number, study, design):
     """The values of each axis that a design has on a laptop; ``None`` where its data are not here."""
     try:
-        with validate.memory_asked():
-            values = parameters.resolve(number, "laptop")
-            settings = study.grid.settings(values, design) if design else study.grid(values)
+        values = parameters.resolve(number, "laptop")
+        settings = study.grid.settings(values, design) if design else study.grid(values)
     except InputError:
         return None
     axes = {name for setting in settings for name in setting} - {"seeds", *SIZES}

@@ -25,7 +25,7 @@ from companion.lab.record import Count, Positive, Setting, record
 from companion.lab.store import Cell, Result, Store, free
 from companion.lab.sweep import cells, study, sweep
 from companion.lab.table import provenance
-from regimes import devices
+from regimes import devices, validate
 from regimes.validate import InputError
 from tests.sizes import Size
 
@@ -819,3 +819,32 @@ def test_a_chunk_of_unknown_time_is_expected_to_take_what_its_stored_cells_took(
     assert schedule.seconds(chunk) == 24.0
     monkeypatch.setattr(schedule, "_recorded", lambda: {squares.name: {chunk.cells[0].key(seed=False): 3.0}})
     assert schedule.seconds(chunk) == 6.0, "what this book recorded goes before"
+
+
+@record
+class Large(Setting):
+    """As many bytes as it names."""
+
+    size: Count
+
+    def completed(self, seeds):
+        validate.memory(self.size, f"size = {self.size}")
+        return self
+
+
+@study(version=1)
+def large(setting: Large, seeds):
+    """Nothing."""
+    return [{"seed": seed, "value": setting.size} for seed in seeds]
+
+
+def test_memory_is_asked_for_what_is_computed_and_before_the_first_cell(tmp_path, monkeypatch):
+    store, computed = Store(tmp_path), []
+    grid = large.grid.of(size=[3, 2000], seeds=1)
+    assert len(sweep(large, grid, store=store, jobs=1)) == 2
+    monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 1000)
+    monkeypatch.setattr(workers, "compute", lambda chunk, code: computed.append(chunk))
+    assert len(sweep(large, grid, store=store, jobs=1)) == 2  # both are stored
+    with pytest.raises(InputError, match=r"own\.large\.main: size = 3000 would take 3000 bytes .*, but 0\.0 GiB"):
+        sweep(large, large.grid.of(size=[3, 4, 2000, 3000], seeds=1), store=store, jobs=1)
+    assert not computed

@@ -198,6 +198,13 @@ def test_a_package_that_is_missing_is_named_in_one_line(hide, capsys, monkeypatc
     assert refused >= {"03", "04"} and refused != {*chapters()}
 
 
+def needs_memory(item, grid):
+    """There is a setting, and none asks for more memory than the machine has."""
+    assert grid, item.name
+    for setting in grid:
+        item.grid.needs_memory(setting)
+
+
 def of_profile(profile):
     """The papers' sizes are those of what ``make data`` fetches, as a plan takes it."""
     return images.as_fetched() if profile == "paper" else contextlib.nullcontext()
@@ -210,8 +217,22 @@ def test_a_profile_fits(asked, number, profile):
     with of_profile(profile):
         for name, item in catalogue.of(number).items():
             asked.clear()
-            assert catalogue.grids(number, values, item)[item], name
+            needs_memory(item, catalogue.grids(number, values, item)[item])
             assert item.device == "cpu" or sum(asked) > 0, f"{name} trains and does not say what it takes"
+
+
+@pytest.mark.usefixtures("read_once")
+def test_what_is_stored_asks_for_no_memory(capsys, monkeypatch):
+    """Chapter 1 shows settings of 14 GiB, whose cells are stored; as many points of a reader's own are refused."""
+    monkeypatch.setattr(validate, "free_memory", lambda device="cpu": 2**31)
+    for number in chapters():
+        assert check(number, "laptop") == 0, number
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["01", "--check", "-p", "01.infinite_width_lazy.cylinder_networks.p", "20000"])
+    said = capsys.readouterr().err
+    assert said.startswith("error: 01.infinite_width_lazy.cylinder_networks (") and said.count("\n") == 1
+    assert said.endswith(": p = 20000 would take 22400000000 bytes (20.9 GiB), but 2.0 GiB are free\n")
 
 
 @pytest.mark.usefixtures("read_once")
@@ -227,7 +248,7 @@ def test_what_is_kept_fits(asked):
         number, item = catalogue.find(name)
         sizes = {entry: value for entry, value in sizes.items() if entry != "06.saliency_maps.main.data"}
         with images.as_fetched():
-            assert catalogue.grids(number, resolve(number, "laptop", sizes), item)[item], name
+            needs_memory(item, catalogue.grids(number, resolve(number, "laptop", sizes), item)[item])
 
 
 def settings(item, values):

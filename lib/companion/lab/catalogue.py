@@ -73,7 +73,7 @@ def grids(number: str, values: Mapping[str, Any], study: Study | None = None) ->
     """The grid of every study of a chapter, or of one, at the chapter's parameters.
 
     So a value that makes no sense is named, in an InputError, before anything is computed. Settings of data that a run
-    does without are not among them.
+    does without are not among them. More memory than is free is an error for what is computed, see ``schedule``.
     """
     check(number, values)
     for module in _modules(number):
@@ -255,7 +255,7 @@ def _kept(results: Results, values: Mapping[str, Any]) -> dict[str, dict[str, Ce
     for design in grid.names(values) if results.finished else ():
         found: set[str] = set()
         for how in (contextlib.nullcontext, as_fetched):
-            with contextlib.suppress(InputError), validate.memory_asked(), how():
+            with contextlib.suppress(InputError), how():
                 wanted = {cell.key() for cell in cells(results.study, grid.settings(values, design))}
                 found = max(wanted & results.finished.keys(), found, key=len)
                 if found == wanted:
@@ -286,11 +286,10 @@ def missing(number: str, results: Results) -> list[str]:
 
 def _at_laptop(study: Study, values: Mapping[str, Any], design: str) -> list[Entries]:
     """The settings of a design at the laptop's values; of data that are not here, its axes alone."""
-    with validate.memory_asked():  # no more than a measure
-        try:
-            return study.grid.settings(values, design)
-        except Absent:
-            return study.grid.axes_alone().settings(values, design)
+    try:
+        return study.grid.settings(values, design)
+    except Absent:
+        return study.grid.axes_alone().settings(values, design)
 
 
 def _has_usual_seeds(settings: Sequence[Entries], laptop: Sequence[Entries], start: int) -> bool:

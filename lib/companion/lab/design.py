@@ -31,7 +31,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from companion.lab import draws
 from companion.lab.parameters import Kind
@@ -44,6 +44,14 @@ Entries = dict[str, Any]  # of a setting, by name, as a cell stores them; and in
 MOST = 100_000  # settings of a design: they are built in memory
 LISTED = replace(Kind.of("count", 0), order="distinct")  # seeds
 COUNTED = Kind.of("count", 1, 1000)
+
+
+class _Memory(NamedTuple):
+    """The memory that a setting asks for, as ``validate.memory`` was given it, and the entries that asked."""
+
+    asked: list[tuple[int, str, Any]]
+    where: str
+    table: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Designs:
     axes: Mapping[str, Axis] = field(hash=False)
     seeds: Kind = COUNTED
     complete: Callable[[Entries], Entries] = dict
+    _memory: dict[str, "_Memory"] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, values: Mapping[str, Any], designs: Collection[str] = ()) -> list[Entries]:
         """The settings of these designs, by default of all, each once, with the seeds of all; none without."""
@@ -97,6 +106,8 @@ class Designs:
     def settings(self, values: Mapping[str, Any], design: str) -> list[Entries]:
         """The settings of a design: all combinations of its axes; zipped axes vary together.
 
+        More memory than is free is no error here, see ``needs_memory``: many settings are stored, and not computed.
+
         Raises:
             Absent: where its data are not on this machine.
             InputError: for entries that make no setting.
@@ -104,13 +115,35 @@ class Designs:
         where, table, groups = self._merged_table(values, design)
         axes = self.values(values, design)
         try:
-            settings = [self.complete(setting) for setting in _combined(axes, groups)]
+            settings = [self._completed(setting, where, table) for setting in _combined(axes, groups)]
             if len({self.identity(setting) for setting in settings}) < len(settings):
                 raise InputError("two of its settings are the same")
             return settings
         except InputError as error:
             kind = Absent if isinstance(error, Absent) else InputError
             raise kind(f"{where}{_knobs(table, str(error))}: {error}") from None
+
+    def _completed(self, given: Entries, where: str, table: Mapping[str, Any]) -> Entries:
+        """A setting with what follows from its axes; the memory that it asks for is kept."""
+        with validate.memory_asked() as asked:
+            setting = self.complete(given)
+        if asked:
+            self._memory[self.identity(setting)] = _Memory(asked, where, table)
+        return setting
+
+    def memory(self, setting: Entries) -> int:
+        """The bytes that a setting of these designs asks for; 0 if it asks for none."""
+        kept = self._memory.get(self.identity(setting))
+        return max(needed for needed, _, _ in kept.asked) if kept else 0
+
+    def needs_memory(self, setting: Entries) -> None:
+        """Raises InputError for a setting that asks for more memory than is free now; before it is computed."""
+        kept = self._memory.get(self.identity(setting))
+        try:
+            for asked in kept.asked if kept else ():
+                validate.memory(*asked)
+        except InputError as error:
+            raise InputError(f"{kept.where}{_knobs(kept.table, str(error))}: {error}") from None
 
     def values(self, values: Mapping[str, Any], design: str) -> dict[str, list[Any]]:
         """The values of each axis of a design, each of its kind."""

@@ -28,7 +28,7 @@ from companion.lab.results import Results
 from companion.lab.store import Store
 from companion.lab.study import Study
 from companion.lab.sweep import cells
-from regimes import devices, validate
+from regimes import devices
 from regimes.validate import InputError
 
 STEEPEST = 4.0  # the largest exponent: a Gram matrix costs the third power of its points, a Hessian's may cost one more
@@ -151,22 +151,22 @@ def of_chapter(number: str, profile: str, *overrides: Mapping[str, Any]) -> tupl
 
 def _plan(number: str, study: Study, values: Mapping[str, Any]) -> Plan:
     """What a study takes; its cells in ``results/`` and in the cell store need not be computed."""
-    with validate.memory_asked() as memory:
-        try:
-            grid, lacking = study.grid(values), ""
-        except InputError as error:
-            with as_fetched():
-                grid, lacking = study.grid(values), str(error)
+    try:
+        grid, lacking = study.grid(values), ""
+    except InputError as error:
+        with as_fetched():
+            grid, lacking = study.grid(values), str(error)
+    memory = max(map(study.grid.memory, grid), default=0)
     measured, card = measured_cells(number, study, grid)
     store = Store.default()
-    with validate.memory_asked(), as_fetched() if lacking else contextlib.nullcontext():
+    with as_fetched() if lacking else contextlib.nullcontext():
         missing = {cell.key() for cell in catalogue.to_compute(number, study, values) if cell not in store}
     asked = cells(study, grid)
     parts = parts_of_studies().get(study.name, "")
     law = fit_law(measured, parts) if measured else lambda setting: math.nan
     seconds = [law(cell.setting) for cell in asked if cell.key() in missing]
     ratio = left_out(measured, parts)
-    return Plan(study, len(asked), len(asked) - len(seconds), seconds, max(memory, default=0), ratio, lacking, card)
+    return Plan(study, len(asked), len(asked) - len(seconds), seconds, memory, ratio, lacking, card)
 
 
 def measured_cells(number: str, study: Study, grid: Sequence[Entries]) -> tuple[Measured, bool]:

@@ -185,18 +185,24 @@ def write_results(study: Study, finished: Sequence[Result], path: Path, *, as_dr
             that observable.
     """
     long = _columns(finished, lambda value: _entries(value) > LONG)
-    for result in [] if as_drawn else finished:
+    if not as_drawn:
+        _need_defined(study, finished, long, path)
+    lines = []
+    for result in finished:
+        rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(result.rows, long)]
+        lines.append(encode(result.cell, rows, result.provenance) + "\n")
+    write_atomically(path, gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def _need_defined(study: Study, finished: Sequence[Result], long: Collection[str], path: Path) -> None:
+    """InputError for a cell with NaN, infinity or a gap in a column that is written and not ``nonfinite``."""
+    for result in finished:
         for name in sorted(_columns([result]) - long - {*study.nonfinite}):
             for value in (row.get(name) for row in result.rows):
                 if not _is_whole(value):
                     words = "nothing or NaN" if value is None or value != value else value
                     why = f"{name} holds {words}, and its study does not say so: @study(..., nonfinite=[{name!r}])"
                     raise InputError(f"{path.name} is not written, {result.cell.description}: {why}")
-    lines = []
-    for result in finished:
-        rows = [{name: _rounded(value) for name, value in row.items()} for row in _without(result.rows, long)]
-        lines.append(encode(result.cell, rows, result.provenance) + "\n")
-    write_atomically(path, gzip.compress("".join(lines).encode(), mtime=0))
 
 
 def _without(rows: Rows, columns: Collection[str]) -> Rows:

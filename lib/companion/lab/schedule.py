@@ -86,6 +86,8 @@ class _Queue:
     def run(self) -> Held:
         """Computes the missing cells; waits for those that another queue computes, and loads them."""
         missing = [cell for cell, result in self.held.items() if result is None]
+        if not isinstance(self.pool, Cluster):  # whose workers have memory of their own
+            needs_memory(self.studies, missing)
         todo = sorted(chunks(self.studies, missing), key=seconds, reverse=True)
         name = next(iter(self.studies)) if len(self.studies) == 1 else f"{len(self.studies)} studies"
         progress = Progress(name, len(missing), len(self.held), sum(map(seconds, todo)))
@@ -138,6 +140,12 @@ class _Queue:
                 yield Chunk(chunk.study, missing)
             else:
                 free(self.locks.pop(_name(chunk)))
+
+
+def needs_memory(studies: Mapping[str, Study], cells: Iterable[Cell]) -> None:
+    """Raises InputError for a cell, of these studies by name, that asks for more memory than is free here."""
+    for cell in {cell.key(seed=False): cell for cell in cells}.values():
+        studies[cell.study].grid.needs_memory(cell.setting)
 
 
 def _report_damaged(study: Study, store: Store) -> None:
