@@ -207,7 +207,7 @@ def register(args: argparse.Namespace) -> int:
         with forking():
             registration.run(budget=budget, jobs=args.jobs)
     if args.judge:
-        declared = registration.judge()
+        declared = registration.judge(args.because)
         print(f"{len(declared['claims'])} claims are judged on the cells of the registered run: make publish-ledger")
     else:
         print("\n".join(how_far()))
@@ -265,6 +265,7 @@ def main(argv: list[str] | None = None) -> int:
     whole.add_argument("--check", nargs="*", metavar="CHAPTER", help="only say what is in the way, of all or of 05 …")
     whole.add_argument("--run", action="store_true", help="compute the registered cells")
     whole.add_argument("--judge", action="store_true", help="once all are there, put them in place of the others")
+    whole.add_argument("--because", default="", help="why cells come from other code than was registered, if some do")
     whole.add_argument("--budget", help="start no further cell after this time: 30s, 9m, 2h")
     whole.add_argument("--jobs", type=int, help="worker processes (default: one per core)")
     whole.set_defaults(command=register)

@@ -332,6 +332,10 @@ def test_once_judged_the_registered_cells_are_the_books_and_a_smoke_run_draws_ot
     monkeypatch.setattr(registration, "declared_at", lambda commit: registration.registered())
     exploratory = tmp_path / "results" / "jamming.ensembles.cells.jsonl.gz"
     exploratory.write_bytes(b"")
+    with pytest.raises(
+        InputError, match=r"0 cells come from other code .*: because must say why, and only then, got 'x'"
+    ):
+        registration.judge("x")
     (name,) = [file.name for file in registration.folder().iterdir()]
     registration.judge()
     assert (tmp_path / "results" / name).exists() and not registration.folder().exists() and not exploratory.exists()
@@ -347,6 +351,22 @@ def test_once_judged_the_registered_cells_are_the_books_and_a_smoke_run_draws_ot
     (done,) = registration.run(jobs=1)
     assert done.finished == done.cells
     assert min(result.cell.seed for result in _held(small_run).values()) == again["first seed"]
+
+
+def test_cells_of_other_code_than_was_registered_are_named_with_a_reason(small_run, monkeypatch):
+    """The registered code may not end on a cell."""
+    known = registration.register()
+    registration.run(jobs=1)
+    known["studies"][STUDY]["digest"] = "another"
+    monkeypatch.setattr(registration, "needs_registration", lambda: known)
+    monkeypatch.setattr(registration, "descends", lambda later, earlier: True)
+    monkeypatch.setattr(registration, "declared_at", lambda commit: known)
+    count = sum(known["studies"][STUDY]["cells"].values())
+    with pytest.raises(InputError, match=rf"{count} cells come from other code .*; {STUDY}, cell .*: because must say"):
+        registration.judge()
+    deviations = registration.judge("It did not end.")["deviations"]
+    assert len(deviations["cells"]) == count and deviations["because"] == "It did not end."
+    assert registration.registered()["deviations"] == deviations
 
 
 def test_a_claim_that_was_changed_after_the_run_is_exploratory_and_one_whose_code_was_written_anew_is_not(small_run):

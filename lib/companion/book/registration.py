@@ -472,13 +472,17 @@ class _Writing:
         return held
 
 
-def judge() -> dict[str, Any]:
+def judge(because: str = "") -> dict[str, Any]:
     """Puts the registered cells in place of the exploratory ones, on which the book is judged from then on.
 
     What the ledger of these found stays in ``results/exploratory.json``; the rows stay in the history, at its commit.
 
+    Args:
+        because: why cells come from other code than was registered, if some do; their page says it.
+
     Raises:
-        InputError: if a cell is missing, or comes from a commit that does not hold this registration.
+        InputError: if a cell is missing, comes from a commit that does not hold this registration, or from other code
+            than was registered without a ``because``.
     """
     known = needs_registration()
     held = {study: _held(study).finished for _, study in _studies()}
@@ -490,6 +494,15 @@ def judge() -> dict[str, Any]:
             made_at = result.provenance["revision"]
             if not descends(made_at, known["revision"]) or declared_at(made_at) != known:
                 raise InputError(f"{result.cell.description} comes from code that is older than its registration")
+    others = [
+        f"{study.name}, {result.cell.description}"
+        for study, finished in held.items()
+        for result in finished.values()
+        if result.provenance["digest"] != known["studies"][study.name]["digest"]
+    ]
+    if bool(others) != bool(because):
+        which = "; ".join([f"{len(others)} cells come from other code than was registered", *others[:3]])
+        raise InputError(f"{which}: because must say why, and only then, got {because!r}")
     before = [{name: entry[name] for name in KEPT} for entry in ledger.read(paths.results() / "ledger.json")]
     ledger.write(paths.results() / "exploratory.json", before)
     for file in files().values():
@@ -500,6 +513,7 @@ def judge() -> dict[str, Any]:
     made = [result.provenance for finished in held.values() for result in finished.values()]
     known |= {"core hours": round(sum(it["seconds"] for it in made) / 3600, 1)}
     known |= {"devices": sorted({it["device"] for it in made}), "judged": revision()}
+    known |= {"deviations": {"cells": others, "because": because}} if others else {}
     write_atomically(draws.registered_file(), json.dumps(known, indent=1, ensure_ascii=False))
     return known
 
