@@ -174,7 +174,9 @@ class Drift:
         ahead = [step for step in ends if step > 0]
         if not ahead:
             return math.inf
-        return max(math.exp(np.log(self.late_sizes).mean() + min(ahead)), 2 * max(self.late_sizes))
+        with np.errstate(over="ignore"):  # infinite, too, where hardly any drift is seen
+            reached = float(np.exp(np.log(self.late_sizes).mean() + min(ahead)))
+        return max(reached, 2 * max(self.late_sizes))
 
     def _span(self) -> float:
         return float(np.log(self.late_sizes).mean() - np.log(self.sizes).mean())

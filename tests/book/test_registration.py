@@ -403,6 +403,7 @@ size = "$size"
 seeds = 5
 stored.seeds = 20
 registered.seeds = 8
+registered.size = 7
 [counted.more]
 extends = "main"
 registered.seeds = 60
@@ -412,15 +413,16 @@ registered.seeds = 60
 def test_a_design_may_register_more_or_fewer_seeds_than_are_stored(mini_book, monkeypatch):
     """Before the run is judged its seeds are no stored ones; from then on they are what is to be stored."""
     paths.designs_file("99").write_text(SEEDS, encoding="utf-8")
-    name = "99.counted.{}.seeds".format
-    assert parameters.designs("99", "registered") == {name("main"): 8, name("more"): 60}
+    name, size = "99.counted.{}.seeds".format, "99.counted.main.size"
+    assert parameters.designs("99", "registered") == {name("main"): 8, name("more"): 60, size: 7}
     monkeypatch.setattr(draws, "is_judged", lambda: False)
     assert parameters.designs("99", "stored") == {name("main"): 20}
     assert [registration._values("99")[name(one)] for one in ("main", "more")] == [8, 60]
     assert registration._stored("99")[name("main")] == 20 and parameters.resolve("99")[name("main")] == 5
+    assert parameters.resolve("99")[size] == "$size"
     monkeypatch.setattr(draws, "is_judged", lambda: True)
-    assert parameters.designs("99", "stored") == {name("main"): 8, name("more"): 60}
-    assert parameters.resolve("99")[name("main")] == 5
+    assert parameters.designs("99", "stored") == {name("main"): 8, name("more"): 60, size: 7}
+    assert parameters.resolve("99")[name("main")] == 5 and parameters.resolve("99")[size] == 7
 
 
 @pytest.mark.parametrize("stored, registered, n", [(20, 60, 24), (20, 5, 2), (20, 20, 8)])

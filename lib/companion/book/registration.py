@@ -475,6 +475,8 @@ class _Writing:
 def judge(because: str = "") -> dict[str, Any]:
     """Puts the registered cells in place of the exploratory ones, on which the book is judged from then on.
 
+    Those of studies on which no claim rests, and of which no results are stored, are left to the history: pictures.
+
     What the ledger of these found stays in ``results/exploratory.json``; the rows stay in the history, at its commit.
 
     Args:
@@ -503,12 +505,16 @@ def judge(because: str = "") -> dict[str, Any]:
     if bool(others) != bool(because):
         which = "; ".join([f"{len(others)} cells come from other code than was registered", *others[:3]])
         raise InputError(f"{which}: because must say why, and only then, got {because!r}")
+    kept = {study.name for _, claim in all_claims() for study in claim.designs} | catalogue.stored_sizes().keys()
     before = [{name: entry[name] for name in KEPT} for entry in ledger.read(paths.results() / "ledger.json")]
     ledger.write(paths.results() / "exploratory.json", before)
     for file in files().values():
         file.unlink()
     for file in sorted(folder().glob(f"*{SUFFIX}")):
-        file.replace(paths.results() / file.name)
+        if file.name.removesuffix(SUFFIX) in kept:
+            file.replace(paths.results() / file.name)
+        else:
+            file.unlink()
     folder().rmdir()
     made = [result.provenance for finished in held.values() for result in finished.values()]
     known |= {"core hours": round(sum(it["seconds"] for it in made) / 3600, 1)}

@@ -235,7 +235,7 @@ def resolve(number: str, profile: str = "laptop", *overrides: Mapping[str, Any])
     entries = designs(number)
     design_names = {name.rpartition(".")[0] for name in entries}
     values = {name: parameter.value for name, parameter in parameters.items()} | entries
-    for override in (_profile(number, profile), *overrides):
+    for override in (_profile(number, profile) | designs(number, profile), *overrides):
         given = _full(number, override)
         if "profile" in given:
             wrong = validate.shown(given["profile"])

@@ -27,7 +27,7 @@ from companion.lab.table import CELL, remember, tabulate
 from regimes.validate import InputError
 
 SUFFIX = ".cells.jsonl.gz"
-LONG = 512  # entries of a list up to which it is kept
+LONG = 600  # entries of a list up to which it is kept
 
 
 def files() -> dict[str, Path]:
