@@ -31,6 +31,13 @@ def test_a_module_on_random_labels():
     assert rows[0]["margin"] > 1e-3 and rows[0]["fullest"] == 1
 
 
+def test_a_program_on_which_the_simplex_method_cycles_ends():
+    """Of the registered run, in which it did not: points that cannot be separated at a lower ratio cannot be here."""
+    given = {"architecture": "residual blocks, crowded", "ratios": [2.0, 2.1, 2.25]}
+    rows = counting.architectures(given, [1_200_011])
+    assert [row["separable"] for row in rows] == [0, 0, 0] and max(abs(row["margin"]) for row in rows) < 1e-12
+
+
 def test_a_part_of_the_points_may_be_fuller_than_all():
     """Three points are on the side of the one unit, and their gradients on a line."""
 

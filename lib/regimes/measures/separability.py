@@ -39,6 +39,7 @@ Points = Tensor | tuple | list | Mapping  # one tensor, or several of one row a 
 RANK = 1e-10  # singular values below, over the largest, are zero: those of symmetries are near 1e-16
 COLUMNS = 10  # columns of tangent features a point, from which their covariance is taken
 SEPARABLE = 1e-7  # margin of features of norm 1, above the tolerance of the linear program
+STEPS = 100  # of the simplex method for each point and parameter, above any that ended: some programs make it cycle
 PAIRS = 32  # of opposite Gaussian vectors
 PROGRAMS = 8  # networks, at most, for which the rank is computed and the linear program is solved
 SLACK = 1e-12  # of a residual over the largest force, below which a constraint is met
@@ -70,7 +71,7 @@ def largest_margin(features: np.ndarray, labels: np.ndarray) -> float:
     r"""The largest :math:`\min_\mu y_\mu\,w\cdot\varphi_\mu` over directions with :math:`\lvert w_k\rvert\le1`.
 
     It is positive if and only if the points can be separated. Features are divided by their norms before, which changes
-    nothing of that. A linear program (HiGHS).
+    nothing of that. A linear program (HiGHS), by the simplex method; where that cycles, by an interior-point method.
 
     Args:
         features: ``(P, N)``.
@@ -87,10 +88,12 @@ def largest_margin(features: np.ndarray, labels: np.ndarray) -> float:
     cost = np.r_[np.zeros(count), -1.0]  # of the directions, and of the margin, which is to be large
     bounds = [(-1.0, 1.0)] * count + [(0.0, None)]
     excess = np.c_[-signed, np.ones(len(signed))]  # of the margin over that of each point
-    solution = linprog(cost, excess, np.zeros(len(signed)), bounds=bounds, method="highs")
-    if not solution.success:
-        raise InputError(f"the linear program found no margin: {solution.message}")
-    return float(solution.x[-1])
+    limit = {"maxiter": STEPS * sum(excess.shape)}
+    for method in ("highs", "highs-ipm"):
+        solution = linprog(cost, excess, np.zeros(len(signed)), bounds=bounds, method=method, options=limit)
+        if solution.success:
+            return float(solution.x[-1])
+    raise InputError(f"the linear program found no margin: {solution.message}")
 
 
 def _signs(labels: np.ndarray) -> np.ndarray:
