@@ -219,7 +219,7 @@ for d, ax in zip(curve_d, axes):
 axes[0].set_ylabel(r"error $\times\,p/d$")
 early = claims.curve_of(chapter.rows(studies.networks, "stripe"), "final", studies.EARLY)
 early = early[early.p >= fit_from].eval("scaled = error * p / d")
-constants = [ratio(part.scaled.groupby(part.seed).mean()) for _, part in early.groupby("d")]
+constants = [ratio(np.exp(np.log(part.scaled).groupby(part.seed).mean())) for _, part in early.groupby("d")]
 chapter.glue("early-constant", " and ".join(f"{constant:.3g}" for constant in constants) or "—")
 late = [beta(part[part.p >= 1024]) for _, part in early.groupby("d") if part[part.p >= 1024].p.nunique() > 1]
 chapter.glue("early-late", " and ".join(map(str, late)) or "—")

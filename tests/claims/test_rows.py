@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from companion.papers.alignment.claims import alignment
-from companion.papers.compression.claims import balance, planes
+from companion.papers.compression.claims import balance, learning_curves, planes
 from companion.papers.compression.claims import compression as claims
 from companion.papers.compression.theory.planes import gaussian_constant
 from companion.papers.depth.claims import depth_kernel
@@ -13,6 +13,12 @@ from companion.papers.depth.claims.depth_training import width_exponents
 from companion.papers.kernel_pca.claims import kernel_pca
 from companion.papers.one_step.claims import reuse, spiked_features
 from tests.claims.made import SEEDS, table
+
+
+def test_half_a_test_point_is_wrong_where_none_is():
+    rows = pd.DataFrame({"curve": ["final", "final", "feature"], "error": [0.0, 0.1, 0.0], "test": 500, "share": 0.9})
+    assert learning_curves.curve_of(rows, "final", 0.9).error.tolist() == [0.001, 0.1]
+    assert learning_curves.curve_of(rows[rows.error > 0].drop(columns="test"), "final").error.tolist() == [0.1]
 
 
 def test_a_network_whose_training_has_ended_keeps_its_last_amplification():

@@ -172,6 +172,10 @@ def test_crossings_are_exact_for_power_laws():
     scales = np.geomspace(1e-3, 1e3, 9)
     assert jamming.crossing(scales, 5 * scales**-1.3) == pytest.approx(5 ** (1 / 1.3), rel=1e-12)
     assert math.isnan(jamming.crossing(scales, 2 + scales**-1))
+    assert jamming.crossing([1.0, 10 / 1.09], [10.0, 1.09]) == pytest.approx(10, rel=1e-12), "followed on"
+    assert math.isnan(jamming.crossing([1.0, 10 / 1.11], [10.0, 1.11])) and math.isnan(
+        jamming.crossing([1.0, 2.0], [1.05, 1.06])
+    )
 
     levels = pd.Series({3: 5.0, 7: 0.2, 8: 1e9})  # of three training sets, the last of which is never lazy
     rows = [{"seed": s, "scale": a, "kernel_change": b * a**-1.3} for a in scales[::-1] for s, b in levels.items()]

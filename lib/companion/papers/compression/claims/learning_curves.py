@@ -39,9 +39,10 @@ LARGE_SETS = 2048  # points from which the law d/p is held against the errors
 
 
 def curve_of(table, curve, share=None):
-    """The rows of one curve, at one fitted fraction or at all."""
+    """The rows of one curve, at one fitted fraction or at all; where no test point is wrong, half of one counts."""
     rows = table[table.curve == curve]
-    return rows if share is None else rows[rows.share == share]
+    rows = rows if share is None else rows[rows.share == share]
+    return rows.assign(error=rows.error.clip(lower=0.5 / rows.test)) if (rows.error == 0).any() else rows
 
 
 def of_dimension(table, d, fit_from=0):

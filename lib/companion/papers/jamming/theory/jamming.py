@@ -34,6 +34,7 @@ ZERO = 1e-9  # eigenvalues below this part of the largest are zero
 FACTOR = 1.5  # between the widths at which a curve is compared with itself
 STEP = 1.5  # least factor between the widths that a local exponent is taken from
 SIZES = 3  # that a slope is fitted to, at least
+NEAR = math.log(1.1)  # of values above what they are to cross, over which their last line is followed on
 NETWORK = ["p", "h", "seed", "member"]  # columns that name one
 WINDOW = (1.1, 4.0)  # of ``N/N*``, in which a divergence at ``N*`` is looked for
 
@@ -144,6 +145,8 @@ def _monotone(share: np.ndarray) -> np.ndarray:
 def crossing(scales: np.ndarray, values: np.ndarray) -> float:
     """The scale at which values that fall with it cross 1, by interpolating both logarithms; NaN if they do not.
 
+    Values that end above 1 by less than ``NEAR`` are followed on by their last line.
+
     Args:
         scales: increasing ``(k,)``.
         values: positive ``(k,)``.
@@ -155,6 +158,8 @@ def crossing(scales: np.ndarray, values: np.ndarray) -> float:
         raise InputError("scales must be positive and increase, and values be positive, to cross 1")
     logs = np.log(values)
     falls = np.flatnonzero((logs[:-1] >= 0) & (logs[1:] < 0))
+    if not len(falls) and 0 <= logs[-1] < NEAR and logs[-2] > logs[-1]:
+        falls = np.array([len(logs) - 2])
     if not len(falls):
         return math.nan
     i = falls[-1]
