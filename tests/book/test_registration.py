@@ -32,7 +32,7 @@ NUMBER, STUDY, IMAGES = "05", "depth.normalised_kernel", "depth.mnist_regression
 GIVEN = {"item": "Z.Fig1", "kind": "beyond", "statement": "It holds.", "source": "derived", "profiles": ("laptop",)}
 
 
-def test_no_other_run_draws_a_reserved_seed_and_all_designs_count_from_the_same():
+def test_no_other_run_draws_a_seed_of_the_next_one_and_all_designs_count_from_the_same():
     for number in catalogue.modules():
         for study in catalogue.of(number).values():
             assert draws.RESERVED % study.chunk == draws.BETWEEN % study.chunk == 0, (
@@ -42,12 +42,13 @@ def test_no_other_run_draws_a_reserved_seed_and_all_designs_count_from_the_same(
                 values = parameters.resolve(number, profile)
                 for design in study.grid.names(values):
                     (usual, reserved) = study.grid.values(values, design)["seeds"], _reserved(study, values, design)
-                    assert max((seed for seeds in usual for seed in seeds), default=0) < draws.RESERVED
-                    assert reserved == [[seed + draws.RESERVED for seed in seeds] for seeds in usual]
+                    assert max((seed for seeds in usual for seed in seeds), default=0) < draws.of_run()
+                    later = draws.of_run() - draws.first(profile)
+                    assert reserved == [[seed + later for seed in seeds] for seeds in usual]
 
 
 def _reserved(study, values, design):
-    with draws.drawn_from(draws.RESERVED):
+    with draws.drawn_from(draws.of_run()):
         return study.grid.values(values, design)["seeds"]
 
 
@@ -255,6 +256,7 @@ def test_designs_whose_data_are_elsewhere_are_registered_there_and_the_run_draws
     """So no claim is judged on other data than before, though no one machine has those of all."""
     study = catalogue.find(IMAGES)[1]
     stored = Results(study, ROOT / "results" / f"{IMAGES}.cells.jsonl.gz")
+    monkeypatch.setattr(draws, "_registered", lambda: {"first seed": draws.RESERVED, "judged": "abc"})  # as stored
     monkeypatch.setattr(registration, "_studies", lambda: [(NUMBER, study)])
     monkeypatch.setattr(Results, "of", classmethod(lambda cls, study: stored))
     kept = catalogue.kept_cells(NUMBER, stored)["main"].values()

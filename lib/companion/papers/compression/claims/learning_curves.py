@@ -42,7 +42,9 @@ def curve_of(table, curve, share=None):
     """The rows of one curve, at one fitted fraction or at all; where no test point is wrong, half of one counts."""
     rows = table[table.curve == curve]
     rows = rows if share is None else rows[rows.share == share]
-    return rows.assign(error=rows.error.clip(lower=0.5 / rows.test)) if (rows.error == 0).any() else rows
+    if "error" in rows and (rows.error == 0).any():
+        rows = rows.assign(error=rows.error.clip(lower=0.5 / rows.test))
+    return rows
 
 
 def of_dimension(table, d, fit_from=0):

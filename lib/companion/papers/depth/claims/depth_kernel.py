@@ -29,7 +29,7 @@ def contact_exponent(layer_map=studies.layer_map["main"]):
     Source: paper C, Fig. 3 and the expansion in the proof of Theorem 2
     Short: exponent of contact of $h$
     """
-    closest = layer_map[layer_map.z < 1].tail(CLOSEST)
+    closest = layer_map[layer_map.z < 1].sort_values("z").tail(CLOSEST)
     gap = (closest.h - closest.z).to_numpy()
     contact = exponent(1 - closest.z.to_numpy(), gap[None, :])
     return Estimate.exact(contact.value, 1e-9), closest
