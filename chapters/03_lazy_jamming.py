@@ -226,8 +226,8 @@ chapter.figure(fig, "fig-b-isostatic", voters, deep, rows, legend=2, alt=alt)
 #
 # Theory also gives the size of the norm, for features of any spectrum (`companion.papers.jamming.theory.margins`). It
 # is too small: for random labels next to jamming our norms are {interval}`B.Sec2-gardner-near` times as large, and
-# larger on a share of {glue:text}`gardner-share` of the training sets. This is not reproduced, probably because tangent
-# features are products of few neurons and hence not Gaussian. With four times the parameters theory is nearer.
+# larger on a share of {glue:text}`gardner-share` of the training sets, probably because tangent features are products
+# of few neurons and hence not Gaussian. With four times the parameters theory is nearer.
 # %%
 voters = {name: chapter.rows(voting.votes, name) for name in ("small", "large", "largest")}
 slices = studies.at_end(chapter.rows(studies.ensembles, "slices"))

@@ -188,8 +188,8 @@ chapter.figure(
 # %% [markdown]
 # ## Several networks are as wide as one with all their neurons
 # Can many narrow networks replace a wide one? The mean predictor of eight is {claim}`C.Thm3-ensemble` times as far from
-# infinite width as that of one network with all their neurons, of depths 12 and 24 where this is further from 1.
-# Whether the mean is nearer at depth 24, where $m\ll L^3$, would take 60 data sets to tell.
+# infinite width as that of one network with all their neurons, of depths 12 and 24 where this is further from 1: it is
+# as near, or nearer.
 #
 # ## Table 1 of the paper excludes the lazy regime
 # In the lazy regime the norm of the layer's change does not vanish with the width: its exponent is

@@ -236,10 +236,10 @@ chapter.slider(fig, draw, labels, "fig-d-2", rows, knob="training step", start=l
 # 1, where the kernel hardly moves, it is {claim}`D.Fig2-excess-one`, and each further scale adds at least
 # {claim}`D.Fig2-excess-order`.
 #
-# *The step must be small.* At paper D's rate networks of scale 1, too, end {claim}`D.Fig2-step` above the law, and one would
-# take this for features. A quarter of the step removes it, so it is no feature: where the largest eigenvalue of the kernel
-# times the rate is above 2, descent itself changes the kernel {cite}`zhu2024`. In the second layer the same instability lowers
-# the alignment, and hides what features add ([details](#end-of-training)).
+# *The step should be small.* Where the largest eigenvalue of the kernel times the rate is above 2, descent itself changes the
+# kernel {cite}`zhu2024`, and one would take this for features. At paper D's rate networks of scale 1 end {claim}`D.Fig2-step`
+# above the law; the registered rows do not decide whether this is more than at a quarter of the rate. In the second layer the
+# same instability lowers the alignment, and hides what features add ([details](#end-of-training)).
 # %% tags=["key"]
 rows = chapter.rows(studies.correlations, "slow").query("layer == 1 and step > 0")
 fig, axes = plots.panels(rows["scale"].nunique(), columns=4, width=2.3, height=2.6, sharey=True)
@@ -327,7 +327,7 @@ chapter.figure(fig, "fig-d-stripe", flow, title="Which ansatz follows compressio
 #   point.
 # - **Features bring it back, if the step is small.** From scale 0.1 it rises again by {interval}`D.Fig2-regained-slow`. From 0.01
 #   it ends {interval}`D.Fig2-excess` above the law, but from 1 {interval}`D.Fig2-excess-one`. At paper D's step, four times as
-#   large, networks of scale 1 end {interval}`D.Fig2-step` above it as well.
+#   large, networks of scale 1 end {interval}`D.Fig2-step` above it, which does not decide whether the step does this.
 # - **A high alignment alone is no sign of features.** Queries and keys keep at least {interval}`D.Lazy-attention` in lazy training.
 #   On the stripe, lazy training with the hinge ends at {interval}`D.Stripe-lazy`, though nothing is compressed.
 # - **Not in all layers.** In the second layer the uncentred alignment ends at {interval}`D.Fig2-all-layers` at most, whatever the

@@ -247,8 +247,8 @@ chapter.figure(fig, "fig-e-2", networks, title="How much does one step lower the
 # *More samples.* From $2d$ to $8d$ samples the excess error of samples used twice changes by {claim}`E.Reuse-falls`, because
 # the leak and the part of the labels that is linear across the spike both fade. That of the split changes by
 # {claim}`E.Reuse-split-rises`, so the more samples there are, the more a split loses against their second use. We had declared
-# an excess of less than a tenth for samples used twice, but on $2d$ samples it is {claim}`E.Reuse-price`. As far as we know
-# both causes and their theory are new.
+# an excess of less than a tenth for samples used twice; on $2d$ samples, where it is largest, it is {claim}`E.Reuse-price`. As
+# far as we know both causes and their theory are new.
 # %% tags=["key"]
 shared = chapter.rows(studies.reuse, "shared")
 spike = chapter.rows(studies.reuse, "spike")
