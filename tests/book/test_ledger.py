@@ -340,6 +340,7 @@ def test_a_corrected_line_prints_what_holds_and_escapes_what_it_quotes(three_dra
     entry = ledger.entry_of(claim, value=0.95, low=0.94, high=0.96, n=8, verdict="corrected", profile="laptop")
     line = show("line", entry, "errata.html")
     held, paper = line.split("The paper: ")
+    held = held.replace(' <small class="exploratory">exploratory</small>', "")
     assert '<b>corrected</b> It is <span class="math notranslate nohighlight">\\(x^2\\)</span>' in held
     assert "errata.html#erratum-z-error" in held and "…" not in held
     assert paper.startswith("… measured 0.95") and "a &lt; b &amp; c" in line and "a < b" not in line
@@ -479,6 +480,7 @@ def test_a_row_says_what_was_measured_at_the_papers_size():
     page = show("table", laptop, paper={entry["id"]: entry | finer for entry in laptop[:2]})
     assert page.count("<th>") == 4 and page.count("<td>") == 12
     assert page.count("at the paper's size: 0.52 [0.51, 0.53], n = 64") == 2
+    page = page.replace(' <small class="exploratory">exploratory</small>', "")
     cells = re.findall(r"<td>((?:(?!</td>).)*)</td></tr>", page)
     assert cells[0] == "✔ reproduced" and cells[2] == "? undecided"  # the same verdict is not said twice
     assert cells[1] == "? undecided<br><small>paper's size: <b>✔ reproduced</b></small>"

@@ -74,7 +74,6 @@ def unregistered(monkeypatch, tmp_path):
     monkeypatch.setattr(draws, "registered_file", lambda: tmp_path / "registered.json")
 
 
-@pytest.mark.usefixtures("unregistered")
 def test_the_command_of_a_claim_names_the_line_of_its_function_and_the_cells_it_rests_on(capsys):
     assert command.main(["claim", "C.Thm3-ridge"]) == 0
     said = capsys.readouterr().out
@@ -90,7 +89,6 @@ def test_the_command_of_a_claim_names_the_line_of_its_function_and_the_cells_it_
     assert "n = 500; test = 1000; 6 seeds" in said
 
 
-@pytest.mark.usefixtures("unregistered")
 def test_the_command_of_a_claim_says_what_the_larger_sizes_alone_give(capsys):
     assert command.main(["claim", "A.Fig3-beta-lazy-d5"]) == 0
     number = r"[−\d.]+ \[[^]]+\]"

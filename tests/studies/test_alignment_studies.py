@@ -7,11 +7,11 @@ import torch
 
 from companion.data import celeba
 from companion.lab import draws, parameters
-from companion.lab.catalogue import grids
 from companion.papers.alignment.studies import alignment as studies
 from regimes.data import datasets
 from regimes.measures import matrices
 from regimes.validate import InputError
+from tests.sizes import computable
 
 BASE = {"n": 40, "d": 8, "k": 12, "rank": 5, "test": 50, "steps": 20, "method": "gd", "rate": 0.05}
 BASE |= {"penalty": 0.0, "spectrum": "isotropic", "second": 1.0, "scales": [1.0, 0.01]}
@@ -270,7 +270,7 @@ def test_without_a_folder_there_is_no_celeba(monkeypatch):
 )
 def test_parameters_that_make_no_sense_are_named(changed, message):
     with pytest.raises(InputError, match=message):
-        grids("06", parameters.resolve("06", "laptop", changed))
+        computable("06", parameters.resolve("06", "laptop", changed))
 
 
 def test_a_rate_that_is_too_large_is_said():

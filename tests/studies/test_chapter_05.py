@@ -5,11 +5,12 @@ import re
 import pytest
 
 from companion.book import claims, figures
-from companion.lab import catalogue, parameters
+from companion.lab import parameters
 from companion.papers.depth.studies import depth
 from companion.papers.depth.theory import pairs, spectrum
 from regimes.seeds import draw_seeds
 from regimes.validate import InputError
+from tests.sizes import computable
 
 
 def test_the_chapter_shows_every_claim_of_paper_c():
@@ -36,7 +37,7 @@ def test_the_chapter_shows_every_claim_of_paper_c():
 )
 def test_bad_input_is_one_line_before_any_computing(name, value, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        catalogue.grids("05", parameters.resolve("05", "smoke", {name: value}))
+        computable("05", parameters.resolve("05", "smoke", {name: value}))
 
 
 def test_rows_do_not_depend_on_the_chunk():

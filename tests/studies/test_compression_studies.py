@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from companion.lab import catalogue, parameters
+from companion.lab import parameters
 from companion.papers.compression.studies import compression as studies
 from companion.papers.compression.theory import Stripe
 from regimes.models.one_hidden import Network
 from regimes.validate import InputError
+from tests.sizes import computable
 
 INTERFACES = [-0.3, 1.18549]
 STRIPE = {"shape": "stripe", "interfaces": INTERFACES, "d": 2, "alpha": 1e-6, "tolerance": 0.05}
@@ -155,7 +156,7 @@ BAD = [
 @pytest.mark.parametrize(("change", "words"), BAD)
 def test_bad_parameters_get_one_line(change, words):
     with pytest.raises(InputError, match=words) as caught:
-        catalogue.grids("02", parameters.resolve("02", "smoke", change))
+        computable("02", parameters.resolve("02", "smoke", change))
     assert "\n" not in str(caught.value)
 
 

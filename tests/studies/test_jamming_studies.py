@@ -5,11 +5,12 @@ import pytest
 
 from companion.data import images
 from companion.lab import parameters
-from companion.lab.catalogue import asked, grids
+from companion.lab.catalogue import asked
 from companion.papers.jamming.studies import _ensembles
 from companion.papers.jamming.studies import jamming as studies
 from regimes.data import datasets
 from regimes.validate import InputError
+from tests.sizes import computable
 
 SECOND = "03.ensembles.second_data"
 BASE = {"data": "mnist", "components": 5, "layers": 2, "members": 3, "loss": "quadratic_hinge", "steps": 80}
@@ -92,7 +93,7 @@ def test_stored_results_of_a_data_set_that_is_not_here_are_the_rows_of_its_desig
     assert {s["data"] for s in settings} == {"digits"} and {cell.setting["data"] for cell in cells} == {"fashion_mnist"}
     widths = {cell.setting["h"] for cell in cells}
     scales = {s["scale"] for s in settings}
-    assert widths > {s["h"] for s in settings} and len(cells) == 16 * len(widths) * len(scales)
+    assert widths > {s["h"] for s in settings} and len(cells) == 28 * len(widths) * len(scales)
     # at other parameters there is none of them
     changed = asked("03", studies.ensembles, parameters.resolve("03", "laptop", {f"{SECOND}.h": [3, 6]}))
     cells = [changed.cells[key] for key in changed.designs["second_data"]]
@@ -142,7 +143,7 @@ def test_steps_are_counted_of_the_network_itself_not_of_its_batch(setting):
 def test_bad_input_is_one_line_before_any_computing(changed, message, monkeypatch):
     monkeypatch.delenv("REGIMES_DATA", raising=False)
     with pytest.raises(InputError, match=message):
-        grids("03", parameters.resolve("03", "laptop", changed))
+        computable("03", parameters.resolve("03", "laptop", changed))
 
 
 def test_a_grid_without_a_transition_says_which_widths_to_add():

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from companion.lab import parameters
-from companion.lab.catalogue import grids
 from companion.papers.kernel_pca.studies import kernel_pca as studies
 from regimes.measures import information
 from regimes.measures.errors import wrong
 from regimes.training.run import run
 from regimes.validate import InputError
+from tests.sizes import computable
 
 STRIPE = studies.STRIPE_TASK | {"d": 3, "p": 40, "h": 60, "n": 120, "alpha": 1e-6, "tolerance": 0.1, "test": 100}
 MANY = STRIPE | {"many": 240, "stops": [0.5]}
@@ -161,7 +161,7 @@ def test_synthetic_cases_have_the_information_that_they_say(case):
 )
 def test_bad_parameters_get_one_line(given, message):
     with pytest.raises(InputError, match=message) as raised:
-        grids("04", parameters.resolve("04", "smoke", given))
+        computable("04", parameters.resolve("04", "smoke", given))
     assert "\n" not in str(raised.value)
 
 

@@ -101,7 +101,7 @@ def test_the_infinitely_wide_kernel_learns_the_training_sets_of_the_networks_too
 
 def test_the_stop_and_the_end_are_looked_at_whatever_else_is():
     grid = studies.networks.grid
-    values = parameters.resolve("01", "laptop", {"stop": 0.97})
+    values = parameters.resolve("01", "laptop", {"stop": 0.97, "01.networks.cylinder.frozen": [1.0]})
     stripe, cylinder = (grid.settings(values, name)[0] for name in ("stripe", "cylinder"))
     assert stripe["shares"] == [0.1, 0.5, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0] and "stop" not in stripe
     assert cylinder["frozen"] == [1.0] and {0.97, 1.0} <= set(cylinder["shares"])

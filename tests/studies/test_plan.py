@@ -80,7 +80,7 @@ def test_images_that_are_not_here_are_planned_as_fetched(monkeypatch, capsys):
     images, found = shape("mnist"), plan.of_chapter("03", "paper")
     own = {one.study.name: one for one in found[0]}
     cusp, starts = own["rest.peak_at_jamming"], own["jamming.initialisation"]
-    assert not found[1] and "must be at most 5000, the images of mnist" in cusp.to_fetch and sum(cusp.seconds) > 3600
+    assert not found[1] and "must be at most 5000, the images of mnist" in cusp.to_fetch and sum(cusp.seconds) > 1800
     assert not starts.to_fetch and shape("mnist") == images
     said = plan.cost_table({"03": found}).splitlines()
     assert [line for line in said if "`rest.peak_at_jamming` \\* | " in line]

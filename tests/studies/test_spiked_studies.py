@@ -5,6 +5,7 @@ import pytest
 from companion.lab import catalogue, parameters
 from companion.papers.one_step.studies import spiked
 from regimes.validate import InputError
+from tests.sizes import computable
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ from regimes.validate import InputError
 )
 def test_parameters_that_make_no_sense_get_one_line(change, message):
     with pytest.raises(InputError, match=message) as caught:
-        catalogue.grids("07", parameters.resolve("07", "smoke", change))
+        computable("07", parameters.resolve("07", "smoke", change))
     assert "\n" not in str(caught.value)
 
 

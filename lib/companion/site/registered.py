@@ -1,6 +1,7 @@
 """The page of the registered run: what is declared and how far it is; once judged, exploratory against registered."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,9 @@ class Pair:
                 else "as many realisations decide now"
             )
         if self.now["verdict"] == "undecided":
-            return "the interval reaches over the edge of the band"
+            low, high = (sign * math.inf if end is None else end for end, sign in zip(self.now["accept"], (-1, 1)))
+            of_larger = "of the larger sizes alone " if self.now["late"] and low <= now.low <= now.high <= high else ""
+            return f"the interval {of_larger}reaches over the edge of the band"
         return "the intervals meet, the rule gives another verdict"
 
     @property
@@ -85,6 +88,19 @@ def pairs(entries: Sequence[Mapping[str, Any]], exploratory: Sequence[Mapping[st
     return [
         Pair(entry, before[entry["id"]]) for entry in entries if entry["id"] in before and entry["value"] is not None
     ]
+
+
+def moves(changed: Sequence[Pair]) -> list[tuple[str, str, int]]:
+    """From which verdict to which the changed ones went, and how many; the most first."""
+    counts = Counter(tuple(one["verdict"] or "no verdict" for one in (pair.before, pair.now)) for pair in changed)
+    return [(before, now, count) for (before, now), count in counts.most_common()]
+
+
+def opposite(changed: Sequence[Pair]) -> str:
+    """The claims that were refuted after they had been reproduced, or the other way round, in a sentence."""
+    both = {"reproduced", "not reproduced"}
+    names = [pair.now["id"] for pair in changed if {pair.before["verdict"], pair.now["verdict"]} == both]
+    return f"The opposite came out for {', '.join(names)}." if names else "No verdict turned into its opposite."
 
 
 def coverage(found: Sequence[Pair]) -> dict[str, float]:
@@ -164,7 +180,8 @@ def page(entries: Sequence[Mapping[str, Any]], exploratory: Sequence[Mapping[str
         changed = [pair for pair in found if pair.is_changed]
         changed.sort(key=lambda pair: (pair.now["kind"] != "paper", pair.cause, pair.now["id"]))
         alt = "Each claim as a mark, by where its value lay in its band before and lies now."
-        values |= {"found": found, "changed": changed, "coverage": coverage(found)}
+        values |= {"found": found, "changed": changed, "coverage": coverage(found), "moves": moves(changed)}
+        values |= {"opposite": opposite(changed)}
         values |= {"published": any(pair.now["value"] != pair.before["value"] for pair in found)}
         values |= {"shown": start.shown(picture(found), "registered", alt) if found else ""}
     return views.markdown("registered", **values)

@@ -34,7 +34,6 @@ def distance_from_the_law(slow=correlations["slow"]):
     the start, at a quarter of the paper's rate
 
     Rival: the distance at the paper's rate
-    Elsewhere: rate 0.05 0.12
     Source: paper D, Sec. 2.3 and Fig. 2, which shows the alignment and no law for it
     Short: C-NFA off its lazy law, scale 1
     """

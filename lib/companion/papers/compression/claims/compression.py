@@ -36,6 +36,7 @@ def inflation(feature=studies.weight_snapshots["feature"]):
     growth of the root mean square of $\omega_\parallel$ over that of $\omega_\perp$, from the start to $t^*$
 
     Rival: all directions grow alike
+    Elsewhere: lazy training ($\alpha=10^4$) 1
     Source: paper A, Fig. 1
     Short: growth of $\omega_\parallel$ over that of $\omega_\perp$
     """
@@ -50,6 +51,7 @@ def aligned_share(feature=studies.weight_snapshots["feature"]):
     share of $\sum(\beta\omega)^2$ along $e_1$
 
     Rival: isotropic weights, $1/d$
+    Elsewhere: lazy training ($\alpha=10^4$) 0.507
     Source: paper A, Fig. 2 right; paper B, Fig. 10 left
     Short: weight along the informative axis
     """
@@ -63,6 +65,7 @@ def share_gained_when_lazy(lazy=studies.weight_snapshots["lazy"]):
     share of $\sum(\beta\omega)^2$ along $e_1$ at the end minus at the start ($d=2$, $\alpha=10^4$)
 
     Rival: they align as in feature learning
+    Elsewhere: feature learning ($\alpha=10^{-6}$) 0.483
     Source: paper A, Fig. 2, caption
     Short: share along $e_1$, end minus start, lazy
     """
@@ -106,7 +109,7 @@ def arrived_share(arrivals=studies.attractor_shares["main"]):
     the smallest $\alpha$ (network, $d=2$, $p=10000$)
 
     Rival: the half of the neurons whose $\beta$ starts with the wrong sign never arrive
-    Elsewhere: $\alpha=10^{-18}$ 0.888, $\alpha=10^{-6}$ 0.792
+    Elsewhere: $\alpha=10^{-18}$ 0.866, $\alpha=10^{-6}$ 0.788
     Source: paper A, Fig. 4c and Sec. 3.2.1
     Short: share of active neurons at a fixed point
     """

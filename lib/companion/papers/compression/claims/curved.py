@@ -74,7 +74,7 @@ def last_gain(ball=studies.support_vectors["ball"]):
     directions, from 1024 points on, mean over sizes
 
     Rival: beyond $\Lambda\sim p^{2/(3d_\parallel-2)}$ a compression gains nothing
-    Elsewhere: two informative directions ($d_\parallel=2$) 0.23
+    Elsewhere: two informative directions ($d_\parallel=2$) 0.20
     Source: paper A, abstract and Sec. 4
     Short: gain from $\Lambda=8$ to $\sqrt p$, $d_\parallel=3$
     """

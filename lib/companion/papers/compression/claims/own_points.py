@@ -152,7 +152,7 @@ def ends_over_the_largest(boundary=selection.boundary["stripe"]):
     that were looked at, 4096 points, $d=5$ and 10, one number a seed
 
     Rival: $\Lambda$ is largest at one of the regime's ends
-    Elsewhere: cylinder ($d=3$) 0.80
+    Elsewhere: cylinder ($d=3$) 0.82
     Source: paper A, Sec. 3.2.2
     Short: $\Lambda$ at $t^*$ or the end over $\Lambda_{\max}$
     """

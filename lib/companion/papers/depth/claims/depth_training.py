@@ -96,7 +96,7 @@ def norm_of_the_change(frequencies=studies.text_training["gd_ntk"], words=studie
     Exponent of the norm in the width, the one of the two that is further from 0.
 
     Rival: a norm that vanishes as single neurons do
-    Elsewhere: targets of zero -0.11
+    Elsewhere: targets of zero -0.062
     Source: paper C, abstract: "the aggregate norm of these deviations does not" vanish; Sec. 5
     Short: norm of the layer's change against width
     """

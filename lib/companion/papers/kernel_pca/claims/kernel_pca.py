@@ -671,8 +671,8 @@ def largest_bias(lines=studies.estimators["one_dimension"]):
     largest error, bits
 
     Rival: a label that carries no information: $q$ is Beta(5, 5), whose mean of $1-h_2$ is $1-(H_{10}-H_5)/\ln2$
-    Elsewhere: case by case 0.069 (null), 0.048 (sharp), 0.037 (near), 0.019 (apart), 0.000 (oblique); in more
-    dimensions (line) 0.194
+    Elsewhere: case by case 0.068 (null), 0.048 (sharp), 0.035 (near), 0.020 (apart), 0.0008 (oblique); in more
+    dimensions (line) 0.193
     Source: paper A, App. E
     Short: largest error of the estimate, bits
     """
@@ -785,7 +785,7 @@ def odd_over_untrained(stripes=studies.stripes["main"]):
     in bits
 
     Rival: the kernel does not change
-    Elsewhere: 2048 points and width $10^4$ 0.048
+    Elsewhere: 2048 points and width $10^4$ 0.037
     Source: paper A, Sec. 5.1: "generically more informative on the label $y(x_\parallel)$ than spherical harmonics. It
     is also true, but to a lesser extent, for the eigenvectors" of the second kind
     Short: information, odd minus untrained components
