@@ -10,7 +10,6 @@ import pytest
 
 from companion import __main__ as command
 from companion.book import ledger
-from companion.lab import draws
 from companion.site import quotes
 from tests.references import ROOT
 
@@ -66,12 +65,6 @@ def test_the_sentences_of_all_pages_are_found_with_their_place(mini_book):
         ("Paper A: what holds", "paper-a.html#quoted-A.Fig2-a", "So 0.51."),
         ("Paper A: what holds", "paper-a.html#quoted-A.Fig2-a-2", "Or 0.51."),
     ]
-
-
-@pytest.fixture
-def unregistered(monkeypatch, tmp_path):
-    """While a registered run is on, the command of a claim says no number."""
-    monkeypatch.setattr(draws, "registered_file", lambda: tmp_path / "registered.json")
 
 
 def test_the_command_of_a_claim_names_the_line_of_its_function_and_the_cells_it_rests_on(capsys):

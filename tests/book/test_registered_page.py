@@ -108,7 +108,7 @@ def test_once_judged_what_changed_stands_first_with_its_cause_the_papers_stateme
 
 
 def pair(before, now, **about):
-    method = {"n": 12, "interval": "mean, Student's t"}
+    method = {"n": 12, "interval": "mean, Student's t", "accept": [0.8, 1.1], "late": None}
     ends = [dict(zip(("value", "low", "high", "verdict"), one, strict=True)) | method for one in (before, now)]
     return registered.Pair(ends[1] | about, ends[0])
 
@@ -128,6 +128,23 @@ def test_a_cause_is_read_off_the_intervals(before, now, cause):
     assert cause in found and bool(cause) == bool(found)
     if cause == "as many realisations decide now":
         assert pair(before, now, n=40).cause == "decided by 40 in place of 12 realisations"
+    if cause == "reaches over the edge":
+        later = pair(before, now, accept=[0.8, 1.2], late={"value": 1.0, "low": 0.7, "high": 1.3})
+        assert later.cause == "the interval of the larger sizes alone reaches over the edge of the band"
+
+
+def test_the_page_says_what_turned_into_its_opposite_and_what_is_not_as_it_was_registered(book, monkeypatch):
+    before, now = book
+    refuted = [entry | {"verdict": "not reproduced"} for entry in now[:1]]
+    known = [entry | {"verdict": "reproduced"} for entry in before if entry["id"] == now[0]["id"]]
+    say(monkeypatch, JUDGED | {"deviations": {"cells": ["depth.one, cell 7"], "because": "It did not end."}})
+    text = registered.page(refuted, known)
+    assert f"1 from *reproduced* to *not reproduced*. The opposite came out for {now[0]['id']}." in text
+    assert "**Not as it was registered:** 1 of 50 cells (depth.one, cell 7). It did not end." in text
+    undecided = [entry | {"verdict": "undecided"} for entry in refuted]
+    assert "1 from *reproduced* to *undecided*. No verdict turned into its opposite." in registered.page(
+        undecided, known
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from companion import paths
 from companion.book import claims
-from companion.book.claims import all_claims
 from companion.lab import catalogue, parameters
 from companion.lab.catalogue import is_here
 from companion.lab.compare import FEWEST, differences, telling
@@ -25,7 +24,8 @@ AFFORDABLE = 3.0  # seconds of a stored batch that a test computes again
 QUICK, ENOUGH = 0.25, 1.0  # seconds of a batch of one kind, where there is one, and of all kinds of a study
 # studies that no batch is affordable of: their cells are computed again every week, their tests do it by hand
 DEAR = {
-    "alignment.saliency_maps", "kernel_pca.image_curves", "kernel_pca.stripe_norms", "large_p.own_images", "rest.stochastic",
+    "alignment.saliency_maps", "kernel_pca.image_curves", "kernel_pca.stripe_norms", "large_p.own_images",
+    "rest.stochastic",
 }  # fmt: skip
 # their columns are statistical: a cell tells little, and their tests do it by hand
 LOOSE = {"rest.minima_at_jamming", "rest.peak_at_jamming"}
@@ -53,7 +53,7 @@ def grid_of(name, **given):
 
 def test_every_kept_table_is_declared():
     """Beside those that are declared the registered run keeps what claims rest on."""
-    rested_on = {study.name for _, claim in all_claims() for study in claim.designs}
+    rested_on = {study.name for _, claim in claims.all_claims() for study in claim.designs}
     assert files().keys() == set(KEPT) | rested_on
 
 
