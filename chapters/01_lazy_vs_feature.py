@@ -491,8 +491,9 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # | the last points do not alter the predictions | {claim}`A.Fig3-overfit` | 1 |
 #
 # The table's ratios are over both dimensions. On 8192 points alone, the kernel frozen at 98 % has
-# {glue:text}`late-kernel` of the network's error ($d=5$ and 10). The paper says "very similar", "except for the largest
-# training set size where it even outperforms it".
+# {glue:text}`late-kernel` of the network's error ($d=5$ and 10), so that their mean hides a trend: on few points the kernel
+# makes more errors than the network, on many fewer. The paper says "very similar", "except for the largest training set
+# size where it even outperforms it".
 #
 # Could our networks be too small? At paper A's own size the last points raise the error {claim}`A.Fig3-overfit-wide`
 # times, and leave {claim}`A.Fig6-amplification-wide` of $\Lambda^*$. So size is not the reason. But paper A's public

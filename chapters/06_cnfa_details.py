@@ -381,8 +381,8 @@ chapter.table(
 # is {claim}`D.Descent-converged`, because nothing is left of the initial weights. Then
 # $W=\frac1{n\lambda}\sum_i r_i\,\delta_i x_i^\top$ with the residuals $r_i$, and the features at convergence theorem
 # {cite}`boixadsera2025` follows: $W^\top W\propto\sum_i r_i\,\frac{\partial f}{\partial x_i}x_i^\top$. Is this matrix nearer to
-# the NFM than the AGOP is? Its correlation is higher by {claim}`D.Descent-fact`, where the difference is least. Without decay
-# there is no such fixed point:
+# the NFM than the AGOP is? Its correlation is higher by {claim}`D.Descent-fact`, where the difference is least, which
+# does not decide it. Without decay there is no such fixed point:
 # $\bar W$ holds the residuals of all times, as in the lazy law.
 #
 # Under Adam the first layer's C-NFA is lower, since the first steps follow the signs of $\dot W$ and not $\dot W$ itself.

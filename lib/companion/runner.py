@@ -322,7 +322,7 @@ def main(argv: list[str] | None = None) -> int:
             _needs_values(number, values[number], grids[number], args.figure)
         name = args.name if args.name is not None else "custom" if any(given) or args.figure else None
         folder = paths.run_folder(name) if name is not None else paths.build_folder(args.profile)
-        if args.check or args.figure:
+        if args.check or args.figure:  # which says at once where memory is short
             lines = [checked(number, values[number], grids[number], designs_shown) for number in grids]
         if args.check:
             print("\n".join(lines))

@@ -5,11 +5,12 @@ import functools
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 from torch import nn
 
 import regimes
 from companion.papers.jamming.studies._architectures import ARCHITECTURES
+from regimes.measures import separability
 from regimes.measures.separability import (
     SEPARABLE,
     cone_dimension,
@@ -18,6 +19,7 @@ from regimes.measures.separability import (
     tangent_covariance,
     tangent_rank,
 )
+from regimes.validate import InputError
 from tests.cases import for_each, refused
 
 
@@ -93,6 +95,25 @@ def test_the_dimension_is_the_mean_square_of_the_projection_by_another_solver():
     error = np.std(squares) / np.sqrt(len(squares))
     assert cone_dimension(gram, labels, pairs=200).value == pytest.approx(np.mean(squares), abs=3.5 * error)
     assert np.mean(squares) < 25, "labels that follow a coordinate need fewer than half of the points"
+
+
+@pytest.mark.parametrize("most", [{"highs": 50}, {"highs": 50, "highs-ipm": 1}])
+def test_an_interior_point_method_finds_the_margin_where_the_simplex_method_does_not_end(monkeypatch, most):
+    features, labels = np.random.default_rng(3).standard_normal((150, 100)), np.sign(normal(150, 5).numpy()[:, 1])
+    simplex, ended = largest_margin(features, labels), []
+
+    def program(*args, method, options, **about):
+        limit = {"maxiter": most.get(method, options["maxiter"])}
+        ended.append(linprog(*args, method=method, options=limit, **about))
+        return ended[-1]
+
+    monkeypatch.setattr(separability, "linprog", program)
+    if "highs-ipm" in most:
+        with pytest.raises(InputError, match="the linear program found no margin"):
+            largest_margin(features, labels)
+    else:
+        assert largest_margin(features, labels) == pytest.approx(simplex, rel=1e-6) and simplex > 1e-4
+    assert [found.success for found in ended] == [False, "highs-ipm" not in most]
 
 
 def test_half_of_gaussian_features_separate_at_the_dimension():

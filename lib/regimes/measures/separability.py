@@ -39,7 +39,9 @@ Points = Tensor | tuple | list | Mapping  # one tensor, or several of one row a 
 RANK = 1e-10  # singular values below, over the largest, are zero: those of symmetries are near 1e-16
 COLUMNS = 10  # columns of tangent features a point, from which their covariance is taken
 SEPARABLE = 1e-7  # margin of features of norm 1, above the tolerance of the linear program
-STEPS = 100  # of the simplex method for each point and parameter, above any that ended: some programs make it cycle
+STEPS = (
+    100  # of the simplex method for each point and parameter, where some three are usual: on some programs it cycles
+)
 PAIRS = 32  # of opposite Gaussian vectors
 PROGRAMS = 8  # networks, at most, for which the rank is computed and the linear program is solved
 SLACK = 1e-12  # of a residual over the largest force, below which a constraint is met
