@@ -500,9 +500,10 @@ chapter.slider(fig, draw, labels, "fig-a-one-stop", nets, wide, late, kernels, k
 # code stops when the smallest margin exceeds 1 *or* after a time limit, and with plain steps the last points take very
 # long. We infer that its runs ended early.
 #
-# Two things stay off at 98 %. The gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32,
-# because lazy learning is not yet asymptotic. And the exponent is no law: from 4096 to 16 384 points it is
-# {glue:text}`stop-late`, since at a fixed share the error has to fall as $p^{-1/2}$ in the end.
+# One thing stays off at 98 %: the gain over lazy learning is {glue:text}`stop-gain`, where the paper has 0.31 and 0.32,
+# because lazy learning is not yet asymptotic. From 4096 to 16 384 points the exponent is {glue:text}`stop-late`. By our
+# law it cannot remain, since at a fixed share the error has to fall as $p^{-1/2}$ in the end. These sizes do not show
+# it.
 #
 # What training has gained in the kernel it then loses. In other networks the tangent kernel aligns while the outputs
 # are still small, and then only grows, so that the final function is regression with the final kernel

@@ -318,7 +318,7 @@ chapter.figure(fig, "fig-a-fig8", tube, compressed, star, infinite, infinite_of_
 # nothing left to gain. From $\Lambda=8$ to $\sqrt p$ the gain has the exponent {claim}`A.Sec4-ball-last-gain`, where
 # the paper counts 0.227. About the exponents in $p$ this says less, because the machine's own are not asymptotic: with
 # $x_\perp$ removed they are {glue:text}`ball-exponents` up to 4096 points. With three and four informative directions
-# this is more than $d_\parallel/(3d_\parallel-2)$, and the intervals hold the papers' 0.477 and 0.455.
+# the intervals hold both $d_\parallel/(3d_\parallel-2)$ and the papers' 0.477 and 0.455.
 #
 # Nor do networks on the ball of three directions compress by $\sqrt p$, which is 16, 32 and 64 on our three sizes. At
 # the end of training their weights are compressed by {glue:text}`ball-weights`, and their functions by

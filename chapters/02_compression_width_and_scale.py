@@ -137,8 +137,8 @@ chapter.figure(fig, "fig-a-late", rests, scales, title="How small must the outpu
 # not depend on $p$. We look at this factor and not at $\Lambda_{\max}$ itself, because a training set with a large
 # $\Lambda^*$ has a large $\Lambda_{\max}$, too. Its exponent, averaged over the stripe in $d=5$ and 10 and the
 # cylinder, is {claim}`A.Fig6-largest` (1024 to 16 384 points, width 150, until 98 % of the points are fitted). It would
-# be $-\frac12$ if the scale $\alpha$ alone set $\Lambda_{\max}$. On the stripe the factor grows up to $p=4096$ and not
-# beyond; on the cylinder it decreases slightly ({ref}`table <compression-exponents>`).
+# be $-\frac12$ if the scale $\alpha$ alone set $\Lambda_{\max}$. On the stripe the factor grows
+# with $p$; on the cylinder it falls at the smallest sizes, and then no further ({ref}`table <compression-exponents>`).
 #
 # Later $\Lambda$ falls ({numref}`fig-a-6`), since the last unfitted points dominate the gradient: their noise does not
 # average out, so $\omega_\perp$ grows to fit them. The paper says that the long-time evolution "doesn't alter
